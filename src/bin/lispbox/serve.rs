@@ -1,0 +1,78 @@
+//! `lispbox serve`: the MCP server on standard input and output.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use lispbox::lang::Engine;
+use lispbox::server::{Configuration, ReplyForm, ServeOptions, serve_stdio};
+use tracing_subscriber::EnvFilter;
+
+/// Serves the two tools `lisp_eval` and `lisp_env` to an MCP client, on standard input and output.
+#[derive(Args)]
+pub struct Serve {
+    /// The servers whose tools programs may call: a file with `mcpServers`.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// What a successful reply consists of: `text`, `structured` or `toon`.
+    #[arg(long, value_name = "FORM", default_value = "text")]
+    reply: ReplyForm,
+    /// A limit of every evaluation, such as `memory=64MiB`; no call can ask for more.
+    #[arg(long = "limit", value_name = "NAME=VALUE")]
+    limits: Vec<String>,
+}
+
+impl Serve {
+    /// Serves until the client goes or the process is told to end.
+    pub fn run(self) -> ExitCode {
+        log_to_stderr();
+        match self.serve() {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(Problem::Usage(message)) => {
+                eprintln!("lispbox: {message}");
+                ExitCode::from(2)
+            }
+            Err(Problem::Failed(message)) => {
+                eprintln!("lispbox: {message}");
+                ExitCode::FAILURE
+            }
+        }
+    }
+
+    fn serve(self) -> Result<(), Problem> {
+        let configuration = read_configuration(self.config.as_deref()).map_err(Problem::Usage)?;
+        let mut options = ServeOptions::new(configuration);
+        options.reply = self.reply;
+        for limit in &self.limits {
+            let (name, value) = limit
+                .split_once('=')
+                .ok_or_else(|| Problem::Usage(format!("expected a limit as `NAME=VALUE`, got `{limit}`")))?;
+            options.set_limit(name, value).map_err(Problem::Usage)?;
+        }
+        let engine = Engine::builder().build().map_err(|problem| Problem::Failed(problem.to_string()))?;
+        serve_stdio(engine, options).map_err(|problem| Problem::Failed(problem.to_string()))
+    }
+}
+
+enum Problem {
+    Usage(String),
+    Failed(String),
+}
+
+/// Reads the file of `--config`; without one there are no servers.
+///
+/// # Errors
+/// When it cannot be read or has the wrong shape.
+pub fn read_configuration(file: Option<&Path>) -> Result<Configuration, String> {
+    let Some(file) = file else { return Ok(Configuration::default()) };
+    let name = file.display().to_string();
+    let text = std::fs::read_to_string(file).map_err(|problem| format!("{name}: {problem}"))?;
+    Configuration::parse(&text, &name, &|variable| std::env::var(variable).ok()).map_err(|error| error.to_string())
+}
+
+/// Log lines are JSON on stderr; `LISPBOX_LOG` says which (`debug`, `warn,lispbox::call=info`, …).
+fn log_to_stderr() {
+    let filter = EnvFilter::try_from_env("LISPBOX_LOG").unwrap_or_else(|_| EnvFilter::new("warn,lispbox=info"));
+    // A second subscriber in one process is refused; the first one then stays.
+    let _ = tracing_subscriber::fmt().json().with_env_filter(filter).with_writer(std::io::stderr).try_init();
+}

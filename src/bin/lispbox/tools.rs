@@ -1,0 +1,79 @@
+//! `lispbox tools`: what programs can call.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use lispbox::lang::{Catalogue, Tool};
+use lispbox::server::Connections;
+use serde_json::Value;
+
+use crate::serve::read_configuration;
+
+/// Lists the servers of a configuration and their tools.
+#[derive(Args)]
+pub struct Tools {
+    /// The servers: a file with `mcpServers`.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Only tools with this word in their name or description.
+    word: Option<String>,
+}
+
+impl Tools {
+    /// Prints the list; fails when a server did not answer.
+    pub fn run(self) -> ExitCode {
+        let configuration = match read_configuration(self.config.as_deref()) {
+            Ok(configuration) => configuration,
+            Err(message) => {
+                eprintln!("lispbox: {message}");
+                return ExitCode::from(2);
+            }
+        };
+        if configuration.servers.is_empty() {
+            eprintln!("lispbox: no servers are configured; give a file with `mcpServers` by `--config FILE`");
+            return ExitCode::SUCCESS;
+        }
+        let connections = match Connections::open(configuration) {
+            Ok(connections) => connections,
+            Err(problem) => {
+                eprintln!("lispbox: {problem}");
+                return ExitCode::FAILURE;
+            }
+        };
+        let catalogue = connections.catalogue();
+        connections.close();
+        print!("{}", listing(&catalogue, self.word.as_deref()));
+        for (server, reason) in &catalogue.missing {
+            eprintln!("{server}: {reason}");
+        }
+        if catalogue.missing.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    }
+}
+
+/// One line for each tool that has the word.
+fn listing(catalogue: &Catalogue, word: Option<&str>) -> String {
+    let word = word.unwrap_or_default().to_lowercase();
+    let wanted = |tool: &Tool| {
+        format!("{}/{} {}", tool.server, tool.name, tool.description).to_lowercase().contains(&word)
+    };
+    let tools = catalogue.tools.iter().filter(|tool| wanted(tool));
+    tools.map(|tool| format!("{}\n", line(tool))).collect()
+}
+
+/// `(mail/search {:query string :limit integer?})  finds mail`
+fn line(tool: &Tool) -> String {
+    let none = serde_json::Map::new();
+    let properties = tool.input_schema.get("properties").and_then(Value::as_object).unwrap_or(&none);
+    let required = tool.input_schema.get("required").and_then(Value::as_array);
+    let argument = |(name, schema): (&String, &Value)| {
+        let kind = schema.get("type").and_then(Value::as_str).unwrap_or("any");
+        let needed = required.is_some_and(|required| required.iter().any(|one| one == name));
+        format!(":{name} {kind}{}", if needed { "" } else { "?" })
+    };
+    let arguments: Vec<String> = properties.iter().map(argument).collect();
+    let arguments = if arguments.is_empty() { String::new() } else { format!(" {{{}}}", arguments.join(" ")) };
+    let first = tool.description.split(['\n', '.']).next().unwrap_or_default().trim();
+    let gap = if first.is_empty() { "" } else { "  " };
+    format!("({}/{}{arguments}){gap}{first}", tool.server, tool.name)
+}

@@ -1,0 +1,129 @@
+//! Taking arguments: what builtins expect, and the errors when something else came.
+
+use crate::lang::error::{Error, Outcome};
+use crate::lang::eval::Machine;
+use crate::lang::value::Value;
+use crate::lang::value::map::Map;
+use std::sync::Arc;
+
+/// Takes an argument out of its slot.
+#[inline]
+pub fn take(arguments: &mut [Value], at: usize) -> Value {
+    std::mem::take(&mut arguments[at])
+}
+
+/// An integer.
+///
+/// # Errors
+/// `TypeError`.
+pub fn integer(value: &Value) -> Result<i64, Error> {
+    match value {
+        Value::Int(number) => Ok(*number),
+        // A whole double is what a division left behind.
+        Value::Float(number) if number.fract() == 0.0 && number.abs() < 9e15 => Ok(*number as i64),
+        other => Err(Error::expected("an integer", other)),
+    }
+}
+
+/// A count or an index: negative numbers count as zero.
+///
+/// # Errors
+/// `TypeError`.
+pub fn count(value: &Value) -> Result<u64, Error> {
+    match value {
+        Value::Float(number) if *number > 9e15 => Ok(u64::MAX),
+        value => integer(value).map(|number| number.max(0) as u64),
+    }
+}
+
+/// A string.
+///
+/// # Errors
+/// `TypeError`.
+pub fn string(value: &Value) -> Result<&str, Error> {
+    value.as_str().ok_or_else(|| Error::expected("a string", value))
+}
+
+/// A map; nil is the empty one.
+///
+/// # Errors
+/// `TypeError`.
+pub fn map(value: Value) -> Result<Arc<Map>, Error> {
+    match value {
+        Value::Map(map) => Ok(map),
+        Value::Nil => Ok(Arc::default()),
+        other => Err(Error::expected("a map", &other)),
+    }
+}
+
+/// How much a value is a function: of a function and a collection, given in either order, the one that
+/// ranks higher is the function.
+fn rank(value: &Value) -> u8 {
+    match value {
+        value if value.is_function() => 4,
+        Value::Keyword(_) => 3,
+        Value::Set(_) => 2,
+        Value::Map(_) | Value::Vector(_) => 1,
+        _ => 0,
+    }
+}
+
+/// The function and the collection of `(map f coll)` or `(map coll f)`. On a tie Clojure's order holds.
+pub fn function_and_collection(arguments: &mut [Value]) -> (Value, Value) {
+    let (first, second) = (take(arguments, 0), take(arguments, 1));
+    if rank(&second) > rank(&first) { (second, first) } else { (first, second) }
+}
+
+/// Keyword arguments such as `:key f :count t` behind the others, as a map.
+///
+/// # Errors
+/// `ArityError` where a keyword has no value; `UnknownOption` for those not in `known`.
+pub fn options(name: &str, arguments: &mut [Value], known: &[&str]) -> Outcome<Map> {
+    let mut out = Map::default();
+    if !arguments.len().is_multiple_of(2) {
+        return Err(
+            Error::new("ArityError", format!("`{name}` takes its options as keywords and values in turn")).into()
+        );
+    }
+    for pair in arguments.chunks_exact_mut(2) {
+        match &pair[0] {
+            Value::Keyword(option) if known.contains(&option.as_str()) => {}
+            Value::Keyword(option) => {
+                let error = Error::new("UnknownOption", format!("`{name}` has no option `:{}`", option.as_str()));
+                let nearest = crate::lang::error::suggest::closest(option.as_str(), known.iter().copied());
+                return Err(match nearest {
+                    Some(nearest) => error.suggest(format!("Did you mean :{nearest}?")),
+                    None => error.suggest(format!("it takes :{}", known.join(", :"))),
+                }
+                .into());
+            }
+            other => return Err(Error::expected("a keyword as the name of an option", other).into()),
+        }
+        out.insert(take(pair, 0), std::mem::take(&mut pair[1]));
+    }
+    Ok(out)
+}
+
+/// The value of an option.
+pub fn option(options: &Map, name: &str) -> Option<Value> {
+    options.get(&Value::keyword(name)).cloned()
+}
+
+/// Text of a value as `str` prints it, within what memory allows.
+///
+/// # Errors
+/// What realising lazy parts raises; limits.
+pub fn text(machine: &mut Machine, value: &Value) -> Outcome<String> {
+    let mut printer = crate::lang::value::print::Printer::new(room(machine), false);
+    if !printer.print(value, machine)? {
+        machine.reserve(u64::MAX / 4)?;
+    }
+    Ok(printer.into_text())
+}
+
+/// Bytes of text that may still be made before the memory limit is reached.
+pub fn room(machine: &Machine) -> usize {
+    let limit = machine.core.meter.limits.memory;
+    let live = u64::try_from(crate::lang::meter::balance()).unwrap_or(0);
+    usize::try_from(limit.saturating_sub(live) / 2).unwrap_or(usize::MAX)
+}

@@ -1,0 +1,204 @@
+//! The functions of the language, each one entry of a table: name, arguments, doc, examples, code.
+//!
+//! From an entry come arity errors, `doc`, `apropos`, completion, REFERENCE.md and the tests that run
+//! its examples. A new builtin is one entry in one of the tables and one function beside it.
+
+pub mod absent;
+pub mod arguments;
+pub mod discovery;
+pub mod regex;
+mod sequences;
+
+use crate::lang::error::Outcome;
+use crate::lang::eval::Machine;
+use crate::lang::value::Value;
+use std::collections::HashMap;
+
+/// The code of a builtin. It may take its arguments out of the slice.
+pub type Run = fn(&mut Machine, &mut [Value]) -> Outcome<Value>;
+
+/// A function of the language.
+pub struct Builtin {
+    /// Its name; those without a namespace belong to `core`.
+    pub name: &'static str,
+    /// Its argument lists, as in `[f coll]` and `[x & more]`.
+    pub arguments: &'static [&'static str],
+    /// What it does, first in one line.
+    pub doc: &'static str,
+    /// Programs and what they print.
+    pub examples: &'static [(&'static str, &'static str)],
+    /// How many arguments it takes, computed from `arguments`.
+    pub arity: ArityRange,
+    /// The code.
+    pub run: Run,
+}
+
+/// How many arguments a function takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ArityRange {
+    /// Bit `n` is set where `n` arguments are accepted.
+    exact: u32,
+    /// From this many on any number is accepted.
+    at_least: Option<u32>,
+}
+
+impl ArityRange {
+    /// True if that many arguments are accepted.
+    #[inline]
+    pub const fn accepts(self, count: usize) -> bool {
+        if count < 32 && self.exact & (1 << count) != 0 {
+            return true;
+        }
+        match self.at_least {
+            Some(least) => count >= least as usize,
+            None => false,
+        }
+    }
+
+    /// Reads argument lists: names between brackets, `&` before the rest.
+    const fn read(lists: &[&str]) -> ArityRange {
+        let mut exact = 0;
+        let mut at_least = None;
+        let mut list = 0;
+        while list < lists.len() {
+            let text = lists[list].as_bytes();
+            let mut count = 0_u32;
+            let mut variadic = false;
+            let mut in_word = false;
+            let mut nesting = 0;
+            let mut at = 0;
+            while at < text.len() {
+                let byte = text[at];
+                if byte == b'[' || byte == b'{' {
+                    nesting += 1;
+                    if nesting == 2 && !variadic {
+                        count += 1;
+                    }
+                    in_word = false;
+                } else if byte == b']' || byte == b'}' {
+                    nesting -= 1;
+                    in_word = false;
+                } else if byte == b' ' {
+                    in_word = false;
+                } else if !in_word {
+                    in_word = true;
+                    if byte == b'&' {
+                        variadic = true;
+                    } else if nesting == 1 && !variadic {
+                        count += 1;
+                    }
+                }
+                at += 1;
+            }
+            if variadic {
+                at_least = match at_least {
+                    Some(least) if least < count => Some(least),
+                    _ => Some(count),
+                };
+            } else {
+                exact |= 1 << count;
+            }
+            list += 1;
+        }
+        ArityRange { exact, at_least }
+    }
+
+    /// What is accepted, in words: `1 or 2`, `at least 1`.
+    pub fn describe(self) -> String {
+        let mut parts: Vec<String> = (0..32).filter(|n| self.exact & (1 << n) != 0).map(|n| n.to_string()).collect();
+        if let Some(least) = self.at_least {
+            parts.push(format!("at least {least}"));
+        }
+        match parts.len() {
+            0 => "none".to_string(),
+            1 => parts.remove(0),
+            _ => {
+                let last = parts.pop().unwrap_or_default();
+                format!("{} or {last}", parts.join(", "))
+            }
+        }
+    }
+}
+
+impl Builtin {
+    /// An entry of a table.
+    pub const fn new(
+        name: &'static str,
+        arguments: &'static [&'static str],
+        doc: &'static str,
+        examples: &'static [(&'static str, &'static str)],
+        run: Run,
+    ) -> Builtin {
+        Builtin { name, arguments, doc, examples, arity: ArityRange::read(arguments), run }
+    }
+
+    /// Its name with its namespace: `core/count`, `json/parse`.
+    pub fn qualified(&self) -> String {
+        if self.name.len() > 1 && self.name.contains('/') {
+            self.name.to_string()
+        } else {
+            format!("core/{}", self.name)
+        }
+    }
+
+    /// True for what only expanded code calls, and no documentation shows.
+    pub fn is_internal(&self) -> bool {
+        self.name.ends_with('*') && self.examples.is_empty()
+    }
+}
+
+/// The tables, in the order of the reference.
+pub const TABLES: &[(&str, &[Builtin])] =
+    &[("Sequences", sequences::TABLE), ("Regular expressions", regex::TABLE), ("Discovery", discovery::TABLE)];
+
+/// Other names of builtins: other Lisps' spellings, and Clojure's full namespaces.
+const ALIASES: &[&[(&str, &str)]] = &[];
+
+/// Namespaces that stand for others.
+const NAMESPACES: &[(&str, &str)] =
+    &[("clojure.core", "core"), ("clojure.string", "str"), ("string", "str"), ("clojure.set", "set")];
+
+/// All builtins by name.
+pub struct Registry {
+    by_name: HashMap<&'static str, &'static Builtin>,
+}
+
+impl Default for Registry {
+    fn default() -> Self {
+        let mut by_name = HashMap::new();
+        for builtin in all() {
+            by_name.insert(builtin.name, builtin);
+        }
+        for (alias, name) in ALIASES.iter().copied().flatten() {
+            if let Some(builtin) = by_name.get(name).copied() {
+                by_name.insert(alias, builtin);
+            }
+        }
+        Registry { by_name }
+    }
+}
+
+impl Registry {
+    /// The builtin of that name, alias or qualified name.
+    pub fn find(&self, name: &str) -> Option<&'static Builtin> {
+        if let Some(builtin) = self.by_name.get(name) {
+            return Some(builtin);
+        }
+        let (namespace, base) = name.split_once('/')?;
+        let namespace = NAMESPACES.iter().find(|(from, _)| *from == namespace).map_or(namespace, |(_, to)| to);
+        if namespace == "core" {
+            return self.by_name.get(base).copied();
+        }
+        self.by_name.get(format!("{namespace}/{base}").as_str()).copied()
+    }
+
+    /// All the names, aliases included.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.by_name.iter().filter(|(_, builtin)| !builtin.is_internal()).map(|(name, _)| *name)
+    }
+}
+
+/// All builtins.
+pub fn all() -> impl Iterator<Item = &'static Builtin> {
+    TABLES.iter().flat_map(|(_, table)| table.iter())
+}

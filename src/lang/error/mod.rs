@@ -1,0 +1,221 @@
+//! The three ways in which an evaluation ends early, and the signal that carries them.
+//!
+//! An [`Error`] is what went wrong; builtins return it and know no place. A [`Fault`] is an error
+//! with its place and the calls that led there; the evaluator makes it. A [`Halt`] is a limit or a
+//! cancellation: it is not an error, and no program can catch it.
+
+pub mod render;
+pub mod suggest;
+
+use crate::lang::span::{Source, Span};
+use crate::lang::value::{Reduced, Value};
+use std::sync::Arc;
+
+/// The result of whatever may raise a [`Signal`].
+pub type Outcome<T> = Result<T, Signal>;
+
+/// What went wrong, as the value that `catch` binds.
+#[derive(Clone, Debug, Default)]
+pub struct Error {
+    /// The stable code: `TypeError`, `ArityError`, …
+    pub code: &'static str,
+    /// What was expected, what came, what to do; lower case, no full stop, code in backticks.
+    pub message: String,
+    /// The name it is about.
+    pub symbol: Option<String>,
+    /// A correction.
+    pub suggestion: Option<String>,
+    payload: Payload,
+}
+
+/// The values an error carries, boxed so that a long chain of causes is let go of without recursion.
+#[derive(Clone, Debug, Default)]
+struct Payload {
+    data: Option<Arc<Reduced>>,
+    cause: Option<Arc<Reduced>>,
+}
+
+impl Error {
+    /// An error of that code.
+    pub fn new(code: &'static str, message: impl Into<String>) -> Error {
+        Error { code, message: message.into(), ..Error::default() }
+    }
+
+    /// `TypeError`: says what was expected and what came.
+    ///
+    /// ```
+    /// use lispbox::lang::{Error, Value};
+    /// let error = Error::expected("a number", &Value::string("x"));
+    /// assert_eq!(error.message, "expected a number, got \"x\" (a string)");
+    /// ```
+    pub fn expected(what: &str, got: &Value) -> Error {
+        Error::new("TypeError", format!("expected {what}, got {}", describe(got)))
+    }
+
+    /// The same error, about that name.
+    pub fn about(mut self, symbol: &str) -> Error {
+        self.symbol = Some(symbol.to_string());
+        self
+    }
+
+    /// The same error with a correction.
+    pub fn suggest(mut self, suggestion: impl Into<String>) -> Error {
+        self.suggestion = Some(suggestion.into());
+        self
+    }
+
+    /// The same error with data, as `ex-info` gives it.
+    pub fn with_data(mut self, data: Value) -> Error {
+        self.payload.data = (!data.is_nil()).then(|| Arc::new(Reduced(data)));
+        self
+    }
+
+    /// The same error with the exception that caused it.
+    pub fn with_cause(mut self, cause: Value) -> Error {
+        self.payload.cause = (!cause.is_nil()).then(|| Arc::new(Reduced(cause)));
+        self
+    }
+
+    /// Its data, or nil.
+    pub fn data(&self) -> &Value {
+        self.payload.data.as_ref().map_or(&Value::Nil, |data| &data.0)
+    }
+
+    /// What caused it, or nil.
+    pub fn cause(&self) -> &Value {
+        self.payload.cause.as_ref().map_or(&Value::Nil, |cause| &cause.0)
+    }
+}
+
+/// A value as messages show it: shortened, with its kind.
+pub fn describe(value: &Value) -> String {
+    match value {
+        Value::Nil => "nil".to_string(),
+        value => {
+            let printed = crate::lang::value::print::print_within(value, 60, true, &mut crate::lang::value::walk::Free);
+            let Ok(printed) = printed;
+            format!("{} ({})", printed.text, value.kind())
+        }
+    }
+}
+
+/// An error with its place and the calls that led there.
+#[derive(Clone, Debug)]
+pub struct Fault {
+    /// What went wrong.
+    pub error: Arc<Error>,
+    /// The text it happened in.
+    pub source: Arc<Source>,
+    /// Where in that text.
+    pub span: Span,
+    /// Other places that bear on it, each with what it has to do with it.
+    pub related: Vec<(Span, String)>,
+    /// The calls that led there, innermost first.
+    pub trace: Vec<TraceEntry>,
+}
+
+impl Fault {
+    /// An error at that place.
+    pub fn new(error: Error, source: &Arc<Source>, span: Span) -> Fault {
+        Fault { error: Arc::new(error), source: source.clone(), span, related: Vec::new(), trace: Vec::new() }
+    }
+}
+
+/// One call on the way to an error.
+#[derive(Clone, Debug)]
+pub struct TraceEntry {
+    /// The function that was called.
+    pub function: String,
+    /// The text that called it.
+    pub source: Arc<Source>,
+    /// Where it was called.
+    pub span: Span,
+}
+
+/// Why an evaluation was stopped from outside of the program's control.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Halt {
+    /// A limit of [`Limits`](crate::lang::Limits) was exceeded.
+    Limit {
+        /// The limit's name.
+        name: &'static str,
+        /// What it allows, with its unit.
+        allowed: String,
+        /// What was spent or asked for, with its unit.
+        spent: String,
+    },
+    /// The host asked for it.
+    Cancelled,
+}
+
+/// What travels up when an evaluation ends early: one pointer, so that a result is no larger than
+/// a value.
+#[derive(Debug)]
+pub struct Signal(Box<Raised>);
+
+/// What a [`Signal`] carries.
+#[derive(Debug)]
+pub enum Raised {
+    /// Something went wrong; the place is not known yet.
+    Error(Error),
+    /// Something went wrong.
+    Fault(Fault),
+    /// A limit or a cancellation.
+    Halt(Halt),
+}
+
+impl Signal {
+    /// What it carries.
+    pub fn into_raised(self) -> Raised {
+        *self.0
+    }
+
+    /// What it carries, looked at.
+    pub fn raised(&self) -> &Raised {
+        &self.0
+    }
+
+    /// The same signal; an error gets its place, a fault one more call on its way.
+    #[cold]
+    pub(crate) fn at(self, source: &Arc<Source>, span: Span) -> Signal {
+        match *self.0 {
+            Raised::Error(error) => Fault::new(error, source, span).into(),
+            other => Signal(Box::new(other)),
+        }
+    }
+
+    /// The same signal; a fault has passed the call of `function` at that place.
+    #[cold]
+    pub(crate) fn through(mut self, function: &str, source: &Arc<Source>, span: Span) -> Signal {
+        if let Raised::Fault(fault) = &mut *self.0
+            && fault.trace.len() < TRACE
+        {
+            fault.trace.push(TraceEntry { function: function.to_string(), source: source.clone(), span });
+        }
+        self
+    }
+}
+
+/// How many calls a trace shows.
+const TRACE: usize = 12;
+
+impl From<Error> for Signal {
+    #[cold]
+    fn from(error: Error) -> Signal {
+        Signal(Box::new(Raised::Error(error)))
+    }
+}
+
+impl From<Fault> for Signal {
+    #[cold]
+    fn from(fault: Fault) -> Signal {
+        Signal(Box::new(Raised::Fault(fault)))
+    }
+}
+
+impl From<Halt> for Signal {
+    #[cold]
+    fn from(halt: Halt) -> Signal {
+        Signal(Box::new(Raised::Halt(halt)))
+    }
+}

@@ -1,0 +1,130 @@
+//! Errors as people and models read them: the message, the source line with a caret, the suggestion,
+//! the calls that led there.
+
+use super::{Fault, Halt, TraceEntry};
+use crate::lang::span::{Source, Span};
+use ariadne::{CharSet, Config, IndexType, Label, Report, ReportKind};
+use std::fmt::Write;
+
+/// A source line longer than this is not shown, only its place.
+const LONGEST_LINE: usize = 400;
+
+/// What is to be rendered.
+pub struct Diagnosis<'a> {
+    /// The stable code.
+    pub code: &'a str,
+    /// The message.
+    pub message: &'a str,
+    /// The text it is about.
+    pub source: &'a Source,
+    /// The place in it.
+    pub span: Span,
+    /// Other places, each with what is there.
+    pub related: &'a [(Span, String)],
+    /// A correction.
+    pub suggestion: Option<&'a str>,
+    /// The calls that led there.
+    pub trace: &'a [TraceEntry],
+}
+
+impl<'a> Diagnosis<'a> {
+    /// The diagnosis of a fault.
+    pub fn of(fault: &'a Fault) -> Diagnosis<'a> {
+        Diagnosis {
+            code: fault.error.code,
+            message: &fault.error.message,
+            source: &fault.source,
+            span: fault.span,
+            related: &fault.related,
+            suggestion: fault.error.suggestion.as_deref(),
+            trace: &fault.trace,
+        }
+    }
+
+    /// Renders it, in colour for a terminal or plain for everything else.
+    pub fn render(&self, colour: bool) -> String {
+        let mut out = format!("{}: {}\n", self.code, self.message);
+        let (line, column) = self.source.line_column(self.span.start);
+        if self.shows_line() {
+            out.push_str(&self.excerpt(colour));
+        } else {
+            let _ = writeln!(out, "  at {}:{line}:{column}", self.source.name);
+        }
+        if let Some(suggestion) = self.suggestion {
+            let _ = writeln!(out, "{suggestion}");
+        }
+        for entry in self.trace {
+            let _ = writeln!(out, "  in {}", trace_line(entry));
+        }
+        out.truncate(out.trim_end().len());
+        out
+    }
+
+    fn shows_line(&self) -> bool {
+        let text = &self.source.text;
+        let spans = self.related.iter().map(|(span, _)| *span).chain([self.span]);
+        spans.into_iter().all(|span| {
+            let start = (span.start as usize).min(text.len());
+            let from = text[..floor(text, start)].rfind('\n').map_or(0, |at| at + 1);
+            let to = text[floor(text, start)..].find('\n').map_or(text.len(), |at| start + at);
+            to - from <= LONGEST_LINE
+        })
+    }
+
+    fn excerpt(&self, colour: bool) -> String {
+        let name = self.source.name.as_str();
+        let config = Config::default()
+            .with_index_type(IndexType::Byte)
+            .with_color(colour)
+            .with_char_set(if colour { CharSet::Unicode } else { CharSet::Ascii })
+            .with_compact(true);
+        let range = |span: Span| {
+            let start = (span.start as usize).min(self.source.text.len());
+            // A caret under the first line of a long form says as much as one that spans it all.
+            let line_end = self.source.text[floor(&self.source.text, start)..]
+                .find('\n')
+                .map_or(self.source.text.len(), |at| start + at);
+            start..(span.end as usize).clamp(start, line_end.max(start))
+        };
+        let mut report = Report::build(ReportKind::Error, (name, range(self.span)))
+            .with_config(config)
+            .with_label(Label::new((name, range(self.span))).with_message("here"));
+        for (span, what) in self.related {
+            report = report.with_label(Label::new((name, range(*span))).with_message(what));
+        }
+        let mut bytes = Vec::new();
+        let written = report.finish().write((name, ariadne::Source::from(self.source.text.as_str())), &mut bytes);
+        if written.is_err() {
+            return String::new();
+        }
+        let text = String::from_utf8_lossy(&bytes);
+        // The first line is ariadne's own title; ours stands above it already.
+        text.lines().skip(1).map(|line| format!("{}\n", line.trim_end())).collect()
+    }
+}
+
+fn floor(text: &str, mut at: usize) -> usize {
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
+
+/// A call as a trace shows it: `total (program 2:3:5)`.
+pub fn trace_line(entry: &TraceEntry) -> String {
+    let (line, column) = entry.source.line_column(entry.span.start);
+    format!("{} (called at {}:{line}:{column})", entry.function, entry.source.name)
+}
+
+/// The message of a limit: its name, its value, what was spent, and what raises it.
+pub fn halt_message(halt: &Halt) -> String {
+    match halt {
+        Halt::Limit { name: "program", allowed, spent } => {
+            format!("the program is too long: {spent}; the limit `program` allows {allowed}")
+        }
+        Halt::Limit { name, allowed, spent } => format!(
+            "limit `{name}` exceeded: {spent}, allowed {allowed}; narrow the work, or ask for more with limits {{\"{name}\": …}} up to the operator's maximum"
+        ),
+        Halt::Cancelled => "the evaluation was cancelled".to_string(),
+    }
+}

@@ -1,0 +1,243 @@
+//! Branches: `pmap` and its kin overlap the waiting of tool calls, never the computing.
+//!
+//! Each branch runs on an evaluation thread of its own, but only the one that holds the [`Core`] runs
+//! Lisp. A branch hands the core back when it waits for the host; the scheduler gives it to the next
+//! new branch while there is room, else to the branch that has waited longest, once its reply is
+//! there. So the order in which branches run depends on the program alone, never on which reply came
+//! first, and results are the same every time.
+
+use super::{Core, Machine};
+use crate::lang::error::{Error, Outcome};
+use crate::lang::host::{CallId, ToolCall, ToolReply};
+use crate::lang::meter;
+use crate::lang::span::Source;
+use crate::lang::value::Value;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+/// Which branch a machine runs, and how it gives its turn away.
+#[derive(Default)]
+pub(super) struct Branch {
+    path: Vec<u32>,
+    form: u32,
+    ordinal: u32,
+    turns: Option<Turns>,
+}
+
+/// A branch's end of the arrangement with its scheduler.
+struct Turns {
+    index: usize,
+    events: Sender<Event>,
+    turn: Receiver<Box<Core>>,
+}
+
+/// What a branch tells its scheduler.
+enum Event {
+    /// It waits for the host, and gives the core away.
+    Waits(usize, Box<Core>),
+    /// Its reply is there.
+    Ready(usize),
+    /// It is done, and gives the core away.
+    Done(usize, Box<Core>, Outcome<Value>),
+}
+
+impl Branch {
+    /// The identity of the next host call of this branch.
+    pub(super) fn next_call(&mut self, form: u32) -> CallId {
+        if self.form != form {
+            self.form = form;
+            self.ordinal = 0;
+        }
+        let id = CallId { form, branch: self.path.clone(), ordinal: self.ordinal };
+        self.ordinal += 1;
+        id
+    }
+}
+
+impl Machine {
+    /// Makes a host call; other branches run meanwhile.
+    pub(super) fn call_host(&mut self, call: ToolCall) -> ToolReply {
+        let host = self.core.host.clone();
+        let Some(turns) = &self.branch.turns else {
+            return self.waiting(|| host.call(call));
+        };
+        let index = turns.index;
+        let placeholder = Box::new(Core::placeholder(&self.core));
+        let core = std::mem::replace(&mut self.core, placeholder);
+        handed_over(core, |core| turns.events.send(Event::Waits(index, core)).ok());
+        let reply = meter::outside(|| host.call(call));
+        let _ = turns.events.send(Event::Ready(index));
+        match turns.turn.recv() {
+            Ok(core) => {
+                meter::set_balance(core.live);
+                self.core = core;
+                reply
+            }
+            // The scheduler is gone only when the evaluation is.
+            Err(_) => ToolReply::Stopped,
+        }
+    }
+
+    /// Calls `function` on each of the argument lists, in branches, and returns the results in order.
+    /// The first branch that raises something ends the others at their next step.
+    ///
+    /// # Errors
+    /// What the first branch, in order, raised.
+    pub fn in_branches(&mut self, function: &Value, lists: Vec<Vec<Value>>) -> Outcome<Vec<Value>> {
+        let count = lists.len();
+        let inside = self.branch.turns.is_some() || count < 2 || self.core.host.servers().is_empty();
+        if inside {
+            // One branch has nothing to wait beside; branches in branches take their turns in order.
+            return lists.into_iter().map(|mut arguments| self.call(function, &mut arguments)).collect();
+        }
+        let parallel = (self.core.meter.limits.parallel as usize).clamp(1, count);
+        let (events, from_branches) = channel();
+        let form = self.core.form;
+        let number = self.branch.next_call(form).ordinal;
+        let placeholder = Box::new(Core::placeholder(&self.core));
+        let mut core = std::mem::replace(&mut self.core, placeholder);
+        core.live = meter::balance();
+        let mut scheduler = Scheduler {
+            turns: Vec::with_capacity(count),
+            ready: vec![false; count],
+            waiting: VecDeque::new(),
+            active: 0,
+            results: (0..count).map(|_| None).collect(),
+        };
+        let mut lists = lists.into_iter();
+        let mut core = Some(core);
+        let mut failed = false;
+        loop {
+            // The core is here: give it to a new branch, or to the one that has waited longest.
+            let Some(here) = core.take() else { break };
+            if scheduler.active < parallel
+                && !failed
+                && let Some(arguments) = lists.next()
+            {
+                let index = scheduler.turns.len();
+                let (turn, receiver) = channel();
+                let mut path = self.branch.path.clone();
+                path.extend([number, index as u32]);
+                let branch = Branch {
+                    path,
+                    form,
+                    ordinal: 0,
+                    turns: Some(Turns { index, events: events.clone(), turn: receiver }),
+                };
+                let (function, source) = (function.clone(), self.source.clone());
+                let stacks = here.stacks.clone();
+                let size = stacks.size();
+                let (depth, nesting) = (self.depth, self.nesting);
+                let job = Job { branch, source, size, depth, nesting, function, arguments };
+                if stacks.run(move || job.run()) {
+                    let _ = turn.send(here);
+                    scheduler.turns.push(turn);
+                    scheduler.active += 1;
+                } else {
+                    scheduler.results[index] =
+                        Some(Err(Error::new("Busy", "the system has no thread to give for another branch").into()));
+                    scheduler.turns.push(turn);
+                    failed = true;
+                    core = Some(here);
+                    continue;
+                }
+            } else if let Some(next) = scheduler.waiting.pop_front() {
+                scheduler.resume(next, here, &from_branches);
+            } else {
+                core = Some(here);
+                break;
+            }
+            core = scheduler.until_core_returns(&from_branches, &mut failed);
+        }
+        let Some(core) = core else { return Err(Error::new("Busy", "a branch of the evaluation was lost").into()) };
+        meter::set_balance(core.live);
+        self.core = core;
+        let mut values = Vec::with_capacity(count);
+        for result in scheduler.results.into_iter().flatten() {
+            values.push(result?);
+        }
+        Ok(values)
+    }
+}
+
+/// Notes the balance in the core and gives it away.
+fn handed_over<R>(mut core: Box<Core>, give: impl FnOnce(Box<Core>) -> R) -> R {
+    core.live = meter::balance();
+    give(core)
+}
+
+/// What a branch needs to run on its thread, once it is given the core.
+struct Job {
+    branch: Branch,
+    source: Arc<Source>,
+    size: usize,
+    depth: u32,
+    nesting: u32,
+    function: Value,
+    arguments: Vec<Value>,
+}
+
+impl Job {
+    fn run(mut self) {
+        let Some(core) = self.branch.turns.as_ref().and_then(|turns| turns.turn.recv().ok()) else { return };
+        meter::set_balance(core.live);
+        let mut machine = Machine::new(core, self.source, self.size);
+        machine.branch = self.branch;
+        (machine.depth, machine.nesting) = (self.depth, self.nesting);
+        let result = machine.call(&self.function, &mut self.arguments);
+        drop((self.function, self.arguments));
+        let Some(turns) = machine.branch.turns.take() else { return };
+        let placeholder = Box::new(Core::placeholder(&machine.core));
+        let core = std::mem::replace(&mut machine.core, placeholder);
+        drop(machine);
+        handed_over(core, |core| turns.events.send(Event::Done(turns.index, core, result)).ok());
+    }
+}
+
+struct Scheduler {
+    turns: Vec<Sender<Box<Core>>>,
+    ready: Vec<bool>,
+    waiting: VecDeque<usize>,
+    active: usize,
+    results: Vec<Option<Outcome<Value>>>,
+}
+
+impl Scheduler {
+    /// Gives the core to a waiting branch once its reply is there.
+    fn resume(&mut self, index: usize, mut core: Box<Core>, events: &Receiver<Event>) {
+        let before = core.host.monotonic();
+        while !self.ready[index] {
+            match events.recv() {
+                Ok(Event::Ready(index)) => self.ready[index] = true,
+                // Only the holder of the core sends the other events, and that is us.
+                Ok(_) => {}
+                Err(_) => return,
+            }
+        }
+        let after = core.host.monotonic();
+        core.meter.wait(after.saturating_sub(before).max(Duration::ZERO));
+        self.ready[index] = false;
+        let _ = self.turns[index].send(core);
+    }
+
+    /// Waits for the branch that runs to give the core back.
+    fn until_core_returns(&mut self, events: &Receiver<Event>, failed: &mut bool) -> Option<Box<Core>> {
+        loop {
+            match events.recv().ok()? {
+                Event::Ready(index) => self.ready[index] = true,
+                Event::Waits(index, core) => {
+                    self.waiting.push_back(index);
+                    return Some(core);
+                }
+                Event::Done(index, core, result) => {
+                    self.active -= 1;
+                    *failed |= result.is_err();
+                    self.results[index] = Some(result);
+                    return Some(core);
+                }
+            }
+        }
+    }
+}

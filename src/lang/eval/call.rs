@@ -1,0 +1,300 @@
+//! Calls: of functions, of builtins by value, of everything else that can be called.
+
+use super::{Machine, NODES_A_CALL, stacks};
+use crate::lang::builtin::Builtin;
+use crate::lang::error::{Error, Outcome, describe};
+use crate::lang::node::{Arity, Code};
+use crate::lang::span::Span;
+use crate::lang::value::function::Closure;
+use crate::lang::value::{Jump, Value};
+use std::sync::Arc;
+
+/// The running function: where its slots begin and what it captured.
+pub struct Frame<'a> {
+    pub(super) base: usize,
+    pub(super) closure: Option<&'a Arc<Closure>>,
+    pub(super) captures: &'a [Value],
+}
+
+impl Frame<'_> {
+    /// A function of the running function's group.
+    pub(super) fn sibling(&self, index: u32) -> Value {
+        match self.closure {
+            Some(closure) if closure.index == index => Value::Closure(closure.clone()),
+            Some(closure) => Value::Closure(Arc::new(Closure {
+                group: closure.group.clone(),
+                index,
+                captures: closure.captures.clone(),
+            })),
+            None => Value::Nil,
+        }
+    }
+}
+
+/// A tail call on its way up: its arguments are on top of the stack.
+pub(super) struct Tail {
+    pub callee: Value,
+    pub count: usize,
+    pub span: Span,
+}
+
+impl Machine {
+    /// Calls `callee` with these arguments.
+    ///
+    /// # Errors
+    /// What the call raises; `NotCallable` and `ArityError` where there is nothing to call.
+    pub fn call(&mut self, callee: &Value, arguments: &mut [Value]) -> Outcome<Value> {
+        self.charge(1)?;
+        match callee {
+            Value::Closure(_) => {
+                self.stack.extend(arguments.iter_mut().map(std::mem::take));
+                self.apply_stacked(callee.clone(), arguments.len(), None)
+            }
+            _ => self.apply_slice(callee, arguments),
+        }
+    }
+
+    /// Calls `callee` with one argument.
+    ///
+    /// # Errors
+    /// As [`Machine::call`].
+    #[inline]
+    pub fn call1(&mut self, callee: &Value, argument: Value) -> Outcome<Value> {
+        self.call(callee, &mut [argument])
+    }
+
+    /// Calls `callee` with two arguments.
+    ///
+    /// # Errors
+    /// As [`Machine::call`].
+    #[inline]
+    pub fn call2(&mut self, callee: &Value, first: Value, second: Value) -> Outcome<Value> {
+        self.call(callee, &mut [first, second])
+    }
+
+    /// Calls `callee` with the `count` values on top of the stack, which it consumes.
+    pub(super) fn apply_stacked(&mut self, callee: Value, count: usize, span: Option<Span>) -> Outcome<Value> {
+        let base = self.stack.len() - count;
+        match &callee {
+            Value::Closure(closure) => self.apply_closure(closure, base, span),
+            _ => {
+                let mut arguments: Vec<Value> = self.stack.drain(base..).collect();
+                self.apply_slice(&callee, &mut arguments)
+            }
+        }
+    }
+
+    /// Runs a function whose arguments stand on the stack from `base` on, and whatever it calls in
+    /// its place.
+    fn apply_closure(&mut self, closure: &Arc<Closure>, base: usize, span: Option<Span>) -> Outcome<Value> {
+        let caller = self.source.clone();
+        let (depth, nesting) = (self.depth, self.nesting);
+        let mut running = closure.clone();
+        let result = loop {
+            match self.enter(&running, base, depth, nesting) {
+                Ok(Value::Jump(Jump::Call)) => {}
+                Ok(value) => break Ok(value),
+                Err(signal) => {
+                    let name = code(&running).name.as_deref().unwrap_or("fn");
+                    let signal = match span {
+                        Some(span) => signal.at(&caller, span).through(name, &caller, span),
+                        None => signal,
+                    };
+                    break Err(signal);
+                }
+            }
+            let Some(tail) = self.tail.take() else { break Ok(Value::Nil) };
+            // The frame that made the call is gone; the arguments move to its beginning.
+            let top = self.stack.len() - tail.count;
+            self.stack.drain(base..top);
+            match tail.callee {
+                Value::Closure(next) => running = next,
+                other => {
+                    let mut arguments: Vec<Value> = self.stack.drain(base..).collect();
+                    let source = running.group.source.clone();
+                    break self.apply_slice(&other, &mut arguments).map_err(|signal| signal.at(&source, tail.span));
+                }
+            }
+        };
+        self.stack.truncate(base);
+        (self.depth, self.nesting) = (depth, nesting);
+        self.source = caller;
+        result
+    }
+
+    /// Runs the body of a function once its arguments are on the stack.
+    fn enter(&mut self, closure: &Arc<Closure>, base: usize, depth: u32, nesting: u32) -> Outcome<Value> {
+        let count = self.stack.len() - base;
+        let arity = self.arity(closure, count, base)?;
+        self.depth = depth + 1;
+        self.nesting = nesting + arity.nesting;
+        self.check_depth()?;
+        self.source.clone_from(&closure.group.source);
+        let parameters = arity.required as usize + usize::from(arity.variadic);
+        self.stack.resize(base + (arity.frame as usize).max(parameters), Value::Nil);
+        let frame = Frame { base, closure: Some(closure), captures: closure.captures.as_slice() };
+        loop {
+            match self.eval(&frame, &arity.body) {
+                Ok(Value::Jump(Jump::Recur)) => {}
+                result => return result,
+            }
+        }
+    }
+
+    /// Picks the arity for that many arguments; what is left over becomes a list.
+    fn arity<'c>(&mut self, closure: &'c Arc<Closure>, count: usize, base: usize) -> Outcome<&'c Arity> {
+        let code = code(closure);
+        for arity in &code.arities {
+            let required = arity.required as usize;
+            if !arity.variadic && required == count {
+                return Ok(arity);
+            }
+            if arity.variadic && count >= required {
+                let rest: Vec<Value> = self.stack.drain(base + required..).collect();
+                self.stack.push(if rest.is_empty() { Value::Nil } else { Value::list(rest) });
+                return Ok(arity);
+            }
+        }
+        self.stack.truncate(base);
+        Err(closure_arity(code, count).into())
+    }
+
+    #[inline]
+    pub(super) fn check_depth(&mut self) -> Outcome<()> {
+        let meter = &mut self.core.meter;
+        if self.depth > meter.peak_depth {
+            meter.peak_depth = self.depth;
+            let too_deep = self.depth > meter.limits.depth;
+            if too_deep {
+                return Err(meter.too_deep(self.depth).into());
+            }
+        }
+        if self.nesting > meter.limits.depth.saturating_mul(NODES_A_CALL) || stacks::here() < self.floor {
+            return Err(meter.too_deep(self.depth).into());
+        }
+        Ok(())
+    }
+
+    /// Calls anything but a closure.
+    fn apply_slice(&mut self, callee: &Value, arguments: &mut [Value]) -> Outcome<Value> {
+        match callee {
+            Value::Builtin(builtin) => self.nested(|machine| {
+                if !builtin.arity.accepts(arguments.len()) {
+                    return Err(builtin_arity(builtin, arguments.len()).into());
+                }
+                (builtin.run)(machine, arguments)
+            }),
+            Value::Bound(bound) => self.nested(|machine| {
+                let mut all = bound.arguments.clone();
+                all.extend(arguments.iter_mut().map(std::mem::take));
+                (bound.builtin.run)(machine, &mut all)
+            }),
+            Value::Tool(tool) => self.call_tool(tool, arguments),
+            Value::Keyword(_) | Value::Symbol(_) => match arguments {
+                [map] => self.look_up(map, callee, Value::Nil),
+                [map, default] => {
+                    let default = std::mem::take(default);
+                    self.look_up(map, callee, default)
+                }
+                _ => {
+                    Err(Error::new("ArityError", format!("a keyword takes 1 or 2 arguments, got {}", arguments.len()))
+                        .into())
+                }
+            },
+            Value::Map(_) | Value::Set(_) => match arguments {
+                [key] => self.look_up(callee, key, Value::Nil),
+                [key, default] => {
+                    let default = std::mem::take(default);
+                    self.look_up(callee, key, default)
+                }
+                _ => Err(Error::new(
+                    "ArityError",
+                    format!("{} takes 1 or 2 arguments, got {}", callee.kind(), arguments.len()),
+                )
+                .into()),
+            },
+            Value::Vector(vector) => match arguments {
+                [Value::Int(index)] => match usize::try_from(*index).ok().and_then(|at| vector.get(at)) {
+                    Some(item) => Ok(item.clone()),
+                    None => Err(Error::new(
+                        "IndexOutOfBounds",
+                        format!("index {index} is outside of a vector of {} items", vector.len()),
+                    )
+                    .into()),
+                },
+                [other] => Err(Error::expected("an index", other).into()),
+                _ => {
+                    Err(Error::new("ArityError", format!("a vector takes 1 argument, got {}", arguments.len())).into())
+                }
+            },
+            Value::Closure(_) => self.call(callee, arguments),
+            other => Err(not_callable(other).into()),
+        }
+    }
+
+    /// Runs a builtin that was called by value, one call deeper.
+    fn nested(&mut self, run: impl FnOnce(&mut Machine) -> Outcome<Value>) -> Outcome<Value> {
+        self.depth += 1;
+        self.nesting += 2;
+        let result = self.check_depth().and_then(|()| run(self));
+        self.depth -= 1;
+        self.nesting -= 2;
+        result
+    }
+}
+
+fn code(closure: &Closure) -> &Code {
+    &closure.group.lambdas[closure.index as usize]
+}
+
+#[cold]
+fn not_callable(value: &Value) -> Error {
+    let error = Error::new("NotCallable", format!("cannot call {} as a function", describe(value)));
+    match value {
+        Value::List(_) => error.suggest("a list of data is written `'(1 2 3)`, `(list 1 2 3)` or `[1 2 3]`"),
+        Value::Int(_) | Value::Float(_) | Value::Str(_) => error.suggest(
+            "a pair of brackets `( )` around a value calls it: remove the brackets, or write `[ ]` for a vector",
+        ),
+        Value::Nil => {
+            error.suggest("the name in front of the arguments is nil: check that it is defined as a function")
+        }
+        _ => error,
+    }
+}
+
+#[cold]
+pub(super) fn builtin_arity(builtin: &Builtin, count: usize) -> Error {
+    let shapes: Vec<String> = builtin.arguments.iter().map(|list| call_shape(builtin.name, list)).collect();
+    Error::new(
+        "ArityError",
+        format!(
+            "`{}` takes {} arguments, got {count}: {}",
+            builtin.name,
+            builtin.arity.describe(),
+            shapes.join(" or ")
+        ),
+    )
+    .about(builtin.name)
+}
+
+/// `(f a b)` from the name `f` and the list `[a b]`.
+fn call_shape(name: &str, list: &str) -> String {
+    let inner = list.strip_prefix('[').and_then(|list| list.strip_suffix(']')).unwrap_or(list);
+    if inner.is_empty() { format!("`({name})`") } else { format!("`({name} {inner})`") }
+}
+
+#[cold]
+fn closure_arity(code: &Code, count: usize) -> Error {
+    let name = code.name.as_deref().unwrap_or("fn");
+    let shapes: Vec<String> = code.arities.iter().map(|arity| call_shape(name, &arity.parameters)).collect();
+    let expected: Vec<String> = code
+        .arities
+        .iter()
+        .map(|arity| if arity.variadic { format!("at least {}", arity.required) } else { arity.required.to_string() })
+        .collect();
+    Error::new(
+        "ArityError",
+        format!("`{name}` takes {} arguments, got {count}: {}", expected.join(" or "), shapes.join(" or ")),
+    )
+    .about(name)
+}

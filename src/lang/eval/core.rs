@@ -1,0 +1,258 @@
+//! What the branches of an evaluation share, and what lasts from one evaluation of a session to the
+//! next.
+
+use crate::lang::builtin::Registry;
+use crate::lang::error::{Error, Halt};
+use crate::lang::heap::Heap;
+use crate::lang::host::Host;
+use crate::lang::meter::Meter;
+use crate::lang::reply::CallRecord;
+use crate::lang::value::Value;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+/// Everything but the stacks.
+pub struct Core {
+    /// The ledger.
+    pub meter: Meter,
+    /// Content of atoms and lazy sequences.
+    pub heap: Heap,
+    /// The session's definitions.
+    pub globals: Globals,
+    /// The way out.
+    pub host: Arc<dyn Host>,
+    /// The language's functions.
+    pub registry: Arc<Registry>,
+    /// Evaluation threads for branches.
+    pub stacks: Arc<super::Stacks>,
+    /// What was printed, up to the output limit.
+    pub prints: String,
+    /// Bytes printed beyond that.
+    pub prints_cut: u64,
+    /// Tool calls in the order in which they began.
+    pub calls: Vec<CallRecord>,
+    /// Names that later forms of the program define.
+    pub coming: HashSet<String>,
+    /// Ordinal of the running form.
+    pub form: u32,
+    /// State of the random numbers, seeded by the host when first needed.
+    pub random: Option<u64>,
+    /// Live bytes of the evaluation's account, while no thread has it open.
+    pub live: i64,
+}
+
+/// One definition of the session.
+#[derive(Clone, Default)]
+pub struct Global {
+    /// Its value; `None` until it is defined, or after it was undone.
+    pub value: Option<Value>,
+    /// Its doc string.
+    pub doc: Option<Arc<str>>,
+    /// True for a macro.
+    pub is_macro: bool,
+}
+
+/// The session's definitions: an indexed table, with the names beside it.
+#[derive(Default)]
+pub struct Globals {
+    slots: Vec<Global>,
+    names: Vec<String>,
+    by_name: HashMap<String, u32>,
+    /// What the running form replaced.
+    journal: Vec<(u32, Global)>,
+    /// What the running form defined, in order.
+    defined: Vec<u32>,
+    /// `*1`, `*2`, `*3`, `*e`.
+    pub history: [Value; 4],
+}
+
+/// A definition as `lisp_env` and the REPL show it.
+pub struct Visible<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its value.
+    pub value: &'a Value,
+    /// Its doc string.
+    pub doc: Option<&'a str>,
+    /// True for a macro.
+    pub is_macro: bool,
+}
+
+impl Globals {
+    /// The index of a name, made if need be.
+    pub fn index(&mut self, name: &str) -> u32 {
+        if let Some(index) = self.by_name.get(name) {
+            return *index;
+        }
+        let index = self.slots.len() as u32;
+        self.slots.push(Global::default());
+        self.names.push(name.to_string());
+        self.by_name.insert(name.to_string(), index);
+        index
+    }
+
+    /// The index of a name that is defined.
+    pub fn find(&self, name: &str) -> Option<u32> {
+        let index = *self.by_name.get(name)?;
+        self.slots[index as usize].value.as_ref().map(|_| index)
+    }
+
+    /// The definition at an index.
+    #[inline]
+    pub fn get(&self, index: u32) -> &Global {
+        &self.slots[index as usize]
+    }
+
+    /// The name at an index.
+    pub fn name(&self, index: u32) -> &str {
+        &self.names[index as usize]
+    }
+
+    /// Defines, remembering what was there.
+    pub fn set(&mut self, index: u32, global: Global) {
+        let old = std::mem::replace(&mut self.slots[index as usize], global);
+        if !self.journal.iter().any(|(known, _)| *known == index) {
+            self.journal.push((index, old));
+        }
+        if !self.defined.contains(&index) {
+            self.defined.push(index);
+        }
+    }
+
+    /// Ends a form, keeping its definitions; returns their names.
+    pub fn commit(&mut self) -> Vec<String> {
+        self.journal.clear();
+        std::mem::take(&mut self.defined).into_iter().map(|index| self.names[index as usize].clone()).collect()
+    }
+
+    /// Ends a form, undoing its definitions.
+    pub fn undo(&mut self) {
+        self.defined.clear();
+        while let Some((index, old)) = self.journal.pop() {
+            self.slots[index as usize] = old;
+        }
+    }
+
+    /// What is defined, in the order in which the names came up.
+    pub fn iter(&self) -> impl Iterator<Item = Visible<'_>> {
+        self.names.iter().zip(&self.slots).filter_map(|(name, global)| {
+            let value = global.value.as_ref()?;
+            Some(Visible { name, value, doc: global.doc.as_deref(), is_macro: global.is_macro })
+        })
+    }
+
+    /// How many names are defined.
+    pub fn len(&self) -> usize {
+        self.slots.iter().filter(|global| global.value.is_some()).count()
+    }
+
+    /// True when nothing is defined.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// All values that the session holds on to.
+    pub fn roots(&self) -> Vec<Value> {
+        let defined = self.slots.iter().filter_map(|global| global.value.clone());
+        defined.chain(self.history.iter().cloned()).collect()
+    }
+}
+
+impl Core {
+    /// A core of a session that has nothing yet.
+    pub fn new(meter: Meter, host: Arc<dyn Host>, registry: Arc<Registry>, stacks: Arc<super::Stacks>) -> Core {
+        Core {
+            meter,
+            heap: Heap::default(),
+            globals: Globals::default(),
+            host,
+            registry,
+            stacks,
+            prints: String::new(),
+            prints_cut: 0,
+            calls: Vec::new(),
+            coming: HashSet::new(),
+            form: 0,
+            random: None,
+            live: 0,
+        }
+    }
+
+    /// What stands in a machine while its core is elsewhere.
+    pub(super) fn placeholder(of: &Core) -> Core {
+        let meter = Meter::new(of.meter.limits.clone(), of.meter.memory_counted, std::time::Duration::ZERO);
+        Core::new(meter, of.host.clone(), of.registry.clone(), of.stacks.clone())
+    }
+
+    /// Adds to what was printed, within the output limit, and passes it on to the host.
+    pub fn print(&mut self, text: &str) {
+        self.host.print(text);
+        let room = (self.meter.limits.output as usize).saturating_sub(self.prints.len());
+        let mut cut = text.len().min(room);
+        while !text.is_char_boundary(cut) {
+            cut -= 1;
+        }
+        self.prints.push_str(&text[..cut]);
+        self.prints_cut += (text.len() - cut) as u64;
+    }
+
+    /// Keeps what the running form defined and changed. `result` is what it came to.
+    ///
+    /// # Errors
+    /// A halt if the session has grown beyond its limits; then nothing is kept.
+    pub fn commit(&mut self, result: &Value) -> Result<Vec<String>, Halt> {
+        let roots = || {
+            let mut roots = self.globals.roots();
+            roots.push(result.clone());
+            roots
+        };
+        self.heap.commit();
+        let looked_at = self.heap.sweep_from(roots);
+        let _ = self.meter.pay(looked_at);
+        Ok(self.globals.commit())
+    }
+
+    /// Undoes what the running form defined and changed.
+    pub fn undo(&mut self) {
+        self.globals.undo();
+        self.heap.undo();
+    }
+
+    /// Checks what the session would keep, before it is kept.
+    ///
+    /// # Errors
+    /// A halt of the limit `session` or `bindings`.
+    pub fn check_session(&mut self) -> Result<(), Halt> {
+        use crate::lang::meter::{balance, bytes, limit};
+        let limits = &self.meter.limits;
+        let count = self.globals.len();
+        if count > limits.bindings as usize {
+            return Err(limit("bindings", format!("{} bindings", limits.bindings), format!("{count} bindings")));
+        }
+        let live = u64::try_from(balance()).unwrap_or(0);
+        if self.meter.memory_counted && live > limits.session && !self.globals.is_empty() {
+            return Err(limit("session", bytes(limits.session), bytes(live)));
+        }
+        Ok(())
+    }
+
+    /// The next sixty-four random bits.
+    pub fn random(&mut self) -> u64 {
+        let state = match self.random {
+            Some(state) => state,
+            None => self.host.random(),
+        };
+        // SplitMix64: the host's bits seed it, so that a run can be replayed from one number.
+        let state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        self.random = Some(state);
+        let mut mixed = state;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+}
+
+/// The error of a name that was used before it was defined.
+pub fn unbound(name: &str) -> Error {
+    Error::new("UnboundVariable", format!("`{name}` is not defined yet")).about(name)
+}

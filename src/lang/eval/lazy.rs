@@ -1,0 +1,287 @@
+//! Lazy sequences and look-ups: what builtins ask the machine for.
+
+use super::Machine;
+use crate::lang::builtin::Builtin;
+use crate::lang::error::{Error, Outcome, Signal};
+use crate::lang::heap::{CellKind, Handle, State};
+use crate::lang::value::Value;
+use crate::lang::value::equal::KEY_NESTING;
+use crate::lang::value::function::Bound;
+use crate::lang::value::list::List;
+use crate::lang::value::walk::{Cursor, Pace};
+use std::sync::Arc;
+
+/// How many items of a lazy sequence are realised at `try`, at `def` and at the end of a form.
+const SETTLED: usize = 1_000;
+
+impl Pace for Machine {
+    type Stop = Signal;
+
+    #[inline]
+    fn step(&mut self, steps: u64) -> Outcome<()> {
+        self.charge(steps)
+    }
+
+    fn force(&mut self, lazy: &Arc<Handle>) -> Outcome<Option<Value>> {
+        self.realise(lazy).map(Some)
+    }
+
+    fn content(&mut self, cell: &Arc<Handle>) -> Option<Value> {
+        match self.core.heap.state(cell) {
+            Ok(State::Done(value)) => Some(value.clone()),
+            _ => None,
+        }
+    }
+}
+
+impl Machine {
+    /// What a lazy sequence or a delay comes to; computed the first time.
+    ///
+    /// # Errors
+    /// What its function raises; it may be tried again then.
+    pub fn realise(&mut self, handle: &Arc<Handle>) -> Outcome<Value> {
+        match self.core.heap.state(handle)? {
+            State::Done(value) => return Ok(value.clone()),
+            State::Running => {
+                return Err(Error::new(
+                    "RecursiveRealisation",
+                    "a lazy sequence or delay needs its own value to compute itself",
+                )
+                .into());
+            }
+            State::Waiting(_) => {}
+        }
+        let State::Waiting(function) = self.core.heap.realise(handle, State::Running)? else { return Ok(Value::Nil) };
+        match self.call(&function, &mut []) {
+            Ok(value) => {
+                self.core.heap.realise(handle, State::Done(value.clone()))?;
+                Ok(value)
+            }
+            Err(signal) => {
+                self.core.heap.realise(handle, State::Waiting(function))?;
+                Err(signal)
+            }
+        }
+    }
+
+    /// A lazy sequence that will be what `builtin` makes of these arguments.
+    pub fn lazy(&mut self, builtin: &'static Builtin, arguments: Vec<Value>) -> Value {
+        let function = Value::Bound(Arc::new(Bound { builtin, arguments }));
+        self.lazy_call(function)
+    }
+
+    /// A lazy sequence that will be what calling `function` comes to.
+    pub fn lazy_call(&mut self, function: Value) -> Value {
+        Value::Lazy(self.core.heap.allocate(CellKind::Lazy, State::Waiting(function)))
+    }
+
+    /// A cursor over whatever `seq` accepts.
+    ///
+    /// # Errors
+    /// `TypeError` for what is no sequence.
+    pub fn seq(&mut self, value: Value) -> Outcome<Cursor> {
+        match Cursor::over(value.clone()) {
+            Some(cursor) => Ok(cursor),
+            None => Err(not_a_sequence(&value).into()),
+        }
+    }
+
+    /// All the items of a finite sequence. Asks for the memory first where the count is known.
+    ///
+    /// # Errors
+    /// `TypeError` for what is no sequence; limits.
+    pub fn items(&mut self, value: Value) -> Outcome<Vec<Value>> {
+        let mut cursor = self.seq(value)?;
+        let count = cursor.remaining();
+        if let Some(count) = count {
+            self.reserve_values(count)?;
+        }
+        let mut items = Vec::with_capacity(count.map_or(0, |count| count.min(1 << 24) as usize));
+        while let Some(item) = cursor.next(self)? {
+            items.push(item);
+            self.grown(items.len())?;
+        }
+        Ok(items)
+    }
+
+    /// To be called when a block of values that was not asked for has grown to `len`: asks for the
+    /// memory that its next doubling will take.
+    ///
+    /// # Errors
+    /// A halt when the memory limit does not allow it.
+    #[inline]
+    pub fn grown(&mut self, len: usize) -> Outcome<()> {
+        if len >= 4_096 && len.is_power_of_two() { self.reserve_values(2 * len as u64) } else { Ok(()) }
+    }
+
+    /// True for sequences that are computed as they are walked, or that have no end: builtins are lazy
+    /// over these and eager over all others.
+    pub fn is_lazy(&mut self, value: &Value) -> bool {
+        let mut value = value.clone();
+        // A chain of cells may end in a lazy sequence; a short look is enough to tell for most.
+        for _ in 0..32 {
+            match &value {
+                Value::Lazy(_) => return true,
+                Value::List(list) => match &**list {
+                    List::Cons(cons) => {
+                        let tail = cons.tail.clone();
+                        value = tail;
+                    }
+                    other => return other.is_endless(),
+                },
+                _ => return false,
+            }
+        }
+        matches!(value, Value::Lazy(_) | Value::List(_))
+    }
+
+    /// Realises the beginning of a lazy sequence, so that its effects and errors come now.
+    ///
+    /// # Errors
+    /// What its functions raise.
+    pub fn settle(&mut self, value: &Value) -> Outcome<()> {
+        if !matches!(value, Value::Lazy(_) | Value::List(_)) || !self.is_lazy(value) {
+            return Ok(());
+        }
+        let mut cursor = self.seq(value.clone())?;
+        if matches!(cursor, Cursor::Range { .. }) {
+            return Ok(());
+        }
+        for _ in 0..SETTLED {
+            if cursor.next(self)?.is_none() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// True if two values are equal.
+    ///
+    /// # Errors
+    /// What realising lazy parts raises; limits.
+    pub fn equal(&mut self, left: &Value, right: &Value) -> Outcome<bool> {
+        crate::lang::value::equal::equal(left, right, self)
+    }
+
+    /// A value made fit to be a key of a map or a member of a set: lazy parts are realised, and its
+    /// nesting is bounded.
+    ///
+    /// # Errors
+    /// `KeyTooDeep` beyond sixty-four levels; what realising raises.
+    pub fn key(&mut self, value: Value) -> Outcome<Value> {
+        if value.is_scalar() {
+            return Ok(value);
+        }
+        self.key_within(value, KEY_NESTING)
+    }
+
+    fn key_within(&mut self, value: Value, levels: u32) -> Outcome<Value> {
+        self.charge(1)?;
+        if levels == 0 {
+            return Err(Error::new(
+                "KeyTooDeep",
+                format!("a key of a map or a member of a set may nest at most {KEY_NESTING} levels"),
+            )
+            .into());
+        }
+        match &value {
+            Value::Vector(vector) => {
+                for item in vector.iter() {
+                    if !item.is_scalar() {
+                        let items = self.items(value.clone())?;
+                        let items =
+                            items.into_iter().map(|item| self.key_within(item, levels - 1)).collect::<Outcome<_>>()?;
+                        return Ok(Value::vector(items));
+                    }
+                }
+                self.charge(vector.len() as u64)?;
+                Ok(value)
+            }
+            Value::List(_) | Value::Lazy(_) => {
+                let items = self.items(value)?;
+                let items = items.into_iter().map(|item| self.key_within(item, levels - 1)).collect::<Outcome<_>>()?;
+                Ok(Value::list(items))
+            }
+            Value::Map(map) => {
+                for position in 0..map.positions() {
+                    let Some((key, held)) = map.entry(position) else { continue };
+                    self.key_depth(key, levels - 1)?;
+                    self.key_depth(held, levels - 1)?;
+                }
+                Ok(value)
+            }
+            Value::Set(set) => {
+                for member in set.iter() {
+                    self.key_depth(member, levels - 1)?;
+                }
+                Ok(value)
+            }
+            _ => Ok(value),
+        }
+    }
+
+    /// Checks the nesting of what stands inside a map or set that becomes a key.
+    fn key_depth(&mut self, value: &Value, levels: u32) -> Outcome<()> {
+        if value.is_scalar() {
+            return self.charge(1);
+        }
+        let fit = self.key_within(value.clone(), levels)?;
+        if self.is_lazy(value) {
+            return Err(Error::expected("data without lazy sequences inside a key", &fit).into());
+        }
+        Ok(())
+    }
+
+    /// `(get coll key default)`.
+    ///
+    /// # Errors
+    /// Limits.
+    pub fn look_up(&mut self, collection: &Value, key: &Value, default: Value) -> Outcome<Value> {
+        self.charge(1)?;
+        let realised;
+        let key = if key.is_scalar() {
+            key
+        } else {
+            realised = self.key(key.clone())?;
+            &realised
+        };
+        Ok(match collection {
+            Value::Map(map) => map.get(key).cloned().unwrap_or(default),
+            Value::Set(set) => set.get(key).cloned().unwrap_or(default),
+            Value::Vector(vector) => match key {
+                Value::Int(index) => {
+                    usize::try_from(*index).ok().and_then(|at| vector.get(at)).cloned().unwrap_or(default)
+                }
+                _ => default,
+            },
+            Value::Str(text) => match key {
+                Value::Int(index) => {
+                    self.charge(text.as_str().len() as u64 / 64)?;
+                    usize::try_from(*index)
+                        .ok()
+                        .and_then(|at| text.as_str().chars().nth(at))
+                        .map_or(default, Value::Char)
+                }
+                _ => default,
+            },
+            Value::Exception(error) => match key {
+                Value::Keyword(name) if name.as_str() == "message" => Value::string(&error.message),
+                Value::Keyword(name) if name.as_str() == "error" => Value::string(error.code),
+                _ => match error.data() {
+                    Value::Map(map) => map.get(key).cloned().unwrap_or(default),
+                    _ => default,
+                },
+            },
+            _ => default,
+        })
+    }
+}
+
+#[cold]
+fn not_a_sequence(value: &Value) -> Error {
+    let error = Error::expected("a collection", value);
+    if value.is_function() {
+        return error.suggest("a function came where data was meant: call it in brackets, or swap the arguments");
+    }
+    error
+}

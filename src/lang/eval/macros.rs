@@ -1,0 +1,34 @@
+//! Macros of the session: forms become data, a function makes other data of it, that becomes forms.
+
+use super::Machine;
+use super::names::{form_of, value_of};
+use crate::lang::error::{Error, Outcome};
+use crate::lang::expand::Macros;
+use crate::lang::form::Form;
+
+impl Macros for Machine {
+    fn charge(&mut self, steps: u64) -> Outcome<()> {
+        Machine::charge(self, steps)
+    }
+
+    fn is_macro(&self, name: &str) -> bool {
+        self.core.globals.find(name).is_some_and(|index| self.core.globals.get(index).is_macro)
+    }
+
+    fn is_defined(&self, name: &str) -> bool {
+        self.core.globals.find(name).is_some()
+    }
+
+    fn call_macro(&mut self, name: &str, form: &Form) -> Outcome<Form> {
+        let function = self.core.globals.find(name).and_then(|index| self.core.globals.get(index).value.clone());
+        let Some(function) = function else {
+            return Err(Error::new("UnboundVariable", format!("there is no macro `{name}`")).into());
+        };
+        let mut arguments = Vec::new();
+        for argument in form.as_list().unwrap_or_default().iter().skip(1) {
+            arguments.push(value_of(argument)?);
+        }
+        let expanded = self.call(&function, &mut arguments)?;
+        form_of(self, &expanded, form.span)
+    }
+}

@@ -1,0 +1,157 @@
+//! The evaluator: a walk over resolved nodes.
+//!
+//! A [`Machine`] runs one branch of an evaluation. It owns the branch's value stack and, while it is its
+//! turn, the [`Core`]: ledger, heap, definitions, host. Locals are slots on the value stack; a call of a
+//! function puts its arguments where the callee's frame begins; a call of a builtin passes them as an
+//! array. Nothing on the way of a successful evaluation allocates but the values themselves.
+
+mod branches;
+mod call;
+mod core;
+mod lazy;
+mod macros;
+mod names;
+mod stacks;
+mod tools;
+mod walk;
+
+pub use call::Frame;
+pub use core::{Core, Global, Globals, Visible};
+pub use stacks::Stacks;
+pub(crate) use tools::schema_parameters;
+
+use crate::lang::error::{Outcome, Signal};
+use crate::lang::form::Form;
+use crate::lang::resolve::Program;
+use crate::lang::span::Source;
+use crate::lang::value::Value;
+use crate::lang::value::function::Captures;
+use std::sync::Arc;
+
+/// How many nodes may nest for each call that may nest.
+const NODES_A_CALL: u32 = 20;
+
+/// Runs one branch of an evaluation.
+pub struct Machine {
+    /// What the branches of an evaluation share; it is this machine's turn while it runs.
+    pub core: Box<Core>,
+    stack: Vec<Value>,
+    /// Calls that are under way.
+    depth: u32,
+    /// Nodes that those calls may nest.
+    nesting: u32,
+    /// The lowest address that the machine stack may reach.
+    floor: usize,
+    /// The text of the code that is running, for the places of errors.
+    source: Arc<Source>,
+    /// Callee and number of arguments of a tail call on its way up.
+    tail: Option<call::Tail>,
+    branch: branches::Branch,
+}
+
+impl Machine {
+    /// A machine for the main branch, on a thread with that much stack to spare.
+    pub fn new(core: Box<Core>, source: Arc<Source>, stack_size: usize) -> Machine {
+        Machine {
+            core,
+            stack: Vec::new(),
+            depth: 0,
+            nesting: 0,
+            floor: stacks::floor(stack_size),
+            source,
+            tail: None,
+            branch: branches::Branch::default(),
+        }
+    }
+
+    /// Pays for steps.
+    ///
+    /// # Errors
+    /// A halt when a limit is exceeded or the host asks for it.
+    #[inline]
+    pub fn charge(&mut self, steps: u64) -> Outcome<()> {
+        if self.core.meter.pay(steps) { self.look() } else { Ok(()) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn look(&mut self) -> Outcome<()> {
+        let core = &mut *self.core;
+        let result = core.meter.look(&*core.host);
+        self.or_sweep(result, 0)
+    }
+
+    /// Asks for memory before it is taken: bulk work calls this before it builds.
+    ///
+    /// # Errors
+    /// A halt when the memory limit does not allow it.
+    pub fn reserve(&mut self, bytes: u64) -> Outcome<()> {
+        let result = self.core.meter.check_memory(bytes);
+        self.or_sweep(result, bytes)
+    }
+
+    /// Asks for room for that many values.
+    ///
+    /// # Errors
+    /// As [`Machine::reserve`].
+    pub fn reserve_values(&mut self, count: u64) -> Outcome<()> {
+        if count < 64 { Ok(()) } else { self.reserve(count.saturating_mul(size_of::<Value>() as u64)) }
+    }
+
+    /// When memory is short, cells that only hold themselves are let go of, and the question is asked
+    /// again.
+    fn or_sweep(&mut self, result: Result<(), crate::lang::error::Halt>, bytes: u64) -> Outcome<()> {
+        use crate::lang::error::Halt;
+        match result {
+            Err(Halt::Limit { name: "memory", .. }) if !self.core.heap.is_empty() => {
+                let looked_at = self.core.heap.sweep();
+                self.core.meter.check_memory(bytes)?;
+                // Paying for the sweep bounds how often a program can cause one.
+                let _ = self.core.meter.pay(looked_at);
+                Ok(())
+            }
+            other => Ok(other?),
+        }
+    }
+
+    /// Runs a resolved top-level form.
+    ///
+    /// # Errors
+    /// What the form raises.
+    pub fn run(&mut self, program: &Program, source: &Arc<Source>) -> Outcome<Value> {
+        self.source = source.clone();
+        let base = self.stack.len();
+        self.stack.resize(base + program.frame as usize, Value::Nil);
+        let captures = Captures::default();
+        let frame = Frame { base, closure: None, captures: captures.as_slice() };
+        let value = self.eval(&frame, &program.body);
+        self.stack.truncate(base);
+        value
+    }
+
+    /// Expands, resolves and runs one form.
+    ///
+    /// # Errors
+    /// What any of these raises.
+    pub fn evaluate(&mut self, form: &Form, source: &Arc<Source>) -> Outcome<Value> {
+        self.source = source.clone();
+        let expanded = crate::lang::expand::Expander::new(self, source).expand(form)?;
+        let program = crate::lang::resolve::Resolver::new(self, source).program(&expanded)?;
+        self.run(&program, source)
+    }
+
+    /// A signal with the place of a call, if it has none yet.
+    #[cold]
+    fn placed(&self, signal: Signal, span: crate::lang::span::Span) -> Signal {
+        signal.at(&self.source, span)
+    }
+}
+
+impl Machine {
+    /// Gives the core back when the evaluation is over; the branch's stack is let go of first.
+    pub fn into_core(self) -> Box<Core> {
+        let Machine { core, stack, .. } = self;
+        drop(stack);
+        core
+    }
+}

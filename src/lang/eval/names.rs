@@ -1,0 +1,158 @@
+//! What names mean, and the two-way street between forms and values.
+
+use super::Machine;
+use crate::lang::error::suggest::{closest, did_you_mean};
+use crate::lang::error::{Error, Outcome};
+use crate::lang::form::{Form, FormKind};
+use crate::lang::resolve::{Meaning, Names};
+use crate::lang::span::Span;
+use crate::lang::value::Value;
+use crate::lang::value::map::Map;
+use crate::lang::value::set::Set;
+use crate::lang::value::walk::{Cursor, Pace};
+use std::sync::Arc;
+
+impl Names for Machine {
+    fn meaning(&mut self, name: &str, scope: &[String]) -> Outcome<Meaning> {
+        let plain = name.strip_prefix("session/").or_else(|| name.strip_prefix("user/")).unwrap_or(name);
+        if let Some(at) = history_index(plain) {
+            return Ok(Meaning::Constant(self.core.globals.history[at].clone()));
+        }
+        if let Some(index) = self.core.globals.find(plain) {
+            return Ok(Meaning::Global(index));
+        }
+        if let Some(builtin) = self.core.registry.find(name) {
+            return Ok(Meaning::Builtin(builtin));
+        }
+        if self.core.coming.contains(plain) {
+            return Ok(Meaning::Global(self.core.globals.index(plain)));
+        }
+        if let Some(tool) = self.find_tool(name)? {
+            return Ok(Meaning::Tool(tool));
+        }
+        Err(self.unknown(name, scope).into())
+    }
+
+    fn define(&mut self, name: &str) -> u32 {
+        self.core.globals.index(name)
+    }
+
+    fn constant(&mut self, form: &Form) -> Outcome<Value> {
+        self.charge(1)?;
+        value_of(form)
+    }
+}
+
+/// `*1`, `*2`, `*3`, `*e` as places in the history.
+fn history_index(name: &str) -> Option<usize> {
+    ["*1", "*2", "*3", "*e"].iter().position(|known| *known == name)
+}
+
+impl Machine {
+    /// The error of a name that means nothing.
+    fn unknown(&mut self, name: &str, scope: &[String]) -> Error {
+        if let Some(message) = crate::lang::builtin::absent::advice(name) {
+            return Error::new("NotAvailable", format!("`{name}` does not exist here")).about(name).suggest(message);
+        }
+        let error = Error::new("UnboundVariable", format!("`{name}` is not defined")).about(name);
+        let globals: Vec<&str> = self.core.globals.iter().map(|global| global.name).collect();
+        let tools = self.core.host.catalogue().tools;
+        let qualified: Vec<String> =
+            tools.iter().flat_map(|tool| [tool.name.clone(), format!("{}/{}", tool.server, tool.name)]).collect();
+        let known = scope.iter().map(String::as_str).chain(globals).chain(qualified.iter().map(String::as_str));
+        let builtins = self.core.registry.names().chain(crate::lang::expand::macro_names());
+        let mut builtins: Vec<&str> = builtins.collect();
+        builtins.sort_unstable();
+        // What the program or its user named is more likely meant than one of many builtins.
+        match closest(name, known).or_else(|| closest(name, builtins)) {
+            Some(nearest) if !nearest.contains("__") => error.suggest(did_you_mean(nearest)),
+            _ => error,
+        }
+    }
+}
+
+/// A form as data.
+///
+/// # Errors
+/// `InvalidRegex`; keys of map literals that nest too deep.
+pub fn value_of(form: &Form) -> Outcome<Value> {
+    Ok(match &form.kind {
+        FormKind::Nil => Value::Nil,
+        FormKind::Bool(value) => Value::Bool(*value),
+        FormKind::Int(value) => Value::Int(*value),
+        FormKind::BigInt(value) => Value::BigInt(Arc::new(value.clone())),
+        FormKind::Float(value) => Value::Float(*value),
+        FormKind::Char(value) => Value::Char(*value),
+        FormKind::Str(text) => Value::string(text),
+        FormKind::Keyword(name) => Value::keyword(name),
+        FormKind::Symbol(name) => Value::symbol(name),
+        FormKind::Regex(pattern) => Value::Regex(crate::lang::builtin::regex::compile(pattern)?),
+        FormKind::List(items) => Value::list(values_of(items)?),
+        FormKind::Vector(items) => Value::vector(values_of(items)?),
+        FormKind::Map(items) => {
+            let values = values_of(items)?;
+            let mut map = Map::default();
+            let mut rest = values.into_iter();
+            while let (Some(key), Some(value)) = (rest.next(), rest.next()) {
+                map.insert(key, value);
+            }
+            Value::Map(Arc::new(map))
+        }
+        FormKind::Set(items) => Value::Set(Arc::new(values_of(items)?.into_iter().collect::<Set>())),
+    })
+}
+
+fn values_of(forms: &[Form]) -> Outcome<Vec<Value>> {
+    forms.iter().map(value_of).collect()
+}
+
+/// Data as a form at that place: what a macro returned.
+///
+/// # Errors
+/// `SyntaxError` for values that have no form, such as functions; limits.
+pub fn form_of(machine: &mut Machine, value: &Value, span: Span) -> Outcome<Form> {
+    form_within(machine, value, span, 1_000)
+}
+
+fn form_within(machine: &mut Machine, value: &Value, span: Span, levels: u32) -> Outcome<Form> {
+    machine.charge(1)?;
+    if levels == 0 {
+        return Err(Error::new("SyntaxError", "a macro returned code that nests too deep").into());
+    }
+    let kind = match value {
+        Value::Nil => FormKind::Nil,
+        Value::Bool(value) => FormKind::Bool(*value),
+        Value::Int(value) => FormKind::Int(*value),
+        Value::BigInt(value) => FormKind::BigInt((**value).clone()),
+        Value::Float(value) => FormKind::Float(*value),
+        Value::Char(value) => FormKind::Char(*value),
+        Value::Str(text) => FormKind::Str(text.as_str().to_string()),
+        Value::Keyword(name) => FormKind::Keyword(name.as_str().to_string()),
+        Value::Symbol(name) => FormKind::Symbol(name.as_str().to_string()),
+        Value::Regex(regex) => FormKind::Regex(regex.as_str().to_string()),
+        Value::Builtin(builtin) => FormKind::Symbol(builtin.qualified()),
+        Value::List(_) | Value::Lazy(_) => FormKind::List(forms_within(machine, value, span, levels)?),
+        Value::Vector(_) => FormKind::Vector(forms_within(machine, value, span, levels)?),
+        Value::Set(_) => FormKind::Set(forms_within(machine, value, span, levels)?),
+        Value::Map(map) => {
+            let mut items = Vec::new();
+            for (key, value) in map.iter() {
+                items.push(form_within(machine, key, span, levels - 1)?);
+                items.push(form_within(machine, value, span, levels - 1)?);
+            }
+            FormKind::Map(items)
+        }
+        other => return Err(Error::expected("code made of lists, symbols and literals from a macro", other).into()),
+    };
+    Ok(Form::new(kind, span))
+}
+
+fn forms_within(machine: &mut Machine, value: &Value, span: Span, levels: u32) -> Outcome<Vec<Form>> {
+    let mut cursor = Cursor::over(value.clone()).unwrap_or(Cursor::End);
+    let mut forms = Vec::new();
+    while let Some(item) = cursor.next(machine)? {
+        machine.step(1)?;
+        forms.push(form_within(machine, &item, span, levels - 1)?);
+    }
+    Ok(forms)
+}

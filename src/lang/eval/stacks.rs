@@ -1,0 +1,87 @@
+//! Threads with stacks that are sized for deep evaluation.
+//!
+//! An engine is handed a pool of them; evaluations and the branches of `pmap` run there and nowhere
+//! else. Idle threads wait for more work, so that an evaluation does not pay for a new stack.
+
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+
+type Job = Box<dyn FnOnce() + Send>;
+
+/// A pool of evaluation threads.
+pub struct Stacks {
+    size: usize,
+    idle: Arc<Mutex<Vec<Sender<Job>>>>,
+}
+
+/// How many threads are kept when there is nothing to do.
+const KEPT: usize = 8;
+
+impl Default for Stacks {
+    /// Stacks that hold 5,000 nested calls in any build. Only the part that is used takes memory.
+    fn default() -> Self {
+        Stacks::with_size(256 << 20)
+    }
+}
+
+impl Stacks {
+    /// A pool of threads with that many bytes of stack each.
+    pub fn with_size(size: usize) -> Stacks {
+        Stacks { size, idle: Arc::default() }
+    }
+
+    /// How many bytes of stack each thread has.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// Runs a job on one of the threads. False if the system has no thread to give.
+    pub fn run(&self, job: impl FnOnce() + Send + 'static) -> bool {
+        let mut job: Job = Box::new(job);
+        loop {
+            let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let Some(worker) = idle else { break };
+            match worker.send(job) {
+                Ok(()) => return true,
+                Err(returned) => job = returned.0,
+            }
+        }
+        let (sender, receiver) = channel();
+        let idle = self.idle.clone();
+        let own = sender.clone();
+        let thread = std::thread::Builder::new()
+            .name("evaluation".to_string())
+            .stack_size(self.size)
+            .spawn(move || work(&receiver, own, &idle));
+        match thread {
+            // The thread holds its receiver until it has run this job.
+            Ok(_) => sender.send(job).is_ok(),
+            Err(_) => false,
+        }
+    }
+}
+
+fn work(jobs: &Receiver<Job>, own: Sender<Job>, idle: &Mutex<Vec<Sender<Job>>>) {
+    while let Ok(job) = jobs.recv() {
+        job();
+        let mut idle = idle.lock().unwrap_or_else(PoisonError::into_inner);
+        if idle.len() >= KEPT {
+            return;
+        }
+        idle.push(own.clone());
+    }
+}
+
+/// The lowest address that a thread which now stands here may let its stack reach, with a reserve for
+/// what runs below the last check.
+pub(super) fn floor(size: usize) -> usize {
+    const RESERVE: usize = 256 << 10;
+    here().saturating_sub(size.saturating_sub(RESERVE))
+}
+
+/// About where the stack of the calling thread ends now.
+#[inline(always)]
+pub(super) fn here() -> usize {
+    let marker = 0_u8;
+    std::ptr::from_ref(&marker).addr()
+}

@@ -1,0 +1,291 @@
+//! Tools as functions: finding them by name, putting arguments together, calling them.
+
+use super::Machine;
+use crate::lang::error::suggest::{closest, did_you_mean};
+use crate::lang::error::{Error, Outcome};
+use crate::lang::host::{Catalogue, Tool, ToolCall, ToolError, ToolReply};
+use crate::lang::json;
+use crate::lang::meter;
+use crate::lang::reply::CallRecord;
+use crate::lang::value::Value;
+use crate::lang::value::function::ToolFunction;
+use crate::lang::value::map::{Map, kebab};
+use std::sync::Arc;
+
+impl Machine {
+    /// The tool of that name: `server/tool`, `mcp__server__tool`, or a bare name that one server has.
+    ///
+    /// # Errors
+    /// `AmbiguousTool` where several fit; `ServerUnavailable` and `UnknownTool` where the server is
+    /// known but the tool cannot be had.
+    pub(super) fn find_tool(&mut self, name: &str) -> Outcome<Option<Arc<ToolFunction>>> {
+        let long = name.strip_prefix("mcp__").and_then(|rest| rest.split_once("__"));
+        let (server, tool) = match long.or_else(|| name.split_once('/')) {
+            Some((server, tool)) if !server.is_empty() && !tool.is_empty() => (server, tool),
+            _ => return self.find_bare_tool(name),
+        };
+        let host = self.core.host.clone();
+        let servers = host.servers();
+        let names: Vec<&str> = servers.iter().map(|server| server.name.as_str()).collect();
+        let server = match pick(server, &names) {
+            Pick::One(at) => names[at],
+            Pick::Several(found) => {
+                let several = found.iter().map(|at| format!("`{}`", names[*at])).collect::<Vec<_>>().join(" and ");
+                return Err(Error::new("AmbiguousTool", format!("`{server}` may mean the servers {several}"))
+                    .about(name)
+                    .into());
+            }
+            Pick::None => return Ok(None),
+        };
+        let tools = self.waiting(|| host.tools(server)).map_err(|error| tool_error(&error, server))?;
+        let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
+        match pick(tool, &names) {
+            Pick::One(at) => Ok(Some(Arc::new(ToolFunction { tool: tools[at].clone() }))),
+            Pick::Several(found) => Err(ambiguous(name, found.iter().map(|at| &tools[*at])).into()),
+            Pick::None => {
+                let error = Error::new("UnknownTool", format!("server `{server}` has no tool `{tool}`")).about(name);
+                let nearest = closest(tool, names.iter().copied());
+                Err(match nearest {
+                    Some(nearest) => error.suggest(did_you_mean(&format!("{server}/{nearest}"))),
+                    None => error.suggest(format!("see (dir '{server})")),
+                }
+                .into())
+            }
+        }
+    }
+
+    fn find_bare_tool(&mut self, name: &str) -> Outcome<Option<Arc<ToolFunction>>> {
+        let host = self.core.host.clone();
+        if host.servers().is_empty() {
+            return Ok(None);
+        }
+        let Catalogue { tools, .. } = self.waiting(|| host.catalogue());
+        let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
+        match pick(name, &names) {
+            Pick::One(at) => Ok(Some(Arc::new(ToolFunction { tool: tools[at].clone() }))),
+            Pick::Several(found) => Err(ambiguous(name, found.iter().map(|at| &tools[*at])).into()),
+            Pick::None => Ok(None),
+        }
+    }
+
+    /// Runs host work that is not a tool call: its time is waiting, its memory the host's.
+    pub(crate) fn waiting<R>(&mut self, work: impl FnOnce() -> R) -> R {
+        let before = self.core.host.monotonic();
+        let result = meter::outside(work);
+        let after = self.core.host.monotonic();
+        self.core.meter.wait(after.saturating_sub(before));
+        result
+    }
+
+    /// Calls a tool with a map, with keywords and values, or by position.
+    pub(super) fn call_tool(&mut self, tool: &ToolFunction, arguments: &mut [Value]) -> Outcome<Value> {
+        let tool = tool.tool.clone();
+        let arguments = tool_arguments(&tool, arguments)?;
+        let text = json::write(self, &arguments, false)?;
+        self.core.meter.call()?;
+        let id = self.branch.next_call(self.core.form);
+        let record = self.core.calls.len();
+        self.core.calls.push(CallRecord {
+            server: tool.server.clone(),
+            tool: tool.name.clone(),
+            ms: 0,
+            outcome: "running".to_string(),
+        });
+        let host = self.core.host.clone();
+        let call = ToolCall {
+            id,
+            server: tool.server.clone(),
+            tool: tool.name.clone(),
+            arguments: text,
+            remaining: self.core.meter.remaining(host.monotonic()),
+            timeout: self.core.meter.limits.tool,
+        };
+        let started = host.monotonic();
+        let reply = self.call_host(call);
+        let took = host.monotonic().saturating_sub(started);
+        let value = self.take_reply(&tool, &reply);
+        let outcome = match (&value, &reply) {
+            (Ok(_), _) => "ok".to_string(),
+            (Err(_), ToolReply::Error(error)) => error.kind.code().to_string(),
+            (Err(_), ToolReply::Denied(_)) => "ToolDenied".to_string(),
+            (Err(_), ToolReply::Ask(_)) => "ToolNeedsApproval".to_string(),
+            (Err(_), ToolReply::Stopped) => "stopped".to_string(),
+            (Err(_), _) => "unreadable".to_string(),
+        };
+        if let Some(record) = self.core.calls.get_mut(record) {
+            record.ms = took.as_millis() as u64;
+            record.outcome = outcome;
+        }
+        // The reply's bytes were the host's, so letting go of them is charged to nobody.
+        meter::outside(move || drop(reply));
+        value
+    }
+
+    /// A reply as a value, or as the error that a program can catch.
+    fn take_reply(&mut self, tool: &Tool, reply: &ToolReply) -> Outcome<Value> {
+        let name = format!("{}/{}", tool.server, tool.name);
+        match reply {
+            ToolReply::Json(text) => {
+                self.reserve(text.len() as u64)?;
+                json::parse(self, text)
+            }
+            ToolReply::Text(text) => {
+                self.reserve(text.len() as u64)?;
+                Ok(Value::string(text))
+            }
+            ToolReply::Error(error) => Err(tool_error(error, &name).into()),
+            ToolReply::Denied(rule) => {
+                Err(Error::new("ToolDenied", format!("`{name}` may not be called: {rule}")).about(&name).into())
+            }
+            ToolReply::Ask(what) => {
+                Err(Error::new("ToolNeedsApproval", format!("`{name}` needs a person's approval: {what}"))
+                    .about(&name)
+                    .into())
+            }
+            ToolReply::Stopped => {
+                let core = &mut *self.core;
+                core.meter.check_time(&*core.host)?;
+                Err(crate::lang::error::Halt::Cancelled.into())
+            }
+        }
+    }
+}
+
+/// A host's failure as an error that names server and tool.
+fn tool_error(error: &ToolError, name: &str) -> Error {
+    let made = Error::new(error.kind.code(), format!("`{name}`: {}", error.message)).about(name);
+    match &error.suggestion {
+        Some(suggestion) => made.suggest(suggestion.clone()),
+        None => made,
+    }
+}
+
+fn ambiguous<'t>(name: &str, tools: impl Iterator<Item = &'t Arc<Tool>>) -> Error {
+    let names: Vec<String> = tools.map(|tool| format!("`{}/{}`", tool.server, tool.name)).collect();
+    Error::new("AmbiguousTool", format!("`{name}` may mean {}", names.join(" or ")))
+        .about(name)
+        .suggest("write the qualified name")
+}
+
+/// Which of several names is meant.
+enum Pick {
+    One(usize),
+    Several(Vec<usize>),
+    None,
+}
+
+/// The exact name wins, else the only one that agrees up to `_`, `-` and case.
+fn pick(name: &str, names: &[&str]) -> Pick {
+    let exact: Vec<usize> = (0..names.len()).filter(|at| names[*at] == name).collect();
+    let found = if exact.is_empty() {
+        let wanted = kebab(name);
+        let loose = wanted.replace('-', "");
+        (0..names.len()).filter(|at| kebab(names[*at]).replace('-', "") == loose).collect()
+    } else {
+        exact
+    };
+    match found.len() {
+        0 => Pick::None,
+        1 => Pick::One(found[0]),
+        _ => Pick::Several(found),
+    }
+}
+
+/// Names of a tool's parameters in the schema's order, each with whether it is required.
+pub(crate) fn schema_parameters(tool: &Tool) -> Vec<(&str, bool)> {
+    let required = |name: &str| {
+        let list = tool.input_schema.get("required").and_then(serde_json::Value::as_array);
+        list.is_some_and(|list| list.iter().any(|item| item.as_str() == Some(name)))
+    };
+    let properties = tool.input_schema.get("properties").and_then(serde_json::Value::as_object);
+    properties.into_iter().flatten().map(|(name, _)| (name.as_str(), required(name))).collect()
+}
+
+/// The arguments of a call as one map under the schema's own names.
+fn tool_arguments(tool: &Tool, arguments: &mut [Value]) -> Outcome<Value> {
+    let parameters = schema_parameters(tool);
+    let mut out = Map::default();
+    let keywords = arguments.len() % 2 == 0
+        && !arguments.is_empty()
+        && arguments.iter().step_by(2).all(|key| matches!(key, Value::Keyword(_)));
+    if let [Value::Map(map)] = arguments {
+        for (key, value) in map.iter() {
+            let name = parameter_name(tool, &parameters, key)?;
+            out.insert(Value::string(&name), value.clone());
+        }
+    } else if keywords {
+        for pair in arguments.chunks_exact_mut(2) {
+            let name = parameter_name(tool, &parameters, &pair[0])?;
+            out.insert(Value::string(&name), std::mem::take(&mut pair[1]));
+        }
+    } else {
+        if arguments.len() > parameters.len() {
+            let error = Error::new(
+                "ToolArgumentError",
+                format!(
+                    "`{}/{}` takes {} arguments, got {}",
+                    tool.server,
+                    tool.name,
+                    parameters.len(),
+                    arguments.len()
+                ),
+            );
+            return Err(error.suggest(signature_hint(tool, &parameters)).into());
+        }
+        for ((name, _), value) in parameters.iter().zip(arguments) {
+            out.insert(Value::string(name), std::mem::take(value));
+        }
+    }
+    let missing: Vec<&str> = parameters
+        .iter()
+        .filter(|(name, required)| *required && !out.contains_key(&Value::string(name)))
+        .map(|(name, _)| *name)
+        .collect();
+    if !missing.is_empty() {
+        let names = missing.iter().map(|name| format!("`:{}`", kebab(name))).collect::<Vec<_>>().join(", ");
+        let error = Error::new("ToolArgumentError", format!("`{}/{}` needs {names}", tool.server, tool.name));
+        return Err(error.about(missing[0]).suggest(signature_hint(tool, &parameters)).into());
+    }
+    Ok(Value::Map(Arc::new(out)))
+}
+
+fn signature_hint(tool: &Tool, parameters: &[(&str, bool)]) -> String {
+    let shown: Vec<String> = parameters
+        .iter()
+        .map(|(name, required)| if *required { format!(":{}", kebab(name)) } else { format!(":{}?", kebab(name)) })
+        .collect();
+    format!("call it as ({}/{} {})", tool.server, tool.name, shown.join(" "))
+}
+
+/// The schema's name for an argument that a program named in its own spelling.
+fn parameter_name(tool: &Tool, parameters: &[(&str, bool)], key: &Value) -> Outcome<String> {
+    let name = match key {
+        Value::Keyword(name) | Value::Symbol(name) => name.as_str(),
+        Value::Str(text) => text.as_str(),
+        other => return Err(Error::expected("a keyword as the name of an argument", other).into()),
+    };
+    let names: Vec<&str> = parameters.iter().map(|(name, _)| *name).collect();
+    match pick(name, &names) {
+        Pick::One(at) => Ok(names[at].to_string()),
+        _ if names.is_empty() || allows_more(tool) => Ok(name.to_string()),
+        _ => {
+            let error =
+                Error::new("ToolArgumentError", format!("`{}/{}` has no argument `:{name}`", tool.server, tool.name))
+                    .about(name);
+            Err(match closest(name, names.iter().copied()) {
+                Some(nearest) => error.suggest(did_you_mean(&format!(":{}", kebab(nearest)))),
+                None => error.suggest(signature_hint(tool, parameters)),
+            }
+            .into())
+        }
+    }
+}
+
+/// True where the schema says that it takes arguments beyond those it lists.
+fn allows_more(tool: &Tool) -> bool {
+    match tool.input_schema.get("additionalProperties") {
+        Some(serde_json::Value::Bool(allowed)) => *allowed,
+        Some(serde_json::Value::Object(_)) => true,
+        _ => tool.input_schema.get("patternProperties").is_some(),
+    }
+}

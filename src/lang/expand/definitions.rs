@@ -1,0 +1,219 @@
+//! Definitions: `defn`, `define`, `defun`, `defmacro`, `declare`, `defonce`, and `syntax-quote`.
+
+use super::functions::scheme_parameters;
+use super::{Expander, body, call, nil, show};
+use crate::lang::error::Outcome;
+use crate::lang::form::{Form, FormKind};
+use crate::lang::span::Span;
+
+/// `(defn name "doc"? {attributes}? [x] …)`
+pub fn defn(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
+    define_function(expander, form, rest, "def")
+}
+
+/// `(defmacro name [form] …)`
+pub fn defmacro(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
+    define_function(expander, form, rest, "core/defmacro*")
+}
+
+fn define_function(expander: &mut Expander<'_>, form: &Form, rest: &[Form], define: &str) -> Outcome<Form> {
+    expander.count(form, rest, 2, usize::MAX)?;
+    let name = &rest[0];
+    if name.as_symbol().is_none() {
+        return expander.fail(name.span, format!("a definition needs a name, got {}", show(name)));
+    }
+    let mut parts = &rest[1..];
+    let mut doc = None;
+    if let [first @ Form { kind: FormKind::Str(_), .. }, more @ ..] = parts
+        && !more.is_empty()
+    {
+        doc = Some(first.clone());
+        parts = more;
+    }
+    if let [Form { kind: FormKind::Map(_), .. }, more @ ..] = parts
+        && !more.is_empty()
+    {
+        parts = more;
+    }
+    // `(defn f (x y) …)`: parameters in round brackets.
+    let scheme = parts
+        .first()
+        .and_then(Form::as_list)
+        .is_some_and(|items| items.iter().all(|item| item.as_symbol().is_some()) && parts.len() > 1);
+    let mut function = vec![name.clone()];
+    if scheme {
+        function.push(scheme_parameters(&parts[0]));
+        parts = &parts[1..];
+        // Common Lisp puts the doc string behind the parameters.
+        if let [first @ Form { kind: FormKind::Str(_), .. }, more @ ..] = parts
+            && !more.is_empty()
+        {
+            doc = Some(first.clone());
+            parts = more;
+        }
+    }
+    function.extend_from_slice(parts);
+    let function = call("fn", function, form.span);
+    let arguments = [vec![name.clone()], doc.into_iter().collect(), vec![function]].concat();
+    Ok(call(define, arguments, form.span))
+}
+
+/// `(defun name (x y) "doc"? …)`
+pub fn defun(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
+    expander.count(form, rest, 2, usize::MAX)?;
+    let parameters = scheme_parameters(&rest[1]);
+    let mut forms = &rest[2..];
+    let mut arguments = vec![rest[0].clone()];
+    if let [first @ Form { kind: FormKind::Str(_), .. }, more @ ..] = forms
+        && !more.is_empty()
+    {
+        arguments.push(first.clone());
+        forms = more;
+    }
+    arguments.push(parameters);
+    arguments.extend_from_slice(forms);
+    Ok(call("defn", arguments, form.span))
+}
+
+/// `(define name value)`, `(define (name x y) …)`, at the top level.
+pub fn define(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
+    let (name, value) = defined(expander, form, rest)?;
+    Ok(call("def", vec![name, value], form.span))
+}
+
+/// The name and the value of a `define`; a function's value is a `fn` of that name.
+fn defined(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<(Form, Form)> {
+    expander.count(form, rest, 1, usize::MAX)?;
+    match &rest[0].kind {
+        FormKind::Symbol(_) => {
+            expander.count(form, rest, 1, 2)?;
+            let value = match rest.get(1) {
+                Some(lambda) if lambda.is_call_of("lambda") || lambda.is_call_of("fn") => named(&rest[0], lambda),
+                Some(value) => value.clone(),
+                None => nil(form.span),
+            };
+            Ok((rest[0].clone(), value))
+        }
+        FormKind::List(signature) if signature.first().is_some_and(|name| name.as_symbol().is_some()) => {
+            let parameters = Form::list(signature[1..].to_vec(), rest[0].span);
+            let mut function = vec![signature[0].clone(), scheme_parameters(&parameters)];
+            function.extend_from_slice(&rest[1..]);
+            Ok((signature[0].clone(), call("fn", function, form.span)))
+        }
+        _ => expander
+            .fail(rest[0].span, format!("`define` takes a name or `(name parameters …)`, got {}", show(&rest[0]))),
+    }
+}
+
+/// `(lambda (x) …)` as a `fn` that knows its name.
+fn named(name: &Form, lambda: &Form) -> Form {
+    let items = lambda.as_list().unwrap_or_default();
+    if items.len() < 2 || items[1].as_symbol().is_some() && lambda.is_call_of("fn") {
+        return lambda.clone();
+    }
+    let parameters = if lambda.is_call_of("lambda") { scheme_parameters(&items[1]) } else { items[1].clone() };
+    let function = [vec![name.clone(), parameters], items[2..].to_vec()].concat();
+    call("fn", function, lambda.span)
+}
+
+/// A body with inner `define`s as nested bindings; `None` if it has none. Functions defined one after
+/// another see each other.
+pub fn inner_defines(expander: &mut Expander<'_>, forms: &[Form], span: Span) -> Outcome<Option<Form>> {
+    if expander.is_local("define") {
+        return Ok(None);
+    }
+    let is_define = |form: &Form| form.is_call_of("define");
+    let Some(first) = forms.iter().position(is_define) else { return Ok(None) };
+    if expander.depth <= 1 {
+        // The top level of a program: `(do (define x 1))` defines for the session.
+        return Ok(None);
+    }
+    let mut functions = Vec::new();
+    let mut at = first;
+    let mut value = None;
+    while at < forms.len() && is_define(&forms[at]) {
+        let (name, defined) = defined(expander, &forms[at], &forms[at].as_list().unwrap_or_default()[1..])?;
+        at += 1;
+        if defined.is_call_of("fn") || defined.is_call_of("lambda") {
+            functions.extend([name, defined]);
+        } else {
+            value = Some(vec![name, defined]);
+            break;
+        }
+    }
+    let rest = body(&forms[at..], span);
+    let rest = match value {
+        Some(pair) => call("let*", vec![Form::vector(pair, span), rest], span),
+        None => rest,
+    };
+    let nested =
+        if functions.is_empty() { rest } else { call("letfn*", vec![Form::vector(functions, span), rest], span) };
+    Ok(Some(call("do", [forms[..first].to_vec(), vec![nested]].concat(), span)))
+}
+
+/// `(declare a b)`: names may be used before they are defined anyway.
+pub fn declare(_: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
+    let names =
+        rest.iter().map(|name| call("core/declare*", vec![call("quote", vec![name.clone()], form.span)], form.span));
+    Ok(call("do", names.chain([nil(form.span)]).collect(), form.span))
+}
+
+/// `(defonce name value)`
+pub fn defonce(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
+    expander.count(form, rest, 2, 2)?;
+    let known = rest[0].as_symbol().is_some_and(|name| expander.macros.is_defined(name));
+    Ok(if known { nil(form.span) } else { call("def", rest.to_vec(), form.span) })
+}
+
+/// `` `form ``: a template that builds the form.
+pub fn syntax_quote(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
+    expander.count(form, rest, 1, 1)?;
+    let mut names = Vec::new();
+    template(expander, &rest[0], &mut names)
+}
+
+fn template(expander: &mut Expander<'_>, form: &Form, names: &mut Vec<(String, Form)>) -> Outcome<Form> {
+    let span = form.span;
+    Ok(match &form.kind {
+        FormKind::Symbol(name) => {
+            let written = match name.strip_suffix('#') {
+                Some(stem) if !stem.is_empty() => match names.iter().find(|(known, _)| known == name) {
+                    Some((_, fresh)) => fresh.clone(),
+                    None => {
+                        let fresh = expander.fresh(stem, span);
+                        names.push((name.clone(), fresh.clone()));
+                        fresh
+                    }
+                },
+                _ => form.clone(),
+            };
+            call("quote", vec![written], span)
+        }
+        FormKind::List(_) if form.is_call_of("unquote") => {
+            form.as_list().and_then(|items| items.get(1)).cloned().unwrap_or_else(|| nil(span))
+        }
+        FormKind::List(items) if items.is_empty() => form.clone(),
+        FormKind::List(items) => {
+            call("core/apply", vec![Form::symbol("core/list", span), parts(expander, items, names, span)?], span)
+        }
+        FormKind::Vector(items) => call("core/vec", vec![parts(expander, items, names, span)?], span),
+        FormKind::Map(items) => {
+            call("core/apply", vec![Form::symbol("core/hash-map", span), parts(expander, items, names, span)?], span)
+        }
+        FormKind::Set(items) => call("core/set", vec![parts(expander, items, names, span)?], span),
+        _ => form.clone(),
+    })
+}
+
+/// The concatenation of what each item contributes.
+fn parts(expander: &mut Expander<'_>, items: &[Form], names: &mut Vec<(String, Form)>, span: Span) -> Outcome<Form> {
+    let mut out = Vec::new();
+    for item in items {
+        if item.is_call_of("unquote-splicing") {
+            out.push(item.as_list().and_then(|items| items.get(1)).cloned().unwrap_or_else(|| nil(span)));
+        } else {
+            out.push(call("core/list", vec![template(expander, item, names)?], span));
+        }
+    }
+    Ok(call("core/concat", out, span))
+}

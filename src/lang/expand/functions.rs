@@ -1,0 +1,181 @@
+//! `fn`, `lambda` and what is a function in disguise: `delay`, `lazy-seq`, `pcalls`.
+
+use super::destructure::destructure;
+use super::{Expander, call, show};
+use crate::lang::error::Outcome;
+use crate::lang::form::{Form, FormKind};
+use crate::lang::span::Span;
+
+/// `(fn name? [x] …)` and `(fn name? ([x] …) ([x y] …))`: patterns and conditions move into the body.
+pub fn function(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
+    let (name, rest) = match rest.first() {
+        Some(first) if first.as_symbol().is_some() => (Some(first.clone()), &rest[1..]),
+        _ => (None, rest),
+    };
+    let mut arities = Vec::new();
+    match rest.first().map(|first| &first.kind) {
+        Some(FormKind::Vector(_)) => arities.push(arity(expander, &rest[0], &rest[1..], form.span)?),
+        Some(FormKind::List(_)) => {
+            for clause in rest {
+                match clause.as_list() {
+                    Some([parameters, body @ ..]) if parameters.as_vector().is_some() => {
+                        arities.push(arity(expander, parameters, body, clause.span)?);
+                    }
+                    _ => {
+                        return expander
+                            .fail(clause.span, format!("an arity of a function is `([x] …)`, got {}", show(clause)));
+                    }
+                }
+            }
+        }
+        _ => {
+            let came = rest.first().map_or_else(|| "nothing".to_string(), show);
+            return expander
+                .fail(form.span, format!("`fn` takes a vector of parameters, as in `(fn [x] …)`, got {came}"));
+        }
+    }
+    let items = name.into_iter().chain(arities).collect();
+    Ok(call("fn*", items, form.span))
+}
+
+/// One arity with plain parameters: `([x y] …)`.
+fn arity(expander: &mut Expander<'_>, parameters: &Form, forms: &[Form], span: Span) -> Outcome<Form> {
+    let mut plain = Vec::new();
+    let mut patterns = Vec::new();
+    let items = parameters.as_vector().unwrap_or_default();
+    let mut rest = false;
+    for item in items {
+        if item.is_symbol("&") || item.is_symbol("&rest") || item.is_symbol("&optional") {
+            rest = true;
+            plain.push(Form::symbol("&", item.span));
+        } else if item.as_symbol().is_some() {
+            plain.push(item.clone());
+        } else {
+            let held = expander.fresh("argument", item.span);
+            let value = if rest && matches!(item.kind, FormKind::Map(_)) {
+                call("core/options*", vec![held.clone()], item.span)
+            } else {
+                held.clone()
+            };
+            plain.push(held);
+            destructure(expander, item, value, &mut patterns)?;
+        }
+    }
+    let forms = conditions(forms, span);
+    let mut arity = vec![Form::vector(plain, parameters.span)];
+    if patterns.is_empty() {
+        arity.extend(forms);
+    } else {
+        arity.push(call("let*", [vec![Form::vector(patterns, parameters.span)], forms].concat(), span));
+    }
+    Ok(Form::list(arity, span))
+}
+
+/// A body whose first form is `{:pre [...] :post [...]}` checks them.
+fn conditions(forms: &[Form], span: Span) -> Vec<Form> {
+    let [Form { kind: FormKind::Map(map), .. }, body @ ..] = forms else { return forms.to_vec() };
+    let is_conditions = map.chunks_exact(2).all(|pair| matches!(pair[0].as_keyword(), Some("pre" | "post")));
+    if body.is_empty() || map.is_empty() || !is_conditions {
+        return forms.to_vec();
+    }
+    let checks = |name: &str| -> Vec<Form> {
+        map.chunks_exact(2)
+            .filter(|pair| pair[0].as_keyword() == Some(name))
+            .flat_map(|pair| pair[1].as_vector().unwrap_or_default())
+            .map(|check| call("core/assert", vec![check.clone()], check.span))
+            .collect()
+    };
+    let mut out = checks("pre");
+    let post = checks("post");
+    if post.is_empty() {
+        out.extend_from_slice(body);
+    } else {
+        let result = Form::symbol("%", span);
+        let bindings = Form::vector(vec![result.clone(), call("do", body.to_vec(), span)], span);
+        out.push(call("let*", [vec![bindings], post, vec![result]].concat(), span));
+    }
+    out
+}
+
+/// `(lambda (x y) …)`, `(lambda all …)`, `(lambda (x . rest) …)`.
+pub fn lambda(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
+    expander.count(form, rest, 1, usize::MAX)?;
+    let parameters = scheme_parameters(&rest[0]);
+    Ok(call("fn", [vec![parameters], rest[1..].to_vec()].concat(), form.span))
+}
+
+/// Scheme's and Common Lisp's parameter lists as Clojure's vectors.
+pub fn scheme_parameters(form: &Form) -> Form {
+    let dotted = |item: &Form| {
+        let rest = item.is_symbol(".") || item.is_symbol("&rest");
+        if rest { Form::symbol("&", item.span) } else { item.clone() }
+    };
+    match &form.kind {
+        FormKind::List(items) => Form::vector(items.iter().map(dotted).collect(), form.span),
+        FormKind::Symbol(_) => Form::vector(vec![Form::symbol("&", form.span), form.clone()], form.span),
+        _ => form.clone(),
+    }
+}
+
+/// The special form `fn*`: expands each body with its parameters in scope.
+pub fn expand_fn(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
+    let (name, arities) = match rest.first() {
+        Some(first) if first.as_symbol().is_some() => (Some(first), &rest[1..]),
+        _ => (None, rest),
+    };
+    // `#(…)` is read as one bare arity.
+    let single = arities.first().is_some_and(|first| first.as_vector().is_some());
+    let wrapped;
+    let arities = if single {
+        wrapped = [Form::list(arities.to_vec(), form.span)];
+        &wrapped[..]
+    } else {
+        arities
+    };
+    let outer = expander.locals.len();
+    let mut items: Vec<Form> = vec![Form::symbol("fn*", form.span)];
+    if let Some(name) = name {
+        expander.bind(name);
+        items.push(name.clone());
+    }
+    for arity in arities {
+        let Some([parameters, body @ ..]) = arity.as_list() else {
+            return expander.fail(arity.span, "an arity of a function is `([x] …)`".to_string());
+        };
+        let inner = expander.locals.len();
+        for parameter in parameters.as_vector().unwrap_or_default() {
+            if parameter.as_symbol().is_none() {
+                return expander
+                    .fail(parameter.span, format!("a parameter of `fn*` is a name, got {}", show(parameter)));
+            }
+            expander.bind(parameter);
+        }
+        let body = expander.expand_body(body, arity.span)?;
+        expander.locals.truncate(inner);
+        items.push(Form::list([vec![parameters.clone()], body].concat(), arity.span));
+    }
+    expander.locals.truncate(outer);
+    Ok(Form::list(items, form.span))
+}
+
+/// A function of no arguments.
+pub fn thunk(forms: &[Form], span: Span) -> Form {
+    call("fn*", [vec![Form::vector(Vec::new(), span)], forms.to_vec()].concat(), span)
+}
+
+/// `(delay …)`
+pub fn delay(_: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
+    Ok(call("core/delay*", vec![thunk(rest, form.span)], form.span))
+}
+
+/// `(lazy-seq …)`
+pub fn lazy_seq(_: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
+    Ok(call("core/lazy-seq*", vec![thunk(rest, form.span)], form.span))
+}
+
+/// `(pcalls (f) (g))`: Clojure's takes functions of no arguments, models pass calls; each argument is
+/// wrapped, and what comes out as a function of no arguments is called.
+pub fn pcalls(_: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
+    let thunks = rest.iter().map(|call| thunk(std::slice::from_ref(call), call.span)).collect();
+    Ok(call("core/pcalls*", thunks, form.span))
+}

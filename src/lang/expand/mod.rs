@@ -1,0 +1,341 @@
+//! Macro expansion: from the forms that people and models write to the few that the resolver knows.
+//!
+//! What comes out is made of literals, names, calls and the special forms `quote if do and or let*
+//! loop* recur fn* letfn* def try`, with plain names in every binding. Each macro is one function from
+//! form to form in [`MACROS`]; names that are bound locally are never taken for macros. What a macro
+//! refers to is written with its qualified name (`core/get`), so that no definition of the program
+//! can come between.
+
+mod conditionals;
+mod definitions;
+mod destructure;
+mod functions;
+mod iteration;
+mod letting;
+mod threading;
+
+use crate::lang::error::{Error, Outcome};
+use crate::lang::form::{Form, FormKind};
+use crate::lang::span::{Source, Span};
+use std::sync::Arc;
+
+/// How deep expanded code may nest.
+const NESTING: u32 = 1_000;
+
+/// What expansion needs from the evaluator: someone to pay, and the macros of the session.
+pub trait Macros {
+    /// Pays for steps of expansion.
+    fn charge(&mut self, steps: u64) -> Outcome<()>;
+
+    /// True if the session has defined a macro of that name.
+    fn is_macro(&self, name: &str) -> bool;
+
+    /// True if the session has defined something else by that name, which then hides a macro of the
+    /// language.
+    fn is_defined(&self, name: &str) -> bool;
+
+    /// Calls the session's macro of that name on the whole form.
+    fn call_macro(&mut self, name: &str, form: &Form) -> Outcome<Form>;
+}
+
+/// A macro of the language: from the whole form and the forms behind its head to another form.
+type Macro = fn(&mut Expander<'_>, &Form, &[Form]) -> Outcome<Form>;
+
+/// The macros of the language by name.
+const MACROS: &[(&str, Macro)] = &[
+    ("->", threading::first),
+    ("->>", threading::last),
+    ("as->", threading::named),
+    ("begin", conditionals::block),
+    ("case", conditionals::case),
+    ("comment", conditionals::comment),
+    ("cond", conditionals::cond),
+    ("cond->", threading::conditional_first),
+    ("cond->>", threading::conditional_last),
+    ("condp", conditionals::condp),
+    ("declare", definitions::declare),
+    ("define", definitions::define),
+    ("defmacro", definitions::defmacro),
+    ("defn", definitions::defn),
+    ("defn-", definitions::defn),
+    ("defonce", definitions::defonce),
+    ("defun", definitions::defun),
+    ("delay", functions::delay),
+    ("doseq", iteration::doseq),
+    ("doto", threading::doto),
+    ("dotimes", iteration::dotimes),
+    ("fn", functions::function),
+    ("for", iteration::comprehension),
+    ("if-let", conditionals::if_let),
+    ("if-not", conditionals::if_not),
+    ("if-some", conditionals::if_some),
+    ("lambda", functions::lambda),
+    ("lazy-seq", functions::lazy_seq),
+    ("let", letting::let_),
+    ("letfn", letting::letfn),
+    ("letrec", letting::letrec),
+    ("loop", letting::loop_),
+    ("pcalls", functions::pcalls),
+    ("progn", conditionals::block),
+    ("some->", threading::some_first),
+    ("some->>", threading::some_last),
+    ("syntax-quote", definitions::syntax_quote),
+    ("time", conditionals::time),
+    ("unless", conditionals::when_not),
+    ("when", conditionals::when),
+    ("when-first", conditionals::when_first),
+    ("when-let", conditionals::when_let),
+    ("when-not", conditionals::when_not),
+    ("when-some", conditionals::when_some),
+    ("while", iteration::while_),
+];
+
+/// The special forms, which no name can hide.
+pub const SPECIAL_FORMS: &[&str] =
+    &["and", "def", "do", "fn*", "if", "let*", "letfn*", "loop*", "or", "quote", "recur", "try", "var"];
+
+/// The names of the language's macros.
+pub fn macro_names() -> impl Iterator<Item = &'static str> {
+    MACROS.iter().map(|(name, _)| *name)
+}
+
+/// Expands one top-level form at a time.
+pub struct Expander<'a> {
+    macros: &'a mut dyn Macros,
+    source: &'a Arc<Source>,
+    /// Names bound around the form at hand.
+    locals: Vec<String>,
+    fresh: u32,
+    depth: u32,
+}
+
+impl<'a> Expander<'a> {
+    /// An expander for forms of that source.
+    pub fn new(macros: &'a mut dyn Macros, source: &'a Arc<Source>) -> Expander<'a> {
+        Expander { macros, source, locals: Vec::new(), fresh: 0, depth: 0 }
+    }
+
+    /// Expands a form all the way down.
+    ///
+    /// # Errors
+    /// `SyntaxError` with its place; what a macro of the session raises; limits.
+    pub fn expand(&mut self, form: &Form) -> Outcome<Form> {
+        self.macros.charge(1)?;
+        if self.depth >= NESTING {
+            return self.fail(form.span, format!("expanded code nests more than {NESTING} deep"));
+        }
+        self.depth += 1;
+        let expanded = self.expand_kind(form);
+        self.depth -= 1;
+        expanded
+    }
+
+    fn expand_kind(&mut self, form: &Form) -> Outcome<Form> {
+        let kind = match &form.kind {
+            FormKind::List(items) => return self.expand_list(form, items),
+            FormKind::Vector(items) => FormKind::Vector(self.expand_all(items)?),
+            FormKind::Map(items) => FormKind::Map(self.expand_all(items)?),
+            FormKind::Set(items) => FormKind::Set(self.expand_all(items)?),
+            _ => return Ok(form.clone()),
+        };
+        Ok(Form::new(kind, form.span))
+    }
+
+    fn expand_list(&mut self, form: &Form, items: &[Form]) -> Outcome<Form> {
+        let Some(head) = items.first().and_then(Form::as_symbol) else {
+            return Ok(Form::list(self.expand_all(items)?, form.span));
+        };
+        let rest = &items[1..];
+        let name = head.strip_prefix("core/").or_else(|| head.strip_prefix("clojure.core/")).unwrap_or(head);
+        if self.is_local(head) {
+            return Ok(Form::list(self.expand_all(items)?, form.span));
+        }
+        if let Some(expanded) = self.expand_special(name, form, rest)? {
+            return Ok(expanded);
+        }
+        if self.macros.is_macro(head) {
+            let expanded = self.macros.call_macro(head, form).map_err(|signal| signal.at(self.source, form.span))?;
+            return self.expand(&expanded);
+        }
+        if !self.macros.is_defined(head)
+            && let Ok(at) = MACROS.binary_search_by_key(&name, |(name, _)| name)
+        {
+            let (_, expand) = MACROS[at];
+            let expanded = expand(self, form, rest)?;
+            return self.expand(&expanded);
+        }
+        Ok(Form::list(self.expand_all(items)?, form.span))
+    }
+
+    /// The special forms, whose parts are not all expressions.
+    fn expand_special(&mut self, name: &str, form: &Form, rest: &[Form]) -> Outcome<Option<Form>> {
+        let expanded = match name {
+            "quote" => {
+                self.count(form, rest, 1, 1)?;
+                call("quote", rest.to_vec(), form.span)
+            }
+            "var" => {
+                self.count(form, rest, 1, 1)?;
+                return self.expand(&rest[0]).map(Some);
+            }
+            "if" => {
+                self.count(form, rest, 2, 3)?;
+                call("if", self.expand_all(rest)?, form.span)
+            }
+            "do" => call("do", self.expand_body(rest, form.span)?, form.span),
+            "and" | "or" | "recur" => call(name, self.expand_all(rest)?, form.span),
+            "let*" if rest.first().is_some_and(|bindings| bindings.as_list().is_some()) => {
+                let expanded = letting::let_star(self, form, rest)?;
+                return self.expand(&expanded).map(Some);
+            }
+            "let*" | "loop*" => self.expand_bindings(name, form, rest)?,
+            "fn*" => functions::expand_fn(self, form, rest)?,
+            "letfn*" => self.expand_letfn(form, rest)?,
+            "def" => self.expand_def(form, rest)?,
+            "try" => conditionals::expand_try(self, form, rest)?,
+            _ => return Ok(None),
+        };
+        Ok(Some(expanded))
+    }
+
+    /// `let*` and `loop*`: names one after another, each in scope from then on.
+    fn expand_bindings(&mut self, name: &str, form: &Form, rest: &[Form]) -> Outcome<Form> {
+        let Some(bindings) = rest.first().and_then(Form::as_vector) else {
+            return self.fail(form.span, format!("`{name}` takes a vector of bindings"));
+        };
+        let outer = self.locals.len();
+        let mut expanded = Vec::with_capacity(bindings.len());
+        for pair in bindings.chunks_exact(2) {
+            let value = self.expand(&pair[1])?;
+            self.bind(&pair[0]);
+            expanded.extend([pair[0].clone(), value]);
+        }
+        let mut items = vec![Form::symbol(name, form.span), Form::vector(expanded, rest[0].span)];
+        items.extend(self.expand_body(&rest[1..], form.span)?);
+        self.locals.truncate(outer);
+        Ok(Form::list(items, form.span))
+    }
+
+    fn expand_letfn(&mut self, form: &Form, rest: &[Form]) -> Outcome<Form> {
+        let Some(bindings) = rest.first().and_then(Form::as_vector) else {
+            return self.fail(form.span, "`letfn` takes a vector of functions".to_string());
+        };
+        let outer = self.locals.len();
+        for pair in bindings.chunks_exact(2) {
+            self.bind(&pair[0]);
+        }
+        let mut expanded = Vec::with_capacity(bindings.len());
+        for pair in bindings.chunks_exact(2) {
+            expanded.extend([pair[0].clone(), self.expand(&pair[1])?]);
+        }
+        let mut items = vec![Form::symbol("letfn*", form.span), Form::vector(expanded, rest[0].span)];
+        items.extend(self.expand_body(&rest[1..], form.span)?);
+        self.locals.truncate(outer);
+        Ok(Form::list(items, form.span))
+    }
+
+    fn expand_def(&mut self, form: &Form, rest: &[Form]) -> Outcome<Form> {
+        self.count(form, rest, 1, 3)?;
+        if rest[0].as_symbol().is_none() {
+            return self.fail(rest[0].span, format!("`def` takes a name, not {}", show(&rest[0])));
+        }
+        let mut items = vec![Form::symbol("def", form.span), rest[0].clone()];
+        items.extend(self.expand_all(&rest[1..])?);
+        Ok(Form::list(items, form.span))
+    }
+
+    /// A body: inner `define`s are local to what follows them.
+    pub(super) fn expand_body(&mut self, body: &[Form], span: Span) -> Outcome<Vec<Form>> {
+        match definitions::inner_defines(self, body, span)? {
+            Some(form) => Ok(vec![self.expand(&form)?]),
+            None => self.expand_all(body),
+        }
+    }
+
+    fn expand_all(&mut self, forms: &[Form]) -> Outcome<Vec<Form>> {
+        forms.iter().map(|form| self.expand(form)).collect()
+    }
+
+    /// Brings a name into scope.
+    fn bind(&mut self, name: &Form) {
+        if let Some(name) = name.as_symbol() {
+            self.locals.push(name.to_string());
+        }
+    }
+
+    fn is_local(&self, name: &str) -> bool {
+        self.locals.iter().any(|local| local == name)
+    }
+
+    /// A name that no program can have written.
+    fn fresh(&mut self, stem: &str, span: Span) -> Form {
+        self.fresh += 1;
+        Form::symbol(&format!("{stem}__{}", self.fresh), span)
+    }
+
+    /// `SyntaxError` at that place.
+    fn fail<T>(&self, span: Span, message: String) -> Outcome<T> {
+        Err(crate::lang::error::Signal::from(Error::new("SyntaxError", message)).at(self.source, span))
+    }
+
+    /// Checks how many forms stand behind the head.
+    fn count(&self, form: &Form, rest: &[Form], least: usize, most: usize) -> Outcome<()> {
+        if (least..=most).contains(&rest.len()) {
+            return Ok(());
+        }
+        let name = form.as_list().and_then(|items| items.first()).and_then(Form::as_symbol).unwrap_or("form");
+        let expected = match (least, most) {
+            (least, usize::MAX) => format!("at least {least}"),
+            (least, most) if least == most => format!("{least}"),
+            (least, most) => format!("{least} to {most}"),
+        };
+        self.fail(form.span, format!("`{name}` takes {expected} forms, got {}", rest.len()))
+    }
+}
+
+/// A call of that name.
+fn call(name: &str, arguments: Vec<Form>, span: Span) -> Form {
+    let mut items = Vec::with_capacity(arguments.len() + 1);
+    items.push(Form::symbol(name, span));
+    items.extend(arguments);
+    Form::list(items, span)
+}
+
+/// `(do …)`, or the only form of a body.
+fn body(forms: &[Form], span: Span) -> Form {
+    match forms {
+        [only] if !only.is_call_of("define") => only.clone(),
+        forms => call("do", forms.to_vec(), span),
+    }
+}
+
+fn nil(span: Span) -> Form {
+    Form::new(FormKind::Nil, span)
+}
+
+/// A form as messages show it.
+fn show(form: &Form) -> String {
+    match &form.kind {
+        FormKind::Nil => "nil".to_string(),
+        FormKind::Symbol(name) => format!("`{name}`"),
+        FormKind::Keyword(name) => format!("`:{name}`"),
+        FormKind::Str(text) => format!("\"{text}\""),
+        FormKind::Int(number) => format!("`{number}`"),
+        FormKind::List(_) => "a list".to_string(),
+        FormKind::Vector(_) => "a vector".to_string(),
+        FormKind::Map(_) => "a map".to_string(),
+        FormKind::Set(_) => "a set".to_string(),
+        _ => "a literal".to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_of_macros_is_sorted() {
+        assert!(MACROS.is_sorted_by_key(|(name, _)| *name));
+        assert!(SPECIAL_FORMS.is_sorted());
+    }
+}

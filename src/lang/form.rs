@@ -1,0 +1,116 @@
+//! Forms: what the reader makes of text, before macros are expanded and names resolved.
+
+use crate::lang::span::Span;
+use num_bigint::BigInt;
+
+/// A form and where it stands.
+#[derive(Clone, Debug)]
+pub struct Form {
+    /// What it is.
+    pub kind: FormKind,
+    /// Where it was read; for code that a macro made, the place of the macro call.
+    pub span: Span,
+}
+
+/// The kinds of form. Nesting is bounded by the reader and the expander, so plain recursion is safe.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FormKind {
+    /// `nil`
+    Nil,
+    /// `true`, `false`, `#t`, `#f`
+    Bool(bool),
+    /// `42`, `0x2a`
+    Int(i64),
+    /// `42N`, and integers too large for 64 bits
+    BigInt(BigInt),
+    /// `1.5`, `1e9`, `##Inf`
+    Float(f64),
+    /// `\a`, `\newline`
+    Char(char),
+    /// `"text"`
+    Str(String),
+    /// `:name`, without its colon
+    Keyword(String),
+    /// `name` or `namespace/name`
+    Symbol(String),
+    /// `#"pattern"`
+    Regex(String),
+    /// `(a b c)`
+    List(Vec<Form>),
+    /// `[a b c]`
+    Vector(Vec<Form>),
+    /// `{k v k v}`: keys and values in turn
+    Map(Vec<Form>),
+    /// `#{a b}`
+    Set(Vec<Form>),
+}
+
+impl PartialEq for Form {
+    fn eq(&self, other: &Form) -> bool {
+        self.kind == other.kind
+    }
+}
+
+impl Form {
+    /// A form of that kind at that place.
+    pub fn new(kind: FormKind, span: Span) -> Form {
+        Form { kind, span }
+    }
+
+    /// A symbol.
+    pub fn symbol(name: &str, span: Span) -> Form {
+        Form::new(FormKind::Symbol(name.to_string()), span)
+    }
+
+    /// A list.
+    pub fn list(items: Vec<Form>, span: Span) -> Form {
+        Form::new(FormKind::List(items), span)
+    }
+
+    /// A vector.
+    pub fn vector(items: Vec<Form>, span: Span) -> Form {
+        Form::new(FormKind::Vector(items), span)
+    }
+
+    /// The name, if it is a symbol.
+    pub fn as_symbol(&self) -> Option<&str> {
+        match &self.kind {
+            FormKind::Symbol(name) => Some(name),
+            _ => None,
+        }
+    }
+
+    /// The name without its colon, if it is a keyword.
+    pub fn as_keyword(&self) -> Option<&str> {
+        match &self.kind {
+            FormKind::Keyword(name) => Some(name),
+            _ => None,
+        }
+    }
+
+    /// The items, if it is a list.
+    pub fn as_list(&self) -> Option<&[Form]> {
+        match &self.kind {
+            FormKind::List(items) => Some(items),
+            _ => None,
+        }
+    }
+
+    /// The items, if it is a vector.
+    pub fn as_vector(&self) -> Option<&[Form]> {
+        match &self.kind {
+            FormKind::Vector(items) => Some(items),
+            _ => None,
+        }
+    }
+
+    /// True for the symbol of that name.
+    pub fn is_symbol(&self, name: &str) -> bool {
+        self.as_symbol() == Some(name)
+    }
+
+    /// True for a list whose head is the symbol of that name.
+    pub fn is_call_of(&self, name: &str) -> bool {
+        self.as_list().and_then(<[Form]>::first).is_some_and(|head| head.is_symbol(name))
+    }
+}

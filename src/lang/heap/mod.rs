@@ -1,0 +1,242 @@
+//! The session's heap: the content of whatever changes. Atoms, volatiles, delays and lazy sequences.
+//!
+//! A value refers to a cell by a [`Handle`], never the other way round, so values have no cycles and
+//! letting go of the last handle frees the cell. What keeps itself alive through a cell (an atom that
+//! holds itself) is found by [`sweep`](Heap::sweep). The first change of a cell within a top-level
+//! form is journaled, so that a form that fails can be undone.
+
+mod sweep;
+
+use crate::lang::error::Error;
+use crate::lang::value::Value;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+/// What a cell is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CellKind {
+    /// `(atom x)`
+    Atom,
+    /// `(volatile! x)`
+    Volatile,
+    /// `(delay …)`
+    Delay,
+    /// `(lazy-seq …)` and what the lazy builtins make
+    Lazy,
+}
+
+/// A reference to a cell. There is one for each cell, shared by all values that refer to it.
+#[derive(Debug)]
+pub struct Handle {
+    index: u32,
+    serial: u64,
+    kind: CellKind,
+    released: Arc<Released>,
+}
+
+impl Handle {
+    /// A number that no other cell of the session has had.
+    pub fn serial(&self) -> u64 {
+        self.serial
+    }
+
+    /// What a person calls it, with its article.
+    pub fn kind(&self) -> &'static str {
+        match self.kind {
+            CellKind::Atom => "an atom",
+            CellKind::Volatile => "a volatile",
+            CellKind::Delay => "a delay",
+            CellKind::Lazy => "a lazy sequence",
+        }
+    }
+
+    /// Which kind of cell it refers to.
+    pub fn cell_kind(&self) -> CellKind {
+        self.kind
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.released.push(self.index);
+    }
+}
+
+/// Cells whose handle is gone; the heap clears them when it next has the time. Handles may be let go
+/// of on any thread.
+#[derive(Debug, Default)]
+struct Released {
+    count: AtomicUsize,
+    indices: Mutex<Vec<u32>>,
+}
+
+impl Released {
+    fn push(&self, index: u32) {
+        let mut indices = self.indices.lock().unwrap_or_else(PoisonError::into_inner);
+        indices.push(index);
+        self.count.store(indices.len(), Ordering::Relaxed);
+    }
+
+    fn take(&self) -> Vec<u32> {
+        let mut indices = self.indices.lock().unwrap_or_else(PoisonError::into_inner);
+        self.count.store(0, Ordering::Relaxed);
+        std::mem::take(&mut *indices)
+    }
+}
+
+/// The state of a cell.
+#[derive(Clone, Debug, PartialEq)]
+pub enum State {
+    /// What an atom or volatile holds; what a delay or lazy sequence has come to.
+    Done(Value),
+    /// The function of no arguments that a delay or lazy sequence will call.
+    Waiting(Value),
+    /// The function is being called.
+    Running,
+}
+
+struct Cell {
+    state: State,
+    handle: Weak<Handle>,
+    /// The form that journaled this cell last.
+    journaled: u64,
+}
+
+/// The cells of a session.
+pub struct Heap {
+    cells: Vec<Option<Cell>>,
+    free: Vec<u32>,
+    released: Arc<Released>,
+    serial: u64,
+    form: u64,
+    journal: Vec<(Arc<Handle>, State)>,
+    /// How many cells there may be before the end of a form looks for cycles.
+    sweep_at: usize,
+}
+
+/// How many cells a heap holds before it is first swept.
+const FIRST_SWEEP: usize = 64;
+
+impl Default for Heap {
+    fn default() -> Self {
+        Heap {
+            cells: Vec::new(),
+            free: Vec::new(),
+            released: Arc::default(),
+            serial: 0,
+            form: 1,
+            journal: Vec::new(),
+            sweep_at: FIRST_SWEEP,
+        }
+    }
+}
+
+impl Heap {
+    /// Makes a cell.
+    pub fn allocate(&mut self, kind: CellKind, state: State) -> Arc<Handle> {
+        if self.released.count.load(Ordering::Relaxed) > 0 {
+            self.reclaim();
+        }
+        self.serial += 1;
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.cells.push(None);
+            (self.cells.len() - 1) as u32
+        });
+        let handle = Arc::new(Handle { index, serial: self.serial, kind, released: self.released.clone() });
+        // A cell that the running form made needs no journal: undoing the form lets go of it.
+        let cell = Cell { state, handle: Arc::downgrade(&handle), journaled: self.form };
+        self.cells[index as usize] = Some(cell);
+        handle
+    }
+
+    /// Clears the cells whose handles are gone.
+    pub fn reclaim(&mut self) {
+        loop {
+            let indices = self.released.take();
+            if indices.is_empty() {
+                return;
+            }
+            for index in indices {
+                self.cells[index as usize] = None;
+                self.free.push(index);
+            }
+        }
+    }
+
+    /// How many cells are in use.
+    pub fn len(&self) -> usize {
+        self.cells.len() - self.free.len()
+    }
+
+    /// True when no cell is in use.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The state of a cell.
+    ///
+    /// # Errors
+    /// `ForeignCell` if the handle belongs to another session.
+    pub fn state(&self, handle: &Handle) -> Result<&State, Error> {
+        self.own(handle)?;
+        match self.cells.get(handle.index as usize) {
+            Some(Some(cell)) => Ok(&cell.state),
+            _ => Err(foreign()),
+        }
+    }
+
+    /// Replaces the state of a cell; a change that the form may have to undo.
+    ///
+    /// # Errors
+    /// As [`Heap::state`].
+    pub fn change(&mut self, handle: &Arc<Handle>, state: State) -> Result<State, Error> {
+        self.own(handle)?;
+        let form = self.form;
+        let Some(Some(cell)) = self.cells.get_mut(handle.index as usize) else { return Err(foreign()) };
+        let old = std::mem::replace(&mut cell.state, state);
+        if cell.journaled != form {
+            cell.journaled = form;
+            self.journal.push((handle.clone(), old.clone()));
+        }
+        Ok(old)
+    }
+
+    /// Replaces the state of a delay or a lazy sequence as it is realised. That is never undone: it
+    /// only remembers what a function came to.
+    ///
+    /// # Errors
+    /// As [`Heap::state`].
+    pub fn realise(&mut self, handle: &Handle, state: State) -> Result<State, Error> {
+        self.own(handle)?;
+        match self.cells.get_mut(handle.index as usize) {
+            Some(Some(cell)) => Ok(std::mem::replace(&mut cell.state, state)),
+            _ => Err(foreign()),
+        }
+    }
+
+    /// Ends a form, keeping its changes.
+    pub fn commit(&mut self) {
+        self.journal.clear();
+        self.form += 1;
+        self.reclaim();
+    }
+
+    /// Ends a form, undoing its changes.
+    pub fn undo(&mut self) {
+        while let Some((handle, state)) = self.journal.pop() {
+            if let Some(Some(cell)) = self.cells.get_mut(handle.index as usize) {
+                cell.state = state;
+            }
+        }
+        self.commit();
+    }
+
+    fn own(&self, handle: &Handle) -> Result<(), Error> {
+        if Arc::ptr_eq(&handle.released, &self.released) { Ok(()) } else { Err(foreign()) }
+    }
+}
+
+#[cold]
+fn foreign() -> Error {
+    Error::new("ForeignCell", "this atom or sequence belongs to another session")
+}

@@ -1,0 +1,182 @@
+//! Finding the cells that only they themselves still refer to.
+//!
+//! No list of roots is needed. Every reference to a node that starts in a cell is counted; a node that
+//! has more owners than that is also held from outside (by a global, by the running program), and
+//! all that it leads to is alive. What remains is garbage in a cycle, and its cells are cleared.
+//! Inside large persistent collections owners cannot be counted, so what they hold counts as alive
+//! here; only a sweep from known roots, at the end of a form, sees through them.
+
+use super::{CellKind, Heap, State};
+use crate::lang::value::Value;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+/// A node reached from a cell, and how often.
+struct Reached {
+    edges: usize,
+    value: Value,
+}
+
+impl Heap {
+    /// Clears cells that hold themselves alive, wherever the program is. Returns how many nodes were
+    /// looked at, which is what the sweep costs.
+    pub fn sweep(&mut self) -> u64 {
+        self.reclaim();
+        let mut reached: HashMap<usize, Reached> = HashMap::new();
+        let mut alive: Vec<Value> = Vec::new();
+        let mut waiting: Vec<Value> = Vec::new();
+        for cell in self.cells.iter().flatten() {
+            if let State::Done(value) | State::Waiting(value) = &cell.state {
+                waiting.push(value.clone());
+            }
+            while let Some(value) = waiting.pop() {
+                let Some((address, _)) = identity(&value) else { continue };
+                let known = reached.entry(address);
+                if let std::collections::hash_map::Entry::Occupied(mut known) = known {
+                    known.get_mut().edges += 1;
+                    continue;
+                }
+                children(&value, &mut waiting, &mut alive);
+                known.or_insert(Reached { edges: 1, value });
+            }
+        }
+        // One owner is the copy in `reached`. Copies in `alive` are owners too: they only ever make
+        // more nodes alive.
+        for node in reached.values() {
+            if identity(&node.value).is_some_and(|(_, owners)| owners - 1 > node.edges) {
+                alive.push(node.value.clone());
+            }
+        }
+        // A cell that nothing in a cell refers to is held from outside, or its handle would be gone.
+        let inside: HashSet<usize> = reached.keys().copied().collect();
+        for cell in self.cells.iter().flatten() {
+            if let Some(handle) = cell.handle.upgrade()
+                && !inside.contains(&Arc::as_ptr(&handle).addr())
+            {
+                alive.push(of_handle(handle));
+            }
+        }
+        let looked_at = reached.len() as u64;
+        drop(reached);
+        looked_at + self.keep_only(alive)
+    }
+
+    /// Clears every cell that cannot be reached from `roots`, if there are so many cells that it
+    /// pays. For the end of a form, when all that is alive is known.
+    pub fn sweep_from(&mut self, roots: impl FnOnce() -> Vec<Value>) -> u64 {
+        self.reclaim();
+        if self.len() < self.sweep_at {
+            return 0;
+        }
+        let looked_at = self.keep_only(roots());
+        self.sweep_at = (2 * self.len()).max(super::FIRST_SWEEP);
+        looked_at
+    }
+
+    /// Clears every cell that cannot be reached from `alive`.
+    fn keep_only(&mut self, alive: Vec<Value>) -> u64 {
+        let mut seen: HashSet<usize> = HashSet::new();
+        let mut kept: HashSet<u32> = HashSet::new();
+        let mut waiting = alive;
+        let mut within = Vec::new();
+        while let Some(value) = waiting.pop() {
+            let Some((address, _)) = identity(&value) else { continue };
+            if !seen.insert(address) {
+                continue;
+            }
+            if let Value::Cell(handle) | Value::Lazy(handle) = &value {
+                kept.insert(handle.index);
+                if let Some(Some(cell)) = self.cells.get(handle.index as usize)
+                    && let State::Done(content) | State::Waiting(content) = &cell.state
+                {
+                    waiting.push(content.clone());
+                }
+            }
+            children(&value, &mut waiting, &mut within);
+            waiting.append(&mut within);
+        }
+        for (index, cell) in self.cells.iter_mut().enumerate() {
+            if let Some(cell) = cell
+                && !kept.contains(&(index as u32))
+                && cell.state != State::Running
+            {
+                cell.state = State::Done(Value::Nil);
+            }
+        }
+        self.reclaim();
+        seen.len() as u64
+    }
+}
+
+fn of_handle(handle: Arc<super::Handle>) -> Value {
+    match handle.kind {
+        CellKind::Lazy => Value::Lazy(handle),
+        _ => Value::Cell(handle),
+    }
+}
+
+/// Address and number of owners of a node that can lead to a cell.
+fn identity(value: &Value) -> Option<(usize, usize)> {
+    fn of<T>(node: &Arc<T>) -> (usize, usize) {
+        (Arc::as_ptr(node).addr(), Arc::strong_count(node))
+    }
+    Some(match value {
+        Value::List(node) => of(node),
+        Value::Vector(node) => of(node),
+        Value::Map(node) => of(node),
+        Value::Set(node) => of(node),
+        Value::Closure(node) => of(node),
+        Value::Bound(node) => of(node),
+        Value::Cell(node) | Value::Lazy(node) => of(node),
+        Value::Exception(node) => of(node),
+        Value::Reduced(node) => of(node),
+        _ => return None,
+    })
+}
+
+/// What a node refers to: in `counted` what it owns once and alone, in `shared` what other nodes may
+/// own together with it, of which no count is known.
+fn children(value: &Value, counted: &mut Vec<Value>, shared: &mut Vec<Value>) {
+    use crate::lang::value::list::List;
+    match value {
+        Value::List(list) => match &**list {
+            List::Cons(cons) => counted.extend([cons.head.clone(), cons.tail.clone()]),
+            List::Items { items, start } => {
+                let into = if *start == 0 && Arc::strong_count(items) == 1 { counted } else { shared };
+                into.extend(items.as_slice().iter().filter(|v| leads(v)).cloned());
+            }
+            List::Range { .. } => {}
+        },
+        Value::Vector(vector) => {
+            let into = if vector.as_slice().is_some() { counted } else { shared };
+            into.extend(vector.iter().filter(|v| leads(v)).cloned());
+        }
+        Value::Map(map) => {
+            let (values, keys) =
+                if map.as_shaped().is_some() { (counted, shared) } else { return shared_entries(map, shared) };
+            for (key, value) in map.iter() {
+                values.extend(leads(value).then(|| value.clone()));
+                keys.extend(leads(key).then(|| key.clone()));
+            }
+        }
+        Value::Set(set) => shared.extend(set.iter().filter(|v| leads(v)).cloned()),
+        Value::Closure(closure) => {
+            let into = if Arc::strong_count(&closure.captures) == 1 { counted } else { shared };
+            into.extend(closure.captures.as_slice().iter().filter(|v| leads(v)).cloned());
+        }
+        Value::Bound(bound) => counted.extend(bound.arguments.iter().filter(|v| leads(v)).cloned()),
+        Value::Exception(error) => shared.extend([error.data().clone(), error.cause().clone()]),
+        Value::Reduced(inner) => counted.push(inner.0.clone()),
+        _ => {}
+    }
+}
+
+fn shared_entries(map: &crate::lang::value::map::Map, shared: &mut Vec<Value>) {
+    for (key, value) in map.iter() {
+        shared.extend([key, value].into_iter().filter(|v| leads(v)).cloned());
+    }
+}
+
+fn leads(value: &Value) -> bool {
+    !value.is_scalar() || matches!(value, Value::Cell(_))
+}

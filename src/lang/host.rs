@@ -1,0 +1,176 @@
+//! The one door out of the language: what a program may ask of the world around it.
+//!
+//! The language itself has no clock, no randomness, no files and no network. Whoever runs a program
+//! hands in a [`Host`]; the MCP server implements it over downstream servers, tests use a scripted one,
+//! an embedder writes their own. Every method may block and may be called from several threads at
+//! once (the branches of `pmap` wait here side by side).
+//!
+//! Tool calls cross the door as JSON text, so that a host can just as well be the other end of a pipe:
+//! values never leave the evaluation that made them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Where in an evaluation a host call was made: stable between runs of the same program on the same
+/// data, so that a run can be recorded and replayed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct CallId {
+    /// Ordinal of the top-level form, from 0.
+    pub form: u32,
+    /// Path of `pmap`/`pcalls` branches that led here; empty outside of them.
+    pub branch: Vec<u32>,
+    /// Ordinal of the host call within that branch of that form, from 0.
+    pub ordinal: u32,
+}
+
+/// One call of a tool, with its names exactly as the downstream server gave them.
+#[derive(Clone, Debug)]
+pub struct ToolCall {
+    /// Identity of this call within the evaluation.
+    pub id: CallId,
+    /// The server's name.
+    pub server: String,
+    /// The tool's name.
+    pub tool: String,
+    /// The arguments, the text of a JSON object.
+    pub arguments: String,
+    /// What is left of the evaluation's total time; a host gives up and answers
+    /// [`ToolReply::Stopped`] when it is used up.
+    pub remaining: Duration,
+    /// How long this call may take unless the host is configured otherwise for this tool.
+    pub timeout: Duration,
+}
+
+/// What a tool call came to.
+#[derive(Clone, Debug)]
+pub enum ToolReply {
+    /// A result that is JSON text.
+    Json(String),
+    /// A result that is plain text.
+    Text(String),
+    /// The call failed; the program can catch this.
+    Error(ToolError),
+    /// Policy forbids the call; the text says by which rule. The program can catch this.
+    Denied(String),
+    /// A person has to be asked first; the text says what. Until approval by replay exists the program
+    /// sees it as a denial that says so.
+    Ask(String),
+    /// The evaluation was cancelled, or its total time ran out, while the host waited.
+    Stopped,
+}
+
+/// Why a tool call failed.
+#[derive(Clone, Debug)]
+pub struct ToolError {
+    /// What kind of failure it was.
+    pub kind: ToolErrorKind,
+    /// What went wrong, naming neither paths nor addresses of the host; lower case, no full stop.
+    pub message: String,
+    /// A correction, such as `Did you mean limit?`.
+    pub suggestion: Option<String>,
+}
+
+/// The kinds of [`ToolError`]; each is an error code of its own for the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ToolErrorKind {
+    /// The tool answered with an error.
+    Failed,
+    /// The arguments do not fit the tool's schema; nothing was sent.
+    Arguments,
+    /// The tool took longer than its time-out.
+    Timeout,
+    /// The server could not be started, or went away.
+    Unavailable,
+    /// The reply was larger than may be taken in.
+    TooLarge,
+}
+
+impl ToolErrorKind {
+    /// The stable error code that a program and a client see.
+    pub fn code(self) -> &'static str {
+        match self {
+            ToolErrorKind::Failed => "ToolError",
+            ToolErrorKind::Arguments => "ToolArgumentError",
+            ToolErrorKind::Timeout => "ToolTimeout",
+            ToolErrorKind::Unavailable => "ServerUnavailable",
+            ToolErrorKind::TooLarge => "ToolResultTooLarge",
+        }
+    }
+}
+
+/// A downstream server as a program sees it in `(dir)`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Server {
+    /// Its name in the configuration.
+    pub name: String,
+    /// One line on what it is for; empty when nothing is known.
+    pub description: String,
+}
+
+/// A tool as its server describes it.
+#[derive(Clone, Debug)]
+pub struct Tool {
+    /// The server's name.
+    pub server: String,
+    /// The tool's exact name.
+    pub name: String,
+    /// What the tool does, as the server says it.
+    pub description: String,
+    /// The JSON Schema of its arguments, an object schema.
+    pub input_schema: serde_json::Value,
+    /// The JSON Schema of its result, where the server gives one.
+    pub output_schema: Option<serde_json::Value>,
+}
+
+/// All the tools that are known, and the servers whose tools are not.
+#[derive(Clone, Debug, Default)]
+pub struct Catalogue {
+    /// The tools, server by server in the order of the configuration.
+    pub tools: Vec<Arc<Tool>>,
+    /// Servers that did not answer, each with the reason.
+    pub missing: Vec<(String, String)>,
+}
+
+/// What runs a program's requests to the outside; see the module's text.
+pub trait Host: Send + Sync {
+    /// The servers that stand behind this host, without starting any.
+    fn servers(&self) -> Vec<Server> {
+        Vec::new()
+    }
+
+    /// The tools of one server, by its exact name; may start it. An error says why it cannot be used.
+    fn tools(&self, server: &str) -> Result<Vec<Arc<Tool>>, ToolError> {
+        Err(ToolError {
+            kind: ToolErrorKind::Unavailable,
+            message: format!("there is no server `{server}`"),
+            suggestion: None,
+        })
+    }
+
+    /// The tools of all servers: used for bare names, suggestions and searches. May list servers that
+    /// are not known yet, once, in parallel and within a bound.
+    fn catalogue(&self) -> Catalogue {
+        Catalogue::default()
+    }
+
+    /// Calls a tool and waits for its reply.
+    fn call(&self, call: ToolCall) -> ToolReply;
+
+    /// Passes on one piece of printed text as it is printed. It is in the reply all the same.
+    fn print(&self, _text: &str) {}
+
+    /// The time of day: milliseconds since 1970-01-01T00:00:00Z.
+    fn now_millis(&self) -> i64;
+
+    /// Sixty-four random bits, for `rand` and its kin.
+    fn random(&self) -> u64;
+
+    /// A clock that only moves forward, for the time limits. Its origin does not matter.
+    fn monotonic(&self) -> Duration;
+
+    /// True once the evaluation should stop: the client has gone, the request was cancelled, the
+    /// process is shutting down. Asked every few hundred steps, so it must be cheap.
+    fn cancelled(&self) -> bool {
+        false
+    }
+}

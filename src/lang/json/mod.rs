@@ -1,0 +1,7 @@
+//! JSON in and out, straight from and to values, without recursion and under the meter.
+
+mod parse;
+mod write;
+
+pub use parse::parse;
+pub use write::{to_serde, write};

@@ -1,0 +1,415 @@
+//! JSON text to values (RFC 8259). Objects become records that share their key layouts.
+
+use crate::lang::error::{Error, Outcome};
+use crate::lang::eval::Machine;
+use crate::lang::value::Value;
+use crate::lang::value::map::{Map, is_plain_keyword};
+use crate::lang::value::shape::Shape;
+use num_bigint::BigInt;
+use std::sync::Arc;
+
+/// How deep JSON may nest.
+const NESTING: usize = 1_000;
+
+/// The most layouts that are remembered while parsing.
+const SHAPES: usize = 64;
+
+/// Parses JSON text.
+///
+/// # Errors
+/// `InvalidJson` with the place; limits.
+pub fn parse(machine: &mut Machine, text: &str) -> Outcome<Value> {
+    let mut parser = Parser { machine, text: text.as_bytes(), source: text, at: 0, shapes: Vec::new() };
+    let value = parser.document()?;
+    Ok(value)
+}
+
+struct Parser<'a> {
+    machine: &'a mut Machine,
+    text: &'a [u8],
+    source: &'a str,
+    at: usize,
+    /// Layouts seen so far, the latest last, each with the texts of its keys.
+    shapes: Vec<Arc<Shape>>,
+}
+
+/// An array or object that is not closed yet.
+enum Open {
+    Array(Vec<Value>),
+    Object { shape: Matching, values: Vec<Value> },
+}
+
+/// The keys of an object so far: as long as they follow a known layout, the layout and how far; else
+/// the keys themselves.
+enum Matching {
+    Known(Arc<Shape>, usize),
+    New(Vec<Value>),
+}
+
+impl Parser<'_> {
+    fn document(&mut self) -> Outcome<Value> {
+        let mut open: Vec<Open> = Vec::new();
+        loop {
+            self.machine.charge(1)?;
+            self.skip_space();
+            // A value begins here, or the array or object that was just opened ends.
+            let mut value = match self.peek() {
+                Some(b'[') => {
+                    self.at += 1;
+                    self.open(&mut open, Open::Array(Vec::new()))?;
+                    self.skip_space();
+                    if self.peek() != Some(b']') {
+                        continue;
+                    }
+                    self.at += 1;
+                    self.close(&mut open)?
+                }
+                Some(b'{') => {
+                    self.at += 1;
+                    let shape = match self.shapes.last() {
+                        Some(latest) => Matching::Known(latest.clone(), 0),
+                        None => Matching::New(Vec::new()),
+                    };
+                    self.open(&mut open, Open::Object { shape, values: Vec::new() })?;
+                    self.skip_space();
+                    if self.peek() != Some(b'}') {
+                        self.key(&mut open)?;
+                        continue;
+                    }
+                    self.at += 1;
+                    self.close(&mut open)?
+                }
+                _ => self.scalar()?,
+            };
+            // The value is complete; so may be what it stands in.
+            loop {
+                match open.last_mut() {
+                    None => {
+                        self.skip_space();
+                        if self.at < self.text.len() {
+                            return Err(self.fail("nothing more after the value"));
+                        }
+                        return Ok(value);
+                    }
+                    Some(Open::Array(items)) => {
+                        items.push(value);
+                        let len = items.len();
+                        self.machine.grown(len)?;
+                        self.skip_space();
+                        match self.next() {
+                            Some(b',') => break,
+                            Some(b']') => value = self.close(&mut open)?,
+                            _ => return Err(self.fail_back("`,` or `]`")),
+                        }
+                    }
+                    Some(Open::Object { values, .. }) => {
+                        values.push(value);
+                        self.skip_space();
+                        match self.next() {
+                            Some(b',') => {
+                                self.skip_space();
+                                self.key(&mut open)?;
+                                break;
+                            }
+                            Some(b'}') => value = self.close(&mut open)?,
+                            _ => return Err(self.fail_back("`,` or `}`")),
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn open(&mut self, open: &mut Vec<Open>, new: Open) -> Outcome<()> {
+        if open.len() >= NESTING {
+            return Err(Error::new("NestingTooDeep", format!("JSON nests more than {NESTING} deep")).into());
+        }
+        open.push(new);
+        Ok(())
+    }
+
+    fn close(&mut self, open: &mut Vec<Open>) -> Outcome<Value> {
+        match open.pop() {
+            Some(Open::Array(items)) => Ok(Value::vector(items)),
+            Some(Open::Object { shape, values }) => self.record(shape, values),
+            None => Ok(Value::Nil),
+        }
+    }
+
+    /// A key and its colon.
+    fn key(&mut self, open: &mut [Open]) -> Outcome<()> {
+        if self.peek() != Some(b'"') {
+            return Err(self.fail("a key in double quotes"));
+        }
+        let start = self.at + 1;
+        let plain_end = self.plain_string_end();
+        let key = match plain_end {
+            Some(end) => {
+                self.at = end + 1;
+                std::borrow::Cow::Borrowed(&self.source[start..end])
+            }
+            None => std::borrow::Cow::Owned(self.string()?),
+        };
+        self.skip_space();
+        if self.next() != Some(b':') {
+            return Err(self.fail_back("`:`"));
+        }
+        let Some(Open::Object { shape, values }) = open.last_mut() else { return Ok(()) };
+        if let Matching::Known(known, matched) = shape {
+            let same = known.keys().get(*matched).is_some_and(|expected| spells(expected, &key));
+            if same {
+                *matched += 1;
+                return Ok(());
+            }
+            // Another layout that begins the same way may fit.
+            let matched = *matched;
+            let other = self.shapes.iter().rev().find(|other| {
+                other.keys().len() > matched
+                    && other.keys()[..matched] == known.keys()[..matched]
+                    && spells(&other.keys()[matched], &key)
+            });
+            *shape = match other {
+                Some(other) => Matching::Known(other.clone(), matched + 1),
+                None => {
+                    let mut keys = known.keys()[..matched].to_vec();
+                    keys.push(key_value(&key));
+                    Matching::New(keys)
+                }
+            };
+            debug_assert_eq!(values.len(), matched);
+            return Ok(());
+        }
+        if let Matching::New(keys) = shape {
+            keys.push(key_value(&key));
+            let len = keys.len();
+            self.machine.grown(len)?;
+        }
+        Ok(())
+    }
+
+    fn record(&mut self, shape: Matching, values: Vec<Value>) -> Outcome<Value> {
+        let keys = match shape {
+            Matching::Known(shape, matched) if matched == shape.keys().len() => {
+                return Ok(Value::Map(Arc::new(Map::with_shape(shape, values).into_record())));
+            }
+            Matching::Known(shape, matched) => shape.keys()[..matched].to_vec(),
+            Matching::New(keys) => keys,
+        };
+        let small = keys.len() <= 32 && keys.iter().enumerate().all(|(at, key)| !keys[..at].contains(key));
+        if small {
+            let shape = Shape::new(keys);
+            if self.shapes.len() < SHAPES {
+                self.shapes.push(shape.clone());
+            }
+            return Ok(Value::Map(Arc::new(Map::with_shape(shape, values).into_record())));
+        }
+        // Large objects, and those with a key twice, of which the last counts.
+        let mut map = Map::default();
+        for (key, value) in keys.into_iter().zip(values) {
+            self.machine.charge(1)?;
+            map.insert(key, value);
+        }
+        Ok(Value::Map(Arc::new(map.into_record())))
+    }
+
+    fn scalar(&mut self) -> Outcome<Value> {
+        match self.peek() {
+            Some(b'"') => {
+                let start = self.at + 1;
+                if let Some(end) = self.plain_string_end() {
+                    self.at = end + 1;
+                    self.machine.charge((end - start) as u64 / 64)?;
+                    return Ok(Value::string(&self.source[start..end]));
+                }
+                let text = self.string()?;
+                Ok(Value::string(&text))
+            }
+            Some(b't') => self.word("true", Value::Bool(true)),
+            Some(b'f') => self.word("false", Value::Bool(false)),
+            Some(b'n') => self.word("null", Value::Nil),
+            Some(b'-' | b'0'..=b'9') => self.number(),
+            _ => Err(self.fail("a value")),
+        }
+    }
+
+    fn word(&mut self, word: &str, value: Value) -> Outcome<Value> {
+        if self.text[self.at..].starts_with(word.as_bytes()) {
+            self.at += word.len();
+            return Ok(value);
+        }
+        Err(self.fail("a value"))
+    }
+
+    fn number(&mut self) -> Outcome<Value> {
+        let start = self.at;
+        let mut float = false;
+        if self.peek() == Some(b'-') {
+            self.at += 1;
+        }
+        let digits = self.at;
+        while let Some(b'0'..=b'9') = self.peek() {
+            self.at += 1;
+        }
+        let leading_zero = self.text.get(digits) == Some(&b'0') && self.at - digits > 1;
+        if self.at == digits || leading_zero {
+            self.at = start;
+            return Err(self.fail("a number"));
+        }
+        while let Some(byte @ (b'.' | b'e' | b'E' | b'+' | b'-' | b'0'..=b'9')) = self.peek() {
+            float |= matches!(byte, b'.' | b'e' | b'E');
+            self.at += 1;
+        }
+        let text = &self.source[start..self.at];
+        if float {
+            let valid = !text.ends_with(['.', 'e', 'E', '+', '-']) && !text.contains(".e") && !text.contains(".E");
+            return match text.parse::<f64>() {
+                Ok(number) if valid => Ok(Value::Float(number)),
+                _ => {
+                    self.at = start;
+                    Err(self.fail("a number"))
+                }
+            };
+        }
+        if let Ok(small) = text.parse::<i64>() {
+            return Ok(Value::Int(small));
+        }
+        // Reading digits into a big integer takes time that grows with their square.
+        let digits = text.len() as u64;
+        self.machine.charge(digits.saturating_mul(digits) / 64)?;
+        match text.parse::<BigInt>() {
+            Ok(number) => Ok(Value::integer(number)),
+            Err(_) => {
+                self.at = start;
+                Err(self.fail("a number"))
+            }
+        }
+    }
+
+    /// Where the string that begins here ends, if it has no escapes and no errors.
+    fn plain_string_end(&self) -> Option<usize> {
+        let rest = &self.text[self.at + 1..];
+        let end = rest.iter().position(|&byte| byte == b'"' || byte == b'\\' || byte < 0x20)?;
+        (rest[end] == b'"').then_some(self.at + 1 + end)
+    }
+
+    /// A string with escapes.
+    fn string(&mut self) -> Outcome<String> {
+        self.at += 1;
+        let mut out = String::new();
+        loop {
+            let start = self.at;
+            while self.peek().is_some_and(|byte| byte != b'"' && byte != b'\\' && byte >= 0x20) {
+                self.at += 1;
+            }
+            self.machine.charge((self.at - start) as u64 / 64 + 1)?;
+            out.push_str(&self.source[start..self.at]);
+            match self.next() {
+                Some(b'"') => return Ok(out),
+                Some(b'\\') => {
+                    let escaped = self.escape()?;
+                    out.push(escaped);
+                }
+                Some(_) => return Err(self.fail_back("an escape such as `\\n` for a control character")),
+                None => return Err(self.fail("the closing `\"` of a string")),
+            }
+        }
+    }
+
+    fn escape(&mut self) -> Outcome<char> {
+        Ok(match self.next() {
+            Some(b'"') => '"',
+            Some(b'\\') => '\\',
+            Some(b'/') => '/',
+            Some(b'b') => '\u{8}',
+            Some(b'f') => '\u{c}',
+            Some(b'n') => '\n',
+            Some(b'r') => '\r',
+            Some(b't') => '\t',
+            Some(b'u') => {
+                let first = self.hex()?;
+                if (0xD800..0xDC00).contains(&first) && self.text[self.at..].starts_with(b"\\u") {
+                    let back = self.at;
+                    self.at += 2;
+                    let second = self.hex()?;
+                    if (0xDC00..0xE000).contains(&second) {
+                        let code = 0x10000 + ((first - 0xD800) << 10) + (second - 0xDC00);
+                        return Ok(char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER));
+                    }
+                    self.at = back;
+                }
+                // A lone surrogate is no scalar value.
+                char::from_u32(first).unwrap_or(char::REPLACEMENT_CHARACTER)
+            }
+            _ => return Err(self.fail_back("an escape that JSON knows")),
+        })
+    }
+
+    fn hex(&mut self) -> Outcome<u32> {
+        let digits =
+            self.source.get(self.at..self.at + 4).filter(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()));
+        match digits.and_then(|digits| u32::from_str_radix(digits, 16).ok()) {
+            Some(code) => {
+                self.at += 4;
+                Ok(code)
+            }
+            None => Err(self.fail("four hexadecimal digits")),
+        }
+    }
+
+    fn skip_space(&mut self) {
+        while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.peek() {
+            self.at += 1;
+        }
+    }
+
+    #[inline]
+    fn peek(&self) -> Option<u8> {
+        self.text.get(self.at).copied()
+    }
+
+    #[inline]
+    fn next(&mut self) -> Option<u8> {
+        let byte = self.peek()?;
+        self.at += 1;
+        Some(byte)
+    }
+
+    /// The error of what was consumed one byte ago.
+    fn fail_back(&mut self, expected: &str) -> crate::lang::error::Signal {
+        self.at = self.at.saturating_sub(1);
+        self.fail(expected)
+    }
+
+    #[cold]
+    fn fail(&self, expected: &str) -> crate::lang::error::Signal {
+        let mut at = self.at.min(self.source.len());
+        while !self.source.is_char_boundary(at) {
+            at -= 1;
+        }
+        let before = &self.source[..at];
+        let line = before.matches('\n').count() + 1;
+        let column = before[before.rfind('\n').map_or(0, |newline| newline + 1)..].chars().count() + 1;
+        let came: String = self.source[at..].chars().take(12).collect();
+        let came =
+            if came.is_empty() { "the end of the text".to_string() } else { format!("`{}`", came.escape_debug()) };
+        Error::new(
+            "InvalidJson",
+            format!("expected {expected} at line {line}, column {column} of the JSON, got {came}"),
+        )
+        .into()
+    }
+}
+
+/// True if a key value has that text.
+fn spells(key: &Value, text: &str) -> bool {
+    match key {
+        Value::Keyword(name) => name.as_str() == text,
+        Value::Str(own) => own.as_str() == text,
+        _ => false,
+    }
+}
+
+/// A JSON key as a key of a record: a keyword where it reads as one.
+fn key_value(text: &str) -> Value {
+    if is_plain_keyword(text) { Value::keyword(text) } else { Value::string(text) }
+}

@@ -1,0 +1,179 @@
+//! Values to JSON text.
+
+use crate::lang::error::{Error, Outcome};
+use crate::lang::eval::Machine;
+use crate::lang::value::Value;
+use crate::lang::value::map::Map;
+use crate::lang::value::walk::{Cursor, Pace};
+use std::fmt::Write;
+use std::sync::Arc;
+
+/// What is still to be written.
+enum Open {
+    Array { cursor: Cursor, first: bool, depth: usize },
+    Object { map: Arc<Map>, position: usize, first: bool, depth: usize },
+}
+
+/// Writes a value as JSON: keywords and symbols as their names, sets and lists as arrays, big integers
+/// as numbers. With `indent`, one entry a line.
+///
+/// # Errors
+/// `JsonError` for values that JSON cannot say; limits.
+pub fn write(machine: &mut Machine, value: &Value, indent: bool) -> Outcome<String> {
+    let mut out = String::new();
+    let mut open = Vec::new();
+    begin(machine, value, &mut out, &mut open)?;
+    while let Some(top) = open.last_mut() {
+        machine.step(1)?;
+        if out.len() >= 1 << 16 && out.len() == out.capacity() {
+            machine.reserve(out.len() as u64)?;
+        }
+        match top {
+            Open::Array { cursor, first, depth } => match cursor.next(machine)? {
+                Some(item) => {
+                    separate(&mut out, std::mem::take(first), indent, *depth);
+                    begin(machine, &item, &mut out, &mut open)?;
+                }
+                None => {
+                    finish(&mut out, *first, indent, *depth, ']');
+                    open.pop();
+                }
+            },
+            Open::Object { map, position, first, depth } => {
+                let at = *position;
+                *position += 1;
+                if at >= map.positions() {
+                    finish(&mut out, *first, indent, *depth, '}');
+                    open.pop();
+                    continue;
+                }
+                let map = map.clone();
+                let Some((key, value)) = map.entry(at) else { continue };
+                separate(&mut out, std::mem::take(first), indent, *depth);
+                write_key(&mut out, key);
+                out.push_str(if indent { ": " } else { ":" });
+                begin(machine, value, &mut out, &mut open)?;
+            }
+        }
+    }
+    Ok(out)
+}
+
+/// A value as a `serde_json::Value`, for the record of an evaluation; `None` where JSON cannot say it
+/// or where its text is longer than `budget`.
+pub fn to_serde(machine: &mut Machine, value: &Value, budget: usize) -> Option<serde_json::Value> {
+    let text = write(machine, value, false).ok()?;
+    if text.len() > budget {
+        return None;
+    }
+    serde_json::from_str(&text).ok()
+}
+
+fn begin(machine: &mut Machine, value: &Value, out: &mut String, open: &mut Vec<Open>) -> Outcome<()> {
+    let depth = open.len() + 1;
+    let written = match value {
+        Value::Nil => out.write_str("null"),
+        Value::Bool(value) => write!(out, "{value}"),
+        Value::Int(value) => write!(out, "{value}"),
+        Value::BigInt(value) => {
+            machine.charge(value.bits().saturating_mul(value.bits()) / 4_096)?;
+            write!(out, "{value}")
+        }
+        Value::Float(value) if value.is_finite() => write!(out, "{value:?}"),
+        Value::Float(_) => {
+            return Err(unsayable(value).suggest("replace it, for example by nil, before writing").into());
+        }
+        Value::Char(value) => {
+            write_string(out, value.encode_utf8(&mut [0; 4]));
+            Ok(())
+        }
+        Value::Str(text) => {
+            machine.charge(text.as_str().len() as u64 / 64)?;
+            write_string(out, text.as_str());
+            Ok(())
+        }
+        Value::Keyword(name) | Value::Symbol(name) => {
+            write_string(out, name.as_str());
+            Ok(())
+        }
+        Value::Regex(regex) => {
+            write_string(out, regex.as_str());
+            Ok(())
+        }
+        Value::Map(map) => {
+            out.push('{');
+            open.push(Open::Object { map: map.clone(), position: 0, first: true, depth });
+            Ok(())
+        }
+        Value::List(_) | Value::Vector(_) | Value::Set(_) | Value::Lazy(_) => {
+            out.push('[');
+            let cursor = Cursor::over(value.clone()).unwrap_or(Cursor::End);
+            open.push(Open::Array { cursor, first: true, depth });
+            Ok(())
+        }
+        other => return Err(unsayable(other).into()),
+    };
+    written.map_err(|_| Error::new("JsonError", "the JSON text could not be written").into())
+}
+
+fn unsayable(value: &Value) -> Error {
+    Error::new("JsonError", format!("JSON cannot say {}", crate::lang::error::describe(value)))
+}
+
+fn separate(out: &mut String, first: bool, indent: bool, depth: usize) {
+    if !first {
+        out.push(',');
+    }
+    if indent {
+        new_line(out, depth);
+    }
+}
+
+fn finish(out: &mut String, empty: bool, indent: bool, depth: usize, close: char) {
+    if indent && !empty {
+        new_line(out, depth - 1);
+    }
+    out.push(close);
+}
+
+fn new_line(out: &mut String, depth: usize) {
+    out.push('\n');
+    for _ in 0..depth {
+        out.push_str("  ");
+    }
+}
+
+fn write_key(out: &mut String, key: &Value) {
+    match key {
+        Value::Keyword(name) | Value::Symbol(name) => write_string(out, name.as_str()),
+        Value::Str(text) => write_string(out, text.as_str()),
+        Value::Nil => write_string(out, "null"),
+        other => write_string(out, &format!("{other:?}")),
+    }
+}
+
+/// A string in JSON's quotes.
+pub(super) fn write_string(out: &mut String, text: &str) {
+    out.push('"');
+    let mut plain = 0;
+    for (at, byte) in text.bytes().enumerate() {
+        let escape = match byte {
+            b'"' => "\\\"",
+            b'\\' => "\\\\",
+            b'\n' => "\\n",
+            b'\r' => "\\r",
+            b'\t' => "\\t",
+            0..=0x1f => "",
+            _ => continue,
+        };
+        out.push_str(&text[plain..at]);
+        if escape.is_empty() {
+            let _ = write!(out, "\\u{byte:04x}");
+        } else {
+            out.push_str(escape);
+        }
+        plain = at + 1;
+    }
+    out.push_str(&text[plain..]);
+    out.push('"');
+}

@@ -1,0 +1,200 @@
+//! The limits of an evaluation: names, defaults, units.
+
+use std::time::Duration;
+
+/// What one evaluation may spend. The defaults are those of the documentation; an operator sets other
+/// ones, and a call may ask for less or for more within the operator's maximum.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Steps: see `docs/values.md` for what a step is.
+    pub fuel: u64,
+    /// Live bytes of the evaluation and its session, as the allocator counts them.
+    pub memory: u64,
+    /// Calls inside calls, tail calls not counted.
+    pub depth: u32,
+    /// Wall-clock time less the time spent waiting for the host.
+    pub compute: Duration,
+    /// Wall-clock time.
+    pub total: Duration,
+    /// Tool calls in all.
+    pub calls: u32,
+    /// Tool calls at once, in `pmap` and its kin.
+    pub parallel: u32,
+    /// One tool call; not a limit but an error that the program can catch.
+    pub tool: Duration,
+    /// Bytes of the whole reply.
+    pub output: u64,
+    /// Bytes of program text.
+    pub program: u64,
+    /// Live bytes that a session may keep after a form.
+    pub session: u64,
+    /// Names that a session may define.
+    pub bindings: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            fuel: 50_000_000,
+            memory: 256 << 20,
+            depth: 5_000,
+            compute: Duration::from_secs(5),
+            total: Duration::from_secs(120),
+            calls: 500,
+            parallel: 32,
+            tool: Duration::from_secs(30),
+            output: 32 << 10,
+            program: 256 << 10,
+            session: 64 << 20,
+            bindings: 1_000,
+        }
+    }
+}
+
+/// The kind of quantity behind a limit's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unit {
+    Count,
+    Bytes,
+    Time,
+}
+
+const NAMES: [(&str, Unit); 12] = [
+    ("fuel", Unit::Count),
+    ("memory", Unit::Bytes),
+    ("depth", Unit::Count),
+    ("compute", Unit::Time),
+    ("total", Unit::Time),
+    ("calls", Unit::Count),
+    ("parallel", Unit::Count),
+    ("tool", Unit::Time),
+    ("output", Unit::Bytes),
+    ("program", Unit::Bytes),
+    ("session", Unit::Bytes),
+    ("bindings", Unit::Count),
+];
+
+impl Limits {
+    /// The names that [`Limits::set`] knows.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        NAMES.iter().map(|(name, _)| *name)
+    }
+
+    /// Sets one limit from text: counts as `1000`, `1_000` or `1e7`; bytes with `B`, `KiB`, `MiB`,
+    /// `GiB` (`KB`, `MB`, `GB` are powers of ten); times with `ms`, `s`, `m`, or bare seconds.
+    ///
+    /// # Errors
+    /// A sentence that says what was expected and what came.
+    ///
+    /// ```
+    /// let mut limits = lispbox::lang::Limits::default();
+    /// limits.set("memory", "64MiB").unwrap();
+    /// limits.set("fuel", "1e7").unwrap();
+    /// assert_eq!((limits.memory, limits.fuel), (64 << 20, 10_000_000));
+    /// assert!(limits.set("memmory", "1").unwrap_err().contains("Did you mean memory?"));
+    /// ```
+    pub fn set(&mut self, name: &str, text: &str) -> Result<(), String> {
+        let Some((_, unit)) = NAMES.iter().find(|(known, _)| *known == name) else {
+            let names: Vec<&str> = Limits::names().collect();
+            let hint = crate::lang::error::suggest::closest(name, names.iter().copied())
+                .map(|name| format!(" Did you mean {name}?"))
+                .unwrap_or_default();
+            return Err(format!("there is no limit `{name}`; the limits are {}.{hint}", names.join(", ")));
+        };
+        let amount = parse_amount(text, *unit)
+            .ok_or_else(|| format!("limit `{name}` takes {}, not `{text}`", expected(*unit)))?;
+        self.assign(name, amount);
+        Ok(())
+    }
+
+    /// Sets one limit from a number: a count, bytes, or seconds for the times.
+    ///
+    /// # Errors
+    /// As [`Limits::set`].
+    pub fn set_number(&mut self, name: &str, number: f64) -> Result<(), String> {
+        self.set(name, &format!("{number}"))
+    }
+
+    fn assign(&mut self, name: &str, amount: f64) {
+        let time = || Duration::try_from_secs_f64(amount).unwrap_or(Duration::MAX);
+        let small = amount.min(f64::from(u32::MAX)) as u32;
+        match name {
+            "fuel" => self.fuel = amount as u64,
+            "memory" => self.memory = amount as u64,
+            "depth" => self.depth = small,
+            "compute" => self.compute = time(),
+            "total" => self.total = time(),
+            "calls" => self.calls = small,
+            "parallel" => self.parallel = small.max(1),
+            "tool" => self.tool = time(),
+            "output" => self.output = amount as u64,
+            "program" => self.program = amount as u64,
+            "session" => self.session = amount as u64,
+            _ => self.bindings = small,
+        }
+    }
+
+    /// Lowers every limit that exceeds `maximum` to it.
+    pub fn clamp_to(&mut self, maximum: &Limits) {
+        self.fuel = self.fuel.min(maximum.fuel);
+        self.memory = self.memory.min(maximum.memory);
+        self.depth = self.depth.min(maximum.depth);
+        self.compute = self.compute.min(maximum.compute);
+        self.total = self.total.min(maximum.total);
+        self.calls = self.calls.min(maximum.calls);
+        self.parallel = self.parallel.min(maximum.parallel);
+        self.tool = self.tool.min(maximum.tool);
+        self.output = self.output.min(maximum.output);
+        self.program = self.program.min(maximum.program);
+        self.session = self.session.min(maximum.session);
+        self.bindings = self.bindings.min(maximum.bindings);
+    }
+}
+
+fn expected(unit: Unit) -> &'static str {
+    match unit {
+        Unit::Count => "a count such as `1000` or `1e7`",
+        Unit::Bytes => "a size such as `64MiB`",
+        Unit::Time => "a time such as `2s` or `500ms`",
+    }
+}
+
+fn parse_amount(text: &str, unit: Unit) -> Option<f64> {
+    let text = text.trim();
+    let digits =
+        text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '_' | 'e' | '+' | '-'))).unwrap_or(text.len());
+    let (number, suffix) = text.split_at(digits);
+    let amount: f64 = number.replace('_', "").parse().ok()?;
+    let factor = match (unit, suffix.trim().to_ascii_lowercase().as_str()) {
+        (_, "") => 1.0,
+        (Unit::Bytes, "b") => 1.0,
+        (Unit::Bytes, "k" | "kb") => 1e3,
+        (Unit::Bytes, "m" | "mb") => 1e6,
+        (Unit::Bytes, "g" | "gb") => 1e9,
+        (Unit::Bytes, "kib") => 1024.0,
+        (Unit::Bytes, "mib") => 1048576.0,
+        (Unit::Bytes, "gib") => 1073741824.0,
+        (Unit::Time, "ms") => 1e-3,
+        (Unit::Time, "s") => 1.0,
+        (Unit::Time, "m" | "min") => 60.0,
+        _ => return None,
+    };
+    let amount = amount * factor;
+    (amount.is_finite() && amount >= 0.0).then_some(amount)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_have_units() {
+        assert_eq!(parse_amount("2s", Unit::Time), Some(2.0));
+        assert_eq!(parse_amount("250ms", Unit::Time), Some(0.25));
+        assert_eq!(parse_amount("1e7", Unit::Count), Some(1e7));
+        assert_eq!(parse_amount("1_000", Unit::Count), Some(1000.0));
+        assert_eq!(parse_amount("64MiB", Unit::Bytes), Some(67108864.0));
+        assert_eq!(parse_amount("64parsecs", Unit::Bytes), None);
+        assert_eq!(parse_amount("-1", Unit::Count), None);
+    }
+}

@@ -1,0 +1,173 @@
+//! The ledger of an evaluation: steps, memory, depth, time, tool calls.
+//!
+//! Steps are counted down from a small grant, so that the evaluator pays one subtraction for each; when
+//! the grant is used up the meter looks at everything else as well (memory, time, cancellation) and
+//! hands out the next. All of it is one ledger for all branches of an evaluation.
+
+mod allocator;
+mod limits;
+
+pub use allocator::{Metered, is_installed};
+pub(crate) use allocator::{balance, outside, set_balance};
+pub use limits::Limits;
+
+use crate::lang::error::Halt;
+use crate::lang::host::Host;
+use std::time::Duration;
+
+/// Steps between two looks at memory, time and cancellation.
+const GRANT: u64 = 512;
+
+/// What has been spent of which limits.
+pub struct Meter {
+    /// The limits in force.
+    pub limits: Limits,
+    /// False where the process keeps no count of memory and said that it need not.
+    pub memory_counted: bool,
+    /// Steps left of the grant; below zero it is time to look.
+    ticks: i64,
+    /// Steps handed out.
+    granted: u64,
+    /// The most live bytes seen.
+    pub peak_memory: u64,
+    /// The deepest nesting of calls seen.
+    pub peak_depth: u32,
+    /// Tool calls made.
+    pub calls: u32,
+    started: Duration,
+    /// Time spent waiting for the host.
+    waited: Duration,
+}
+
+impl Meter {
+    /// A ledger with nothing spent, beginning now.
+    pub fn new(limits: Limits, memory_counted: bool, now: Duration) -> Meter {
+        let granted = GRANT.min(limits.fuel);
+        Meter {
+            limits,
+            memory_counted,
+            ticks: granted as i64,
+            granted,
+            peak_memory: 0,
+            peak_depth: 0,
+            calls: 0,
+            started: now,
+            waited: Duration::ZERO,
+        }
+    }
+
+    /// Pays for steps; true when it is time to [`look`](Meter::look).
+    #[inline]
+    #[must_use]
+    pub fn pay(&mut self, steps: u64) -> bool {
+        self.ticks = self.ticks.saturating_sub_unsigned(steps);
+        self.ticks < 0
+    }
+
+    /// Steps spent.
+    pub fn fuel_spent(&self) -> u64 {
+        self.granted.saturating_add_signed(self.ticks.saturating_neg())
+    }
+
+    /// Looks at every limit and hands out the next grant.
+    #[cold]
+    #[inline(never)]
+    pub fn look(&mut self, host: &dyn Host) -> Result<(), Halt> {
+        let spent = self.fuel_spent();
+        if spent > self.limits.fuel {
+            // What was not granted was not worked off either: report the limit as spent.
+            self.ticks = 0;
+            self.granted = spent;
+            return Err(limit("fuel", format!("{} steps", self.limits.fuel), format!("{spent} steps")));
+        }
+        let grant = GRANT.min(self.limits.fuel - spent);
+        self.granted = spent + grant;
+        self.ticks = grant as i64;
+        self.check_memory(0)?;
+        self.check_time(host)
+    }
+
+    /// Checks the memory limit as if `more` bytes were taken.
+    pub fn check_memory(&mut self, more: u64) -> Result<(), Halt> {
+        let live = u64::try_from(balance()).unwrap_or(0);
+        self.peak_memory = self.peak_memory.max(live);
+        if self.memory_counted && live.saturating_add(more) > self.limits.memory {
+            return Err(limit("memory", bytes(self.limits.memory), bytes(live.saturating_add(more))));
+        }
+        Ok(())
+    }
+
+    /// Checks the time limits and asks the host whether to go on.
+    pub fn check_time(&mut self, host: &dyn Host) -> Result<(), Halt> {
+        if host.cancelled() {
+            return Err(Halt::Cancelled);
+        }
+        let now = host.monotonic();
+        let total = now.saturating_sub(self.started);
+        if total > self.limits.total {
+            return Err(limit("total", time(self.limits.total), time(total)));
+        }
+        let compute = total.saturating_sub(self.waited);
+        if compute > self.limits.compute {
+            return Err(limit("compute", time(self.limits.compute), time(compute)));
+        }
+        Ok(())
+    }
+
+    /// Time left of the total.
+    pub fn remaining(&self, now: Duration) -> Duration {
+        self.limits.total.saturating_sub(now.saturating_sub(self.started))
+    }
+
+    /// Notes time spent waiting for the host while no branch could run.
+    pub fn wait(&mut self, time: Duration) {
+        self.waited += time;
+    }
+
+    /// Wall-clock time, and that less the waiting.
+    pub fn times(&self, now: Duration) -> (Duration, Duration) {
+        let total = now.saturating_sub(self.started);
+        (total, total.saturating_sub(self.waited))
+    }
+
+    /// Notes one more tool call.
+    pub fn call(&mut self) -> Result<(), Halt> {
+        if self.calls >= self.limits.calls {
+            let allowed = format!("{} tool calls", self.limits.calls);
+            return Err(limit("calls", allowed, format!("{} tool calls", self.calls + 1)));
+        }
+        self.calls += 1;
+        Ok(())
+    }
+
+    /// The halt of a program nested too deeply.
+    #[cold]
+    pub fn too_deep(&self, depth: u32) -> Halt {
+        limit("depth", format!("{} nested calls", self.limits.depth), format!("{depth} nested calls"))
+    }
+}
+
+/// The halt of that limit.
+pub fn limit(name: &'static str, allowed: String, spent: String) -> Halt {
+    Halt::Limit { name, allowed, spent }
+}
+
+/// A number of bytes as limits are written: `64 MiB`.
+pub fn bytes(count: u64) -> String {
+    const UNITS: [(u64, &str); 3] = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    match UNITS.iter().find(|(size, _)| count >= *size) {
+        Some((size, name)) if count % size == 0 => format!("{} {name}", count / size),
+        Some((size, name)) => format!("{:.1} {name}", count as f64 / *size as f64),
+        None => format!("{count} bytes"),
+    }
+}
+
+/// A time as limits are written: `5 s`, `250 ms`.
+pub fn time(time: Duration) -> String {
+    if time >= Duration::from_secs(1) {
+        let seconds = format!("{:.1}", time.as_secs_f64());
+        format!("{} s", seconds.trim_end_matches(".0"))
+    } else {
+        format!("{} ms", time.as_millis())
+    }
+}

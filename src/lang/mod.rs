@@ -1,0 +1,32 @@
+//! The language: from text to values, and nothing of the world around it.
+//!
+//! `span ← lexer ← reader ← expand ← resolve ← eval`, with `value`, `meter`, `error` and `heap` beneath
+//! and `builtin` beside `eval`. The one way out is [`Host`].
+
+pub mod builtin;
+pub mod error;
+pub mod eval;
+pub mod expand;
+pub mod form;
+pub mod heap;
+pub mod host;
+pub mod json;
+pub mod lexer;
+pub mod meter;
+pub mod node;
+pub mod reader;
+pub mod reply;
+pub mod resolve;
+mod session;
+pub mod snapshot;
+pub mod span;
+pub mod value;
+
+pub use error::{Error, Fault, Halt, Outcome, Signal};
+pub use eval::{Machine, Stacks};
+pub use host::{CallId, Catalogue, Host, Server, Tool, ToolCall, ToolError, ToolErrorKind, ToolReply};
+pub use meter::Limits;
+pub use reply::{CallRecord, Failure, Reply, Spent, Status};
+pub use session::{Engine, EngineBuilder, EngineError, Request, Session};
+pub use span::{Source, Span};
+pub use value::Value;

@@ -1,0 +1,183 @@
+//! Nodes: code with every name resolved, ready to be walked.
+//!
+//! A step is one node that is neither a constant nor a name; each such node pays for itself when it
+//! is evaluated. Locals are slots of the running function's frame, captured values are indices, globals
+//! are indices into the session's table, builtins are direct.
+
+use crate::lang::builtin::Builtin;
+use crate::lang::form::Form;
+use crate::lang::span::{Source, Span};
+use crate::lang::value::Value;
+use crate::lang::value::shape::Shape;
+use std::sync::Arc;
+
+/// Code.
+pub enum Node {
+    /// A value known when the code was made.
+    Constant(Value),
+    /// A slot of the frame.
+    Local(u32),
+    /// A captured value.
+    Captured(u32),
+    /// A function of the running function's own group, by its index: itself, or a sibling.
+    Sibling(u32),
+    /// A session's definition.
+    Global(u32, Span),
+    /// `(if test then else)`
+    If(Box<[Node; 3]>),
+    /// `(do …)`
+    Do(Box<[Node]>),
+    /// `(and …)`
+    And(Box<[Node]>),
+    /// `(or …)`
+    Or(Box<[Node]>),
+    /// `(let* [name value …] body)`
+    Let(Box<Let>),
+    /// `(loop* [name value …] body)`
+    Loop(Box<Let>),
+    /// `(recur …)`: sets the slots from the first on and goes round.
+    Recur(Box<Recur>),
+    /// `(fn* …)`, `(letfn* …)`: makes functions.
+    Lambda(Box<Lambda>),
+    /// A call of a builtin known by name.
+    CallBuiltin(Box<CallBuiltin>),
+    /// A call of whatever the first node comes to.
+    Call(Box<Call>),
+    /// The same where the result is the function's own: takes its place.
+    TailCall(Box<Call>),
+    /// `(def name value)`
+    Define(Box<Define>),
+    /// `(try … (catch … ) (finally …))`
+    Try(Box<Try>),
+    /// `[a b]`
+    Vector(Box<[Node]>),
+    /// `{k v}` with constant keys
+    Record(Arc<Shape>, Box<[Node]>),
+    /// `{k v}` with computed keys
+    Map(Box<[(Node, Node)]>, Span),
+    /// `#{a b}`
+    Set(Box<[Node]>, Span),
+}
+
+/// The bindings and body of `let*` and `loop*`.
+pub struct Let {
+    /// The first slot; the bindings take this one and those behind it.
+    pub slot: u32,
+    /// What the slots are set to, in order.
+    pub values: Box<[Node]>,
+    /// What is evaluated then.
+    pub body: Node,
+    /// True where the slots are needed no longer once the body is done: they are cleared then, unless
+    /// the whole frame goes.
+    pub clears: bool,
+}
+
+/// The new values of a loop's or function's slots.
+pub struct Recur {
+    /// The first slot.
+    pub slot: u32,
+    /// The values, in order.
+    pub values: Box<[Node]>,
+}
+
+/// Functions made together, and what they capture.
+pub struct Lambda {
+    /// Their codes.
+    pub group: Arc<Group>,
+    /// Where the captured values come from, all names or constants.
+    pub captures: Box<[Node]>,
+    /// What becomes of them.
+    pub result: LambdaResult,
+}
+
+/// What a [`Lambda`] node does with its functions.
+pub enum LambdaResult {
+    /// The node's value is the only function.
+    Value,
+    /// The functions go into slots from this one on, then the body is evaluated.
+    Slots(u32, Box<Node>),
+}
+
+/// A call of a builtin.
+pub struct CallBuiltin {
+    /// The builtin.
+    pub builtin: &'static Builtin,
+    /// Its arguments.
+    pub arguments: Box<[Node]>,
+    /// Where the call stands.
+    pub span: Span,
+}
+
+/// A call of a computed function.
+pub struct Call {
+    /// The function.
+    pub callee: Node,
+    /// Its arguments.
+    pub arguments: Box<[Node]>,
+    /// Where the call stands.
+    pub span: Span,
+}
+
+/// A definition.
+pub struct Define {
+    /// Index of the global.
+    pub global: u32,
+    /// Its value.
+    pub value: Node,
+    /// Its doc string.
+    pub doc: Option<String>,
+    /// True for `defmacro`.
+    pub is_macro: bool,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// `try`.
+pub struct Try {
+    /// The body.
+    pub body: Node,
+    /// The slot for the exception and what is evaluated then; any exception is caught by the first
+    /// clause.
+    pub catch: Option<(u32, Node)>,
+    /// What is evaluated last in any case but a halt.
+    pub finally: Option<Node>,
+}
+
+/// Functions that may refer to each other.
+pub struct Group {
+    /// Their codes.
+    pub lambdas: Vec<Code>,
+    /// Names of the captured values, in order.
+    pub captured: Vec<String>,
+    /// The text they were defined in.
+    pub source: Arc<Source>,
+    /// What the free names of the forms were resolved to, with the qualified name: kept so that a
+    /// function means the same wherever it is read back.
+    pub names: Vec<(String, String)>,
+}
+
+/// The code of one function.
+pub struct Code {
+    /// Its name, where it has one.
+    pub name: Option<String>,
+    /// Its arities, in the order of their parameter counts; a variadic one last.
+    pub arities: Vec<Arity>,
+    /// The expanded form it was made from, `(fn* …)`.
+    pub form: Arc<Form>,
+}
+
+/// One arity of a function.
+pub struct Arity {
+    /// How many parameters are required.
+    pub required: u32,
+    /// True if what is left over goes, as a list, into one more slot.
+    pub variadic: bool,
+    /// Slots of the frame, parameters included.
+    pub frame: u32,
+    /// How deep its nodes nest, for the depth limit.
+    pub nesting: u32,
+    /// Its body.
+    pub body: Node,
+    /// The parameters as they were written.
+    pub parameters: String,
+}

@@ -1,0 +1,134 @@
+//! What single tokens stand for: names, keywords and characters here, numbers and strings in files of their own.
+
+use super::numbers::{number, symbolic_number};
+use super::strings::string;
+use super::tokens::single_quoted;
+use super::{ReadError, excerpt, text_of};
+use crate::lang::form::{Form, FormKind};
+use crate::lang::lexer::{Lexeme, Token};
+use crate::lang::span::Span;
+
+/// The form that a token stands for by itself; nothing for brackets and prefixes.
+pub(super) fn literal(source: &str, lexeme: Lexeme) -> Option<Result<Form, ReadError>> {
+    let Lexeme { token, span } = lexeme;
+    let text = text_of(source, span);
+    let kind = match token {
+        Token::Name => name(text, span),
+        Token::Keyword => keyword(text, span),
+        Token::Number => number(text, span),
+        Token::String => return Some(string(text, span).map(|text| Form::new(FormKind::Str(text), span))),
+        Token::Regex => Ok(FormKind::Regex(text[2..text.len() - 1].to_string())),
+        Token::Character => character(&text[1..], text, span),
+        Token::SchemeCharacter => character(&text[2..], text, span),
+        Token::True => Ok(FormKind::Bool(true)),
+        Token::False => Ok(FormKind::Bool(false)),
+        Token::SymbolicNumber => symbolic_number(text, span),
+        _ => return None,
+    };
+    Some(kind.map(|kind| Form::new(kind, span)).map_err(|error| or_single_quoted(source, error)))
+}
+
+fn name(text: &str, span: Span) -> Result<FormKind, ReadError> {
+    match text {
+        "nil" => return Ok(FormKind::Nil),
+        "true" => return Ok(FormKind::Bool(true)),
+        "false" => return Ok(FormKind::Bool(false)),
+        _ => {}
+    }
+    if text == "/" || !text.contains(['/', ':']) {
+        return Ok(FormKind::Symbol(text.to_string()));
+    }
+    let error = |message: String| ReadError::new("InvalidSymbol", span, message);
+    let shown = excerpt(text);
+    if text.starts_with("//") || text.starts_with("/*") {
+        return Err(ReadError::new("CommentSyntax", span, format!("`{shown}` does not begin a comment"))
+            .suggest("comments begin with `;`"));
+    }
+    if let Some(name) = text.strip_suffix(':') {
+        return Err(error(format!("`{shown}` ends with a colon, which no name does"))
+            .suggest(format!("a keyword begins with it: `:{}`", excerpt(name))));
+    }
+    if text.contains("::") {
+        return Err(error(format!("`{shown}` has two colons in a row, which no name has")));
+    }
+    if text.starts_with('/') {
+        return Err(error(format!("`{shown}` begins with `/`: the namespace before it is missing"))
+            .suggest(format!("if it is text, write `\"{shown}\"`")));
+    }
+    if text.ends_with('/') && !text.ends_with("//") {
+        return Err(error(format!("`{shown}` ends with `/`: the name behind it is missing")));
+    }
+    Ok(FormKind::Symbol(text.to_string()))
+}
+
+fn keyword(text: &str, span: Span) -> Result<FormKind, ReadError> {
+    // `::name` is the keyword of the current namespace, and programs here have only one.
+    let name = text.strip_prefix("::").unwrap_or(&text[1..]);
+    let error = |message: String| ReadError::new("InvalidKeyword", span, message);
+    let shown = excerpt(text);
+    if name.is_empty() {
+        return Err(error(format!("`{shown}` stands alone: the name of the keyword is missing"))
+            .suggest("a map is written `{:key value}` or `{\"key\" value}`, without a colon between the two"));
+    }
+    if name.starts_with(':') || name.contains("::") {
+        return Err(error(format!("`{shown}` has too many colons")));
+    }
+    if let Some(name) = name.strip_suffix(':') {
+        return Err(error(format!("`{shown}` ends with a colon, which no keyword does"))
+            .suggest(format!("write `:{}`", excerpt(name))));
+    }
+    if name != "/" && (name.starts_with('/') || (name.ends_with('/') && !name.ends_with("//"))) {
+        return Err(error(format!("`{shown}` lacks a name on one side of its `/`")));
+    }
+    Ok(FormKind::Keyword(name.to_string()))
+}
+
+/// The error with the advice to use double quotes, where the token stands inside single ones.
+fn or_single_quoted(source: &str, error: ReadError) -> ReadError {
+    match single_quoted(source, error.span.start) {
+        Some(text) => error.suggest(format!("strings are written in double quotes: `\"{text}\"`")),
+        None => error,
+    }
+}
+
+/// The character of that name, the text behind its backslash; `text` is the whole token.
+fn character(name: &str, text: &str, span: Span) -> Result<FormKind, ReadError> {
+    let error = |message: String| ReadError::new("InvalidCharacter", span, message);
+    let mut chars = name.chars();
+    if let (Some(only), None) = (chars.next(), chars.next()) {
+        if only.is_whitespace() || only.is_control() {
+            return Err(error("a backslash before white space is not a character".to_string())
+                .suggest("write `\\space`, `\\newline`, `\\tab` or `\\return`"));
+        }
+        return Ok(FormKind::Char(only));
+    }
+    let scheme = text.starts_with('#');
+    let lowercase = if scheme { name.to_ascii_lowercase() } else { name.to_string() };
+    let named = match lowercase.as_str() {
+        "newline" | "linefeed" => Some('\n'),
+        "space" => Some(' '),
+        "tab" => Some('\t'),
+        "return" => Some('\r'),
+        "backspace" => Some('\u{8}'),
+        "formfeed" | "page" => Some('\u{c}'),
+        "nul" | "null" => Some('\0'),
+        "delete" | "rubout" => Some('\u{7f}'),
+        "escape" | "altmode" => Some('\u{1b}'),
+        _ => None,
+    };
+    let hexadecimal = |digits: &str| u32::from_str_radix(digits, 16).ok().and_then(char::from_u32);
+    let is_hexadecimal = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let found = named.or_else(|| match name.as_bytes()[0] {
+        b'u' if name.len() == 5 && is_hexadecimal(&name[1..]) => hexadecimal(&name[1..]),
+        b'x' if scheme && name.len() <= 7 && is_hexadecimal(&name[1..]) => hexadecimal(&name[1..]),
+        b'o' if name.len() <= 4 && name.as_bytes()[1].is_ascii_digit() => {
+            u8::from_str_radix(&name[1..], 8).ok().map(char::from)
+        }
+        _ => None,
+    });
+    found.map(FormKind::Char).ok_or_else(|| {
+        error(format!("`{}` is not a character", excerpt(text))).suggest(
+            "characters are `\\a`, `\\newline`, `\\space`, `\\tab`, `\\return`, `\\u0041`; text is written in double quotes",
+        )
+    })
+}

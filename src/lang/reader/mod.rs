@@ -1,0 +1,109 @@
+//! The reader: from a program's text to its forms.
+//!
+//! Three steps: the lexer cuts the text into tokens ([`crate::lang::lexer`]; `tokens` says why it could not); one
+//! pass over the `brackets` refuses what is nested too deeply or not balanced (`report` says which bracket is to
+//! blame, with `indentation` as its witness); `parse` folds the flat tokens over a stack of open forms, with
+//! `literals`, `numbers`, `strings` and `collections` for what they mean. No step recurses with the nesting of its
+//! input, and each is linear in its length.
+//!
+//! Codes of errors: `UnbalancedBrackets`, `NestingTooDeep`, `UnterminatedString`, `UnterminatedComment`,
+//! `UnexpectedCharacter`, `CommentSyntax`, `MarkdownFence`, `InvalidNumber`, `InvalidSymbol`, `InvalidKeyword`,
+//! `InvalidCharacter`, `InvalidEscape`, `InvalidMetadata`, `InvalidConditional`, `UnsupportedLiteral`,
+//! `UnsupportedSyntax`, `UnknownTag`, `PrefixWithoutForm`, `FunctionLiteral`, `MapLiteral`, `DuplicateKey`,
+//! `ProgramTooLarge`.
+
+mod brackets;
+mod collections;
+mod indentation;
+mod literals;
+mod numbers;
+mod parse;
+mod place;
+mod report;
+mod strings;
+mod tokens;
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+use crate::lang::form::Form;
+use crate::lang::lexer::lex;
+use crate::lang::span::Span;
+
+/// How deep brackets and prefixes may be nested.
+pub const MAX_NESTING: usize = 256;
+
+/// Why a text is no program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadError {
+    /// The stable code, such as `UnbalancedBrackets`.
+    pub code: &'static str,
+    /// What is wrong, in one line.
+    pub message: String,
+    /// The main culprit.
+    pub span: Span,
+    /// Other places that bear on it, each with what it has to do with it.
+    pub related: Vec<(Span, String)>,
+    /// What to do about it, where that can be guessed.
+    pub suggestion: Option<String>,
+    /// True when the text only lacks closing brackets, a closing quote or the end of a comment: more may follow.
+    pub incomplete: bool,
+}
+
+impl ReadError {
+    fn new(code: &'static str, span: Span, message: impl Into<String>) -> ReadError {
+        let message = message.into();
+        ReadError { code, message, span, related: Vec::new(), suggestion: None, incomplete: false }
+    }
+
+    fn suggest(mut self, suggestion: impl Into<String>) -> ReadError {
+        self.suggestion = Some(suggestion.into());
+        self
+    }
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        match &self.suggestion {
+            Some(suggestion) => write!(f, "; {suggestion}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for ReadError {}
+
+/// The top-level forms of a program; none for an empty one.
+///
+/// ```
+/// use lispbox::lang::reader::read;
+/// assert_eq!(read("(+ 1 2) ; three").map(|forms| forms.len()), Ok(1));
+/// assert_eq!(read("(+ 1 2").map_err(|error| error.code), Err("UnbalancedBrackets"));
+/// ```
+pub fn read(source: &str) -> Result<Vec<Form>, ReadError> {
+    if u32::try_from(source.len()).is_err() {
+        return Err(ReadError::new("ProgramTooLarge", Span::default(), "a program may have at most 4 GiB"));
+    }
+    let lexemes = lex(source).map_err(|error| tokens::explain(source, &error))?;
+    brackets::check(source, &lexemes)?;
+    parse::parse(source, &lexemes)
+}
+
+/// The text of a span.
+fn text_of(source: &str, span: Span) -> &str {
+    source.get(span.start as usize..span.end as usize).unwrap_or_default()
+}
+
+/// A text short enough for a message: the beginning of its first line.
+fn excerpt(text: &str) -> String {
+    const LONGEST: usize = 40;
+    let line = text.lines().next().unwrap_or_default();
+    match line.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None if line.len() < text.len() => format!("{line}…"),
+        None => line.to_string(),
+    }
+}

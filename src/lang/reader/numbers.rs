@@ -1,0 +1,135 @@
+//! Numbers: Clojure's spellings, and what is said about those of other languages.
+
+use num_bigint::BigInt;
+
+use super::{ReadError, excerpt};
+use crate::lang::form::FormKind;
+use crate::lang::span::Span;
+
+/// Digits that an integer may have: decoding takes quadratic time.
+const MAX_DIGITS: usize = 10_000;
+
+/// The number that a token stands for.
+pub(super) fn number(text: &str, span: Span) -> Result<FormKind, ReadError> {
+    let (negative, digits) = match text.as_bytes().first() {
+        Some(b'-') => (true, &text[1..]),
+        Some(b'+') => (false, &text[1..]),
+        _ => (false, text),
+    };
+    let bytes = digits.as_bytes();
+    if bytes.len() < 19 && (bytes[0] != b'0' || bytes.len() == 1) && bytes.iter().all(u8::is_ascii_digit) {
+        let value = bytes.iter().fold(0, |value, digit| value * 10 + i64::from(digit - b'0'));
+        return Ok(FormKind::Int(if negative { -value } else { value }));
+    }
+    if let Some((radix, digits, big)) = integer(digits) {
+        if digits.len() > MAX_DIGITS {
+            let message = format!("an integer of {} digits: at most {MAX_DIGITS} are read", digits.len());
+            return Err(ReadError::new("InvalidNumber", span, message));
+        }
+        if let Some(value) = BigInt::parse_bytes(digits.as_bytes(), radix) {
+            let value = if negative { -value } else { value };
+            return Ok(match i64::try_from(&value) {
+                Ok(value) if !big => FormKind::Int(value),
+                _ => FormKind::BigInt(value),
+            });
+        }
+    } else if is_float(digits)
+        && let Ok(value) = text.parse()
+    {
+        return Ok(FormKind::Float(value));
+    }
+    Err(not_a_number(text, digits, span))
+}
+
+/// Radix and digits of an integer without its sign, and whether it ends in `N`.
+fn integer(text: &str) -> Option<(u32, &str, bool)> {
+    let all = |digits: &str, radix: u32| !digits.is_empty() && digits.chars().all(|c| c.is_digit(radix));
+    let (body, big) = text.strip_suffix('N').map_or((text, false), |body| (body, true));
+    if let Some(hex) = body.strip_prefix("0x").or_else(|| body.strip_prefix("0X")) {
+        return all(hex, 16).then_some((16, hex, big));
+    }
+    if let Some(octal) = body.strip_prefix('0').filter(|octal| !octal.is_empty()) {
+        return all(octal, 8).then_some((8, octal, big));
+    }
+    if all(body, 10) {
+        return Some((10, body, big));
+    }
+    // `36rN` ends in a digit N: no suffix goes with a radix.
+    let (radix, digits) = text.split_once(['r', 'R'])?;
+    let radix = radix.parse().ok().filter(|radix| (2..=36).contains(radix))?;
+    all(digits, radix).then_some((radix, digits, false))
+}
+
+/// True for digits with a point, an exponent or both, without a sign.
+fn is_float(text: &str) -> bool {
+    text.contains(['.', 'e', 'E']) && is_decimal(text)
+}
+
+/// True for digits, perhaps with a point or an exponent, without a sign.
+fn is_decimal(text: &str) -> bool {
+    let all_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let (mantissa, exponent) = match text.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, Some(exponent)),
+        None => (text, None),
+    };
+    let (whole, part) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let exponent_is_fine = exponent.is_none_or(|exponent| {
+        let digits = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
+        !digits.is_empty() && all_digits(digits)
+    });
+    all_digits(whole) && all_digits(part) && (whole.len() + part.len() > 0) && exponent_is_fine
+}
+
+fn not_a_number(text: &str, digits: &str, span: Span) -> ReadError {
+    let shown = excerpt(text);
+    let all_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if let Some((above, below)) = text.split_once('/')
+        && all_digits(above.trim_start_matches(['+', '-']))
+        && all_digits(below)
+    {
+        return ReadError::new("UnsupportedLiteral", span, format!("ratios such as `{shown}` are not supported"))
+            .suggest(format!("write `(/ {above} {below})`"));
+    }
+    if let Some(double) = text.strip_suffix('M')
+        && is_decimal(double.trim_start_matches(['+', '-']))
+    {
+        return ReadError::new("UnsupportedLiteral", span, format!("decimals such as `{shown}` are not supported yet"))
+            .suggest(format!("use a double: `{}`", excerpt(double)));
+    }
+    let error = ReadError::new("InvalidNumber", span, format!("`{shown}` is not a number"));
+    let digits_of = |prefix: [&str; 2]| {
+        let rest = digits.strip_prefix(prefix[0]).or_else(|| digits.strip_prefix(prefix[1]));
+        rest.filter(|rest| all_digits(rest)).map(excerpt)
+    };
+    if let Some(binary) = digits_of(["0b", "0B"]) {
+        return error.suggest(format!("binary is written `2r{binary}`"));
+    }
+    if let Some(octal) = digits_of(["0o", "0O"]) {
+        return error.suggest(format!("octal is written `8r{octal}`"));
+    }
+    if all_digits(&digits.replace('_', "")) {
+        let plain = excerpt(&text.replace('_', ""));
+        if digits.contains('_') {
+            return error.suggest(format!("write it without `_`: `{plain}`"));
+        }
+        let decimal = excerpt(digits.trim_start_matches('0'));
+        return error.suggest(format!("a leading 0 means octal, which has no 8 or 9; in decimal write `{decimal}`"));
+    }
+    match text {
+        "1+" => error.suggest("write `inc`, or `(+ x 1)`"),
+        "1-" => error.suggest("write `dec`, or `(- x 1)`"),
+        _ if text.ends_with(['\'', ':']) => error,
+        _ => error.suggest(format!("a name cannot begin with a digit; if it is text, write `\"{shown}\"`")),
+    }
+}
+
+/// `##Inf` and its kin.
+pub(super) fn symbolic_number(text: &str, span: Span) -> Result<FormKind, ReadError> {
+    match text {
+        "##Inf" | "##+Inf" => Ok(FormKind::Float(f64::INFINITY)),
+        "##-Inf" => Ok(FormKind::Float(f64::NEG_INFINITY)),
+        "##NaN" => Ok(FormKind::Float(f64::NAN)),
+        _ => Err(ReadError::new("InvalidNumber", span, format!("`{}` is not a number", excerpt(text)))
+            .suggest("the symbolic numbers are `##Inf`, `##-Inf` and `##NaN`; comments begin with `;`")),
+    }
+}

@@ -1,0 +1,245 @@
+//! From tokens whose brackets are balanced to forms: one fold over the flat tokens, with a stack of open forms.
+
+use chumsky::prelude::*;
+
+use super::collections::{self, FunctionLiteral};
+use super::literals::literal;
+use super::tokens::single_quoted;
+use super::{MAX_NESTING, ReadError, brackets, excerpt, text_of};
+use crate::lang::form::{Form, FormKind};
+use crate::lang::lexer::{Lexeme, Token};
+use crate::lang::span::Span;
+
+/// The forms of a program. The brackets must be balanced.
+pub(super) fn parse(source: &str, lexemes: &[Lexeme]) -> Result<Vec<Form>, ReadError> {
+    let stopped = match program(source).parse(lexemes).into_result() {
+        Ok(forms) => return Ok(forms),
+        Err(errors) => errors.into_iter().find_map(|Stop(error)| error),
+    };
+    Err(stopped.map_or_else(
+        || ReadError::new("UnbalancedBrackets", Span::default(), "the program cannot be read"),
+        |error| *error,
+    ))
+}
+
+/// The grammar: literals, brackets and prefixes in any order, which the fold puts together.
+fn program<'t, 's: 't>(source: &'s str) -> impl Parser<'t, &'t [Lexeme], Vec<Form>, extra::Err<Stop>> {
+    let one = |is: fn(Token) -> bool| any_ref().filter(move |lexeme: &&Lexeme| is(lexeme.token)).map(|lexeme| *lexeme);
+    let atom = one(is_atom).map(Step::Atom);
+    let open = one(|token| token.closer().is_some()).map(Step::Open);
+    let close = one(Token::is_closer).map(|lexeme| Step::Close(lexeme.span));
+    let prefix = one(Token::is_prefix).map(Step::Prefix);
+    empty()
+        .map(move |()| Builder::new(source))
+        .try_foldl(choice((atom, open, close, prefix)).repeated(), |builder: Builder<'s>, step, _| {
+            builder.take(step).map_err(Stop::because)
+        })
+        .then_ignore(end())
+        .try_map(|builder, _| builder.finish().map_err(Stop::because))
+}
+
+/// What the tokens mean to the fold.
+#[derive(Clone, Copy)]
+enum Step {
+    Atom(Lexeme),
+    Open(Lexeme),
+    Close(Span),
+    Prefix(Lexeme),
+}
+
+fn is_atom(token: Token) -> bool {
+    !token.is_prefix() && !token.is_closer() && token.closer().is_none()
+}
+
+/// Why the fold stopped; nothing when it was the grammar that did, at the end of the tokens.
+struct Stop(Option<Box<ReadError>>);
+
+impl Stop {
+    fn because(error: ReadError) -> Stop {
+        Stop(Some(Box::new(error)))
+    }
+}
+
+impl<'t, L> chumsky::error::LabelError<'t, &'t [Lexeme], L> for Stop {
+    fn expected_found<E: IntoIterator<Item = L>>(
+        _: E,
+        _: Option<chumsky::util::MaybeRef<'t, Lexeme>>,
+        _: SimpleSpan,
+    ) -> Stop {
+        Stop(None)
+    }
+}
+
+impl<'t> chumsky::error::Error<'t, &'t [Lexeme]> for Stop {
+    fn merge(self, other: Stop) -> Stop {
+        Stop(self.0.or(other.0))
+    }
+}
+
+/// A form that has begun: a bracket that is open, or a prefix that waits for its form.
+struct Frame {
+    token: Token,
+    span: Span,
+    /// Where its items begin among the finished forms.
+    items: usize,
+}
+
+/// The state of the fold.
+struct Builder<'s> {
+    source: &'s str,
+    frames: Vec<Frame>,
+    /// Finished forms that no frame has taken yet.
+    forms: Vec<Form>,
+    /// The arguments of the `#(…)` that is open, if one is.
+    function: Option<FunctionLiteral>,
+}
+
+impl<'s> Builder<'s> {
+    fn new(source: &'s str) -> Builder<'s> {
+        Builder { source, frames: Vec::new(), forms: Vec::new(), function: None }
+    }
+
+    fn take(mut self, step: Step) -> Result<Builder<'s>, ReadError> {
+        match step {
+            Step::Atom(lexeme) => {
+                if let Some(form) = literal(self.source, lexeme) {
+                    let form = match &mut self.function {
+                        Some(function) => function.argument(form?)?,
+                        None => form?,
+                    };
+                    self.deliver(form)?;
+                }
+            }
+            Step::Open(lexeme) => {
+                if lexeme.token == Token::FunctionOpen {
+                    if self.function.is_some() {
+                        return Err(collections::nested_function(lexeme.span));
+                    }
+                    self.function = Some(FunctionLiteral::default());
+                }
+                self.push(lexeme)?;
+            }
+            Step::Close(span) => self.close(span)?,
+            Step::Prefix(lexeme) => self.push(lexeme)?,
+        }
+        Ok(self)
+    }
+
+    fn push(&mut self, lexeme: Lexeme) -> Result<(), ReadError> {
+        if self.frames.len() == MAX_NESTING {
+            return Err(brackets::too_deep(lexeme.span));
+        }
+        self.frames.push(Frame { token: lexeme.token, span: lexeme.span, items: self.forms.len() });
+        Ok(())
+    }
+
+    fn close(&mut self, closer: Span) -> Result<(), ReadError> {
+        let Some(frame) = self.frames.pop() else { return Ok(()) };
+        if frame.token.is_prefix() {
+            return Err(self.without_form(&frame));
+        }
+        let span = frame.span.to(closer);
+        let items = self.forms.split_off(frame.items);
+        let kind = match frame.token {
+            Token::VectorOpen => FormKind::Vector(items),
+            Token::MapOpen => FormKind::Map(collections::map(self.source, items, span)?),
+            Token::SetOpen => FormKind::Set(collections::set(self.source, items)?),
+            Token::FunctionOpen => {
+                let function = self.function.take().unwrap_or_default();
+                return self.deliver(function.form(items, span, frame.span));
+            }
+            Token::ConditionalOpen => {
+                return match collections::choose(self.source, items, span)? {
+                    Some(form) => self.deliver(form),
+                    None => Ok(()),
+                };
+            }
+            Token::SpliceOpen => {
+                let chosen = collections::choose(self.source, items, span)?;
+                return collections::spliced(chosen)?.into_iter().try_for_each(|form| self.deliver(form));
+            }
+            _ => FormKind::List(items),
+        };
+        self.deliver(Form::new(kind, span))
+    }
+
+    /// Hands a finished form to the prefixes in front of it, then to the bracket around it.
+    fn deliver(&mut self, mut form: Form) -> Result<(), ReadError> {
+        while let Some(frame) = self.frames.pop_if(|frame| frame.token.is_prefix()) {
+            let span = frame.span.to(form.span);
+            let wrapped = |name: &str, form: Form| Form::list(vec![Form::symbol(name, frame.span), form], span);
+            form = match frame.token {
+                Token::Discard => return Ok(()),
+                Token::Metadata if self.forms.len() == frame.items => {
+                    self.forms.push(form);
+                    self.frames.push(frame);
+                    return Ok(());
+                }
+                Token::Metadata => match self.forms.pop() {
+                    Some(metadata) => collections::with_metadata(self.source, form, metadata, span)?,
+                    None => form,
+                },
+                Token::SyntaxQuote => wrapped("syntax-quote", form),
+                Token::Unquote => wrapped("unquote", form),
+                Token::UnquoteSplicing => wrapped("unquote-splicing", form),
+                Token::Deref => wrapped("deref", form),
+                Token::Var => Form { span, ..form },
+                Token::Namespace => collections::qualify(self.source, frame.span, form)?,
+                Token::Tag => match &text_of(self.source, frame.span)[1..] {
+                    tag @ ("inst" | "uuid") => wrapped(tag, form),
+                    // In a branch for another dialect, its tags are none of our business.
+                    _ if self.is_passed_over() => form,
+                    tag => return Err(unknown_tag(self.source, tag, frame.span)),
+                },
+                _ => wrapped("quote", form),
+            };
+        }
+        self.forms.push(form);
+        Ok(())
+    }
+
+    /// True inside a branch of a reader conditional that is not for this dialect.
+    fn is_passed_over(&self) -> bool {
+        let ends = self.frames.iter().skip(1).map(|frame| frame.items).chain([self.forms.len()]);
+        self.frames.iter().zip(ends).any(|(frame, end)| {
+            let is_conditional = matches!(frame.token, Token::ConditionalOpen | Token::SpliceOpen);
+            let in_branch = end > frame.items && (end - frame.items) % 2 == 1;
+            is_conditional && in_branch && !collections::is_our_dialect(&self.forms[end - 1])
+        })
+    }
+
+    fn finish(mut self) -> Result<Vec<Form>, ReadError> {
+        match self.frames.pop() {
+            Some(frame) => Err(self.without_form(&frame)),
+            None => Ok(self.forms),
+        }
+    }
+
+    fn without_form(&self, frame: &Frame) -> ReadError {
+        let shown = excerpt(text_of(self.source, frame.span));
+        let message = match frame.token {
+            Token::Metadata if self.forms.len() > frame.items => {
+                format!("nothing follows the metadata behind `{shown}`")
+            }
+            _ => format!("nothing follows `{shown}`, which goes before a form"),
+        };
+        let error = ReadError::new("PrefixWithoutForm", frame.span, message);
+        match single_quoted(self.source, frame.span.start) {
+            Some(text) if frame.token == Token::Quote => {
+                error.suggest(format!("strings are written in double quotes: `\"{text}\"`"))
+            }
+            _ => error,
+        }
+    }
+}
+
+fn unknown_tag(source: &str, tag: &str, span: Span) -> ReadError {
+    let error = ReadError::new("UnknownTag", span, format!("the tag `#{}` is not known here", excerpt(tag)));
+    let before = source.get(..span.start as usize).unwrap_or_default();
+    let begins_line = before.rsplit('\n').next().is_none_or(|line| line.trim().is_empty());
+    if begins_line {
+        error.suggest("remove the tag, or, if this is a comment, begin it with `;`")
+    } else {
+        error.suggest("remove the tag; `#inst` and `#uuid` are known")
+    }
+}

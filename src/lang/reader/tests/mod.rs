@@ -1,0 +1,4 @@
+//! Behaviour of the reader.
+
+mod brackets;
+mod programs;

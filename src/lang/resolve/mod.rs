@@ -1,0 +1,442 @@
+//! Resolution: from expanded forms to nodes.
+//!
+//! Every name is looked up once, here: a local becomes a slot or a captured value, a definition of the
+//! session an index, a builtin or a tool a constant. What is not found is an error before anything
+//! runs, with a suggestion, unless a later form of the same program defines it.
+
+mod scope;
+
+use crate::lang::builtin::Builtin;
+use crate::lang::error::{Error, Outcome, Signal};
+use crate::lang::form::{Form, FormKind};
+use crate::lang::node::*;
+use crate::lang::span::{Source, Span};
+use crate::lang::value::shape::Shape;
+use crate::lang::value::{Value, function::ToolFunction};
+use scope::{Frames, Place};
+use std::sync::Arc;
+
+/// What a name outside of all functions stands for.
+pub enum Meaning {
+    /// A definition of the session, by index.
+    Global(u32),
+    /// A builtin.
+    Builtin(&'static Builtin),
+    /// A tool.
+    Tool(Arc<ToolFunction>),
+    /// A value that never changes.
+    Constant(Value),
+}
+
+/// What resolution needs to know of the session and the host.
+pub trait Names {
+    /// What a name means; an error says that it means nothing, and what may have been meant. `scope`
+    /// holds the names that are bound locally.
+    fn meaning(&mut self, name: &str, scope: &[String]) -> Outcome<Meaning>;
+
+    /// The index of a definition, made if need be.
+    fn define(&mut self, name: &str) -> u32;
+
+    /// A quoted form or a literal as a value.
+    fn constant(&mut self, form: &Form) -> Outcome<Value>;
+}
+
+/// Resolves one top-level form.
+pub struct Resolver<'a> {
+    names: &'a mut dyn Names,
+    source: &'a Arc<Source>,
+    frames: Frames,
+}
+
+/// Code that is ready to run: a body and the slots it needs.
+pub struct Program {
+    /// The code.
+    pub body: Node,
+    /// Slots of its frame.
+    pub frame: u32,
+    /// How deep its nodes nest.
+    pub nesting: u32,
+}
+
+impl<'a> Resolver<'a> {
+    /// A resolver of forms of that source.
+    pub fn new(names: &'a mut dyn Names, source: &'a Arc<Source>) -> Resolver<'a> {
+        Resolver { names, source, frames: Frames::default() }
+    }
+
+    /// Resolves an expanded top-level form.
+    ///
+    /// # Errors
+    /// `UnboundVariable` and `SyntaxError`, with their places.
+    pub fn program(mut self, form: &Form) -> Outcome<Program> {
+        self.frames.enter_function(None, &[]);
+        let body = self.form(form, Tail::No)?;
+        let frame = self.frames.leave_function();
+        Ok(Program { body, frame: frame.slots, nesting: frame.nesting })
+    }
+
+    /// Resolves an expanded `(fn* …)` whose captured names have the given order: used when a function
+    /// is read back.
+    pub fn function(mut self, functions: &[(Option<String>, Form)], captured: &[String]) -> Outcome<Arc<Group>> {
+        self.frames.enter_function(None, captured);
+        let group = self.group(functions)?;
+        let (group, _) = group;
+        Ok(group)
+    }
+
+    fn fail<T>(&self, span: Span, message: String) -> Outcome<T> {
+        Err(Signal::from(Error::new("SyntaxError", message)).at(self.source, span))
+    }
+
+    fn form(&mut self, form: &Form, tail: Tail) -> Outcome<Node> {
+        self.frames.deeper();
+        let node = self.form_kind(form, tail);
+        self.frames.shallower();
+        node
+    }
+
+    fn form_kind(&mut self, form: &Form, tail: Tail) -> Outcome<Node> {
+        match &form.kind {
+            FormKind::Symbol(name) => self.name(name, form.span),
+            FormKind::List(items) if items.is_empty() => Ok(Node::Constant(Value::list(Vec::new()))),
+            FormKind::List(items) => self.list(form, items, tail),
+            FormKind::Vector(items) => {
+                let nodes = self.forms(items)?;
+                Ok(match constants(&nodes) {
+                    Some(values) => Node::Constant(Value::vector(values)),
+                    None => Node::Vector(nodes),
+                })
+            }
+            FormKind::Map(items) => self.map(form, items),
+            FormKind::Set(items) => Ok(Node::Set(self.forms(items)?, form.span)),
+            _ => self.constant(form).map(Node::Constant),
+        }
+    }
+
+    fn constant(&mut self, form: &Form) -> Outcome<Value> {
+        self.names.constant(form).map_err(|signal| signal.at(self.source, form.span))
+    }
+
+    fn forms(&mut self, forms: &[Form]) -> Outcome<Box<[Node]>> {
+        forms.iter().map(|form| self.form(form, Tail::No)).collect()
+    }
+
+    fn name(&mut self, name: &str, span: Span) -> Outcome<Node> {
+        match self.frames.find(name) {
+            Some(Place::Slot(slot)) => return Ok(Node::Local(slot)),
+            Some(Place::Captured(index)) => return Ok(Node::Captured(index)),
+            Some(Place::Sibling(index)) => return Ok(Node::Sibling(index)),
+            None => {}
+        }
+        let scope = self.frames.names();
+        let meaning = self.names.meaning(name, &scope).map_err(|signal| signal.at(self.source, span))?;
+        Ok(match meaning {
+            Meaning::Global(index) => {
+                self.frames.note_name(name, &format!("session/{name}"));
+                Node::Global(index, span)
+            }
+            Meaning::Builtin(builtin) => {
+                self.frames.note_name(name, &builtin.qualified());
+                Node::Constant(Value::Builtin(builtin))
+            }
+            Meaning::Tool(tool) => {
+                self.frames.note_name(name, &tool.name());
+                Node::Constant(Value::Tool(tool))
+            }
+            Meaning::Constant(value) => Node::Constant(value),
+        })
+    }
+
+    fn map(&mut self, form: &Form, items: &[Form]) -> Outcome<Node> {
+        let nodes = self.forms(items)?;
+        let keys = nodes.iter().step_by(2).map(|node| match node {
+            Node::Constant(value) if value.is_scalar() => Some(value.clone()),
+            _ => None,
+        });
+        let small = nodes.len() <= 64;
+        match keys.collect::<Option<Vec<Value>>>().filter(|_| small) {
+            Some(keys) => {
+                let mut values: Vec<Node> = Vec::with_capacity(keys.len());
+                let mut rest = nodes.into_iter();
+                while let (Some(_), Some(value)) = (rest.next(), rest.next()) {
+                    values.push(value);
+                }
+                if keys.iter().enumerate().any(|(at, key)| keys[..at].contains(key)) {
+                    return self.fail(form.span, "a map literal has the same key twice".to_string());
+                }
+                Ok(Node::Record(Shape::new(keys), values.into()))
+            }
+            None => {
+                let mut pairs = Vec::with_capacity(nodes.len() / 2);
+                let mut rest = nodes.into_iter();
+                while let (Some(key), Some(value)) = (rest.next(), rest.next()) {
+                    pairs.push((key, value));
+                }
+                Ok(Node::Map(pairs.into(), form.span))
+            }
+        }
+    }
+
+    fn list(&mut self, form: &Form, items: &[Form], tail: Tail) -> Outcome<Node> {
+        let rest = &items[1..];
+        match items[0].as_symbol() {
+            Some("quote") => self.constant(&rest[0]).map(Node::Constant),
+            Some("if") => {
+                let test = self.form(&rest[0], Tail::No)?;
+                let then = self.form(&rest[1], tail)?;
+                let otherwise = match rest.get(2) {
+                    Some(form) => self.form(form, tail)?,
+                    None => Node::Constant(Value::Nil),
+                };
+                Ok(Node::If(Box::new([test, then, otherwise])))
+            }
+            Some("do") => self.body(rest, tail),
+            Some("and") if rest.is_empty() => Ok(Node::Constant(Value::Bool(true))),
+            Some("or") if rest.is_empty() => Ok(Node::Constant(Value::Nil)),
+            Some("and") => Ok(Node::And(self.chain(rest, tail)?)),
+            Some("or") => Ok(Node::Or(self.chain(rest, tail)?)),
+            Some("let*") => self.let_star(rest, tail),
+            Some("loop*") => self.loop_star(rest, tail),
+            Some("recur") => self.recur(form, rest, tail),
+            Some("fn*") => self.lambda(form),
+            Some("letfn*") => self.letfn(rest, tail),
+            Some("def") => self.define(form, rest, false),
+            Some("core/defmacro*") => self.define(form, rest, true),
+            Some("try") => self.try_(rest),
+            _ => self.call(form, items, tail),
+        }
+    }
+
+    /// Forms of which only the last is in tail position.
+    fn chain(&mut self, forms: &[Form], tail: Tail) -> Outcome<Box<[Node]>> {
+        let last = forms.len().saturating_sub(1);
+        forms.iter().enumerate().map(|(at, form)| self.form(form, if at == last { tail } else { Tail::No })).collect()
+    }
+
+    fn body(&mut self, forms: &[Form], tail: Tail) -> Outcome<Node> {
+        Ok(match forms {
+            [] => Node::Constant(Value::Nil),
+            [only] => self.form(only, tail)?,
+            forms => Node::Do(self.chain(forms, tail)?),
+        })
+    }
+
+    fn let_star(&mut self, rest: &[Form], tail: Tail) -> Outcome<Node> {
+        let bindings = rest[0].as_vector().unwrap_or_default();
+        let outer = self.frames.scope();
+        let slot = self.frames.next_slot();
+        let mut values = Vec::with_capacity(bindings.len() / 2);
+        for pair in bindings.chunks_exact(2) {
+            // The slots of a binding's own lets lie behind it, so they are taken before it is bound.
+            let reserved = self.frames.reserve();
+            let value = self.form(&pair[1], Tail::No)?;
+            self.frames.bind_at(pair[0].as_symbol().unwrap_or_default(), reserved);
+            values.push(value);
+        }
+        let body = self.body(&rest[1..], tail)?;
+        self.frames.close(outer);
+        if values.is_empty() {
+            return Ok(body);
+        }
+        Ok(Node::Let(Box::new(Let { slot, values: values.into(), body, clears: tail == Tail::No })))
+    }
+
+    fn loop_star(&mut self, rest: &[Form], tail: Tail) -> Outcome<Node> {
+        let bindings = rest[0].as_vector().unwrap_or_default();
+        let outer = self.frames.scope();
+        let slot = self.frames.next_slot();
+        let mut values = Vec::with_capacity(bindings.len() / 2);
+        for pair in bindings.chunks_exact(2) {
+            let reserved = self.frames.reserve();
+            let value = self.form(&pair[1], Tail::No)?;
+            self.frames.bind_at(pair[0].as_symbol().unwrap_or_default(), reserved);
+            values.push(value);
+        }
+        let target = self.frames.set_recur_target(Some((slot, values.len())));
+        // A tail call out of the loop is the function's own where the loop is.
+        let inner = if tail == Tail::Yes { Tail::Yes } else { Tail::Loop };
+        let body = self.body(&rest[1..], inner)?;
+        self.frames.set_recur_target(target);
+        self.frames.close(outer);
+        Ok(Node::Loop(Box::new(Let { slot, values: values.into(), body, clears: tail != Tail::Yes })))
+    }
+
+    fn recur(&mut self, form: &Form, rest: &[Form], tail: Tail) -> Outcome<Node> {
+        if tail == Tail::No {
+            return self.fail(
+                form.span,
+                "`recur` must be the last thing its loop or function does; call the function by name instead, or restructure with an accumulator".to_string(),
+            );
+        }
+        let Some((slot, count)) = self.frames.recur_target() else {
+            return self.fail(form.span, "`recur` outside of `loop` and `fn`".to_string());
+        };
+        if rest.len() != count {
+            return self
+                .fail(form.span, format!("`recur` needs {count} values, one for each binding, got {}", rest.len()));
+        }
+        Ok(Node::Recur(Box::new(Recur { slot, values: self.forms(rest)? })))
+    }
+
+    fn call(&mut self, form: &Form, items: &[Form], tail: Tail) -> Outcome<Node> {
+        let callee = self.form(&items[0], Tail::No)?;
+        let arguments = self.forms(&items[1..])?;
+        let span = form.span;
+        if let Node::Constant(Value::Builtin(builtin)) = callee {
+            return Ok(Node::CallBuiltin(Box::new(CallBuiltin { builtin, arguments, span })));
+        }
+        let call = Box::new(Call { callee, arguments, span });
+        // At the top level there is no call to take the place of.
+        let replaces = tail == Tail::Yes && self.frames.in_function();
+        Ok(if replaces { Node::TailCall(call) } else { Node::Call(call) })
+    }
+
+    fn define(&mut self, form: &Form, rest: &[Form], is_macro: bool) -> Outcome<Node> {
+        let name = rest[0].as_symbol().unwrap_or_default();
+        let name = name.strip_prefix("session/").or_else(|| name.strip_prefix("user/")).unwrap_or(name);
+        if crate::lang::value::text::split_name(name).0.is_some() {
+            return self.fail(rest[0].span, format!("cannot define the qualified name `{name}`; define a plain name"));
+        }
+        let global = self.names.define(name);
+        let (doc, value) = match &rest[1..] {
+            [Form { kind: FormKind::Str(doc), .. }, value] => (Some(doc.clone()), Some(value)),
+            [value] => (None, Some(value)),
+            [_, value] => (None, Some(value)),
+            _ => (None, None),
+        };
+        let value = match value {
+            Some(value) => self.form(value, Tail::No)?,
+            None => Node::Constant(Value::Nil),
+        };
+        Ok(Node::Define(Box::new(Define { global, value, doc, is_macro, span: form.span })))
+    }
+
+    fn try_(&mut self, rest: &[Form]) -> Outcome<Node> {
+        let target = self.frames.set_recur_target(None);
+        let body = self.form(&rest[0], Tail::No)?;
+        let mut catch = None;
+        let mut finally = None;
+        for clause in &rest[1..] {
+            let parts = clause.as_list().unwrap_or_default();
+            if clause.is_call_of("catch") {
+                let outer = self.frames.scope();
+                let slot = self.frames.bind(parts[1].as_symbol().unwrap_or_default());
+                let handler = self.form(&parts[2], Tail::No)?;
+                self.frames.close(outer);
+                catch = Some((slot, handler));
+            } else {
+                finally = Some(self.form(&parts[1], Tail::No)?);
+            }
+        }
+        self.frames.set_recur_target(target);
+        Ok(Node::Try(Box::new(Try { body, catch, finally })))
+    }
+
+    fn lambda(&mut self, form: &Form) -> Outcome<Node> {
+        let items = form.as_list().unwrap_or_default();
+        let name = items.get(1).and_then(Form::as_symbol).map(str::to_string);
+        let (group, captures) = self.group(&[(name, form.clone())])?;
+        Ok(Node::Lambda(Box::new(Lambda { group, captures, result: LambdaResult::Value })))
+    }
+
+    fn letfn(&mut self, rest: &[Form], tail: Tail) -> Outcome<Node> {
+        let bindings = rest[0].as_vector().unwrap_or_default();
+        let functions: Vec<(Option<String>, Form)> =
+            bindings.chunks_exact(2).map(|pair| (pair[0].as_symbol().map(str::to_string), pair[1].clone())).collect();
+        let (group, captures) = self.group(&functions)?;
+        let outer = self.frames.scope();
+        let slot = self.frames.next_slot();
+        for (name, _) in &functions {
+            self.frames.bind(name.as_deref().unwrap_or_default());
+        }
+        let body = self.body(&rest[1..], tail)?;
+        self.frames.close(outer);
+        Ok(Node::Lambda(Box::new(Lambda { group, captures, result: LambdaResult::Slots(slot, Box::new(body)) })))
+    }
+
+    /// Functions that see each other by name, and the nodes for what they capture.
+    fn group(&mut self, functions: &[(Option<String>, Form)]) -> Outcome<(Arc<Group>, Box<[Node]>)> {
+        let siblings: Vec<String> = functions.iter().map(|(name, _)| name.clone().unwrap_or_default()).collect();
+        self.frames.enter_group(&siblings);
+        let mut lambdas = Vec::with_capacity(functions.len());
+        for (name, form) in functions {
+            let items = form.as_list().unwrap_or_default();
+            let own = items.get(1).and_then(Form::as_symbol);
+            let arities = &items[if own.is_some() { 2 } else { 1 }..];
+            let mut codes = Vec::with_capacity(arities.len());
+            for arity in arities {
+                codes.push(self.arity(arity)?);
+            }
+            codes.sort_by_key(|arity: &Arity| (arity.variadic, arity.required));
+            if codes.iter().filter(|arity| arity.variadic).count() > 1 {
+                return self.fail(form.span, "a function has at most one variadic arity".to_string());
+            }
+            if codes.windows(2).any(|two| !two[1].variadic && two[0].required == two[1].required) {
+                return self
+                    .fail(form.span, "a function has two arities with the same number of parameters".to_string());
+            }
+            lambdas.push(Code { name: name.clone(), arities: codes, form: Arc::new(form.clone()) });
+        }
+        let left = self.frames.leave_group();
+        let captures =
+            left.captured.iter().map(|name| self.name(name, Span::default())).collect::<Outcome<Box<[Node]>>>()?;
+        let group = Group { lambdas, captured: left.captured, source: self.source.clone(), names: left.names };
+        Ok((Arc::new(group), captures))
+    }
+
+    fn arity(&mut self, form: &Form) -> Outcome<Arity> {
+        let items = form.as_list().unwrap_or_default();
+        let parameters = items[0].as_vector().unwrap_or_default();
+        let mut plain = Vec::with_capacity(parameters.len());
+        let mut variadic = false;
+        for (at, parameter) in parameters.iter().enumerate() {
+            let name = parameter.as_symbol().unwrap_or_default();
+            if name == "&" {
+                if variadic || at + 2 != parameters.len() {
+                    return self.fail(parameter.span, "exactly one name stands behind `&`".to_string());
+                }
+                variadic = true;
+            } else {
+                plain.push(name.to_string());
+            }
+        }
+        self.frames.enter_function(Some(()), &[]);
+        for name in &plain {
+            self.frames.bind(name);
+        }
+        self.frames.set_recur_target(Some((0, plain.len())));
+        let body = self.body(&items[1..], Tail::Yes)?;
+        let frame = self.frames.leave_function();
+        let shown: Vec<&str> = parameters.iter().filter_map(Form::as_symbol).collect();
+        Ok(Arity {
+            required: (plain.len() - usize::from(variadic)) as u32,
+            variadic,
+            frame: frame.slots,
+            nesting: frame.nesting,
+            body,
+            parameters: format!("[{}]", shown.join(" ")),
+        })
+    }
+}
+
+/// Whether a form's value is its function's own.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Tail {
+    /// It is: `recur` goes round and calls replace the running one.
+    Yes,
+    /// It is the value of a loop that is not in tail position: `recur` goes round.
+    Loop,
+    /// It is not.
+    No,
+}
+
+/// The values, if all nodes are constant scalars.
+fn constants(nodes: &[Node]) -> Option<Vec<Value>> {
+    nodes
+        .iter()
+        .map(|node| match node {
+            Node::Constant(value) => Some(value.clone()),
+            _ => None,
+        })
+        .collect()
+}

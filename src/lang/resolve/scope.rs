@@ -1,0 +1,220 @@
+//! Which name is where: slots of the running function, and what has to be captured from around it.
+
+/// Where a name was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In a slot of the frame.
+    Slot(u32),
+    /// Among the captured values.
+    Captured(u32),
+    /// It is a function of the running function's group.
+    Sibling(u32),
+}
+
+/// The functions around the form at hand, the innermost last. Between the function frames lie the
+/// groups, which own what is captured.
+#[derive(Default)]
+pub struct Frames {
+    levels: Vec<Level>,
+}
+
+enum Level {
+    Function(FunctionFrame),
+    Group(GroupFrame),
+}
+
+/// One function body.
+#[derive(Default)]
+pub struct FunctionFrame {
+    bound: Vec<(String, u32)>,
+    next: u32,
+    /// Slots the frame needs.
+    pub slots: u32,
+    depth: u32,
+    /// How deep the nodes nest.
+    pub nesting: u32,
+    recur: Option<(u32, usize)>,
+    is_function: bool,
+}
+
+/// Functions that share what they capture.
+#[derive(Default)]
+pub struct GroupFrame {
+    siblings: Vec<String>,
+    /// Names captured so far.
+    pub captured: Vec<String>,
+    /// Names outside of all functions, with what they were resolved to.
+    pub names: Vec<(String, String)>,
+}
+
+/// A position in the list of bound names, to go back to.
+pub struct Scope {
+    bound: usize,
+    next: u32,
+}
+
+impl Frames {
+    /// Begins a function body, or the top level, whose captured names are given.
+    pub fn enter_function(&mut self, function: Option<()>, captured: &[String]) {
+        if !captured.is_empty() {
+            let group = GroupFrame { captured: captured.to_vec(), ..GroupFrame::default() };
+            self.levels.push(Level::Group(group));
+        }
+        self.levels
+            .push(Level::Function(FunctionFrame { is_function: function.is_some(), ..FunctionFrame::default() }));
+    }
+
+    /// Ends a function body.
+    pub fn leave_function(&mut self) -> FunctionFrame {
+        match self.levels.pop() {
+            Some(Level::Function(frame)) => frame,
+            _ => FunctionFrame::default(),
+        }
+    }
+
+    /// Begins a group of functions of these names; unnamed ones are empty.
+    pub fn enter_group(&mut self, siblings: &[String]) {
+        self.levels.push(Level::Group(GroupFrame { siblings: siblings.to_vec(), ..GroupFrame::default() }));
+    }
+
+    /// Ends a group. What its functions resolved outside is also what the group around them did.
+    pub fn leave_group(&mut self) -> GroupFrame {
+        let Some(Level::Group(group)) = self.levels.pop() else { return GroupFrame::default() };
+        for (name, meaning) in &group.names {
+            self.note_name(name, meaning);
+        }
+        group
+    }
+
+    /// Notes in the innermost group what a name outside of all functions means.
+    pub fn note_name(&mut self, name: &str, meaning: &str) {
+        let group = self.levels.iter_mut().rev().find_map(|level| match level {
+            Level::Group(group) => Some(group),
+            Level::Function(_) => None,
+        });
+        if let Some(group) = group
+            && !group.names.iter().any(|(known, _)| known == name)
+        {
+            group.names.push((name.to_string(), meaning.to_string()));
+        }
+    }
+
+    fn function(&mut self) -> &mut FunctionFrame {
+        if !matches!(self.levels.last(), Some(Level::Function(_))) {
+            self.levels.push(Level::Function(FunctionFrame::default()));
+        }
+        match self.levels.last_mut() {
+            Some(Level::Function(frame)) => frame,
+            _ => unreachable!("a function frame was just pushed"),
+        }
+    }
+
+    /// True inside of a function, false at the top level.
+    pub fn in_function(&self) -> bool {
+        matches!(self.levels.last(), Some(Level::Function(frame)) if frame.is_function)
+    }
+
+    /// Remembers the scope as it is.
+    pub fn scope(&mut self) -> Scope {
+        let frame = self.function();
+        Scope { bound: frame.bound.len(), next: frame.next }
+    }
+
+    /// Goes back to a scope; its slots may be used anew.
+    pub fn close(&mut self, scope: Scope) {
+        let frame = self.function();
+        frame.bound.truncate(scope.bound);
+        frame.next = scope.next;
+    }
+
+    /// The slot that is bound next.
+    pub fn next_slot(&mut self) -> u32 {
+        self.function().next
+    }
+
+    /// Takes the next slot without a name yet.
+    pub fn reserve(&mut self) -> u32 {
+        let frame = self.function();
+        let slot = frame.next;
+        frame.next += 1;
+        frame.slots = frame.slots.max(frame.next);
+        slot
+    }
+
+    /// Gives a reserved slot its name.
+    pub fn bind_at(&mut self, name: &str, slot: u32) {
+        self.function().bound.push((name.to_string(), slot));
+    }
+
+    /// Takes the next slot for that name.
+    pub fn bind(&mut self, name: &str) -> u32 {
+        let slot = self.reserve();
+        self.bind_at(name, slot);
+        slot
+    }
+
+    /// Notes one more level of nodes.
+    pub fn deeper(&mut self) {
+        let frame = self.function();
+        frame.depth += 1;
+        frame.nesting = frame.nesting.max(frame.depth);
+    }
+
+    /// Notes the end of a level of nodes.
+    pub fn shallower(&mut self) {
+        self.function().depth -= 1;
+    }
+
+    /// Sets where `recur` goes, returning where it went.
+    pub fn set_recur_target(&mut self, target: Option<(u32, usize)>) -> Option<(u32, usize)> {
+        std::mem::replace(&mut self.function().recur, target)
+    }
+
+    /// Where `recur` goes.
+    pub fn recur_target(&mut self) -> Option<(u32, usize)> {
+        self.function().recur
+    }
+
+    /// Looks a name up from the inside out, noting on the way back what each group captures.
+    pub fn find(&mut self, name: &str) -> Option<Place> {
+        let top = self.levels.len().checked_sub(1)?;
+        self.find_from(top, name)
+    }
+
+    fn find_from(&mut self, level: usize, name: &str) -> Option<Place> {
+        match &self.levels[level] {
+            Level::Function(frame) => {
+                if let Some((_, slot)) = frame.bound.iter().rev().find(|(bound, _)| bound == name) {
+                    return Some(Place::Slot(*slot));
+                }
+                self.find_from(level.checked_sub(1)?, name)
+            }
+            Level::Group(group) => {
+                if let Some(index) = group.siblings.iter().rposition(|sibling| sibling == name) {
+                    return Some(Place::Sibling(index as u32));
+                }
+                if let Some(index) = group.captured.iter().position(|captured| captured == name) {
+                    return Some(Place::Captured(index as u32));
+                }
+                self.find_from(level.checked_sub(1)?, name)?;
+                let Level::Group(group) = &mut self.levels[level] else { return None };
+                group.captured.push(name.to_string());
+                Some(Place::Captured((group.captured.len() - 1) as u32))
+            }
+        }
+    }
+
+    /// All names that are bound around the form at hand.
+    pub fn names(&self) -> Vec<String> {
+        let mut out = Vec::new();
+        for level in self.levels.iter().rev() {
+            match level {
+                Level::Function(frame) => out.extend(frame.bound.iter().rev().map(|(name, _)| name.clone())),
+                Level::Group(group) => {
+                    out.extend(group.siblings.iter().chain(&group.captured).filter(|name| !name.is_empty()).cloned());
+                }
+            }
+        }
+        out
+    }
+}

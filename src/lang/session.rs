@@ -1,0 +1,473 @@
+//! Sessions: programs run form by form, each form a transaction.
+
+use crate::lang::builtin::Registry;
+use crate::lang::error::render::{Diagnosis, halt_message, trace_line};
+use crate::lang::error::{Error, Fault, Halt, Outcome, Raised, Signal};
+use crate::lang::eval::{Core, Machine, Stacks};
+use crate::lang::form::{Form, FormKind};
+use crate::lang::host::Host;
+use crate::lang::json;
+use crate::lang::meter::{self, Limits, Meter};
+use crate::lang::reader;
+use crate::lang::reply::{Failure, Reply, Spent, Status};
+use crate::lang::span::Source;
+use crate::lang::value::Value;
+use crate::lang::value::print::print_within;
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+
+/// What sessions have in common: the language's functions and the evaluation threads.
+pub struct Engine {
+    registry: Arc<Registry>,
+    stacks: Arc<Stacks>,
+    memory_counted: bool,
+}
+
+/// Why an engine could not be built.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EngineError(String);
+
+impl std::fmt::Display for EngineError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for EngineError {}
+
+/// Builds an [`Engine`].
+#[derive(Default)]
+pub struct EngineBuilder {
+    unlimited_memory: bool,
+    stacks: Option<Arc<Stacks>>,
+}
+
+impl EngineBuilder {
+    /// Runs without the memory limit: the process does not allocate through
+    /// [`Metered`](crate::lang::meter::Metered), and whoever builds the engine knows it.
+    pub fn unlimited_memory(mut self) -> Self {
+        self.unlimited_memory = true;
+        self
+    }
+
+    /// Evaluates on threads of this pool.
+    pub fn stacks(mut self, stacks: Arc<Stacks>) -> Self {
+        self.stacks = Some(stacks);
+        self
+    }
+
+    /// Builds the engine.
+    ///
+    /// # Errors
+    /// If memory limits cannot be kept, because the metering allocator is not installed, and
+    /// [`unlimited_memory`](EngineBuilder::unlimited_memory) was not said.
+    pub fn build(self) -> Result<Arc<Engine>, EngineError> {
+        let memory_counted = meter::is_installed();
+        if !memory_counted && !self.unlimited_memory {
+            return Err(EngineError(
+                "memory limits cannot be kept: install `lispbox::lang::meter::Metered` as the global allocator, or say `unlimited_memory()`".to_string(),
+            ));
+        }
+        Ok(Arc::new(Engine {
+            registry: Arc::default(),
+            stacks: self.stacks.unwrap_or_default(),
+            memory_counted: memory_counted && !self.unlimited_memory,
+        }))
+    }
+}
+
+impl Engine {
+    /// Begins to build an engine.
+    pub fn builder() -> EngineBuilder {
+        EngineBuilder::default()
+    }
+
+    /// A session with nothing defined.
+    pub fn session(self: &Arc<Self>) -> Session {
+        Session { engine: self.clone(), kept: None, programs: 0 }
+    }
+
+    /// The language's functions.
+    pub fn registry(&self) -> &Registry {
+        &self.registry
+    }
+}
+
+/// What is to be evaluated, and how.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The program's text.
+    pub program: String,
+    /// JSON text that is bound as `data` for this and later programs of the session.
+    pub data: Option<String>,
+    /// The limits.
+    pub limits: Limits,
+    /// What errors call the program; `program 1` and so on where nothing is said.
+    pub name: Option<String>,
+}
+
+impl Request {
+    /// A request with the default limits.
+    pub fn new(program: impl Into<String>) -> Request {
+        Request { program: program.into(), data: None, limits: Limits::default(), name: None }
+    }
+}
+
+/// An environment that lasts from one program to the next.
+pub struct Session {
+    engine: Arc<Engine>,
+    /// What is kept between evaluations.
+    kept: Option<Box<Core>>,
+    programs: u32,
+}
+
+impl Session {
+    /// Evaluates a program and waits for it. What its forms defined is kept, form by form, up to the
+    /// first that fails.
+    pub fn eval(&mut self, request: Request, host: Arc<dyn Host>) -> Reply {
+        self.programs += 1;
+        let name = request.name.clone().unwrap_or_else(|| format!("program {}", self.programs));
+        let source = Arc::new(Source::new(&name, &request.program));
+        self.with_machine(&request.limits.clone(), host, source.clone(), move |machine| {
+            evaluate(machine, &request, &source)
+        })
+        .unwrap_or_else(busy)
+    }
+
+    /// What `lisp_env` answers: what is bound, the servers, or what a query finds.
+    pub fn describe(&mut self, query: Option<&str>, host: Arc<dyn Host>) -> String {
+        let source = Arc::new(Source::new("query", ""));
+        let query = query.map(str::to_string);
+        let limits = Limits::default();
+        let budget = limits.output as usize;
+        self.with_machine(&limits, host, source, move |machine| {
+            let text = crate::lang::builtin::discovery::describe_environment(machine, query.as_deref());
+            match text {
+                Ok(text) => text,
+                Err(signal) => diagnose(&signal).1.message,
+            }
+        })
+        .map(|mut text| {
+            let mut cut = text.len().min(budget);
+            while !text.is_char_boundary(cut) {
+                cut -= 1;
+            }
+            text.truncate(cut);
+            text
+        })
+        .unwrap_or_else(|| busy().text(usize::MAX))
+    }
+
+    /// True if the session defines that name.
+    pub fn defines(&self, name: &str) -> bool {
+        self.kept.as_ref().is_some_and(|core| core.globals.find(name).is_some())
+    }
+
+    /// How many names the session defines.
+    pub fn bindings(&self) -> usize {
+        self.kept.as_ref().map_or(0, |core| core.globals.len())
+    }
+
+    /// Live bytes that the session holds.
+    pub fn live_bytes(&self) -> u64 {
+        self.kept.as_ref().map_or(0, |core| u64::try_from(core.live).unwrap_or(0))
+    }
+
+    /// The names that the session defines, in the order in which they came up.
+    pub fn names(&self) -> Vec<String> {
+        self.kept
+            .iter()
+            .flat_map(|core| core.globals.iter().map(|global| global.name.to_string()).collect::<Vec<_>>())
+            .collect()
+    }
+
+    /// The environment as text that [`Session::decode`] reads back.
+    ///
+    /// # Errors
+    /// A sentence that says what could not be written.
+    pub fn encode(&mut self, host: Arc<dyn Host>) -> Result<String, String> {
+        let source = Arc::new(Source::new("snapshot", ""));
+        let limits = Limits::default();
+        self.with_machine(&limits, host, source, |machine| {
+            crate::lang::snapshot::encode(machine).map_err(|signal| plain(&signal))
+        })
+        .unwrap_or_else(|| Err("no evaluation thread is free".to_string()))
+    }
+
+    /// Replaces the environment by the one that the text describes.
+    ///
+    /// # Errors
+    /// A sentence that says what is wrong with the text; the session is as it was then.
+    pub fn decode(&mut self, text: &str, host: Arc<dyn Host>) -> Result<(), String> {
+        let source = Arc::new(Source::new("snapshot", text));
+        let limits = Limits::default();
+        let mut fresh = self.engine.session();
+        let read = fresh
+            .with_machine(&limits, host, source.clone(), move |machine| {
+                crate::lang::snapshot::decode(machine, &source).map_err(|signal| plain(&signal))
+            })
+            .unwrap_or_else(|| Err("no evaluation thread is free".to_string()));
+        read.map(|()| *self = fresh)
+    }
+
+    /// Runs `work` on an evaluation thread, with the session's account open. `None` if the system has
+    /// no thread to give.
+    fn with_machine<R: Send + 'static>(
+        &mut self,
+        limits: &Limits,
+        host: Arc<dyn Host>,
+        source: Arc<Source>,
+        work: impl FnOnce(&mut Machine) -> R + Send + 'static,
+    ) -> Option<R> {
+        let stacks = self.engine.stacks.clone();
+        let size = stacks.size();
+        let meter = Meter::new(limits.clone(), self.engine.memory_counted, host.monotonic());
+        let core = match self.kept.take() {
+            Some(mut core) => {
+                core.meter = meter;
+                core.host = host;
+                core
+            }
+            None => Box::new(Core::new(meter, host, self.engine.registry.clone(), stacks.clone())),
+        };
+        let (give, take) = channel();
+        let (give_core, take_core) = channel::<Box<Core>>();
+        let started = stacks.run(move || {
+            let Ok(core) = take_core.recv() else { return };
+            meter::set_balance(core.live);
+            let mut machine = Machine::new(core, source, size);
+            let result = in_one_evaluation(&mut machine, work);
+            let mut core = machine.into_core();
+            core.live = meter::balance();
+            let _ = give.send((core, result));
+        });
+        if !started {
+            self.kept = Some(core);
+            return None;
+        }
+        let _ = give_core.send(core);
+        let (core, result) = take.recv().ok()?;
+        self.kept = Some(core);
+        Some(result)
+    }
+}
+
+/// Runs the work of an evaluation and resets what belongs to one evaluation alone.
+fn in_one_evaluation<R>(machine: &mut Machine, work: impl FnOnce(&mut Machine) -> R) -> R {
+    let result = work(machine);
+    let core = &mut *machine.core;
+    core.prints = String::new();
+    core.prints_cut = 0;
+    core.calls = Vec::new();
+    core.coming = std::collections::HashSet::new();
+    core.form = 0;
+    core.random = None;
+    result
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        // Values are let go of here on whatever thread; nobody reads its balance.
+        drop(self.kept.take());
+    }
+}
+
+fn busy() -> Reply {
+    let failure = Failure {
+        error: "Busy".to_string(),
+        message: "no evaluation thread is free; try again".to_string(),
+        rendered: "Busy: no evaluation thread is free; try again".to_string(),
+        ..Failure::default()
+    };
+    Reply { status: Status::Error, failure: Some(failure), ..Reply::default() }
+}
+
+/// Runs a program form by form.
+fn evaluate(machine: &mut Machine, request: &Request, source: &Arc<Source>) -> Reply {
+    let mut reply = Reply::default();
+    let live_before = meter::balance();
+    let ended = run_forms(machine, request, source, &mut reply);
+    match ended {
+        Ok(value) => show(machine, &value, &mut reply),
+        Err(signal) => {
+            let (status, failure) = diagnose(&signal);
+            if let Raised::Fault(Fault { error, .. }) = signal.raised() {
+                machine.core.globals.history[3] = Value::Exception(error.clone());
+            }
+            reply.status = status;
+            reply.failure = Some(failure);
+        }
+    }
+    let core = &mut *machine.core;
+    reply.prints = std::mem::take(&mut core.prints);
+    if core.prints_cut > 0 {
+        reply.prints.push_str(&format!("… [{} more bytes were printed]", core.prints_cut));
+    }
+    reply.calls = std::mem::take(&mut core.calls);
+    let (total, compute) = core.meter.times(core.host.monotonic());
+    let peak = core
+        .meter
+        .peak_memory
+        .max(u64::try_from(meter::balance()).unwrap_or(0))
+        .max(u64::try_from(live_before).unwrap_or(0));
+    reply.spent = Spent {
+        fuel: core.meter.fuel_spent(),
+        memory_bytes: peak,
+        depth: core.meter.peak_depth,
+        compute_ms: compute.as_millis() as u64,
+        total_ms: total.as_millis() as u64,
+    };
+    reply
+}
+
+fn run_forms(machine: &mut Machine, request: &Request, source: &Arc<Source>, reply: &mut Reply) -> Outcome<Value> {
+    let limits = &machine.core.meter.limits;
+    if request.program.len() as u64 > limits.program {
+        let (allowed, came) = (meter::bytes(limits.program), meter::bytes(request.program.len() as u64));
+        return Err(meter::limit("program", allowed, came).into());
+    }
+    if let Some(data) = &request.data {
+        machine.reserve(data.len() as u64)?;
+        let value = json::parse(machine, data).map_err(named_data)?;
+        let index = machine.core.globals.index("data");
+        machine.core.globals.set(index, crate::lang::eval::Global { value: Some(value), ..Default::default() });
+        // The data is part of what is kept, but nobody needs to be told that it was defined.
+        machine.core.commit(&Value::Nil)?;
+    }
+    machine.charge(request.program.len() as u64 / 16)?;
+    let forms = reader::read(&request.program).map_err(|error| unreadable(error, source))?;
+    machine.core.coming = forms.iter().filter_map(defined_name).map(str::to_string).collect();
+    let mut last = Value::Nil;
+    for (ordinal, form) in forms.iter().enumerate() {
+        machine.core.form = ordinal as u32;
+        let result = machine.evaluate(form, source).and_then(|value| {
+            machine.settle(&value)?;
+            Ok(value)
+        });
+        let result = result.and_then(|value| match machine.core.check_session() {
+            Ok(()) => Ok(value),
+            Err(halt) => Err(halt.into()),
+        });
+        match result {
+            Ok(value) => {
+                for name in machine.core.commit(&value)? {
+                    if !reply.defined.contains(&name) {
+                        reply.defined.push(name);
+                    }
+                }
+                reply.forms_kept += 1;
+                last = value;
+            }
+            Err(signal) => {
+                drop(last);
+                machine.core.undo();
+                return Err(signal.at(source, form.span));
+            }
+        }
+    }
+    let history = &mut machine.core.globals.history;
+    history[2] = std::mem::take(&mut history[1]);
+    history[1] = std::mem::take(&mut history[0]);
+    history[0] = last.clone();
+    Ok(last)
+}
+
+/// The name that a top-level form defines.
+fn defined_name(form: &Form) -> Option<&str> {
+    let [head, name, ..] = form.as_list()? else { return None };
+    match head.as_symbol()? {
+        "def" | "defn" | "defn-" | "define" | "defun" | "defmacro" | "defonce" | "declare" => match &name.kind {
+            FormKind::List(signature) => signature.first()?.as_symbol(),
+            _ => name.as_symbol(),
+        },
+        _ => None,
+    }
+}
+
+fn named_data(signal: Signal) -> Signal {
+    match signal.into_raised() {
+        Raised::Error(mut error) => {
+            error.message = format!("`data` is no JSON: {}", error.message);
+            error.into()
+        }
+        Raised::Fault(fault) => fault.into(),
+        Raised::Halt(halt) => halt.into(),
+    }
+}
+
+fn unreadable(error: reader::ReadError, source: &Arc<Source>) -> Signal {
+    let mut made = Error::new(error.code, error.message);
+    made.suggestion = error.suggestion;
+    Fault { related: error.related, ..Fault::new(made, source, error.span) }.into()
+}
+
+/// Puts the value of a program into its reply.
+fn show(machine: &mut Machine, value: &Value, reply: &mut Reply) {
+    let budget = machine.core.meter.limits.output as usize;
+    match print_within(value, budget, true, machine) {
+        Ok(printed) => {
+            reply.truncated = printed.truncated;
+            if reply.truncated.is_none() {
+                reply.json = json::to_serde(machine, value, budget);
+            }
+            reply.value = Some(printed.text);
+        }
+        Err(signal) => {
+            let (status, failure) = diagnose(&signal);
+            reply.status = status;
+            reply.failure = Some(failure);
+        }
+    }
+}
+
+fn plain(signal: &Signal) -> String {
+    diagnose(signal).1.message
+}
+
+/// A signal as the record shows it.
+fn diagnose(signal: &Signal) -> (Status, Failure) {
+    match signal.raised() {
+        Raised::Fault(fault) => {
+            let (line, column) = fault.source.line_column(fault.span.start);
+            let failure = Failure {
+                line: Some(line),
+                column: Some(column),
+                trace: fault.trace.iter().map(trace_line).collect(),
+                rendered: Diagnosis::of(fault).render(false),
+                ..failure_of(&fault.error)
+            };
+            (Status::Error, failure)
+        }
+        Raised::Error(error) => {
+            let mut rendered = format!("{}: {}", error.code, error.message);
+            if let Some(suggestion) = &error.suggestion {
+                rendered.push_str(&format!("\n{suggestion}"));
+            }
+            (Status::Error, Failure { rendered, ..failure_of(error) })
+        }
+        Raised::Halt(halt) => {
+            let message = halt_message(halt);
+            let (status, code, limit) = match halt {
+                Halt::Limit { name, .. } => (Status::Limit, "LimitExceeded", Some((*name).to_string())),
+                Halt::Cancelled => (Status::Cancelled, "Cancelled", None),
+            };
+            let rendered = format!("{code}: {message}");
+            (status, Failure { error: code.to_string(), message, limit, rendered, ..Failure::default() })
+        }
+    }
+}
+
+fn failure_of(error: &Error) -> Failure {
+    let data = (!error.data().is_nil()).then(|| {
+        let Ok(printed) = print_within(error.data(), 2_000, true, &mut crate::lang::value::walk::Free);
+        printed.text
+    });
+    Failure {
+        error: error.code.to_string(),
+        message: error.message.clone(),
+        symbol: error.symbol.clone(),
+        suggestion: error.suggestion.clone(),
+        data,
+        ..Failure::default()
+    }
+}

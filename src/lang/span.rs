@@ -1,0 +1,58 @@
+//! Places in source text.
+
+use arcstr::ArcStr;
+
+/// A range of bytes in a source text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Span {
+    /// Offset of the first byte.
+    pub start: u32,
+    /// Offset behind the last byte.
+    pub end: u32,
+}
+
+impl Span {
+    /// The span from `start` up to but not including `end`.
+    pub fn new(start: usize, end: usize) -> Span {
+        Span { start: start as u32, end: end as u32 }
+    }
+
+    /// The smallest span that holds both.
+    pub fn to(self, other: Span) -> Span {
+        Span { start: self.start.min(other.start), end: self.end.max(other.end) }
+    }
+}
+
+/// A program's text with the name it is shown under.
+#[derive(Debug)]
+pub struct Source {
+    /// What errors call it: a file name, or `program 3`.
+    pub name: ArcStr,
+    /// The whole text.
+    pub text: ArcStr,
+}
+
+impl Source {
+    /// A source of that name and text.
+    pub fn new(name: &str, text: &str) -> Source {
+        Source { name: name.into(), text: text.into() }
+    }
+
+    /// Line and column of a byte offset, both from 1, the column in characters.
+    ///
+    /// ```
+    /// use lispbox::lang::Source;
+    /// assert_eq!(Source::new("p", "ab\ncde").line_column(4), (2, 2));
+    /// ```
+    pub fn line_column(&self, offset: u32) -> (u32, u32) {
+        let mut offset = (offset as usize).min(self.text.len());
+        while !self.text.is_char_boundary(offset) {
+            offset -= 1;
+        }
+        let before = &self.text[..offset];
+        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+        let line = before.matches('\n').count() + 1;
+        let column = before[line_start..].chars().count() + 1;
+        (line as u32, column as u32)
+    }
+}

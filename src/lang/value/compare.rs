@@ -1,0 +1,93 @@
+//! The order of values, as Clojure's `compare`: numbers by size, strings and names by text, nil first,
+//! vectors by length and then item by item.
+
+use super::Value;
+use crate::lang::error::{Error, Outcome};
+use crate::lang::eval::Machine;
+use num_bigint::BigInt;
+use num_traits::ToPrimitive;
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+/// How `left` stands to `right`.
+///
+/// # Errors
+/// `TypeError` where the two have no order.
+pub fn compare(machine: &mut Machine, left: &Value, right: &Value) -> Outcome<Ordering> {
+    machine.charge(1)?;
+    if let Some(order) = compare_scalars(left, right) {
+        return Ok(order);
+    }
+    let mut tasks = vec![(left.clone(), right.clone(), 0_usize)];
+    while let Some((left, right, at)) = tasks.pop() {
+        machine.charge(1)?;
+        let (Value::Vector(a), Value::Vector(b)) = (&left, &right) else {
+            return Err(incomparable(&left, &right).into());
+        };
+        if Arc::ptr_eq(a, b) {
+            continue;
+        }
+        match a.len().cmp(&b.len()) {
+            Ordering::Equal => {}
+            unequal => return Ok(unequal),
+        }
+        let (Some(x), Some(y)) = (a.get(at).cloned(), b.get(at).cloned()) else { continue };
+        tasks.push((left, right, at + 1));
+        match compare_scalars(&x, &y) {
+            Some(Ordering::Equal) => {}
+            Some(unequal) => return Ok(unequal),
+            None => tasks.push((x, y, 0)),
+        }
+    }
+    Ok(Ordering::Equal)
+}
+
+fn incomparable(left: &Value, right: &Value) -> Error {
+    Error::new("TypeError", format!("cannot compare {} with {}", left.kind(), right.kind()))
+        .suggest("compare values of one kind, for example with a key function in `sort-by`")
+}
+
+fn compare_scalars(left: &Value, right: &Value) -> Option<Ordering> {
+    Some(match (left, right) {
+        (Value::Nil, Value::Nil) => Ordering::Equal,
+        (Value::Nil, _) => Ordering::Less,
+        (_, Value::Nil) => Ordering::Greater,
+        (Value::Int(a), Value::Int(b)) => a.cmp(b),
+        (Value::Bool(a), Value::Bool(b)) => a.cmp(b),
+        (Value::Char(a), Value::Char(b)) => a.cmp(b),
+        (Value::Str(a), Value::Str(b)) => a.as_str().cmp(b.as_str()),
+        (Value::Keyword(a), Value::Keyword(b)) | (Value::Symbol(a), Value::Symbol(b)) => a.cmp(b),
+        (a, b) => return compare_numbers(a, b),
+    })
+}
+
+/// How two numbers stand to each other, exactly, whatever their kinds; a NaN counts as equal to
+/// everything, as in Clojure. `None` unless both are numbers.
+pub fn compare_numbers(left: &Value, right: &Value) -> Option<Ordering> {
+    Some(match (left, right) {
+        (Value::Int(a), Value::Int(b)) => a.cmp(b),
+        (Value::Float(a), Value::Float(b)) => a.partial_cmp(b).unwrap_or(Ordering::Equal),
+        (Value::Int(a), Value::Float(b)) => compare_with_float(&BigInt::from(*a), *b),
+        (Value::Float(a), Value::Int(b)) => compare_with_float(&BigInt::from(*b), *a).reverse(),
+        (Value::BigInt(a), Value::BigInt(b)) => a.cmp(b),
+        (Value::BigInt(a), Value::Int(b)) => (**a).cmp(&BigInt::from(*b)),
+        (Value::Int(a), Value::BigInt(b)) => BigInt::from(*a).cmp(b),
+        (Value::BigInt(a), Value::Float(b)) => compare_with_float(a, *b),
+        (Value::Float(a), Value::BigInt(b)) => compare_with_float(b, *a).reverse(),
+        _ => return None,
+    })
+}
+
+fn compare_with_float(integer: &BigInt, float: f64) -> Ordering {
+    if float.is_nan() {
+        return Ordering::Equal;
+    }
+    if let Some(small) = integer.to_i64().filter(|n| n.unsigned_abs() <= 1 << 53) {
+        return (small as f64).partial_cmp(&float).unwrap_or(Ordering::Equal);
+    }
+    match num_traits::FromPrimitive::from_f64(float.trunc()) {
+        Some(whole) => integer.cmp(&whole),
+        None if float > 0.0 => Ordering::Less,
+        None => Ordering::Greater,
+    }
+}

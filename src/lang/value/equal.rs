@@ -1,0 +1,219 @@
+//! Equality and hashing, as Clojure's `=` and `hash`: lists and vectors with the same items are
+//! equal, an integer never equals a double, records equal maps.
+//!
+//! Equality keeps its own list of what is still to be compared, so that depth costs no stack. Keys of
+//! maps and members of sets nest at most [`KEY_NESTING`] deep (checked when they are put in), which
+//! bounds the look-ups on the way and lets hashing be a plain recursion.
+
+use super::Value;
+use super::map::Map;
+use super::walk::{Cursor, Free, Pace};
+use num_bigint::BigInt;
+use std::convert::Infallible;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+/// How deep a key may nest.
+pub const KEY_NESTING: u32 = 64;
+
+/// What is still to be compared.
+enum Task {
+    Values(Value, Value),
+    Sequences(Cursor, Cursor),
+    Maps(Arc<Map>, Arc<Map>, usize),
+}
+
+/// True if the two values are equal. Lazy sequences are realised through `pace` as far as needed.
+pub fn equal<P: Pace>(left: &Value, right: &Value, pace: &mut P) -> Result<bool, P::Stop> {
+    if let Some(answer) = equal_at_once(left, right) {
+        return Ok(answer);
+    }
+    let mut tasks = vec![Task::Values(left.clone(), right.clone())];
+    while let Some(task) = tasks.pop() {
+        match task {
+            Task::Values(left, right) => match equal_at_once(&left, &right) {
+                Some(true) => {}
+                Some(false) => return Ok(false),
+                None => match nested(left, right, pace)? {
+                    Some(task) => tasks.push(task),
+                    None => return Ok(false),
+                },
+            },
+            Task::Sequences(mut left, mut right) => match (left.next(pace)?, right.next(pace)?) {
+                (None, None) => {}
+                (Some(a), Some(b)) => {
+                    tasks.push(Task::Sequences(left, right));
+                    match equal_at_once(&a, &b) {
+                        Some(true) => {}
+                        Some(false) => return Ok(false),
+                        None => tasks.push(Task::Values(a, b)),
+                    }
+                }
+                _ => return Ok(false),
+            },
+            Task::Maps(left, right, position) => {
+                pace.step(1)?;
+                if position >= left.positions() {
+                    continue;
+                }
+                if let Some((key, value)) = left.entry(position) {
+                    let Some(other) = right.get(key) else { return Ok(false) };
+                    tasks.push(Task::Values(value.clone(), other.clone()));
+                }
+                let last = tasks.len() - usize::from(left.entry(position).is_some());
+                tasks.insert(last, Task::Maps(left, right, position + 1));
+            }
+        }
+    }
+    Ok(true)
+}
+
+/// The answer where it does not need a walk.
+#[inline]
+fn equal_at_once(left: &Value, right: &Value) -> Option<bool> {
+    Some(match (left, right) {
+        (Value::Nil, Value::Nil) => true,
+        (Value::Bool(a), Value::Bool(b)) => a == b,
+        (Value::Int(a), Value::Int(b)) => a == b,
+        (Value::Float(a), Value::Float(b)) => a == b,
+        (Value::Char(a), Value::Char(b)) => a == b,
+        (Value::Str(a), Value::Str(b)) => a == b,
+        (Value::Keyword(a), Value::Keyword(b)) | (Value::Symbol(a), Value::Symbol(b)) => a == b,
+        (Value::BigInt(a), Value::BigInt(b)) => a == b,
+        (Value::Int(a), Value::BigInt(b)) | (Value::BigInt(b), Value::Int(a)) => **b == BigInt::from(*a),
+        (Value::Regex(a), Value::Regex(b)) => Arc::ptr_eq(a, b),
+        (Value::Builtin(a), Value::Builtin(b)) => std::ptr::eq(*a, *b),
+        (Value::Closure(a), Value::Closure(b)) => {
+            Arc::ptr_eq(a, b)
+                || (a.index == b.index && Arc::ptr_eq(&a.group, &b.group) && Arc::ptr_eq(&a.captures, &b.captures))
+        }
+        (Value::Bound(a), Value::Bound(b)) => Arc::ptr_eq(a, b),
+        (Value::Tool(a), Value::Tool(b)) => a.tool.server == b.tool.server && a.tool.name == b.tool.name,
+        (Value::Cell(a), Value::Cell(b)) => Arc::ptr_eq(a, b),
+        (Value::Exception(a), Value::Exception(b)) => Arc::ptr_eq(a, b),
+        (Value::List(a), Value::List(b)) if Arc::ptr_eq(a, b) => true,
+        (Value::Vector(a), Value::Vector(b)) if Arc::ptr_eq(a, b) => true,
+        (Value::Lazy(a), Value::Lazy(b)) if Arc::ptr_eq(a, b) => true,
+        (Value::Map(a), Value::Map(b)) => {
+            if Arc::ptr_eq(a, b) {
+                true
+            } else if a.len() != b.len() {
+                false
+            } else {
+                return None;
+            }
+        }
+        (Value::Set(a), Value::Set(b)) => {
+            Arc::ptr_eq(a, b) || (a.len() == b.len() && a.iter().all(|member| b.contains(member)))
+        }
+        (Value::Reduced(_), Value::Reduced(_)) => return None,
+        (Value::List(_) | Value::Vector(_) | Value::Lazy(_), Value::List(_) | Value::Vector(_) | Value::Lazy(_)) => {
+            return None;
+        }
+        _ => false,
+    })
+}
+
+/// The task of comparing two values of which [`equal_at_once`] knew nothing.
+fn nested<P: Pace>(left: Value, right: Value, pace: &mut P) -> Result<Option<Task>, P::Stop> {
+    Ok(match (left, right) {
+        (Value::Map(a), Value::Map(b)) => Some(Task::Maps(a, b, 0)),
+        (Value::Reduced(a), Value::Reduced(b)) => Some(Task::Values(a.0.clone(), b.0.clone())),
+        (a, b) => {
+            pace.step(1)?;
+            match (Cursor::over(a), Cursor::over(b)) {
+                (Some(a), Some(b)) => match (a.remaining(), b.remaining()) {
+                    (Some(x), Some(y)) if x != y => None,
+                    _ => Some(Task::Sequences(a, b)),
+                },
+                _ => None,
+            }
+        }
+    })
+}
+
+impl PartialEq for Value {
+    fn eq(&self, other: &Value) -> bool {
+        match equal_at_once(self, other) {
+            Some(answer) => answer,
+            None => {
+                let Ok(answer): Result<bool, Infallible> = equal(self, other, &mut Free);
+                answer
+            }
+        }
+    }
+}
+
+impl Eq for Value {}
+
+impl Hash for Value {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        hash_nested(self, state, KEY_NESTING);
+    }
+}
+
+fn hash_nested<H: Hasher>(value: &Value, state: &mut H, levels: u32) {
+    match value {
+        Value::Nil => state.write_u8(0),
+        Value::Bool(value) => state.write_u8(1 + u8::from(*value)),
+        Value::Int(value) => state.write_i64(*value),
+        Value::BigInt(value) => match i64::try_from(&**value) {
+            Ok(small) => state.write_i64(small),
+            Err(_) => value.hash(state),
+        },
+        Value::Float(value) => state.write_u64((value + 0.0).to_bits()),
+        Value::Char(value) => value.hash(state),
+        Value::Str(text) => text.hash(state),
+        Value::Keyword(name) => {
+            state.write_u8(3);
+            name.as_str().hash(state);
+        }
+        Value::Symbol(name) => {
+            state.write_u8(4);
+            name.as_str().hash(state);
+        }
+        Value::List(_) | Value::Vector(_) => {
+            state.write_u8(5);
+            if levels > 0 {
+                let mut cursor = Cursor::over(value.clone()).unwrap_or(Cursor::End);
+                while let Ok(Some(item)) = cursor.next(&mut Free) {
+                    hash_nested(&item, state, levels - 1);
+                }
+            }
+        }
+        Value::Map(map) => {
+            state.write_u8(6);
+            if levels > 0 {
+                let entries = map.iter().map(|(key, value)| {
+                    let mut own = DefaultHasher::new();
+                    hash_nested(key, &mut own, levels - 1);
+                    hash_nested(value, &mut own, levels - 1);
+                    own.finish()
+                });
+                state.write_u64(entries.fold(0, u64::wrapping_add));
+            }
+        }
+        Value::Set(set) => {
+            state.write_u8(7);
+            if levels > 0 {
+                let members = set.iter().map(|member| {
+                    let mut own = DefaultHasher::new();
+                    hash_nested(member, &mut own, levels - 1);
+                    own.finish()
+                });
+                state.write_u64(members.fold(0, u64::wrapping_add));
+            }
+        }
+        Value::Regex(regex) => regex.as_str().hash(state),
+        Value::Builtin(builtin) => builtin.name.hash(state),
+        Value::Closure(closure) => {
+            state.write_usize(Arc::as_ptr(&closure.captures).addr());
+            state.write_u32(closure.index);
+        }
+        Value::Bound(bound) => state.write_usize(Arc::as_ptr(bound).addr()),
+        Value::Tool(tool) => tool.tool.name.hash(state),
+        Value::Cell(handle) | Value::Lazy(handle) => state.write_u64(handle.serial()),
+        Value::Exception(error) => state.write_usize(Arc::as_ptr(error).addr()),
+        Value::Reduced(_) | Value::Jump(_) => state.write_u8(8),
+    }
+}

@@ -1,0 +1,71 @@
+//! Functions as data: a code and the values it captured.
+
+use super::Value;
+use super::release::{Debris, release};
+use crate::lang::builtin::Builtin;
+use crate::lang::host::Tool;
+use crate::lang::node::Group;
+use std::sync::Arc;
+
+/// A function made by `fn`.
+///
+/// Functions that refer to each other by name (`letfn`, inner `define`) are one [`Group`] over the same
+/// captured values: a sibling is made anew from the two when it is needed, and a function reaches
+/// itself the same way, so that no function ever holds itself.
+pub struct Closure {
+    /// The codes of the group.
+    pub group: Arc<Group>,
+    /// Which of them this function runs.
+    pub index: u32,
+    /// What the group captured.
+    pub captures: Arc<Captures>,
+}
+
+/// The values that a group of functions captured.
+#[derive(Default)]
+pub struct Captures(Vec<Value>);
+
+impl Captures {
+    /// These values.
+    pub fn new(values: Vec<Value>) -> Captures {
+        Captures(values)
+    }
+
+    /// The values, in the order of the group's list of captured names.
+    pub fn as_slice(&self) -> &[Value] {
+        &self.0
+    }
+}
+
+impl Drop for Captures {
+    fn drop(&mut self) {
+        release(std::mem::take(&mut self.0), Debris::Values);
+    }
+}
+
+/// A builtin whose first arguments are filled in.
+pub struct Bound {
+    /// The builtin.
+    pub builtin: &'static Builtin,
+    /// Its first arguments.
+    pub arguments: Vec<Value>,
+}
+
+impl Drop for Bound {
+    fn drop(&mut self) {
+        release(std::mem::take(&mut self.arguments), Debris::Values);
+    }
+}
+
+/// A downstream tool as a function.
+pub struct ToolFunction {
+    /// What its server says of it.
+    pub tool: Arc<Tool>,
+}
+
+impl ToolFunction {
+    /// Its qualified name, `server/tool`.
+    pub fn name(&self) -> String {
+        format!("{}/{}", self.tool.server, self.tool.name)
+    }
+}

@@ -1,0 +1,103 @@
+//! Lists and realised sequences.
+
+use super::Value;
+use super::release::{Debris, release};
+use std::sync::Arc;
+
+/// A list. Every form of it is immutable; all but an endless range are finite.
+pub enum List {
+    /// A run of items, from `start` to the end: what `map`, `filter` and their kin make. Taking the
+    /// rest shares the items.
+    Items {
+        /// All the items.
+        items: Arc<Items>,
+        /// How many of them are before the beginning.
+        start: usize,
+    },
+    /// One item before a sequence: `(cons head tail)`.
+    Cons(Cons),
+    /// Integers at equal distances.
+    Range {
+        /// The first.
+        start: i64,
+        /// The distance.
+        step: i64,
+        /// How many; [`List::ENDLESS`] for `(range)`.
+        count: u64,
+    },
+}
+
+/// The items of a list, in one block.
+#[derive(Default)]
+pub struct Items(Vec<Value>);
+
+/// The first item of a list and the sequence behind it.
+pub struct Cons {
+    /// The first item.
+    pub head: Value,
+    /// A list, a lazy sequence, another collection, or nil.
+    pub tail: Value,
+}
+
+impl List {
+    /// The count of a range without an end.
+    pub const ENDLESS: u64 = u64::MAX;
+
+    /// The list of no items.
+    pub fn empty() -> List {
+        List::from(Vec::new())
+    }
+
+    /// `head` before the sequence `tail`.
+    pub fn cons(head: Value, tail: Value) -> List {
+        List::Cons(Cons { head, tail })
+    }
+
+    /// The items, when they stand in one block.
+    pub fn as_slice(&self) -> Option<&[Value]> {
+        match self {
+            List::Items { items, start } => Some(&items.0[*start..]),
+            _ => None,
+        }
+    }
+
+    /// True when there is no item.
+    pub fn is_empty(&self) -> bool {
+        match self {
+            List::Items { items, start } => *start >= items.0.len(),
+            List::Cons(_) => false,
+            List::Range { count, .. } => *count == 0,
+        }
+    }
+
+    /// True for a range without an end.
+    pub fn is_endless(&self) -> bool {
+        matches!(self, List::Range { count, .. } if *count == List::ENDLESS)
+    }
+}
+
+impl From<Vec<Value>> for List {
+    fn from(items: Vec<Value>) -> List {
+        List::Items { items: Arc::new(Items(items)), start: 0 }
+    }
+}
+
+impl Items {
+    /// The items.
+    pub fn as_slice(&self) -> &[Value] {
+        &self.0
+    }
+}
+
+impl Drop for Items {
+    fn drop(&mut self) {
+        release(std::mem::take(&mut self.0), Debris::Values);
+    }
+}
+
+impl Drop for Cons {
+    fn drop(&mut self) {
+        let pair = [std::mem::take(&mut self.head), std::mem::take(&mut self.tail)];
+        release(pair, Debris::Pair);
+    }
+}

@@ -1,0 +1,295 @@
+//! Maps, and the records that JSON objects become.
+//!
+//! Up to thirty-two entries a map is a [`Shape`] shared with its likes and a block of values; beyond
+//! that it is a persistent [`Table`]. Iteration follows insertion. A *record* is a map that came from
+//! JSON: a key that it does not have is looked for in its other spelling, by the same rule wherever a
+//! key is looked for, so that an update never makes a second key.
+
+use super::Value;
+use super::release::{Debris, release};
+use super::shape::Shape;
+use super::table::Table;
+use std::sync::Arc;
+
+/// The most entries that stand in one block.
+const SMALL: usize = 32;
+
+/// A map from keys to values.
+#[derive(Clone)]
+pub struct Map {
+    entries: Entries,
+    record: bool,
+}
+
+#[derive(Clone)]
+enum Entries {
+    Small { shape: Arc<Shape>, values: Vec<Value> },
+    Large(Table<Value>),
+}
+
+impl Default for Map {
+    fn default() -> Self {
+        Map { entries: Entries::Small { shape: Arc::default(), values: Vec::new() }, record: false }
+    }
+}
+
+impl Map {
+    /// A map of these values under the keys of `shape`, one for each.
+    pub fn with_shape(shape: Arc<Shape>, values: Vec<Value>) -> Map {
+        debug_assert_eq!(shape.keys().len(), values.len());
+        Map { entries: Entries::Small { shape, values }, record: false }
+    }
+
+    /// Marks this map as a record from JSON.
+    pub fn into_record(mut self) -> Map {
+        self.record = true;
+        self
+    }
+
+    /// True if it came from JSON.
+    pub fn is_record(&self) -> bool {
+        self.record
+    }
+
+    /// How many entries there are.
+    pub fn len(&self) -> usize {
+        match &self.entries {
+            Entries::Small { values, .. } => values.len(),
+            Entries::Large(table) => table.len(),
+        }
+    }
+
+    /// True when there is no entry.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// What the key stands for.
+    #[inline]
+    pub fn get(&self, key: &Value) -> Option<&Value> {
+        let position = self.find(key)?;
+        self.entry(position).map(|(_, value)| value)
+    }
+
+    /// The entry under that key, with the key as the map has it.
+    pub fn get_entry(&self, key: &Value) -> Option<(&Value, &Value)> {
+        self.entry(self.find(key)?)
+    }
+
+    /// True if the key, in one of its spellings, is there.
+    pub fn contains_key(&self, key: &Value) -> bool {
+        self.find(key).is_some()
+    }
+
+    /// The shape and the values of a small map.
+    pub fn as_shaped(&self) -> Option<(&Arc<Shape>, &[Value])> {
+        match &self.entries {
+            Entries::Small { shape, values } => Some((shape, values)),
+            Entries::Large(_) => None,
+        }
+    }
+
+    /// One past the last position that [`Map::entry`] may be asked for.
+    pub fn positions(&self) -> usize {
+        match &self.entries {
+            Entries::Small { values, .. } => values.len(),
+            Entries::Large(table) => table.positions(),
+        }
+    }
+
+    /// The entry at a position; removed entries leave gaps.
+    #[inline]
+    pub fn entry(&self, position: usize) -> Option<(&Value, &Value)> {
+        match &self.entries {
+            Entries::Small { shape, values } => Some((shape.keys().get(position)?, values.get(position)?)),
+            Entries::Large(table) => table.entry(position),
+        }
+    }
+
+    /// The entries in the order of insertion.
+    pub fn iter(&self) -> impl Iterator<Item = (&Value, &Value)> {
+        (0..self.positions()).filter_map(|position| self.entry(position))
+    }
+
+    /// Makes `key` stand for `value`. An entry that is there, in another spelling for a record, keeps
+    /// its key and its place.
+    pub fn insert(&mut self, key: Value, value: Value) {
+        let found = self.find(&key);
+        match &mut self.entries {
+            Entries::Small { shape, values } => match found {
+                Some(position) => values[position] = value,
+                None if values.len() < SMALL => {
+                    *shape = shape.with(&key);
+                    values.push(value);
+                }
+                None => {
+                    let mut table = Table::new();
+                    for (key, value) in shape.keys().iter().zip(values.drain(..)) {
+                        table.insert(key.clone(), value);
+                    }
+                    table.insert(key, value);
+                    self.entries = Entries::Large(table);
+                }
+            },
+            Entries::Large(table) => {
+                let known = found.and_then(|at| table.entry(at)).map(|(known, _)| known.clone());
+                table.insert(known.unwrap_or(key), value);
+            }
+        }
+    }
+
+    /// Takes the entry of that key away.
+    pub fn remove(&mut self, key: &Value) {
+        let Some(position) = self.find(key) else { return };
+        match &mut self.entries {
+            Entries::Small { shape, values } => {
+                *shape = shape.without(position);
+                values.remove(position);
+            }
+            Entries::Large(table) => {
+                if let Some(known) = table.entry(position).map(|(known, _)| known.clone()) {
+                    table.remove(&known);
+                }
+            }
+        }
+    }
+
+    /// The position of a key's entry, in its own spelling or, in a record, in another.
+    #[inline]
+    fn find(&self, key: &Value) -> Option<usize> {
+        let exact = match &self.entries {
+            Entries::Small { shape, .. } => shape.position(key),
+            Entries::Large(table) => table.position(key),
+        };
+        if exact.is_some() || !self.record {
+            return exact;
+        }
+        self.find_other_spelling(key)
+    }
+
+    #[cold]
+    fn find_other_spelling(&self, key: &Value) -> Option<usize> {
+        let text = spelled(key)?;
+        match &self.entries {
+            Entries::Small { shape, .. } => {
+                let wanted = kebab(text);
+                let first = wanted.chars().next();
+                let mut alike = shape.keys().iter().enumerate().filter(|(_, known)| {
+                    spelled(known).is_some_and(|known| {
+                        let known_first = known.chars().find(|c| !matches!(c, '-' | '_'));
+                        let same_first =
+                            known_first.map(|c| c.to_ascii_lowercase()) == first.map(|c| c.to_ascii_lowercase());
+                        (same_first || !known.is_ascii()) && kebab(known) == wanted
+                    })
+                });
+                let (position, _) = alike.next()?;
+                alike.next().is_none().then_some(position)
+            }
+            Entries::Large(table) => {
+                let kebab = kebab(text);
+                let snake = kebab.replace('-', "_");
+                let camel = camel(&kebab);
+                [text, &kebab, &snake, &camel].into_iter().find_map(|spelling| {
+                    let as_keyword = table.position(&Value::keyword(spelling));
+                    as_keyword.or_else(|| table.position(&Value::string(spelling)))
+                })
+            }
+        }
+    }
+}
+
+/// The text of a key that has other spellings: keywords and strings have.
+fn spelled(key: &Value) -> Option<&str> {
+    match key {
+        Value::Keyword(name) => Some(name.as_str()),
+        Value::Str(text) => Some(text.as_str()),
+        _ => None,
+    }
+}
+
+/// A name in kebab case: `threadId`, `thread_id` and `ThreadID` are all `thread-id`.
+pub fn kebab(name: &str) -> String {
+    let mut out = String::with_capacity(name.len() + 4);
+    let characters: Vec<char> = name.chars().collect();
+    for (at, &c) in characters.iter().enumerate() {
+        if c == '_' || c == '-' {
+            out.push('-');
+            continue;
+        }
+        if c.is_uppercase() {
+            let after_lower = at > 0 && (characters[at - 1].is_lowercase() || characters[at - 1].is_ascii_digit());
+            let before_lower = at > 0
+                && characters[at - 1].is_uppercase()
+                && characters.get(at + 1).is_some_and(|next| next.is_lowercase());
+            if after_lower || before_lower {
+                out.push('-');
+            }
+        }
+        out.extend(c.to_lowercase());
+    }
+    out
+}
+
+fn camel(kebab: &str) -> String {
+    let mut parts = kebab.split('-');
+    let mut out = parts.next().unwrap_or_default().to_string();
+    for part in parts {
+        let mut rest = part.chars();
+        out.extend(rest.next().into_iter().flat_map(char::to_uppercase));
+        out.push_str(rest.as_str());
+    }
+    out
+}
+
+/// True for names that read as a keyword without a namespace: JSON keys that do become keywords.
+pub fn is_plain_keyword(name: &str) -> bool {
+    let mut characters = name.chars();
+    characters.next().is_some_and(|c| c.is_alphabetic() || c == '_')
+        && characters.all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '!' | '?' | '*' | '+' | '$'))
+}
+
+impl FromIterator<(Value, Value)> for Map {
+    fn from_iter<I: IntoIterator<Item = (Value, Value)>>(entries: I) -> Map {
+        let mut map = Map::default();
+        for (key, value) in entries {
+            map.insert(key, value);
+        }
+        map
+    }
+}
+
+impl Drop for Map {
+    fn drop(&mut self) {
+        match &mut self.entries {
+            Entries::Small { values, .. } => release(std::mem::take(values), Debris::Values),
+            Entries::Large(table) => release(std::mem::take(table), Debris::Map),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spellings() {
+        for name in ["threadId", "thread_id", "ThreadID", "thread-id"] {
+            assert_eq!(kebab(name), "thread-id");
+        }
+        assert_eq!(kebab("HTMLBody"), "html-body");
+        assert_eq!(camel("from-address"), "fromAddress");
+        assert!(is_plain_keyword("from_address") && is_plain_keyword("naïve"));
+        assert!(!is_plain_keyword("") && !is_plain_keyword("first name") && !is_plain_keyword("1st"));
+    }
+
+    #[test]
+    fn large_maps_keep_their_order_when_entries_go() {
+        let mut map: Map = (0..1000).map(|n| (Value::Int(n), Value::Int(n * n))).collect();
+        for n in 0..900 {
+            map.remove(&Value::Int(n));
+        }
+        assert_eq!(map.len(), 100);
+        let keys: Vec<i64> = map.iter().map(|(key, _)| if let Value::Int(n) = key { *n } else { -1 }).collect();
+        assert_eq!(keys, (900..1000).collect::<Vec<_>>());
+    }
+}

@@ -1,0 +1,229 @@
+//! Values: what programs compute with. Sixteen bytes, cheap to clone, `Send + Sync`, without cycles.
+//!
+//! `docs/values.md` says why they are as they are. Collections share structure and never change once
+//! they can be seen; what changes (atoms, delays, lazy cells, globals) lives in the session's
+//! [heap](crate::lang::heap) and is referred to by handle. Functions are data: a code and captured
+//! values.
+
+pub mod compare;
+pub mod equal;
+pub mod function;
+pub mod list;
+pub mod map;
+pub mod print;
+mod release;
+pub mod set;
+pub mod shape;
+pub mod table;
+pub mod text;
+pub mod vector;
+pub mod walk;
+
+use crate::lang::builtin::Builtin;
+use crate::lang::error::Error;
+use crate::lang::heap::Handle;
+use function::{Bound, Closure, ToolFunction};
+use list::List;
+use map::Map;
+use num_bigint::BigInt;
+use set::Set;
+use std::sync::Arc;
+use text::{Name, Text};
+use vector::Vector;
+
+/// A value of the language.
+#[derive(Clone, Default)]
+pub enum Value {
+    /// `nil`
+    #[default]
+    Nil,
+    /// `true` or `false`
+    Bool(bool),
+    /// A 64-bit integer
+    Int(i64),
+    /// A double
+    Float(f64),
+    /// A Unicode scalar
+    Char(char),
+    /// A string
+    Str(Text),
+    /// `:name`
+    Keyword(Name),
+    /// `name`
+    Symbol(Name),
+    /// An integer of any size
+    BigInt(Arc<BigInt>),
+    /// A list or a realised sequence
+    List(Arc<List>),
+    /// A vector
+    Vector(Arc<Vector>),
+    /// A map, or a record that came from JSON
+    Map(Arc<Map>),
+    /// A set
+    Set(Arc<Set>),
+    /// A regular expression
+    Regex(Arc<regex::Regex>),
+    /// A function that is part of the language
+    Builtin(&'static Builtin),
+    /// A function made by `fn`
+    Closure(Arc<Closure>),
+    /// A builtin with its first arguments filled in: what `partial` and `comp` make
+    Bound(Arc<Bound>),
+    /// A downstream tool
+    Tool(Arc<ToolFunction>),
+    /// An atom, volatile or delay: its content is in the heap
+    Cell(Arc<Handle>),
+    /// A sequence that is computed when it is asked for: its content is in the heap
+    Lazy(Arc<Handle>),
+    /// An exception
+    Exception(Arc<Error>),
+    /// A value that ends a reduction: `(reduced x)`
+    Reduced(Arc<Reduced>),
+    /// Never seen by a program: tells the evaluator to go round a loop, or to make a tail call.
+    #[doc(hidden)]
+    Jump(Jump),
+}
+
+/// What a tail position hands up to the loop or the call that it belongs to.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Jump {
+    /// The slots are set: run the body again.
+    Recur,
+    /// Callee and arguments are ready: call it in place of this one.
+    Call,
+}
+
+/// The value inside `(reduced x)`.
+#[derive(Debug)]
+pub struct Reduced(pub Value);
+
+impl Value {
+    /// A string.
+    pub fn string(text: &str) -> Value {
+        Value::Str(text.into())
+    }
+
+    /// A keyword; the name is without its colon.
+    pub fn keyword(name: &str) -> Value {
+        Value::Keyword(name.into())
+    }
+
+    /// A symbol.
+    pub fn symbol(name: &str) -> Value {
+        Value::Symbol(name.into())
+    }
+
+    /// A vector of these items.
+    pub fn vector(items: Vec<Value>) -> Value {
+        Value::Vector(Arc::new(Vector::from(items)))
+    }
+
+    /// A list of these items.
+    pub fn list(items: Vec<Value>) -> Value {
+        Value::List(Arc::new(List::from(items)))
+    }
+
+    /// An integer, small where it fits into 64 bits.
+    pub fn integer(number: BigInt) -> Value {
+        match i64::try_from(&number) {
+            Ok(small) => Value::Int(small),
+            Err(_) => Value::BigInt(Arc::new(number)),
+        }
+    }
+
+    /// True for everything but `nil` and `false`.
+    #[inline]
+    pub fn is_truthy(&self) -> bool {
+        !matches!(self, Value::Nil | Value::Bool(false))
+    }
+
+    /// True for `nil`.
+    #[inline]
+    pub fn is_nil(&self) -> bool {
+        matches!(self, Value::Nil)
+    }
+
+    /// The string, if it is one.
+    pub fn as_str(&self) -> Option<&str> {
+        match self {
+            Value::Str(text) => Some(text.as_str()),
+            _ => None,
+        }
+    }
+
+    /// True for what can be called as a function and is nothing else.
+    pub fn is_function(&self) -> bool {
+        matches!(self, Value::Builtin(_) | Value::Closure(_) | Value::Bound(_) | Value::Tool(_))
+    }
+
+    /// True for values that hold no other values.
+    pub fn is_scalar(&self) -> bool {
+        !matches!(
+            self,
+            Value::List(_)
+                | Value::Vector(_)
+                | Value::Map(_)
+                | Value::Set(_)
+                | Value::Closure(_)
+                | Value::Bound(_)
+                | Value::Lazy(_)
+                | Value::Exception(_)
+                | Value::Reduced(_)
+        )
+    }
+
+    /// What a person calls this kind of value, with its article: `a vector`.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Value::Nil => "nil",
+            Value::Bool(_) => "a boolean",
+            Value::Int(_) => "an integer",
+            Value::BigInt(_) => "a big integer",
+            Value::Float(_) => "a double",
+            Value::Char(_) => "a character",
+            Value::Str(_) => "a string",
+            Value::Keyword(_) => "a keyword",
+            Value::Symbol(_) => "a symbol",
+            Value::List(_) => "a list",
+            Value::Vector(_) => "a vector",
+            Value::Map(_) => "a map",
+            Value::Set(_) => "a set",
+            Value::Regex(_) => "a regex",
+            Value::Builtin(_) | Value::Closure(_) | Value::Bound(_) => "a function",
+            Value::Tool(_) => "a tool",
+            Value::Cell(handle) => handle.kind(),
+            Value::Lazy(_) => "a lazy sequence",
+            Value::Exception(_) => "an exception",
+            Value::Reduced(_) => "a reduced value",
+            Value::Jump(_) => "a jump",
+        }
+    }
+}
+
+impl From<bool> for Value {
+    fn from(value: bool) -> Value {
+        Value::Bool(value)
+    }
+}
+
+impl From<i64> for Value {
+    fn from(value: i64) -> Value {
+        Value::Int(value)
+    }
+}
+
+impl From<f64> for Value {
+    fn from(value: f64) -> Value {
+        Value::Float(value)
+    }
+}
+
+impl From<&str> for Value {
+    fn from(value: &str) -> Value {
+        Value::string(value)
+    }
+}
+
+const _: () = assert!(size_of::<Value>() == 16);
+const _: () = assert!(size_of::<Result<Value, Box<u8>>>() == 16);

@@ -1,0 +1,347 @@
+//! Printing values as text that the reader reads back.
+//!
+//! The printer keeps its own stack of open brackets, so nesting costs no machine stack, and it stops
+//! as soon as its budget of bytes is used up.
+
+use super::Value;
+use super::list::List;
+use super::map::Map;
+use super::walk::{Cursor, Free, Pace};
+use std::convert::Infallible;
+use std::fmt::{self, Write};
+use std::sync::Arc;
+
+/// Where a printer puts its text and how much it may write.
+pub struct Printer {
+    out: String,
+    budget: usize,
+    readable: bool,
+    shown: usize,
+    complete_until: usize,
+}
+
+/// What was printed.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Printed {
+    /// The text; cut behind a whole item where it did not fit.
+    pub text: String,
+    /// What was cut, such as `50 of 347 items`; `None` when all of it fitted.
+    pub truncated: Option<String>,
+}
+
+/// An open bracket and what is still to be printed inside.
+enum Open {
+    Sequence { cursor: Cursor, first: bool, close: &'static str },
+    Entries { map: Arc<Map>, position: usize, first: bool },
+    ValueOf(Value),
+    Close(&'static str),
+}
+
+impl Printer {
+    /// A printer of up to `budget` bytes. Readable output quotes strings and characters, as `pr-str`;
+    /// otherwise those at the top print as they are, as `str`.
+    pub fn new(budget: usize, readable: bool) -> Printer {
+        Printer { out: String::new(), budget, readable, shown: 0, complete_until: 0 }
+    }
+
+    /// Prints one value. False once the budget is used up.
+    pub fn print<P: Pace>(&mut self, value: &Value, pace: &mut P) -> Result<bool, P::Stop> {
+        let mut open = Vec::new();
+        let mut in_cell = false;
+        self.begin(value, &mut open, &mut in_cell, pace)?;
+        while let Some(top) = open.last_mut() {
+            if self.out.len() > self.budget {
+                return Ok(false);
+            }
+            match top {
+                Open::Close(close) => {
+                    self.out.push_str(close);
+                    open.pop();
+                }
+                Open::ValueOf(value) => {
+                    let value = std::mem::take(value);
+                    open.pop();
+                    self.begin(&value, &mut open, &mut in_cell, pace)?;
+                }
+                Open::Sequence { cursor, first, close } => match cursor.next(pace)? {
+                    Some(item) => {
+                        if !std::mem::take(first) {
+                            self.out.push(' ');
+                        }
+                        self.begin(&item, &mut open, &mut in_cell, pace)?;
+                    }
+                    None => {
+                        self.out.push_str(close);
+                        open.pop();
+                    }
+                },
+                Open::Entries { map, position, first } => {
+                    pace.step(1)?;
+                    if *position >= map.positions() {
+                        self.out.push('}');
+                        open.pop();
+                    } else {
+                        let at = *position;
+                        *position += 1;
+                        let map = map.clone();
+                        if let Some((key, value)) = map.entry(at) {
+                            if !std::mem::take(first) {
+                                self.out.push_str(", ");
+                            }
+                            open.push(Open::ValueOf(value.clone()));
+                            open.push(Open::Close(" "));
+                            self.begin(key, &mut open, &mut in_cell, pace)?;
+                        }
+                    }
+                }
+            }
+            if open.len() == 1 && self.out.len() <= self.budget {
+                self.complete_until = self.out.len();
+            }
+        }
+        Ok(self.out.len() <= self.budget)
+    }
+
+    fn begin<P: Pace>(
+        &mut self,
+        value: &Value,
+        open: &mut Vec<Open>,
+        in_cell: &mut bool,
+        pace: &mut P,
+    ) -> Result<(), P::Stop> {
+        let nested = !open.is_empty();
+        if open.len() == 1 {
+            self.shown += 1;
+        }
+        match value {
+            Value::List(list) if list.is_empty() => self.out.push_str("()"),
+            Value::List(list) if quoted_form(list).is_some() => {
+                let (prefix, inner) = quoted_form(list).unwrap_or_default();
+                self.out.push_str(prefix);
+                open.push(Open::ValueOf(inner));
+            }
+            Value::List(_) | Value::Lazy(_) => self.open(value, "(", ")", open),
+            Value::Vector(_) => self.open(value, "[", "]", open),
+            Value::Set(_) => self.open(value, "#{", "}", open),
+            Value::Map(map) => {
+                self.out.push('{');
+                open.push(Open::Entries { map: map.clone(), position: 0, first: true });
+            }
+            Value::Reduced(inner) => {
+                self.out.push_str("#<reduced ");
+                open.push(Open::Close(">"));
+                open.push(Open::ValueOf(inner.0.clone()));
+            }
+            Value::Cell(handle) => {
+                let _ = write!(self.out, "#<{}", handle.kind().trim_start_matches("an ").trim_start_matches("a "));
+                match pace.content(handle).filter(|_| !*in_cell) {
+                    Some(content) => {
+                        *in_cell = true;
+                        self.out.push(' ');
+                        open.push(Open::Close(">"));
+                        open.push(Open::ValueOf(content));
+                    }
+                    None => self.out.push('>'),
+                }
+            }
+            Value::Str(text) => {
+                pace.step(text.as_str().len() as u64 / 64)?;
+                self.print_text(text.as_str(), nested || self.readable);
+            }
+            scalar => write_scalar(&mut self.out, scalar, nested || self.readable),
+        }
+        Ok(())
+    }
+
+    fn open(&mut self, value: &Value, bracket: &str, close: &'static str, open: &mut Vec<Open>) {
+        self.out.push_str(bracket);
+        let cursor = Cursor::over(value.clone()).unwrap_or(Cursor::End);
+        open.push(Open::Sequence { cursor, first: true, close });
+    }
+
+    fn print_text(&mut self, text: &str, quoted: bool) {
+        let room = (self.budget + 1).saturating_sub(self.out.len());
+        let cut = if text.len() > room { floor_boundary(text, room) } else { text.len() };
+        if quoted {
+            write_quoted(&mut self.out, &text[..cut]);
+        } else {
+            self.out.push_str(&text[..cut]);
+        }
+        if cut < text.len() {
+            // The next look at the length must see that the budget is used up.
+            self.out.push_str("....");
+        }
+    }
+
+    /// The text so far.
+    pub fn into_text(self) -> String {
+        self.out
+    }
+}
+
+/// Prints within `budget` bytes; a collection that does not fit is cut behind a whole item, and
+/// closed, with what was cut beside it.
+pub fn print_within<P: Pace>(value: &Value, budget: usize, readable: bool, pace: &mut P) -> Result<Printed, P::Stop> {
+    let mut printer = Printer::new(budget, readable);
+    if printer.print(value, pace)? {
+        return Ok(Printed { text: printer.out, truncated: None });
+    }
+    let close = match value {
+        Value::List(_) | Value::Lazy(_) => ")",
+        Value::Vector(_) => "]",
+        Value::Map(_) | Value::Set(_) => "}",
+        _ => "",
+    };
+    let whole_items = printer.shown.saturating_sub(1);
+    let mut text = printer.out;
+    if close.is_empty() || printer.complete_until < budget / 2 {
+        text.truncate(floor_boundary(&text, budget));
+        let cut = match value {
+            Value::Str(all) => {
+                format!("{} of {} characters", text.chars().count(), all.as_str().chars().count())
+            }
+            _ => format!("the first {} bytes", text.len()),
+        };
+        text.push('…');
+        return Ok(Printed { text, truncated: Some(cut) });
+    }
+    text.truncate(printer.complete_until);
+    text.push_str(" …");
+    text.push_str(close);
+    let shown = match value {
+        Value::Map(map) => format!("{whole_items} of {} entries", map.len()),
+        other => match Cursor::over(other.clone()).and_then(|cursor| cursor.remaining()) {
+            Some(List::ENDLESS) | None => format!("the first {whole_items} items"),
+            Some(count) => format!("{whole_items} of {count} items"),
+        },
+    };
+    Ok(Printed { text, truncated: Some(shown) })
+}
+
+fn floor_boundary(text: &str, mut at: usize) -> usize {
+    at = at.min(text.len());
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
+
+/// `(quote x)` as its prefix and `x`.
+fn quoted_form(list: &List) -> Option<(&'static str, Value)> {
+    match list.as_slice() {
+        Some([Value::Symbol(name), inner]) if name.as_str() == "quote" => Some(("'", inner.clone())),
+        _ => None,
+    }
+}
+
+fn write_scalar(out: &mut String, value: &Value, quoted: bool) {
+    let _ = match value {
+        Value::Nil if !quoted => Ok(()),
+        Value::Nil => out.write_str("nil"),
+        Value::Bool(value) => write!(out, "{value}"),
+        Value::Int(value) => write!(out, "{value}"),
+        Value::BigInt(value) if quoted => write!(out, "{value}N"),
+        Value::BigInt(value) => write!(out, "{value}"),
+        Value::Float(value) => {
+            write_float(out, *value);
+            Ok(())
+        }
+        Value::Char(value) if quoted => {
+            write_character(out, *value);
+            Ok(())
+        }
+        Value::Char(value) => write!(out, "{value}"),
+        Value::Keyword(name) => write!(out, ":{}", name.as_str()),
+        Value::Symbol(name) => out.write_str(name.as_str()),
+        Value::Regex(regex) if quoted => write!(out, "#\"{}\"", regex.as_str()),
+        Value::Regex(regex) => out.write_str(regex.as_str()),
+        Value::Builtin(builtin) => write!(out, "#<function {}>", builtin.name),
+        Value::Closure(closure) => match closure.group.lambdas[closure.index as usize].name.as_deref() {
+            Some(name) => write!(out, "#<function {name}>"),
+            None => out.write_str("#<function>"),
+        },
+        Value::Bound(bound) => write!(out, "#<function {}>", bound.builtin.name),
+        Value::Tool(tool) => write!(out, "#<tool {}>", tool.name()),
+        Value::Exception(error) => {
+            out.push_str("#<exception ");
+            out.push_str(error.code);
+            out.push(' ');
+            write_quoted(out, &error.message);
+            out.write_char('>')
+        }
+        _ => Ok(()),
+    };
+}
+
+/// A double as Java and so Clojure print it: `3.5`, `1.0E10`, `##Inf`.
+pub fn write_float(out: &mut String, value: f64) {
+    if value.is_nan() {
+        out.push_str("##NaN");
+    } else if value.is_infinite() {
+        out.push_str(if value > 0.0 { "##Inf" } else { "##-Inf" });
+    } else if value == 0.0 || (1e-3..1e7).contains(&value.abs()) {
+        let _ = write!(out, "{value:?}");
+    } else {
+        let text = format!("{value:e}");
+        let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+        out.push_str(mantissa);
+        if !mantissa.contains('.') {
+            out.push_str(".0");
+        }
+        out.push('E');
+        out.push_str(exponent);
+    }
+}
+
+/// A string in quotes, as the reader reads it.
+pub fn write_quoted(out: &mut String, text: &str) {
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\t' => out.push_str("\\t"),
+            '\r' => out.push_str("\\r"),
+            '\u{8}' => out.push_str("\\b"),
+            '\u{c}' => out.push_str("\\f"),
+            c if c.is_control() && u32::from(c) < 0x10000 => {
+                let _ = write!(out, "\\u{:04x}", u32::from(c));
+            }
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+}
+
+fn write_character(out: &mut String, c: char) {
+    out.push('\\');
+    match c {
+        '\n' => out.push_str("newline"),
+        ' ' => out.push_str("space"),
+        '\t' => out.push_str("tab"),
+        '\r' => out.push_str("return"),
+        '\u{8}' => out.push_str("backspace"),
+        '\u{c}' => out.push_str("formfeed"),
+        c if c.is_control() && u32::from(c) < 0x10000 => {
+            let _ = write!(out, "u{:04x}", u32::from(c));
+        }
+        c => out.push(c),
+    }
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut printer = Printer::new(usize::MAX / 2, false);
+        let Ok(_): Result<bool, Infallible> = printer.print(self, &mut Free);
+        f.write_str(&printer.out)
+    }
+}
+
+impl fmt::Debug for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut printer = Printer::new(4_096, true);
+        let Ok(_): Result<bool, Infallible> = printer.print(self, &mut Free);
+        f.write_str(&printer.out)
+    }
+}

@@ -1,0 +1,114 @@
+//! Strings, and the names of keywords and symbols.
+
+use arcstr::ArcStr;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+
+const SHORT: usize = 14;
+
+/// A string value: up to fourteen bytes stand inside the value, longer ones are shared.
+///
+/// Its tag has room to spare, which is what lets a whole `Value` be sixteen bytes.
+#[derive(Clone)]
+pub enum Text {
+    /// At most fourteen bytes of UTF-8.
+    Short {
+        /// How many of `bytes` are used.
+        len: u8,
+        /// The bytes, padded with zeros.
+        bytes: [u8; SHORT],
+    },
+    /// Anything longer.
+    Long(ArcStr),
+}
+
+impl Text {
+    /// The string as a slice.
+    #[inline]
+    pub fn as_str(&self) -> &str {
+        match self {
+            // The bytes were copied from a `str`, so the check never fails.
+            Text::Short { len, bytes } => std::str::from_utf8(&bytes[..usize::from(*len)]).unwrap_or_default(),
+            Text::Long(text) => text,
+        }
+    }
+}
+
+impl From<&str> for Text {
+    #[inline]
+    fn from(text: &str) -> Text {
+        if text.len() > SHORT {
+            return Text::Long(text.into());
+        }
+        let mut bytes = [0; SHORT];
+        bytes[..text.len()].copy_from_slice(text.as_bytes());
+        Text::Short { len: text.len() as u8, bytes }
+    }
+}
+
+impl From<String> for Text {
+    fn from(text: String) -> Text {
+        Text::from(text.as_str())
+    }
+}
+
+impl PartialEq for Text {
+    #[inline]
+    fn eq(&self, other: &Text) -> bool {
+        match (self, other) {
+            (Text::Short { len: a, bytes: x }, Text::Short { len: b, bytes: y }) => a == b && x == y,
+            (Text::Long(a), Text::Long(b)) => a == b,
+            _ => false,
+        }
+    }
+}
+
+impl Eq for Text {}
+
+impl Hash for Text {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.as_str().hash(state);
+    }
+}
+
+impl fmt::Debug for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_str().fmt(f)
+    }
+}
+
+/// The name of a keyword (without its colon) or of a symbol: `a`, `mail/search`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Name(ArcStr);
+
+impl Name {
+    /// The whole name.
+    #[inline]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// What stands before the slash, where there is one.
+    pub fn namespace(&self) -> Option<&str> {
+        split_name(&self.0).0
+    }
+
+    /// What stands behind the slash, or all of it.
+    pub fn base(&self) -> &str {
+        split_name(&self.0).1
+    }
+}
+
+impl From<&str> for Name {
+    fn from(text: &str) -> Name {
+        Name(text.into())
+    }
+}
+
+/// Splits `a/b` into `a` and `b`; the name `/` is itself.
+pub fn split_name(name: &str) -> (Option<&str>, &str) {
+    match name.find('/') {
+        Some(at) if at > 0 && at + 1 < name.len() => (Some(&name[..at]), &name[at + 1..]),
+        _ => (None, name),
+    }
+}

@@ -1,0 +1,2 @@
+//! lispbox
+pub mod lang;

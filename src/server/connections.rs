@@ -1,0 +1,81 @@
+//! Tools for programs at a terminal: the servers of a configuration without the MCP front.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use tokio::runtime::Runtime;
+use tokio_util::sync::CancellationToken;
+
+use crate::lang::{Catalogue, Host, Limits};
+
+use super::config::Configuration;
+use super::downstream::{DownstreamOptions, Downstreams};
+use super::host::EvaluationHost;
+
+/// A runtime and the servers that are reached through it. Dropping it closes them.
+pub struct Connections {
+    runtime: Option<Runtime>,
+    downstreams: Arc<Downstreams>,
+    evaluations: AtomicU64,
+}
+
+/// A runtime of our own, on which connections live.
+pub(super) fn runtime() -> io::Result<Runtime> {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(2).thread_name("lispbox-io").enable_all().build()
+}
+
+impl Connections {
+    /// Makes ready to reach the servers of a configuration; none is started yet.
+    ///
+    /// # Errors
+    /// When the system has no threads left.
+    pub fn open(configuration: Configuration) -> io::Result<Connections> {
+        Connections::open_with(configuration, DownstreamOptions::default())
+    }
+
+    /// As [`Connections::open`], with options.
+    ///
+    /// # Errors
+    /// As [`Connections::open`].
+    pub fn open_with(configuration: Configuration, options: DownstreamOptions) -> io::Result<Connections> {
+        Ok(Connections {
+            runtime: Some(runtime()?),
+            downstreams: Arc::new(Downstreams::new(configuration, options)),
+            evaluations: AtomicU64::new(0),
+        })
+    }
+
+    /// A host for one evaluation. Its tool calls and its computing stop when `cancel` is cancelled.
+    pub fn host(&self, cancel: CancellationToken, limits: &Limits) -> Arc<dyn Host> {
+        let runtime = self.runtime.as_ref().expect("the runtime is there until the drop").handle().clone();
+        let evaluation = self.evaluations.fetch_add(1, Ordering::Relaxed);
+        Arc::new(EvaluationHost::new(Arc::clone(&self.downstreams), runtime, cancel, limits.parallel, evaluation))
+    }
+
+    /// The tools of all servers, listed anew where nothing is known of them.
+    pub fn catalogue(&self) -> Catalogue {
+        let runtime = self.runtime.as_ref().expect("the runtime is there until the drop");
+        runtime.block_on(self.downstreams.catalogue())
+    }
+
+    /// The servers.
+    pub fn downstreams(&self) -> &Downstreams {
+        &self.downstreams
+    }
+
+    /// Closes the connections and ends the servers' processes, within a couple of seconds.
+    pub fn close(self) {
+        drop(self);
+    }
+}
+
+impl Drop for Connections {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.block_on(self.downstreams.close());
+            runtime.shutdown_timeout(Duration::from_millis(500));
+        }
+    }
+}

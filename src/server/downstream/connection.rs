@@ -1,0 +1,296 @@
+//! One connection to a server, from the handshake to its end.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities, ClientConfig, Implementation,
+    JsonObject, PaginatedRequestParams, ProtocolVersion,
+};
+use rmcp::service::{
+    ClientInitializeError, ClientLifecycleMode, NotificationContext, Peer, RunningService, ServiceError,
+    serve_client_with_lifecycle_and_ct,
+};
+use rmcp::transport::Transport;
+use rmcp::{ClientHandler, RoleClient};
+use tokio::sync::Mutex;
+use tokio_util::sync::CancellationToken;
+
+use crate::lang::{Tool, ToolError, ToolErrorKind};
+use crate::server::config::{Endpoint, ServerConfig, cut};
+use crate::server::lines::{self, Lines};
+use crate::server::platform::Lifeline;
+
+use super::http;
+use super::process::ServerProcess;
+
+/// How long a server may take to answer the handshake unless its configuration says otherwise.
+const HANDSHAKE: Duration = Duration::from_secs(10);
+/// How long one page of the list of tools may take.
+const PAGE: Duration = Duration::from_secs(10);
+/// More pages than this are a server that turns in circles.
+const MOST_PAGES: usize = 200;
+
+/// All that is needed to start a server, as often as it takes.
+pub(super) struct Start {
+    pub(super) config: ServerConfig,
+    pub(super) lifeline: Arc<Lifeline>,
+    pub(super) largest: usize,
+}
+
+/// Our face towards a server.
+struct Client {
+    list_changed: Arc<AtomicBool>,
+}
+
+impl ClientHandler for Client {
+    fn get_info(&self) -> ClientConfig {
+        ClientConfig::new(
+            ClientCapabilities::default(),
+            Implementation::new("lispbox", env!("CARGO_PKG_VERSION")),
+        )
+        .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
+    }
+
+    async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
+        self.list_changed.store(true, Ordering::Release);
+    }
+}
+
+/// A connection that has had its handshake.
+pub(super) struct Connection {
+    name: String,
+    peer: Peer<RoleClient>,
+    running: Mutex<Option<RunningService<RoleClient, Client>>>,
+    process: Option<ServerProcess>,
+    /// Cancelled when the server closes its side, or when a call found the connection broken.
+    ended: CancellationToken,
+    list_changed: Arc<AtomicBool>,
+}
+
+impl Start {
+    /// Starts the server and shakes hands.
+    ///
+    /// # Errors
+    /// The reason, with the last that the server said.
+    pub(super) async fn connect(&self) -> Result<Connection, String> {
+        match self.connect_as(ClientLifecycleMode::Initialize).await {
+            // A server that knows only the protocol without a handshake refuses `initialize`.
+            Err(Refusal::Protocol(reason)) => {
+                let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
+                self.connect_as(ClientLifecycleMode::Discover { preferred_versions }).await.map_err(|_| reason)
+            }
+            outcome => outcome.map_err(|(Refusal::Protocol(reason) | Refusal::Other(reason))| reason),
+        }
+    }
+
+    async fn connect_as(&self, lifecycle: ClientLifecycleMode) -> Result<Connection, Refusal> {
+        let ended = CancellationToken::new();
+        let endpoint = self.config.endpoint.as_ref().map_err(|reason| Refusal::Other(reason.clone()))?;
+        match endpoint {
+            Endpoint::Process { .. } => {
+                let (process, output, input) =
+                    ServerProcess::start(&self.config, &self.lifeline).map_err(Refusal::Other)?;
+                let transport = Lines::new(output, input, self.largest, ended.clone());
+                match self.shake_hands(transport, lifecycle, ended).await {
+                    Ok(connection) => Ok(Connection { process: Some(process), ..connection }),
+                    Err(refusal) => Err(match (refusal, process.last_words().await) {
+                        (refusal, None) => refusal,
+                        (Refusal::Protocol(reason), Some(words)) => Refusal::Protocol(format!("{reason}; {words}")),
+                        (Refusal::Other(reason), Some(words)) => Refusal::Other(format!("{reason}; {words}")),
+                    }),
+                }
+            }
+            Endpoint::Http { url, headers } => {
+                let transport = http::transport(url, headers, self.largest).map_err(Refusal::Other)?;
+                self.shake_hands(transport, lifecycle, ended).await
+            }
+        }
+    }
+
+    async fn shake_hands<T>(
+        &self,
+        transport: T,
+        lifecycle: ClientLifecycleMode,
+        ended: CancellationToken,
+    ) -> Result<Connection, Refusal>
+    where
+        T: Transport<RoleClient> + 'static,
+    {
+        let bound = self.config.start_timeout.unwrap_or(HANDSHAKE);
+        let list_changed = Arc::new(AtomicBool::new(false));
+        let client = Client { list_changed: Arc::clone(&list_changed) };
+        let serving = serve_client_with_lifecycle_and_ct(client, transport, lifecycle, CancellationToken::new());
+        let running = match tokio::time::timeout(bound, serving).await {
+            Ok(Ok(running)) => running,
+            Ok(Err(problem)) => return Err(refusal(&problem)),
+            Err(_) => return Err(Refusal::Other(format!("it did not answer within {} s", bound.as_secs_f64()))),
+        };
+        Ok(Connection {
+            name: self.config.name.clone(),
+            peer: running.peer().clone(),
+            running: Mutex::new(Some(running)),
+            process: None,
+            ended,
+            list_changed,
+        })
+    }
+}
+
+/// Why there is no connection: the server answered with an error, or anything else.
+enum Refusal {
+    Protocol(String),
+    Other(String),
+}
+
+fn refusal(problem: &ClientInitializeError) -> Refusal {
+    match problem {
+        ClientInitializeError::JsonRpcError(error) => {
+            Refusal::Protocol(format!("it refused the handshake: {}", cut(&error.message, 300)))
+        }
+        ClientInitializeError::ConnectionClosed(_) => {
+            Refusal::Other("it closed the connection before it answered".into())
+        }
+        ClientInitializeError::NoCompatibleProtocolVersion { .. } => {
+            Refusal::Other("it speaks no version of MCP that is known here".into())
+        }
+        ClientInitializeError::TransportError { error, .. } => {
+            Refusal::Other(http::problem(error.error.as_ref()))
+        }
+        _ => Refusal::Other("its answer to the handshake is not MCP".into()),
+    }
+}
+
+impl Connection {
+    /// False once the server has gone.
+    pub(super) fn lives(&self) -> bool {
+        !self.ended.is_cancelled() && !self.peer.is_transport_closed()
+    }
+
+    /// True once after the server said that its tools changed.
+    pub(super) fn take_list_changed(&self) -> bool {
+        self.list_changed.swap(false, Ordering::AcqRel)
+    }
+
+    /// All pages of the list of tools.
+    pub(super) async fn list(&self) -> Result<Vec<Tool>, ToolError> {
+        let mut tools = Vec::new();
+        let mut cursor = None;
+        for _ in 0..MOST_PAGES {
+            let page = PaginatedRequestParams::default().with_cursor(cursor.clone());
+            let page = self.answered(self.peer.list_tools(Some(page)), PAGE, "tools/list").await?;
+            tools.extend(page.tools.into_iter().map(|tool| self.tool(tool)));
+            if page.next_cursor.is_none() || page.next_cursor == cursor {
+                return Ok(tools);
+            }
+            cursor = page.next_cursor;
+        }
+        tracing::warn!(server = self.name, "the list of tools has no end");
+        Ok(tools)
+    }
+
+    fn tool(&self, tool: rmcp::model::Tool) -> Tool {
+        Tool {
+            server: self.name.clone(),
+            input_schema: tool.schema_as_json_value(),
+            output_schema: tool.output_schema.map(|schema| serde_json::Value::Object((*schema).clone())),
+            name: tool.name.into_owned(),
+            description: tool.description.map(|text| text.into_owned()).or(tool.title).unwrap_or_default(),
+        }
+    }
+
+    /// Calls a tool. Dropping the future cancels the call at the server.
+    pub(super) async fn call(
+        &self,
+        tool: &str,
+        arguments: JsonObject,
+        timeout: Duration,
+    ) -> Result<CallToolResult, ToolError> {
+        let request = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+        let what = format!("{}/{tool}", self.name);
+        match self.answered(self.peer.call_tool_once(request), timeout, &what).await? {
+            CallToolResponse::Complete(result) => Ok(result),
+            CallToolResponse::InputRequired(_) => {
+                Err(failed(format!("`{what}` asks a person for input, which is not possible here")))
+            }
+            _ => Err(failed(format!("`{what}` answered with a task instead of a result, which is not supported"))),
+        }
+    }
+
+    /// Waits for an answer, for at most `timeout`, and no longer than the connection lasts.
+    async fn answered<T>(
+        &self,
+        request: impl Future<Output = Result<T, ServiceError>>,
+        timeout: Duration,
+        what: &str,
+    ) -> Result<T, ToolError> {
+        let problem = tokio::select! {
+            biased;
+            answer = tokio::time::timeout(timeout, request) => match answer {
+                Ok(Ok(answer)) => return Ok(answer),
+                Ok(Err(problem)) => problem,
+                Err(_) => {
+                    return Err(ToolError {
+                        kind: ToolErrorKind::Timeout,
+                        message: format!("`{what}` did not answer within {} s", timeout.as_secs_f64()),
+                        suggestion: None,
+                    });
+                }
+            },
+            () = self.ended.cancelled() => ServiceError::TransportClosed,
+        };
+        Err(self.failure(problem, what).await)
+    }
+
+    async fn failure(&self, problem: ServiceError, what: &str) -> ToolError {
+        let (kind, message) = match problem {
+            ServiceError::McpError(error) if error.code == lines::UNREADABLE => match lines::bytes_of(&error) {
+                Some(bytes) => {
+                    (ToolErrorKind::TooLarge, format!("the reply of `{what}` is too large: {bytes} bytes"))
+                }
+                None => (ToolErrorKind::Failed, format!("the reply of `{what}` cannot be read: {}", error.message)),
+            },
+            ServiceError::McpError(error) => {
+                (ToolErrorKind::Failed, format!("`{what}` failed: {}", cut(&error.message, 2000)))
+            }
+            ServiceError::UnexpectedResponse => {
+                (ToolErrorKind::Failed, format!("the reply of `{what}` is not what MCP asks for"))
+            }
+            ServiceError::TransportSend(error) if http::is_too_large(error.error.as_ref()) => {
+                (ToolErrorKind::TooLarge, format!("the reply of `{what}` is too large"))
+            }
+            ServiceError::TransportSend(error) => {
+                let reason = http::problem(error.error.as_ref());
+                self.ended.cancel();
+                (ToolErrorKind::Unavailable, format!("server `{}` cannot be reached: {reason}", self.name))
+            }
+            _ => {
+                self.ended.cancel();
+                let words = match &self.process {
+                    Some(process) => process.last_words().await,
+                    None => None,
+                };
+                let words = words.map(|words| format!("; {words}")).unwrap_or_default();
+                (ToolErrorKind::Unavailable, format!("server `{}` went away during `{what}`{words}", self.name))
+            }
+        };
+        ToolError { kind, message, suggestion: None }
+    }
+
+    /// Ends the connection: closes the server's input, and its process, if it does not end by itself.
+    pub(super) async fn close(&self) {
+        self.ended.cancel();
+        if let Some(mut running) = self.running.lock().await.take() {
+            // The bound is for a service that does not let go; the process is ended all the same.
+            let _ = running.close_with_timeout(Duration::from_millis(300)).await;
+        }
+        if let Some(process) = &self.process {
+            process.end().await;
+        }
+    }
+}
+
+fn failed(message: String) -> ToolError {
+    ToolError { kind: ToolErrorKind::Failed, message, suggestion: None }
+}

@@ -1,0 +1,153 @@
+//! A server that is a child process: its streams, its last words, its end.
+
+use std::collections::VecDeque;
+use std::process::{ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::process::{ChildStdin, ChildStdout};
+use tokio::sync::watch;
+
+use crate::server::config::{Endpoint, ServerConfig, cut};
+use crate::server::platform::{self, Lifeline, ProcessGroup, Started};
+
+/// How long a process may take to end by itself once its input is closed, and again once it is asked.
+const PATIENCE: Duration = Duration::from_millis(500);
+/// How long the streams may stay open after the process itself has ended, held by its children.
+const AFTERMATH: Duration = Duration::from_secs(1);
+const LINES_KEPT: usize = 5;
+const LINE_KEPT: usize = 300;
+
+/// The process of a server; it and its children are killed when this is dropped.
+pub(super) struct ServerProcess {
+    group: Arc<ProcessGroup>,
+    said: Arc<Mutex<VecDeque<String>>>,
+    /// How the process ended, once it has.
+    exit: watch::Receiver<Option<Option<ExitStatus>>>,
+    /// False once its errors have been read to their end.
+    talking: watch::Receiver<bool>,
+}
+
+impl ServerProcess {
+    /// Starts the process of a configuration.
+    ///
+    /// # Errors
+    /// Why it cannot be started.
+    pub(super) fn start(
+        config: &ServerConfig,
+        lifeline: &Arc<Lifeline>,
+    ) -> Result<(ServerProcess, ChildStdout, ChildStdin), String> {
+        let Ok(Endpoint::Process { command: program, arguments, environment, folder }) = &config.endpoint else {
+            return Err("it is not a process".into());
+        };
+        let mut command = platform::command(program);
+        command.args(arguments).envs(environment);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        if let Some(folder) = folder {
+            command.current_dir(folder);
+        }
+        let Started { mut child, group } =
+            lifeline.start(&mut command).map_err(|problem| platform::start_problem(program, &problem))?;
+        let (Some(input), Some(output), Some(errors)) =
+            (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        else {
+            return Err("its streams could not be opened".into());
+        };
+        let group = Arc::new(group);
+        let said = Arc::new(Mutex::new(VecDeque::new()));
+
+        let (talk, talking) = watch::channel(true);
+        let lines = Arc::clone(&said);
+        let name = config.name.clone();
+        tokio::spawn(async move {
+            drain(errors, &name, &lines).await;
+            talk.send_replace(false);
+        });
+
+        let (report, exit) = watch::channel(None);
+        let leftover = Arc::downgrade(&group);
+        tokio::spawn(async move {
+            let status = child.wait().await.ok();
+            report.send_replace(Some(status));
+            tokio::time::sleep(AFTERMATH).await;
+            if let Some(group) = leftover.upgrade() {
+                group.kill();
+            }
+        });
+        Ok((ServerProcess { group, said, exit, talking }, output, input))
+    }
+
+    /// How the process ended and the last that it said, for an error message. Waits an instant for
+    /// both, since a process that dies takes its streams with it in no fixed order.
+    pub(super) async fn last_words(&self) -> Option<String> {
+        let (mut exit, mut talking) = (self.exit.clone(), self.talking.clone());
+        let _ = tokio::time::timeout(Duration::from_millis(200), async {
+            let _ = exit.wait_for(Option::is_some).await;
+            let _ = talking.wait_for(|talking| !talking).await;
+        })
+        .await;
+        let ended = match exit.borrow().as_ref() {
+            Some(Some(status)) => Some(format!("it ended with {status}")),
+            Some(None) => Some("it ended".to_owned()),
+            None => None,
+        };
+        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        let said = Vec::from_iter(said.iter().map(String::as_str)).join(" / ");
+        let said = (!said.is_empty()).then(|| format!("it said: {said}"));
+        match (ended, said) {
+            (Some(ended), Some(said)) => Some(format!("{ended}; {said}")),
+            (ended, said) => ended.or(said),
+        }
+    }
+
+    /// Waits for the process to end, asks it to, and ends it.
+    pub(super) async fn end(&self) {
+        let mut exit = self.exit.clone();
+        for ask in [false, true] {
+            if ask {
+                self.group.terminate();
+            }
+            if tokio::time::timeout(PATIENCE, exit.wait_for(Option::is_some)).await.is_ok() {
+                break;
+            }
+        }
+        self.group.kill();
+    }
+}
+
+/// Reads a server's errors to their end, so that it never waits for us, and keeps the last lines.
+async fn drain(mut errors: impl AsyncRead + Unpin, server: &str, lines: &Mutex<VecDeque<String>>) {
+    let mut buffer = vec![0; 8 << 10];
+    let mut line: Vec<u8> = Vec::new();
+    loop {
+        let length = match errors.read(&mut buffer).await {
+            Ok(0) | Err(_) => break,
+            Ok(length) => length,
+        };
+        for piece in buffer[..length].split_inclusive(|byte| *byte == b'\n') {
+            // A line can be longer than anything worth keeping; the rest of it is passed over.
+            let room = (4 * LINE_KEPT).saturating_sub(line.len());
+            line.extend_from_slice(&piece[..piece.len().min(room)]);
+            if piece.ends_with(b"\n") {
+                keep(&line, server, lines);
+                line.clear();
+            }
+        }
+    }
+    keep(&line, server, lines);
+}
+
+fn keep(line: &[u8], server: &str, lines: &Mutex<VecDeque<String>>) {
+    let text = String::from_utf8_lossy(line);
+    let text = text.trim();
+    if text.is_empty() {
+        return;
+    }
+    tracing::debug!(server, line = %cut(text, LINE_KEPT), "downstream server said");
+    let mut lines = lines.lock().unwrap_or_else(PoisonError::into_inner);
+    if lines.len() == LINES_KEPT {
+        lines.pop_front();
+    }
+    lines.push_back(cut(text, LINE_KEPT));
+}

@@ -1,0 +1,135 @@
+//! What a tool answered, without its wrapping: the structured content, else JSON that is in the text,
+//! else the text.
+
+use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
+use serde::de::IgnoredAny;
+use serde_json::{Value, json};
+
+use crate::lang::{Tool, ToolError, ToolErrorKind, ToolReply};
+use crate::server::config::cut;
+
+/// Unwraps the result of `tool`.
+///
+/// # Errors
+/// When the tool says that it failed; with its words.
+pub(super) fn unwrap(result: CallToolResult, tool: &Tool) -> Result<ToolReply, ToolError> {
+    if result.is_error == Some(true) {
+        return Err(ToolError { kind: ToolErrorKind::Failed, message: failure(&result, tool), suggestion: None });
+    }
+    if let Some(structured) = result.structured_content {
+        return Ok(ToolReply::Json(bare(structured, tool).to_string()));
+    }
+    let mut blocks: Vec<Value> = Vec::with_capacity(result.content.len());
+    let single = result.content.len() == 1;
+    for block in result.content {
+        match block {
+            ContentBlock::Text(text) if single => return Ok(text_or_json(text.text)),
+            ContentBlock::Text(text) => blocks.push(embedded(text.text)),
+            other => blocks.push(described(&other)),
+        }
+    }
+    let whole = match blocks.len() {
+        0 => Value::Null,
+        1 => blocks.swap_remove(0),
+        _ => Value::Array(blocks),
+    };
+    Ok(ToolReply::Json(whole.to_string()))
+}
+
+/// Python's SDK and FastMCP wrap what is no object as `{"result": …}` and say so in the schema.
+fn bare(structured: Value, tool: &Tool) -> Value {
+    match structured {
+        Value::Object(mut fields) if fields.len() == 1 && fields.contains_key("result") && is_wrapped(tool) => {
+            fields.remove("result").unwrap_or_default()
+        }
+        other => other,
+    }
+}
+
+fn is_wrapped(tool: &Tool) -> bool {
+    let Some(schema) = &tool.output_schema else { return false };
+    if schema.get("x-fastmcp-wrap-result") == Some(&Value::Bool(true)) {
+        return true;
+    }
+    let only = schema.get("properties").and_then(Value::as_object).is_some_and(|fields| {
+        fields.len() == 1 && fields.contains_key("result")
+    });
+    let title = schema.get("title").and_then(Value::as_str);
+    only && title.is_some_and(|title| title == format!("{}Output", tool.name))
+}
+
+/// Objects and arrays in a text are meant as data. A bare `42` or `true` may just as well be the
+/// content of a file, so it stays text.
+fn is_json(text: &str) -> bool {
+    let text = text.trim_ascii();
+    matches!(text.as_bytes().first(), Some(b'{' | b'[')) && serde_json::from_str::<IgnoredAny>(text).is_ok()
+}
+
+fn text_or_json(text: String) -> ToolReply {
+    if is_json(&text) { ToolReply::Json(text) } else { ToolReply::Text(text) }
+}
+
+/// One text among several blocks. JSON that is nested too deep to be taken apart here stays text.
+fn embedded(text: String) -> Value {
+    let json = is_json(&text).then(|| serde_json::from_str(&text).ok()).flatten();
+    json.unwrap_or(Value::String(text))
+}
+
+/// What stands for a block that is no text: what it is and how large, never the bytes.
+fn described(block: &ContentBlock) -> Value {
+    match block {
+        ContentBlock::Text(text) => Value::String(text.text.clone()),
+        ContentBlock::Image(image) => blob("image", &image.mime_type, &image.data),
+        ContentBlock::Audio(audio) => blob("audio", &audio.mime_type, &audio.data),
+        ContentBlock::Resource(embedded) => match &embedded.resource {
+            ResourceContents::TextResourceContents { uri, mime_type, text, .. } => {
+                without_nulls(json!({"type": "resource", "uri": uri, "mimeType": mime_type, "text": text}))
+            }
+            ResourceContents::BlobResourceContents { uri, mime_type, blob, .. } => without_nulls(
+                json!({"type": "resource", "uri": uri, "mimeType": mime_type, "bytes": decoded_length(blob)}),
+            ),
+            _ => json!({"type": "resource"}),
+        },
+        ContentBlock::ResourceLink(link) => without_nulls(json!({
+            "type": "resource_link",
+            "uri": link.uri,
+            "name": link.name,
+            "description": link.description,
+            "mimeType": link.mime_type,
+            "size": link.size,
+        })),
+        _ => json!({"type": "unknown"}),
+    }
+}
+
+fn blob(kind: &str, mime_type: &str, data: &str) -> Value {
+    json!({"type": kind, "mimeType": mime_type, "bytes": decoded_length(data)})
+}
+
+/// How many bytes a text in base64 stands for.
+fn decoded_length(base64: &str) -> usize {
+    base64.trim_end_matches('=').len() * 3 / 4
+}
+
+fn without_nulls(mut value: Value) -> Value {
+    if let Value::Object(fields) = &mut value {
+        fields.retain(|_, field| !field.is_null());
+    }
+    value
+}
+
+/// The words of a tool that failed.
+fn failure(result: &CallToolResult, tool: &Tool) -> String {
+    let texts: Vec<&str> =
+        result.content.iter().filter_map(|block| block.as_text().map(|text| text.text.trim())).collect();
+    let words = match (texts.join("\n"), &result.structured_content) {
+        (texts, _) if !texts.is_empty() => texts,
+        (_, Some(structured)) => structured.to_string(),
+        _ => "it gave no reason".to_owned(),
+    };
+    format!("`{}/{}` failed: {}", tool.server, tool.name, cut(&words, 2000))
+}
+
+#[cfg(test)]
+#[path = "result_tests.rs"]
+mod tests;

@@ -1,0 +1,74 @@
+//! Results of tools, unwrapped.
+
+use super::*;
+
+fn tool(output_schema: Option<Value>) -> Tool {
+    Tool {
+        server: "files".into(),
+        name: "read".into(),
+        description: String::new(),
+        input_schema: json!({}),
+        output_schema,
+    }
+}
+
+/// The reply to a result that is written as JSON, as `json:…` or `text:…`.
+fn reply(result: Value, output_schema: Option<Value>) -> String {
+    let result: CallToolResult = serde_json::from_value(result).expect("a result");
+    match unwrap(result, &tool(output_schema)) {
+        Ok(ToolReply::Json(text)) => format!("json:{text}"),
+        Ok(ToolReply::Text(text)) => format!("text:{text}"),
+        Ok(other) => format!("{other:?}"),
+        Err(error) => format!("{}:{}", error.kind.code(), error.message),
+    }
+}
+
+#[test]
+fn results_lose_their_wrapping() {
+    let text = |text: &str| json!({"type": "text", "text": text});
+    let cases = [
+        (json!({"content": [text("x")], "structuredContent": {"a": [1]}}), "json:{\"a\":[1]}"),
+        (json!({"content": [text("{\"a\": 1}")]}), "json:{\"a\": 1}"),
+        (json!({"content": [text(" [1, 2]\n")]}), "json: [1, 2]\n"),
+        (json!({"content": [text("{not json}")]}), "text:{not json}"),
+        (json!({"content": [text("42")]}), "text:42"),
+        (json!({"content": [text("")]}), "text:"),
+        (json!({"content": []}), "json:null"),
+        (json!({"content": [text("a"), text("[1]")]}), "json:[\"a\",[1]]"),
+        (
+            json!({"content": [{"type": "image", "mimeType": "image/png", "data": "QUJDRA=="}]}),
+            "json:{\"type\":\"image\",\"mimeType\":\"image/png\",\"bytes\":4}",
+        ),
+        (
+            json!({"content": [text("see"), {"type": "resource_link", "uri": "file:///a", "name": "a"}]}),
+            "json:[\"see\",{\"type\":\"resource_link\",\"uri\":\"file:///a\",\"name\":\"a\"}]",
+        ),
+        (
+            json!({"content": [{"type": "resource", "resource": {"uri": "x:y", "mimeType": "text/plain", "text": "t"}}]}),
+            "json:{\"type\":\"resource\",\"uri\":\"x:y\",\"mimeType\":\"text/plain\",\"text\":\"t\"}",
+        ),
+        (json!({"content": [text("no such file")], "isError": true}), "ToolError:`files/read` failed: no such file"),
+        (json!({"content": [], "isError": true}), "ToolError:`files/read` failed: it gave no reason"),
+    ];
+    for (result, expected) in cases {
+        assert_eq!(reply(result.clone(), None), expected, "{result}");
+    }
+}
+
+#[test]
+fn a_wrapped_scalar_is_itself() {
+    let result = json!({"content": [], "structuredContent": {"result": 3}});
+    assert_eq!(reply(result.clone(), None), "json:{\"result\":3}");
+    let python = json!({"type": "object", "properties": {"result": {}}, "title": "readOutput"});
+    assert_eq!(reply(result.clone(), Some(python)), "json:3");
+    assert_eq!(reply(result.clone(), Some(json!({"x-fastmcp-wrap-result": true}))), "json:3");
+    let own = json!({"type": "object", "properties": {"result": {}}, "title": "Sum"});
+    assert_eq!(reply(result, Some(own)), "json:{\"result\":3}");
+}
+
+#[test]
+fn json_of_any_depth_is_recognised_without_recursion() {
+    let deep = format!("{}{}", "[".repeat(1_000_000), "]".repeat(1_000_000));
+    assert!(is_json(&deep));
+    assert_eq!(embedded(deep.clone()), Value::String(deep));
+}

@@ -1,0 +1,192 @@
+//! One server over time: not yet started, connected, gone, connected again.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::Mutex as AsyncMutex;
+
+use crate::lang::error::suggest::closest;
+use crate::lang::{Tool, ToolError, ToolErrorKind, ToolReply};
+use crate::server::config::{ServerConfig, cut};
+use crate::server::platform::Lifeline;
+
+use super::DownstreamOptions;
+use super::arguments::{self, CheckedTool};
+use super::connection::{Connection, Start};
+use super::result;
+use super::shelf::Shelf;
+
+/// How long a failure to list the tools is remembered by the catalogue.
+const FAILURE_KEPT: Duration = Duration::from_secs(60);
+
+/// One configured server.
+pub(super) struct Downstream {
+    start: Start,
+    shelf: Shelf,
+    /// Held while the server is being started, so that it is started once.
+    connection: AsyncMutex<Connecting>,
+    known: Mutex<Known>,
+}
+
+#[derive(Default)]
+struct Connecting {
+    current: Option<Arc<Connection>>,
+    /// The last failure to start: whoever was waiting for it shares it.
+    failed: Option<(Instant, ToolError)>,
+}
+
+/// What is known of its tools.
+#[derive(Default)]
+struct Known {
+    tools: Option<Vec<Arc<CheckedTool>>>,
+    /// The connection from which they were listed; nothing for those from disk.
+    listed_by: Option<Arc<Connection>>,
+    /// Why the catalogue could not list them, and when.
+    failed: Option<(Instant, String)>,
+    shelf_was_read: bool,
+}
+
+impl Downstream {
+    pub(super) fn new(config: ServerConfig, options: &DownstreamOptions, lifeline: Arc<Lifeline>) -> Downstream {
+        Downstream {
+            shelf: Shelf::new(options.cache.as_deref(), &config),
+            start: Start { config, lifeline, largest: options.largest_message },
+            connection: AsyncMutex::default(),
+            known: Mutex::default(),
+        }
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.start.config.name
+    }
+
+    /// One line: what the configuration says, else the first tools that are known.
+    pub(super) fn description(&self) -> String {
+        let given = &self.start.config.description;
+        if !given.is_empty() {
+            return given.clone();
+        }
+        let Some(tools) = self.known_tools() else { return String::new() };
+        let mut names: Vec<&str> = tools.iter().take(6).map(|tool| tool.name.as_str()).collect();
+        if tools.len() > names.len() {
+            names.push("…");
+        }
+        cut(&names.join(", "), 200)
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The tools as last listed, in this process or in an earlier one.
+    pub(super) fn known_tools(&self) -> Option<Vec<Arc<Tool>>> {
+        let mut known = self.known();
+        if known.tools.is_none() && !known.shelf_was_read {
+            known.shelf_was_read = true;
+            known.tools = self.shelf.read(self.name()).map(arguments::checked);
+        }
+        known.tools.as_ref().map(|tools| plain(tools))
+    }
+
+    /// The tools, from the server itself.
+    pub(super) async fn tools(&self) -> Result<Vec<Arc<Tool>>, ToolError> {
+        let connection = self.connect().await?;
+        Ok(plain(&self.listed(&connection).await?))
+    }
+
+    /// The tools for the catalogue, or the reason why they are not to be had.
+    pub(super) async fn list_within(&self, bound: Duration) -> Result<Vec<Arc<Tool>>, String> {
+        if let Some((_, reason)) = self.known().failed.as_ref().filter(|(when, _)| when.elapsed() < FAILURE_KEPT) {
+            return Err(reason.clone());
+        }
+        let listed = match tokio::time::timeout(bound, self.tools()).await {
+            Ok(listed) => listed.map_err(|error| error.message),
+            Err(_) => Err(format!("did not list its tools within {} s", bound.as_secs())),
+        };
+        listed.inspect_err(|reason| self.known().failed = Some((Instant::now(), reason.clone())))
+    }
+
+    /// Calls one tool; see [`super::Downstreams::call`].
+    pub(super) async fn call(&self, tool: &str, arguments: &str, timeout: Duration) -> Result<ToolReply, ToolError> {
+        let connection = self.connect().await?;
+        let tools = self.listed(&connection).await?;
+        let Some(checked) = tools.iter().find(|checked| checked.tool.name == tool) else {
+            let names = tools.iter().map(|checked| checked.tool.name.as_str());
+            return Err(ToolError {
+                kind: ToolErrorKind::Arguments,
+                message: format!("server `{}` has no tool `{tool}`", self.name()),
+                suggestion: closest(tool, names).map(|name| format!("Did you mean {}/{name}?", self.name())),
+            });
+        };
+        let arguments = checked.check(arguments)?;
+        let timeout = self.start.config.timeout.unwrap_or(timeout);
+        let answer = connection.call(tool, arguments, timeout).await?;
+        result::unwrap(answer, &checked.tool)
+    }
+
+    /// The connection, made now unless there is one that lives.
+    async fn connect(&self) -> Result<Arc<Connection>, ToolError> {
+        let asked = Instant::now();
+        let mut connecting = self.connection.lock().await;
+        if let Some(connection) = connecting.current.as_ref().filter(|connection| connection.lives()) {
+            return Ok(Arc::clone(connection));
+        }
+        if let Some((_, error)) = connecting.failed.as_ref().filter(|(when, _)| *when >= asked) {
+            return Err(error.clone());
+        }
+        if let Some(dead) = connecting.current.take() {
+            dead.close().await;
+        }
+        match self.start.connect().await {
+            Ok(connection) => {
+                tracing::info!(server = self.name(), "downstream server started");
+                let connection = Arc::new(connection);
+                connecting.current = Some(Arc::clone(&connection));
+                Ok(connection)
+            }
+            Err(reason) => {
+                tracing::warn!(server = self.name(), %reason, "downstream server did not start");
+                let error = ToolError {
+                    kind: ToolErrorKind::Unavailable,
+                    message: format!("server `{}` did not start: {reason}", self.name()),
+                    suggestion: None,
+                };
+                connecting.failed = Some((Instant::now(), error.clone()));
+                Err(error)
+            }
+        }
+    }
+
+    /// The tools of this connection, listed now unless they have been and did not change since.
+    async fn listed(&self, connection: &Arc<Connection>) -> Result<Vec<Arc<CheckedTool>>, ToolError> {
+        let changed = connection.take_list_changed();
+        {
+            let known = self.known();
+            let current = known.listed_by.as_ref().is_some_and(|by| Arc::ptr_eq(by, connection));
+            if let Some(tools) = known.tools.as_ref().filter(|_| current && !changed) {
+                return Ok(tools.clone());
+            }
+        }
+        let tools: Vec<Arc<Tool>> = connection.list().await?.into_iter().map(Arc::new).collect();
+        self.shelf.write(&tools);
+        let tools = arguments::checked(tools);
+        let mut known = self.known();
+        known.tools = Some(tools.clone());
+        known.listed_by = Some(Arc::clone(connection));
+        known.failed = None;
+        Ok(tools)
+    }
+
+    /// Ends the connection, if there is one.
+    pub(super) async fn close(&self) {
+        let current = self.connection.lock().await.current.take();
+        self.known().listed_by = None;
+        if let Some(connection) = current {
+            connection.close().await;
+        }
+    }
+}
+
+fn plain(tools: &[Arc<CheckedTool>]) -> Vec<Arc<Tool>> {
+    tools.iter().map(|checked| Arc::clone(&checked.tool)).collect()
+}

@@ -1,0 +1,145 @@
+//! Lists of tools kept on disk, by server and configuration, so that a bare name or a search need not
+//! start every server.
+//!
+//! A list is as old as the last time the server was started, and is replaced each time it is. What a
+//! server needs to run (its arguments, its environment) goes into the key only as a hash.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::lang::Tool;
+use crate::server::config::{Endpoint, ServerConfig};
+
+/// A list larger than this is not worth reading at every start.
+const LARGEST: u64 = 8 << 20;
+
+/// The place of one server's list; `None` when nothing is to be kept.
+pub(super) struct Shelf {
+    file: Option<PathBuf>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    name: String,
+    description: String,
+    input_schema: Value,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    output_schema: Option<Value>,
+}
+
+/// `$LISPBOX_CACHE`, else a folder where this system keeps what can be made again.
+pub(super) fn default_folder() -> Option<PathBuf> {
+    let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    if let Some(folder) = variable("LISPBOX_CACHE") {
+        return Some(folder);
+    }
+    let parent = if cfg!(windows) {
+        variable("LOCALAPPDATA")
+    } else if cfg!(target_os = "macos") {
+        variable("HOME").map(|home| home.join("Library/Caches"))
+    } else {
+        variable("XDG_CACHE_HOME").or_else(|| variable("HOME").map(|home| home.join(".cache")))
+    };
+    parent.map(|parent| parent.join("lispbox"))
+}
+
+impl Shelf {
+    pub(super) fn new(folder: Option<&Path>, config: &ServerConfig) -> Shelf {
+        let file = folder.zip(config.endpoint.as_ref().ok()).map(|(folder, endpoint)| {
+            let mut hasher = DefaultHasher::new();
+            config.name.hash(&mut hasher);
+            match endpoint {
+                Endpoint::Process { command, arguments, environment, folder } => {
+                    (command, arguments, environment, folder).hash(&mut hasher);
+                }
+                Endpoint::Http { url, headers } => (url, headers).hash(&mut hasher),
+            }
+            let readable: String =
+                config.name.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-' || *c == '_').take(40).collect();
+            folder.join("tools").join(format!("{readable}-{:016x}.json", hasher.finish()))
+        });
+        Shelf { file }
+    }
+
+    /// The list as last kept; nothing when there is none that can be read.
+    pub(super) fn read(&self, server: &str) -> Option<Vec<Arc<Tool>>> {
+        let file = self.file.as_ref()?;
+        if std::fs::metadata(file).ok()?.len() > LARGEST {
+            return None;
+        }
+        let kept: Vec<Kept> = serde_json::from_slice(&std::fs::read(file).ok()?).ok()?;
+        let tool = |kept: Kept| Tool {
+            server: server.to_owned(),
+            name: kept.name,
+            description: kept.description,
+            input_schema: kept.input_schema,
+            output_schema: kept.output_schema,
+        };
+        Some(kept.into_iter().map(|kept| Arc::new(tool(kept))).collect())
+    }
+
+    /// Keeps a list. A list that cannot be kept is made again next time.
+    pub(super) fn write(&self, tools: &[Arc<Tool>]) {
+        let Some(file) = &self.file else { return };
+        let kept: Vec<Kept> = tools
+            .iter()
+            .map(|tool| Kept {
+                name: tool.name.clone(),
+                description: tool.description.clone(),
+                input_schema: tool.input_schema.clone(),
+                output_schema: tool.output_schema.clone(),
+            })
+            .collect();
+        let outcome = serde_json::to_vec(&kept).map_err(std::io::Error::from).and_then(|text| replace(file, &text));
+        if let Err(problem) = outcome {
+            tracing::debug!(%problem, "the list of tools was not kept");
+        }
+    }
+}
+
+/// Replaces a file as a whole, so that another process never reads half of it.
+fn replace(file: &Path, content: &[u8]) -> std::io::Result<()> {
+    if let Some(folder) = file.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    let draft = file.with_extension(format!("{}.draft", std::process::id()));
+    std::fs::write(&draft, content)?;
+    std::fs::rename(&draft, file).inspect_err(|_| {
+        let _ = std::fs::remove_file(&draft);
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_comes_back_for_the_same_configuration_only() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let config = |url: &str| ServerConfig {
+            name: "mail".into(),
+            description: String::new(),
+            endpoint: Ok(Endpoint::Http { url: url.into(), headers: Default::default() }),
+            timeout: None,
+            start_timeout: None,
+        };
+        let shelf = Shelf::new(Some(folder.path()), &config("http://a"));
+        assert!(shelf.read("mail").is_none());
+        let tool = Tool {
+            server: "mail".into(),
+            name: "search".into(),
+            description: "finds".into(),
+            input_schema: serde_json::json!({"type": "object"}),
+            output_schema: None,
+        };
+        shelf.write(&[Arc::new(tool)]);
+        let back = shelf.read("mail").expect("kept");
+        assert_eq!((back[0].name.as_str(), back[0].description.as_str()), ("search", "finds"));
+        assert!(Shelf::new(Some(folder.path()), &config("http://b")).read("mail").is_none());
+        assert!(Shelf::new(None, &config("http://a")).read("mail").is_none());
+    }
+}

@@ -1,0 +1,255 @@
+//! Running programs for a caller: admission, the right session, cancellation, the log.
+
+use std::num::NonZero;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use tokio::runtime::Handle;
+use tokio::sync::{OwnedMutexGuard, OwnedSemaphorePermit, Semaphore};
+use tokio_util::sync::CancellationToken;
+
+use crate::lang::reply::{Failure, Reply, Status};
+use crate::lang::{Engine, Host, Request, Session};
+
+use super::downstream::Downstreams;
+use super::host::EvaluationHost;
+use super::log;
+use super::request::{EnvRequest, EvalRequest, Refused};
+use super::sessions::{Entry, Sessions};
+
+/// How many evaluations there may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Admission {
+    /// At once; by default twice the number of cores.
+    pub running: usize,
+    /// Waiting for their turn beside those. Beyond it a call is refused as `Busy`.
+    pub waiting: usize,
+}
+
+impl Default for Admission {
+    fn default() -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+        Admission { running: 2 * cores, waiting: 64 }
+    }
+}
+
+/// Who asks, and in which session an unnamed one is.
+pub(super) struct Caller<'a> {
+    /// Whose sessions it may use.
+    pub(super) name: &'a str,
+    /// The session of the connection, where the protocol knows such a thing.
+    pub(super) own: Option<Arc<Entry>>,
+    /// Cancelled when the client withdraws the call or goes away.
+    pub(super) withdrawn: CancellationToken,
+}
+
+/// Everything that evaluations share.
+pub(super) struct Evaluations {
+    engine: Arc<Engine>,
+    downstreams: Arc<Downstreams>,
+    sessions: Sessions,
+    runtime: Handle,
+    admission: Admission,
+    admitted: AtomicUsize,
+    turns: Arc<Semaphore>,
+    /// Cancelled when the server stops.
+    stop: CancellationToken,
+    count: AtomicU64,
+}
+
+/// The place of one call among those admitted; given back when it is dropped.
+struct Place<'a>(&'a AtomicUsize);
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// A session whose turn it is.
+struct Turn {
+    session: OwnedMutexGuard<Session>,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Evaluations {
+    pub(super) fn new(
+        engine: Arc<Engine>,
+        downstreams: Arc<Downstreams>,
+        sessions: Sessions,
+        runtime: Handle,
+        admission: Admission,
+        stop: CancellationToken,
+    ) -> Evaluations {
+        let turns = Arc::new(Semaphore::new(admission.running.clamp(1, Semaphore::MAX_PERMITS)));
+        Evaluations {
+            engine,
+            downstreams,
+            sessions,
+            runtime,
+            admission,
+            admitted: AtomicUsize::new(0),
+            turns,
+            stop,
+            count: AtomicU64::new(0),
+        }
+    }
+
+    pub(super) fn downstreams(&self) -> &Downstreams {
+        &self.downstreams
+    }
+
+    /// A new session for a caller, which is not kept yet.
+    ///
+    /// # Errors
+    /// When the system has no randomness for its handle.
+    pub(super) fn new_session(&self, caller: &str) -> Result<Arc<Entry>, Refused> {
+        Entry::new(caller, self.engine.session()).map_err(|message| Refused::new("InternalError", message))
+    }
+
+    /// Forgets the session of a connection that has ended.
+    pub(super) fn discard(&self, entry: &Entry) {
+        self.sessions.discard(&entry.handle);
+    }
+
+    /// Runs a program and waits for its reply.
+    pub(super) async fn evaluate(&self, request: EvalRequest, caller: Caller<'_>) -> Reply {
+        let number = self.count.fetch_add(1, Ordering::Relaxed);
+        let program = request.program.clone();
+        let outcome = self.evaluate_in_turn(request, &caller, number).await;
+        let (reply, entry) = match outcome {
+            Ok((reply, entry)) => (reply, Some(entry)),
+            Err(refused) => (refused.reply(), None),
+        };
+        log::evaluation(number, entry.as_ref().map(|entry| entry.handle.as_str()), &program, &reply);
+        reply
+    }
+
+    async fn evaluate_in_turn(
+        &self,
+        request: EvalRequest,
+        caller: &Caller<'_>,
+        number: u64,
+    ) -> Result<(Reply, Arc<Entry>), Refused> {
+        let _place = self.admit()?;
+        let entry = self.entry(request.session.as_deref(), caller)?;
+        let turn = self.turn(&entry, caller).await?;
+        let slots = request.limits.parallel;
+        let program =
+            Request { program: request.program, data: request.data, limits: request.limits, name: None };
+        let kept = Arc::clone(&entry);
+        let (mut reply, first) = self
+            .blocking(turn, caller, slots, number, move |session, host| {
+                let reply = session.eval(program, host);
+                let first = kept.used(session, &reply.defined);
+                (reply, first)
+            })
+            .await?;
+        if first {
+            self.sessions.keep(&entry);
+            reply.session = Some(entry.handle.clone());
+        }
+        self.point_to_definer(&mut reply, caller, &entry);
+        Ok((reply, entry))
+    }
+
+    /// Answers a question about what there is.
+    pub(super) async fn describe(&self, request: EnvRequest, caller: Caller<'_>) -> Result<String, Refused> {
+        let _place = self.admit()?;
+        let entry = self.entry(request.session.as_deref(), &caller)?;
+        let turn = self.turn(&entry, &caller).await?;
+        let number = self.count.fetch_add(1, Ordering::Relaxed);
+        let query = request.query;
+        self.blocking(turn, &caller, 1, number, move |session, host| session.describe(query.as_deref(), host)).await
+    }
+
+    fn admit(&self) -> Result<Place<'_>, Refused> {
+        let before = self.admitted.fetch_add(1, Ordering::AcqRel);
+        let place = Place(&self.admitted);
+        if before >= self.admission.running + self.admission.waiting {
+            return Err(Refused::new(
+                "Busy",
+                format!(
+                    "{} evaluations are running or waiting, which is the most that this server takes; try again in a moment",
+                    before
+                ),
+            ));
+        }
+        Ok(place)
+    }
+
+    /// The session that is meant: the named one, the connection's, or a fresh one.
+    fn entry(&self, handle: Option<&str>, caller: &Caller<'_>) -> Result<Arc<Entry>, Refused> {
+        match (handle, &caller.own) {
+            (Some(handle), Some(own)) if own.handle == handle => Ok(Arc::clone(own)),
+            (Some(handle), _) => self.sessions.find(caller.name, handle).ok_or_else(|| {
+                Refused::new(
+                    "UnknownSession",
+                    "there is no session with this handle: it has expired, was closed, or never was; leave `session` out for a new one",
+                )
+            }),
+            (None, Some(own)) => Ok(Arc::clone(own)),
+            (None, None) => self.new_session(caller.name),
+        }
+    }
+
+    /// Waits until the session is free and there is room to run. Calls of one session come in order,
+    /// and do not take up room while they wait for each other.
+    async fn turn(&self, entry: &Entry, caller: &Caller<'_>) -> Result<Turn, Refused> {
+        let turn = async {
+            let session = Arc::clone(&entry.session).lock_owned().await;
+            let permit = Arc::clone(&self.turns).acquire_owned().await.expect("the turns are never closed");
+            Turn { session, _permit: permit }
+        };
+        tokio::select! {
+            turn = turn => Ok(turn),
+            () = caller.withdrawn.cancelled() => Err(Refused::new("Cancelled", "the call was withdrawn before it began")),
+            () = self.stop.cancelled() => Err(Refused::new("Cancelled", "the server is stopping")),
+        }
+    }
+
+    /// Does work that blocks, in a session, until it ends; it is told when it should stop.
+    async fn blocking<T: Send + 'static>(
+        &self,
+        mut turn: Turn,
+        caller: &Caller<'_>,
+        slots: u32,
+        number: u64,
+        work: impl FnOnce(&mut Session, Arc<dyn Host>) -> T + Send + 'static,
+    ) -> Result<T, Refused> {
+        let cancel = self.stop.child_token();
+        let host: Arc<dyn Host> = Arc::new(EvaluationHost::new(
+            Arc::clone(&self.downstreams),
+            self.runtime.clone(),
+            cancel.clone(),
+            slots,
+            number,
+        ));
+        let mut working = self.runtime.spawn_blocking(move || work(&mut turn.session, host));
+        let outcome = tokio::select! {
+            outcome = &mut working => outcome,
+            () = caller.withdrawn.cancelled() => {
+                cancel.cancel();
+                working.await
+            }
+        };
+        outcome.map_err(|problem| {
+            tracing::error!(evaluation = number, %problem, "an evaluation broke");
+            Refused::new("InternalError", "the evaluation broke; this is an error in lispbox, not in the program")
+        })
+    }
+
+    /// A name that is not defined here may be in another session of the same caller.
+    fn point_to_definer(&self, reply: &mut Reply, caller: &Caller<'_>, entry: &Entry) {
+        let Some(failure @ Failure { symbol: Some(_), .. }) = reply.failure.as_mut() else { return };
+        if reply.status != Status::Error || failure.error != "UnboundVariable" {
+            return;
+        }
+        let symbol = failure.symbol.as_deref().unwrap_or_default();
+        if let Some(handle) = self.sessions.definer(caller.name, symbol, &entry.handle) {
+            let hint = format!("`{symbol}` is defined in another session: call again with session \"{handle}\"");
+            failure.rendered = format!("{}\n{hint}", failure.rendered.trim_end());
+            failure.suggestion = Some(hint);
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! The language's [`Host`] over the servers behind us, for one evaluation.
+//!
+//! The language blocks; the connections do not. A call is handed to the runtime as a task, and the
+//! evaluation's thread waits for its answer on a channel. The task ends as soon as the evaluation is
+//! cancelled or its time is over, which cancels the call at the server.
+
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+use crate::lang::{Catalogue, Host, Server, Tool, ToolCall, ToolError, ToolErrorKind, ToolReply};
+
+use super::downstream::Downstreams;
+use super::log;
+
+/// The world as one evaluation sees it.
+pub struct EvaluationHost {
+    downstreams: Arc<Downstreams>,
+    runtime: Handle,
+    slots: Arc<Semaphore>,
+    cancel: CancellationToken,
+    begun: Instant,
+    /// Ordinal of the evaluation, which ties its log lines together.
+    evaluation: u64,
+}
+
+impl EvaluationHost {
+    /// A host whose tool calls, at most `slots` at once, run on `runtime` until `cancel` is cancelled.
+    /// It must not be used from the runtime's own threads, which it would block.
+    pub fn new(
+        downstreams: Arc<Downstreams>,
+        runtime: Handle,
+        cancel: CancellationToken,
+        slots: u32,
+        evaluation: u64,
+    ) -> EvaluationHost {
+        EvaluationHost {
+            downstreams,
+            runtime,
+            slots: Arc::new(Semaphore::new((slots.max(1) as usize).min(Semaphore::MAX_PERMITS))),
+            cancel,
+            begun: Instant::now(),
+            evaluation,
+        }
+    }
+
+    /// Runs a future on the runtime and waits for it; an end from outside comes as [`Interrupted`].
+    fn wait<T: Send + 'static>(
+        &self,
+        bound: Option<Duration>,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> Result<T, Interrupted> {
+        let (answer, answered) = mpsc::sync_channel(1);
+        let cancel = self.cancel.clone();
+        self.runtime.spawn(async move {
+            let over = async {
+                match bound {
+                    Some(bound) => tokio::time::sleep(bound).await,
+                    None => std::future::pending().await,
+                }
+            };
+            let outcome = tokio::select! {
+                biased;
+                () = cancel.cancelled() => Err(Interrupted::Stopped),
+                outcome = work => Ok(outcome),
+                () = over => Err(Interrupted::Stopped),
+            };
+            // Nobody waits any more when the evaluation's thread has gone.
+            let _ = answer.send(outcome);
+        });
+        answered.recv().unwrap_or(Err(Interrupted::Lost))
+    }
+}
+
+/// Why there is no answer.
+enum Interrupted {
+    /// The evaluation was cancelled or its time is over.
+    Stopped,
+    /// The runtime dropped the task: it is shutting down, or the task panicked.
+    Lost,
+}
+
+impl Interrupted {
+    fn error(&self, server: &str) -> ToolError {
+        ToolError {
+            kind: ToolErrorKind::Unavailable,
+            message: match self {
+                Interrupted::Stopped => format!("the evaluation was stopped while it waited for server `{server}`"),
+                Interrupted::Lost => format!("the answer of server `{server}` was lost"),
+            },
+            suggestion: None,
+        }
+    }
+}
+
+impl Host for EvaluationHost {
+    fn servers(&self) -> Vec<Server> {
+        self.downstreams.servers()
+    }
+
+    fn tools(&self, server: &str) -> Result<Vec<Arc<Tool>>, ToolError> {
+        let downstreams = Arc::clone(&self.downstreams);
+        let name = server.to_owned();
+        self.wait(None, async move { downstreams.tools(&name).await })
+            .unwrap_or_else(|interrupted| Err(interrupted.error(server)))
+    }
+
+    fn catalogue(&self) -> Catalogue {
+        let downstreams = Arc::clone(&self.downstreams);
+        self.wait(None, async move { downstreams.catalogue().await }).unwrap_or_else(|interrupted| {
+            let missing = self.downstreams.names().map(|name| (name.to_owned(), interrupted.error(name).message));
+            Catalogue { tools: Vec::new(), missing: missing.collect() }
+        })
+    }
+
+    fn call(&self, call: ToolCall) -> ToolReply {
+        let (evaluation, bound) = (self.evaluation, call.remaining);
+        let (server, tool) = (call.server.clone(), call.tool.clone());
+        let downstreams = Arc::clone(&self.downstreams);
+        let slots = Arc::clone(&self.slots);
+        let waited = Instant::now();
+        let reply = self.wait(Some(bound), async move {
+            let _slot = slots.acquire().await.expect("the slots are never closed");
+            let begun = Instant::now();
+            let reply = downstreams.call(&call.server, &call.tool, &call.arguments, call.timeout).await;
+            log::tool_call(evaluation, &call.server, &call.tool, begun.elapsed(), &reply);
+            reply
+        });
+        match reply {
+            Ok(reply) => reply,
+            Err(interrupted) => {
+                let reply = match interrupted {
+                    Interrupted::Stopped => ToolReply::Stopped,
+                    Interrupted::Lost if self.cancel.is_cancelled() => ToolReply::Stopped,
+                    Interrupted::Lost => ToolReply::Error(interrupted.error(&server)),
+                };
+                log::tool_call(evaluation, &server, &tool, waited.elapsed(), &reply);
+                reply
+            }
+        }
+    }
+
+    fn now_millis(&self) -> i64 {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+    }
+
+    fn random(&self) -> u64 {
+        super::random::bits()
+    }
+
+    fn monotonic(&self) -> Duration {
+        self.begun.elapsed()
+    }
+
+    fn cancelled(&self) -> bool {
+        self.cancel.is_cancelled()
+    }
+}

@@ -1,0 +1,64 @@
+//! What becomes of lines that are large, deep, odd or cut.
+
+use rmcp::{RoleClient, RoleServer};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use super::*;
+
+/// Feeds `input` to a client's transport and gives what it takes in, as JSON.
+async fn received(input: Vec<u8>, largest: usize) -> Vec<serde_json::Value> {
+    let (mut far, near) = tokio::io::duplex(1 << 16);
+    let (read, write) = tokio::io::split(near);
+    let feeding = tokio::spawn(async move {
+        far.write_all(&input).await.expect("the transport reads all");
+    });
+    let mut lines = Lines::new(read, write, largest, CancellationToken::new());
+    let mut messages = Vec::new();
+    while let Some(message) = Transport::<RoleClient>::receive(&mut lines).await {
+        messages.push(serde_json::to_value(&message).expect("a message is JSON"));
+    }
+    feeding.await.expect("fed");
+    messages
+}
+
+#[tokio::test]
+async fn a_large_reply_becomes_an_error_with_its_size() {
+    let mut input = Vec::from(&b"{\"jsonrpc\":\"2.0\",\"result\":{\"content\":[{\"type\":\"text\",\"text\":\""[..]);
+    input.extend(vec![b'x'; 100_000]);
+    input.extend(b"\"}]},\"id\":3}\n");
+    let bytes = input.len();
+    input.extend(b"{\"jsonrpc\":\"2.0\",\"id\":4,\"result\":{}}\n");
+    let messages = received(input, 1000).await;
+    assert_eq!(messages.len(), 2);
+    assert_eq!(messages[0]["id"], 3);
+    assert_eq!(messages[0]["error"]["data"]["bytes"], bytes);
+    assert_eq!(messages[1]["id"], 4);
+}
+
+#[tokio::test]
+async fn odd_and_deep_replies_become_errors_and_garbage_is_passed_over() {
+    let deep = format!("{{\"id\":2,\"result\":{}{}}}", "[".repeat(5000), "]".repeat(5000));
+    let input = format!("starting up...\n\n{{\"id\":1,\"result\":oops}}\r\n{deep}\n{{\"log\":1}}\n{{\"cut\":");
+    let messages = received(input.into_bytes(), 1 << 20).await;
+    assert_eq!(messages.len(), 2, "{messages:?}");
+    assert_eq!(messages[0]["id"], 1);
+    assert_eq!(messages[0]["error"]["code"], UNREADABLE.0);
+    assert_eq!(messages[1]["error"]["data"]["depth"], 5001);
+}
+
+#[tokio::test]
+async fn a_request_that_cannot_be_read_is_answered() {
+    let (mut far, near) = tokio::io::duplex(1 << 16);
+    let (read, write) = tokio::io::split(near);
+    let ended = CancellationToken::new();
+    let mut lines = Lines::new(read, write, 100, ended.clone());
+    let request = format!("{{\"method\":\"tools/call\",\"id\":\"q\",\"params\":\"{}\"}}\n", "y".repeat(200));
+    far.write_all(request.as_bytes()).await.expect("written");
+    far.shutdown().await.expect("closed");
+    assert!(Transport::<RoleServer>::receive(&mut lines).await.is_none());
+    assert!(ended.is_cancelled());
+    let mut answer = vec![0; 200];
+    let length = far.read(&mut answer).await.expect("an answer");
+    let answer: serde_json::Value = serde_json::from_slice(&answer[..length]).expect("JSON");
+    assert_eq!((&answer["id"], &answer["error"]["data"]["bytes"]), (&json!("q"), &json!(request.len())));
+}

@@ -1,0 +1,204 @@
+//! MCP towards our client: the two tools, on every revision of the protocol.
+//!
+//! From 2026-07-28 on nothing may be inferred from the connection, so a call that names no session gets
+//! a fresh one. The revisions before have sessions of their own: there the connection has one, which
+//! ends with it.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest, CustomResult, ErrorCode,
+    ErrorData, Implementation, ListToolsResult, PaginatedRequestParams, ProtocolVersion, ServerCapabilities,
+    ServerConfig,
+};
+use rmcp::service::RequestContext;
+use rmcp::{RoleServer, ServerHandler};
+
+use crate::lang::Limits;
+use crate::lang::error::suggest::closest;
+use crate::lang::reply::Reply;
+
+use super::evaluations::{Caller, Evaluations};
+use super::request::{EnvRequest, EvalRequest, Refused};
+use super::sessions::Entry;
+use super::{toon, tools};
+
+/// What a successful reply consists of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReplyForm {
+    /// Text alone.
+    #[default]
+    Text,
+    /// Text, and the whole record as structured content.
+    Structured,
+    /// Text in which tables are written as TOON.
+    Toon,
+}
+
+impl std::str::FromStr for ReplyForm {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "text" => Ok(ReplyForm::Text),
+            "structured" => Ok(ReplyForm::Structured),
+            "toon" => Ok(ReplyForm::Toon),
+            other => Err(format!("expected `text`, `structured` or `toon`, got `{other}`")),
+        }
+    }
+}
+
+/// What every connection's front has in common.
+pub(super) struct Manner {
+    pub(super) form: ReplyForm,
+    /// The limits of a call that asks for none.
+    pub(super) usual: Limits,
+    /// The limits that no call exceeds.
+    pub(super) most: Limits,
+}
+
+/// One connection of a client.
+pub(super) struct Front {
+    evaluations: Arc<Evaluations>,
+    manner: Manner,
+    caller: String,
+    /// The session of this connection, made at the first call that belongs into it.
+    own: Mutex<Option<Arc<Entry>>>,
+}
+
+impl Front {
+    pub(super) fn new(evaluations: Arc<Evaluations>, manner: Manner, caller: String) -> Front {
+        Front { evaluations, manner, caller, own: Mutex::default() }
+    }
+
+    fn caller(&self, context: &RequestContext<RoleServer>) -> Result<Caller<'_>, Refused> {
+        // Revisions are dates, so they compare as text.
+        let stateless = context
+            .protocol_version()
+            .is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str());
+        let own = if stateless {
+            None
+        } else {
+            let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+            if own.is_none() {
+                *own = Some(self.evaluations.new_session(&self.caller)?);
+            }
+            own.clone()
+        };
+        Ok(Caller { name: &self.caller, own, withdrawn: context.ct.clone() })
+    }
+
+    async fn eval(&self, request: CallToolRequestParams, context: &RequestContext<RoleServer>) -> CallToolResult {
+        let arguments = request.arguments.unwrap_or_default();
+        let read = EvalRequest::read(arguments, &self.manner.usual, &self.manner.most);
+        let begun = read.and_then(|request| Ok((request, self.caller(context)?)));
+        match begun {
+            Ok((request, caller)) => {
+                let output = request.limits.output;
+                let reply = self.evaluations.evaluate(request, caller).await;
+                self.result(reply, output)
+            }
+            Err(refused) => self.result(refused.reply(), self.manner.usual.output),
+        }
+    }
+
+    async fn env(&self, request: CallToolRequestParams, context: &RequestContext<RoleServer>) -> CallToolResult {
+        let read = EnvRequest::read(request.arguments.unwrap_or_default());
+        let begun = read.and_then(|request| Ok((request, self.caller(context)?)));
+        let described = match begun {
+            Ok((request, caller)) => self.evaluations.describe(request, caller).await,
+            Err(refused) => Err(refused),
+        };
+        match described {
+            Ok(text) => CallToolResult::success(vec![ContentBlock::text(text)]),
+            Err(refused) => self.result(refused.reply(), self.manner.usual.output),
+        }
+    }
+
+    /// The reply as MCP has it.
+    fn result(&self, mut reply: Reply, output: u64) -> CallToolResult {
+        let failed = reply.failure.is_some();
+        let record = (failed || self.manner.form == ReplyForm::Structured)
+            .then(|| serde_json::to_value(&reply).ok())
+            .flatten();
+        if self.manner.form == ReplyForm::Toon
+            && reply.truncated.is_none()
+            && let Some(table) = reply.json.as_ref().and_then(toon::table)
+        {
+            reply.value = Some(table);
+        }
+        let mut text = reply.text(output);
+        if let Some(handle) = reply.session.filter(|handle| !text.contains(handle.as_str())) {
+            text.push_str(&format!("\n[session: {handle}]"));
+        }
+        let content = vec![ContentBlock::text(text)];
+        let mut result = if failed { CallToolResult::error(content) } else { CallToolResult::success(content) };
+        result.structured_content = record;
+        result
+    }
+}
+
+impl Drop for Front {
+    fn drop(&mut self) {
+        let own = self.own.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let Some(own) = own.take() {
+            self.evaluations.discard(&own);
+        }
+    }
+}
+
+impl ServerHandler for Front {
+    fn get_info(&self) -> ServerConfig {
+        let config = ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+            .with_server_info(Implementation::new("lispbox", env!("CARGO_PKG_VERSION")))
+            .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE);
+        match tools::instructions(&self.evaluations.downstreams().servers()) {
+            Some(lines) => config.with_instructions(lines),
+            None => config,
+        }
+    }
+
+    async fn list_tools(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(tools::both(self.evaluations.downstreams().names())))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let result = match request.name.as_ref() {
+            "lisp_eval" => self.eval(request, &context).await,
+            "lisp_env" => self.env(request, &context).await,
+            other => {
+                let hint = closest(other, ["lisp_eval", "lisp_env"])
+                    .map(|close| format!("; did you mean `{close}`?"))
+                    .unwrap_or_default();
+                return Err(ErrorData::invalid_params(
+                    format!("there is no tool `{other}`; the tools are `lisp_eval` and `lisp_env`{hint}"),
+                    None,
+                ));
+            }
+        };
+        Ok(result.into())
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        // A known method comes here when its parameters have another shape than it asks for.
+        Err(match request.method.as_str() {
+            "tools/call" => ErrorData::invalid_params(
+                "`tools/call` needs `name`, a text, and `arguments`, an object such as `{\"program\": \"(+ 1 2)\"}`",
+                None,
+            ),
+            method => ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method.to_owned(), None),
+        })
+    }
+}

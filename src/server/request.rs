@@ -1,0 +1,210 @@
+//! The arguments of our two tools, read from what the client sent.
+
+use serde_json::{Map, Value};
+
+use crate::lang::Limits;
+use crate::lang::error::suggest::closest;
+use crate::lang::reply::{Failure, Reply, Status};
+
+use super::config::{cut, kind};
+
+/// A call of `lisp_eval`.
+#[derive(Debug)]
+pub(super) struct EvalRequest {
+    pub(super) program: String,
+    pub(super) session: Option<String>,
+    /// The text of a JSON value.
+    pub(super) data: Option<String>,
+    pub(super) limits: Limits,
+}
+
+/// A call of `lisp_env`.
+#[derive(Debug)]
+pub(super) struct EnvRequest {
+    pub(super) session: Option<String>,
+    pub(super) query: Option<String>,
+}
+
+/// A call that cannot be begun: the code and what to say.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Refused {
+    pub(super) code: &'static str,
+    pub(super) message: String,
+    pub(super) suggestion: Option<String>,
+}
+
+impl Refused {
+    pub(super) fn new(code: &'static str, message: impl Into<String>) -> Refused {
+        Refused { code, message: message.into(), suggestion: None }
+    }
+
+    /// The record that says so.
+    pub(super) fn reply(self) -> Reply {
+        let mut rendered = format!("{}: {}", self.code, self.message);
+        if let Some(suggestion) = &self.suggestion {
+            rendered = format!("{rendered}\n{suggestion}");
+        }
+        let failure = Failure {
+            error: self.code.to_owned(),
+            message: self.message,
+            suggestion: self.suggestion,
+            rendered,
+            ..Failure::default()
+        };
+        Reply { status: Status::Error, failure: Some(failure), ..Reply::default() }
+    }
+}
+
+const CODE: &str = "InvalidArguments";
+
+impl EvalRequest {
+    /// Reads the arguments. What they ask of limits begins at `usual` and ends at `most`.
+    ///
+    /// # Errors
+    /// Which argument is wrong, what was expected and what came.
+    pub(super) fn read(arguments: Map<String, Value>, usual: &Limits, most: &Limits) -> Result<EvalRequest, Refused> {
+        let mut arguments = Arguments::new("lisp_eval", &["program", "session", "data", "limits"], arguments)?;
+        let program = arguments.text("program")?.ok_or_else(|| {
+            Refused::new(CODE, "`lisp_eval` needs `program`, the text of the program, such as `\"(+ 1 2)\"`")
+        })?;
+        let mut limits = usual.clone();
+        match arguments.take("limits") {
+            None => {}
+            Some(Value::Object(asked)) => {
+                for (name, value) in asked {
+                    let outcome = match &value {
+                        Value::Number(number) => limits.set_number(&name, number.as_f64().unwrap_or(f64::NAN)),
+                        Value::String(text) => limits.set(&name, text),
+                        other => Err(format!(
+                            "limit `{name}` takes a number or text such as `\"64MiB\"`, not {}",
+                            kind(other)
+                        )),
+                    };
+                    outcome.map_err(|message| Refused::new(CODE, message))?;
+                }
+            }
+            Some(other) => return Err(arguments.wrong("limits", "an object such as `{\"fuel\": 1e7}`", &other)),
+        }
+        limits.clamp_to(most);
+        let data = arguments.take("data").map(|data| match data {
+            // Clients that know no argument without a type send objects as their text.
+            Value::String(text) if is_object_or_array(&text) => text,
+            other => other.to_string(),
+        });
+        Ok(EvalRequest { program, session: arguments.text("session")?.filter(|text| !text.is_empty()), data, limits })
+    }
+}
+
+impl EnvRequest {
+    /// Reads the arguments.
+    ///
+    /// # Errors
+    /// Which argument is wrong, what was expected and what came.
+    pub(super) fn read(arguments: Map<String, Value>) -> Result<EnvRequest, Refused> {
+        let mut arguments = Arguments::new("lisp_env", &["session", "query"], arguments)?;
+        let some = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
+        Ok(EnvRequest { session: some(arguments.text("session")?), query: some(arguments.text("query")?) })
+    }
+}
+
+fn is_object_or_array(text: &str) -> bool {
+    let text = text.trim_ascii();
+    matches!(text.as_bytes().first(), Some(b'{' | b'['))
+        && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
+}
+
+/// The arguments of one call, of which only the known ones are there.
+struct Arguments {
+    tool: &'static str,
+    given: Map<String, Value>,
+}
+
+impl Arguments {
+    fn new(tool: &'static str, known: &[&str], given: Map<String, Value>) -> Result<Arguments, Refused> {
+        match given.keys().find(|name| !known.contains(&name.as_str())) {
+            None => Ok(Arguments { tool, given }),
+            Some(name) => Err(Refused {
+                code: CODE,
+                message: format!("`{tool}` has no argument `{}`; it takes `{}`", cut(name, 60), known.join("`, `")),
+                suggestion: closest(name, known.iter().copied()).map(|close| format!("Did you mean {close}?")),
+            }),
+        }
+    }
+
+    /// Takes an argument out; null counts as not given.
+    fn take(&mut self, name: &str) -> Option<Value> {
+        self.given.remove(name).filter(|value| !value.is_null())
+    }
+
+    fn text(&mut self, name: &str) -> Result<Option<String>, Refused> {
+        match self.take(name) {
+            None => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text)),
+            Some(other) => Err(self.wrong(name, "text", &other)),
+        }
+    }
+
+    fn wrong(&self, name: &str, expected: &str, came: &Value) -> Refused {
+        Refused::new(CODE, format!("argument `{name}` of `{}`: expected {expected}, got {}", self.tool, kind(came)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn read(arguments: Value) -> Result<EvalRequest, (String, Option<String>)> {
+        let Value::Object(arguments) = arguments else { panic!("an object") };
+        let most = Limits { fuel: 100_000_000, ..Limits::default() };
+        EvalRequest::read(arguments, &Limits::default(), &most)
+            .map_err(|refused| (refused.message, refused.suggestion))
+    }
+
+    #[test]
+    fn arguments_are_read() {
+        let request = read(json!({
+            "program": "(+ 1 2)", "session": "", "data": {"a": [1]},
+            "limits": {"fuel": 1e12, "compute": "2s", "memory": 1024}
+        }))
+        .expect("right");
+        assert_eq!(request.data.as_deref(), Some("{\"a\":[1]}"));
+        assert_eq!((request.limits.fuel, request.limits.memory), (100_000_000, 1024));
+        assert_eq!(request.limits.compute.as_secs(), 2);
+        assert_eq!(request.session, None);
+        let data = |data: Value| read(json!({"program": "", "data": data})).expect("right").data;
+        assert_eq!(data(json!("[1]")).as_deref(), Some("[1]"));
+        assert_eq!(data(json!("hello [")).as_deref(), Some("\"hello [\""));
+        assert_eq!(data(json!(5)).as_deref(), Some("5"));
+        assert_eq!(data(json!(null)), None);
+    }
+
+    #[test]
+    fn wrong_arguments_are_named() {
+        let message = |arguments| read(arguments).expect_err("wrong");
+        assert_eq!(
+            message(json!({"progam": "x"})),
+            (
+                "`lisp_eval` has no argument `progam`; it takes `program`, `session`, `data`, `limits`".into(),
+                Some("Did you mean program?".into())
+            )
+        );
+        assert_eq!(
+            message(json!({})).0,
+            "`lisp_eval` needs `program`, the text of the program, such as `\"(+ 1 2)\"`"
+        );
+        assert_eq!(
+            message(json!({"program": ["+", 1]})).0,
+            "argument `program` of `lisp_eval`: expected text, got an array of 2"
+        );
+        assert_eq!(
+            message(json!({"program": "", "limits": 5})).0,
+            "argument `limits` of `lisp_eval`: expected an object such as `{\"fuel\": 1e7}`, got the number `5`"
+        );
+        assert_eq!(
+            message(json!({"program": "", "limits": {"fuel": []}})).0,
+            "limit `fuel` takes a number or text such as `\"64MiB\"`, not an array of 0"
+        );
+        assert!(message(json!({"program": "", "limits": {"fule": 1}})).0.contains("Did you mean fuel?"));
+    }
+}

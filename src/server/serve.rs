@@ -1,0 +1,172 @@
+//! The server on standard input and output, from its start to its end.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rmcp::service::{ServerInitializeError, serve_server_with_ct};
+use tokio_util::sync::CancellationToken;
+
+use crate::lang::{Engine, Limits};
+
+use super::config::Configuration;
+use super::connections;
+use super::downstream::{DownstreamOptions, Downstreams};
+use super::evaluations::{Admission, Evaluations};
+use super::lines::{LARGEST_LINE, Lines};
+use super::mcp::{Front, Manner, ReplyForm};
+use super::sessions::{SessionBounds, Sessions};
+
+/// How long evaluations that are under way may still take once the client has closed our input.
+const GRACE: Duration = Duration::from_millis(1500);
+/// How long the replies of stopped evaluations may take to be written.
+const LAST_REPLIES: Duration = Duration::from_millis(500);
+
+/// How to serve.
+#[derive(Clone, Debug)]
+pub struct ServeOptions {
+    /// The servers behind us.
+    pub configuration: Configuration,
+    /// What a successful reply consists of.
+    pub reply: ReplyForm,
+    /// The limits of a call that asks for none.
+    pub limits: Limits,
+    /// The limits that no call exceeds, whatever it asks for.
+    pub most: Limits,
+    /// The largest message that is taken in from the client, in bytes.
+    pub largest_message: usize,
+    /// How many evaluations there may be.
+    pub admission: Admission,
+    /// How many sessions there may be, and for how long.
+    pub sessions: SessionBounds,
+    /// How the connections to the servers behave.
+    pub downstream: DownstreamOptions,
+}
+
+impl ServeOptions {
+    /// The defaults, for these servers.
+    pub fn new(configuration: Configuration) -> ServeOptions {
+        let limits = Limits::default();
+        let most = Limits {
+            fuel: 20 * limits.fuel,
+            memory: 1 << 30,
+            compute: Duration::from_secs(60),
+            total: Duration::from_secs(600),
+            calls: 5_000,
+            tool: Duration::from_secs(300),
+            output: 256 << 10,
+            program: 1 << 20,
+            ..limits.clone()
+        };
+        ServeOptions {
+            configuration,
+            reply: ReplyForm::default(),
+            limits,
+            most,
+            largest_message: LARGEST_LINE,
+            admission: Admission::default(),
+            sessions: SessionBounds::default(),
+            downstream: DownstreamOptions::default(),
+        }
+    }
+
+    /// Sets a limit as the operator wants it: what a call gets, and the most that it can ask for.
+    ///
+    /// # Errors
+    /// As [`Limits::set`].
+    pub fn set_limit(&mut self, name: &str, text: &str) -> Result<(), String> {
+        self.limits.set(name, text)?;
+        self.most.set(name, text)
+    }
+}
+
+/// Serves one client on standard input and output, until it closes our input or we are told to end
+/// (SIGTERM, SIGINT, SIGHUP). All that was started is closed when this returns, within a few seconds;
+/// the thread that reads standard input may still hang there, so the process should exit then.
+///
+/// # Errors
+/// When the runtime cannot be made, or the client's first message is not MCP.
+pub fn serve_stdio(engine: Arc<Engine>, options: ServeOptions) -> io::Result<()> {
+    let runtime = connections::runtime()?;
+    let outcome = runtime.block_on(serve(engine, options));
+    runtime.shutdown_timeout(Duration::from_millis(300));
+    outcome
+}
+
+async fn serve(engine: Arc<Engine>, options: ServeOptions) -> io::Result<()> {
+    let told = told_to_end()?;
+    let stop = CancellationToken::new();
+    let downstreams = Arc::new(Downstreams::new(options.configuration, options.downstream));
+    let evaluations = Arc::new(Evaluations::new(
+        engine,
+        Arc::clone(&downstreams),
+        Sessions::new(options.sessions),
+        tokio::runtime::Handle::current(),
+        options.admission,
+        stop.clone(),
+    ));
+    let manner = Manner { form: options.reply, usual: options.limits, most: options.most };
+    let front = Front::new(evaluations, manner, "stdio".to_owned());
+
+    let ended = CancellationToken::new();
+    let (input, output) = rmcp::transport::stdio_pipes();
+    let transport = Lines::new(input, output, options.largest_message, ended.clone());
+    let connection = async {
+        match serve_server_with_ct(front, transport, CancellationToken::new()).await {
+            Ok(running) => running.waiting().await.map(|_| ()).map_err(io::Error::other),
+            // A client that goes away before it says anything is no error.
+            Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
+            Err(problem) => Err(io::Error::other(format!("the client's first message is not MCP: {problem}"))),
+        }
+    };
+    tracing::info!(version = env!("CARGO_PKG_VERSION"), servers = downstreams.names().count(), "serving on stdio");
+
+    tokio::pin!(connection);
+    let grace = async {
+        ended.cancelled().await;
+        tokio::time::sleep(GRACE).await;
+    };
+    let outcome = tokio::select! {
+        outcome = &mut connection => outcome,
+        signal = told => {
+            tracing::info!(signal, "told to end");
+            stop.cancel();
+            Ok(())
+        }
+        () = grace => {
+            stop.cancel();
+            tokio::time::timeout(LAST_REPLIES, &mut connection).await.unwrap_or(Ok(()))
+        }
+    };
+    stop.cancel();
+    downstreams.close().await;
+    tracing::info!("ended");
+    outcome
+}
+
+/// Waits until the system tells us to end; gives the name of the signal.
+#[cfg(unix)]
+fn told_to_end() -> io::Result<impl Future<Output = &'static str>> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut hangup = signal(SignalKind::hangup())?;
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => "SIGTERM",
+            _ = interrupt.recv() => "SIGINT",
+            _ = hangup.recv() => "SIGHUP",
+        }
+    })
+}
+
+/// Waits until the system tells us to end; gives the name of the signal.
+#[cfg(not(unix))]
+fn told_to_end() -> io::Result<impl Future<Output = &'static str>> {
+    Ok(async {
+        match tokio::signal::ctrl_c().await {
+            Ok(()) => "Ctrl-C",
+            Err(_) => std::future::pending().await,
+        }
+    })
+}

@@ -1,0 +1,143 @@
+//! Sessions between calls: who may use which, how long they last, how many there may be.
+//!
+//! They live in this process. A session is found again by its handle, which cannot be guessed; it gets
+//! one when it is made and is kept here from its first definition on.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::lang::Session;
+
+/// How many sessions there may be, how large in all, and for how long.
+#[derive(Clone, Debug)]
+pub struct SessionBounds {
+    /// A session that was not used for this long is dropped.
+    pub idle: Duration,
+    /// The most sessions that are kept; beyond it the one longest unused goes.
+    pub count: usize,
+    /// The most bytes that they may hold in all; beyond it the one longest unused goes.
+    pub bytes: u64,
+}
+
+impl Default for SessionBounds {
+    fn default() -> Self {
+        SessionBounds { idle: Duration::from_secs(24 * 60 * 60), count: 1000, bytes: 2 << 30 }
+    }
+}
+
+/// A session with what the server knows of it. Its evaluations take turns at the lock, in order.
+pub(super) struct Entry {
+    /// The secret that gives it back to its caller.
+    pub(super) handle: String,
+    caller: String,
+    /// The session; held while a program runs in it.
+    pub(super) session: Arc<tokio::sync::Mutex<Session>>,
+    facts: Mutex<Facts>,
+}
+
+struct Facts {
+    used: Instant,
+    names: HashSet<String>,
+    bytes: u64,
+    announced: bool,
+}
+
+impl Entry {
+    /// A session for `caller` that is not kept yet.
+    ///
+    /// # Errors
+    /// When the system has no randomness for a handle.
+    pub(super) fn new(caller: &str, session: Session) -> Result<Arc<Entry>, String> {
+        let facts = Facts { used: Instant::now(), names: HashSet::new(), bytes: 0, announced: false };
+        Ok(Arc::new(Entry {
+            handle: super::random::unguessable()?,
+            caller: caller.to_owned(),
+            session: Arc::new(tokio::sync::Mutex::new(session)),
+            facts: Mutex::new(facts),
+        }))
+    }
+
+    fn facts(&self) -> MutexGuard<'_, Facts> {
+        self.facts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes down what an evaluation left. True the first time that there is something to come back
+    /// to: then the caller is told the handle.
+    pub(super) fn used(&self, session: &Session, defined: &[String]) -> bool {
+        let mut facts = self.facts();
+        facts.used = Instant::now();
+        facts.bytes = session.memory_bytes();
+        facts.names.extend(defined.iter().cloned());
+        // Names that were forgotten since must not be suggested.
+        facts.names.retain(|name| session.defines(name));
+        session.bindings() > 0 && !std::mem::replace(&mut facts.announced, true)
+    }
+}
+
+/// The sessions that can be come back to.
+pub(super) struct Sessions {
+    bounds: SessionBounds,
+    entries: Mutex<HashMap<String, Arc<Entry>>>,
+}
+
+impl Sessions {
+    pub(super) fn new(bounds: SessionBounds) -> Sessions {
+        Sessions { bounds, entries: Mutex::default() }
+    }
+
+    fn entries(&self) -> MutexGuard<'_, HashMap<String, Arc<Entry>>> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The session of a handle, if it is there and belongs to the caller.
+    pub(super) fn find(&self, caller: &str, handle: &str) -> Option<Arc<Entry>> {
+        let mut entries = self.entries();
+        let entry = entries.get(handle).filter(|entry| entry.caller == caller)?;
+        if entry.facts().used.elapsed() > self.bounds.idle {
+            entries.remove(handle);
+            return None;
+        }
+        Some(Arc::clone(entry))
+    }
+
+    /// Keeps a session, and drops others as the bounds ask for.
+    pub(super) fn keep(&self, entry: &Arc<Entry>) {
+        let mut entries = self.entries();
+        entries.insert(entry.handle.clone(), Arc::clone(entry));
+        let mut by_age: Vec<(Instant, u64, String)> = entries
+            .values()
+            .map(|entry| {
+                let facts = entry.facts();
+                (facts.used, facts.bytes, entry.handle.clone())
+            })
+            .collect();
+        by_age.sort();
+        let mut bytes: u64 = by_age.iter().map(|(_, bytes, _)| bytes).sum();
+        for (used, weight, handle) in by_age {
+            let within = entries.len() <= self.bounds.count && bytes <= self.bounds.bytes;
+            if handle == entry.handle || (within && used.elapsed() <= self.bounds.idle) {
+                continue;
+            }
+            // One that is in use right now is held by its evaluation and goes when that ends.
+            entries.remove(&handle);
+            bytes -= weight;
+        }
+    }
+
+    /// Drops a session.
+    pub(super) fn discard(&self, handle: &str) {
+        self.entries().remove(handle);
+    }
+
+    /// The handle of the caller's most recently used session that defines `name`, other than `except`.
+    pub(super) fn definer(&self, caller: &str, name: &str, except: &str) -> Option<String> {
+        let entries = self.entries();
+        let others = entries.values().filter(|entry| entry.caller == caller && entry.handle != except);
+        let defining = others.filter_map(|entry| {
+            let facts = entry.facts();
+            facts.names.contains(name).then(|| (facts.used, entry.handle.clone()))
+        });
+        defining.max_by_key(|(used, _)| *used).map(|(_, handle)| handle)
+    }
+}

@@ -1,0 +1,117 @@
+//! What the tests of the language share: the metering allocator and a scripted host.
+
+use lispbox::lang::{Engine, Host, Reply, Request, Session, Tool, ToolCall, ToolReply};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+#[global_allocator]
+static ALLOCATOR: lispbox::lang::meter::Metered<std::alloc::System> =
+    lispbox::lang::meter::Metered::new(std::alloc::System);
+
+/// A tool's code in a scripted host: from the JSON of its arguments to its reply.
+pub type Script = Box<dyn Fn(&serde_json::Value) -> ToolReply + Send + Sync>;
+
+/// A host whose tools are functions of the test.
+pub struct Scripted {
+    tools: Vec<Arc<Tool>>,
+    scripts: HashMap<String, Script>,
+    pub calls: Mutex<Vec<ToolCall>>,
+    pub cancelled: std::sync::atomic::AtomicBool,
+    started: Instant,
+}
+
+impl Scripted {
+    pub fn new() -> Scripted {
+        Scripted {
+            tools: Vec::new(),
+            scripts: HashMap::new(),
+            calls: Mutex::default(),
+            cancelled: false.into(),
+            started: Instant::now(),
+        }
+    }
+
+    /// Adds the tool `server/name` with that input schema.
+    pub fn tool(
+        mut self,
+        name: &str,
+        schema: serde_json::Value,
+        script: impl Fn(&serde_json::Value) -> ToolReply + Send + Sync + 'static,
+    ) -> Scripted {
+        let (server, tool) = name.split_once('/').expect("a qualified name");
+        self.tools.push(Arc::new(Tool {
+            server: server.to_string(),
+            name: tool.to_string(),
+            description: format!("the tool {tool}"),
+            input_schema: schema,
+            output_schema: None,
+        }));
+        self.scripts.insert(name.to_string(), Box::new(script));
+        self
+    }
+}
+
+impl Host for Scripted {
+    fn servers(&self) -> Vec<lispbox::lang::Server> {
+        let mut names: Vec<String> = self.tools.iter().map(|tool| tool.server.clone()).collect();
+        names.dedup();
+        names.into_iter().map(|name| lispbox::lang::Server { name, description: String::new() }).collect()
+    }
+
+    fn tools(&self, server: &str) -> Result<Vec<Arc<Tool>>, lispbox::lang::ToolError> {
+        Ok(self.tools.iter().filter(|tool| tool.server == server).cloned().collect())
+    }
+
+    fn catalogue(&self) -> lispbox::lang::Catalogue {
+        lispbox::lang::Catalogue { tools: self.tools.clone(), missing: Vec::new() }
+    }
+
+    fn call(&self, call: ToolCall) -> ToolReply {
+        let arguments = serde_json::from_str(&call.arguments).expect("arguments are JSON");
+        let reply = self.scripts[&format!("{}/{}", call.server, call.tool)](&arguments);
+        self.calls.lock().expect("not poisoned").push(call);
+        reply
+    }
+
+    fn now_millis(&self) -> i64 {
+        1_750_000_000_000
+    }
+
+    fn random(&self) -> u64 {
+        42
+    }
+
+    fn monotonic(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    fn cancelled(&self) -> bool {
+        self.cancelled.load(std::sync::atomic::Ordering::Relaxed)
+    }
+}
+
+/// An engine with the memory limit on.
+pub fn engine() -> Arc<Engine> {
+    Engine::builder().build().expect("the metering allocator is installed above")
+}
+
+/// A session of its own.
+pub fn session() -> Session {
+    engine().session()
+}
+
+/// Evaluates in a fresh session without tools.
+pub fn eval(program: &str) -> Reply {
+    session().eval(Request::new(program), Arc::new(Scripted::new()))
+}
+
+/// The printed value, or the whole error as text.
+pub fn value(program: &str) -> String {
+    let reply = eval(program);
+    match (&reply.value, &reply.failure) {
+        (Some(value), _) => value.clone(),
+        (None, Some(failure)) => failure.rendered.clone(),
+        (None, None) => String::new(),
+    }
+}
