@@ -8,12 +8,14 @@ use lispbox::lang::builtin;
 fn every_example_prints_what_it_says() {
     let mut wrong = Vec::new();
     let mut count = 0;
-    for entry in builtin::all() {
-        for (program, expected) in entry.examples {
+    let builtins = builtin::all().map(|entry| (entry.name, entry.examples));
+    let forms = builtin::syntax::TABLE.iter().map(|entry| (entry.name, entry.examples));
+    for (name, examples) in builtins.chain(forms) {
+        for (program, expected) in examples {
             count += 1;
             let got = common::value(program);
             if got != *expected {
-                wrong.push(format!("{}: {program}\n  expected {expected}\n  got      {got}", entry.name));
+                wrong.push(format!("{name}: {program}\n  expected {expected}\n  got      {got}"));
             }
         }
     }
@@ -37,4 +39,14 @@ fn names_are_unique() {
     names.sort_unstable();
     names.dedup();
     assert_eq!(names.len(), count);
+}
+
+#[test]
+fn every_macro_and_special_form_is_documented() {
+    use lispbox::lang::expand::{SPECIAL_FORMS, macro_names};
+    let written = SPECIAL_FORMS.iter().copied().filter(|name| !name.ends_with('*') && *name != "var");
+    for name in macro_names().chain(written) {
+        let entry = builtin::syntax::TABLE.iter().find(|entry| entry.name == name);
+        assert!(entry.is_some_and(|entry| !entry.examples.is_empty()), "{name} has no documentation");
+    }
 }

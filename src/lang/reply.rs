@@ -116,11 +116,70 @@ pub struct Failure {
 }
 
 impl Reply {
-    /// The reply as text: the value, what was printed, what was kept and called; or the error.
-    pub fn text(&self, _limit: usize) -> String {
-        match &self.failure {
+    /// The reply as an agent reads it, within `limit` bytes: the value or the error, what was printed,
+    /// and one line of what was kept and called.
+    pub fn text(&self, limit: usize) -> String {
+        let mut out = match &self.failure {
             Some(failure) => failure.rendered.clone(),
-            None => self.value.clone().unwrap_or_default(),
+            None => self.value_text(),
+        };
+        let closing = self.closing();
+        if !self.prints.is_empty() {
+            let before = if out.is_empty() { "" } else { "\nprinted:\n" };
+            let room = limit.saturating_sub(out.len() + before.len() + closing.len() + 40);
+            out.push_str(before);
+            push_within(&mut out, self.prints.trim_end_matches('\n'), room);
         }
+        if out.len() + closing.len() > limit {
+            let whole = std::mem::take(&mut out);
+            push_within(&mut out, &whole, limit.saturating_sub(closing.len() + 40));
+        }
+        out.push_str(&closing);
+        out
     }
+
+    /// The value; silence says that it is silence, and prints stand for a nil beside them.
+    fn value_text(&self) -> String {
+        let value = self.value.as_deref().unwrap_or("nil");
+        let mut out = match (value, self.prints.is_empty()) {
+            ("nil", false) => String::new(),
+            ("nil", true) if self.defined.is_empty() => "nil (the program printed nothing)".to_string(),
+            (value, _) => value.to_string(),
+        };
+        if let Some(truncated) = &self.truncated {
+            out.push_str(&format!("\n[truncated: {truncated}]"));
+        }
+        out
+    }
+
+    /// `[defined: a, b; 2 tool calls]`, on a line of its own, if there is anything to say.
+    fn closing(&self) -> String {
+        let mut parts = Vec::new();
+        if !self.defined.is_empty() {
+            parts.push(format!("defined: {}", self.defined.join(", ")));
+        } else if self.failure.is_some() && !self.calls.is_empty() {
+            parts.push("nothing was defined".to_string());
+        }
+        if !self.calls.is_empty() {
+            let failed = self.calls.iter().filter(|call| call.outcome != "ok").count();
+            let plural = if self.calls.len() == 1 { "" } else { "s" };
+            let failures = if failed > 0 { format!(", {failed} failed") } else { String::new() };
+            parts.push(format!("{} tool call{plural}{failures}", self.calls.len()));
+        }
+        if parts.is_empty() { String::new() } else { format!("\n[{}]", parts.join("; ")) }
+    }
+}
+
+/// Adds text, cut at a character and with a note of the cut if there is not room for all of it.
+fn push_within(out: &mut String, text: &str, room: usize) {
+    if text.len() <= room {
+        out.push_str(text);
+        return;
+    }
+    let mut cut = room;
+    while !text.is_char_boundary(cut) {
+        cut -= 1;
+    }
+    out.push_str(&text[..cut]);
+    out.push_str(&format!("\n[truncated: {cut} of {} bytes]", text.len()));
 }

@@ -89,11 +89,8 @@ impl Configuration {
         file: &str,
         variable: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Configuration, ConfigurationError> {
-        let error = |path: &str, message: String| ConfigurationError {
-            file: file.to_owned(),
-            path: path.to_owned(),
-            message,
-        };
+        let error =
+            |path: &str, message: String| ConfigurationError { file: file.to_owned(), path: path.to_owned(), message };
         let root: Value = json5::from_str(text.trim_start_matches('\u{feff}'))
             .map_err(|problem| error("", format!("not readable as JSON: {problem}")))?;
         let Value::Object(root) = root else {
@@ -116,29 +113,27 @@ impl Configuration {
             let Value::Object(fields) = value else {
                 return Err(error(&path, format!("expected an object, got {}", kind(value))));
             };
-            check_name(name).map_err(|message| error(&path, message))?;
+            let readable = namespace(name).map_err(|message| error(&path, message))?;
+            if let Some(other) = configuration.servers.iter().find(|server| server.name == readable) {
+                return Err(error(&path, format!("expected a name of its own, got that of `{}`", other.name)));
+            }
             let entry = Entry { fields, variable };
-            let server = entry
-                .read(name)
-                .map_err(|wrong| error(&format!("{path}{}", wrong.path), wrong.message))?;
+            let server =
+                entry.read(&readable).map_err(|wrong| error(&format!("{path}{}", wrong.path), wrong.message))?;
             configuration.servers.extend(server);
         }
         Ok(configuration)
     }
 }
 
-/// A server's name is a namespace of the language, so it has to be readable as the part of a symbol.
-fn check_name(name: &str) -> Result<(), String> {
-    let unreadable = |c: char| c.is_whitespace() || c.is_control() || "()[]{}\"'`~@^;,/\\".contains(c);
+/// The namespace of a server's tools, as in `name/tool`: its name, with `-` for what cannot stand in a
+/// symbol, since other clients take names such as `Sequential Thinking`.
+fn namespace(name: &str) -> Result<String, String> {
     if name.is_empty() || name.chars().count() > 100 {
         return Err("expected a server name of 1 to 100 characters".into());
     }
-    match name.chars().find(|c| unreadable(*c)) {
-        Some(bad) => Err(format!(
-            "a server name is the namespace of its tools, as in `name/tool`, and cannot contain {bad:?}; use letters, digits, `-` and `_`"
-        )),
-        None => Ok(()),
-    }
+    let unreadable = |c: char| c.is_whitespace() || c.is_control() || "()[]{}\"'`~@^;,/\\#".contains(c);
+    Ok(name.trim().replace(unreadable, "-"))
 }
 
 /// A value of the wrong shape: where inside the server's entry, and what was wrong.

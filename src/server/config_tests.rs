@@ -75,8 +75,8 @@ fn wrong_shapes_are_named() {
             "servers.json: `mcpServers.a.timeout_seconds`: expected a number of seconds above 0, got the number `0`",
         ),
         (
-            "{\"mcpServers\": {\"a b\": {\"command\": \"x\"}}}",
-            "servers.json: `mcpServers.a b`: a server name is the namespace of its tools, as in `name/tool`, and cannot contain ' '; use letters, digits, `-` and `_`",
+            "{\"mcpServers\": {\"a b\": {\"command\": \"x\"}, \"a-b\": {\"command\": \"y\"}}}",
+            "servers.json: `mcpServers.a-b`: expected a name of its own, got that of `a-b`",
         ),
     ];
     for (text, expected) in cases {
@@ -93,11 +93,8 @@ fn one_server_that_cannot_work_does_not_stop_the_others() {
                            "good": {"command": "x"}}}"#,
     )
     .expect("a valid file");
-    let reasons: Vec<Option<&str>> = configuration
-        .servers
-        .iter()
-        .map(|server| server.endpoint.as_ref().err().map(String::as_str))
-        .collect();
+    let reasons: Vec<Option<&str>> =
+        configuration.servers.iter().map(|server| server.endpoint.as_ref().err().map(String::as_str)).collect();
     assert!(reasons[0].is_some_and(|reason| reason.starts_with("the `sse` transport is not supported")));
     assert!(reasons[1].is_some_and(|reason| reason.starts_with("the environment variable `NO_SUCH` is not set")));
     assert_eq!(reasons[2], None);

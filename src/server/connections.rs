@@ -14,7 +14,8 @@ use super::config::Configuration;
 use super::downstream::{DownstreamOptions, Downstreams};
 use super::host::EvaluationHost;
 
-/// A runtime and the servers that are reached through it. Dropping it closes them.
+/// A runtime and the servers that are reached through it. Dropping it closes them, which blocks: not a
+/// thing to do on a thread of another runtime.
 pub struct Connections {
     runtime: Option<Runtime>,
     downstreams: Arc<Downstreams>,
@@ -57,7 +58,9 @@ impl Connections {
     /// The tools of all servers, listed anew where nothing is known of them.
     pub fn catalogue(&self) -> Catalogue {
         let runtime = self.runtime.as_ref().expect("the runtime is there until the drop");
-        runtime.block_on(self.downstreams.catalogue())
+        let downstreams = Arc::clone(&self.downstreams);
+        let listing = runtime.spawn(async move { downstreams.catalogue().await });
+        runtime.block_on(listing).unwrap_or_default()
     }
 
     /// The servers.

@@ -15,7 +15,7 @@ use super::downstream::Downstreams;
 use super::host::EvaluationHost;
 use super::log;
 use super::request::{EnvRequest, EvalRequest, Refused};
-use super::sessions::{Entry, Sessions};
+use super::sessions::{Entry, Left, Sessions};
 
 /// How many evaluations there may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,18 +135,19 @@ impl Evaluations {
         let entry = self.entry(request.session.as_deref(), caller)?;
         let turn = self.turn(&entry, caller).await?;
         let slots = request.limits.parallel;
-        let program =
-            Request { program: request.program, data: request.data, limits: request.limits, name: None };
+        let program = Request { program: request.program, data: request.data, limits: request.limits, name: None };
         let kept = Arc::clone(&entry);
-        let (mut reply, first) = self
+        let (mut reply, left) = self
             .blocking(turn, caller, slots, number, move |session, host| {
                 let reply = session.eval(program, host);
-                let first = kept.used(session, &reply.defined);
-                (reply, first)
+                let left = kept.used(session, &reply.defined);
+                (reply, left)
             })
             .await?;
-        if first {
+        if left != Left::Nothing {
             self.sessions.keep(&entry);
+        }
+        if left == Left::First {
             reply.session = Some(entry.handle.clone());
         }
         self.point_to_definer(&mut reply, caller, &entry);

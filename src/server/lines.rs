@@ -25,7 +25,8 @@ pub(super) const LARGEST_LINE: usize = 16 << 20;
 /// The code of the errors that stand for a message which could not be taken in.
 pub(super) const UNREADABLE: ErrorCode = ErrorCode(-32099);
 
-/// Deeper messages are not decoded: their decoding and dropping take stack in proportion.
+/// Deeper messages are not decoded: serde_json stops at 128 levels, as decoding and dropping them would
+/// take stack in proportion. rmcp's own layers are within this number.
 const DEEPEST: u32 = 120;
 
 /// What a peer sent instead of a readable message.
@@ -187,26 +188,23 @@ impl<Read, Write: AsyncWrite + Unpin + Send + 'static> Lines<Read, Write> {
 
 /// Decodes one line; `None` for what is to be passed over: empty lines, log lines that a server prints
 /// where it should not, notifications of other protocols.
-fn read_message<Role: ServiceRole>(
-    line: &[u8],
-) -> Result<Option<RxJsonRpcMessage<Role>>, (Envelope, Unreadable)> {
+fn read_message<Role: ServiceRole>(line: &[u8]) -> Result<Option<RxJsonRpcMessage<Role>>, (Envelope, Unreadable)> {
     let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii();
     if line.is_empty() {
         return Ok(None);
     }
+    let problem = match serde_json::from_slice(line) {
+        Ok(message) => return Ok(Some(message)),
+        Err(problem) => problem,
+    };
     let envelope = Envelope::of(line);
+    if envelope.id().is_none() {
+        tracing::debug!("passed over a line that is no message");
+        return Ok(None);
+    }
     let depth = envelope.deepest();
-    if depth > DEEPEST {
-        return Err((envelope, Unreadable::Deep(depth)));
-    }
-    match serde_json::from_slice(line) {
-        Ok(message) => Ok(Some(message)),
-        Err(_) if envelope.id().is_none() => {
-            tracing::debug!("passed over a line that is no message");
-            Ok(None)
-        }
-        Err(problem) => Err((envelope, Unreadable::Odd(problem.to_string()))),
-    }
+    let unreadable = if depth > DEEPEST { Unreadable::Deep(depth) } else { Unreadable::Odd(problem.to_string()) };
+    Err((envelope, unreadable))
 }
 
 #[cfg(test)]

@@ -4,6 +4,8 @@
 //! are secrets and appear only as the beginning of a hash, arguments and results of tools not at all.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::{self, Write};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
 use crate::lang::ToolReply;
@@ -51,4 +53,63 @@ pub(super) fn hashed(handle: &str) -> String {
     let mut hasher = DefaultHasher::new();
     handle.hash(&mut hasher);
     format!("{:08x}", hasher.finish() >> 32)
+}
+
+/// How many log lines may wait for a reader of stderr.
+const LINES_WAITING: usize = 1024;
+
+/// Standard error for log lines, without ever waiting for whoever reads it: a client that leaves our
+/// pipe unread must not stop us. Lines that find no room are dropped.
+#[derive(Clone)]
+pub struct LogWriter {
+    lines: SyncSender<Line>,
+}
+
+enum Line {
+    Text(Vec<u8>),
+    /// Everything before this has been written.
+    Written(SyncSender<()>),
+}
+
+impl LogWriter {
+    /// A writer with a thread of its own behind it.
+    ///
+    /// # Errors
+    /// When the system has no threads left.
+    pub fn start() -> io::Result<LogWriter> {
+        let (lines, waiting) = sync_channel(LINES_WAITING);
+        std::thread::Builder::new().name("lispbox-log".into()).spawn(move || write_lines(&waiting))?;
+        Ok(LogWriter { lines })
+    }
+
+    /// Waits until all lines so far have been written, but no longer than `bound`.
+    pub fn flush_within(&self, bound: Duration) {
+        let (written, done) = sync_channel(1);
+        if self.lines.try_send(Line::Written(written)).is_ok() {
+            // No answer in time: the pipe is not read, and the lines are lost.
+            let _ = done.recv_timeout(bound);
+        }
+    }
+}
+
+fn write_lines(waiting: &Receiver<Line>) {
+    for line in waiting {
+        match line {
+            // Nothing can be done about a stderr that is closed.
+            Line::Text(text) => drop(io::stderr().write_all(&text)),
+            Line::Written(written) => drop(written.send(())),
+        }
+    }
+}
+
+impl Write for LogWriter {
+    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+        // A full queue means that nobody reads.
+        let _ = self.lines.try_send(Line::Text(text.to_vec()));
+        Ok(text.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }

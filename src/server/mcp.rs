@@ -21,7 +21,7 @@ use crate::lang::reply::Reply;
 use super::evaluations::{Caller, Evaluations};
 use super::request::{EnvRequest, EvalRequest, Refused};
 use super::sessions::Entry;
-use super::{toon, tools};
+use super::{tools, toon};
 
 /// What a successful reply consists of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -118,18 +118,19 @@ impl Front {
     /// The reply as MCP has it.
     fn result(&self, mut reply: Reply, output: u64) -> CallToolResult {
         let failed = reply.failure.is_some();
-        let record = (failed || self.manner.form == ReplyForm::Structured)
-            .then(|| serde_json::to_value(&reply).ok())
-            .flatten();
+        let record =
+            (failed || self.manner.form == ReplyForm::Structured).then(|| serde_json::to_value(&reply).ok()).flatten();
         if self.manner.form == ReplyForm::Toon
             && reply.truncated.is_none()
             && let Some(table) = reply.json.as_ref().and_then(toon::table)
         {
             reply.value = Some(table);
         }
-        let mut text = reply.text(output);
-        if let Some(handle) = reply.session.filter(|handle| !text.contains(handle.as_str())) {
-            text.push_str(&format!("\n[session: {handle}]"));
+        let announced = reply.session.as_ref().map(|handle| format!("[session: {handle}]"));
+        let room = announced.as_ref().map_or(0, |line| line.len() as u64 + 1);
+        let mut text = reply.text(output.saturating_sub(room));
+        if let Some(line) = announced.filter(|line| !text.contains(line.as_str())) {
+            text = format!("{}\n{line}", text.trim_end());
         }
         let content = vec![ContentBlock::text(text)];
         let mut result = if failed { CallToolResult::error(content) } else { CallToolResult::success(content) };
@@ -192,13 +193,18 @@ impl ServerHandler for Front {
         request: CustomRequest,
         _context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        // A known method comes here when its parameters have another shape than it asks for.
-        Err(match request.method.as_str() {
-            "tools/call" => ErrorData::invalid_params(
-                "`tools/call` needs `name`, a text, and `arguments`, an object such as `{\"program\": \"(+ 1 2)\"}`",
-                None,
-            ),
-            method => ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method.to_owned(), None),
-        })
+        // A known method comes here when its parameters have another shape than it asks for. Inside a
+        // tool call that is a mistake of the model, which sees results but seldom protocol errors.
+        if request.method != "tools/call" {
+            return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None));
+        }
+        let refused = Refused::new(
+            "InvalidArguments",
+            "a tool call needs `name`, a text, and `arguments`, an object such as `{\"program\": \"(+ 1 2)\"}`",
+        );
+        let result = self.result(refused.reply(), self.manner.usual.output);
+        serde_json::to_value(result)
+            .map(CustomResult)
+            .map_err(|problem| ErrorData::internal_error(problem.to_string(), None))
     }
 }

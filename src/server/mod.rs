@@ -1,12 +1,12 @@
 //! The MCP server: two tools towards a client, any number of servers behind it.
 //!
-//! - [`config`]: the configuration file (`mcpServers`), with [`variables`] in it.
-//! - [`serve`]: the server on standard input and output; [`mcp`] speaks the protocol, [`tools`] is what
-//!   the client sees of our two tools, [`request`] reads their arguments, [`toon`] writes tables.
-//! - [`evaluations`]: runs programs in [`sessions`], with the [`host`] that the language sees.
-//! - [`downstream`]: the servers behind us; [`connections`] offers them to programs at a terminal.
-//! - [`lines`]: the transport over lines of JSON, with [`envelope`] for what cannot be decoded.
-//! - [`platform`]: no child process outlives us. [`log`], [`random`].
+//! - `config`: the configuration file (`mcpServers`), with `variables` in it.
+//! - `serve`: the server on standard input and output; `mcp` speaks the protocol, `tools` is what
+//!   the client sees of our two tools, `request` reads their arguments, `toon` writes tables.
+//! - `evaluations`: runs programs in `sessions`, with the `host` that the language sees.
+//! - `downstream`: the servers behind us; `connections` offers them to programs at a terminal.
+//! - `lines`: the transport over lines of JSON, with `envelope` for what cannot be decoded.
+//! - `platform`: no child process outlives us. `log`, `random`.
 //!
 //! The runtime's threads hold bytes and sessions, never values of the language: those are made and
 //! dropped on the threads of its own engine. Nothing here is global: what is shared is passed in.
@@ -34,6 +34,7 @@ pub use connections::Connections;
 pub use downstream::{DownstreamOptions, Downstreams};
 pub use evaluations::Admission;
 pub use host::EvaluationHost;
+pub use log::LogWriter;
 pub use mcp::ReplyForm;
 pub use serve::{ServeOptions, serve_stdio};
 pub use sessions::SessionBounds;

@@ -87,7 +87,8 @@ for each in $groups; do kill -s KILL -- "-$each" 2>/dev/null; done"#;
         pub(in crate::server) fn start(self: &Arc<Lifeline>, command: &mut Command) -> io::Result<Started> {
             let mut pipe = self.pipe.lock().unwrap_or_else(PoisonError::into_inner);
             if pipe.is_none() {
-                *pipe = watcher().inspect_err(|problem| tracing::warn!(%problem, "no lifeline for child processes")).ok();
+                *pipe =
+                    watcher().inspect_err(|problem| tracing::warn!(%problem, "no lifeline for child processes")).ok();
             }
             let descriptor = pipe.as_ref().map(|watcher| watcher.input.as_raw_fd());
             let parent = std::process::id();

@@ -109,8 +109,7 @@ impl EnvRequest {
 
 fn is_object_or_array(text: &str) -> bool {
     let text = text.trim_ascii();
-    matches!(text.as_bytes().first(), Some(b'{' | b'['))
-        && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
+    matches!(text.as_bytes().first(), Some(b'{' | b'[')) && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
 }
 
 /// The arguments of one call, of which only the known ones are there.
@@ -157,8 +156,7 @@ mod tests {
     fn read(arguments: Value) -> Result<EvalRequest, (String, Option<String>)> {
         let Value::Object(arguments) = arguments else { panic!("an object") };
         let most = Limits { fuel: 100_000_000, ..Limits::default() };
-        EvalRequest::read(arguments, &Limits::default(), &most)
-            .map_err(|refused| (refused.message, refused.suggestion))
+        EvalRequest::read(arguments, &Limits::default(), &most).map_err(|refused| (refused.message, refused.suggestion))
     }
 
     #[test]
@@ -189,10 +187,7 @@ mod tests {
                 Some("Did you mean program?".into())
             )
         );
-        assert_eq!(
-            message(json!({})).0,
-            "`lisp_eval` needs `program`, the text of the program, such as `\"(+ 1 2)\"`"
-        );
+        assert_eq!(message(json!({})).0, "`lisp_eval` needs `program`, the text of the program, such as `\"(+ 1 2)\"`");
         assert_eq!(
             message(json!({"program": ["+", 1]})).0,
             "argument `program` of `lisp_eval`: expected text, got an array of 2"

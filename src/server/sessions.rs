@@ -62,17 +62,33 @@ impl Entry {
         self.facts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes down what an evaluation left. True the first time that there is something to come back
-    /// to: then the caller is told the handle.
-    pub(super) fn used(&self, session: &Session, defined: &[String]) -> bool {
+    /// Takes down what an evaluation left, and says what to do about the session.
+    pub(super) fn used(&self, session: &Session, defined: &[String]) -> Left {
         let mut facts = self.facts();
         facts.used = Instant::now();
-        facts.bytes = session.memory_bytes();
+        facts.bytes = session.live_bytes();
         facts.names.extend(defined.iter().cloned());
         // Names that were forgotten since must not be suggested.
         facts.names.retain(|name| session.defines(name));
-        session.bindings() > 0 && !std::mem::replace(&mut facts.announced, true)
+        if session.bindings() == 0 {
+            Left::Nothing
+        } else if std::mem::replace(&mut facts.announced, true) {
+            Left::More
+        } else {
+            Left::First
+        }
     }
+}
+
+/// What an evaluation left in its session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Left {
+    /// Nothing to come back to.
+    Nothing,
+    /// The first definition: the caller is told the handle.
+    First,
+    /// Definitions, in a session of which the caller has been told.
+    More,
 }
 
 /// The sessions that can be come back to.
@@ -101,7 +117,7 @@ impl Sessions {
         Some(Arc::clone(entry))
     }
 
-    /// Keeps a session, and drops others as the bounds ask for.
+    /// Keeps a session that was just used, and drops others as the bounds ask for.
     pub(super) fn keep(&self, entry: &Arc<Entry>) {
         let mut entries = self.entries();
         entries.insert(entry.handle.clone(), Arc::clone(entry));
@@ -141,3 +157,7 @@ impl Sessions {
         defining.max_by_key(|(used, _)| *used).map(|(_, handle)| handle)
     }
 }
+
+#[cfg(test)]
+#[path = "sessions_tests.rs"]
+mod tests;

@@ -102,7 +102,15 @@ mod tests {
     #[test]
     fn ten_servers_are_all_named() {
         let ten = [
-            "gmail", "google-calendar", "slack", "github", "filesystem", "postgres", "web-search", "linear", "notion",
+            "gmail",
+            "google-calendar",
+            "slack",
+            "github",
+            "filesystem",
+            "postgres",
+            "web-search",
+            "linear",
+            "notion",
             "stripe",
         ];
         let text = description(&ten);

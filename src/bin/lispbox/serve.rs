@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Args;
 use lispbox::lang::Engine;
-use lispbox::server::{Configuration, ReplyForm, ServeOptions, serve_stdio};
+use lispbox::server::{Configuration, LogWriter, ReplyForm, ServeOptions, serve_stdio};
 use tracing_subscriber::EnvFilter;
 
 /// Serves the two tools `lisp_eval` and `lisp_env` to an MCP client, on standard input and output.
@@ -25,8 +26,12 @@ pub struct Serve {
 impl Serve {
     /// Serves until the client goes or the process is told to end.
     pub fn run(self) -> ExitCode {
-        log_to_stderr();
-        match self.serve() {
+        let log = log_to_stderr();
+        let outcome = self.serve();
+        if let Some(log) = log {
+            log.flush_within(Duration::from_millis(200));
+        }
+        match outcome {
             Ok(()) => ExitCode::SUCCESS,
             Err(Problem::Usage(message)) => {
                 eprintln!("lispbox: {message}");
@@ -71,8 +76,12 @@ pub fn read_configuration(file: Option<&Path>) -> Result<Configuration, String> 
 }
 
 /// Log lines are JSON on stderr; `LISPBOX_LOG` says which (`debug`, `warn,lispbox::call=info`, …).
-fn log_to_stderr() {
-    let filter = EnvFilter::try_from_env("LISPBOX_LOG").unwrap_or_else(|_| EnvFilter::new("warn,lispbox=info"));
+fn log_to_stderr() -> Option<LogWriter> {
+    let filter =
+        EnvFilter::try_from_env("LISPBOX_LOG").unwrap_or_else(|_| EnvFilter::new("warn,rmcp=error,lispbox=info"));
+    let writer = LogWriter::start().ok()?;
+    let lines = writer.clone();
     // A second subscriber in one process is refused; the first one then stays.
-    let _ = tracing_subscriber::fmt().json().with_env_filter(filter).with_writer(std::io::stderr).try_init();
+    let _ = tracing_subscriber::fmt().json().with_env_filter(filter).with_writer(move || lines.clone()).try_init();
+    Some(writer)
 }

@@ -54,9 +54,8 @@ impl Tools {
 /// One line for each tool that has the word.
 fn listing(catalogue: &Catalogue, word: Option<&str>) -> String {
     let word = word.unwrap_or_default().to_lowercase();
-    let wanted = |tool: &Tool| {
-        format!("{}/{} {}", tool.server, tool.name, tool.description).to_lowercase().contains(&word)
-    };
+    let wanted =
+        |tool: &Tool| format!("{}/{} {}", tool.server, tool.name, tool.description).to_lowercase().contains(&word);
     let tools = catalogue.tools.iter().filter(|tool| wanted(tool));
     tools.map(|tool| format!("{}\n", line(tool))).collect()
 }

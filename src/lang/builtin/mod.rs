@@ -5,9 +5,11 @@
 
 pub mod absent;
 pub mod arguments;
+pub mod branching;
 pub mod discovery;
 pub mod regex;
 mod sequences;
+pub mod syntax;
 
 use crate::lang::error::Outcome;
 use crate::lang::eval::Machine;
@@ -148,8 +150,12 @@ impl Builtin {
 }
 
 /// The tables, in the order of the reference.
-pub const TABLES: &[(&str, &[Builtin])] =
-    &[("Sequences", sequences::TABLE), ("Regular expressions", regex::TABLE), ("Discovery", discovery::TABLE)];
+pub const TABLES: &[(&str, &[Builtin])] = &[
+    ("Sequences", sequences::TABLE),
+    ("Regular expressions", regex::TABLE),
+    ("Parallel calls", branching::TABLE),
+    ("Discovery", discovery::TABLE),
+];
 
 /// Other names of builtins: other Lisps' spellings, and Clojure's full namespaces.
 const ALIASES: &[&[(&str, &str)]] = &[];

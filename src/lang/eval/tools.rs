@@ -18,7 +18,7 @@ impl Machine {
     /// # Errors
     /// `AmbiguousTool` where several fit; `ServerUnavailable` and `UnknownTool` where the server is
     /// known but the tool cannot be had.
-    pub(super) fn find_tool(&mut self, name: &str) -> Outcome<Option<Arc<ToolFunction>>> {
+    pub(crate) fn find_tool(&mut self, name: &str) -> Outcome<Option<Arc<ToolFunction>>> {
         let long = name.strip_prefix("mcp__").and_then(|rest| rest.split_once("__"));
         let (server, tool) = match long.or_else(|| name.split_once('/')) {
             Some((server, tool)) if !server.is_empty() && !tool.is_empty() => (server, tool),

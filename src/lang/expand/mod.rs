@@ -9,6 +9,7 @@
 mod conditionals;
 mod definitions;
 mod destructure;
+mod discovery;
 mod functions;
 mod iteration;
 mod letting;
@@ -45,6 +46,7 @@ type Macro = fn(&mut Expander<'_>, &Form, &[Form]) -> Outcome<Form>;
 const MACROS: &[(&str, Macro)] = &[
     ("->", threading::first),
     ("->>", threading::last),
+    ("apropos", discovery::apropos),
     ("as->", threading::named),
     ("begin", conditionals::block),
     ("case", conditionals::case),
@@ -61,6 +63,8 @@ const MACROS: &[(&str, Macro)] = &[
     ("defonce", definitions::defonce),
     ("defun", definitions::defun),
     ("delay", functions::delay),
+    ("dir", discovery::dir),
+    ("doc", discovery::doc),
     ("doseq", iteration::doseq),
     ("doto", threading::doto),
     ("dotimes", iteration::dotimes),
@@ -77,6 +81,7 @@ const MACROS: &[(&str, Macro)] = &[
     ("loop", letting::loop_),
     ("pcalls", functions::pcalls),
     ("progn", conditionals::block),
+    ("pvalues", functions::pcalls),
     ("some->", threading::some_first),
     ("some->>", threading::some_last),
     ("syntax-quote", definitions::syntax_quote),

@@ -59,7 +59,10 @@ impl CheckedTool {
         let depth = Envelope::of(arguments.as_bytes()).deepest();
         if depth > DEEPEST {
             return Err(self.error(
-                format!("the arguments of `{}` are nested {depth} levels deep; at most {DEEPEST} can be sent", self.name()),
+                format!(
+                    "the arguments of `{}` are nested {depth} levels deep; at most {DEEPEST} can be sent",
+                    self.name()
+                ),
                 None,
             ));
         }

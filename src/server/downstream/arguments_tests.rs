@@ -76,11 +76,7 @@ fn errors_name_the_argument() {
             "argument `labels[0].name` of `mail/search`: expected string, got the number `1`",
             None,
         ),
-        (
-            r#"{"query": "x", "labels": [{}]}"#,
-            "`mail/search` needs the argument `name` in `labels[0]`",
-            None,
-        ),
+        (r#"{"query": "x", "labels": [{}]}"#, "`mail/search` needs the argument `name` in `labels[0]`", None),
         (r#"{"query": null}"#, "argument `query` of `mail/search`: expected string, got null", None),
         ("[1]", "the arguments of `mail/search` are a map, not an array of 1", None),
         ("{", "the arguments of `mail/search` cannot be said in JSON", None),

@@ -14,6 +14,7 @@ use rmcp::service::{
 };
 use rmcp::transport::Transport;
 use rmcp::{ClientHandler, RoleClient};
+use tokio::process::{ChildStdin, ChildStdout};
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
@@ -46,11 +47,8 @@ struct Client {
 
 impl ClientHandler for Client {
     fn get_info(&self) -> ClientConfig {
-        ClientConfig::new(
-            ClientCapabilities::default(),
-            Implementation::new("lispbox", env!("CARGO_PKG_VERSION")),
-        )
-        .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
+        ClientConfig::new(ClientCapabilities::default(), Implementation::new("lispbox", env!("CARGO_PKG_VERSION")))
+            .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
     }
 
     async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
@@ -90,8 +88,7 @@ impl Start {
         let endpoint = self.config.endpoint.as_ref().map_err(|reason| Refusal::Other(reason.clone()))?;
         match endpoint {
             Endpoint::Process { .. } => {
-                let (process, output, input) =
-                    ServerProcess::start(&self.config, &self.lifeline).map_err(Refusal::Other)?;
+                let (process, output, input) = self.start_process().await.map_err(Refusal::Other)?;
                 let transport = Lines::new(output, input, self.largest, ended.clone());
                 match self.shake_hands(transport, lifecycle, ended).await {
                     Ok(connection) => Ok(Connection { process: Some(process), ..connection }),
@@ -107,6 +104,14 @@ impl Start {
                 self.shake_hands(transport, lifecycle, ended).await
             }
         }
+    }
+
+    /// On Linux a child dies with the thread that started it: that has to be one of the runtime's own,
+    /// whoever asks.
+    async fn start_process(&self) -> Result<(ServerProcess, ChildStdout, ChildStdin), String> {
+        let (config, lifeline) = (self.config.clone(), Arc::clone(&self.lifeline));
+        let starting = tokio::spawn(async move { ServerProcess::start(&config, &lifeline) });
+        starting.await.unwrap_or_else(|_| Err("the runtime is ending".into()))
     }
 
     async fn shake_hands<T>(
@@ -155,9 +160,7 @@ fn refusal(problem: &ClientInitializeError) -> Refusal {
         ClientInitializeError::NoCompatibleProtocolVersion { .. } => {
             Refusal::Other("it speaks no version of MCP that is known here".into())
         }
-        ClientInitializeError::TransportError { error, .. } => {
-            Refusal::Other(http::problem(error.error.as_ref()))
-        }
+        ClientInitializeError::TransportError { error, .. } => Refusal::Other(http::problem(error.error.as_ref())),
         _ => Refusal::Other("its answer to the handshake is not MCP".into()),
     }
 }
@@ -246,9 +249,7 @@ impl Connection {
     async fn failure(&self, problem: ServiceError, what: &str) -> ToolError {
         let (kind, message) = match problem {
             ServiceError::McpError(error) if error.code == lines::UNREADABLE => match lines::bytes_of(&error) {
-                Some(bytes) => {
-                    (ToolErrorKind::TooLarge, format!("the reply of `{what}` is too large: {bytes} bytes"))
-                }
+                Some(bytes) => (ToolErrorKind::TooLarge, format!("the reply of `{what}` is too large: {bytes} bytes")),
                 None => (ToolErrorKind::Failed, format!("the reply of `{what}` cannot be read: {}", error.message)),
             },
             ServiceError::McpError(error) => {
@@ -271,7 +272,11 @@ impl Connection {
                     Some(process) => process.last_words().await,
                     None => None,
                 };
-                let words = words.map(|words| format!("; {words}")).unwrap_or_default();
+                // A streamed reply over the cap ends the stream of an HTTP server without a word.
+                let words = match (&self.process, words) {
+                    (None, None) => "; or its reply is larger than may be taken in".to_owned(),
+                    (_, words) => words.map(|words| format!("; {words}")).unwrap_or_default(),
+                };
                 (ToolErrorKind::Unavailable, format!("server `{}` went away during `{what}`{words}", self.name))
             }
         };

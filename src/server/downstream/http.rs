@@ -24,8 +24,8 @@ pub(super) fn transport(
     let mut sent = HashMap::new();
     for (name, value) in headers {
         let header = HeaderName::try_from(name.as_str()).map_err(|_| format!("`{name}` is no name of a header"))?;
-        let mut value =
-            HeaderValue::try_from(value.as_str()).map_err(|_| format!("the value of header `{name}` cannot be sent"))?;
+        let mut value = HeaderValue::try_from(value.as_str())
+            .map_err(|_| format!("the value of header `{name}` cannot be sent"))?;
         value.set_sensitive(true);
         sent.insert(header, value);
     }
@@ -73,23 +73,23 @@ fn tls(needed: bool) -> Result<rustls::ClientConfig, String> {
 
 /// What went wrong in a transport, in words that name no address of ours.
 pub(super) fn problem(error: &(dyn Error + 'static)) -> String {
-    for cause in causes(error) {
-        if let Some(failure) = cause.downcast_ref::<reqwest::Error>() {
-            return match failure.status() {
-                Some(status) => format!("it answered with HTTP status {status}"),
-                None if failure.is_connect() => "the connection was refused or the host was not found".into(),
-                None if failure.is_timeout() => "it did not answer in time".into(),
-                None => "the HTTP request failed".into(),
-            };
+    let failure = causes(error).find_map(|cause| cause.downcast_ref::<StreamableHttpError<reqwest::Error>>());
+    match failure {
+        Some(StreamableHttpError::Client(request)) => match request.status() {
+            Some(status) => format!("it answered with HTTP status {}", status.as_u16()),
+            None if request.is_connect() => "the connection was refused or the host was not found".into(),
+            None if request.is_timeout() => "it did not answer in time".into(),
+            None => "the HTTP request failed".into(),
+        },
+        Some(StreamableHttpError::HttpStatus(answer)) => format!("it answered with HTTP status {}", answer.status),
+        Some(StreamableHttpError::AuthRequired(_)) => "it asks for authorization (HTTP status 401)".into(),
+        Some(StreamableHttpError::InsufficientScope(_)) => "it refuses our authorization (HTTP status 403)".into(),
+        Some(StreamableHttpError::UnexpectedContentType(_) | StreamableHttpError::Deserialize(_)) => {
+            "its answer is not MCP".into()
         }
-        match cause.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
-            Some(StreamableHttpError::AuthRequired(_)) => return "it asks for authorization (HTTP 401)".into(),
-            Some(StreamableHttpError::InsufficientScope(_)) => return "it refuses our authorization (HTTP 403)".into(),
-            Some(StreamableHttpError::UnexpectedContentType(_)) => return "its answer is not MCP".into(),
-            _ => {}
-        }
+        Some(StreamableHttpError::SessionExpired) => "it has forgotten our session".into(),
+        _ => cut(&error.to_string(), 200),
     }
-    cut(&error.to_string(), 200)
 }
 
 /// True when a reply was larger than may be taken in.

@@ -16,8 +16,8 @@ use crate::server::platform::{self, Lifeline, ProcessGroup, Started};
 const PATIENCE: Duration = Duration::from_millis(500);
 /// How long the streams may stay open after the process itself has ended, held by its children.
 const AFTERMATH: Duration = Duration::from_secs(1);
-const LINES_KEPT: usize = 5;
-const LINE_KEPT: usize = 300;
+const LINES_KEPT: usize = 4;
+const LINE_KEPT: usize = 160;
 
 /// The process of a server; it and its children are killed when this is dropped.
 pub(super) struct ServerProcess {
@@ -49,8 +49,7 @@ impl ServerProcess {
         }
         let Started { mut child, group } =
             lifeline.start(&mut command).map_err(|problem| platform::start_problem(program, &problem))?;
-        let (Some(input), Some(output), Some(errors)) =
-            (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        let (Some(input), Some(output), Some(errors)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {
             return Err("its streams could not be opened".into());
         };

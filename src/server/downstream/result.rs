@@ -51,9 +51,10 @@ fn is_wrapped(tool: &Tool) -> bool {
     if schema.get("x-fastmcp-wrap-result") == Some(&Value::Bool(true)) {
         return true;
     }
-    let only = schema.get("properties").and_then(Value::as_object).is_some_and(|fields| {
-        fields.len() == 1 && fields.contains_key("result")
-    });
+    let only = schema
+        .get("properties")
+        .and_then(Value::as_object)
+        .is_some_and(|fields| fields.len() == 1 && fields.contains_key("result"));
     let title = schema.get("title").and_then(Value::as_str);
     only && title.is_some_and(|title| title == format!("{}Output", tool.name))
 }

@@ -1,0 +1,60 @@
+//! `pmap` and its kin: tool calls side by side.
+
+use super::Builtin;
+use super::arguments::{function_and_collection, take};
+use crate::lang::error::Outcome;
+use crate::lang::eval::Machine;
+use crate::lang::value::Value;
+
+/// The entries of this file.
+pub const TABLE: &[Builtin] = &[
+    Builtin::new(
+        "pmap",
+        &["[f coll]", "[f coll & colls]"],
+        "As `map`, with the tool calls of different items under way at once; results keep their order.",
+        &[("(pmap inc [1 2 3])", "(2 3 4)"), ("(pmap + [1 2] [10 20])", "(11 22)")],
+        pmap,
+    ),
+    Builtin::new("pcalls*", &["[& fs]"], "What `pcalls` and `pvalues` expand to.", &[], pcalls),
+];
+
+fn pmap(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    if arguments.len() == 2 {
+        let (function, collection) = function_and_collection(arguments);
+        let items = machine.items(collection)?;
+        let lists = items.into_iter().map(|item| vec![item]).collect();
+        return machine.in_branches(&function, lists).map(Value::list);
+    }
+    let function = take(arguments, 0);
+    let columns =
+        arguments[1..].iter_mut().map(|column| machine.items(std::mem::take(column))).collect::<Outcome<Vec<_>>>()?;
+    let shortest = columns.iter().map(Vec::len).min().unwrap_or(0);
+    machine.charge(shortest as u64)?;
+    let lists = (0..shortest).map(|at| columns.iter().map(|column| column[at].clone()).collect()).collect();
+    machine.in_branches(&function, lists).map(Value::list)
+}
+
+fn pcalls(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let lists = arguments.iter_mut().map(|thunk| vec![std::mem::take(thunk)]).collect();
+    machine.in_branches(&Value::Builtin(&CALL_THUNK), lists).map(Value::list)
+}
+
+/// Calls a branch of `pcalls`: Clojure passes functions of no arguments, models pass calls; what the
+/// wrapped argument comes to is called once more if it is such a function.
+static CALL_THUNK: Builtin = Builtin::new("call-thunk*", &["[f]"], "Runs a branch of `pcalls`.", &[], call_thunk);
+
+fn call_thunk(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let value = machine.call(&arguments[0], &mut [])?;
+    match &value {
+        Value::Closure(closure) => {
+            let takes_none =
+                closure.group.lambdas[closure.index as usize].arities.iter().any(|arity| arity.required == 0);
+            if takes_none { machine.call(&value, &mut []) } else { Ok(value) }
+        }
+        Value::Tool(_) => machine.call(&value, &mut []),
+        _ => Ok(value),
+    }
+}
+
+/// Builtins of this file that only the evaluator and snapshots refer to.
+pub const STEPS: &[&Builtin] = &[&CALL_THUNK];

@@ -1,0 +1,259 @@
+//! Finding out what there is: servers and their tools, the language's functions, the session's
+//! definitions. The same answers serve programs (`dir`, `doc`, `apropos`) and `lisp_env`.
+
+mod search;
+mod signature;
+
+use super::{Builtin, TABLES};
+use crate::lang::builtin::syntax;
+use crate::lang::error::{Error, Outcome};
+use crate::lang::eval::Machine;
+use crate::lang::host::Tool;
+use crate::lang::value::Value;
+use crate::lang::value::print::print_within;
+use std::fmt::Write;
+use std::sync::Arc;
+
+/// The entries of this file: what the macros `dir`, `doc` and `apropos` call.
+pub const TABLE: &[Builtin] = &[
+    Builtin::new("dir*", &["[]", "[name]"], "What `dir` expands to.", &[], dir),
+    Builtin::new("doc*", &["[name]"], "What `doc` expands to.", &[], doc),
+    Builtin::new("apropos*", &["[word]"], "What `apropos` expands to.", &[], apropos),
+];
+
+/// How long a preview of a value is.
+const PREVIEW: usize = 60;
+
+fn dir(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let text = match arguments.first() {
+        None => servers_and_namespaces(machine),
+        Some(name) => {
+            let name = name_of(machine, name)?;
+            one_place(machine, &name)?
+        }
+    };
+    machine.core.print(&text);
+    Ok(Value::Nil)
+}
+
+fn doc(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let name = name_of(machine, &arguments[0])?;
+    let text = match documentation(machine, &name)? {
+        Some(text) => text,
+        None => {
+            return Err(Error::new("UnknownName", format!("there is nothing called `{name}`"))
+                .about(&name)
+                .suggest(format!("search with (apropos \"{name}\")"))
+                .into());
+        }
+    };
+    machine.core.print(&text);
+    Ok(Value::Nil)
+}
+
+fn apropos(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let word = name_of(machine, &arguments[0])?;
+    let text = search::search(machine, &word)?;
+    machine.core.print(&text);
+    Ok(Value::Nil)
+}
+
+/// A name given as symbol, string, keyword, or as the function itself.
+fn name_of(machine: &mut Machine, value: &Value) -> Outcome<String> {
+    machine.charge(1)?;
+    Ok(match value {
+        Value::Symbol(name) | Value::Keyword(name) => name.as_str().to_string(),
+        Value::Str(text) => text.as_str().to_string(),
+        Value::Builtin(builtin) => builtin.name.to_string(),
+        Value::Tool(tool) => tool.name(),
+        Value::Closure(closure) => {
+            closure.group.lambdas[closure.index as usize].name.clone().unwrap_or_else(|| "fn".to_string())
+        }
+        other => return Err(Error::expected("a name, such as `'mail` or `\"mail\"`", other).into()),
+    })
+}
+
+/// What `lisp_env` answers: what is bound and which servers there are, or what a query finds.
+///
+/// # Errors
+/// Limits.
+pub fn describe_environment(machine: &mut Machine, query: Option<&str>) -> Outcome<String> {
+    let Some(query) = query.map(str::trim).filter(|query| !query.is_empty()) else {
+        let mut out = bindings(machine)?;
+        out.push_str(&servers_and_namespaces(machine));
+        return Ok(out);
+    };
+    // `(doc f)` and `'f` are what a REPL user would write here.
+    let plain = query.trim_start_matches(['(', '\'']).trim_end_matches(')');
+    let (verb, name) = plain.split_once(char::is_whitespace).unwrap_or(("", plain));
+    let name = name.trim_matches(['\'', '"', ' ']);
+    match verb {
+        "dir" => return one_place(machine, name),
+        "apropos" => return search::search(machine, name),
+        "doc" => {}
+        _ if verb.is_empty() => {}
+        _ => return search::search(machine, plain),
+    }
+    if let Some(text) = documentation(machine, name)? {
+        return Ok(text);
+    }
+    let is_place = machine.core.host.servers().iter().any(|server| server.name == name) || namespaces().contains(&name);
+    if is_place { one_place(machine, name) } else { search::search(machine, name) }
+}
+
+/// What the session defines: name, kind, size, preview.
+fn bindings(machine: &mut Machine) -> Outcome<String> {
+    let bound: Vec<(String, Value)> =
+        machine.core.globals.iter().map(|global| (global.name.to_string(), global.value.clone())).collect();
+    if bound.is_empty() {
+        return Ok("Nothing is defined in this session yet.\n".to_string());
+    }
+    let mut out = "Defined in this session:\n".to_string();
+    for (name, value) in bound {
+        machine.charge(1)?;
+        let _ = writeln!(out, "  {name}  {}", summary(machine, &value)?);
+    }
+    Ok(out)
+}
+
+/// A value in one line: its kind, its size, its beginning.
+fn summary(machine: &mut Machine, value: &Value) -> Outcome<String> {
+    let kind = value.kind().trim_start_matches("an ").trim_start_matches("a ");
+    let size = match value {
+        Value::Vector(items) => format!(" of {}", items.len()),
+        Value::Map(map) => format!(" of {} entries", map.len()),
+        Value::Set(set) => format!(" of {}", set.len()),
+        Value::List(list) => list.as_slice().map_or_else(String::new, |items| format!(" of {}", items.len())),
+        Value::Str(text) => format!(" of {} bytes", text.as_str().len()),
+        Value::Closure(closure) => {
+            let arities = &closure.group.lambdas[closure.index as usize].arities;
+            let shown: Vec<&str> = arities.iter().map(|arity| arity.parameters.as_str()).collect();
+            return Ok(format!("function {}", shown.join(" ")));
+        }
+        _ => String::new(),
+    };
+    let preview = print_within(value, PREVIEW, true, machine)?;
+    Ok(format!("{kind}{size}: {}", preview.text))
+}
+
+/// `(dir)`: the servers, and the namespaces of the language.
+fn servers_and_namespaces(machine: &mut Machine) -> String {
+    let mut out = String::new();
+    let servers = machine.core.host.servers();
+    if servers.is_empty() {
+        out.push_str("No tool servers are configured.\n");
+    } else {
+        out.push_str("Servers (list one with (dir 'name)):\n");
+        for server in servers {
+            let _ = writeln!(out, "  {}  {}", server.name, server.description);
+        }
+    }
+    let _ = writeln!(out, "Namespaces: {}", namespaces().join(" "));
+    out.push_str("Search with (apropos \"word\"), read with (doc name).\n");
+    out
+}
+
+/// The namespaces of the language, in the order of the reference.
+fn namespaces() -> Vec<&'static str> {
+    let mut out = vec!["core"];
+    for builtin in TABLES.iter().flat_map(|(_, table)| table.iter()) {
+        if let (Some(namespace), _) = crate::lang::value::text::split_name(builtin.name)
+            && !out.contains(&namespace)
+            && namespace.starts_with(char::is_lowercase)
+        {
+            out.push(namespace);
+        }
+    }
+    out
+}
+
+/// `(dir 'mail)`: the tools of a server, or the functions of a namespace.
+fn one_place(machine: &mut Machine, name: &str) -> Outcome<String> {
+    let host = machine.core.host.clone();
+    let servers = host.servers();
+    let name = servers
+        .iter()
+        .map(|server| server.name.as_str())
+        .find(|server| {
+            *server == name || super::super::value::map::kebab(server) == super::super::value::map::kebab(name)
+        })
+        .unwrap_or(name)
+        .to_string();
+    if servers.iter().any(|server| server.name == name) {
+        let tools = machine.waiting(|| host.tools(&name));
+        return match tools {
+            Ok(tools) => Ok(tools.iter().map(|tool| format!("{}\n", signature::line(tool))).collect()),
+            Err(error) => {
+                Err(Error::new(error.kind.code(), format!("`{name}`: {}", error.message)).about(&name).into())
+            }
+        };
+    }
+    if !namespaces().contains(&name.as_str()) {
+        let known: Vec<&str> = servers.iter().map(|server| server.name.as_str()).chain(namespaces()).collect();
+        let error = Error::new("UnknownName", format!("there is no server and no namespace `{name}`")).about(&name);
+        let nearest = crate::lang::error::suggest::closest(&name, known.iter().copied());
+        return Err(match nearest {
+            Some(nearest) => error.suggest(crate::lang::error::suggest::did_you_mean(nearest)),
+            None => error.suggest(format!("there are {}", known.join(", "))),
+        }
+        .into());
+    }
+    let mut names: Vec<&str> = TABLES
+        .iter()
+        .flat_map(|(_, table)| table.iter())
+        .filter(|builtin| !builtin.is_internal())
+        .map(|builtin| builtin.name)
+        .filter(|full| crate::lang::value::text::split_name(full).0.unwrap_or("core") == name)
+        .collect();
+    if name == "core" {
+        names.extend(syntax::TABLE.iter().map(|entry| entry.name));
+    }
+    names.sort_unstable();
+    Ok(format!("{}\n", names.join(" ")))
+}
+
+/// `(doc name)`: what a definition, a tool, a builtin or a form of the language is for.
+fn documentation(machine: &mut Machine, name: &str) -> Outcome<Option<String>> {
+    let plain = name.strip_prefix("session/").unwrap_or(name);
+    if let Some(index) = machine.core.globals.find(plain) {
+        let global = machine.core.globals.get(index).clone();
+        let value = global.value.unwrap_or_default();
+        let mut out = format!("{plain}\n  {}\n", summary(machine, &value)?);
+        if let Some(doc) = global.doc {
+            let _ = writeln!(out, "  {doc}");
+        }
+        return Ok(Some(out));
+    }
+    if let Some(builtin) = machine.core.registry.find(name) {
+        return Ok(Some(entry_text(builtin.name, builtin.arguments, builtin.doc, builtin.examples)));
+    }
+    let base = name.strip_prefix("core/").unwrap_or(name);
+    if let Some(entry) = syntax::TABLE.iter().find(|entry| entry.name == base) {
+        return Ok(Some(entry_text(entry.name, entry.arguments, entry.doc, entry.examples)));
+    }
+    match machine.tool_named(name)? {
+        Some(tool) => Ok(Some(signature::full(&tool))),
+        None => Ok(None),
+    }
+}
+
+/// The documentation of a function or form of the language.
+fn entry_text(name: &str, arguments: &[&str], doc: &str, examples: &[(&str, &str)]) -> String {
+    let mut out = String::new();
+    for list in arguments {
+        let inner = list.trim_start_matches('[').trim_end_matches(']');
+        let _ = writeln!(out, "({name}{}{inner})", if inner.is_empty() { "" } else { " " });
+    }
+    let _ = writeln!(out, "  {doc}");
+    for (program, value) in examples {
+        let _ = writeln!(out, "  {program} => {value}");
+    }
+    out
+}
+
+impl Machine {
+    /// The tool of that name, or none.
+    fn tool_named(&mut self, name: &str) -> Outcome<Option<Arc<Tool>>> {
+        Ok(self.find_tool(name)?.map(|function| function.tool.clone()))
+    }
+}

@@ -1,0 +1,101 @@
+//! Search over everything that has a name: tools, definitions, builtins, forms.
+
+use super::signature;
+use crate::lang::builtin::{TABLES, syntax};
+use crate::lang::error::Outcome;
+use crate::lang::eval::Machine;
+use crate::lang::value::map::kebab;
+use std::fmt::Write;
+
+/// How many results are shown.
+const SHOWN: usize = 20;
+
+/// One thing that was found.
+struct Hit {
+    score: u32,
+    line: String,
+}
+
+/// `(apropos "word")`: what fits best first.
+///
+/// # Errors
+/// Limits.
+pub fn search(machine: &mut Machine, query: &str) -> Outcome<String> {
+    let words: Vec<String> =
+        kebab(query).split(['-', ' ', '/']).filter(|word| !word.is_empty()).map(str::to_string).collect();
+    let host = machine.core.host.clone();
+    let catalogue = machine.waiting(|| host.catalogue());
+    let mut hits = Vec::new();
+    for tool in &catalogue.tools {
+        machine.charge(1)?;
+        let name = kebab(&format!("{}/{}", tool.server, tool.name));
+        let parameters: String =
+            crate::lang::eval::schema_parameters(tool).iter().map(|(name, _)| format!("{} ", kebab(name))).collect();
+        // Tools are what a search is for most often, so they come before builtins of the same score.
+        if let Some(score) = score(&words, &name, &tool.description, &parameters) {
+            hits.push(Hit { score: score * 2 + 1, line: signature::line(tool) });
+        }
+    }
+    for global in machine.core.globals.iter() {
+        if let Some(score) = score(&words, &kebab(global.name), global.doc.unwrap_or_default(), "") {
+            hits.push(Hit {
+                score: score * 2 + 1,
+                line: format!("{}  {}", global.name, global.doc.unwrap_or("defined in this session")),
+            });
+        }
+    }
+    let builtins = TABLES.iter().flat_map(|(_, table)| table.iter()).filter(|builtin| !builtin.is_internal());
+    let builtins = builtins.map(|builtin| (builtin.name, builtin.arguments, builtin.doc));
+    let forms = syntax::TABLE.iter().map(|entry| (entry.name, entry.arguments, entry.doc));
+    for (name, arguments, doc) in builtins.chain(forms) {
+        if let Some(score) = score(&words, name, doc, "") {
+            let list = arguments.first().copied().unwrap_or("[]");
+            let inner = list.trim_start_matches('[').trim_end_matches(']');
+            let line = format!("({name} {inner})").replace(" )", ")");
+            hits.push(Hit { score: score * 2, line: format!("{line}  {}", doc.lines().next().unwrap_or_default()) });
+        }
+    }
+    machine.charge(hits.len() as u64 + 100)?;
+    hits.sort_by_key(|hit| std::cmp::Reverse(hit.score));
+    let mut out = String::new();
+    for hit in hits.iter().take(SHOWN) {
+        let _ = writeln!(out, "{}", hit.line);
+    }
+    if hits.len() > SHOWN {
+        let _ = writeln!(out, "… and {} more", hits.len() - SHOWN);
+    }
+    if hits.is_empty() {
+        let _ = writeln!(out, "nothing is called `{query}` or says so in its description; (dir) lists what there is");
+    }
+    for (server, reason) in &catalogue.missing {
+        let _ = writeln!(out, "not searched: {server}: {reason}");
+    }
+    Ok(out)
+}
+
+/// How well something fits: every word must be in its name, its description or its parameters, or be
+/// nearly a part of its name.
+fn score(words: &[String], name: &str, description: &str, parameters: &str) -> Option<u32> {
+    let description = description.to_lowercase();
+    let parts: Vec<&str> = name.split(['-', '/', '.']).collect();
+    let mut total = 0;
+    for word in words {
+        total += if name == word || parts.contains(&word.as_str()) {
+            12
+        } else if name.contains(word.as_str()) {
+            8
+        } else if parts
+            .iter()
+            .any(|part| part.len() > 3 && word.len() > 3 && strsim::damerau_levenshtein(part, word) == 1)
+        {
+            5
+        } else if description.contains(word.as_str()) {
+            3
+        } else if parameters.contains(word.as_str()) {
+            2
+        } else {
+            return None;
+        };
+    }
+    (total > 0).then_some(total)
+}

@@ -1,0 +1,297 @@
+//! What the forms of the language are for: the documentation of special forms and macros, with examples
+//! that run as tests like those of the builtins.
+
+/// The documentation of one form.
+pub struct SyntaxEntry {
+    /// Its name.
+    pub name: &'static str,
+    /// How it is written, behind its name.
+    pub arguments: &'static [&'static str],
+    /// What it does.
+    pub doc: &'static str,
+    /// Programs and what they print.
+    pub examples: &'static [(&'static str, &'static str)],
+}
+
+const fn entry(
+    name: &'static str,
+    arguments: &'static [&'static str],
+    doc: &'static str,
+    examples: &'static [(&'static str, &'static str)],
+) -> SyntaxEntry {
+    SyntaxEntry { name, arguments, doc, examples }
+}
+
+/// All the forms, by name.
+pub const TABLE: &[SyntaxEntry] = &[
+    entry(
+        "->",
+        &["[x & steps]"],
+        "Threads `x` through the steps as their first argument.",
+        &[("(-> {:a 1} (assoc :b 2) :b)", "2")],
+    ),
+    entry(
+        "->>",
+        &["[x & steps]"],
+        "Threads `x` through the steps as their last argument.",
+        &[("(->> [1 2 3] (map inc) (filter odd?))", "(3)")],
+    ),
+    entry(
+        "and",
+        &["[& tests]"],
+        "The first value that is false or nil, else the last.",
+        &[("(and 1 2)", "2"), ("(and nil 2)", "nil")],
+    ),
+    entry(
+        "apropos",
+        &["[word]"],
+        "Searches tools, definitions and functions by name and description.",
+        &[("(apropos \"no-such-thing-at-all\")", "nil")],
+    ),
+    entry(
+        "as->",
+        &["[x name & steps]"],
+        "Threads `x` through the steps under a name of its own.",
+        &[("(as-> 1 n (+ n 1) [n n])", "[2 2]")],
+    ),
+    entry("begin", &["[& forms]"], "Scheme's name for `do`.", &[("(begin 1 2)", "2")]),
+    entry(
+        "case",
+        &["[x & constants-and-values]"],
+        "The value beside the constant that equals `x`; a last single form is the default.",
+        &[("(case 2 1 :one (2 3) :few :many)", ":few")],
+    ),
+    entry(
+        "comment",
+        &["[& forms]"],
+        "Nothing: the forms are read and left alone.",
+        &[("(comment (undefined))", "nil")],
+    ),
+    entry(
+        "cond",
+        &["[& tests-and-values]"],
+        "The value beside the first test that is true; Scheme's clauses `((test) value)` are understood too.",
+        &[("(cond (> 1 2) :a :else :b)", ":b"), ("(cond ((> 1 2) :a) (else :b))", ":b")],
+    ),
+    entry(
+        "cond->",
+        &["[x & tests-and-steps]"],
+        "Threads `x` first through those steps whose test is true.",
+        &[("(cond-> 1 true inc false (* 100))", "2")],
+    ),
+    entry(
+        "cond->>",
+        &["[x & tests-and-steps]"],
+        "Threads `x` last through those steps whose test is true.",
+        &[("(cond->> [1 2] true (map inc))", "(2 3)")],
+    ),
+    entry(
+        "condp",
+        &["[pred x & tests-and-values]"],
+        "The value beside the first test for which `(pred test x)` is true.",
+        &[("(condp = 2 1 :one 2 :two)", ":two")],
+    ),
+    entry(
+        "declare",
+        &["[& names]"],
+        "Says that names will be defined; they may be used before that anyway.",
+        &[("(declare later)", "nil")],
+    ),
+    entry(
+        "def",
+        &["[name value]", "[name doc value]"],
+        "Defines a name for this and later programs of the session.",
+        &[("(def answer 42) answer", "42")],
+    ),
+    entry(
+        "define",
+        &["[name value]", "[(name & parameters) & body]"],
+        "Scheme's definition; inside a body it is local to it.",
+        &[("(define (twice x) (* 2 x)) (twice 4)", "8")],
+    ),
+    entry(
+        "defmacro",
+        &["[name [parameters] & body]"],
+        "Defines a macro: a function from forms to a form.",
+        &[("(defmacro unless-nil [x y] `(if (nil? ~x) nil ~y)) (unless-nil 1 :some)", ":some")],
+    ),
+    entry(
+        "defn",
+        &["[name [parameters] & body]"],
+        "Defines a function; several arities as `([x] …) ([x y] …)`.",
+        &[("(defn area [w h] (* w h)) (area 2 3)", "6")],
+    ),
+    entry("defn-", &["[name [parameters] & body]"], "As `defn`.", &[("(defn- f [x] x) (f 1)", "1")]),
+    entry("defonce", &["[name value]"], "Defines a name unless it is defined.", &[("(def a 1) (defonce a 2) a", "1")]),
+    entry(
+        "defun",
+        &["[name (parameters) & body]"],
+        "Common Lisp's `defn`.",
+        &[("(defun area (w h) (* w h)) (area 2 3)", "6")],
+    ),
+    entry(
+        "delay",
+        &["[& body]"],
+        "A value that is computed when it is first asked for with `force` or `@`.",
+        &[("@(delay (+ 1 2))", "3")],
+    ),
+    entry(
+        "dir",
+        &["[]", "[name]"],
+        "Lists the servers and namespaces, or what one of them has.",
+        &[("(dir 'json)", "nil")],
+    ),
+    entry("do", &["[& forms]"], "Evaluates the forms in order; the last one's value.", &[("(do 1 2)", "2")]),
+    entry(
+        "doc",
+        &["[name]"],
+        "Prints what a name is for: definition, tool, function or form.",
+        &[("(doc count)", "nil")],
+    ),
+    entry(
+        "doseq",
+        &["[bindings & body]"],
+        "Evaluates the body for each item, for its effects; `:when`, `:while` and `:let` as in `for`.",
+        &[("(doseq [x [1 2]] (println x))", "nil")],
+    ),
+    entry(
+        "dotimes",
+        &["[[name n] & body]"],
+        "Evaluates the body `n` times, the name counting from 0.",
+        &[("(def a (atom 0)) (dotimes [i 4] (swap! a + i)) @a", "6")],
+    ),
+    entry(
+        "doto",
+        &["[x & steps]"],
+        "Threads `x` first through each step, for their effects; the value is `x`.",
+        &[("(doto 1 (+ 2))", "1")],
+    ),
+    entry(
+        "fn",
+        &["[[parameters] & body]", "[name [parameters] & body]"],
+        "A function.",
+        &[("((fn [x & more] [x more]) 1 2 3)", "[1 (2 3)]")],
+    ),
+    entry(
+        "for",
+        &["[bindings body]"],
+        "The body's value for each item, nested from left to right; `:when`, `:while`, `:let`.",
+        &[("(for [x [1 2 3] :when (odd? x)] (* x x))", "(1 9)")],
+    ),
+    entry(
+        "if",
+        &["[test then]", "[test then else]"],
+        "Chooses; only nil and false are false.",
+        &[("(if nil 1 2)", "2")],
+    ),
+    entry(
+        "if-let",
+        &["[[name value] then else]"],
+        "Binds the value and chooses `then` if it is true.",
+        &[("(if-let [x (first [])] x :none)", ":none")],
+    ),
+    entry("if-not", &["[test then else]"], "`if` the other way round.", &[("(if-not nil 1 2)", "1")]),
+    entry(
+        "if-some",
+        &["[[name value] then else]"],
+        "Binds the value and chooses `then` unless it is nil.",
+        &[("(if-some [x false] [x] :none)", "[false]")],
+    ),
+    entry("lambda", &["[(parameters) & body]"], "Scheme's `fn`.", &[("((lambda (x) (* x x)) 3)", "9")]),
+    entry(
+        "lazy-seq",
+        &["[& body]"],
+        "A sequence whose beginning is computed when it is asked for.",
+        &[("(defn up [n] (lazy-seq (cons n (up (inc n))))) (take 3 (up 1))", "(1 2 3)")],
+    ),
+    entry(
+        "let",
+        &["[bindings & body]"],
+        "Binds names for the body; patterns take values apart.",
+        &[("(let [[a b] [1 2] {:keys [c]} {:c 3}] (+ a b c))", "6"), ("(let ((a 1) (b 2)) (+ a b))", "3")],
+    ),
+    entry(
+        "letfn",
+        &["[functions & body]"],
+        "Binds functions that see each other.",
+        &[(
+            "(letfn [(e? [n] (if (zero? n) true (o? (dec n)))) (o? [n] (if (zero? n) false (e? (dec n))))] (e? 10))",
+            "true",
+        )],
+    ),
+    entry(
+        "letrec",
+        &["[((name value) …) & body]"],
+        "Scheme's `letfn`.",
+        &[("(letrec ((f (lambda (n) (if (= n 0) 1 (* n (f (- n 1))))))) (f 5))", "120")],
+    ),
+    entry(
+        "loop",
+        &["[bindings & body]"],
+        "Binds names; `recur` goes round with new values.",
+        &[("(loop [i 0 acc []] (if (< i 3) (recur (inc i) (conj acc i)) acc))", "[0 1 2]")],
+    ),
+    entry("or", &["[& tests]"], "The first value that is true, else the last.", &[("(or nil 2)", "2")]),
+    entry(
+        "pcalls",
+        &["[& calls]"],
+        "The values of the calls in order, their tool calls under way at once.",
+        &[("(pcalls (inc 1) (inc 2))", "(2 3)")],
+    ),
+    entry("progn", &["[& forms]"], "Common Lisp's name for `do`.", &[("(progn 1 2)", "2")]),
+    entry("pvalues", &["[& expressions]"], "As `pcalls`.", &[("(pvalues (inc 1) (inc 2))", "(2 3)")]),
+    entry("quote", &["[form]"], "The form itself, as data; also written `'form`.", &[("'(a 1)", "(a 1)")]),
+    entry(
+        "recur",
+        &["[& values]"],
+        "Goes round the innermost `loop` or function, from its last position.",
+        &[("(loop [n 3] (if (pos? n) (recur (dec n)) n))", "0")],
+    ),
+    entry("some->", &["[x & steps]"], "Threads as `->`, up to the first nil.", &[("(some-> {:a nil} :a inc)", "nil")]),
+    entry(
+        "some->>",
+        &["[x & steps]"],
+        "Threads as `->>`, up to the first nil.",
+        &[("(some->> [1 2] (map inc))", "(2 3)")],
+    ),
+    entry(
+        "syntax-quote",
+        &["[form]"],
+        "A template for a form; also written with a backquote.",
+        &[("`(a ~(+ 1 2))", "(a 3)")],
+    ),
+    entry("time", &["[& forms]"], "As `do`; what an evaluation took is in every reply.", &[("(time 1)", "1")]),
+    entry(
+        "try",
+        &["[& body (catch Class e & handler) (finally & last)]"],
+        "Evaluates the body; the handler runs if something is thrown or fails. Limits are never caught.",
+        &[("(try (throw (ex-info \"no\" {:a 1})) (catch Exception e (:a (ex-data e))))", "1")],
+    ),
+    entry("unless", &["[test & body]"], "Common Lisp's `when-not`.", &[("(unless nil 1)", "1")]),
+    entry("when", &["[test & body]"], "The body's value if the test is true.", &[("(when true 1 2)", "2")]),
+    entry(
+        "when-first",
+        &["[[name coll] & body]"],
+        "Binds the first item of a collection that is not empty.",
+        &[("(when-first [x [1 2]] x)", "1")],
+    ),
+    entry(
+        "when-let",
+        &["[[name value] & body]"],
+        "Binds the value and evaluates the body if it is true.",
+        &[("(when-let [x 1] (inc x))", "2")],
+    ),
+    entry("when-not", &["[test & body]"], "The body's value unless the test is true.", &[("(when-not nil 1)", "1")]),
+    entry(
+        "when-some",
+        &["[[name value] & body]"],
+        "Binds the value and evaluates the body unless it is nil.",
+        &[("(when-some [x false] [x])", "[false]")],
+    ),
+    entry(
+        "while",
+        &["[test & body]"],
+        "Evaluates the body as long as the test is true.",
+        &[("(def a (atom 3)) (while (pos? @a) (swap! a dec)) @a", "0")],
+    ),
+];

@@ -1,0 +1,32 @@
+//! `dir`, `doc` and `apropos` take names as they are: quoted, bare, or as strings.
+
+use super::{Expander, call};
+use crate::lang::error::Outcome;
+use crate::lang::form::{Form, FormKind};
+
+/// A call of `function` with names quoted.
+fn quoting(expander: &Expander<'_>, function: &str, form: &Form, rest: &[Form]) -> Form {
+    let quoted = rest.iter().map(|argument| match &argument.kind {
+        FormKind::Symbol(name) if !expander.is_local(name) => call("quote", vec![argument.clone()], argument.span),
+        _ => argument.clone(),
+    });
+    call(function, quoted.collect(), form.span)
+}
+
+/// `(dir)`, `(dir mail)`
+pub fn dir(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
+    expander.count(form, rest, 0, 1)?;
+    Ok(quoting(expander, "core/dir*", form, rest))
+}
+
+/// `(doc name)`
+pub fn doc(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
+    expander.count(form, rest, 1, 1)?;
+    Ok(quoting(expander, "core/doc*", form, rest))
+}
+
+/// `(apropos "word")`
+pub fn apropos(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
+    expander.count(form, rest, 1, 1)?;
+    Ok(quoting(expander, "core/apropos*", form, rest))
+}

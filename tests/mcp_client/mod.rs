@@ -1,0 +1,231 @@
+//! An MCP client for tests: it speaks raw JSON-RPC with the real binary over standard input and output.
+#![allow(dead_code)]
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+/// No step of a test may take longer.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The server under test.
+pub struct Client {
+    pub process: Child,
+    input: Option<ChildStdin>,
+    lines: Receiver<String>,
+    next: i64,
+    stateless: bool,
+    _folder: tempfile::TempDir,
+}
+
+/// What a tool answered.
+#[derive(Debug)]
+pub struct Answer {
+    pub text: String,
+    pub is_error: bool,
+    pub record: Value,
+}
+
+impl Client {
+    /// Starts the server with a configuration and shakes hands in the protocol of 2025-06-18.
+    pub fn start(configuration: &Value, arguments: &[&str]) -> Client {
+        let mut client = Client::launch(configuration, arguments, Stdio::null());
+        client.shake_hands();
+        client
+    }
+
+    /// As `start`, with a pipe for the log that nobody reads.
+    pub fn start_with_unread_log(configuration: &Value) -> Client {
+        let mut client = Client::launch(configuration, &[], Stdio::piped());
+        client.shake_hands();
+        client
+    }
+
+    fn shake_hands(&mut self) {
+        let hello = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}});
+        let answer = self.request("initialize", hello);
+        assert_eq!(answer["result"]["serverInfo"]["name"], "lispbox", "{answer}");
+        self.notify("notifications/initialized", json!({}));
+    }
+
+    /// Starts the server for a client of 2026-07-28, which has no handshake.
+    pub fn start_stateless(configuration: &Value, arguments: &[&str]) -> Client {
+        let mut client = Client::launch(configuration, arguments, Stdio::null());
+        client.stateless = true;
+        client
+    }
+
+    fn launch(configuration: &Value, arguments: &[&str], log: Stdio) -> Client {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("servers.json");
+        std::fs::write(&file, configuration.to_string()).expect("written");
+        let mut process = Command::new(env!("CARGO_BIN_EXE_lispbox"))
+            .args(["serve", "--config"])
+            .arg(&file)
+            .args(arguments)
+            .env("LISPBOX_CACHE", folder.path().join("cache"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(log)
+            .spawn()
+            .expect("the binary runs");
+        let output = BufReader::new(process.stdout.take().expect("piped"));
+        let (sender, lines) = channel();
+        std::thread::spawn(move || {
+            for line in output.lines().map_while(Result::ok) {
+                if sender.send(line).is_err() {
+                    return;
+                }
+            }
+        });
+        let input = process.stdin.take();
+        Client { process, input, lines, next: 0, stateless: false, _folder: folder }
+    }
+
+    /// Sends one line as it is.
+    pub fn send(&mut self, line: &str) {
+        let input = self.input.as_mut().expect("the input is open");
+        writeln!(input, "{line}").expect("the server reads");
+        input.flush().expect("the server reads");
+    }
+
+    pub fn notify(&mut self, method: &str, params: Value) {
+        self.send(&json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string());
+    }
+
+    /// Sends a request and gives its identity.
+    pub fn begin(&mut self, method: &str, mut params: Value) -> i64 {
+        self.next += 1;
+        if self.stateless {
+            params["_meta"] = json!({
+                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+                "io.modelcontextprotocol/clientCapabilities": {},
+            });
+        }
+        let request = json!({"jsonrpc": "2.0", "id": self.next, "method": method, "params": params});
+        self.send(&request.to_string());
+        self.next
+    }
+
+    /// The next message from the server.
+    pub fn receive(&mut self) -> Value {
+        let line = self.lines.recv_timeout(PATIENCE).expect("an answer");
+        serde_json::from_str(&line).expect("JSON")
+    }
+
+    pub fn request(&mut self, method: &str, params: Value) -> Value {
+        let id = self.begin(method, params);
+        loop {
+            let message = self.receive();
+            if message["id"] == id {
+                return message;
+            }
+        }
+    }
+
+    pub fn call(&mut self, tool: &str, arguments: Value) -> Answer {
+        let answer = self.request("tools/call", json!({"name": tool, "arguments": arguments}));
+        Answer::of(&answer)
+    }
+
+    pub fn eval(&mut self, program: &str) -> Answer {
+        self.call("lisp_eval", json!({ "program": program }))
+    }
+
+    /// The code and the message of a program that must fail.
+    pub fn fails(&mut self, program: &str) -> (String, String) {
+        let answer = self.eval(program);
+        assert!(answer.is_error, "{program}: {answer:?}");
+        let field = |name: &str| answer.record[name].as_str().unwrap_or_default().to_owned();
+        (field("error"), field("message"))
+    }
+
+    /// Closes our side and waits for the end.
+    pub fn close(&mut self) {
+        self.input = None;
+    }
+
+    /// Waits for the process to end.
+    pub fn wait(&mut self) -> ExitStatus {
+        let begun = Instant::now();
+        until(|| self.process.try_wait().expect("a child").is_some());
+        assert!(begun.elapsed() < Duration::from_secs(10), "it took {:?} to end", begun.elapsed());
+        self.process.wait().expect("a child")
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+impl Answer {
+    pub fn of(message: &Value) -> Answer {
+        let result = &message["result"];
+        let text = result["content"][0]["text"].as_str();
+        Answer {
+            text: text.unwrap_or_else(|| panic!("no text: {message}")).to_owned(),
+            is_error: result["isError"] == true,
+            record: result["structuredContent"].clone(),
+        }
+    }
+
+    /// The handle that the text names, if it names one.
+    pub fn handle(&self) -> Option<String> {
+        let (_, rest) = self.text.split_once("[session: ")?;
+        Some(rest.split(']').next()?.to_owned())
+    }
+}
+
+/// Waits until something is so.
+pub fn until(mut condition: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !condition() {
+        assert!(begun.elapsed() < PATIENCE, "it did not come to pass");
+        std::thread::park_timeout(Duration::from_millis(10));
+    }
+}
+
+/// True while a process is there and is no zombie.
+pub fn is_alive(process: i64) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    status.rsplit(") ").next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with(['Z', 'X']))
+}
+
+/// The configuration of one server: `hostile.py` with arguments.
+pub fn hostile(arguments: &[&str]) -> Value {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers/hostile.py");
+    let mut all = vec![script.to_string_lossy().into_owned()];
+    all.extend(arguments.iter().map(|argument| argument.to_string()));
+    json!({"command": "python3", "args": all})
+}
+
+/// A program of the test's surroundings. Without it the test is skipped, and says so; with
+/// `LISPBOX_REQUIRE_PEERS=1` it fails.
+pub fn peer(name: &str, found: Option<PathBuf>) -> Option<PathBuf> {
+    if found.is_none() {
+        assert!(std::env::var_os("LISPBOX_REQUIRE_PEERS").is_none_or(|value| value != "1"), "{name} is missing");
+        eprintln!("SKIPPED: {name} is missing");
+    }
+    found
+}
+
+/// `python3`, which the hostile server needs.
+pub fn python() -> Option<PathBuf> {
+    let runs = Command::new("python3").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    peer("python3", runs.is_ok_and(|status| status.success()).then(|| PathBuf::from("python3")))
+}
+
+/// A file below `$LISPBOX_PEERS`, the folder into which `.ci/run` installs the real peers.
+pub fn installed(path: &str) -> Option<PathBuf> {
+    let folder = std::env::var_os("LISPBOX_PEERS").map_or_else(|| PathBuf::from("/tmp/peers"), PathBuf::from);
+    let file = folder.join(path);
+    peer(path, file.exists().then_some(file))
+}

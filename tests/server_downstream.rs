@@ -1,0 +1,137 @@
+//! Downstream servers that misbehave: each is an error that names server and tool, at once.
+#![cfg(feature = "cli")]
+
+#[path = "mcp_client/mod.rs"]
+mod mcp_client;
+
+use std::time::{Duration, Instant};
+
+use mcp_client::{Client, hostile, python};
+use serde_json::json;
+
+fn client(arguments: &[&str]) -> Option<Client> {
+    python()?;
+    let configuration = json!({"mcpServers": {
+        "hostile": hostile(&[]),
+        "noisy": hostile(&["--start", "noise"]),
+        "broken": hostile(&["--start", "exit"]),
+        "hanging": {
+            "command": "python3", "args": hostile(&["--start", "hang"])["args"], "start_timeout_seconds": 0.5
+        },
+        "missing": {"command": "/secret/place/no-such-command"},
+        "old": {"type": "sse", "url": "http://127.0.0.1:1/sse"},
+        "unreachable": {"type": "http", "url": "http://127.0.0.1:1/mcp"},
+    }});
+    Some(Client::start(&configuration, arguments))
+}
+
+fn failure(code: &str, message: &str) -> (String, String) {
+    (code.to_owned(), message.to_owned())
+}
+
+#[test]
+fn replies_that_cannot_be_used_fail_at_once() {
+    let Some(mut client) = client(&[]) else { return };
+    assert_eq!(client.eval(r#"(hostile/echo {:text "hello"})"#).text.lines().next(), Some("\"hello\""));
+    let begun = Instant::now();
+    let cases = [
+        ("(hostile/fail)", failure("ToolError", "`hostile/fail` failed: no such mailbox")),
+        (
+            "(hostile/deep)",
+            failure(
+                "ToolError",
+                "the reply of `hostile/deep` cannot be read: the message is nested 5001 levels deep; at most 120 are taken in",
+            ),
+        ),
+    ];
+    for (program, expected) in cases {
+        assert_eq!(client.fails(program), expected, "{program}");
+    }
+    let (code, message) = client.fails("(hostile/odd)");
+    assert_eq!(code, "ToolError");
+    let expected = "the reply of `hostile/odd` cannot be read: the message is not JSON-RPC: expected value";
+    assert!(message.starts_with(expected), "{message}");
+    let (code, message) = client.fails("(hostile/large {:megabytes 17})");
+    assert_eq!(code, "ToolResultTooLarge");
+    assert!(message.starts_with("the reply of `hostile/large` is too large: 178"), "{message}");
+    assert!(begun.elapsed() < Duration::from_secs(20), "nothing ran into its time-out");
+    assert!(client.eval("(hostile/garbage)").text.starts_with("\"after the garbage\""));
+    assert!(client.eval("(hostile/flood)").text.starts_with("\"after the flood\""));
+}
+
+#[test]
+fn a_server_that_dies_is_started_again() {
+    let Some(mut client) = client(&[]) else { return };
+    let first = client.eval("(hostile/pid)").text;
+    let (code, message) = client.fails("(hostile/die)");
+    assert_eq!(code, "ServerUnavailable");
+    assert_eq!(
+        message,
+        "server `hostile` went away during `hostile/die`; it ended with exit status: 3; it said: out of luck"
+    );
+    assert_ne!(client.eval("(hostile/pid)").text, first);
+}
+
+#[test]
+fn a_call_that_hangs_is_withdrawn_after_its_time() {
+    let Some(mut client) = client(&["--limit", "tool=300ms"]) else { return };
+    assert_eq!(client.fails("(hostile/hang)"), failure("ToolTimeout", "`hostile/hang` did not answer within 0.3 s"));
+    let withdrawn = client.eval("(hostile/cancelled)").text;
+    assert!(withdrawn.starts_with('[') && !withdrawn.starts_with("[]"), "{withdrawn}");
+}
+
+#[test]
+fn servers_that_do_not_start_say_why() {
+    let Some(mut client) = client(&[]) else { return };
+    let cases = [
+        (
+            "broken",
+            "server `broken` did not start: it closed the connection before it answered; it ended with exit status: 7; it said: the key is missing",
+        ),
+        ("hanging", "server `hanging` did not start: it did not answer within 0.5 s"),
+        (
+            "missing",
+            "server `missing` did not start: the command `no-such-command`, or its working folder, was not found",
+        ),
+        (
+            "old",
+            "server `old` did not start: the `sse` transport is not supported; use `\"type\": \"http\"` with the server's streamable HTTP address",
+        ),
+        ("unreachable", "server `unreachable` did not start: the connection was refused or the host was not found"),
+    ];
+    for (server, message) in cases {
+        assert_eq!(client.fails(&format!(r#"({server}/echo {{:text "x"}})"#)).1, message, "{server}");
+    }
+    assert!(client.eval(r#"(noisy/echo {:text "x"})"#).text.starts_with("\"x\""));
+}
+
+#[test]
+fn arguments_are_checked_before_they_are_sent() {
+    let Some(mut client) = client(&[]) else { return };
+    let (code, message) = client.fails(r#"(hostile/echo {:txt "x"})"#);
+    assert_eq!(code, "ToolArgumentError");
+    assert_eq!(message, "`hostile/echo` has no argument `txt`; it takes `text`");
+    assert_eq!(
+        client.fails("(hostile/echo {:text 5})").1,
+        "argument `text` of `hostile/echo`: expected string, got the number `5`"
+    );
+    assert_eq!(client.fails("(hostile/echo)").1, "`hostile/echo` needs the argument `text` (string)");
+}
+
+#[test]
+fn a_server_is_started_when_it_is_named_and_once() {
+    let Some(_) = python() else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let log = folder.path().join("log");
+    let configuration = json!({"mcpServers": {"hostile": hostile(&["--log", &log.to_string_lossy()])}});
+    let mut client = Client::start(&configuration, &[]);
+    client.eval("(+ 1 2)");
+    assert!(!log.exists());
+    let calls: Vec<i64> = (0..8)
+        .map(|_| client.begin("tools/call", json!({"name": "lisp_eval", "arguments": {"program": "(hostile/pid)"}})))
+        .collect();
+    for _ in calls {
+        client.receive();
+    }
+    assert_eq!(std::fs::read_to_string(&log).expect("started"), "started\n");
+}
