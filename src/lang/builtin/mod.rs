@@ -160,6 +160,9 @@ pub const TABLES: &[(&str, &[Builtin])] = &[
 /// Other names of builtins: other Lisps' spellings, and Clojure's full namespaces.
 const ALIASES: &[&[(&str, &str)]] = &[];
 
+/// Builtins that only values refer to: steps of lazy sequences and the like.
+const STEPS: &[&[&Builtin]] = &[sequences::STEPS, branching::STEPS];
+
 /// Namespaces that stand for others.
 const NAMESPACES: &[(&str, &str)] =
     &[("clojure.core", "core"), ("clojure.string", "str"), ("string", "str"), ("clojure.set", "set")];
@@ -196,6 +199,12 @@ impl Registry {
             return self.by_name.get(base).copied();
         }
         self.by_name.get(format!("{namespace}/{base}").as_str()).copied()
+    }
+
+    /// The builtin of that name, those included that no program can name: the steps of lazy sequences.
+    pub fn find_any(&self, name: &str) -> Option<&'static Builtin> {
+        let base = name.strip_prefix("core/").unwrap_or(name);
+        self.find(name).or_else(|| STEPS.iter().copied().flatten().find(|step| step.name == base).copied())
     }
 
     /// All the names, aliases included.

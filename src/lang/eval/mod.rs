@@ -17,6 +17,7 @@ mod walk;
 
 pub use call::Frame;
 pub use core::{Core, Global, Globals, Visible};
+pub(crate) use names::value_of;
 pub use stacks::Stacks;
 pub(crate) use tools::schema_parameters;
 

@@ -1,0 +1,384 @@
+//! Reading an environment back.
+
+use super::VERSION;
+use crate::lang::error::{Error, Outcome};
+use crate::lang::eval::{Global, Machine};
+use crate::lang::form::{Form, FormKind};
+use crate::lang::heap::{CellKind, Handle, State};
+use crate::lang::host::Tool;
+use crate::lang::node::Group;
+use crate::lang::reader;
+use crate::lang::resolve::{Meaning, Names, Resolver};
+use crate::lang::span::Source;
+use crate::lang::value::function::{Bound, Captures, Closure, ToolFunction};
+use crate::lang::value::list::List;
+use crate::lang::value::map::Map;
+use crate::lang::value::set::Set;
+use crate::lang::value::{Reduced, Value};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Reads an environment into a session that has none yet.
+///
+/// # Errors
+/// `SnapshotError` with the line that cannot be read; limits.
+pub fn decode(machine: &mut Machine, source: &Arc<Source>) -> Outcome<()> {
+    machine.charge(source.text.len() as u64 / 16)?;
+    let forms = reader::read(&source.text)
+        .map_err(|error| Error::new("SnapshotError", format!("the snapshot cannot be read: {}", error.message)))?;
+    let mut decoder = Decoder { machine, source, rows: HashMap::new(), objects: HashMap::new(), cells: Vec::new() };
+    decoder.header(forms.first())?;
+    decoder.read_rows(&forms)?;
+    for form in &forms {
+        match row_parts(form) {
+            ("define", [name, value, options @ ..]) => decoder.define(name, value, options)?,
+            ("history", values) => {
+                for (at, value) in values.iter().enumerate().take(4) {
+                    decoder.machine.core.globals.history[at] = decoder.value(value)?;
+                }
+            }
+            ("object" | "lispbox-session", _) => {}
+            _ => return Err(decoder.damaged(form).into()),
+        }
+    }
+    machine.core.commit(&Value::Nil)?;
+    Ok(())
+}
+
+/// A row's head and what is behind it.
+fn row_parts(form: &Form) -> (&str, &[Form]) {
+    match form.as_list() {
+        Some([head, rest @ ..]) => (head.as_symbol().unwrap_or_default(), rest),
+        _ => ("", &[]),
+    }
+}
+
+/// What a row came to.
+#[derive(Clone)]
+enum Object {
+    Value(Value),
+    Group(Arc<Group>),
+    Captures(Arc<Captures>),
+}
+
+struct Decoder<'m> {
+    machine: &'m mut Machine,
+    source: &'m Arc<Source>,
+    rows: HashMap<i64, Form>,
+    objects: HashMap<i64, Object>,
+    /// Cells and the forms of their states, filled in when all rows have been read.
+    cells: Vec<(Arc<Handle>, Form)>,
+}
+
+impl Decoder<'_> {
+    fn damaged(&self, form: &Form) -> Error {
+        let (line, column) = self.source.line_column(form.span.start);
+        Error::new("SnapshotError", format!("the snapshot is damaged at line {line}, column {column}"))
+    }
+
+    fn header(&self, form: Option<&Form>) -> Outcome<()> {
+        match form.map(row_parts) {
+            Some(("lispbox-session", [Form { kind: FormKind::Int(VERSION), .. }])) => Ok(()),
+            Some(("lispbox-session", [Form { kind: FormKind::Int(version), .. }])) => Err(Error::new(
+                "SnapshotError",
+                format!("the snapshot has version {version}; this build reads version {VERSION}"),
+            )
+            .into()),
+            _ => Err(Error::new("SnapshotError", "this is no snapshot of a session").into()),
+        }
+    }
+
+    /// Reads every row once the rows that it refers to have been read.
+    fn read_rows(&mut self, forms: &[Form]) -> Outcome<()> {
+        for form in forms {
+            if let ("object", [Form { kind: FormKind::Int(id), .. }, content]) = row_parts(form) {
+                if let (kind @ ("atom" | "volatile" | "delay" | "lazy"), [_, _]) = row_parts(content) {
+                    let handle = self.machine.core.heap.allocate(cell_kind(kind), State::Done(Value::Nil));
+                    let value = if kind == "lazy" { Value::Lazy(handle.clone()) } else { Value::Cell(handle.clone()) };
+                    self.objects.insert(*id, Object::Value(value));
+                    self.cells.push((handle, content.clone()));
+                }
+                self.rows.insert(*id, content.clone());
+            }
+        }
+        let mut waiting: Vec<i64> = self.rows.keys().copied().collect();
+        waiting.sort_unstable_by_key(|id| std::cmp::Reverse(*id));
+        let mut under_way: HashMap<i64, u32> = HashMap::new();
+        while let Some(id) = waiting.pop() {
+            self.machine.charge(1)?;
+            if self.objects.contains_key(&id) {
+                continue;
+            }
+            let Some(form) = self.rows.get(&id).cloned() else {
+                return Err(Error::new("SnapshotError", format!("the snapshot has no object {id}")).into());
+            };
+            let mut missing = Vec::new();
+            references(&form, &mut missing);
+            missing.retain(|id| !self.objects.contains_key(id));
+            if missing.is_empty() {
+                let object = self.object(&form)?;
+                self.objects.insert(id, object);
+                continue;
+            }
+            let tries = under_way.entry(id).or_insert(0);
+            *tries += 1;
+            if *tries > 1 {
+                return Err(Error::new("SnapshotError", format!("object {id} of the snapshot holds itself")).into());
+            }
+            waiting.push(id);
+            waiting.extend(missing);
+        }
+        for (handle, form) in std::mem::take(&mut self.cells) {
+            let (_, [word, value]) = row_parts(&form) else { return Err(self.damaged(&form).into()) };
+            let value = self.value(value)?;
+            let state = if word.is_symbol("waiting") { State::Waiting(value) } else { State::Done(value) };
+            self.machine.core.heap.realise(&handle, state)?;
+        }
+        Ok(())
+    }
+
+    fn object(&mut self, form: &Form) -> Outcome<Object> {
+        Ok(match (row_parts(form), form.as_vector()) {
+            (("functions", [name, functions, names, captured]), _) => {
+                Object::Group(self.group(form, name, functions, names, captured)?)
+            }
+            // The captured values of a function stand in a bare vector only at the top of a row; a
+            // shared vector does too, so both are kept at hand under one number.
+            _ => Object::Value(self.value(form)?),
+        })
+    }
+
+    fn values(&mut self, forms: &[Form]) -> Outcome<Vec<Value>> {
+        forms.iter().map(|form| self.value(form)).collect()
+    }
+
+    fn reference(&self, form: &Form) -> Outcome<&Object> {
+        let found = match &form.kind {
+            FormKind::Int(id) => self.objects.get(id),
+            _ => None,
+        };
+        found.ok_or_else(|| self.damaged(form).into())
+    }
+
+    fn value(&mut self, form: &Form) -> Outcome<Value> {
+        self.machine.charge(1)?;
+        if let Some(items) = form.as_vector() {
+            return Ok(Value::vector(self.values(items)?));
+        }
+        if form.as_list().is_none() {
+            return crate::lang::eval::value_of(form);
+        }
+        match row_parts(form) {
+            ("ref", [id]) => match self.reference(id)? {
+                Object::Value(value) => Ok(value.clone()),
+                _ => Err(self.damaged(form).into()),
+            },
+            ("quote", [quoted]) => crate::lang::eval::value_of(quoted),
+            ("list", items) => Ok(Value::list(self.values(items)?)),
+            ("cons", [head, tail]) => {
+                let (head, tail) = (self.value(head)?, self.value(tail)?);
+                Ok(Value::List(Arc::new(List::cons(head, tail))))
+            }
+            ("range", [start, step, count]) => match (&start.kind, &step.kind, &count.kind) {
+                (FormKind::Int(start), FormKind::Int(step), FormKind::Int(count)) => {
+                    Ok(Value::List(Arc::new(List::Range { start: *start, step: *step, count: *count as u64 })))
+                }
+                _ => Err(self.damaged(form).into()),
+            },
+            (kind @ ("map" | "record"), items) => {
+                let mut map = Map::default();
+                let mut values = self.values(items)?.into_iter();
+                while let (Some(key), Some(value)) = (values.next(), values.next()) {
+                    map.insert(key, value);
+                }
+                Ok(Value::Map(Arc::new(if kind == "record" { map.into_record() } else { map })))
+            }
+            ("set", items) => Ok(Value::Set(Arc::new(self.values(items)?.into_iter().collect::<Set>()))),
+            ("builtin", [name]) => self.builtin(name).map(Value::Builtin),
+            ("bound", [name, arguments @ ..]) => {
+                let builtin = self.builtin(name)?;
+                Ok(Value::Bound(Arc::new(Bound { builtin, arguments: self.values(arguments)? })))
+            }
+            ("function", [group, Form { kind: FormKind::Int(index), .. }, captures]) => {
+                self.function(form, group, *index, captures)
+            }
+            ("tool", [Form { kind: FormKind::Str(server), .. }, Form { kind: FormKind::Str(name), .. }]) => {
+                Ok(Value::Tool(tool_stub(server, name)))
+            }
+            ("exception", [code, Form { kind: FormKind::Str(message), .. }, data, cause]) => {
+                let (data, cause) = (self.value(data)?, self.value(cause)?);
+                let error = Error::new(known_code(code.as_symbol().unwrap_or_default()), message.clone());
+                Ok(Value::Exception(Arc::new(error.with_data(data).with_cause(cause))))
+            }
+            ("reduced", [inner]) => Ok(Value::Reduced(Arc::new(Reduced(self.value(inner)?)))),
+            _ => Err(self.damaged(form).into()),
+        }
+    }
+
+    fn builtin(&self, name: &Form) -> Outcome<&'static crate::lang::builtin::Builtin> {
+        let text = name.as_symbol().unwrap_or_default();
+        self.machine.core.registry.find_any(text).ok_or_else(|| {
+            Error::new("SnapshotError", format!("the snapshot uses `{text}`, which this build does not have")).into()
+        })
+    }
+
+    fn function(&mut self, form: &Form, group: &Form, index: i64, captures: &Form) -> Outcome<Value> {
+        let Object::Group(group) = self.reference(group)?.clone() else { return Err(self.damaged(form).into()) };
+        let FormKind::Int(id) = captures.kind else { return Err(self.damaged(form).into()) };
+        let captures = match self.reference(captures)?.clone() {
+            Object::Captures(captures) => captures,
+            Object::Value(Value::Vector(items)) => {
+                let captures = Arc::new(Captures::new(items.iter().cloned().collect()));
+                self.objects.insert(id, Object::Captures(captures.clone()));
+                captures
+            }
+            _ => return Err(self.damaged(form).into()),
+        };
+        let fits = usize::try_from(index).is_ok_and(|index| index < group.lambdas.len())
+            && captures.as_slice().len() == group.captured.len();
+        if !fits {
+            return Err(self.damaged(form).into());
+        }
+        Ok(Value::Closure(Arc::new(Closure { group, index: index as u32, captures })))
+    }
+
+    fn group(
+        &mut self,
+        form: &Form,
+        name: &Form,
+        functions: &Form,
+        names: &Form,
+        captured: &Form,
+    ) -> Outcome<Arc<Group>> {
+        let damaged = self.damaged(form);
+        let FormKind::Str(source_name) = &name.kind else { return Err(damaged.into()) };
+        let pairs = |form: &Form| -> Vec<Vec<Form>> {
+            form.as_list()
+                .unwrap_or_default()
+                .iter()
+                .map(|pair| pair.as_vector().unwrap_or_default().to_vec())
+                .collect()
+        };
+        let mut codes = Vec::new();
+        for pair in pairs(functions) {
+            let [name, code] = &pair[..] else { return Err(damaged.into()) };
+            codes.push((name.as_symbol().map(str::to_string), code.clone()));
+        }
+        let mut meanings = HashMap::new();
+        for pair in pairs(names) {
+            match &pair[..] {
+                [name, Form { kind: FormKind::Str(meaning), .. }] => {
+                    meanings.insert(name.as_symbol().unwrap_or_default().to_string(), meaning.clone());
+                }
+                _ => return Err(damaged.into()),
+            }
+        }
+        let captured: Vec<String> =
+            captured.as_vector().unwrap_or_default().iter().filter_map(Form::as_symbol).map(str::to_string).collect();
+        if codes.is_empty() {
+            return Err(damaged.into());
+        }
+        let source = Arc::new(Source { name: source_name.as_str().into(), text: self.source.text.clone() });
+        let mut names = Meanings { machine: self.machine, meanings };
+        Resolver::new(&mut names, &source).function(&codes, &captured)
+    }
+
+    fn define(&mut self, name: &Form, value: &Form, options: &[Form]) -> Outcome<()> {
+        let Some(name) = name.as_symbol() else { return Err(self.damaged(value).into()) };
+        let value = self.value(value)?;
+        let option = |wanted: &str| {
+            options.chunks_exact(2).find(|pair| pair[0].as_keyword() == Some(wanted)).map(|pair| &pair[1].kind)
+        };
+        let doc = match option("doc") {
+            Some(FormKind::Str(doc)) => Some(Arc::from(doc.as_str())),
+            _ => None,
+        };
+        let is_macro = matches!(option("macro"), Some(FormKind::Bool(true)));
+        let index = self.machine.core.globals.index(name);
+        self.machine.core.globals.set(index, Global { value: Some(value), doc, is_macro });
+        Ok(())
+    }
+}
+
+/// The rows that a row needs before it can be read. Cells are there from the beginning.
+fn references(form: &Form, out: &mut Vec<i64>) {
+    match (row_parts(form), &form.kind) {
+        (("ref", [Form { kind: FormKind::Int(id), .. }]), _) => out.push(*id),
+        (("function", [Form { kind: FormKind::Int(group), .. }, _, Form { kind: FormKind::Int(captures), .. }]), _) => {
+            out.extend([*group, *captures]);
+        }
+        (("functions" | "quote", _), _) => {}
+        (_, FormKind::List(items) | FormKind::Vector(items)) => items.iter().for_each(|item| references(item, out)),
+        _ => {}
+    }
+}
+
+fn cell_kind(name: &str) -> CellKind {
+    match name {
+        "atom" => CellKind::Atom,
+        "volatile" => CellKind::Volatile,
+        "delay" => CellKind::Delay,
+        _ => CellKind::Lazy,
+    }
+}
+
+/// Codes are fixed words; one that this build does not know becomes the general one.
+fn known_code(code: &str) -> &'static str {
+    const CODES: [&str; 12] = [
+        "TypeError",
+        "ArityError",
+        "UnboundVariable",
+        "IndexOutOfBounds",
+        "ArithmeticError",
+        "IntegerOverflow",
+        "NotCallable",
+        "ToolError",
+        "ToolTimeout",
+        "ToolArgumentError",
+        "ServerUnavailable",
+        "InvalidJson",
+    ];
+    CODES.iter().find(|known| **known == code).copied().unwrap_or("ExceptionInfo")
+}
+
+/// A tool that is known by name alone: its server is asked when it is called.
+fn tool_stub(server: &str, name: &str) -> Arc<ToolFunction> {
+    let tool = Tool {
+        server: server.to_string(),
+        name: name.to_string(),
+        description: String::new(),
+        input_schema: serde_json::json!({"type": "object", "additionalProperties": true}),
+        output_schema: None,
+    };
+    Arc::new(ToolFunction { tool: Arc::new(tool) })
+}
+
+/// The names of a function that is read back mean what they meant.
+struct Meanings<'m> {
+    machine: &'m mut Machine,
+    meanings: HashMap<String, String>,
+}
+
+impl Names for Meanings<'_> {
+    fn meaning(&mut self, name: &str, scope: &[String]) -> Outcome<Meaning> {
+        let Some(meaning) = self.meanings.get(name).cloned() else { return self.machine.meaning(name, scope) };
+        if let Some(global) = meaning.strip_prefix("session/") {
+            return Ok(Meaning::Global(self.machine.core.globals.index(global)));
+        }
+        if let Some(builtin) = self.machine.core.registry.find_any(&meaning) {
+            return Ok(Meaning::Builtin(builtin));
+        }
+        match meaning.split_once('/') {
+            Some((server, tool)) => Ok(Meaning::Tool(tool_stub(server, tool))),
+            None => self.machine.meaning(name, scope),
+        }
+    }
+
+    fn define(&mut self, name: &str) -> u32 {
+        self.machine.core.globals.index(name)
+    }
+
+    fn constant(&mut self, form: &Form) -> Outcome<Value> {
+        Names::constant(self.machine, form)
+    }
+}

@@ -1,0 +1,348 @@
+//! Writing an environment.
+
+use super::{ROW_NESTING, VERSION};
+use crate::lang::error::{Error, Outcome};
+use crate::lang::eval::Machine;
+use crate::lang::form::{Form, FormKind};
+use crate::lang::heap::{CellKind, Handle, State};
+use crate::lang::node::Group;
+use crate::lang::value::Value;
+use crate::lang::value::function::Captures;
+use crate::lang::value::list::List;
+use crate::lang::value::print::{write_float, write_quoted};
+use crate::lang::value::walk::Pace;
+use std::collections::{HashMap, VecDeque};
+use std::fmt::Write;
+use std::sync::Arc;
+
+/// Writes the session's definitions, what they refer to, and `*1 *2 *3 *e`.
+///
+/// # Errors
+/// Limits.
+pub fn encode(machine: &mut Machine) -> Outcome<String> {
+    let mut names = Vec::new();
+    for global in machine.core.globals.iter() {
+        names.push((global.name.to_string(), global.value.clone(), global.doc.map(str::to_string), global.is_macro));
+    }
+    let history = machine.core.globals.history.clone();
+    let mut shared = HashMap::new();
+    let roots = names.iter().map(|(_, value, _, _)| value.clone()).chain(history.iter().cloned()).collect();
+    count_owners(machine, roots, &mut shared)?;
+    let mut encoder = Encoder { machine, shared, ids: HashMap::new(), rows: VecDeque::new(), out: String::new() };
+    let _ = writeln!(encoder.out, "(lispbox-session {VERSION})");
+    let mut definitions = String::new();
+    for (name, value, doc, is_macro) in &names {
+        let _ = write!(definitions, "(define {name} ");
+        encoder.value(value, &mut definitions, 0)?;
+        if let Some(doc) = doc {
+            definitions.push_str(" :doc ");
+            write_quoted(&mut definitions, doc);
+        }
+        definitions.push_str(if *is_macro { " :macro true)\n" } else { ")\n" });
+    }
+    definitions.push_str("(history");
+    for value in &history {
+        definitions.push(' ');
+        encoder.value(value, &mut definitions, 0)?;
+    }
+    definitions.push_str(")\n");
+    encoder.finish_rows()?;
+    encoder.out.push_str(&definitions);
+    Ok(encoder.out)
+}
+
+/// Counts how often each node is reached; those reached more than once get rows of their own.
+fn count_owners(machine: &mut Machine, roots: Vec<Value>, shared: &mut HashMap<usize, u32>) -> Outcome<()> {
+    let mut waiting = roots;
+    while let Some(value) = waiting.pop() {
+        machine.step(1)?;
+        let Some(address) = address(&value) else { continue };
+        let count = shared.entry(address).or_insert(0);
+        *count += 1;
+        if *count == 1 {
+            parts(machine, &value, &mut waiting)?;
+        }
+    }
+    Ok(())
+}
+
+/// What a node refers to.
+fn parts(machine: &mut Machine, value: &Value, into: &mut Vec<Value>) -> Outcome<()> {
+    match value {
+        Value::List(list) => match &**list {
+            List::Cons(cons) => into.extend([cons.head.clone(), cons.tail.clone()]),
+            List::Items { .. } => into.extend(list.as_slice().unwrap_or_default().iter().cloned()),
+            List::Range { .. } => {}
+        },
+        Value::Vector(items) => into.extend(items.iter().cloned()),
+        Value::Map(map) => into.extend(map.iter().flat_map(|(key, value)| [key.clone(), value.clone()])),
+        Value::Set(set) => into.extend(set.iter().cloned()),
+        Value::Closure(closure) => into.extend(closure.captures.as_slice().iter().cloned()),
+        Value::Bound(bound) => into.extend(bound.arguments.iter().cloned()),
+        Value::Exception(error) => into.extend([error.data().clone(), error.cause().clone()]),
+        Value::Reduced(inner) => into.push(inner.0.clone()),
+        Value::Cell(handle) | Value::Lazy(handle) => match machine.core.heap.state(handle)? {
+            State::Done(value) | State::Waiting(value) => into.push(value.clone()),
+            State::Running => {}
+        },
+        _ => {}
+    }
+    Ok(())
+}
+
+fn address(value: &Value) -> Option<usize> {
+    Some(match value {
+        Value::List(node) => Arc::as_ptr(node).addr(),
+        Value::Vector(node) => Arc::as_ptr(node).addr(),
+        Value::Map(node) => Arc::as_ptr(node).addr(),
+        Value::Set(node) => Arc::as_ptr(node).addr(),
+        Value::Closure(node) => Arc::as_ptr(node).addr(),
+        Value::Bound(node) => Arc::as_ptr(node).addr(),
+        Value::Exception(node) => Arc::as_ptr(node).addr(),
+        Value::Reduced(node) => Arc::as_ptr(node).addr(),
+        Value::Cell(node) | Value::Lazy(node) => Arc::as_ptr(node).addr(),
+        _ => return None,
+    })
+}
+
+/// What a row is about.
+enum Row {
+    Value(Value),
+    Cell(Arc<Handle>),
+    Group(Arc<Group>),
+    Captures(Arc<Captures>),
+}
+
+struct Encoder<'m> {
+    machine: &'m mut Machine,
+    shared: HashMap<usize, u32>,
+    /// Numbers of the rows, by the address of what they are about.
+    ids: HashMap<usize, usize>,
+    /// Rows that are still to be written.
+    rows: VecDeque<(usize, Row)>,
+    out: String,
+}
+
+impl Encoder<'_> {
+    /// The number of the row about what is at that address.
+    fn row(&mut self, address: usize, row: impl FnOnce() -> Row) -> usize {
+        let next = self.ids.len() + 1;
+        let id = *self.ids.entry(address).or_insert(next);
+        if id == next {
+            self.rows.push_back((id, row()));
+        }
+        id
+    }
+
+    fn finish_rows(&mut self) -> Outcome<()> {
+        while let Some((id, row)) = self.rows.pop_front() {
+            let mut text = format!("(object {id} ");
+            match row {
+                Row::Value(value) => self.inline(&value, &mut text, 0)?,
+                Row::Cell(handle) => self.cell(&handle, &mut text)?,
+                Row::Group(group) => self.group(&group, &mut text)?,
+                Row::Captures(captures) => {
+                    text.push('[');
+                    self.sequence(captures.as_slice().iter().cloned(), &mut text, 1)?;
+                    text.push(']');
+                }
+            }
+            text.push_str(")\n");
+            self.machine.reserve(text.len() as u64 + self.out.len() as u64 / 4)?;
+            self.out.push_str(&text);
+        }
+        Ok(())
+    }
+
+    /// A value where it is used: itself, or a reference to its row.
+    fn value(&mut self, value: &Value, out: &mut String, depth: u32) -> Outcome<()> {
+        self.machine.step(1)?;
+        if let Value::Cell(handle) | Value::Lazy(handle) = value {
+            let id = self.row(Arc::as_ptr(handle).addr(), || Row::Cell(handle.clone()));
+            let _ = write!(out, "(ref {id})");
+            return Ok(());
+        }
+        match address(value) {
+            Some(address) if depth >= ROW_NESTING || self.shared.get(&address).is_some_and(|count| *count > 1) => {
+                let id = self.row(address, || Row::Value(value.clone()));
+                let _ = write!(out, "(ref {id})");
+                Ok(())
+            }
+            _ => self.inline(value, out, depth),
+        }
+    }
+
+    fn sequence(&mut self, items: impl Iterator<Item = Value>, out: &mut String, depth: u32) -> Outcome<()> {
+        for (at, item) in items.enumerate() {
+            if at > 0 {
+                out.push(' ');
+            }
+            self.value(&item, out, depth)?;
+        }
+        Ok(())
+    }
+
+    fn inline(&mut self, value: &Value, out: &mut String, depth: u32) -> Outcome<()> {
+        let inner = depth + 1;
+        match value {
+            Value::Symbol(name) => {
+                let _ = write!(out, "(quote {})", name.as_str());
+            }
+            Value::List(list) => match &**list {
+                List::Range { start, step, count } => {
+                    let _ = write!(out, "(range {start} {step} {})", *count as i64);
+                }
+                List::Cons(cons) => {
+                    out.push_str("(cons ");
+                    self.sequence([cons.head.clone(), cons.tail.clone()].into_iter(), out, inner)?;
+                    out.push(')');
+                }
+                List::Items { .. } => {
+                    out.push_str("(list ");
+                    self.sequence(list.as_slice().unwrap_or_default().iter().cloned(), out, inner)?;
+                    out.push(')');
+                }
+            },
+            Value::Vector(items) => {
+                out.push('[');
+                self.sequence(items.iter().cloned(), out, inner)?;
+                out.push(']');
+            }
+            Value::Map(map) => {
+                // Not a map literal: its keys may be references that look the same to the reader.
+                out.push_str(if map.is_record() { "(record " } else { "(map " });
+                self.sequence(map.iter().flat_map(|(key, value)| [key.clone(), value.clone()]), out, inner)?;
+                out.push(')');
+            }
+            Value::Set(set) => {
+                out.push_str("(set ");
+                self.sequence(set.iter().cloned(), out, inner)?;
+                out.push(')');
+            }
+            Value::Builtin(builtin) => {
+                let _ = write!(out, "(builtin {})", builtin.qualified());
+            }
+            Value::Bound(bound) => {
+                let _ = write!(out, "(bound {} ", bound.builtin.qualified());
+                self.sequence(bound.arguments.iter().cloned(), out, inner)?;
+                out.push(')');
+            }
+            Value::Closure(closure) => {
+                let group = closure.group.clone();
+                let group = self.row(Arc::as_ptr(&closure.group).addr(), || Row::Group(group));
+                let captures = closure.captures.clone();
+                let captures = self.row(Arc::as_ptr(&closure.captures).addr(), || Row::Captures(captures));
+                let _ = write!(out, "(function {group} {} {captures})", closure.index);
+            }
+            Value::Tool(tool) => {
+                out.push_str("(tool ");
+                write_quoted(out, &tool.tool.server);
+                out.push(' ');
+                write_quoted(out, &tool.tool.name);
+                out.push(')');
+            }
+            Value::Exception(error) => {
+                let _ = write!(out, "(exception {} ", error.code);
+                write_quoted(out, &error.message);
+                out.push(' ');
+                self.sequence([error.data().clone(), error.cause().clone()].into_iter(), out, inner)?;
+                out.push(')');
+            }
+            Value::Reduced(held) => {
+                out.push_str("(reduced ");
+                self.value(&held.0, out, inner)?;
+                out.push(')');
+            }
+            scalar => {
+                let mut printer = crate::lang::value::print::Printer::new(usize::MAX / 2, true);
+                printer.print(scalar, self.machine)?;
+                out.push_str(&printer.into_text());
+            }
+        }
+        Ok(())
+    }
+
+    fn cell(&mut self, handle: &Arc<Handle>, out: &mut String) -> Outcome<()> {
+        let kind = match handle.cell_kind() {
+            CellKind::Atom => "atom",
+            CellKind::Volatile => "volatile",
+            CellKind::Delay => "delay",
+            CellKind::Lazy => "lazy",
+        };
+        let state = self.machine.core.heap.state(handle)?.clone();
+        let (word, value) = match state {
+            State::Done(value) => ("done", value),
+            State::Waiting(value) => ("waiting", value),
+            State::Running => {
+                return Err(Error::new("SnapshotError", "a value is being computed and cannot be written").into());
+            }
+        };
+        let _ = write!(out, "({kind} {word} ");
+        self.value(&value, out, 1)?;
+        out.push(')');
+        Ok(())
+    }
+
+    /// `(functions "source" ([name form] …) ([name meaning] …) [captured …])`
+    fn group(&mut self, group: &Group, out: &mut String) -> Outcome<()> {
+        out.push_str("(functions ");
+        write_quoted(out, &group.source.name);
+        out.push_str(" (");
+        for code in &group.lambdas {
+            let _ = write!(out, "[{} ", code.name.as_deref().unwrap_or("nil"));
+            write_form(out, &code.form);
+            out.push(']');
+            self.machine.step(out.len() as u64 / 64)?;
+        }
+        out.push_str(") (");
+        for (name, meaning) in &group.names {
+            let _ = write!(out, "[{name} ");
+            write_quoted(out, meaning);
+            out.push(']');
+        }
+        let _ = write!(out, ") [{}])", group.captured.join(" "));
+        Ok(())
+    }
+}
+
+/// A form as the reader reads it.
+fn write_form(out: &mut String, form: &Form) {
+    let mut seq = |open: &str, items: &[Form], close: char| {
+        out.push_str(open);
+        for (at, item) in items.iter().enumerate() {
+            if at > 0 {
+                out.push(' ');
+            }
+            write_form(out, item);
+        }
+        out.push(close);
+    };
+    match &form.kind {
+        FormKind::List(items) => seq("(", items, ')'),
+        FormKind::Vector(items) => seq("[", items, ']'),
+        FormKind::Map(items) => seq("{", items, '}'),
+        FormKind::Set(items) => seq("#{", items, '}'),
+        FormKind::Nil => out.push_str("nil"),
+        FormKind::Symbol(name) => out.push_str(name),
+        FormKind::Str(text) => write_quoted(out, text),
+        FormKind::Float(value) => write_float(out, *value),
+        FormKind::Regex(pattern) => {
+            let _ = write!(out, "#\"{pattern}\"");
+        }
+        FormKind::Bool(value) => {
+            let _ = write!(out, "{value}");
+        }
+        FormKind::Int(value) => {
+            let _ = write!(out, "{value}");
+        }
+        FormKind::BigInt(value) => {
+            let _ = write!(out, "{value}N");
+        }
+        FormKind::Keyword(name) => {
+            let _ = write!(out, ":{name}");
+        }
+        FormKind::Char(value) => {
+            let _ = write!(out, "{:?}", Value::Char(*value));
+        }
+    }
+}
