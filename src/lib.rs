@@ -1,2 +1,70 @@
-//! lispbox
+//! **lispbox**: a small, sandboxed Lisp that AI agents run their data pipelines in.
+//!
+//! An agent sends one program; the program calls the tools it was given, works on the results where they
+//! are, and only the answer goes back. This page is the map of the code; `README.md` is for users,
+//! `docs/values.md` says why values and the evaluator are as they are.
+//!
+//! ```
+//! # #[global_allocator]
+//! # static ALLOCATOR: lispbox::lang::meter::Metered<std::alloc::System> = lispbox::lang::meter::Metered::new(std::alloc::System);
+//! use lispbox::lang::{Engine, Host, Request, ToolCall, ToolReply};
+//! use std::{sync::Arc, time::Duration};
+//!
+//! /// A world without tools whose time stands still.
+//! struct Nothing;
+//!
+//! impl Host for Nothing {
+//!     fn call(&self, _: ToolCall) -> ToolReply { ToolReply::Denied("there are no tools".to_string()) }
+//!     fn now_millis(&self) -> i64 { 0 }
+//!     fn random(&self) -> u64 { 4 }
+//!     fn monotonic(&self) -> Duration { Duration::ZERO }
+//! }
+//!
+//! let mut session = Engine::builder().build().unwrap().session();
+//! let reply = session.eval(Request::new("(->> [1 2 3] (map inc) (reduce +))"), Arc::new(Nothing));
+//! assert_eq!(reply.value.as_deref(), Some("9"));
+//! ```
+//!
+//! # Where things are
+//! | room | what is in it |
+//! |---|---|
+//! | [`lang`] | the language; knows nothing of tokio, MCP, files, clocks |
+//! | [`lang::lexer`], [`lang::reader`], [`lang::form`] | text to tokens to forms; one pass over the brackets finds every one that does not fit |
+//! | [`lang::expand`] | macros: forms to the few forms that the resolver knows |
+//! | [`lang::resolve`], [`lang::node`] | names looked up once: forms to nodes with slots and indices |
+//! | [`lang::eval`] | the tree walk, calls, branches (`pmap`), tools as functions, evaluation threads |
+//! | [`lang::value`] | what programs compute with; walking, comparing, printing, dropping without recursion |
+//! | [`lang::heap`] | what changes: atoms, delays, lazy sequences; journal and sweep |
+//! | [`lang::meter`] | the ledger of limits and the metering allocator |
+//! | [`lang::error`] | errors, faults, halts; suggestions; rendering with carets |
+//! | [`lang::builtin`] | one table entry for each function: name, arguments, doc, examples, code |
+//! | [`lang::json`] | JSON in and out |
+//! | [`lang::snapshot`] | sessions as s-expressions |
+//! | [`lang::host`] | the one door out: the [`Host`](lang::Host) trait |
+//! | [`lang::Session`], [`lang::reply`] | programs run form by form; the one record of an evaluation |
+//! | `server` (feature `server`) | the MCP server: the two tools, sessions, downstream servers, configuration, logs |
+//! | `src/bin/lispbox/` | the command line, one file a command |
+//! | `tests/` | specs by area (`tests/spec/*.md`), the points of `docs/values.md`, hostile and real peers |
+//!
+//! # What holds everywhere
+//! - Inside `lang` arrows go one way: `span ← lexer ← reader ← expand ← resolve ← eval`, with `value`,
+//!   `meter`, `error`, `heap` beneath and `builtin` beside `eval`. `server` uses `lang`, never the
+//!   other way round.
+//! - Values have no cycles and hold no Rust closures: functions are a code and captured values. What
+//!   changes lives in the session's heap.
+//! - Nothing recurses in proportion to data. Nesting of programs (256), of expanded code (1,000), of
+//!   keys (64) and of JSON (1,000) is bounded at the door.
+//! - Every loop in a builtin goes through the meter, and asks for memory before it builds.
+//! - Values are made and dropped inside an evaluation's account; work of the host runs outside of it.
+//! - A limit or a cancellation is a `Halt`, which nothing catches.
+//! - A top-level form is kept whole or leaves no trace.
+//!
+//! # What is deliberately absent
+//! `eval` of data, I/O, an ambient clock or randomness, host reflection, threads of the program's own, an
+//! interner, statics, thread-locals (but for the allocator's counter and the list of what a deep drop
+//! has put aside), a cache of compiled programs.
+
 pub mod lang;
+#[cfg(feature = "server")]
+#[allow(clippy::disallowed_methods, clippy::disallowed_types)]
+pub mod server;

@@ -118,7 +118,8 @@ pub struct Failure {
 impl Reply {
     /// The reply as an agent reads it, within `limit` bytes: the value or the error, what was printed,
     /// and one line of what was kept and called.
-    pub fn text(&self, limit: usize) -> String {
+    pub fn text(&self, limit: u64) -> String {
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let mut out = match &self.failure {
             Some(failure) => failure.rendered.clone(),
             None => self.value_text(),

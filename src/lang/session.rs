@@ -155,7 +155,7 @@ impl Session {
             text.truncate(cut);
             text
         })
-        .unwrap_or_else(|| busy().text(usize::MAX))
+        .unwrap_or_else(|| busy().text(u64::MAX))
     }
 
     /// True if the session defines that name.

@@ -1,0 +1,522 @@
+//! The eleven points of `docs/values.md`, each with a test that fails without it.
+
+mod common;
+
+use common::{Scripted, engine, eval, session, value};
+use lispbox::lang::{CallId, Engine, Host, Request, Session, Status, ToolReply, Value};
+use serde_json::json;
+use std::io::Write;
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Barrier, Mutex};
+
+fn host() -> Arc<dyn Host> {
+    Arc::new(Scripted::new())
+}
+
+fn run(session: &mut Session, program: &str) -> String {
+    let reply = session.eval(Request::new(program), host());
+    match (&reply.failure, &reply.value) {
+        (Some(failure), _) => failure.rendered.clone(),
+        (None, value) => value.clone().unwrap_or_default(),
+    }
+}
+
+fn with_limit(program: &str, limits: &[(&str, &str)]) -> lispbox::lang::Reply {
+    let mut request = Request::new(program);
+    for (name, amount) in limits {
+        request.limits.set(name, amount).expect("a known limit");
+    }
+    session().eval(request, host())
+}
+
+// 1. No reference cycles.
+
+#[test]
+fn atoms_that_hold_themselves_are_freed_while_the_program_runs() {
+    let reply = with_limit(
+        "(dotimes [i 200000] (let [a (atom nil)] (reset! a [i a (fn [] @a)]))) :done",
+        &[("memory", "8MiB"), ("compute", "30s")],
+    );
+    assert_eq!(reply.value.as_deref(), Some(":done"), "{reply:?}");
+}
+
+#[test]
+fn a_cycle_is_gone_at_the_end_of_its_form() {
+    let mut session = session();
+    run(&mut session, "(def keep (atom 1))");
+    let before = session.live_bytes();
+    // Through a large map, where owners cannot be counted: only the sweep from known roots sees it.
+    let program = "(dotimes [i 300] (let [a (atom nil)] (reset! a (into {:self a} (map (fn [n] [n n]) (range 50))))))";
+    run(&mut session, program);
+    let after = session.live_bytes();
+    assert!(after < before + 64_000, "{before} bytes before, {after} after");
+    assert_eq!(run(&mut session, "@keep"), "1");
+}
+
+#[test]
+fn a_lazy_sequence_may_contain_itself() {
+    assert_eq!(value("(def ones (lazy-seq (cons 1 ones))) (take 3 ones)"), "(1 1 1)");
+}
+
+#[test]
+fn functions_that_see_each_other_hold_no_cycle() {
+    let reply = with_limit(
+        "(dotimes [i 100000] (letfn [(f [x] (g x)) (g [x] (if (= x i) (f (inc x)) x))] (f i))) :done",
+        &[("memory", "4MiB"), ("compute", "30s")],
+    );
+    assert_eq!(reply.value.as_deref(), Some(":done"), "{reply:?}");
+}
+
+// 2. Deep data.
+
+/// A million levels, made by a loop.
+const DEEP: &str = "(def deep (fn [] (loop [i 0 v []] (if (< i 1000000) (recur (inc i) [v]) v))))";
+
+fn deep(rest: &str) -> lispbox::lang::Reply {
+    with_limit(&format!("{DEEP} {rest}"), &[("memory", "1GiB"), ("compute", "60s"), ("fuel", "1e9"), ("session", "1GiB")])
+}
+
+#[test]
+fn a_million_levels_are_dropped() {
+    assert_eq!(deep("(do (deep) :dropped)").value.as_deref(), Some(":dropped"));
+}
+
+#[test]
+fn a_million_levels_are_printed_within_the_output_limit() {
+    let reply = deep("(deep)");
+    assert_eq!(reply.status, Status::Ok, "{reply:?}");
+    assert!(reply.truncated.is_some());
+    assert_eq!(deep("(count (str (deep)))").value.as_deref(), Some("2000002"));
+}
+
+#[test]
+fn a_million_levels_are_compared() {
+    assert_eq!(deep("(= (deep) (deep))").value.as_deref(), Some("true"));
+    assert_eq!(deep("(compare (deep) (deep))").value.as_deref(), Some("0"));
+}
+
+#[test]
+fn a_million_levels_are_written_as_json() {
+    assert_eq!(deep("(count (json/write (deep)))").value.as_deref(), Some("2000002"));
+}
+
+#[test]
+fn a_million_levels_as_a_key_are_refused() {
+    assert_eq!(deep("{(deep) 1}").failure.map(|failure| failure.error).as_deref(), Some("KeyTooDeep"));
+    assert_eq!(deep("(get {[] 1} (deep))").failure.map(|failure| failure.error).as_deref(), Some("KeyTooDeep"));
+}
+
+#[test]
+fn chains_of_closures_lists_and_lazy_tails_are_dropped() {
+    let limits = [("memory", "1GiB"), ("compute", "60s"), ("fuel", "1e9")];
+    for program in [
+        "(loop [i 0 f identity] (if (< i 1000000) (recur (inc i) (fn [x] (f x))) :ok))",
+        "(loop [i 0 xs nil] (if (< i 1000000) (recur (inc i) (cons i xs)) :ok))",
+        "(loop [i 0 xs nil] (if (< i 1000000) (recur (inc i) (lazy-seq xs)) :ok))",
+        "(loop [i 0 m {}] (if (< i 1000000) (recur (inc i) {:m m}) :ok))",
+        "(loop [i 0 f inc] (if (< i 1000000) (recur (inc i) (partial f)) :ok))",
+        "(loop [i 0 a nil] (if (< i 1000000) (recur (inc i) (atom a)) :ok))",
+    ] {
+        assert_eq!(with_limit(program, &limits).value.as_deref(), Some(":ok"), "{program}");
+    }
+}
+
+#[test]
+fn a_million_levels_survive_a_snapshot() {
+    let limits = [("memory", "2GiB"), ("compute", "60s"), ("fuel", "1e9"), ("session", "2GiB")];
+    let mut session = session();
+    let mut request = Request::new("(def d (loop [i 0 v []] (if (< i 10000) (recur (inc i) [v]) v))) :ok");
+    for (name, amount) in limits {
+        request.limits.set(name, amount).expect("a known limit");
+    }
+    assert_eq!(session.eval(request, host()).value.as_deref(), Some(":ok"));
+    let text = session.encode(host()).expect("it encodes");
+    let mut other = engine().session();
+    other.decode(&text, host()).expect("it decodes");
+    assert_eq!(run(&mut other, "(count (str d))"), "20002");
+}
+
+#[test]
+fn deep_calls_end_at_the_depth_limit() {
+    let reply = eval("(defn f [n] (inc (f (inc n)))) (f 0)");
+    assert_eq!(reply.status, Status::Limit);
+    assert_eq!(reply.failure.and_then(|failure| failure.limit).as_deref(), Some("depth"));
+    assert_eq!(value("(defn f [n] (if (zero? n) 0 (inc (f (dec n))))) (f 4000)"), "4000");
+    let through_builtins = eval("(defn f [n] (map f [n])) (f 0)");
+    assert_eq!(through_builtins.failure.and_then(|failure| failure.limit).as_deref(), Some("depth"));
+}
+
+#[test]
+fn tail_calls_do_not_nest() {
+    assert_eq!(value("(defn f [n] (if (zero? n) :done (f (dec n)))) (f 100000)"), ":done");
+    assert_eq!(
+        value("(defn e? [n] (if (zero? n) true (o? (dec n)))) (defn o? [n] (if (zero? n) false (e? (dec n)))) (e? 100001)"),
+        "false"
+    );
+}
+
+// 3. Functions are data.
+
+const FUNCTIONS: &str = "
+    (defn add [n] (fn [x] (+ x n)))
+    (def add-two (add 2))
+    (def add-three (partial + 3))
+    (def both (comp add-two add-three))
+    (defn fact [n] (if (zero? n) 1 (* n (fact (dec n)))))
+    (def pair (letfn [(e? [n] (if (zero? n) true (o? (dec n)))) (o? [n] (if (zero? n) false (e? (dec n))))] [e? o?]))
+    (def counter (atom 0))
+    (defn bump [] (swap! counter inc))
+    (def shared [counter counter])
+    (def up (map inc (iterate inc 0)))
+    (defn size [x] (count x))
+    (def record (json/parse \"{\\\"firstName\\\": \\\"Ada\\\", \\\"b c\\\": [1, 2.5, null]}\"))
+    (def odd-things ['a :b \\c \"d\\n\" 1.5 10000000000000000000000N #\"x+\" #{1} '(1 2) {nil 1} ##Inf])";
+
+#[test]
+fn functions_are_encoded_and_mean_the_same() {
+    let mut session = session();
+    assert!(!run(&mut session, FUNCTIONS).contains("Error"), "{}", run(&mut session, FUNCTIONS));
+    run(&mut session, "(bump)");
+    let text = session.encode(host()).expect("it encodes");
+    let mut other = engine().session();
+    other.decode(&text, host()).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    for (program, expected) in [
+        ("(add-two 1)", "3"),
+        ("(both 1)", "6"),
+        ("(fact 10)", "3628800"),
+        ("((first pair) 10)", "true"),
+        ("(bump)", "2"),
+        ("(do (reset! (first shared) 7) @(second shared))", "7"),
+        ("@counter", "7"),
+        ("(take 3 up)", "(1 2 3)"),
+        ("(:first-name record)", "\"Ada\""),
+        ("(get record \"b c\")", "[1 2.5 nil]"),
+        ("odd-things", "[a :b \\c \"d\\n\" 1.5 10000000000000000000000N #\"x+\" #{1} (1 2) {nil 1} ##Inf]"),
+    ] {
+        assert_eq!(run(&mut other, program), expected, "{program}");
+    }
+    let mut third = engine().session();
+    third.decode(&text, host()).expect("it decodes");
+    assert_eq!(third.encode(host()).expect("it encodes"), text);
+}
+
+#[test]
+fn a_later_definition_does_not_change_what_a_function_meant() {
+    assert_eq!(value("(defn size [x] (count x)) (defn count [x] :mine) [(size [1 2]) (count [1 2])]"), "[2 :mine]");
+    assert_eq!(value("(defn f [] 1) (defn g [] (f)) (defn f [] 2) (g)"), "2");
+    let mut session = session();
+    run(&mut session, "(defn size [x] (count x)) (defn count [x] :mine)");
+    let text = session.encode(host()).expect("it encodes");
+    let mut other = engine().session();
+    other.decode(&text, host()).expect("it decodes");
+    assert_eq!(run(&mut other, "(size [1 2])"), "2");
+}
+
+#[test]
+fn a_damaged_snapshot_is_refused_and_the_session_stays() {
+    let mut session = session();
+    run(&mut session, "(def a 1)");
+    for text in ["", "(lispbox-session 2)", "(lispbox-session 1) (define a (ref 9))", "(lispbox-session 1) (object 1 [(ref 1)])", "((("] {
+        let error = session.decode(text, host()).expect_err("it is damaged");
+        assert!(error.contains("snapshot"), "{error}");
+    }
+    assert_eq!(run(&mut session, "a"), "1");
+}
+
+// 4. Small values, shared layouts.
+
+#[test]
+fn values_are_small_and_can_change_threads() {
+    fn is_send_and_sync<T: Send + Sync>() {}
+    is_send_and_sync::<Value>();
+    assert_eq!(size_of::<Value>(), 16);
+    assert_eq!(size_of::<Result<Value, lispbox::lang::Signal>>(), 16);
+}
+
+#[test]
+fn records_share_their_keys() {
+    let record = r#"{"a_rather_long_key_number_one":1,"a_rather_long_key_number_two":2,"a_rather_long_key_number_three":3}"#;
+    let text = format!("[{}]", vec![record; 10_000].join(","));
+    let mut session = session();
+    let mut request = Request::new(":ok");
+    request.data = Some(text.clone());
+    session.eval(request, host());
+    let each = session.live_bytes() / 10_000;
+    assert!(each < 160, "{each} bytes a record");
+    assert_eq!(run(&mut session, "(reduce + (map :a-rather-long-key-number-two data))"), "20000");
+}
+
+#[test]
+fn records_find_keys_in_their_other_spelling_and_never_make_a_second_one() {
+    let mut session = session();
+    let mut request = Request::new(r#"(:sender-name data)"#);
+    request.data = Some(r#"{"sender_name": "Ada", "threadId": 7, "first name": 1}"#.to_string());
+    assert_eq!(session.eval(request, host()).value.as_deref(), Some("\"Ada\""));
+    for (program, expected) in [
+        ("[(get data \"sender_name\") (:thread-id data) (get data :threadId) (get data \"first name\")]", "[\"Ada\" 7 7 1]"),
+        ("(count (update data \"thread_id\" inc))", "3"),
+        ("(:threadId (update data \"thread_id\" inc))", "8"),
+        ("(count (dissoc data :sender-name))", "2"),
+        ("(contains? data :senderName)", "true"),
+        ("(let [{:keys [thread-id]} data] thread-id)", "7"),
+        ("(:thread-id {:threadId 7})", "nil"),
+    ] {
+        assert_eq!(run(&mut session, program), expected, "{program}");
+    }
+}
+
+#[test]
+fn the_same_program_prints_the_same_bytes() {
+    let program = "[(frequencies (map #(mod (* % %) 97) (range 1000))) (set (map str (range 200))) (group-by even? (range 50))]";
+    let first = value(program);
+    assert!(first.starts_with("[{0 "), "{first}");
+    for _ in 0..3 {
+        assert_eq!(value(program), first);
+    }
+}
+
+// 5. Nothing is interned for ever.
+
+#[test]
+fn a_million_keywords_leave_nothing_behind() {
+    let mut session = session();
+    let mut request = Request::new("(doseq [i (range 1000000)] (keyword (str \"a-long-keyword-name-\" i)))");
+    request.limits.set("memory", "4MiB").expect("a known limit");
+    request.limits.set("compute", "60s").expect("a known limit");
+    let reply = session.eval(request, host());
+    assert_eq!(reply.status, Status::Ok, "{reply:?}");
+    assert!(session.live_bytes() < 100_000, "{} bytes", session.live_bytes());
+}
+
+// 6. Memory is metered.
+
+#[test]
+fn ten_gigabytes_in_all_run_under_sixty_four_megabytes() {
+    let program = "(let [s (apply str (repeat 1000000 \"x\"))] (loop [i 0] (if (< i 10000) (do (subs s 1) (recur (inc i))) i)))";
+    let reply = with_limit(program, &[("memory", "64MiB"), ("compute", "60s"), ("fuel", "1e10")]);
+    assert_eq!(reply.value.as_deref(), Some("10000"), "{reply:?}");
+    assert!(reply.spent.memory_bytes < 64 << 20);
+}
+
+#[test]
+fn what_does_not_fit_is_refused_before_it_is_built() {
+    for program in [
+        "(vec (range 10000000000))",
+        "(apply str (repeat 1000000000 \"x\"))",
+        "(loop [s \"x\"] (recur (str s s)))",
+        "(loop [v []] (recur (conj v v)))",
+        "(loop [v [1]] (recur (into v v)))",
+        "(reduce conj [] (range))",
+        "(doall (iterate inc 0))",
+    ] {
+        let reply = with_limit(program, &[("memory", "32MiB"), ("compute", "60s")]);
+        let failure = reply.failure.expect("a limit is hit");
+        assert!(matches!(failure.limit.as_deref(), Some("memory" | "fuel")), "{program}: {}", failure.rendered);
+        assert!(reply.spent.memory_bytes < 64 << 20, "{program}: {} bytes", reply.spent.memory_bytes);
+    }
+}
+
+#[test]
+fn memory_that_is_freed_on_another_thread_is_credited() {
+    let engine = engine();
+    let mut session = engine.session();
+    run(&mut session, "(def big (vec (range 100000)))");
+    let big = session.live_bytes();
+    assert!(big > 1_600_000, "{big}");
+    // The thread that made it is kept busy, so that the next evaluation runs on another.
+    let (entered, has_entered) = channel();
+    let (leave, may_leave) = channel::<()>();
+    let may_leave = Mutex::new(may_leave);
+    let entered = Mutex::new(entered);
+    let blocking = Scripted::new().tool("t/block", json!({"type": "object"}), move |_| {
+        entered.lock().expect("not poisoned").send(()).expect("the test waits");
+        may_leave.lock().expect("not poisoned").recv().expect("the test goes on");
+        ToolReply::Json("1".to_string())
+    });
+    let mut busy = engine.session();
+    let thread = std::thread::spawn(move || busy.eval(Request::new("(t/block)"), Arc::new(blocking)).value);
+    has_entered.recv().expect("the tool is called");
+    run(&mut session, "(def big nil)");
+    leave.send(()).expect("the tool waits");
+    assert_eq!(thread.join().expect("no panic").as_deref(), Some("1"));
+    assert!(session.live_bytes() < 50_000, "{} bytes are left", session.live_bytes());
+}
+
+// 7. Fuel.
+
+#[test]
+fn fuel_is_the_same_every_time() {
+    let program = "(->> (range 1000) (map #(* % %)) (filter even?) (group-by #(mod % 7)) (sort-by key) (map (fn [[k v]] [k (count v)])))";
+    let first = eval(program).spent.fuel;
+    assert!(first > 3_000, "{first}");
+    for _ in 0..3 {
+        assert_eq!(eval(program).spent.fuel, first);
+    }
+    // A limit trips at the same step, and says so.
+    let failure = with_limit("(loop [i 0] (recur (inc i)))", &[("fuel", "12345")]).failure.expect("a limit");
+    assert_eq!(failure.limit.as_deref(), Some("fuel"));
+    assert!(failure.message.contains("12346 steps, allowed 12345 steps"), "{}", failure.message);
+}
+
+// 8. A form is a transaction.
+
+#[test]
+fn a_form_that_fails_leaves_no_trace_and_the_earlier_ones_stay() {
+    let mut session = session();
+    run(&mut session, "(def a (atom 1)) (def x 1)");
+    let program = "(def y 2) (swap! a inc) (do (def x 5) (def z 9) (reset! a 100) (nth [] 3)) (def never 1)";
+    let reply = session.eval(Request::new(program), host());
+    assert_eq!(reply.failure.expect("it fails").error, "IndexOutOfBounds");
+    assert_eq!(reply.defined, ["y"]);
+    assert_eq!(run(&mut session, "[x y @a]"), "[1 2 2]");
+    assert!(run(&mut session, "z").contains("UnboundVariable"));
+    assert!(run(&mut session, "never").contains("UnboundVariable"));
+    // A limit undoes its form as well.
+    let mut request = Request::new("(do (reset! a :lost) (loop [] (recur)))");
+    request.limits.set("fuel", "1e5").expect("a known limit");
+    assert_eq!(session.eval(request, host()).status, Status::Limit);
+    assert_eq!(run(&mut session, "@a"), "2");
+}
+
+#[test]
+fn lazy_values_are_forced_before_a_form_is_kept() {
+    let reply = eval("(def xs (map (fn [x] (nth [] x)) (take 3 (iterate inc 0)))) :kept");
+    assert_eq!(reply.failure.expect("it fails").error, "IndexOutOfBounds");
+    assert_eq!(value("(try (map (fn [x] (nth [] x)) (take 3 (iterate inc 0))) (catch Exception e :caught))"), ":caught");
+}
+
+#[test]
+fn limits_and_cancellation_are_never_caught() {
+    let reply = with_limit("(try (loop [] (recur)) (catch Throwable e :caught) (finally (println :no)))", &[("fuel", "1e5")]);
+    assert_eq!(reply.status, Status::Limit);
+    assert_eq!(reply.prints, "");
+    let cancelled = Scripted::new();
+    cancelled.cancelled.store(true, std::sync::atomic::Ordering::Relaxed);
+    let reply = session().eval(Request::new("(try (loop [] (recur)) (catch Throwable e :caught))"), Arc::new(cancelled));
+    assert_eq!(reply.status, Status::Cancelled);
+}
+
+// 9. Host calls have stable identities.
+
+#[test]
+fn host_calls_are_identified_by_form_branch_and_ordinal() {
+    let ids = || {
+        let host = Arc::new(Scripted::new().tool("t/echo", json!({"type": "object", "properties": {"x": {}}}), |arguments| {
+            ToolReply::Json(arguments["x"].to_string())
+        }));
+        let program = "(t/echo 1) (do (t/echo 2) (t/echo 3)) (pmap (fn [x] (t/echo x) (t/echo x)) [4 5])";
+        let reply = session().eval(Request::new(program), host.clone());
+        assert_eq!(reply.value.as_deref(), Some("(4 5)"));
+        let mut calls: Vec<(CallId, String)> =
+            host.calls.lock().expect("not poisoned").iter().map(|call| (call.id.clone(), call.arguments.clone())).collect();
+        calls.sort_by_key(|(id, _)| (id.form, id.branch.clone(), id.ordinal));
+        calls
+    };
+    let first = ids();
+    let shown: Vec<String> =
+        first.iter().map(|(id, arguments)| format!("{} {:?} {} {arguments}", id.form, id.branch, id.ordinal)).collect();
+    assert_eq!(
+        shown,
+        [
+            "0 [] 0 {\"x\":1}",
+            "1 [] 0 {\"x\":2}",
+            "1 [] 1 {\"x\":3}",
+            "2 [0, 0] 0 {\"x\":4}",
+            "2 [0, 0] 1 {\"x\":4}",
+            "2 [0, 1] 0 {\"x\":5}",
+            "2 [0, 1] 1 {\"x\":5}",
+        ]
+    );
+    assert_eq!(ids(), first);
+}
+
+#[test]
+fn replies_can_be_errors_denials_and_questions() {
+    let host = Arc::new(
+        Scripted::new()
+            .tool("t/denied", json!({"type": "object"}), |_| ToolReply::Denied("by rule t/*".to_string()))
+            .tool("t/ask", json!({"type": "object"}), |_| ToolReply::Ask("may it?".to_string())),
+    );
+    for (program, code) in [("(t/denied)", "ToolDenied"), ("(t/ask)", "ToolNeedsApproval")] {
+        let reply = session().eval(Request::new(program), host.clone());
+        assert_eq!(reply.failure.expect("it fails").error, code);
+        let caught = session().eval(Request::new(format!("(try {program} (catch Exception e :caught))")), host.clone());
+        assert_eq!(caught.value.as_deref(), Some(":caught"));
+    }
+}
+
+// 10. `pmap` overlaps waiting, not computing.
+
+#[test]
+fn pmap_calls_tools_side_by_side_and_keeps_the_order() {
+    // The barrier opens only when eight calls wait at once.
+    let barrier = Arc::new(Barrier::new(8));
+    let host = Arc::new(Scripted::new().tool("t/wait", json!({"type": "object", "properties": {"n": {}}}), move |arguments| {
+        barrier.wait();
+        ToolReply::Json(arguments["n"].to_string())
+    }));
+    let program = "(def seen (atom [])) (pmap (fn [n] (let [r (t/wait n)] (swap! seen conj r) r)) (range 16)) @seen";
+    let mut request = Request::new(program);
+    request.limits.set("parallel", "8").expect("a known limit");
+    let reply = session().eval(request, host);
+    // The side effects come in the order of the items, whatever reply came first.
+    assert_eq!(reply.value.as_deref(), Some("[0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15]"), "{reply:?}");
+    assert_eq!(reply.calls.len(), 16);
+}
+
+#[test]
+fn the_first_failing_branch_ends_the_others() {
+    let host = Arc::new(Scripted::new().tool("t/fail", json!({"type": "object", "properties": {"n": {}}}), |_| {
+        ToolReply::Denied("never".to_string())
+    }));
+    let reply = session().eval(Request::new("(pmap t/fail (range 100))"), host);
+    assert_eq!(reply.failure.expect("it fails").error, "ToolDenied");
+    assert!(reply.calls.len() <= 33, "{} calls", reply.calls.len());
+}
+
+// 11. An evaluation can move to another process.
+
+#[test]
+fn a_session_goes_to_another_process_and_comes_back() {
+    const ROLE: &str = "LISPBOX_TEST_ROLE";
+    if std::env::var(ROLE).is_ok() {
+        // The other process: a session comes in as text, a program runs, the session goes out as text.
+        let text = std::io::read_to_string(std::io::stdin()).expect("text comes in");
+        let mut session = engine().session();
+        session.decode(&text, host()).expect("it decodes");
+        assert_eq!(run(&mut session, "(swap! total + (twice 4)) @total"), "18");
+        let text = session.encode(host()).expect("it encodes");
+        std::io::stderr().write_all(format!("<<{text}>>").as_bytes()).expect("text goes out");
+        return;
+    }
+    let mut session = session();
+    run(&mut session, "(def total (atom 10)) (defn twice [x] (* 2 x))");
+    let text = session.encode(host()).expect("it encodes");
+    let mut child = std::process::Command::new(std::env::current_exe().expect("this test"))
+        .args(["--exact", "a_session_goes_to_another_process_and_comes_back", "--nocapture"])
+        .env(ROLE, "other")
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    child.stdin.take().expect("piped").write_all(text.as_bytes()).expect("it reads");
+    let output = child.wait_with_output().expect("it ends");
+    let printed = String::from_utf8(output.stderr).expect("text");
+    let returned = printed.split_once("<<").and_then(|(_, rest)| rest.rsplit_once(">>")).map(|(text, _)| text);
+    session.decode(returned.unwrap_or_else(|| panic!("{printed}")), host()).expect("it decodes");
+    assert_eq!(run(&mut session, "(swap! total + (twice 1)) @total"), "20");
+}
+
+#[test]
+fn engines_are_shared_by_threads() {
+    let engine: Arc<Engine> = engine();
+    let threads: Vec<_> = (0..4)
+        .map(|n| {
+            let engine = engine.clone();
+            std::thread::spawn(move || run(&mut engine.session(), &format!("(reduce + (range {n}0))")))
+        })
+        .collect();
+    let results: Vec<String> = threads.into_iter().map(|thread| thread.join().expect("no panic")).collect();
+    assert_eq!(results, ["0", "45", "190", "435"]);
+}
