@@ -59,7 +59,11 @@ fn every_spec_case_holds() {
             (None, value) => (value.unwrap_or_default(), String::new()),
         };
         if got != case.expected {
-            let _ = writeln!(wrong, "{}: {}\n  expected {}\n  got      {got} {detail}", case.place, case.program, case.expected);
+            let _ = writeln!(
+                wrong,
+                "{}: {}\n  expected {}\n  got      {got} {detail}",
+                case.place, case.program, case.expected
+            );
         }
     }
     assert!(count > 0);

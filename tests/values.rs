@@ -73,7 +73,10 @@ fn functions_that_see_each_other_hold_no_cycle() {
 const DEEP: &str = "(def deep (fn [] (loop [i 0 v []] (if (< i 1000000) (recur (inc i) [v]) v))))";
 
 fn deep(rest: &str) -> lispbox::lang::Reply {
-    with_limit(&format!("{DEEP} {rest}"), &[("memory", "1GiB"), ("compute", "60s"), ("fuel", "1e9"), ("session", "1GiB")])
+    with_limit(
+        &format!("{DEEP} {rest}"),
+        &[("memory", "1GiB"), ("compute", "60s"), ("fuel", "1e9"), ("session", "1GiB")],
+    )
 }
 
 #[test]
@@ -150,7 +153,9 @@ fn deep_calls_end_at_the_depth_limit() {
 fn tail_calls_do_not_nest() {
     assert_eq!(value("(defn f [n] (if (zero? n) :done (f (dec n)))) (f 100000)"), ":done");
     assert_eq!(
-        value("(defn e? [n] (if (zero? n) true (o? (dec n)))) (defn o? [n] (if (zero? n) false (e? (dec n)))) (e? 100001)"),
+        value(
+            "(defn e? [n] (if (zero? n) true (o? (dec n)))) (defn o? [n] (if (zero? n) false (e? (dec n)))) (e? 100001)"
+        ),
         "false"
     );
 }
@@ -216,7 +221,13 @@ fn a_later_definition_does_not_change_what_a_function_meant() {
 fn a_damaged_snapshot_is_refused_and_the_session_stays() {
     let mut session = session();
     run(&mut session, "(def a 1)");
-    for text in ["", "(lispbox-session 2)", "(lispbox-session 1) (define a (ref 9))", "(lispbox-session 1) (object 1 [(ref 1)])", "((("] {
+    for text in [
+        "",
+        "(lispbox-session 2)",
+        "(lispbox-session 1) (define a (ref 9))",
+        "(lispbox-session 1) (object 1 [(ref 1)])",
+        "(((",
+    ] {
         let error = session.decode(text, host()).expect_err("it is damaged");
         assert!(error.contains("snapshot"), "{error}");
     }
@@ -235,7 +246,8 @@ fn values_are_small_and_can_change_threads() {
 
 #[test]
 fn records_share_their_keys() {
-    let record = r#"{"a_rather_long_key_number_one":1,"a_rather_long_key_number_two":2,"a_rather_long_key_number_three":3}"#;
+    let record =
+        r#"{"a_rather_long_key_number_one":1,"a_rather_long_key_number_two":2,"a_rather_long_key_number_three":3}"#;
     let text = format!("[{}]", vec![record; 10_000].join(","));
     let mut session = session();
     let mut request = Request::new(":ok");
@@ -253,7 +265,10 @@ fn records_find_keys_in_their_other_spelling_and_never_make_a_second_one() {
     request.data = Some(r#"{"sender_name": "Ada", "threadId": 7, "first name": 1}"#.to_string());
     assert_eq!(session.eval(request, host()).value.as_deref(), Some("\"Ada\""));
     for (program, expected) in [
-        ("[(get data \"sender_name\") (:thread-id data) (get data :threadId) (get data \"first name\")]", "[\"Ada\" 7 7 1]"),
+        (
+            "[(get data \"sender_name\") (:thread-id data) (get data :threadId) (get data \"first name\")]",
+            "[\"Ada\" 7 7 1]",
+        ),
         ("(count (update data \"thread_id\" inc))", "3"),
         ("(:threadId (update data \"thread_id\" inc))", "8"),
         ("(count (dissoc data :sender-name))", "2"),
@@ -267,7 +282,8 @@ fn records_find_keys_in_their_other_spelling_and_never_make_a_second_one() {
 
 #[test]
 fn the_same_program_prints_the_same_bytes() {
-    let program = "[(frequencies (map #(mod (* % %) 97) (range 1000))) (set (map str (range 200))) (group-by even? (range 50))]";
+    let program =
+        "[(frequencies (map #(mod (* % %) 97) (range 1000))) (set (map str (range 200))) (group-by even? (range 50))]";
     let first = value(program);
     assert!(first.starts_with("[{0 "), "{first}");
     for _ in 0..3 {
@@ -292,7 +308,8 @@ fn a_million_keywords_leave_nothing_behind() {
 
 #[test]
 fn ten_gigabytes_in_all_run_under_sixty_four_megabytes() {
-    let program = "(let [s (apply str (repeat 1000000 \"x\"))] (loop [i 0] (if (< i 10000) (do (subs s 1) (recur (inc i))) i)))";
+    let program =
+        "(let [s (apply str (repeat 1000000 \"x\"))] (loop [i 0] (if (< i 10000) (do (subs s 1) (recur (inc i))) i)))";
     let reply = with_limit(program, &[("memory", "64MiB"), ("compute", "60s"), ("fuel", "1e10")]);
     assert_eq!(reply.value.as_deref(), Some("10000"), "{reply:?}");
     assert!(reply.spent.memory_bytes < 64 << 20);
@@ -382,17 +399,22 @@ fn a_form_that_fails_leaves_no_trace_and_the_earlier_ones_stay() {
 fn lazy_values_are_forced_before_a_form_is_kept() {
     let reply = eval("(def xs (map (fn [x] (nth [] x)) (take 3 (iterate inc 0)))) :kept");
     assert_eq!(reply.failure.expect("it fails").error, "IndexOutOfBounds");
-    assert_eq!(value("(try (map (fn [x] (nth [] x)) (take 3 (iterate inc 0))) (catch Exception e :caught))"), ":caught");
+    assert_eq!(
+        value("(try (map (fn [x] (nth [] x)) (take 3 (iterate inc 0))) (catch Exception e :caught))"),
+        ":caught"
+    );
 }
 
 #[test]
 fn limits_and_cancellation_are_never_caught() {
-    let reply = with_limit("(try (loop [] (recur)) (catch Throwable e :caught) (finally (println :no)))", &[("fuel", "1e5")]);
+    let reply =
+        with_limit("(try (loop [] (recur)) (catch Throwable e :caught) (finally (println :no)))", &[("fuel", "1e5")]);
     assert_eq!(reply.status, Status::Limit);
     assert_eq!(reply.prints, "");
     let cancelled = Scripted::new();
     cancelled.cancelled.store(true, std::sync::atomic::Ordering::Relaxed);
-    let reply = session().eval(Request::new("(try (loop [] (recur)) (catch Throwable e :caught))"), Arc::new(cancelled));
+    let reply =
+        session().eval(Request::new("(try (loop [] (recur)) (catch Throwable e :caught))"), Arc::new(cancelled));
     assert_eq!(reply.status, Status::Cancelled);
 }
 
@@ -401,14 +423,20 @@ fn limits_and_cancellation_are_never_caught() {
 #[test]
 fn host_calls_are_identified_by_form_branch_and_ordinal() {
     let ids = || {
-        let host = Arc::new(Scripted::new().tool("t/echo", json!({"type": "object", "properties": {"x": {}}}), |arguments| {
-            ToolReply::Json(arguments["x"].to_string())
-        }));
+        let host =
+            Arc::new(Scripted::new().tool("t/echo", json!({"type": "object", "properties": {"x": {}}}), |arguments| {
+                ToolReply::Json(arguments["x"].to_string())
+            }));
         let program = "(t/echo 1) (do (t/echo 2) (t/echo 3)) (pmap (fn [x] (t/echo x) (t/echo x)) [4 5])";
         let reply = session().eval(Request::new(program), host.clone());
         assert_eq!(reply.value.as_deref(), Some("(4 5)"));
-        let mut calls: Vec<(CallId, String)> =
-            host.calls.lock().expect("not poisoned").iter().map(|call| (call.id.clone(), call.arguments.clone())).collect();
+        let mut calls: Vec<(CallId, String)> = host
+            .calls
+            .lock()
+            .expect("not poisoned")
+            .iter()
+            .map(|call| (call.id.clone(), call.arguments.clone()))
+            .collect();
         calls.sort_by_key(|(id, _)| (id.form, id.branch.clone(), id.ordinal));
         calls
     };
@@ -451,10 +479,14 @@ fn replies_can_be_errors_denials_and_questions() {
 fn pmap_calls_tools_side_by_side_and_keeps_the_order() {
     // The barrier opens only when eight calls wait at once.
     let barrier = Arc::new(Barrier::new(8));
-    let host = Arc::new(Scripted::new().tool("t/wait", json!({"type": "object", "properties": {"n": {}}}), move |arguments| {
-        barrier.wait();
-        ToolReply::Json(arguments["n"].to_string())
-    }));
+    let host = Arc::new(Scripted::new().tool(
+        "t/wait",
+        json!({"type": "object", "properties": {"n": {}}}),
+        move |arguments| {
+            barrier.wait();
+            ToolReply::Json(arguments["n"].to_string())
+        },
+    ));
     let program = "(def seen (atom [])) (pmap (fn [n] (let [r (t/wait n)] (swap! seen conj r) r)) (range 16)) @seen";
     let mut request = Request::new(program);
     request.limits.set("parallel", "8").expect("a known limit");

@@ -3,7 +3,7 @@
 use crate::lang::builtin::Registry;
 use crate::lang::error::render::{Diagnosis, halt_message, trace_line};
 use crate::lang::error::{Error, Fault, Halt, Outcome, Raised, Signal};
-use crate::lang::eval::{Core, Machine, Stacks};
+use crate::lang::eval::{Core, Machine, Stacks, internal_error};
 use crate::lang::form::{Form, FormKind};
 use crate::lang::host::Host;
 use crate::lang::json;
@@ -13,6 +13,7 @@ use crate::lang::reply::{Failure, Reply, Spent, Status};
 use crate::lang::span::Source;
 use crate::lang::value::Value;
 use crate::lang::value::print::print_within;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 
@@ -127,35 +128,38 @@ impl Session {
     pub fn eval(&mut self, request: Request, host: Arc<dyn Host>) -> Reply {
         self.programs += 1;
         let name = request.name.clone().unwrap_or_else(|| format!("program {}", self.programs));
-        let source = Arc::new(Source::new(&name, &request.program));
-        self.with_machine(&request.limits.clone(), host, source.clone(), move |machine| {
-            evaluate(machine, &request, &source)
+        let limits = request.limits.clone();
+        // The request stays the caller's: only what the program makes is charged to the session.
+        let request = Arc::new(request);
+        let shared = request.clone();
+        self.with_machine(&limits, host, move |machine| {
+            let source = Arc::new(Source::new(&name, &shared.program));
+            evaluate(machine, &shared, &source)
         })
-        .unwrap_or_else(busy)
+        .unwrap_or_else(refused)
     }
 
     /// What `lisp_env` answers: what is bound, the servers, or what a query finds.
     pub fn describe(&mut self, query: Option<&str>, host: Arc<dyn Host>) -> String {
-        let source = Arc::new(Source::new("query", ""));
         let query = query.map(str::to_string);
         let limits = Limits::default();
         let budget = limits.output as usize;
-        self.with_machine(&limits, host, source, move |machine| {
-            let text = crate::lang::builtin::discovery::describe_environment(machine, query.as_deref());
-            match text {
-                Ok(text) => text,
-                Err(signal) => diagnose(&signal).1.message,
-            }
-        })
-        .map(|mut text| {
-            let mut cut = text.len().min(budget);
-            while !text.is_char_boundary(cut) {
-                cut -= 1;
-            }
-            text.truncate(cut);
-            text
-        })
-        .unwrap_or_else(|| busy().text(u64::MAX))
+        let text =
+            self.with_machine(
+                &limits,
+                host,
+                move |machine| match crate::lang::builtin::discovery::describe_environment(machine, query.as_deref()) {
+                    Ok(text) => text,
+                    Err(signal) => diagnose(&signal).1.rendered,
+                },
+            );
+        let mut text = text.unwrap_or_else(|error| refused(error).text(u64::MAX));
+        let mut cut = text.len().min(budget);
+        while !text.is_char_boundary(cut) {
+            cut -= 1;
+        }
+        text.truncate(cut);
+        text
     }
 
     /// True if the session defines that name.
@@ -186,12 +190,10 @@ impl Session {
     /// # Errors
     /// A sentence that says what could not be written.
     pub fn encode(&mut self, host: Arc<dyn Host>) -> Result<String, String> {
-        let source = Arc::new(Source::new("snapshot", ""));
-        let limits = Limits::default();
-        self.with_machine(&limits, host, source, |machine| {
-            crate::lang::snapshot::encode(machine).map_err(|signal| plain(&signal))
+        self.with_machine(&snapshot_limits(), host, |machine| {
+            crate::lang::snapshot::encode(machine).map_err(|signal| diagnose(&signal).1.message)
         })
-        .unwrap_or_else(|| Err("no evaluation thread is free".to_string()))
+        .unwrap_or_else(|error| Err(error.message))
     }
 
     /// Replaces the environment by the one that the text describes.
@@ -199,26 +201,26 @@ impl Session {
     /// # Errors
     /// A sentence that says what is wrong with the text; the session is as it was then.
     pub fn decode(&mut self, text: &str, host: Arc<dyn Host>) -> Result<(), String> {
-        let source = Arc::new(Source::new("snapshot", text));
-        let limits = Limits::default();
+        let text: Arc<str> = text.into();
+        let shared = text.clone();
         let mut fresh = self.engine.session();
-        let read = fresh
-            .with_machine(&limits, host, source.clone(), move |machine| {
-                crate::lang::snapshot::decode(machine, &source).map_err(|signal| plain(&signal))
-            })
-            .unwrap_or_else(|| Err("no evaluation thread is free".to_string()));
-        read.map(|()| *self = fresh)
+        let read = fresh.with_machine(&snapshot_limits(), host, move |machine| {
+            let source = Arc::new(Source::new("snapshot", &shared));
+            crate::lang::snapshot::decode(machine, &source).map_err(|signal| diagnose(&signal).1.message)
+        });
+        read.unwrap_or_else(|error| Err(error.message)).map(|()| *self = fresh)
     }
 
-    /// Runs `work` on an evaluation thread, with the session's account open. `None` if the system has
-    /// no thread to give.
-    fn with_machine<R: Send + 'static>(
+    /// Runs `work` on an evaluation thread, with the session's account open.
+    ///
+    /// # Errors
+    /// `Busy` if the system has no thread to give.
+    fn with_machine<R: Clone + Send + 'static>(
         &mut self,
         limits: &Limits,
         host: Arc<dyn Host>,
-        source: Arc<Source>,
         work: impl FnOnce(&mut Machine) -> R + Send + 'static,
-    ) -> Option<R> {
+    ) -> Result<R, Error> {
         let stacks = self.engine.stacks.clone();
         let size = stacks.size();
         let meter = Meter::new(limits.clone(), self.engine.memory_counted, host.monotonic());
@@ -235,34 +237,40 @@ impl Session {
         let started = stacks.run(move || {
             let Ok(core) = take_core.recv() else { return };
             meter::set_balance(core.live);
-            let mut machine = Machine::new(core, source, size);
-            let result = in_one_evaluation(&mut machine, work);
+            let mut machine = Machine::new(core, size);
+            let worked = std::panic::catch_unwind(AssertUnwindSafe(|| work(&mut machine)));
+            let Ok(charged) = worked else {
+                // A defect of ours costs the running form, not the session.
+                machine.core.undo();
+                let mut core = machine.into_core();
+                core.end_evaluation();
+                core.live = meter::balance();
+                let _ = give.send((core, None));
+                return;
+            };
+            // The result leaves the evaluation: a copy that is charged to nobody goes out.
+            let result = meter::outside(|| charged.clone());
+            drop(charged);
             let mut core = machine.into_core();
+            core.end_evaluation();
             core.live = meter::balance();
-            let _ = give.send((core, result));
+            let _ = give.send((core, Some(result)));
         });
         if !started {
             self.kept = Some(core);
-            return None;
+            return Err(Error::new("Busy", "no evaluation thread is free; try again"));
         }
         let _ = give_core.send(core);
-        let (core, result) = take.recv().ok()?;
+        let (core, result) = take.recv().map_err(|_| internal_error())?;
         self.kept = Some(core);
-        Some(result)
+        result.ok_or_else(internal_error)
     }
 }
 
-/// Runs the work of an evaluation and resets what belongs to one evaluation alone.
-fn in_one_evaluation<R>(machine: &mut Machine, work: impl FnOnce(&mut Machine) -> R) -> R {
-    let result = work(machine);
-    let core = &mut *machine.core;
-    core.prints = String::new();
-    core.prints_cut = 0;
-    core.calls = Vec::new();
-    core.coming = std::collections::HashSet::new();
-    core.form = 0;
-    core.random = None;
-    result
+/// Limits for writing and reading snapshots, which are the work of the host and not of a program.
+fn snapshot_limits() -> Limits {
+    let time = std::time::Duration::from_secs(60);
+    Limits { fuel: 10_000_000_000, memory: 2 << 30, compute: time, total: time, ..Limits::default() }
 }
 
 impl Drop for Session {
@@ -272,14 +280,10 @@ impl Drop for Session {
     }
 }
 
-fn busy() -> Reply {
-    let failure = Failure {
-        error: "Busy".to_string(),
-        message: "no evaluation thread is free; try again".to_string(),
-        rendered: "Busy: no evaluation thread is free; try again".to_string(),
-        ..Failure::default()
-    };
-    Reply { status: Status::Error, failure: Some(failure), ..Reply::default() }
+/// The reply where an evaluation could not take place.
+fn refused(error: Error) -> Reply {
+    let (status, failure) = diagnose(&error.into());
+    Reply { status, failure: Some(failure), ..Reply::default() }
 }
 
 /// Runs a program form by form.
@@ -418,10 +422,6 @@ fn show(machine: &mut Machine, value: &Value, reply: &mut Reply) {
             reply.failure = Some(failure);
         }
     }
-}
-
-fn plain(signal: &Signal) -> String {
-    diagnose(signal).1.message
 }
 
 /// A signal as the record shows it.

@@ -225,7 +225,8 @@ pub fn python() -> Option<PathBuf> {
 
 /// A file below `$LISPBOX_PEERS`, the folder into which `.ci/run` installs the real peers.
 pub fn installed(path: &str) -> Option<PathBuf> {
-    let folder = std::env::var_os("LISPBOX_PEERS").map_or_else(|| PathBuf::from("/tmp/peers"), PathBuf::from);
+    let folder = std::env::var_os("LISPBOX_PEERS")
+        .map_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/target/peers")), PathBuf::from);
     let file = folder.join(path);
     peer(path, file.exists().then_some(file))
 }

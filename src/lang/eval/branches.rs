@@ -13,6 +13,7 @@ use crate::lang::meter;
 use crate::lang::span::Source;
 use crate::lang::value::Value;
 use std::collections::VecDeque;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
@@ -97,8 +98,7 @@ impl Machine {
         let form = self.core.form;
         let number = self.branch.next_call(form).ordinal;
         let placeholder = Box::new(Core::placeholder(&self.core));
-        let mut core = std::mem::replace(&mut self.core, placeholder);
-        core.live = meter::balance();
+        let core = std::mem::replace(&mut self.core, placeholder);
         let mut scheduler = Scheduler {
             turns: Vec::with_capacity(count),
             ready: vec![false; count],
@@ -132,7 +132,7 @@ impl Machine {
                 let (depth, nesting) = (self.depth, self.nesting);
                 let job = Job { branch, source, size, depth, nesting, function, arguments };
                 if stacks.run(move || job.run()) {
-                    let _ = turn.send(here);
+                    handed_over(here, |core| turn.send(core).ok());
                     scheduler.turns.push(turn);
                     scheduler.active += 1;
                 } else {
@@ -152,7 +152,6 @@ impl Machine {
             core = scheduler.until_core_returns(&from_branches, &mut failed);
         }
         let Some(core) = core else { return Err(Error::new("Busy", "a branch of the evaluation was lost").into()) };
-        meter::set_balance(core.live);
         self.core = core;
         let mut values = Vec::with_capacity(count);
         for result in scheduler.results.into_iter().flatten() {
@@ -183,10 +182,14 @@ impl Job {
     fn run(mut self) {
         let Some(core) = self.branch.turns.as_ref().and_then(|turns| turns.turn.recv().ok()) else { return };
         meter::set_balance(core.live);
-        let mut machine = Machine::new(core, self.source, self.size);
+        let mut machine = Machine::new(core, self.size);
+        machine.source = self.source;
         machine.branch = self.branch;
         (machine.depth, machine.nesting) = (self.depth, self.nesting);
-        let result = machine.call(&self.function, &mut self.arguments);
+        let (function, arguments) = (&self.function, &mut self.arguments);
+        let called = std::panic::catch_unwind(AssertUnwindSafe(|| machine.call(function, arguments)));
+        // A defect of ours must not leave the scheduler waiting.
+        let result = called.unwrap_or_else(|_| Err(super::internal_error().into()));
         drop((self.function, self.arguments));
         let Some(turns) = machine.branch.turns.take() else { return };
         let placeholder = Box::new(Core::placeholder(&machine.core));
@@ -219,25 +222,31 @@ impl Scheduler {
         let after = core.host.monotonic();
         core.meter.wait(after.saturating_sub(before).max(Duration::ZERO));
         self.ready[index] = false;
-        let _ = self.turns[index].send(core);
+        handed_over(core, |core| self.turns[index].send(core).ok());
     }
 
-    /// Waits for the branch that runs to give the core back.
+    /// Waits for the branch that runs to give the core back, and opens its account here.
     fn until_core_returns(&mut self, events: &Receiver<Event>, failed: &mut bool) -> Option<Box<Core>> {
         loop {
-            match events.recv().ok()? {
-                Event::Ready(index) => self.ready[index] = true,
+            let core = match events.recv().ok()? {
+                Event::Ready(index) => {
+                    self.ready[index] = true;
+                    continue;
+                }
                 Event::Waits(index, core) => {
+                    meter::set_balance(core.live);
                     self.waiting.push_back(index);
-                    return Some(core);
+                    core
                 }
                 Event::Done(index, core, result) => {
+                    meter::set_balance(core.live);
                     self.active -= 1;
                     *failed |= result.is_err();
                     self.results[index] = Some(result);
-                    return Some(core);
+                    core
                 }
-            }
+            };
+            return Some(core);
         }
     }
 }

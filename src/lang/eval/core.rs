@@ -178,6 +178,16 @@ impl Core {
         }
     }
 
+    /// Lets go of what belongs to one evaluation alone.
+    pub fn end_evaluation(&mut self) {
+        self.prints = String::new();
+        self.prints_cut = 0;
+        self.calls = Vec::new();
+        self.coming = HashSet::new();
+        self.form = 0;
+        self.random = None;
+    }
+
     /// What stands in a machine while its core is elsewhere.
     pub(super) fn placeholder(of: &Core) -> Core {
         let meter = Meter::new(of.meter.limits.clone(), of.meter.memory_counted, std::time::Duration::ZERO);

@@ -52,14 +52,14 @@ pub struct Machine {
 
 impl Machine {
     /// A machine for the main branch, on a thread with that much stack to spare.
-    pub fn new(core: Box<Core>, source: Arc<Source>, stack_size: usize) -> Machine {
+    pub fn new(core: Box<Core>, stack_size: usize) -> Machine {
         Machine {
             core,
             stack: Vec::new(),
             depth: 0,
             nesting: 0,
             floor: stacks::floor(stack_size),
-            source,
+            source: Arc::new(Source::new("", "")),
             tail: None,
             branch: branches::Branch::default(),
         }
@@ -155,4 +155,10 @@ impl Machine {
         drop(stack);
         core
     }
+}
+
+/// The error of a defect in lispbox itself.
+#[cold]
+pub(crate) fn internal_error() -> crate::lang::error::Error {
+    crate::lang::error::Error::new("InternalError", "lispbox has a defect that this program found; please report it")
 }

@@ -205,7 +205,7 @@ pub(crate) fn schema_parameters(tool: &Tool) -> Vec<(&str, bool)> {
 fn tool_arguments(tool: &Tool, arguments: &mut [Value]) -> Outcome<Value> {
     let parameters = schema_parameters(tool);
     let mut out = Map::default();
-    let keywords = arguments.len() % 2 == 0
+    let keywords = arguments.len().is_multiple_of(2)
         && !arguments.is_empty()
         && arguments.iter().step_by(2).all(|key| matches!(key, Value::Keyword(_)));
     if let [Value::Map(map)] = arguments {

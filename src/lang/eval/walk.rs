@@ -265,14 +265,14 @@ impl Machine {
         let (depth, nesting) = (self.depth, self.nesting);
         let source = self.source.clone();
         let mut result = self.eval(frame, &parts.body).and_then(|value| self.settle(&value).map(|()| value));
-        if let (Err(signal), Some((slot, handler))) = (&mut result, &parts.catch) {
-            if let Some(exception) = caught(signal) {
-                self.stack.truncate(top);
-                (self.depth, self.nesting) = (depth, nesting);
-                self.source = source.clone();
-                self.stack[frame.base + *slot as usize] = exception;
-                result = self.eval(frame, handler);
-            }
+        if let (Err(signal), Some((slot, handler))) = (&mut result, &parts.catch)
+            && let Some(exception) = caught(signal)
+        {
+            self.stack.truncate(top);
+            (self.depth, self.nesting) = (depth, nesting);
+            self.source = source.clone();
+            self.stack[frame.base + *slot as usize] = exception;
+            result = self.eval(frame, handler);
         }
         if let Some(finally) = &parts.finally {
             let halted = matches!(&result, Err(signal) if matches!(signal.raised(), Raised::Halt(_)));

@@ -87,7 +87,7 @@ pub fn some_last(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Out
 
 fn conditional(expander: &mut Expander<'_>, place: Place, form: &Form, rest: &[Form]) -> Outcome<Form> {
     expander.count(form, rest, 1, usize::MAX)?;
-    if rest.len() % 2 == 0 {
+    if rest.len().is_multiple_of(2) {
         return expander.fail(form.span, "`cond->` takes tests and steps in turn".to_string());
     }
     let span = form.span;

@@ -156,7 +156,7 @@ pub fn limit(name: &'static str, allowed: String, spent: String) -> Halt {
 pub fn bytes(count: u64) -> String {
     const UNITS: [(u64, &str); 3] = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     match UNITS.iter().find(|(size, _)| count >= *size) {
-        Some((size, name)) if count % size == 0 => format!("{} {name}", count / size),
+        Some((size, name)) if count.is_multiple_of(*size) => format!("{} {name}", count / size),
         Some((size, name)) => format!("{:.1} {name}", count as f64 / *size as f64),
         None => format!("{count} bytes"),
     }

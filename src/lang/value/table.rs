@@ -25,6 +25,11 @@ impl<V: Clone> Table<V> {
         self.index.len()
     }
 
+    /// True when there is no entry.
+    pub fn is_empty(&self) -> bool {
+        self.index.is_empty()
+    }
+
     /// What the key stands for.
     pub fn get(&self, key: &Value) -> Option<&V> {
         self.position(key).and_then(|at| self.entry(at)).map(|(_, value)| value)
