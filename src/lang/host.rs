@@ -64,7 +64,8 @@ pub enum ToolReply {
 pub struct ToolError {
     /// What kind of failure it was.
     pub kind: ToolErrorKind,
-    /// What went wrong, naming neither paths nor addresses of the host; lower case, no full stop.
+    /// What went wrong, naming server and tool but neither paths nor addresses of the host; lower case,
+    /// no full stop.
     pub message: String,
     /// A correction, such as `Did you mean limit?`.
     pub suggestion: Option<String>,
@@ -153,7 +154,8 @@ pub trait Host: Send + Sync {
         Catalogue::default()
     }
 
-    /// Calls a tool and waits for its reply.
+    /// Calls a tool and waits for its reply. The host checks the arguments against the tool's schema
+    /// before it sends anything: their names are the schema's own where the program's spelling fits one.
     fn call(&self, call: ToolCall) -> ToolReply;
 
     /// Passes on one piece of printed text as it is printed. It is in the reply all the same.

@@ -153,7 +153,7 @@ impl Machine {
 
 /// A host's failure as an error that names server and tool.
 fn tool_error(error: &ToolError, name: &str) -> Error {
-    let made = Error::new(error.kind.code(), format!("`{name}`: {}", error.message)).about(name);
+    let made = Error::new(error.kind.code(), error.message.clone()).about(name);
     match &error.suggestion {
         Some(suggestion) => made.suggest(suggestion.clone()),
         None => made,
@@ -210,12 +210,12 @@ fn tool_arguments(tool: &Tool, arguments: &mut [Value]) -> Outcome<Value> {
         && arguments.iter().step_by(2).all(|key| matches!(key, Value::Keyword(_)));
     if let [Value::Map(map)] = arguments {
         for (key, value) in map.iter() {
-            let name = parameter_name(tool, &parameters, key)?;
+            let name = parameter_name(&parameters, key)?;
             out.insert(Value::string(&name), value.clone());
         }
     } else if keywords {
         for pair in arguments.chunks_exact_mut(2) {
-            let name = parameter_name(tool, &parameters, &pair[0])?;
+            let name = parameter_name(&parameters, &pair[0])?;
             out.insert(Value::string(&name), std::mem::take(&mut pair[1]));
         }
     } else {
@@ -236,16 +236,6 @@ fn tool_arguments(tool: &Tool, arguments: &mut [Value]) -> Outcome<Value> {
             out.insert(Value::string(name), std::mem::take(value));
         }
     }
-    let missing: Vec<&str> = parameters
-        .iter()
-        .filter(|(name, required)| *required && !out.contains_key(&Value::string(name)))
-        .map(|(name, _)| *name)
-        .collect();
-    if !missing.is_empty() {
-        let names = missing.iter().map(|name| format!("`:{}`", kebab(name))).collect::<Vec<_>>().join(", ");
-        let error = Error::new("ToolArgumentError", format!("`{}/{}` needs {names}", tool.server, tool.name));
-        return Err(error.about(missing[0]).suggest(signature_hint(tool, &parameters)).into());
-    }
     Ok(Value::Map(Arc::new(out)))
 }
 
@@ -257,35 +247,17 @@ fn signature_hint(tool: &Tool, parameters: &[(&str, bool)]) -> String {
     format!("call it as ({}/{} {})", tool.server, tool.name, shown.join(" "))
 }
 
-/// The schema's name for an argument that a program named in its own spelling.
-fn parameter_name(tool: &Tool, parameters: &[(&str, bool)], key: &Value) -> Outcome<String> {
+/// The schema's name for an argument that a program named in its own spelling; a name that the schema
+/// does not have is left to the host, which checks arguments before it sends them.
+fn parameter_name(parameters: &[(&str, bool)], key: &Value) -> Outcome<String> {
     let name = match key {
         Value::Keyword(name) | Value::Symbol(name) => name.as_str(),
         Value::Str(text) => text.as_str(),
         other => return Err(Error::expected("a keyword as the name of an argument", other).into()),
     };
     let names: Vec<&str> = parameters.iter().map(|(name, _)| *name).collect();
-    match pick(name, &names) {
-        Pick::One(at) => Ok(names[at].to_string()),
-        _ if names.is_empty() || allows_more(tool) => Ok(name.to_string()),
-        _ => {
-            let error =
-                Error::new("ToolArgumentError", format!("`{}/{}` has no argument `:{name}`", tool.server, tool.name))
-                    .about(name);
-            Err(match closest(name, names.iter().copied()) {
-                Some(nearest) => error.suggest(did_you_mean(&format!(":{}", kebab(nearest)))),
-                None => error.suggest(signature_hint(tool, parameters)),
-            }
-            .into())
-        }
-    }
-}
-
-/// True where the schema says that it takes arguments beyond those it lists.
-fn allows_more(tool: &Tool) -> bool {
-    match tool.input_schema.get("additionalProperties") {
-        Some(serde_json::Value::Bool(allowed)) => *allowed,
-        Some(serde_json::Value::Object(_)) => true,
-        _ => tool.input_schema.get("patternProperties").is_some(),
-    }
+    Ok(match pick(name, &names) {
+        Pick::One(at) => names[at].to_string(),
+        _ => name.to_string(),
+    })
 }

@@ -183,9 +183,7 @@ fn one_place(machine: &mut Machine, name: &str) -> Outcome<String> {
         let tools = machine.waiting(|| host.tools(&name));
         return match tools {
             Ok(tools) => Ok(tools.iter().map(|tool| format!("{}\n", signature::line(tool))).collect()),
-            Err(error) => {
-                Err(Error::new(error.kind.code(), format!("`{name}`: {}", error.message)).about(&name).into())
-            }
+            Err(error) => Err(Error::new(error.kind.code(), error.message).about(&name).into()),
         };
     }
     if !namespaces().contains(&name.as_str()) {
