@@ -246,7 +246,13 @@ impl Machine {
             &realised
         };
         Ok(match collection {
-            Value::Map(map) => map.get(key).cloned().unwrap_or(default),
+            Value::Map(map) => match map.get(key) {
+                Some(value) => value.clone(),
+                None => {
+                    self.note_miss(key, map);
+                    default
+                }
+            },
             Value::Set(set) => set.get(key).cloned().unwrap_or(default),
             Value::Vector(vector) => match key {
                 Value::Int(index) => {
@@ -268,7 +274,13 @@ impl Machine {
                 Value::Keyword(name) if name.as_str() == "message" => Value::string(&error.message),
                 Value::Keyword(name) if name.as_str() == "error" => Value::string(error.code),
                 _ => match error.data() {
-                    Value::Map(map) => map.get(key).cloned().unwrap_or(default),
+                    Value::Map(map) => match map.get(key) {
+                        Some(value) => value.clone(),
+                        None => {
+                            self.note_miss(key, map);
+                            default
+                        }
+                    },
                     _ => default,
                 },
             },

@@ -21,12 +21,14 @@ pub(crate) use names::value_of;
 pub use stacks::Stacks;
 pub(crate) use tools::schema_parameters;
 
-use crate::lang::error::{Outcome, Signal};
+use crate::lang::error::{Error, Outcome, Raised, Signal, suggest};
 use crate::lang::form::Form;
 use crate::lang::resolve::Program;
 use crate::lang::span::Source;
 use crate::lang::value::Value;
 use crate::lang::value::function::Captures;
+use crate::lang::value::map::Map;
+use crate::lang::value::shape::Shape;
 use std::sync::Arc;
 
 /// How many nodes may nest for each call that may nest.
@@ -48,6 +50,9 @@ pub struct Machine {
     /// Callee and number of arguments of a tail call on its way up.
     tail: Option<call::Tail>,
     branch: branches::Branch,
+    /// The key that was last looked for in vain, and the keys that were there: when nil then turns up
+    /// where something else was meant, this is likely why.
+    missed: Option<(Value, Arc<Shape>)>,
 }
 
 impl Machine {
@@ -62,6 +67,7 @@ impl Machine {
             source: Arc::new(Source::new("", "")),
             tail: None,
             branch: branches::Branch::default(),
+            missed: None,
         }
     }
 
@@ -141,10 +147,35 @@ impl Machine {
         self.run(&program, source)
     }
 
+    /// Remembers a key that a map does not have.
+    #[cold]
+    fn note_miss(&mut self, key: &Value, map: &Map) {
+        if let (Value::Keyword(_) | Value::Str(_), Some((shape, _))) = (key, map.as_shaped()) {
+            self.missed = Some((key.clone(), shape.clone()));
+        }
+    }
+
+    /// The error with the key that was likely meant, where a nil from a look-up is to blame.
+    fn blame_miss(&self, mut error: Error) -> Error {
+        let (Some((key, shape)), None) = (&self.missed, &error.suggestion) else { return error };
+        if error.code == "TypeError" && error.message.ends_with("got nil") {
+            let written = format!("{key:?}");
+            let keys: Vec<String> = shape.keys().iter().map(|key| format!("{key:?}")).collect();
+            if let Some(nearest) = suggest::closest(&written, keys.iter().map(String::as_str)) {
+                error.suggestion = Some(format!("the map has no key {written}. {}", suggest::did_you_mean(nearest)));
+            }
+        }
+        error
+    }
+
     /// A signal with the place of a call, if it has none yet.
     #[cold]
     fn placed(&self, signal: Signal, span: crate::lang::span::Span) -> Signal {
-        signal.at(&self.source, span)
+        match signal.into_raised() {
+            Raised::Error(error) => Signal::from(self.blame_miss(error)).at(&self.source, span),
+            Raised::Fault(fault) => fault.into(),
+            Raised::Halt(halt) => halt.into(),
+        }
     }
 }
 
