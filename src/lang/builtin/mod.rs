@@ -5,9 +5,25 @@
 
 pub mod absent;
 pub mod arguments;
+mod arithmetic;
+mod bits;
+mod chance;
+mod characters;
+mod comparison;
+mod conversions;
+mod decimal;
 pub mod discovery;
+mod format;
+mod json;
+pub mod math;
+mod methods;
+mod numbers;
+mod printing;
 pub mod regex;
+mod search;
 mod sequences;
+mod strings;
+mod text;
 
 use crate::lang::error::Outcome;
 use crate::lang::eval::Machine;
@@ -148,15 +164,55 @@ impl Builtin {
 }
 
 /// The tables, in the order of the reference.
-pub const TABLES: &[(&str, &[Builtin])] =
-    &[("Sequences", sequences::TABLE), ("Regular expressions", regex::TABLE), ("Discovery", discovery::TABLE)];
+pub const TABLES: &[(&str, &[Builtin])] = &[
+    ("Sequences", sequences::TABLE),
+    ("Arithmetic", numbers::TABLE),
+    ("Comparing numbers", comparison::TABLE),
+    ("Conversions", conversions::TABLE),
+    ("Mathematics", math::TABLE),
+    ("Bits", bits::TABLE),
+    ("Chance and time", chance::TABLE),
+    ("Strings", strings::TABLE),
+    ("Searching and replacing", search::TABLE),
+    ("Characters", characters::TABLE),
+    ("Regular expressions", regex::TABLE),
+    ("Patterns", format::TABLE),
+    ("Java's methods", methods::TABLE),
+    ("Printing", printing::TABLE),
+    ("JSON", json::TABLE),
+    ("Discovery", discovery::TABLE),
+];
 
 /// Other names of builtins: other Lisps' spellings, and Clojure's full namespaces.
-const ALIASES: &[&[(&str, &str)]] = &[];
+const ALIASES: &[&[(&str, &str)]] = &[
+    numbers::ALIASES,
+    comparison::ALIASES,
+    conversions::ALIASES,
+    math::ALIASES,
+    bits::ALIASES,
+    chance::ALIASES,
+    strings::ALIASES,
+    search::ALIASES,
+    characters::ALIASES,
+    format::ALIASES,
+    methods::ALIASES,
+    printing::ALIASES,
+    json::ALIASES,
+];
 
 /// Namespaces that stand for others.
-const NAMESPACES: &[(&str, &str)] =
-    &[("clojure.core", "core"), ("clojure.string", "str"), ("string", "str"), ("clojure.set", "set")];
+const NAMESPACES: &[(&str, &str)] = &[
+    ("clojure.core", "core"),
+    ("clojure.string", "str"),
+    ("string", "str"),
+    ("clojure.set", "set"),
+    ("clojure.math", "math"),
+    ("Math", "math"),
+    ("java.lang.Math", "math"),
+    ("clojure.data.json", "json"),
+    ("cheshire.core", "json"),
+    ("cheshire", "json"),
+];
 
 /// All builtins by name.
 pub struct Registry {
