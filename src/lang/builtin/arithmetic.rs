@@ -86,8 +86,16 @@ fn floats(operation: Operation, left: f64, right: f64) -> Outcome<Value> {
 
 /// The quotient of two integers that may both be beyond the range of doubles.
 fn ratio(left: &BigInt, right: &BigInt) -> f64 {
-    let shift = left.bits().max(right.bits()).saturating_sub(1_000);
-    float_of(&(left >> shift)) / float_of(&(right >> shift))
+    // Sixty-six bits of the quotient are more than a double keeps.
+    let shift = 66 + right.bits() as i64 - left.bits() as i64;
+    let quotient = match u64::try_from(shift) {
+        Ok(shift) => (left << shift) / right,
+        Err(_) => (left >> shift.unsigned_abs()) / right,
+    };
+    // In two steps, since either alone may leave the range.
+    let half = i32::try_from(-shift / 2).unwrap_or(i32::MIN);
+    let other = i32::try_from(-shift - i64::from(half)).unwrap_or(i32::MIN);
+    float_of(&quotient) * 2_f64.powi(half) * 2_f64.powi(other)
 }
 
 fn float_of(number: &BigInt) -> f64 {
