@@ -5,11 +5,43 @@
 
 pub mod absent;
 pub mod arguments;
+mod arithmetic;
+mod bits;
 pub mod branching;
+mod cells;
+mod chance;
+mod characters;
+mod comparison;
+mod conversions;
+mod decimal;
 pub mod discovery;
+mod exceptions;
+mod format;
+mod functions;
+mod identity;
+mod json;
+mod kinds;
+mod maps;
+pub mod math;
+mod methods;
+mod names;
+mod numbers;
+mod patterns;
+mod printing;
 pub mod regex;
+mod relations;
+mod scalars;
+mod search;
 mod sequences;
+mod sets;
+mod stacks;
+mod strings;
 pub mod syntax;
+mod text;
+mod transducers;
+pub mod types;
+mod updates;
+mod walking;
 
 use crate::lang::error::Outcome;
 use crate::lang::eval::Machine;
@@ -151,21 +183,114 @@ impl Builtin {
 
 /// The tables, in the order of the reference.
 pub const TABLES: &[(&str, &[Builtin])] = &[
-    ("Sequences", sequences::TABLE),
+    ("Making sequences", sequences::making::TABLE),
+    ("Ends of sequences", sequences::ends::TABLE),
+    ("Mapping", sequences::mapping::TABLE),
+    ("Filtering", sequences::filtering::TABLE),
+    ("Cutting", sequences::cutting::TABLE),
+    ("Parting", sequences::parting::TABLE),
+    ("Joining", sequences::joining::TABLE),
+    ("Reducing", sequences::reducing::TABLE),
+    ("Grouping", sequences::grouping::TABLE),
+    ("Ordering", sequences::ordering::TABLE),
+    ("Questions", sequences::questions::TABLE),
+    ("Effects", sequences::effects::TABLE),
+    ("Functions", functions::TABLE),
+    ("Transducers", transducers::TABLE),
+    ("Maps", maps::TABLE),
+    ("Changing maps", updates::TABLE),
+    ("Sets", sets::TABLE),
+    ("Relations", relations::TABLE),
+    ("Ends and parts of collections", stacks::TABLE),
+    ("Walking through nested data", walking::TABLE),
+    ("Atoms and delays", cells::TABLE),
+    ("Exceptions", exceptions::TABLE),
+    ("Equality and truth", identity::TABLE),
+    ("Kinds of scalars", scalars::TABLE),
+    ("Kinds of collections and functions", kinds::TABLE),
+    ("Types", types::TABLE),
+    ("Keywords and symbols", names::TABLE),
+    ("Patterns", patterns::TABLE),
+    ("Arithmetic", numbers::TABLE),
+    ("Comparing numbers", comparison::TABLE),
+    ("Conversions", conversions::TABLE),
+    ("Mathematics", math::TABLE),
+    ("Bits", bits::TABLE),
+    ("Chance and time", chance::TABLE),
+    ("Strings", strings::TABLE),
+    ("Searching and replacing", search::TABLE),
+    ("Characters", characters::TABLE),
     ("Regular expressions", regex::TABLE),
+    ("Patterns", format::TABLE),
+    ("Java's methods", methods::TABLE),
+    ("Printing", printing::TABLE),
+    ("JSON", json::TABLE),
     ("Parallel calls", branching::TABLE),
     ("Discovery", discovery::TABLE),
 ];
 
 /// Other names of builtins: other Lisps' spellings, and Clojure's full namespaces.
-const ALIASES: &[&[(&str, &str)]] = &[];
+const ALIASES: &[&[(&str, &str)]] = &[
+    sequences::making::ALIASES,
+    sequences::ends::ALIASES,
+    sequences::mapping::ALIASES,
+    sequences::filtering::ALIASES,
+    sequences::cutting::ALIASES,
+    sequences::joining::ALIASES,
+    sequences::reducing::ALIASES,
+    sequences::ordering::ALIASES,
+    sequences::questions::ALIASES,
+    sequences::effects::ALIASES,
+    functions::ALIASES,
+    transducers::ALIASES,
+    cells::ALIASES,
+    exceptions::ALIASES,
+    identity::ALIASES,
+    kinds::ALIASES,
+    maps::ALIASES,
+    names::ALIASES,
+    scalars::ALIASES,
+    sets::ALIASES,
+    stacks::ALIASES,
+    types::ALIASES,
+    updates::ALIASES,
+    walking::ALIASES,
+    numbers::ALIASES,
+    comparison::ALIASES,
+    conversions::ALIASES,
+    math::ALIASES,
+    bits::ALIASES,
+    chance::ALIASES,
+    strings::ALIASES,
+    search::ALIASES,
+    characters::ALIASES,
+    format::ALIASES,
+    methods::ALIASES,
+    printing::ALIASES,
+    json::ALIASES,
+];
 
-/// Builtins that only values refer to: steps of lazy sequences and the like.
-const STEPS: &[&[&Builtin]] = &[sequences::STEPS, branching::STEPS];
+/// Builtins that stand in no table: what lazy sequences and functions made by functions consist of.
+const STEPS: &[&[&[&Builtin]]] = &[
+    sequences::STEPS,
+    &[functions::STEPS, transducers::STEPS, transducers::state::STEPS, transducers::steps::STEPS],
+    &[branching::STEPS],
+];
 
 /// Namespaces that stand for others.
-const NAMESPACES: &[(&str, &str)] =
-    &[("clojure.core", "core"), ("clojure.string", "str"), ("string", "str"), ("clojure.set", "set")];
+const NAMESPACES: &[(&str, &str)] = &[
+    ("clojure.core", "core"),
+    ("clojure.string", "str"),
+    ("string", "str"),
+    ("clojure.set", "set"),
+    ("clojure.walk", "walk"),
+    ("clojure.math", "math"),
+    ("Math", "math"),
+    ("java.lang.Math", "math"),
+    ("clojure.data.json", "json"),
+    ("cheshire.core", "json"),
+    ("cheshire", "json"),
+];
 
 /// All builtins by name.
 pub struct Registry {
@@ -204,7 +329,7 @@ impl Registry {
     /// The builtin of that name, those included that no program can name: the steps of lazy sequences.
     pub fn find_any(&self, name: &str) -> Option<&'static Builtin> {
         let base = name.strip_prefix("core/").unwrap_or(name);
-        self.find(name).or_else(|| STEPS.iter().copied().flatten().find(|step| step.name == base).copied())
+        self.find(name).or_else(|| STEPS.iter().copied().flatten().copied().flatten().find(|step| step.name == base).copied())
     }
 
     /// All the names, aliases included.

@@ -1,15 +1,66 @@
 //! Regular expressions: linear in time, bounded in size.
+//!
+//! A search is paid for by the length of the text and the size of the expression before it begins.
 
 use super::Builtin;
-use crate::lang::error::Error;
-use regex::{Regex, RegexBuilder};
+use super::arguments::{string, take};
+use super::text::textual;
+use crate::lang::error::{Error, Outcome};
+use crate::lang::eval::Machine;
+use crate::lang::value::Value;
+use regex::{Captures, Regex, RegexBuilder};
 use std::sync::Arc;
 
 /// The entries of this file.
-pub const TABLE: &[Builtin] = &[];
+pub const TABLE: &[Builtin] = &[
+    Builtin::new(
+        "re-pattern",
+        &["[s]"],
+        "The regex that the string spells.",
+        &[("(re-find (re-pattern \"a+\") \"baa\")", "\"aa\"")],
+        re_pattern,
+    ),
+    Builtin::new(
+        "re-find",
+        &["[regex s]"],
+        "The first match in the string, or nil; with groups, a vector of the match and the groups.",
+        &[
+            ("(re-find #\"\\d+\" \"a12b3\")", "\"12\""),
+            ("(re-find #\"(\\w)=(\\d)\" \"a=1\")", "[\"a=1\" \"a\" \"1\"]"),
+            ("(re-find #\"x\" \"a\")", "nil"),
+        ],
+        re_find,
+    ),
+    Builtin::new(
+        "re-matches",
+        &["[regex s]"],
+        "The match of the whole string, or nil; with groups, a vector of the match and the groups.",
+        &[("(re-matches #\"\\d+\" \"12\")", "\"12\""), ("(re-matches #\"\\d+\" \"12b\")", "nil")],
+        re_matches,
+    ),
+    Builtin::new(
+        "re-seq",
+        &["[regex s]"],
+        "All matches in the string, each as `re-find` gives it; nil if there are none.",
+        &[("(re-seq #\"\\d\" \"a1b2\")", "(\"1\" \"2\")"), ("(re-seq #\"x\" \"a\")", "nil")],
+        re_seq,
+    ),
+    Builtin::new("regex?", &["[x]"], "True for a regex.", &[("(regex? #\"a\")", "true")], |_, arguments| {
+        Ok(Value::Bool(matches!(arguments[0], Value::Regex(_))))
+    }),
+];
 
 /// How large a compiled expression may be.
 const SIZE: usize = 1 << 20;
+
+/// What compiling costs, beside a step for each unit of weight.
+const COMPILING: u64 = 500;
+
+/// How many expressions a session remembers that were compiled as it ran.
+const REMEMBERED: usize = 16;
+
+/// The heaviest expression that is remembered.
+const REMEMBERED_WEIGHT: u64 = 2_000;
 
 /// Compiles an expression.
 ///
@@ -23,4 +74,197 @@ pub fn compile(pattern: &str) -> Result<Arc<Regex>, Error> {
         Error::new("InvalidRegex", format!("the regex `{pattern}` is not valid: {last}"))
             .suggest("the syntax is that of Rust's regex crate: no look-around and no back-references")
     })
+}
+
+/// Compiles an expression as the program runs; the last few are remembered.
+///
+/// # Errors
+/// `InvalidRegex`; limits.
+pub fn compile_running(machine: &mut Machine, pattern: &str) -> Outcome<Arc<Regex>> {
+    if let Some(known) = machine.core.regexes.get(pattern) {
+        return Ok(known.clone());
+    }
+    let weight = weight(pattern);
+    machine.charge(COMPILING + weight)?;
+    machine.reserve(SIZE as u64)?;
+    let regex = compile(pattern)?;
+    if weight <= REMEMBERED_WEIGHT {
+        if machine.core.regexes.len() >= REMEMBERED {
+            machine.core.regexes.clear();
+        }
+        machine.core.regexes.insert(pattern.to_string(), regex.clone());
+    }
+    Ok(regex)
+}
+
+/// About how many states an expression has: what a search may cost for each byte.
+fn weight(pattern: &str) -> u64 {
+    const CLASS: u64 = 64;
+    let mut groups = vec![0_u64];
+    let mut last = 0_u64;
+    let mut rest = pattern.bytes().peekable();
+    while let Some(byte) = rest.next() {
+        let atom = match byte {
+            b'\\' => match rest.next() {
+                Some(b'w' | b'W' | b'd' | b'D' | b's' | b'S' | b'p' | b'P') => CLASS,
+                _ => 1,
+            },
+            b'[' => CLASS,
+            b'.' => 8,
+            b'(' => {
+                groups.push(1);
+                continue;
+            }
+            b')' if groups.len() > 1 => groups.pop().unwrap_or_default(),
+            b'{' => {
+                // The larger of the numbers between the braces counts.
+                let mut number = 0_u64;
+                let mut times = 1;
+                while let Some(byte) = rest.next_if(|byte| *byte != b'}') {
+                    number = match byte {
+                        b'0'..=b'9' => number.saturating_mul(10).saturating_add(u64::from(byte - b'0')),
+                        _ => 0,
+                    };
+                    times = times.max(number);
+                }
+                last = last.max(1).saturating_mul(times);
+                last
+            }
+            _ => 1,
+        };
+        last = atom;
+        if let Some(group) = groups.last_mut() {
+            *group = group.saturating_add(atom);
+        }
+    }
+    groups.into_iter().fold(1, u64::saturating_add).min(SIZE as u64)
+}
+
+/// Pays for one search through a text.
+///
+/// # Errors
+/// Limits.
+pub fn pay_for_search(machine: &mut Machine, regex: &Regex, text: &str) -> Outcome<()> {
+    machine.charge(1 + (text.len() as u64).saturating_mul(weight(regex.as_str())) / 64)
+}
+
+/// The matches in a text, one behind the other as Java finds them: an empty one may follow directly
+/// upon another match.
+pub struct Search<'t> {
+    regex: &'t Regex,
+    text: &'t str,
+    next: Option<usize>,
+}
+
+impl<'t> Search<'t> {
+    /// A search from the beginning, paid for as if it were one.
+    ///
+    /// # Errors
+    /// Limits.
+    pub fn new(machine: &mut Machine, regex: &'t Regex, text: &'t str) -> Outcome<Search<'t>> {
+        pay_for_search(machine, regex, text)?;
+        Ok(Search { regex, text, next: Some(0) })
+    }
+
+    /// The next match.
+    ///
+    /// # Errors
+    /// Limits.
+    pub fn next(&mut self, machine: &mut Machine) -> Outcome<Option<Captures<'t>>> {
+        let Some(at) = self.next else { return Ok(None) };
+        // Each search may look at all the rest before it settles on a short match; the fee is small,
+        // but makes the meter look at the clock.
+        machine.charge(1 + (self.text.len() - at) as u64 / (1 << 16))?;
+        let found = self.regex.captures_at(self.text, at);
+        self.next = found.as_ref().and_then(|found| found.get(0)).and_then(|found| match found.is_empty() {
+            false => Some(found.end()),
+            true => self.text[found.end()..].chars().next().map(|passed| found.end() + passed.len_utf8()),
+        });
+        Ok(found)
+    }
+}
+
+/// A match as programs see it: the text, or the text and its groups.
+pub fn groups(captures: &Captures<'_>) -> Value {
+    let group = |at: usize| captures.get(at).map_or(Value::Nil, |group| Value::string(group.as_str()));
+    match captures.len() {
+        1 => group(0),
+        count => Value::vector((0..count).map(group).collect()),
+    }
+}
+
+/// The regex and the text of `(re-find regex s)`, in either order.
+fn regex_and_text(arguments: &mut [Value]) -> Result<(Arc<Regex>, Value), Error> {
+    let (first, second) = (take(arguments, 0), take(arguments, 1));
+    match (first, second) {
+        (Value::Regex(regex), text) | (text @ Value::Str(_), Value::Regex(regex)) => Ok((regex, text)),
+        (first, _) => Err(not_a_regex(&first)),
+    }
+}
+
+#[cold]
+fn not_a_regex(value: &Value) -> Error {
+    let error = Error::expected("a regex", value);
+    match value {
+        Value::Str(_) => error.suggest("write a regex as `#\"…\"`, or make one with `(re-pattern s)`"),
+        _ => error,
+    }
+}
+
+fn re_pattern(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    match take(arguments, 0) {
+        regex @ Value::Regex(_) => Ok(regex),
+        pattern => Ok(Value::Regex(compile_running(machine, string(&pattern)?)?)),
+    }
+}
+
+fn re_find(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let (regex, text) = regex_and_text(arguments)?;
+    let text = textual(machine, &text)?;
+    pay_for_search(machine, &regex, &text)?;
+    if regex.captures_len() == 1 {
+        return Ok(regex.find(&text).map_or(Value::Nil, |found| Value::string(found.as_str())));
+    }
+    Ok(regex.captures(&text).map_or(Value::Nil, |found| groups(&found)))
+}
+
+fn re_matches(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let (regex, text) = regex_and_text(arguments)?;
+    let text = textual(machine, &text)?;
+    matches(machine, &regex, &text)
+}
+
+/// The match of the whole text, or nil.
+///
+/// # Errors
+/// Limits.
+pub fn matches(machine: &mut Machine, regex: &Regex, text: &str) -> Outcome<Value> {
+    pay_for_search(machine, regex, text)?;
+    match regex.captures(text) {
+        None => Ok(Value::Nil),
+        Some(found) if found.get(0).is_some_and(|found| found.len() == text.len()) => Ok(groups(&found)),
+        // The leftmost match is not the whole text, but another might be, as with `a|ab` and "ab".
+        Some(_) => {
+            let anchored = match compile_running(machine, &format!("\\A(?:{})\\z", regex.as_str())) {
+                Ok(anchored) => anchored,
+                // A comment of the `x` flag at the end hides the closing bracket.
+                Err(_) => compile_running(machine, &format!("\\A(?:{}\n)\\z", regex.as_str()))?,
+            };
+            pay_for_search(machine, &anchored, text)?;
+            Ok(anchored.captures(text).map_or(Value::Nil, |found| groups(&found)))
+        }
+    }
+}
+
+fn re_seq(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let (regex, text) = regex_and_text(arguments)?;
+    let text = textual(machine, &text)?;
+    let mut search = Search::new(machine, &regex, &text)?;
+    let mut out = Vec::new();
+    while let Some(found) = search.next(machine)? {
+        machine.charge(found.get(0).map_or(0, |found| found.len() as u64 / 64))?;
+        out.push(groups(&found));
+        machine.grown(out.len())?;
+    }
+    Ok(if out.is_empty() { Value::Nil } else { Value::list(out) })
 }

@@ -39,6 +39,8 @@ pub struct Core {
     pub random: Option<u64>,
     /// Live bytes of the evaluation's account, while no thread has it open.
     pub live: i64,
+    /// The last few expressions that were compiled as a program ran.
+    pub regexes: HashMap<String, Arc<regex::Regex>>,
 }
 
 /// One definition of the session.
@@ -175,6 +177,7 @@ impl Core {
             form: 0,
             random: None,
             live: 0,
+            regexes: HashMap::new(),
         }
     }
 

@@ -24,6 +24,9 @@ impl Names for Machine {
         if let Some(builtin) = self.core.registry.find(name) {
             return Ok(Meaning::Builtin(builtin));
         }
+        if let Some(value) = crate::lang::builtin::math::constant(name) {
+            return Ok(Meaning::Constant(value));
+        }
         if self.core.coming.contains(plain) {
             return Ok(Meaning::Global(self.core.globals.index(plain)));
         }

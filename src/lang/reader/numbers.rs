@@ -9,8 +9,11 @@ use crate::lang::span::Span;
 /// Digits that an integer may have: decoding takes quadratic time.
 const MAX_DIGITS: usize = 10_000;
 
-/// The number that a token stands for.
+/// The number that a token stands for. Common Lisp's `1+` and `1-` are names that look like numbers.
 pub(super) fn number(text: &str, span: Span) -> Result<FormKind, ReadError> {
+    if matches!(text, "1+" | "1-") {
+        return Ok(FormKind::Symbol(text.to_string()));
+    }
     let (negative, digits) = match text.as_bytes().first() {
         Some(b'-') => (true, &text[1..]),
         Some(b'+') => (false, &text[1..]),
@@ -116,8 +119,6 @@ fn not_a_number(text: &str, digits: &str, span: Span) -> ReadError {
         return error.suggest(format!("a leading 0 means octal, which has no 8 or 9; in decimal write `{decimal}`"));
     }
     match text {
-        "1+" => error.suggest("write `inc`, or `(+ x 1)`"),
-        "1-" => error.suggest("write `dec`, or `(- x 1)`"),
         _ if text.ends_with(['\'', ':']) => error,
         _ => error.suggest(format!("a name cannot begin with a digit; if it is text, write `\"{shown}\"`")),
     }

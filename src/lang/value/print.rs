@@ -16,6 +16,7 @@ pub struct Printer {
     out: String,
     budget: usize,
     readable: bool,
+    plain: bool,
     shown: usize,
     complete_until: usize,
 }
@@ -41,7 +42,12 @@ impl Printer {
     /// A printer of up to `budget` bytes. Readable output quotes strings and characters, as `pr-str`;
     /// otherwise those at the top print as they are, as `str`.
     pub fn new(budget: usize, readable: bool) -> Printer {
-        Printer { out: String::new(), budget, readable, shown: 0, complete_until: 0 }
+        Printer { out: String::new(), budget, readable, plain: false, shown: 0, complete_until: 0 }
+    }
+
+    /// A printer that quotes no string and no character at all, as `println`.
+    pub fn plain(budget: usize) -> Printer {
+        Printer { plain: true, ..Printer::new(budget, false) }
     }
 
     /// Prints one value. False once the budget is used up.
@@ -146,9 +152,17 @@ impl Printer {
             }
             Value::Str(text) => {
                 pace.step(text.as_str().len() as u64 / 64)?;
-                self.print_text(text.as_str(), nested || self.readable);
+                self.print_text(text.as_str(), (nested || self.readable) && !self.plain);
             }
-            scalar => write_scalar(&mut self.out, scalar, nested || self.readable),
+            Value::Char(character) if self.plain => self.out.push(*character),
+            scalar => {
+                if let Value::BigInt(number) = scalar {
+                    // Finding its digits takes time that grows with the square of its length.
+                    let words = number.bits() / 64;
+                    pace.step(words.saturating_mul(words) / 8)?;
+                }
+                write_scalar(&mut self.out, scalar, nested || self.readable || self.plain);
+            }
         }
         Ok(())
     }

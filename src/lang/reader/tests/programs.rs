@@ -148,7 +148,6 @@ fn numbers_that_are_none() {
     assert_eq!(suggestion("0b11"), "binary is written `2r11`");
     assert_eq!(suggestion("1_000"), "write it without `_`: `1000`");
     assert_eq!(suggestion("08"), "a leading 0 means octal, which has no 8 or 9; in decimal write `8`");
-    assert_eq!(suggestion("(1+ x)"), "write `inc`, or `(+ x 1)`");
     assert_eq!(refused("99r1").code, "InvalidNumber");
     assert_eq!(refused("##Infinity").code, "InvalidNumber");
     let digits = "9".repeat(10_001);

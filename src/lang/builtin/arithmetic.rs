@@ -1,0 +1,208 @@
+//! Arithmetic between numbers of different kinds, and with big integers: what lies behind the fast path.
+//!
+//! A double with anything is a double, a big integer with an integer is a big integer. Work on big
+//! integers is paid for by the size of the operands, before it is done.
+
+use crate::lang::error::{Error, Outcome};
+use crate::lang::eval::Machine;
+use crate::lang::value::Value;
+use num_bigint::BigInt;
+use num_integer::Integer;
+use num_traits::{ToPrimitive, Zero};
+use std::sync::Arc;
+
+/// What is done with two numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// `+`
+    Add,
+    /// `-`
+    Subtract,
+    /// `*`
+    Multiply,
+    /// `/`
+    Divide,
+    /// `quot`: rounds towards zero
+    Quotient,
+    /// `rem`: has the sign of the first number
+    Remainder,
+    /// `mod`: has the sign of the second number
+    Modulo,
+}
+
+/// The result for two numbers of which at least one is no 64-bit integer, or whose result is none.
+///
+/// # Errors
+/// `TypeError` for what is no number, `ArithmeticError` for a division by zero; limits.
+#[cold]
+#[inline(never)]
+pub fn mixed(machine: &mut Machine, operation: Operation, left: &Value, right: &Value) -> Outcome<Value> {
+    if matches!(left, Value::Float(_)) || matches!(right, Value::Float(_)) {
+        return floats(operation, float(left)?, float(right)?);
+    }
+    let (left, right) = (big(left)?, big(right)?);
+    pay(machine, operation, left.bits(), right.bits())?;
+    if right.is_zero() && !matches!(operation, Operation::Add | Operation::Subtract | Operation::Multiply) {
+        return Err(division_by_zero().into());
+    }
+    let result = match operation {
+        Operation::Add => &*left + &*right,
+        Operation::Subtract => &*left - &*right,
+        Operation::Multiply => &*left * &*right,
+        Operation::Divide => match left.div_rem(&right) {
+            (quotient, rest) if rest.is_zero() => quotient,
+            _ => return Ok(Value::Float(ratio(&left, &right))),
+        },
+        Operation::Quotient => &*left / &*right,
+        Operation::Remainder => &*left % &*right,
+        Operation::Modulo => left.mod_floor(&right),
+    };
+    Ok(Value::BigInt(Arc::new(result)))
+}
+
+fn floats(operation: Operation, left: f64, right: f64) -> Outcome<Value> {
+    let remainder = || {
+        let quotient = left / right;
+        // As Clojure has it, so that the last digits agree; beyond 64 bits the exact one.
+        if quotient.abs() < 9e18 { left - quotient.trunc() * right } else { left % right }
+    };
+    let wants_divisor = matches!(operation, Operation::Quotient | Operation::Remainder | Operation::Modulo);
+    if wants_divisor && right == 0.0 {
+        return Err(division_by_zero().into());
+    }
+    Ok(Value::Float(match operation {
+        Operation::Add => left + right,
+        Operation::Subtract => left - right,
+        Operation::Multiply => left * right,
+        Operation::Divide => left / right,
+        Operation::Quotient => (left / right).trunc(),
+        Operation::Remainder => remainder(),
+        Operation::Modulo => match remainder() {
+            rest if rest == 0.0 || (left > 0.0) == (right > 0.0) => rest,
+            rest => rest + right,
+        },
+    }))
+}
+
+/// The quotient of two integers that may both be beyond the range of doubles.
+fn ratio(left: &BigInt, right: &BigInt) -> f64 {
+    // Sixty-six bits of the quotient are more than a double keeps.
+    let shift = 66 + right.bits() as i64 - left.bits() as i64;
+    let quotient = match u64::try_from(shift) {
+        Ok(shift) => (left << shift) / right,
+        Err(_) => (left >> shift.unsigned_abs()) / right,
+    };
+    // In two steps, since either alone may leave the range.
+    let half = i32::try_from(-shift / 2).unwrap_or(i32::MIN);
+    let other = i32::try_from(-shift - i64::from(half)).unwrap_or(i32::MIN);
+    float_of(&quotient) * 2_f64.powi(half) * 2_f64.powi(other)
+}
+
+fn float_of(number: &BigInt) -> f64 {
+    number.to_f64().unwrap_or(f64::NAN)
+}
+
+/// Pays for an operation on integers of that many bits, and asks for the memory of its result.
+fn pay(machine: &mut Machine, operation: Operation, left: u64, right: u64) -> Outcome<()> {
+    let (left, right) = (left / 64 + 1, right / 64 + 1);
+    let (steps, words) = match operation {
+        Operation::Add | Operation::Subtract => ((left + right) / 16, left.max(right) + 1),
+        Operation::Multiply => (left.saturating_mul(right) / 8, left + right),
+        _ => (left.saturating_mul(right) / 8, left.max(right)),
+    };
+    machine.charge(steps)?;
+    if words > 512 { machine.reserve(words.saturating_mul(16)) } else { Ok(()) }
+}
+
+/// Pays for turning an integer of that many bits into digits, or back: both take time that grows with
+/// the square of the length.
+///
+/// # Errors
+/// Limits.
+pub fn pay_for_digits(machine: &mut Machine, bits: u64) -> Outcome<()> {
+    let words = bits / 64;
+    machine.charge(words.saturating_mul(words) / 8 + words)?;
+    if words > 512 { machine.reserve(words.saturating_mul(32)) } else { Ok(()) }
+}
+
+/// A power of an integer, exactly.
+///
+/// # Errors
+/// Limits.
+pub fn power(machine: &mut Machine, base: &BigInt, exponent: u64) -> Outcome<BigInt> {
+    let bits = match base.bits() {
+        0 | 1 => 1,
+        bits => bits.saturating_mul(exponent),
+    };
+    pay(machine, Operation::Multiply, bits / 2, bits / 2)?;
+    machine.reserve(bits / 4)?;
+    Ok(match u32::try_from(exponent) {
+        Ok(exponent) => base.pow(exponent),
+        // Only 0, 1 and -1 have such powers within any memory.
+        Err(_) if exponent.is_multiple_of(2) => base * base,
+        Err(_) => base.clone(),
+    })
+}
+
+/// A number as a double.
+///
+/// # Errors
+/// `TypeError`.
+#[inline]
+pub fn float(value: &Value) -> Result<f64, Error> {
+    match value {
+        Value::Float(number) => Ok(*number),
+        Value::Int(number) => Ok(*number as f64),
+        Value::BigInt(number) => Ok(float_of(number)),
+        other => Err(not_a_number(other)),
+    }
+}
+
+/// An integer as a big one.
+///
+/// # Errors
+/// `TypeError`.
+pub fn big(value: &Value) -> Result<Arc<BigInt>, Error> {
+    match value {
+        Value::BigInt(number) => Ok(number.clone()),
+        Value::Int(number) => Ok(Arc::new(BigInt::from(*number))),
+        other => Err(not_a_number(other)),
+    }
+}
+
+/// True for numbers of every kind.
+#[inline]
+pub fn is_number(value: &Value) -> bool {
+    matches!(value, Value::Int(_) | Value::Float(_) | Value::BigInt(_))
+}
+
+/// The error of an argument that is no number, with what its kind suggests.
+#[cold]
+pub fn not_a_number(value: &Value) -> Error {
+    let error = Error::expected("a number", value);
+    match value {
+        Value::Nil => error
+            .suggest("nil is what a missing key or an empty collection gives: `(or x 0)` puts a number in its place"),
+        Value::Str(_) => {
+            error.suggest("`(parse-long s)` and `(parse-double s)` read a number from a string; `str` joins strings")
+        }
+        Value::List(_) | Value::Vector(_) | Value::Set(_) | Value::Lazy(_) => {
+            error.suggest("for the items of a collection write `(reduce + xs)`, `(apply max xs)` or `(map inc xs)`")
+        }
+        value if value.is_function() => error.suggest("call the function in brackets: `(f x)`"),
+        _ => error,
+    }
+}
+
+/// The error of a division by zero.
+#[cold]
+pub fn division_by_zero() -> Error {
+    Error::new("ArithmeticError", "divide by zero").suggest("test the divisor first, for example with `zero?`")
+}
+
+/// The error of a result that does not fit into 64 bits; `what` says of what.
+#[cold]
+pub fn overflow(what: &str, instead: &str) -> Error {
+    Error::new("IntegerOverflow", format!("integer overflow: `{what}` does not fit into 64 bits"))
+        .suggest(format!("use `{instead}`, which goes on with big integers, or write one number as `1N`"))
+}

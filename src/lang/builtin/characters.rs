@@ -1,0 +1,156 @@
+//! Characters.
+
+use super::Builtin;
+use super::arguments::{integer, take};
+use crate::lang::error::{Error, Outcome};
+use crate::lang::eval::Machine;
+use crate::lang::value::Value;
+
+/// The entries of this file.
+pub const TABLE: &[Builtin] = &[
+    Builtin::new("char", &["[x]"], "The character of that code.", &[("(char 97)", "\\a"), ("(char \\a)", "\\a")], char),
+    Builtin::new(
+        "Character/isDigit",
+        &["[c]"],
+        "True for a digit.",
+        &[("(Character/isDigit \\1)", "true")],
+        |_, arguments| test(arguments, char::is_numeric),
+    ),
+    Builtin::new(
+        "Character/isLetter",
+        &["[c]"],
+        "True for a letter.",
+        &[("(Character/isLetter \\a)", "true")],
+        |_, arguments| test(arguments, char::is_alphabetic),
+    ),
+    Builtin::new(
+        "Character/isLetterOrDigit",
+        &["[c]"],
+        "True for a letter or digit.",
+        &[("(Character/isLetterOrDigit \\_)", "false")],
+        |_, arguments| test(arguments, char::is_alphanumeric),
+    ),
+    Builtin::new(
+        "Character/isUpperCase",
+        &["[c]"],
+        "True for a capital letter.",
+        &[("(Character/isUpperCase \\A)", "true")],
+        |_, arguments| test(arguments, char::is_uppercase),
+    ),
+    Builtin::new(
+        "Character/isLowerCase",
+        &["[c]"],
+        "True for a small letter.",
+        &[("(Character/isLowerCase \\A)", "false")],
+        |_, arguments| test(arguments, char::is_lowercase),
+    ),
+    Builtin::new(
+        "Character/isWhitespace",
+        &["[c]"],
+        "True for a blank, a tab or a line end.",
+        &[("(Character/isWhitespace \\space)", "true")],
+        |_, arguments| test(arguments, super::strings::is_blank),
+    ),
+    Builtin::new(
+        "Character/toUpperCase",
+        &["[c]"],
+        "The capital letter.",
+        &[("(Character/toUpperCase \\a)", "\\A")],
+        |_, arguments| change(arguments, |c| single(c, c.to_uppercase())),
+    ),
+    Builtin::new(
+        "Character/toLowerCase",
+        &["[c]"],
+        "The small letter.",
+        &[("(Character/toLowerCase \\A)", "\\a")],
+        |_, arguments| change(arguments, |c| single(c, c.to_lowercase())),
+    ),
+    Builtin::new(
+        "Character/getNumericValue",
+        &["[c]"],
+        "The number that a digit or letter stands for, or -1.",
+        &[("(Character/getNumericValue \\7)", "7"), ("(Character/getNumericValue \\a)", "10")],
+        numeric_value,
+    ),
+    Builtin::new(
+        "Character/digit",
+        &["[c radix]"],
+        "The number that a digit stands for to a radix, or -1.",
+        &[("(Character/digit \\f 16)", "15"), ("(Character/digit \\9 8)", "-1")],
+        digit,
+    ),
+];
+
+/// Other Lisps' names.
+pub const ALIASES: &[(&str, &str)] = &[
+    ("integer->char", "char"),
+    ("code-char", "char"),
+    ("char->integer", "int"),
+    ("char-code", "int"),
+    ("char-numeric?", "Character/isDigit"),
+    ("char-alphabetic?", "Character/isLetter"),
+    ("char-whitespace?", "Character/isWhitespace"),
+    ("char-upper-case?", "Character/isUpperCase"),
+    ("char-lower-case?", "Character/isLowerCase"),
+    ("char-upcase", "Character/toUpperCase"),
+    ("char-downcase", "Character/toLowerCase"),
+    ("Character/isAlphabetic", "Character/isLetter"),
+    ("Character/isSpace", "Character/isWhitespace"),
+    ("Character/toString", "str"),
+    ("Character/valueOf", "char"),
+];
+
+/// A character; a code counts as one, and so does a string of one.
+fn character(value: &Value) -> Result<char, Error> {
+    match value {
+        Value::Char(character) => Ok(*character),
+        Value::Int(_) | Value::Float(_) => {
+            let code = integer(value)?;
+            u32::try_from(code).ok().and_then(char::from_u32).ok_or_else(|| {
+                Error::new("ArgumentError", format!("{code} is the code of no character"))
+                    .suggest("codes go from 0 to 55295 and from 57344 to 1114111")
+            })
+        }
+        Value::Str(text) => {
+            let mut characters = text.as_str().chars();
+            match (characters.next(), characters.next()) {
+                (Some(only), None) => Ok(only),
+                _ => Err(Error::expected("a character", value)
+                    .suggest("`(first s)` is the first character of a string, `(seq s)` are all")),
+            }
+        }
+        other => Err(Error::expected("a character", other)),
+    }
+}
+
+fn char(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    Ok(Value::Char(character(&take(arguments, 0))?))
+}
+
+fn test(arguments: &[Value], holds: fn(char) -> bool) -> Outcome<Value> {
+    Ok(Value::Bool(holds(character(&arguments[0])?)))
+}
+
+fn change(arguments: &[Value], change: fn(char) -> char) -> Outcome<Value> {
+    Ok(Value::Char(change(character(&arguments[0])?)))
+}
+
+/// The one character of a change of case; the same as before where there would be several, as for `ß`.
+fn single(before: char, mut after: impl Iterator<Item = char>) -> char {
+    match (after.next(), after.next()) {
+        (Some(only), None) => only,
+        _ => before,
+    }
+}
+
+fn numeric_value(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    Ok(Value::Int(character(&arguments[0])?.to_digit(36).map_or(-1, i64::from)))
+}
+
+fn digit(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let radix = integer(&arguments[1])?;
+    let Some(radix) = u32::try_from(radix).ok().filter(|radix| (2..=36).contains(radix)) else {
+        return Err(Error::new("ArgumentError", format!("expected a radix from 2 to 36, got {radix}")).into());
+    };
+    Ok(Value::Int(character(&arguments[0])?.to_digit(radix).map_or(-1, i64::from)))
+}

@@ -1,0 +1,233 @@
+//! Comparing numbers, and asking what they are like.
+
+use super::Builtin;
+use super::arguments::{integer, take};
+use super::arithmetic::{float, is_number, not_a_number};
+use crate::lang::error::{Error, Outcome};
+use crate::lang::eval::Machine;
+use crate::lang::value::Value;
+use crate::lang::value::compare::compare_numbers;
+use num_integer::Integer;
+use std::cmp::Ordering;
+
+/// The entries of this file.
+pub const TABLE: &[Builtin] = &[
+    Builtin::new(
+        "<",
+        &["[x & numbers]"],
+        "True if each number is smaller than the next.",
+        &[("(< 1 2)", "true"), ("(< 1 2 2)", "false"), ("(< 1 2.5)", "true")],
+        less,
+    ),
+    Builtin::new(
+        "<=",
+        &["[x & numbers]"],
+        "True if no number is larger than the next.",
+        &[("(<= 1 2 2)", "true"), ("(<= 2 1)", "false")],
+        less_or_equal,
+    ),
+    Builtin::new(
+        ">",
+        &["[x & numbers]"],
+        "True if each number is larger than the next.",
+        &[("(> 3 2 1)", "true"), ("(> 1 2)", "false")],
+        greater,
+    ),
+    Builtin::new(
+        ">=",
+        &["[x & numbers]"],
+        "True if no number is smaller than the next.",
+        &[("(>= 2 2 1)", "true")],
+        greater_or_equal,
+    ),
+    Builtin::new(
+        "==",
+        &["[x & numbers]"],
+        "True if the numbers are the same in value, whatever their kinds.",
+        &[("(== 1 1.0)", "true"), ("(== 1 2)", "false")],
+        same_number,
+    ),
+    Builtin::new(
+        "max",
+        &["[x & numbers]"],
+        "The largest of the numbers.",
+        &[("(max 1 3 2)", "3"), ("(apply max [1 5])", "5")],
+        max,
+    ),
+    Builtin::new("min", &["[x & numbers]"], "The smallest of the numbers.", &[("(min 2 1 3)", "1")], min),
+    Builtin::new("zero?", &["[x]"], "True for 0 and 0.0.", &[("(zero? 0)", "true"), ("(zero? 0.1)", "false")], is_zero),
+    Builtin::new("pos?", &["[x]"], "True for a number above 0.", &[("(pos? 1)", "true")], is_positive),
+    Builtin::new("neg?", &["[x]"], "True for a number below 0.", &[("(neg? -1)", "true")], is_negative),
+    Builtin::new(
+        "even?",
+        &["[x]"],
+        "True for an even integer.",
+        &[("(even? 4)", "true"), ("(even? 3)", "false")],
+        is_even,
+    ),
+    Builtin::new("odd?", &["[x]"], "True for an odd integer.", &[("(odd? 3)", "true")], is_odd),
+    Builtin::new("NaN?", &["[x]"], "True for the double that is not a number.", &[("(NaN? ##NaN)", "true")], is_nan),
+    Builtin::new(
+        "infinite?",
+        &["[x]"],
+        "True for the two infinite doubles.",
+        &[("(infinite? ##-Inf)", "true"), ("(infinite? 1)", "false")],
+        is_infinite,
+    ),
+];
+
+/// Other Lisps' names.
+pub const ALIASES: &[(&str, &str)] = &[
+    ("nan?", "NaN?"),
+    ("Double/isNaN", "NaN?"),
+    ("Double/isInfinite", "infinite?"),
+    ("positive?", "pos?"),
+    ("negative?", "neg?"),
+    ("zerop", "zero?"),
+    ("plusp", "pos?"),
+    ("minusp", "neg?"),
+    ("evenp", "even?"),
+    ("oddp", "odd?"),
+    ("math/max", "max"),
+    ("math/min", "min"),
+];
+
+#[inline]
+fn less(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    match arguments {
+        [Value::Int(a), Value::Int(b)] => Ok(Value::Bool(a < b)),
+        other => chain(machine, other, Ordering::is_lt),
+    }
+}
+
+#[inline]
+fn less_or_equal(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    match arguments {
+        [Value::Int(a), Value::Int(b)] => Ok(Value::Bool(a <= b)),
+        other => chain(machine, other, Ordering::is_le),
+    }
+}
+
+#[inline]
+fn greater(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    match arguments {
+        [Value::Int(a), Value::Int(b)] => Ok(Value::Bool(a > b)),
+        other => chain(machine, other, Ordering::is_gt),
+    }
+}
+
+#[inline]
+fn greater_or_equal(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    match arguments {
+        [Value::Int(a), Value::Int(b)] => Ok(Value::Bool(a >= b)),
+        other => chain(machine, other, Ordering::is_ge),
+    }
+}
+
+#[inline]
+fn same_number(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    match arguments {
+        [Value::Int(a), Value::Int(b)] => Ok(Value::Bool(a == b)),
+        other => chain(machine, other, Ordering::is_eq),
+    }
+}
+
+/// True if every two neighbours stand as `holds` wants it.
+fn chain(machine: &mut Machine, numbers: &[Value], holds: fn(Ordering) -> bool) -> Outcome<Value> {
+    for pair in numbers.windows(2) {
+        machine.charge(1)?;
+        if !order(&pair[0], &pair[1])?.is_some_and(holds) {
+            return Ok(Value::Bool(false));
+        }
+    }
+    Ok(Value::Bool(true))
+}
+
+/// How two numbers stand to each other; `None` when one is no number at all in the sense of NaN.
+fn order(left: &Value, right: &Value) -> Result<Option<Ordering>, Error> {
+    match (left, right) {
+        (Value::Float(a), Value::Float(b)) => Ok(a.partial_cmp(b)),
+        (Value::Float(nan), other) | (other, Value::Float(nan)) if nan.is_nan() && is_number(other) => Ok(None),
+        _ => compare_numbers(left, right).map(Some).ok_or_else(|| no_order(left, right)),
+    }
+}
+
+#[cold]
+fn no_order(left: &Value, right: &Value) -> Error {
+    let wrong = if is_number(left) { right } else { left };
+    match (left, right) {
+        (Value::Str(_), Value::Str(_)) => Error::expected("a number", wrong)
+            .suggest("strings are ordered by `compare`: `(neg? (compare a b))`, and `sort` orders them as they are"),
+        _ => not_a_number(wrong),
+    }
+}
+
+fn max(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    extreme(machine, arguments, Ordering::is_gt)
+}
+
+fn min(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    extreme(machine, arguments, Ordering::is_lt)
+}
+
+fn extreme(machine: &mut Machine, arguments: &mut [Value], better: fn(Ordering) -> bool) -> Outcome<Value> {
+    let mut best = take(arguments, 0);
+    if !is_number(&best) {
+        return Err(not_a_number(&best).into());
+    }
+    for number in &mut arguments[1..] {
+        machine.charge(1)?;
+        match order(number, &best)? {
+            Some(order) if !better(order) => {}
+            // What is compared with NaN comes out as NaN.
+            None if matches!(best, Value::Float(best) if best.is_nan()) => {}
+            _ => best = std::mem::take(number),
+        }
+    }
+    Ok(best)
+}
+
+/// How a number stands to zero.
+fn sign(value: &Value) -> Result<Option<Ordering>, Error> {
+    match value {
+        Value::Int(number) => Ok(Some(number.cmp(&0))),
+        other => order(other, &Value::Int(0)),
+    }
+}
+
+fn is_zero(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    Ok(Value::Bool(sign(&arguments[0])? == Some(Ordering::Equal)))
+}
+
+fn is_positive(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    Ok(Value::Bool(sign(&arguments[0])? == Some(Ordering::Greater)))
+}
+
+fn is_negative(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    Ok(Value::Bool(sign(&arguments[0])? == Some(Ordering::Less)))
+}
+
+fn even(value: &Value) -> Result<bool, Error> {
+    match value {
+        Value::Int(number) => Ok(number & 1 == 0),
+        Value::BigInt(number) => Ok(number.is_even()),
+        other => integer(other).map(|number| number & 1 == 0),
+    }
+}
+
+fn is_even(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    Ok(Value::Bool(even(&arguments[0])?))
+}
+
+fn is_odd(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    Ok(Value::Bool(!even(&arguments[0])?))
+}
+
+fn is_nan(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    Ok(Value::Bool(float(&arguments[0])?.is_nan()))
+}
+
+fn is_infinite(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    // A big integer beyond the range of doubles is finite all the same.
+    Ok(Value::Bool(float(&arguments[0])?.is_infinite() && matches!(arguments[0], Value::Float(_))))
+}

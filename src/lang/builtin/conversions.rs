@@ -1,0 +1,333 @@
+//! From one kind of number to another, and between numbers and text.
+
+use super::Builtin;
+use super::arguments::{integer, string, take};
+use super::arithmetic::{big, float, is_number, not_a_number, overflow, pay_for_digits};
+use crate::lang::error::{Error, Outcome, describe};
+use crate::lang::eval::Machine;
+use crate::lang::value::Value;
+use num_bigint::BigInt;
+use num_traits::FromPrimitive;
+use std::sync::Arc;
+
+/// The entries of this file.
+pub const TABLE: &[Builtin] = &[
+    Builtin::new(
+        "int",
+        &["[x]"],
+        "The number as an integer, what is behind the point cut off; the code of a character.",
+        &[("(int 3.7)", "3"), ("(int -3.7)", "-3"), ("(int \\a)", "97")],
+        long,
+    ),
+    Builtin::new("long", &["[x]"], "As `int`: all integers have 64 bits.", &[("(long 2.5)", "2")], long),
+    Builtin::new("double", &["[x]"], "The number as a double.", &[("(double 1)", "1.0")], double),
+    Builtin::new("num", &["[x]"], "The number itself.", &[("(num 1)", "1")], num),
+    Builtin::new(
+        "bigint",
+        &["[x]"],
+        "The number, or the digits in a string, as an integer of any size.",
+        &[("(bigint 2)", "2N"), ("(* (bigint 9223372036854775807) 2)", "18446744073709551614N")],
+        bigint,
+    ),
+    Builtin::new(
+        "parse-long",
+        &["[s]"],
+        "The integer that the string spells; nil if it spells none.",
+        &[("(parse-long \"42\")", "42"), ("(parse-long \"4.2\")", "nil")],
+        parse_long,
+    ),
+    Builtin::new(
+        "parse-double",
+        &["[s]"],
+        "The double that the string spells; nil if it spells none.",
+        &[("(parse-double \"1.5e3\")", "1500.0"), ("(parse-double \"x\")", "nil")],
+        parse_double,
+    ),
+    Builtin::new(
+        "parse-boolean",
+        &["[s]"],
+        "true or false for `\"true\"` and `\"false\"`; nil for all other strings.",
+        &[("(parse-boolean \"true\")", "true"), ("(parse-boolean \"yes\")", "nil")],
+        parse_boolean,
+    ),
+    Builtin::new(
+        "Long/parseLong",
+        &["[s]", "[s radix]"],
+        "The integer that the string spells; an error if it spells none.",
+        &[("(Integer/parseInt \"42\")", "42"), ("(Long/parseLong \"ff\" 16)", "255")],
+        java_long,
+    ),
+    Builtin::new(
+        "Double/parseDouble",
+        &["[s]"],
+        "The double that the string spells; an error if it spells none.",
+        &[("(Double/parseDouble \"2.5\")", "2.5")],
+        java_double,
+    ),
+    Builtin::new(
+        "Boolean/parseBoolean",
+        &["[s]"],
+        "True for `\"true\"` in any case, false for all else.",
+        &[("(Boolean/parseBoolean \"TRUE\")", "true"), ("(Boolean/parseBoolean nil)", "false")],
+        java_boolean,
+    ),
+    Builtin::new(
+        "number->string",
+        &["[x]", "[x radix]"],
+        "The number as text, an integer also to another radix.",
+        &[("(number->string 255)", "\"255\""), ("(number->string 255 16)", "\"ff\"")],
+        number_to_string,
+    ),
+    Builtin::new(
+        "string->number",
+        &["[s]", "[s radix]"],
+        "The number that the string spells; false if it spells none.",
+        &[
+            ("(string->number \"2.5\")", "2.5"),
+            ("(string->number \"ff\" 16)", "255"),
+            ("(string->number \"x\")", "false"),
+        ],
+        string_to_number,
+    ),
+    Builtin::new(
+        "Integer/toBinaryString",
+        &["[x]"],
+        "The integer in binary.",
+        &[("(Integer/toBinaryString 5)", "\"101\"")],
+        |machine, arguments| bits(machine, arguments, 2),
+    ),
+    Builtin::new(
+        "Integer/toHexString",
+        &["[x]"],
+        "The integer in hexadecimal.",
+        &[("(Integer/toHexString 255)", "\"ff\"")],
+        |machine, arguments| bits(machine, arguments, 16),
+    ),
+    Builtin::new(
+        "Integer/toOctalString",
+        &["[x]"],
+        "The integer in octal.",
+        &[("(Integer/toOctalString 8)", "\"10\"")],
+        |machine, arguments| bits(machine, arguments, 8),
+    ),
+];
+
+/// Java's and other Lisps' names.
+pub const ALIASES: &[(&str, &str)] = &[
+    ("float", "double"),
+    ("short", "long"),
+    ("byte", "long"),
+    ("unchecked-int", "long"),
+    ("unchecked-long", "long"),
+    ("biginteger", "bigint"),
+    ("exact->inexact", "double"),
+    ("Integer/parseInt", "Long/parseLong"),
+    ("Integer/valueOf", "Long/parseLong"),
+    ("Long/valueOf", "Long/parseLong"),
+    ("parse-integer", "Long/parseLong"),
+    ("parse-int", "parse-long"),
+    ("parse-float", "parse-double"),
+    ("Float/parseFloat", "Double/parseDouble"),
+    ("Double/valueOf", "Double/parseDouble"),
+    ("Boolean/valueOf", "Boolean/parseBoolean"),
+    ("Integer/toString", "number->string"),
+    ("Long/toString", "number->string"),
+    ("Double/toString", "number->string"),
+    ("Long/toBinaryString", "Integer/toBinaryString"),
+    ("Long/toHexString", "Integer/toHexString"),
+    ("Long/toOctalString", "Integer/toOctalString"),
+];
+
+fn long(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    Ok(match &arguments[0] {
+        Value::Int(number) => Value::Int(*number),
+        Value::Char(character) => Value::Int(i64::from(u32::from(*character))),
+        Value::Float(number) if number.is_nan() => Value::Int(0),
+        Value::Float(number) if number.abs() < 9_223_372_036_854_775_808.0 => Value::Int(*number as i64),
+        Value::BigInt(number) => match i64::try_from(&**number) {
+            Ok(small) => Value::Int(small),
+            Err(_) => return Err(overflow("(long x)", "bigint").into()),
+        },
+        Value::Float(number) => return Err(overflow(&format!("(long {number:e})"), "bigint").into()),
+        other => return Err(not_convertible(other).into()),
+    })
+}
+
+/// The error of what cannot be made a number by `int`, `double` and their kin.
+#[cold]
+fn not_convertible(value: &Value) -> Error {
+    let error = not_a_number(value);
+    match value {
+        Value::Str(_) => error.suggest("`(parse-long s)` and `(parse-double s)` read a number from a string"),
+        _ => error,
+    }
+}
+
+fn double(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    match &arguments[0] {
+        number if is_number(number) => Ok(Value::Float(float(number)?)),
+        other => Err(not_convertible(other).into()),
+    }
+}
+
+fn num(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    match take(arguments, 0) {
+        number if is_number(&number) => Ok(number),
+        other => Err(not_convertible(&other).into()),
+    }
+}
+
+fn bigint(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let number = match &arguments[0] {
+        Value::Float(number) => {
+            BigInt::from_f64(*number).ok_or_else(|| Error::expected("a finite number", &arguments[0]))?
+        }
+        Value::Str(text) => match whole(machine, text.as_str(), 10)? {
+            Some(number) => return Ok(Value::BigInt(big(&number)?)),
+            None => return Err(wrong_format("an integer", &arguments[0], "").into()),
+        },
+        other => return Ok(Value::BigInt(big(other)?)),
+    };
+    Ok(Value::BigInt(Arc::new(number)))
+}
+
+/// The integer that a text spells, of any size.
+fn whole(machine: &mut Machine, text: &str, radix: u32) -> Outcome<Option<Value>> {
+    if let Ok(small) = i64::from_str_radix(text, radix) {
+        return Ok(Some(Value::Int(small)));
+    }
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    if digits.is_empty() || !digits.chars().all(|digit| digit.is_digit(radix)) {
+        return Ok(None);
+    }
+    pay_for_digits(machine, digits.len() as u64 * 4)?;
+    Ok(BigInt::parse_bytes(text.as_bytes(), radix).map(Value::integer))
+}
+
+/// A string that is to spell a number.
+fn spelling(machine: &mut Machine, value: &Value) -> Outcome<String> {
+    let text = match string(value) {
+        Ok(text) => text,
+        Err(error) if is_number(value) => {
+            return Err(error.suggest("it is a number already: leave the parsing out").into());
+        }
+        Err(error) => return Err(error.into()),
+    };
+    machine.charge(text.len() as u64 / 64)?;
+    // Longer texts are no numbers of 64 bits, unless of zeros.
+    Ok(text.chars().take(4_096).collect())
+}
+
+fn parse_long(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let text = spelling(machine, &arguments[0])?;
+    Ok(text.parse().map_or(Value::Nil, Value::Int))
+}
+
+/// The double that a text spells, by Java's rules: blanks around it are fine, and so is a `d` or `f`
+/// behind it.
+fn floating(text: &str) -> Option<f64> {
+    let text = text.trim();
+    let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
+    match unsigned {
+        "NaN" | "Infinity" => text.parse().ok(),
+        _ if unsigned.starts_with(|first: char| first.is_ascii_digit() || first == '.') => {
+            text.strip_suffix(['d', 'D', 'f', 'F']).unwrap_or(text).parse().ok()
+        }
+        _ => None,
+    }
+}
+
+fn parse_double(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let text = spelling(machine, &arguments[0])?;
+    Ok(floating(&text).map_or(Value::Nil, Value::Float))
+}
+
+fn parse_boolean(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    Ok(match string(&arguments[0])? {
+        "true" => Value::Bool(true),
+        "false" => Value::Bool(false),
+        _ => Value::Nil,
+    })
+}
+
+/// The error of a string that does not spell what it should.
+#[cold]
+fn wrong_format(what: &str, value: &Value, instead: &str) -> Error {
+    let error = Error::new("NumberFormat", format!("expected the digits of {what}, got {}", describe(value)));
+    if instead.is_empty() {
+        return error;
+    }
+    error.suggest(format!("`{instead}` gives nil where the string spells no number"))
+}
+
+/// A radix, 10 where none is given.
+fn radix(value: Option<&Value>) -> Result<u32, Error> {
+    let Some(value) = value else { return Ok(10) };
+    let radix = integer(value)?;
+    u32::try_from(radix)
+        .ok()
+        .filter(|radix| (2..=36).contains(radix))
+        .ok_or_else(|| Error::new("ArgumentError", format!("expected a radix from 2 to 36, got {radix}")))
+}
+
+fn java_long(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let text = spelling(machine, &arguments[0])?;
+    let radix = radix(arguments.get(1))?;
+    match i64::from_str_radix(&text, radix) {
+        Ok(number) => Ok(Value::Int(number)),
+        Err(_) => Err(wrong_format("an integer", &arguments[0], "parse-long").into()),
+    }
+}
+
+fn java_double(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let text = spelling(machine, &arguments[0])?;
+    match floating(&text) {
+        Some(number) => Ok(Value::Float(number)),
+        None => Err(wrong_format("a number", &arguments[0], "parse-double").into()),
+    }
+}
+
+fn java_boolean(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    Ok(Value::Bool(match &arguments[0] {
+        Value::Nil => false,
+        Value::Bool(value) => *value,
+        other => string(other)?.eq_ignore_ascii_case("true"),
+    }))
+}
+
+fn number_to_string(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let number = &arguments[0];
+    if !is_number(number) {
+        return Err(not_a_number(number).into());
+    }
+    match radix(arguments.get(1))? {
+        10 => super::text::text_of(machine, number),
+        radix => {
+            let number = big(number)?;
+            pay_for_digits(machine, number.bits())?;
+            Ok(Value::string(&number.to_str_radix(radix)))
+        }
+    }
+}
+
+fn string_to_number(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let radix = radix(arguments.get(1))?;
+    let text = string(&arguments[0])?.trim();
+    machine.charge(text.len() as u64 / 64)?;
+    if let Some(number) = whole(machine, text, radix)? {
+        return Ok(number);
+    }
+    Ok(match floating(text) {
+        Some(number) if radix == 10 => Value::Float(number),
+        _ => Value::Bool(false),
+    })
+}
+
+fn bits(_: &mut Machine, arguments: &mut [Value], radix: u32) -> Outcome<Value> {
+    let number = integer(&arguments[0])?;
+    Ok(Value::string(&match radix {
+        2 => format!("{number:b}"),
+        8 => format!("{number:o}"),
+        _ => format!("{number:x}"),
+    }))
+}

@@ -1,0 +1,323 @@
+//! `format`: Java's patterns, such as `%5.2f`. Widths are asked of memory before they are filled.
+
+use super::Builtin;
+use super::arguments::{integer, string, take};
+use super::arithmetic::{float, is_number, not_a_number, pay_for_digits};
+use super::decimal::{Decimal, group_thousands};
+use super::text::{Builder, pay, text_of};
+use crate::lang::error::{Error, Outcome};
+use crate::lang::eval::Machine;
+use crate::lang::value::Value;
+use num_bigint::BigInt;
+use num_traits::Signed;
+
+/// The entries of this file.
+pub const TABLE: &[Builtin] = &[Builtin::new(
+    "format",
+    &["[pattern & values]"],
+    "The values set into a pattern: `%s` any, `%d` an integer, `%.2f` a number with two decimals, `%e` `%x` `%o` `%b` `%c`, `%n` a line end, `%%`; with width and flags as in `%-5s`, `%05d`, `%,d`.",
+    &[
+        ("(format \"%s has %d\" \"Ada\" 3)", "\"Ada has 3\""),
+        ("(format \"%.2f\" 3.14159)", "\"3.14\""),
+        ("(format \"%05d|%-4s|%,d\" 42 \"a\" 1234567)", "\"00042|a   |1,234,567\""),
+    ],
+    format,
+)];
+
+/// Java's name.
+pub const ALIASES: &[(&str, &str)] = &[("String/format", "format")];
+
+/// One `%` of a pattern.
+#[derive(Default)]
+struct Specifier {
+    /// Which argument, from 1; 0 for the next one.
+    index: usize,
+    /// `%<s`: the argument of the one before.
+    again: bool,
+    left: bool,
+    plus: bool,
+    space: bool,
+    zeros: bool,
+    grouped: bool,
+    brackets: bool,
+    alternate: bool,
+    width: usize,
+    precision: Option<usize>,
+    conversion: char,
+}
+
+fn format(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let pattern = take(arguments, 0);
+    if let (Value::Nil | Value::Bool(true), Some(Value::Str(_))) = (&pattern, arguments.get(1)) {
+        return Err(Error::expected("a pattern", &pattern)
+            .suggest("this is Clojure's `format`: `(format \"%s is %d\" name n)`")
+            .into());
+    }
+    let text = formatted(machine, string(&pattern)?, &arguments[1..])?;
+    Ok(text.finish())
+}
+
+/// The values set into the pattern.
+///
+/// # Errors
+/// `FormatError`; limits.
+pub(super) fn formatted(machine: &mut Machine, pattern: &str, values: &[Value]) -> Outcome<Builder> {
+    pay(machine, pattern)?;
+    let mut builder = Builder::default();
+    let mut rest = pattern;
+    let mut next = 0;
+    let mut last = None;
+    while let Some(at) = rest.find('%') {
+        machine.charge(1)?;
+        builder.push(machine, &rest[..at])?;
+        let (specifier, length) = specifier(&rest[at + 1..])?;
+        let shown = &rest[at..at + 1 + length];
+        rest = &rest[at + 1 + length..];
+        match specifier.conversion {
+            'n' => builder.push(machine, "\n")?,
+            '%' => pad(machine, &mut builder, &specifier, "", "%")?,
+            _ => {
+                let index = match (specifier.again, specifier.index) {
+                    (true, _) => last,
+                    (false, 0) => {
+                        next += 1;
+                        Some(next - 1)
+                    }
+                    (false, index) => Some(index - 1),
+                };
+                let Some(value) = index.and_then(|index| values.get(index)) else {
+                    return Err(missing(shown, pattern, values.len()).into());
+                };
+                last = index;
+                one(machine, &mut builder, &specifier, shown, value)?;
+            }
+        }
+    }
+    builder.push(machine, rest)?;
+    Ok(builder)
+}
+
+#[cold]
+fn missing(specifier: &str, pattern: &str, count: usize) -> Error {
+    Error::new("FormatError", format!("`{specifier}` in the pattern `{pattern}` has no argument: {count} given"))
+        .suggest("give one argument for each `%`; a percent sign is `%%`")
+}
+
+/// Reads what stands behind a `%`, and how long it is.
+fn specifier(text: &str) -> Result<(Specifier, usize), Error> {
+    let mut specifier = Specifier::default();
+    let mut rest = text;
+    let digits = |text: &str| text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    // Numbers too large for the machine are too large for its memory.
+    let number = |text: &str| text.parse().unwrap_or(usize::MAX);
+    let length = digits(rest);
+    if length > 0 && rest[length..].starts_with('$') {
+        specifier.index = number(&rest[..length]);
+        rest = &rest[length + 1..];
+    } else if let Some(behind) = rest.strip_prefix('<') {
+        specifier.again = true;
+        rest = behind;
+    }
+    while let Some(flag) = rest.chars().next() {
+        let known = match flag {
+            '-' => &mut specifier.left,
+            '+' => &mut specifier.plus,
+            ' ' => &mut specifier.space,
+            '0' => &mut specifier.zeros,
+            ',' => &mut specifier.grouped,
+            '(' => &mut specifier.brackets,
+            '#' => &mut specifier.alternate,
+            _ => break,
+        };
+        *known = true;
+        rest = &rest[1..];
+    }
+    let length = digits(rest);
+    if length > 0 {
+        specifier.width = number(&rest[..length]);
+        rest = &rest[length..];
+    }
+    if let Some(behind) = rest.strip_prefix('.') {
+        let length = digits(behind);
+        specifier.precision = Some(number(&behind[..length]));
+        rest = &behind[length..];
+    }
+    match rest.chars().next() {
+        Some(conversion) if "sSdfeExXobBcCgGn%".contains(conversion) => {
+            specifier.conversion = conversion;
+            Ok((specifier, text.len() - rest.len() + 1))
+        }
+        other => {
+            let shown: String = other.into_iter().collect();
+            Err(Error::new(
+                "FormatError",
+                format!("`%{}{shown}` is no part of a pattern", &text[..text.len() - rest.len()]),
+            )
+            .suggest("there are `%s %d %f %e %g %x %o %b %c %n`; a percent sign is `%%`"))
+        }
+    }
+}
+
+/// Adds one value as its specifier wants it.
+fn one(machine: &mut Machine, builder: &mut Builder, specifier: &Specifier, shown: &str, value: &Value) -> Outcome<()> {
+    if value.is_nil() && !matches!(specifier.conversion, 'b' | 'B') {
+        return general(machine, builder, specifier, "null");
+    }
+    match specifier.conversion {
+        's' | 'S' => {
+            let text = text_of(machine, value)?;
+            general(machine, builder, specifier, text.as_str().unwrap_or_default())
+        }
+        'b' | 'B' => general(machine, builder, specifier, if value.is_truthy() { "true" } else { "false" }),
+        'c' | 'C' => {
+            let character = match value {
+                Value::Char(character) => Some(*character),
+                Value::Int(code) => u32::try_from(*code).ok().and_then(char::from_u32),
+                _ => None,
+            };
+            match character {
+                Some(character) => general(machine, builder, specifier, character.encode_utf8(&mut [0; 4])),
+                None => Err(unfit(shown, "a character", value).into()),
+            }
+        }
+        'd' => whole(machine, builder, specifier, shown, value),
+        'x' | 'X' => digits(machine, builder, specifier, shown, value, 16),
+        'o' => digits(machine, builder, specifier, shown, value, 8),
+        _ if !is_number(value) => Err(unfit(shown, "a number", value).into()),
+        _ => floating(machine, builder, specifier, float(value)?),
+    }
+}
+
+#[cold]
+fn unfit(specifier: &str, wanted: &str, value: &Value) -> Error {
+    let error = Error::expected(&format!("{wanted} for `{specifier}`"), value);
+    match value {
+        Value::Float(_) => error.suggest("`%.0f` and `(math/round x)` round a number, `%s` shows it as it is"),
+        Value::Str(_) => error.suggest("`%s` shows any value"),
+        _ => match not_a_number(value).suggestion {
+            Some(suggestion) => error.suggest(suggestion),
+            None => error,
+        },
+    }
+}
+
+/// Text with a width, cut to its precision.
+fn general(machine: &mut Machine, builder: &mut Builder, specifier: &Specifier, text: &str) -> Outcome<()> {
+    let end = specifier.precision.and_then(|most| text.char_indices().nth(most)).map_or(text.len(), |(at, _)| at);
+    if specifier.conversion.is_ascii_uppercase() {
+        super::text::ask_for_copy(machine, text, 3)?;
+        return pad(machine, builder, specifier, "", &text[..end].to_uppercase());
+    }
+    pad(machine, builder, specifier, "", &text[..end])
+}
+
+/// Adds a sign and text, filled up to the width: with blanks before both or behind, or with zeros
+/// between the two.
+fn pad(machine: &mut Machine, builder: &mut Builder, specifier: &Specifier, sign: &str, text: &str) -> Outcome<()> {
+    let fill = specifier.width.saturating_sub(sign.len() + text.chars().count());
+    if !specifier.left && !specifier.zeros {
+        builder.push_times(machine, " ", fill)?;
+    }
+    builder.push(machine, sign)?;
+    if !specifier.left && specifier.zeros {
+        builder.push_times(machine, "0", fill)?;
+    }
+    builder.push(machine, text)?;
+    if specifier.left {
+        builder.push_times(machine, " ", fill)?;
+    }
+    Ok(())
+}
+
+/// Adds a number whose digits are known.
+fn signed(
+    machine: &mut Machine,
+    builder: &mut Builder,
+    specifier: &Specifier,
+    negative: bool,
+    mut digits: String,
+) -> Outcome<()> {
+    if specifier.grouped {
+        digits = group_thousands(&digits);
+    }
+    let sign = match negative {
+        true if specifier.brackets => {
+            digits.push(')');
+            "("
+        }
+        true => "-",
+        false if specifier.plus => "+",
+        false if specifier.space => " ",
+        false => "",
+    };
+    pad(machine, builder, specifier, sign, &digits)
+}
+
+fn whole(
+    machine: &mut Machine,
+    builder: &mut Builder,
+    specifier: &Specifier,
+    shown: &str,
+    value: &Value,
+) -> Outcome<()> {
+    match value {
+        Value::BigInt(number) => {
+            pay_for_digits(machine, number.bits())?;
+            signed(machine, builder, specifier, number.is_negative(), number.magnitude().to_string())
+        }
+        other => {
+            let number = integer(other).map_err(|_| unfit(shown, "an integer", other))?;
+            signed(machine, builder, specifier, number < 0, number.unsigned_abs().to_string())
+        }
+    }
+}
+
+/// Adds an integer in hexadecimal or octal; a negative one of 64 bits as these bits.
+fn digits(
+    machine: &mut Machine,
+    builder: &mut Builder,
+    specifier: &Specifier,
+    shown: &str,
+    value: &Value,
+    radix: u32,
+) -> Outcome<()> {
+    let mut text = match value {
+        Value::BigInt(number) => {
+            pay_for_digits(machine, number.bits())?;
+            number.to_str_radix(radix)
+        }
+        other => {
+            let number = integer(other).map_err(|_| unfit(shown, "an integer", other))?;
+            BigInt::from(number as u64).to_str_radix(radix)
+        }
+    };
+    if specifier.alternate {
+        text.insert_str(0, if radix == 16 { "0x" } else { "0" });
+    }
+    if specifier.conversion == 'X' {
+        text = text.to_uppercase();
+    }
+    pad(machine, builder, specifier, "", &text)
+}
+
+fn floating(machine: &mut Machine, builder: &mut Builder, specifier: &Specifier, number: f64) -> Outcome<()> {
+    if !number.is_finite() {
+        let blank = Specifier { zeros: false, grouped: false, ..Specifier { ..*specifier } };
+        let text = if number.is_nan() { "NaN" } else { "Infinity" };
+        return signed(machine, builder, &blank, number < 0.0, text.to_string());
+    }
+    let precision = specifier.precision.unwrap_or(6);
+    machine.charge(precision as u64 / 16)?;
+    machine.reserve((precision as u64).saturating_mul(4))?;
+    let decimal = Decimal::of(number.abs());
+    let text = match specifier.conversion {
+        'f' => decimal.fixed(precision),
+        'e' => decimal.scientific(precision),
+        'E' => decimal.scientific(precision).to_uppercase(),
+        conversion => {
+            let text = decimal.general(precision.max(1));
+            if conversion == 'G' { text.to_uppercase() } else { text }
+        }
+    };
+    signed(machine, builder, specifier, number.is_sign_negative(), text)
+}

@@ -1,0 +1,195 @@
+//! Java's methods of strings that mean something of their own here, with the dot in their names; the
+//! others are aliases.
+
+use super::Builtin;
+use super::arguments::{integer, string, take};
+use super::regex::{compile_running, matches};
+use super::search::{first_place, last_place, replace, split_at};
+use super::text::{byte_of, textual};
+use crate::lang::error::{Error, Outcome};
+use crate::lang::eval::Machine;
+use crate::lang::value::Value;
+use crate::lang::value::compare::compare;
+
+/// The entries of this file.
+pub const TABLE: &[Builtin] = &[
+    Builtin::new(
+        ".contains",
+        &["[s part]"],
+        "True if the string has that part, or the collection that item.",
+        &[("(.contains \"hello\" \"ell\")", "true"), ("(.contains [1 2] 2)", "true")],
+        contains,
+    ),
+    Builtin::new(
+        ".indexOf",
+        &["[s part]", "[s part from]"],
+        "Where the part first stands in the string, or the item in the collection; -1 if nowhere.",
+        &[("(.indexOf \"hello\" \"l\")", "2"), ("(.indexOf [1 2] 3)", "-1")],
+        index_of,
+    ),
+    Builtin::new(
+        ".lastIndexOf",
+        &["[s part]", "[s part from]"],
+        "Where the part last stands in the string; -1 if nowhere.",
+        &[("(.lastIndexOf \"hello\" \"l\")", "3")],
+        |machine, arguments| Ok(Value::Int(last_place(machine, arguments)?.unwrap_or(-1))),
+    ),
+    Builtin::new(
+        ".split",
+        &["[s regex]", "[s regex limit]"],
+        "The parts between the matches of a regex, which may be given as a string.",
+        &[("(.split \"a.b\" \"\\\\.\")", "[\"a\" \"b\"]")],
+        split,
+    ),
+    Builtin::new(
+        ".replaceAll",
+        &["[s regex replacement]"],
+        "Every match of a regex, which may be given as a string, replaced.",
+        &[("(.replaceAll \"a1b2\" \"\\\\d\" \"-\")", "\"a-b-\"")],
+        |machine, arguments| replace_pattern(machine, arguments, usize::MAX),
+    ),
+    Builtin::new(
+        ".replaceFirst",
+        &["[s regex replacement]"],
+        "The first match of a regex, which may be given as a string, replaced.",
+        &[("(.replaceFirst \"a1b2\" \"\\\\d\" \"-\")", "\"a-b2\"")],
+        |machine, arguments| replace_pattern(machine, arguments, 1),
+    ),
+    Builtin::new(
+        ".matches",
+        &["[s regex]"],
+        "True if the regex, which may be given as a string, matches the whole string.",
+        &[("(.matches \"ab\" \"a.\")", "true")],
+        matches_whole,
+    ),
+    Builtin::new(
+        ".isEmpty",
+        &["[coll]"],
+        "True for the empty string and for empty collections.",
+        &[("(.isEmpty \"\")", "true"), ("(.isEmpty [1])", "false")],
+        is_empty,
+    ),
+    Builtin::new(".charAt", &["[s index]"], "The character at an index.", &[("(.charAt \"abc\" 1)", "\\b")], char_at),
+    Builtin::new(
+        ".equals",
+        &["[x y]"],
+        "True if the two are equal.",
+        &[("(.equals \"a\" \"a\")", "true")],
+        |machine, arguments| machine.equal(&arguments[0], &arguments[1]).map(Value::Bool),
+    ),
+    Builtin::new(
+        ".equalsIgnoreCase",
+        &["[s t]"],
+        "True if the strings are the same but for small and capital letters.",
+        &[("(.equalsIgnoreCase \"a\" \"A\")", "true")],
+        equals_ignore_case,
+    ),
+    Builtin::new(
+        ".compareTo",
+        &["[x y]"],
+        "-1, 0 or 1 as `x` comes before `y`, with it or behind it.",
+        &[("(.compareTo \"a\" \"b\")", "-1")],
+        |machine, arguments| Ok(Value::Int(compare(machine, &arguments[0], &arguments[1])? as i64)),
+    ),
+];
+
+/// Methods that are functions already.
+pub const ALIASES: &[(&str, &str)] = &[
+    (".size", "count"),
+    (".intValue", "long"),
+    (".longValue", "long"),
+    (".doubleValue", "double"),
+    ("string-ci=?", ".equalsIgnoreCase"),
+];
+
+fn contains(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    match &arguments[0] {
+        Value::Set(set) => {
+            let set = set.clone();
+            let member = machine.key(take(arguments, 1))?;
+            Ok(Value::Bool(set.get(&member).is_some()))
+        }
+        Value::List(_) | Value::Vector(_) | Value::Lazy(_) => {
+            let place = place_of_item(machine, take(arguments, 0), &arguments[1])?;
+            Ok(Value::Bool(place.is_some()))
+        }
+        _ => Ok(Value::Bool(first_place(machine, arguments)?.is_some())),
+    }
+}
+
+fn index_of(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let place = match &arguments[0] {
+        Value::List(_) | Value::Vector(_) | Value::Lazy(_) => {
+            place_of_item(machine, take(arguments, 0), &arguments[1])?
+        }
+        _ => first_place(machine, arguments)?,
+    };
+    Ok(Value::Int(place.unwrap_or(-1)))
+}
+
+fn place_of_item(machine: &mut Machine, collection: Value, wanted: &Value) -> Outcome<Option<i64>> {
+    let mut items = machine.seq(collection)?;
+    let mut at = 0;
+    while let Some(item) = items.next(machine)? {
+        if machine.equal(&item, wanted)? {
+            return Ok(Some(at));
+        }
+        at += 1;
+    }
+    Ok(None)
+}
+
+/// Makes a regex of the string that stands for one.
+fn read_pattern(machine: &mut Machine, pattern: &mut Value) -> Outcome<()> {
+    if let Value::Str(text) = pattern {
+        *pattern = Value::Regex(compile_running(machine, text.clone().as_str())?);
+    }
+    Ok(())
+}
+
+fn split(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    read_pattern(machine, &mut arguments[1])?;
+    let text = textual(machine, &arguments[0])?;
+    let limit = arguments.get(2).map(integer).transpose()?.unwrap_or(0);
+    match &arguments[1] {
+        Value::Regex(regex) => split_at(machine, &text, regex, limit),
+        other => Err(Error::expected("a regex", other).into()),
+    }
+}
+
+fn replace_pattern(machine: &mut Machine, arguments: &mut [Value], most: usize) -> Outcome<Value> {
+    read_pattern(machine, &mut arguments[1])?;
+    replace(machine, arguments, most)
+}
+
+fn matches_whole(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    read_pattern(machine, &mut arguments[1])?;
+    let text = textual(machine, &arguments[0])?;
+    match &arguments[1] {
+        Value::Regex(regex) => Ok(Value::Bool(!matches(machine, regex, &text)?.is_nil())),
+        other => Err(Error::expected("a regex", other).into()),
+    }
+}
+
+fn is_empty(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let mut items = machine.seq(take(arguments, 0))?;
+    Ok(Value::Bool(items.next(machine)?.is_none()))
+}
+
+fn char_at(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let text = textual(machine, &arguments[0])?;
+    let index = integer(&arguments[1])?;
+    let place = u64::try_from(index).ok().and_then(|index| byte_of(&text, index));
+    match place.and_then(|place| text[place..].chars().next()) {
+        Some(character) => Ok(Value::Char(character)),
+        None => Err(Error::new("IndexOutOfBounds", format!("index {index} is outside of the string")).into()),
+    }
+}
+
+fn equals_ignore_case(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let (Value::Str(_), Value::Str(_)) = (&arguments[0], &arguments[1]) else { return Ok(Value::Bool(false)) };
+    let (left, right) = (string(&arguments[0])?, string(&arguments[1])?);
+    machine.charge(left.len().min(right.len()) as u64 / 16)?;
+    let same = left.chars().flat_map(char::to_lowercase).eq(right.chars().flat_map(char::to_lowercase));
+    Ok(Value::Bool(same))
+}

@@ -1,0 +1,141 @@
+//! Printing: to the reply, or to a string.
+
+use super::Builtin;
+use super::arguments::{room, string, take};
+use super::text::Builder;
+use crate::lang::error::Outcome;
+use crate::lang::eval::Machine;
+use crate::lang::value::Value;
+use crate::lang::value::print::Printer;
+
+/// The entries of this file.
+pub const TABLE: &[Builtin] = &[
+    Builtin::new(
+        "println",
+        &["[& values]"],
+        "Prints the values, blanks between them, and ends the line.",
+        &[("(println \"a\" 1)", "nil")],
+        |machine, arguments| to_reply(machine, arguments, false, "\n"),
+    ),
+    Builtin::new(
+        "print",
+        &["[& values]"],
+        "Prints the values, blanks between them.",
+        &[("(print \"a\" 1)", "nil")],
+        |machine, arguments| to_reply(machine, arguments, false, ""),
+    ),
+    Builtin::new(
+        "prn",
+        &["[& values]"],
+        "Prints the values as they are read, and ends the line.",
+        &[("(prn \"a\" 1)", "nil")],
+        |machine, arguments| to_reply(machine, arguments, true, "\n"),
+    ),
+    Builtin::new(
+        "pr",
+        &["[& values]"],
+        "Prints the values as they are read.",
+        &[("(pr \"a\" 1)", "nil")],
+        |machine, arguments| to_reply(machine, arguments, true, ""),
+    ),
+    Builtin::new("newline", &["[]"], "Ends the line.", &[("(newline)", "nil")], |machine, arguments| {
+        to_reply(machine, arguments, false, "\n")
+    }),
+    Builtin::new(
+        "printf",
+        &["[pattern & values]"],
+        "Prints the values set into a pattern, as `format` does.",
+        &[("(printf \"%d items%n\" 3)", "nil")],
+        printf,
+    ),
+    Builtin::new(
+        "pr-str",
+        &["[& values]"],
+        "The values as one string, as they are read.",
+        &[("(pr-str \"a\" [1 \\b])", "\"\\\"a\\\" [1 \\\\b]\"")],
+        |machine, arguments| to_string(machine, arguments, true, ""),
+    ),
+    Builtin::new(
+        "prn-str",
+        &["[& values]"],
+        "As `pr-str`, with a line end.",
+        &[("(prn-str 1)", "\"1\\n\"")],
+        |machine, arguments| to_string(machine, arguments, true, "\n"),
+    ),
+    Builtin::new(
+        "print-str",
+        &["[& values]"],
+        "What `print` prints, as a string.",
+        &[("(print-str \"a\" nil [\"b\"])", "\"a nil [b]\"")],
+        |machine, arguments| to_string(machine, arguments, false, ""),
+    ),
+    Builtin::new(
+        "println-str",
+        &["[& values]"],
+        "What `println` prints, as a string.",
+        &[("(println-str \"a\")", "\"a\\n\"")],
+        |machine, arguments| to_string(machine, arguments, false, "\n"),
+    ),
+];
+
+/// Java's and other Lisps' names.
+pub const ALIASES: &[(&str, &str)] = &[
+    ("display", "print"),
+    ("displayln", "println"),
+    ("princ", "print"),
+    ("prin1", "pr"),
+    ("terpri", "newline"),
+    ("pprint", "prn"),
+    ("clojure.pprint/pprint", "prn"),
+    ("pprint/pprint", "prn"),
+    ("System.out/println", "println"),
+    (".println", "println"),
+];
+
+/// The values with blanks between them.
+fn printed(machine: &mut Machine, arguments: &mut [Value], readable: bool) -> Outcome<Builder> {
+    let mut builder = Builder::default();
+    for (at, value) in arguments.iter_mut().enumerate() {
+        machine.charge(1)?;
+        if at > 0 {
+            builder.push(machine, " ")?;
+        }
+        let value = std::mem::take(value);
+        if let (Value::Str(text), false) = (&value, readable) {
+            builder.push(machine, text.as_str())?;
+            continue;
+        }
+        // What has no end is printed as far as the reply could show it.
+        let endless = machine.is_lazy(&value);
+        let budget = if endless { machine.core.meter.limits.output as usize } else { room(machine) };
+        let mut printer = if readable { Printer::new(budget, true) } else { Printer::plain(budget) };
+        let complete = printer.print(&value, machine)?;
+        builder.push(machine, &printer.into_text())?;
+        if !complete && endless {
+            builder.push(machine, " …")?;
+        } else if !complete {
+            machine.reserve(u64::MAX / 4)?;
+        }
+    }
+    Ok(builder)
+}
+
+fn to_reply(machine: &mut Machine, arguments: &mut [Value], readable: bool, end: &str) -> Outcome<Value> {
+    let mut builder = printed(machine, arguments, readable)?;
+    builder.push(machine, end)?;
+    machine.core.print(builder.as_str());
+    Ok(Value::Nil)
+}
+
+fn to_string(machine: &mut Machine, arguments: &mut [Value], readable: bool, end: &str) -> Outcome<Value> {
+    let mut builder = printed(machine, arguments, readable)?;
+    builder.push(machine, end)?;
+    Ok(builder.finish())
+}
+
+fn printf(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let pattern = take(arguments, 0);
+    let builder = super::format::formatted(machine, string(&pattern)?, &arguments[1..])?;
+    machine.core.print(builder.as_str());
+    Ok(Value::Nil)
+}

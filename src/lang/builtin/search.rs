@@ -1,0 +1,368 @@
+//! Looking for text in strings, cutting them up at it, and replacing it.
+
+use super::Builtin;
+use super::arguments::{integer, string, take};
+use super::regex::{Search, compile_running, groups};
+use super::text::{Builder, ask_for_copy, byte_of, index_of_byte, pay, textual};
+use crate::lang::error::{Error, Outcome};
+use crate::lang::eval::Machine;
+use crate::lang::value::Value;
+use regex::{Captures, Regex};
+use std::sync::Arc;
+
+/// The entries of this file.
+pub const TABLE: &[Builtin] = &[
+    Builtin::new(
+        "str/includes?",
+        &["[s part]"],
+        "True if the string has that part.",
+        &[("(str/includes? \"hello\" \"ell\")", "true")],
+        |machine, arguments| test(machine, arguments, |text, part| text.contains(part)),
+    ),
+    Builtin::new(
+        "str/starts-with?",
+        &["[s part]"],
+        "True if the string begins with that part.",
+        &[("(str/starts-with? \"hello\" \"he\")", "true")],
+        |machine, arguments| test(machine, arguments, |text, part| text.starts_with(part)),
+    ),
+    Builtin::new(
+        "str/ends-with?",
+        &["[s part]"],
+        "True if the string ends with that part.",
+        &[("(str/ends-with? \"hello\" \"lo\")", "true")],
+        |machine, arguments| test(machine, arguments, |text, part| text.ends_with(part)),
+    ),
+    Builtin::new(
+        "str/index-of",
+        &["[s part]", "[s part from]"],
+        "Where the part first stands in the string (behind `from`), or nil.",
+        &[("(str/index-of \"hello\" \"l\")", "2"), ("(str/index-of \"hello\" \"x\")", "nil")],
+        |machine, arguments| Ok(first_place(machine, arguments)?.map_or(Value::Nil, Value::Int)),
+    ),
+    Builtin::new(
+        "str/last-index-of",
+        &["[s part]", "[s part from]"],
+        "Where the part last stands in the string (not behind `from`), or nil.",
+        &[("(str/last-index-of \"hello\" \"l\")", "3")],
+        |machine, arguments| Ok(last_place(machine, arguments)?.map_or(Value::Nil, Value::Int)),
+    ),
+    Builtin::new(
+        "str/split",
+        &["[s separator]", "[s separator limit]"],
+        "The parts between the matches of a regex or string; empty ones at the end are dropped unless a limit is given.",
+        &[
+            ("(str/split \"a,b,c\" #\",\")", "[\"a\" \"b\" \"c\"]"),
+            ("(str/split \"a,b,,\" \",\")", "[\"a\" \"b\"]"),
+            ("(str/split \"a,b,c\" #\",\" 2)", "[\"a\" \"b,c\"]"),
+        ],
+        split,
+    ),
+    Builtin::new(
+        "str/split-lines",
+        &["[s]"],
+        "The lines of the string.",
+        &[("(str/split-lines \"a\\nb\\r\\nc\")", "[\"a\" \"b\" \"c\"]")],
+        split_lines,
+    ),
+    Builtin::new(
+        "string-split",
+        &["[s]", "[s separator]"],
+        "The words of the string, or the parts between the separators.",
+        &[("(string-split \" a  b \")", "[\"a\" \"b\"]"), ("(string-split \"a,b\" \",\")", "[\"a\" \"b\"]")],
+        split_words,
+    ),
+    Builtin::new(
+        "str/replace",
+        &["[s match replacement]"],
+        "Every match of a string, character or regex replaced: by a string (`$1` is a group), or by what a function makes of it.",
+        &[
+            ("(str/replace \"a.b.c\" \".\" \"-\")", "\"a-b-c\""),
+            ("(str/replace \"a1b2\" #\"(\\d)\" \"<$1>\")", "\"a<1>b<2>\""),
+            ("(str/replace \"ab\" #\"[a-z]\" str/upper-case)", "\"AB\""),
+        ],
+        |machine, arguments| replace(machine, arguments, usize::MAX),
+    ),
+    Builtin::new(
+        "str/replace-first",
+        &["[s match replacement]"],
+        "As `str/replace`, but the first match only.",
+        &[("(str/replace-first \"aa\" \"a\" \"b\")", "\"ba\"")],
+        |machine, arguments| replace(machine, arguments, 1),
+    ),
+    Builtin::new(
+        "str/re-quote-replacement",
+        &["[s]"],
+        "The string fit to replace a regex as it stands: `$` and `\\` escaped.",
+        &[("(str/re-quote-replacement \"$1\")", "\"\\\\$1\"")],
+        quote_replacement,
+    ),
+];
+
+/// Java's and other Lisps' names.
+pub const ALIASES: &[(&str, &str)] = &[
+    ("str/contains?", "str/includes?"),
+    ("includes?", "str/includes?"),
+    ("string-contains?", "str/includes?"),
+    ("string-contains", "str/includes?"),
+    ("starts-with?", "str/starts-with?"),
+    ("ends-with?", "str/ends-with?"),
+    ("string-prefix?", "str/starts-with?"),
+    ("string-suffix?", "str/ends-with?"),
+    (".startsWith", "str/starts-with?"),
+    (".endsWith", "str/ends-with?"),
+    ("split-lines", "str/split-lines"),
+    ("string-replace", "str/replace"),
+    (".replace", "str/replace"),
+    ("Matcher/quoteReplacement", "str/re-quote-replacement"),
+];
+
+fn test(machine: &mut Machine, arguments: &[Value], holds: fn(&str, &str) -> bool) -> Outcome<Value> {
+    let text = textual(machine, &arguments[0])?;
+    let part = textual(machine, &arguments[1])?;
+    Ok(Value::Bool(holds(&text, &part)))
+}
+
+/// The index of the first place of a part, for `(index-of s part from)`.
+pub(super) fn first_place(machine: &mut Machine, arguments: &[Value]) -> Outcome<Option<i64>> {
+    let text = textual(machine, &arguments[0])?;
+    let part = textual(machine, &arguments[1])?;
+    let from = arguments.get(2).map(integer).transpose()?.unwrap_or(0).max(0);
+    let from = byte_of(&text, from as u64).unwrap_or(text.len());
+    Ok(text[from..].find(&*part).map(|at| index_of_byte(&text, from + at)))
+}
+
+/// The index of the last place of a part, for `(last-index-of s part from)`.
+pub(super) fn last_place(machine: &mut Machine, arguments: &[Value]) -> Outcome<Option<i64>> {
+    let text = textual(machine, &arguments[0])?;
+    let part = textual(machine, &arguments[1])?;
+    let end = match arguments.get(2).map(integer).transpose()? {
+        Some(from) if from < 0 => return Ok(None),
+        // The part may begin at `from`, so it may end as much behind it as it is long.
+        Some(from) => {
+            let end = byte_of(&text, from as u64).unwrap_or(text.len()).saturating_add(part.len()).min(text.len());
+            (end..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len())
+        }
+        None => text.len(),
+    };
+    Ok(text[..end].rfind(&*part).map(|at| index_of_byte(&text, at)))
+}
+
+fn split(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let text = textual(machine, &arguments[0])?;
+    let regex = separator(machine, &arguments[1])?;
+    let limit = arguments.get(2).map(integer).transpose()?.unwrap_or(0);
+    split_at(machine, &text, &regex, limit)
+}
+
+/// A separator as a regex: a string stands for itself.
+fn separator(machine: &mut Machine, value: &Value) -> Outcome<Arc<Regex>> {
+    match value {
+        Value::Regex(regex) => Ok(regex.clone()),
+        Value::Str(_) | Value::Char(_) => {
+            let literal = textual(machine, value)?;
+            compile_running(machine, &regex::escape(&literal))
+        }
+        other => Err(Error::expected("a regex or a string to split at", other).into()),
+    }
+}
+
+/// The parts of a text between the matches of a regex, by the rules of Java's `split`.
+///
+/// # Errors
+/// Limits.
+pub(super) fn split_at(machine: &mut Machine, text: &str, regex: &Regex, limit: i64) -> Outcome<Value> {
+    let mut search = Search::new(machine, regex, text)?;
+    ask_for_copy(machine, text, 1)?;
+    let mut parts = Vec::new();
+    let mut from = 0;
+    while let Some(found) = search.next(machine)? {
+        let Some(found) = found.get(0) else { break };
+        if limit > 0 && parts.len() as i64 >= limit - 1 {
+            break;
+        }
+        // Nothing at the very beginning separates nothing.
+        if found.end() == 0 {
+            continue;
+        }
+        parts.push(Value::string(&text[from..found.start()]));
+        machine.grown(parts.len())?;
+        from = found.end();
+    }
+    if parts.is_empty() {
+        return Ok(Value::vector(vec![Value::string(text)]));
+    }
+    parts.push(Value::string(&text[from..]));
+    if limit == 0 {
+        while parts.last().is_some_and(|last| last.as_str() == Some("")) {
+            parts.pop();
+        }
+    }
+    Ok(Value::vector(parts))
+}
+
+fn split_lines(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let text = textual(machine, &arguments[0])?;
+    let regex = compile_running(machine, "\r?\n")?;
+    split_at(machine, &text, &regex, 0)
+}
+
+fn split_words(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    if arguments.len() == 2 {
+        return split(machine, arguments);
+    }
+    let text = textual(machine, &arguments[0])?;
+    ask_for_copy(machine, &text, 1)?;
+    let mut words = Vec::new();
+    for word in text.split_whitespace() {
+        machine.charge(1)?;
+        words.push(Value::string(word));
+        machine.grown(words.len())?;
+    }
+    Ok(Value::vector(words))
+}
+
+/// What stands in for a match.
+enum Replacement {
+    /// A text as it stands.
+    Text(String),
+    /// A text with groups in it, such as `<$1>`.
+    Template(String),
+    /// What a function, or a map, gives for the match.
+    Function(Value),
+}
+
+/// Replaces up to `most` matches.
+pub(super) fn replace(machine: &mut Machine, arguments: &mut [Value], most: usize) -> Outcome<Value> {
+    let (text, pattern, replacement) = (take(arguments, 0), take(arguments, 1), take(arguments, 2));
+    let text = textual(machine, &text)?;
+    let replacement = match replacement {
+        Value::Str(_) | Value::Char(_) => {
+            let replacement = textual(machine, &replacement)?.into_owned();
+            if matches!(pattern, Value::Regex(_)) && replacement.contains(['$', '\\']) {
+                Replacement::Template(replacement)
+            } else {
+                Replacement::Text(replacement)
+            }
+        }
+        function if function.is_function() || matches!(function, Value::Map(_) | Value::Keyword(_)) => {
+            Replacement::Function(function)
+        }
+        other => return Err(Error::expected("a string or a function as replacement", &other).into()),
+    };
+    match &pattern {
+        Value::Regex(regex) => replace_regex(machine, &text, regex, &replacement, most),
+        Value::Str(_) | Value::Char(_) => {
+            let part = textual(machine, &pattern)?;
+            replace_literal(machine, &text, &part, &replacement, most)
+        }
+        other => Err(Error::expected("a string, a character or a regex to replace", other).into()),
+    }
+}
+
+fn replace_literal(
+    machine: &mut Machine,
+    text: &str,
+    part: &str,
+    replacement: &Replacement,
+    most: usize,
+) -> Outcome<Value> {
+    let mut builder = Builder::default();
+    let mut from = 0;
+    for (at, _) in text.match_indices(part).take(most) {
+        machine.charge(1)?;
+        builder.push(machine, &text[from..at])?;
+        match replacement {
+            Replacement::Text(text) | Replacement::Template(text) => builder.push(machine, text)?,
+            Replacement::Function(function) => {
+                let made = machine.call1(function, Value::string(part))?;
+                builder.push_value(machine, &made)?;
+            }
+        }
+        from = at + part.len();
+    }
+    builder.push(machine, &text[from..])?;
+    Ok(builder.finish())
+}
+
+/// Replaces up to `most` matches of a regex.
+fn replace_regex(
+    machine: &mut Machine,
+    text: &str,
+    regex: &Regex,
+    replacement: &Replacement,
+    most: usize,
+) -> Outcome<Value> {
+    let mut search = Search::new(machine, regex, text)?;
+    let mut builder = Builder::default();
+    let mut from = 0;
+    for _ in 0..most {
+        let Some(found) = search.next(machine)? else { break };
+        let Some(whole) = found.get(0) else { break };
+        builder.push(machine, &text[from..whole.start()])?;
+        match replacement {
+            Replacement::Text(text) => builder.push(machine, text)?,
+            Replacement::Template(template) => expand(machine, &mut builder, template, &found)?,
+            Replacement::Function(function) => {
+                let made = machine.call1(function, groups(&found))?;
+                builder.push_value(machine, &made)?;
+            }
+        }
+        from = whole.end();
+    }
+    builder.push(machine, &text[from..])?;
+    Ok(builder.finish())
+}
+
+/// Adds a template with its groups filled in, by Java's rules: `$1`, `${name}`, and `\` before what
+/// stands for itself.
+fn expand(machine: &mut Machine, builder: &mut Builder, template: &str, found: &Captures<'_>) -> Outcome<()> {
+    let mut rest = template;
+    while let Some(at) = rest.find(['$', '\\']) {
+        machine.charge(1)?;
+        builder.push(machine, &rest[..at])?;
+        let escaped = rest[at..].starts_with('\\');
+        rest = &rest[at + 1..];
+        if escaped {
+            let literal = rest.chars().next().map_or(0, char::len_utf8);
+            builder.push(machine, &rest[..literal])?;
+            rest = &rest[literal..];
+            continue;
+        }
+        let group = if let Some((name, behind)) = rest.strip_prefix('{').and_then(|named| named.split_once('}')) {
+            rest = behind;
+            found.name(name).map(|group| group.as_str())
+        } else {
+            let (number, length) = group_number(rest, found.len()).ok_or_else(|| {
+                Error::new("IndexOutOfBounds", format!("`{template}` names a group that the regex does not have"))
+                    .suggest("the groups are `$1` and so on, one for each bracket; `\\\\$` is a dollar sign")
+            })?;
+            rest = &rest[length..];
+            found.get(number).map(|group| group.as_str())
+        };
+        builder.push(machine, group.unwrap_or_default())?;
+    }
+    builder.push(machine, rest)
+}
+
+/// The group number at the beginning of a text: as many digits as still make a group that exists.
+fn group_number(text: &str, count: usize) -> Option<(usize, usize)> {
+    let mut number = 0;
+    let mut length = 0;
+    for digit in text.chars().map_while(|c| c.to_digit(10)) {
+        let longer = number * 10 + digit as usize;
+        if longer >= count {
+            break;
+        }
+        number = longer;
+        length += 1;
+    }
+    (length > 0).then_some((number, length))
+}
+
+fn quote_replacement(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let text = string(&arguments[0])?;
+    pay(machine, text)?;
+    ask_for_copy(machine, text, 3)?;
+    Ok(Value::string(&text.replace('\\', "\\\\").replace('$', "\\$")))
+}

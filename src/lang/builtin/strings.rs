@@ -1,0 +1,348 @@
+//! Strings: joining, cutting, letter case, blanks. Lengths and places count Unicode scalars.
+
+use super::Builtin;
+use super::arguments::{integer, string, take};
+use super::text::{Builder, ask_for_copy, byte_of, pay, text_of, textual};
+use crate::lang::error::{Error, Outcome};
+use crate::lang::eval::Machine;
+use crate::lang::value::Value;
+use std::cmp::Ordering;
+
+/// The entries of this file.
+pub const TABLE: &[Builtin] = &[
+    Builtin::new(
+        "str",
+        &["[& values]"],
+        "The values as one string; nil is nothing.",
+        &[("(str \"a\" 1 :b nil)", "\"a1:b\""), ("(str [1 \"x\"])", "\"[1 \\\"x\\\"]\""), ("(str)", "\"\"")],
+        str,
+    ),
+    Builtin::new(
+        "subs",
+        &["[s start]", "[s start end]"],
+        "The part of the string from `start` up to but not including `end`, or to its end.",
+        &[("(subs \"hello\" 1 3)", "\"el\""), ("(subs \"hello\" 2)", "\"llo\"")],
+        subs,
+    ),
+    Builtin::new(
+        "str/join",
+        &["[coll]", "[separator coll]"],
+        "The items as one string, the separator between them.",
+        &[
+            ("(str/join \", \" [1 2 3])", "\"1, 2, 3\""),
+            ("(str/join [1 2])", "\"12\""),
+            ("(str/join [1 2] \"-\")", "\"1-2\""),
+        ],
+        join,
+    ),
+    Builtin::new(
+        "str/upper-case",
+        &["[s]"],
+        "In capital letters.",
+        &[("(str/upper-case \"aB\")", "\"AB\"")],
+        upper_case,
+    ),
+    Builtin::new("str/lower-case", &["[s]"], "In small letters.", &[("(str/lower-case \"aB\")", "\"ab\"")], lower_case),
+    Builtin::new(
+        "str/capitalize",
+        &["[s]"],
+        "The first letter a capital, all others small.",
+        &[("(str/capitalize \"hELLO\")", "\"Hello\"")],
+        capitalize,
+    ),
+    Builtin::new(
+        "str/trim",
+        &["[s]"],
+        "Without blanks at both ends.",
+        &[("(str/trim \" a \")", "\"a\"")],
+        |machine, arguments| trimmed(machine, arguments, |text| text.trim_matches(is_blank)),
+    ),
+    Builtin::new(
+        "str/triml",
+        &["[s]"],
+        "Without blanks in front.",
+        &[("(str/triml \" a \")", "\"a \"")],
+        |machine, arguments| trimmed(machine, arguments, |text| text.trim_start_matches(is_blank)),
+    ),
+    Builtin::new(
+        "str/trimr",
+        &["[s]"],
+        "Without blanks behind.",
+        &[("(str/trimr \" a \")", "\" a\"")],
+        |machine, arguments| trimmed(machine, arguments, |text| text.trim_end_matches(is_blank)),
+    ),
+    Builtin::new(
+        "str/trim-newline",
+        &["[s]"],
+        "Without line ends behind.",
+        &[("(str/trim-newline \"a\\r\\n\")", "\"a\"")],
+        |machine, arguments| trimmed(machine, arguments, |text| text.trim_end_matches(['\n', '\r'])),
+    ),
+    Builtin::new(
+        "str/blank?",
+        &["[s]"],
+        "True for nil, the empty string, and one of blanks alone.",
+        &[("(str/blank? \" \")", "true"), ("(str/blank? nil)", "true"), ("(str/blank? \"a\")", "false")],
+        is_blank_text,
+    ),
+    Builtin::new(
+        "str/reverse",
+        &["[s]"],
+        "The characters from last to first.",
+        &[("(str/reverse \"abc\")", "\"cba\"")],
+        reverse,
+    ),
+    Builtin::new(
+        "str/escape",
+        &["[s replacements]"],
+        "Each character replaced by what the map or function gives for it, where it gives anything.",
+        &[("(str/escape \"a<b\" {\\< \"&lt;\"})", "\"a&lt;b\"")],
+        escape,
+    ),
+    Builtin::new(
+        "str/repeat",
+        &["[s n]"],
+        "The string `n` times over.",
+        &[("(str/repeat \"ab\" 3)", "\"ababab\"")],
+        repeat,
+    ),
+    Builtin::new(
+        "string=?",
+        &["[s & strings]"],
+        "True if the strings are the same.",
+        &[("(string=? \"a\" \"a\")", "true")],
+        |machine, arguments| ordered(machine, arguments, Ordering::is_eq),
+    ),
+    Builtin::new(
+        "string<?",
+        &["[s & strings]"],
+        "True if each string comes before the next.",
+        &[("(string<? \"a\" \"b\")", "true"), ("(string<? \"b\" \"a\")", "false")],
+        |machine, arguments| ordered(machine, arguments, Ordering::is_lt),
+    ),
+    Builtin::new(
+        "string>?",
+        &["[s & strings]"],
+        "True if each string comes behind the next.",
+        &[("(string>? \"b\" \"a\")", "true")],
+        |machine, arguments| ordered(machine, arguments, Ordering::is_gt),
+    ),
+    Builtin::new(
+        "string->symbol",
+        &["[s]"],
+        "The symbol of that name.",
+        &[("(string->symbol \"a\")", "a")],
+        string_to_symbol,
+    ),
+    Builtin::new(
+        "symbol->string",
+        &["[symbol]"],
+        "The name of a symbol or keyword.",
+        &[("(symbol->string 'a)", "\"a\"")],
+        symbol_to_string,
+    ),
+];
+
+/// Java's and other Lisps' names.
+pub const ALIASES: &[(&str, &str)] = &[
+    ("string-append", "str"),
+    ("String/valueOf", "str"),
+    (".toString", "str"),
+    (".concat", "str"),
+    ("substring", "subs"),
+    (".substring", "subs"),
+    ("string-length", "count"),
+    (".length", "count"),
+    ("string-join", "str/join"),
+    ("String/join", "str/join"),
+    ("string-upcase", "str/upper-case"),
+    ("string-downcase", "str/lower-case"),
+    ("upper-case", "str/upper-case"),
+    ("lower-case", "str/lower-case"),
+    ("str/upper", "str/upper-case"),
+    ("str/lower", "str/lower-case"),
+    (".toUpperCase", "str/upper-case"),
+    (".toLowerCase", "str/lower-case"),
+    ("string-capitalize", "str/capitalize"),
+    ("capitalize", "str/capitalize"),
+    ("string-trim", "str/trim"),
+    ("trim", "str/trim"),
+    (".trim", "str/trim"),
+    (".strip", "str/trim"),
+    ("string-reverse", "str/reverse"),
+    ("blank?", "str/blank?"),
+    (".isBlank", "str/blank?"),
+    (".repeat", "str/repeat"),
+];
+
+fn str(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    if let [only] = arguments {
+        return text_of(machine, only);
+    }
+    let mut builder = Builder::default();
+    for value in arguments {
+        machine.charge(1)?;
+        builder.push_value(machine, &std::mem::take(value))?;
+    }
+    Ok(builder.finish())
+}
+
+fn subs(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let text = string(&arguments[0])?;
+    pay(machine, text)?;
+    let start = integer(&arguments[1])?;
+    let end = arguments.get(2).map(integer).transpose()?;
+    let place = |index: i64| u64::try_from(index).ok().and_then(|index| byte_of(text, index));
+    let (from, to) = match (place(start), end.map_or(Some(text.len()), place)) {
+        (Some(from), Some(to)) if from <= to => (from, to),
+        _ => return Err(outside(text, start, end).into()),
+    };
+    ask_for_copy(machine, &text[from..to], 1)?;
+    Ok(Value::string(&text[from..to]))
+}
+
+#[cold]
+fn outside(text: &str, start: i64, end: Option<i64>) -> Error {
+    let count = text.chars().count();
+    let part = match end {
+        Some(end) => format!("from {start} to {end}"),
+        None => format!("from {start}"),
+    };
+    Error::new("IndexOutOfBounds", format!("there is no part {part} of a string of {count} characters"))
+        .suggest("take no more than there is: `(subs s 0 (min 10 (count s)))`")
+}
+
+fn join(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let is_collection =
+        |value: &Value| matches!(value, Value::List(_) | Value::Vector(_) | Value::Set(_) | Value::Lazy(_));
+    if arguments.len() == 2 && is_collection(&arguments[0]) && !is_collection(&arguments[1]) {
+        arguments.swap(0, 1);
+    }
+    let (separator, collection) = match arguments {
+        [collection] => (Value::Nil, std::mem::take(collection)),
+        [separator, collection, ..] => (std::mem::take(separator), std::mem::take(collection)),
+        [] => return Ok(Value::string("")),
+    };
+    let Value::Str(separator) = text_of(machine, &separator)? else { return Ok(Value::Nil) };
+    let mut items = machine.seq(collection)?;
+    let mut builder = Builder::default();
+    let mut first = true;
+    while let Some(item) = items.next(machine)? {
+        if !std::mem::take(&mut first) {
+            builder.push(machine, separator.as_str())?;
+        }
+        builder.push_value(machine, &item)?;
+    }
+    Ok(builder.finish())
+}
+
+fn upper_case(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let text = textual(machine, &arguments[0])?;
+    ask_for_copy(machine, &text, 3)?;
+    Ok(Value::string(&text.to_uppercase()))
+}
+
+fn lower_case(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let text = textual(machine, &arguments[0])?;
+    ask_for_copy(machine, &text, 3)?;
+    Ok(Value::string(&text.to_lowercase()))
+}
+
+fn capitalize(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let text = textual(machine, &arguments[0])?;
+    ask_for_copy(machine, &text, 3)?;
+    let mut characters = text.chars();
+    Ok(match characters.next() {
+        Some(first) => {
+            let mut out: String = first.to_uppercase().collect();
+            out.push_str(&characters.as_str().to_lowercase());
+            Value::string(&out)
+        }
+        None => Value::string(""),
+    })
+}
+
+/// What Java calls white space: the no-break spaces are not among it.
+pub(super) fn is_blank(character: char) -> bool {
+    match character {
+        '\u{a0}' | '\u{2007}' | '\u{202f}' | '\u{85}' => false,
+        '\u{1c}'..='\u{1f}' => true,
+        other => other.is_whitespace(),
+    }
+}
+
+fn trimmed(machine: &mut Machine, arguments: &mut [Value], trim: fn(&str) -> &str) -> Outcome<Value> {
+    let text = textual(machine, &arguments[0])?;
+    let inner = trim(&text);
+    if inner.len() == text.len() && matches!(arguments[0], Value::Str(_)) {
+        return Ok(arguments[0].clone());
+    }
+    ask_for_copy(machine, inner, 1)?;
+    Ok(Value::string(inner))
+}
+
+fn is_blank_text(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    if arguments[0].is_nil() {
+        return Ok(Value::Bool(true));
+    }
+    Ok(Value::Bool(textual(machine, &arguments[0])?.chars().all(is_blank)))
+}
+
+fn reverse(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let text = textual(machine, &arguments[0])?;
+    machine.charge(text.len() as u64 / 16)?;
+    ask_for_copy(machine, &text, 1)?;
+    Ok(Value::string(&text.chars().rev().collect::<String>()))
+}
+
+fn escape(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let (text, replacements) = (take(arguments, 0), take(arguments, 1));
+    let text = textual(machine, &text)?;
+    let mut builder = Builder::default();
+    for character in text.chars() {
+        match machine.call1(&replacements, Value::Char(character))? {
+            Value::Nil => builder.push(machine, character.encode_utf8(&mut [0; 4]))?,
+            replacement => builder.push_value(machine, &replacement)?,
+        }
+    }
+    Ok(builder.finish())
+}
+
+fn repeat(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let text = textual(machine, &arguments[0])?;
+    let times = super::arguments::count(&arguments[1])?;
+    let mut builder = Builder::default();
+    builder.push_times(machine, &text, usize::try_from(times).unwrap_or(usize::MAX))?;
+    Ok(builder.finish())
+}
+
+fn ordered(machine: &mut Machine, strings: &[Value], holds: fn(Ordering) -> bool) -> Outcome<Value> {
+    string(&strings[0])?;
+    for pair in strings.windows(2) {
+        let (left, right) = (string(&pair[0])?, string(&pair[1])?);
+        machine.charge(1 + left.len().min(right.len()) as u64 / 64)?;
+        if !holds(left.cmp(right)) {
+            return Ok(Value::Bool(false));
+        }
+    }
+    Ok(Value::Bool(true))
+}
+
+fn string_to_symbol(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let name = string(&arguments[0])?;
+    pay(machine, name)?;
+    ask_for_copy(machine, name, 1)?;
+    Ok(Value::symbol(name))
+}
+
+fn symbol_to_string(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    match &arguments[0] {
+        Value::Symbol(name) | Value::Keyword(name) => {
+            pay(machine, name.as_str())?;
+            ask_for_copy(machine, name.as_str(), 1)?;
+            Ok(Value::string(name.as_str()))
+        }
+        Value::Str(_) => Ok(take(arguments, 0)),
+        other => Err(Error::expected("a symbol", other).into()),
+    }
+}
