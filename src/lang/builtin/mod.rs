@@ -5,9 +5,23 @@
 
 pub mod absent;
 pub mod arguments;
+mod cells;
 pub mod discovery;
+mod exceptions;
+mod identity;
+mod kinds;
+mod maps;
+mod names;
+mod patterns;
 pub mod regex;
+mod relations;
+mod scalars;
 mod sequences;
+mod sets;
+mod stacks;
+pub mod types;
+mod updates;
+mod walking;
 
 use crate::lang::error::Outcome;
 use crate::lang::eval::Machine;
@@ -148,15 +162,50 @@ impl Builtin {
 }
 
 /// The tables, in the order of the reference.
-pub const TABLES: &[(&str, &[Builtin])] =
-    &[("Sequences", sequences::TABLE), ("Regular expressions", regex::TABLE), ("Discovery", discovery::TABLE)];
+pub const TABLES: &[(&str, &[Builtin])] = &[
+    ("Sequences", sequences::TABLE),
+    ("Maps", maps::TABLE),
+    ("Changing maps", updates::TABLE),
+    ("Sets", sets::TABLE),
+    ("Relations", relations::TABLE),
+    ("Ends and parts of collections", stacks::TABLE),
+    ("Walking through nested data", walking::TABLE),
+    ("Atoms and delays", cells::TABLE),
+    ("Exceptions", exceptions::TABLE),
+    ("Equality and truth", identity::TABLE),
+    ("Kinds of scalars", scalars::TABLE),
+    ("Kinds of collections and functions", kinds::TABLE),
+    ("Types", types::TABLE),
+    ("Keywords and symbols", names::TABLE),
+    ("Patterns", patterns::TABLE),
+    ("Regular expressions", regex::TABLE),
+    ("Discovery", discovery::TABLE),
+];
 
 /// Other names of builtins: other Lisps' spellings, and Clojure's full namespaces.
-const ALIASES: &[&[(&str, &str)]] = &[];
+const ALIASES: &[&[(&str, &str)]] = &[
+    cells::ALIASES,
+    exceptions::ALIASES,
+    identity::ALIASES,
+    kinds::ALIASES,
+    maps::ALIASES,
+    names::ALIASES,
+    scalars::ALIASES,
+    sets::ALIASES,
+    stacks::ALIASES,
+    types::ALIASES,
+    updates::ALIASES,
+    walking::ALIASES,
+];
 
 /// Namespaces that stand for others.
-const NAMESPACES: &[(&str, &str)] =
-    &[("clojure.core", "core"), ("clojure.string", "str"), ("string", "str"), ("clojure.set", "set")];
+const NAMESPACES: &[(&str, &str)] = &[
+    ("clojure.core", "core"),
+    ("clojure.string", "str"),
+    ("string", "str"),
+    ("clojure.set", "set"),
+    ("clojure.walk", "walk"),
+];
 
 /// All builtins by name.
 pub struct Registry {
