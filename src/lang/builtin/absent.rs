@@ -65,6 +65,10 @@ const ADVICE: &[(&[&str], &str)] = &[
         &["make-hash-table", "gethash", "puthash", "hash-set!", "hash-ref", "dict"],
         "maps are immutable: (assoc m k v) gives a new map, (get m k) looks up, (atom {}) holds one that changes",
     ),
+    (
+        &["add-watch", "remove-watch", "set-validator!", "get-validator"],
+        "atoms have no watches and validators; do it where the atom is changed, for example in the function given to swap!",
+    ),
     (&["getenv", "System/getenv", "System/getProperty", "*command-line-args*"], "programs cannot see the environment"),
     (&["exit", "System/exit", "quit"], "a program ends with its last form"),
     (

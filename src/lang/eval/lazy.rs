@@ -8,6 +8,7 @@ use crate::lang::value::Value;
 use crate::lang::value::equal::KEY_NESTING;
 use crate::lang::value::function::Bound;
 use crate::lang::value::list::List;
+use crate::lang::value::text::Text;
 use crate::lang::value::walk::{Cursor, Pace};
 use std::sync::Arc;
 
@@ -170,9 +171,19 @@ impl Machine {
     /// `KeyTooDeep` beyond sixty-four levels; what realising raises.
     pub fn key(&mut self, value: Value) -> Outcome<Value> {
         if value.is_scalar() {
+            self.charge_text(&value)?;
             return Ok(value);
         }
         self.key_within(value, KEY_NESTING)
+    }
+
+    /// Pays for hashing and comparing a long string.
+    #[inline]
+    fn charge_text(&mut self, value: &Value) -> Outcome<()> {
+        match value {
+            Value::Str(Text::Long(text)) => self.charge(text.len() as u64 / 64),
+            _ => Ok(()),
+        }
     }
 
     fn key_within(&mut self, value: Value, levels: u32) -> Outcome<Value> {
@@ -240,6 +251,7 @@ impl Machine {
         self.charge(1)?;
         let realised;
         let key = if key.is_scalar() {
+            self.charge_text(key)?;
             key
         } else {
             realised = self.key(key.clone())?;

@@ -33,6 +33,13 @@ impl Names for Machine {
         if let Some(tool) = self.find_tool(name)? {
             return Ok(Meaning::Tool(tool));
         }
+        // Other Lisps' names for true, and names of types: ordinary names that anything else hides.
+        if let "t" | "else" = name {
+            return Ok(Meaning::Constant(Value::Bool(true)));
+        }
+        if let Some(constant) = crate::lang::builtin::types::constant(name) {
+            return Ok(Meaning::Constant(constant));
+        }
         Err(self.unknown(name, scope).into())
     }
 

@@ -7,6 +7,7 @@
 
 use super::Value;
 use super::map::Map;
+use super::set::Set;
 use super::walk::{Cursor, Free, Pace};
 use num_bigint::BigInt;
 use std::convert::Infallible;
@@ -21,6 +22,7 @@ enum Task {
     Values(Value, Value),
     Sequences(Cursor, Cursor),
     Maps(Arc<Map>, Arc<Map>, usize),
+    Sets(Arc<Set>, Arc<Set>),
 }
 
 /// True if the two values are equal. Lazy sequences are realised through `pace` as far as needed.
@@ -51,6 +53,14 @@ pub fn equal<P: Pace>(left: &Value, right: &Value, pace: &mut P) -> Result<bool,
                 }
                 _ => return Ok(false),
             },
+            Task::Sets(left, right) => {
+                for at in 0..left.positions() {
+                    pace.step(1)?;
+                    if left.member(at).is_some_and(|member| !right.contains(member)) {
+                        return Ok(false);
+                    }
+                }
+            }
             Task::Maps(left, right, position) => {
                 pace.step(1)?;
                 if position >= left.positions() {
@@ -104,7 +114,13 @@ fn equal_at_once(left: &Value, right: &Value) -> Option<bool> {
             }
         }
         (Value::Set(a), Value::Set(b)) => {
-            Arc::ptr_eq(a, b) || (a.len() == b.len() && a.iter().all(|member| b.contains(member)))
+            if Arc::ptr_eq(a, b) {
+                true
+            } else if a.len() != b.len() {
+                false
+            } else {
+                return None;
+            }
         }
         (Value::Reduced(_), Value::Reduced(_)) => return None,
         (Value::List(_) | Value::Vector(_) | Value::Lazy(_), Value::List(_) | Value::Vector(_) | Value::Lazy(_)) => {
@@ -118,6 +134,7 @@ fn equal_at_once(left: &Value, right: &Value) -> Option<bool> {
 fn nested<P: Pace>(left: Value, right: Value, pace: &mut P) -> Result<Option<Task>, P::Stop> {
     Ok(match (left, right) {
         (Value::Map(a), Value::Map(b)) => Some(Task::Maps(a, b, 0)),
+        (Value::Set(a), Value::Set(b)) => Some(Task::Sets(a, b)),
         (Value::Reduced(a), Value::Reduced(b)) => Some(Task::Values(a.0.clone(), b.0.clone())),
         (a, b) => {
             pace.step(1)?;

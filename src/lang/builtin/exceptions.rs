@@ -1,0 +1,235 @@
+//! Exceptions: making, throwing and looking into them.
+
+use super::Builtin;
+use super::arguments::{self, take};
+use crate::lang::error::{Error, Outcome, describe};
+use crate::lang::eval::Machine;
+use crate::lang::value::Value;
+use crate::lang::value::map::Map;
+use std::sync::Arc;
+
+/// The entries of this file.
+pub const TABLE: &[Builtin] = &[
+    Builtin::new(
+        "ex-info",
+        &["[message data]", "[message data cause]"],
+        "An exception with a message, a map of data, and what caused it.",
+        &[("(try (throw (ex-info \"no\" {:id 1})) (catch Exception e (:id (ex-data e))))", "1")],
+        ex_info,
+    ),
+    Builtin::new(
+        "ex-message",
+        &["[e]"],
+        "The message of an exception; nil for anything else.",
+        &[("(ex-message (ex-info \"no\" {}))", "\"no\""), ("(try (throw \"no\") (catch e (.getMessage e)))", "\"no\"")],
+        ex_message,
+    ),
+    Builtin::new(
+        "ex-data",
+        &["[e]"],
+        "The data of an exception; nil for what is no exception.\n\
+         An error of the language gives `:error` (its code), `:message`, and where there are any `:symbol` and `:suggestion`.",
+        &[
+            ("(ex-data (ex-info \"no\" {:id 1}))", "{:id 1}"),
+            ("(try (+ 1 \"x\") (catch Exception e (:error (ex-data e))))", "\"TypeError\""),
+        ],
+        ex_data,
+    ),
+    Builtin::new(
+        "ex-cause",
+        &["[e]"],
+        "What caused an exception, or nil.",
+        &[("(ex-message (ex-cause (ex-info \"outer\" {} (ex-info \"inner\" {}))))", "\"inner\"")],
+        ex_cause,
+    ),
+    Builtin::new(
+        "throw",
+        &["[x]"],
+        "Raises an exception; of a string its message is made, of a map its data and, from `:message`, its message.",
+        &[("(try (throw (ex-info \"no\" {})) (catch Exception e (ex-message e)))", "\"no\"")],
+        throw,
+    ),
+    Builtin::new(
+        "error",
+        &["[message & values]"],
+        "Raises an exception with the message and the values behind it.",
+        &[("(try (error \"not a name:\" 5) (catch Exception e (ex-message e)))", "\"not a name: 5\"")],
+        error,
+    ),
+    Builtin::new(
+        "assert",
+        &["[x]", "[x message]"],
+        "Raises an `AssertionError` unless `x` is true.",
+        &[
+            ("(assert (= 1 1))", "nil"),
+            (
+                "(try (assert false \"one is not two\") (catch e (ex-message e)))",
+                "\"assertion failed: one is not two\"",
+            ),
+        ],
+        assert,
+    ),
+    Builtin::new(
+        "Exception.",
+        &["[]", "[message]", "[message cause]"],
+        "An exception with a message and what caused it, as Java's constructors make it.",
+        &[("(try (throw (Exception. \"no\")) (catch Exception e (ex-message e)))", "\"no\"")],
+        exception,
+    ),
+    Builtin::new("no-case*", &["[x]"], "What a `case` without a matching clause expands to.", &[], no_case),
+];
+
+/// Other names of what is in this file.
+pub const ALIASES: &[(&str, &str)] = &[
+    ("raise", "throw"),
+    (".getMessage", "ex-message"),
+    (".getLocalizedMessage", "ex-message"),
+    (".getCause", "ex-cause"),
+    (".getData", "ex-data"),
+    ("RuntimeException.", "Exception."),
+    ("IllegalArgumentException.", "Exception."),
+    ("IllegalStateException.", "Exception."),
+    ("UnsupportedOperationException.", "Exception."),
+    ("Error.", "Exception."),
+    ("Throwable.", "Exception."),
+    ("AssertionError.", "Exception."),
+];
+
+/// The code of exceptions that programs make.
+const MADE: &str = "ExceptionInfo";
+
+/// A message: a string as it is, nil as nothing, all else as `str` prints it.
+fn message(machine: &mut Machine, value: &Value) -> Outcome<String> {
+    arguments::text(machine, value)
+}
+
+/// A cause: an exception or nil.
+fn cause(arguments: &mut [Value], at: usize) -> Outcome<Value> {
+    match arguments.get_mut(at).map(std::mem::take) {
+        None => Ok(Value::Nil),
+        Some(cause @ (Value::Exception(_) | Value::Nil)) => Ok(cause),
+        Some(other) => Err(Error::expected("an exception as the cause", &other).into()),
+    }
+}
+
+fn ex_info(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let message = message(machine, &arguments[0])?;
+    let cause = cause(arguments, 2)?;
+    match take(arguments, 1) {
+        data @ Value::Map(_) => {
+            Ok(Value::Exception(Arc::new(Error::new(MADE, message).with_data(data).with_cause(cause))))
+        }
+        other => {
+            Err(Error::expected("a map of data", &other).suggest("`(ex-info \"message\" {})` carries no data").into())
+        }
+    }
+}
+
+fn exception(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    // `(Exception. cause)` takes its message from the cause.
+    if let [Value::Exception(inner)] = arguments {
+        let error = Error::new("Exception", inner.message.clone()).with_cause(Value::Exception(inner.clone()));
+        return Ok(Value::Exception(Arc::new(error)));
+    }
+    let message = match arguments.first() {
+        Some(value) => message(machine, value)?,
+        None => String::new(),
+    };
+    let cause = cause(arguments, 1)?;
+    Ok(Value::Exception(Arc::new(Error::new("Exception", message).with_cause(cause))))
+}
+
+fn ex_message(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    Ok(match &arguments[0] {
+        Value::Exception(error) => Value::string(&error.message),
+        _ => Value::Nil,
+    })
+}
+
+fn ex_cause(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    Ok(match &arguments[0] {
+        Value::Exception(error) => error.cause().clone(),
+        _ => Value::Nil,
+    })
+}
+
+fn ex_data(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let Value::Exception(error) = &arguments[0] else { return Ok(Value::Nil) };
+    if !error.data().is_nil() {
+        return Ok(error.data().clone());
+    }
+    let mut data = Map::default();
+    let entries = [
+        ("error", Some(error.code)),
+        ("message", Some(error.message.as_str())),
+        ("symbol", error.symbol.as_deref()),
+        ("suggestion", error.suggestion.as_deref()),
+    ];
+    for (key, text) in entries {
+        if let Some(text) = text {
+            data.insert(Value::keyword(key), Value::string(text));
+        }
+    }
+    Ok(Value::Map(Arc::new(data)))
+}
+
+fn throw(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let thrown = take(arguments, 0);
+    Err(match thrown {
+        Value::Exception(error) => Arc::unwrap_or_clone(error),
+        Value::Str(text) => Error::new(MADE, text.as_str()),
+        Value::Map(map) => {
+            let said = ["message", "msg", "error"].iter().find_map(|key| map.get(&Value::keyword(key)).cloned());
+            let message = match said {
+                Some(said @ Value::Str(_)) => message(machine, &said)?,
+                _ => describe(&Value::Map(map.clone())),
+            };
+            Error::new(MADE, message).with_data(Value::Map(map))
+        }
+        Value::Nil => Error::expected("an exception, a string or a map to throw", &Value::Nil),
+        other => {
+            let data = Map::from_iter([(Value::keyword("value"), other.clone())]);
+            Error::new(MADE, printed(machine, &other)?).with_data(Value::Map(Arc::new(data)))
+        }
+    }
+    .into())
+}
+
+/// A value as `pr-str` prints it, shortened: for messages.
+fn printed(machine: &mut Machine, value: &Value) -> Outcome<String> {
+    Ok(crate::lang::value::print::print_within(value, 1_000, true, machine)?.text)
+}
+
+fn error(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let mut said = message(machine, &arguments[0])?;
+    for value in &arguments[1..] {
+        machine.charge(1)?;
+        machine.reserve(said.len() as u64)?;
+        said.push(' ');
+        said.push_str(&printed(machine, value)?);
+    }
+    let mut error = Error::new(MADE, said);
+    if arguments.len() > 1 {
+        let values = arguments[1..].iter_mut().map(std::mem::take).collect();
+        let data = Map::from_iter([(Value::keyword("values"), Value::vector(values))]);
+        error = error.with_data(Value::Map(Arc::new(data)));
+    }
+    Err(error.into())
+}
+
+fn assert(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    if arguments[0].is_truthy() {
+        return Ok(Value::Nil);
+    }
+    let said = match arguments.get(1) {
+        Some(said) => format!("assertion failed: {}", message(machine, said)?),
+        None => format!("assertion failed: expected something true, got {}", describe(&arguments[0])),
+    };
+    Err(Error::new("AssertionError", said).into())
+}
+
+fn no_case(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    Err(Error::new("NoMatchingClause", format!("no clause matches {}", describe(&arguments[0])))
+        .suggest("a last form without a test is the default of `case` and `condp`")
+        .into())
+}

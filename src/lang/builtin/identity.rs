@@ -1,0 +1,160 @@
+//! Equality and identity, and the truth as a value.
+
+use super::Builtin;
+use crate::lang::error::{Error, Outcome};
+use crate::lang::eval::Machine;
+use crate::lang::value::Value;
+use crate::lang::value::compare::compare_numbers;
+use std::cmp::Ordering;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+/// The entries of this file.
+pub const TABLE: &[Builtin] = &[
+    Builtin::new(
+        "=",
+        &["[x]", "[x y & more]"],
+        "True if all are equal: lists and vectors by their items, an integer never to a double.",
+        &[("(= 1 1 1)", "true"), ("(= [1 2] '(1 2))", "true"), ("(= 1 1.0)", "false")],
+        equal,
+    ),
+    Builtin::new(
+        "not=",
+        &["[x]", "[x y & more]"],
+        "True unless all are equal.",
+        &[("(not= 1 2)", "true"), ("(not= :a :a)", "false")],
+        not_equal,
+    ),
+    Builtin::new(
+        "==",
+        &["[x]", "[x y & more]"],
+        "True if all numbers are of the same size, whatever their kinds.",
+        &[("(== 1 1.0)", "true"), ("(== 1 2)", "false")],
+        same_number,
+    ),
+    Builtin::new(
+        "identical?",
+        &["[x y]"],
+        "True if both are the very same value; numbers, strings and names are the same if they are equal.",
+        &[("(identical? :a :a)", "true"), ("(identical? [1] [1])", "false")],
+        is_identical,
+    ),
+    Builtin::new(
+        "not",
+        &["[x]"],
+        "True of nil and false, false of all else.",
+        &[("(not nil)", "true"), ("(not 0)", "false")],
+        not,
+    ),
+    Builtin::new(
+        "boolean",
+        &["[x]"],
+        "False of nil and false, true of all else.",
+        &[("(boolean 0)", "true"), ("(boolean nil)", "false")],
+        boolean,
+    ),
+    Builtin::new("xor", &["[x y]"], "True if just one of the two is true.", &[("(xor true nil)", "true")], xor),
+    Builtin::new(
+        "hash",
+        &["[x]"],
+        "A number that is the same for equal values.",
+        &[("(= (hash [1 2]) (hash '(1 2)))", "true")],
+        hash,
+    ),
+];
+
+/// Other names of what is in this file.
+pub const ALIASES: &[(&str, &str)] = &[
+    ("equal?", "="),
+    ("equal", "="),
+    ("equalp", "="),
+    ("eqv?", "identical?"),
+    ("eql", "identical?"),
+    ("eq?", "identical?"),
+    ("eq", "identical?"),
+    ("/=", "not="),
+    ("!=", "not="),
+];
+
+/// True if each of the values stands to the next as `test` says.
+fn all_pairs(
+    machine: &mut Machine,
+    values: &[Value],
+    test: impl Fn(&mut Machine, &Value, &Value) -> Outcome<bool>,
+) -> Outcome<bool> {
+    for pair in values.windows(2) {
+        machine.charge(1)?;
+        if !test(machine, &pair[0], &pair[1])? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn equal(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    all_pairs(machine, arguments, |machine, left, right| {
+        if let (Value::Str(left), Value::Str(_)) = (left, right) {
+            machine.charge(left.as_str().len() as u64 / 64)?;
+        }
+        machine.equal(left, right)
+    })
+    .map(Value::Bool)
+}
+
+fn not_equal(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let equal = equal(machine, arguments)?;
+    Ok(Value::Bool(!equal.is_truthy()))
+}
+
+fn same_number(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let same = all_pairs(machine, arguments, |_, left, right| match compare_numbers(left, right) {
+        Some(order) => {
+            let not_a_number = |value: &Value| matches!(value, Value::Float(number) if number.is_nan());
+            Ok(order == Ordering::Equal && !not_a_number(left) && !not_a_number(right))
+        }
+        None => {
+            let number = |value: &Value| matches!(value, Value::Int(_) | Value::Float(_) | Value::BigInt(_));
+            let wrong = if number(left) { right } else { left };
+            Err(Error::expected("a number", wrong).suggest("`=` compares values of any kind").into())
+        }
+    });
+    same.map(Value::Bool)
+}
+
+fn is_identical(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    Ok(Value::Bool(identical(&arguments[0], &arguments[1])))
+}
+
+/// True if both are the very same value: one look, however large they are.
+pub(super) fn identical(left: &Value, right: &Value) -> bool {
+    match (left, right) {
+        (Value::List(a), Value::List(b)) => Arc::ptr_eq(a, b) || a.is_empty() && b.is_empty(),
+        (Value::Vector(a), Value::Vector(b)) => Arc::ptr_eq(a, b) || a.is_empty() && b.is_empty(),
+        (Value::Map(a), Value::Map(b)) => Arc::ptr_eq(a, b) || a.is_empty() && b.is_empty(),
+        (Value::Set(a), Value::Set(b)) => Arc::ptr_eq(a, b) || a.is_empty() && b.is_empty(),
+        (Value::Lazy(a), Value::Lazy(b)) => Arc::ptr_eq(a, b),
+        (Value::Reduced(a), Value::Reduced(b)) => Arc::ptr_eq(a, b),
+        (a, b) if a.is_scalar() && b.is_scalar() || a.is_function() || matches!(a, Value::Exception(_)) => a == b,
+        _ => false,
+    }
+}
+
+fn not(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    Ok(Value::Bool(!arguments[0].is_truthy()))
+}
+
+fn boolean(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    Ok(Value::Bool(arguments[0].is_truthy()))
+}
+
+fn xor(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    Ok(Value::Bool(arguments[0].is_truthy() != arguments[1].is_truthy()))
+}
+
+fn hash(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let value = machine.key(super::arguments::take(arguments, 0))?;
+    // Not the secret hash of the tables: a program may see this one.
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    Ok(Value::Int(i64::from(hasher.finish() as i32)))
+}

@@ -1,0 +1,205 @@
+//! What kind of collection, function or cell a value is.
+
+use super::Builtin;
+use crate::lang::error::Outcome;
+use crate::lang::eval::Machine;
+use crate::lang::heap::CellKind;
+use crate::lang::value::Value;
+use crate::lang::value::list::List;
+
+/// The entries of this file.
+pub const TABLE: &[Builtin] = &[
+    Builtin::new("map?", &["[x]"], "True of maps.", &[("(map? {})", "true"), ("(map? [])", "false")], is_map),
+    Builtin::new(
+        "record?",
+        &["[x]"],
+        "True of maps that came from JSON: their keys are found in other spellings too.",
+        &[("(record? (json/parse \"{}\"))", "true"), ("(record? {})", "false")],
+        is_record,
+    ),
+    Builtin::new(
+        "map-entry?",
+        &["[x]"],
+        "True of vectors of two items, as the entries of maps are.",
+        &[("(map-entry? (first {:a 1}))", "true")],
+        is_map_entry,
+    ),
+    Builtin::new(
+        "vector?",
+        &["[x]"],
+        "True of vectors.",
+        &[("(vector? [])", "true"), ("(vector? '())", "false")],
+        is_vector,
+    ),
+    Builtin::new(
+        "list?",
+        &["[x]"],
+        "True of lists and realised sequences; not of ranges and lazy sequences.",
+        &[("(list? '(1))", "true"), ("(list? [1])", "false")],
+        is_list,
+    ),
+    Builtin::new(
+        "seq?",
+        &["[x]"],
+        "True of lists and sequences.",
+        &[("(seq? '(1))", "true"), ("(seq? [1])", "false")],
+        is_seq,
+    ),
+    Builtin::new("set?", &["[x]"], "True of sets.", &[("(set? #{})", "true")], is_set),
+    Builtin::new(
+        "coll?",
+        &["[x]"],
+        "True of collections: lists, sequences, vectors, maps, sets.",
+        &[("(coll? {})", "true"), ("(coll? \"a\")", "false")],
+        is_collection,
+    ),
+    Builtin::new(
+        "sequential?",
+        &["[x]"],
+        "True of lists, sequences and vectors.",
+        &[("(sequential? [])", "true"), ("(sequential? {})", "false")],
+        is_sequential,
+    ),
+    Builtin::new(
+        "associative?",
+        &["[x]"],
+        "True of maps and vectors.",
+        &[("(associative? {})", "true"), ("(associative? #{})", "false")],
+        is_associative,
+    ),
+    Builtin::new(
+        "counted?",
+        &["[x]"],
+        "True of collections that know their count.",
+        &[("(counted? [1])", "true"), ("(counted? (lazy-seq [1]))", "false")],
+        is_counted,
+    ),
+    Builtin::new(
+        "seqable?",
+        &["[x]"],
+        "True of what `seq` accepts: collections, strings, nil.",
+        &[("(seqable? \"a\")", "true"), ("(seqable? 1)", "false")],
+        is_seqable,
+    ),
+    Builtin::new("fn?", &["[x]"], "True of functions.", &[("(fn? inc)", "true"), ("(fn? :a)", "false")], is_function),
+    Builtin::new(
+        "ifn?",
+        &["[x]"],
+        "True of what can be called: functions, keywords, symbols, maps, sets, vectors.",
+        &[("(ifn? :a)", "true"), ("(ifn? 1)", "false")],
+        is_invocable,
+    ),
+    Builtin::new("atom?", &["[x]"], "True of atoms.", &[("(atom? (atom 1))", "true")], is_atom),
+    Builtin::new("volatile?", &["[x]"], "True of volatiles.", &[("(volatile? (volatile! 1))", "true")], is_volatile),
+    Builtin::new("delay?", &["[x]"], "True of delays.", &[("(delay? (delay 1))", "true")], is_delay),
+    Builtin::new(
+        "exception?",
+        &["[x]"],
+        "True of exceptions.",
+        &[("(exception? (ex-info \"no\" {}))", "true")],
+        is_exception,
+    ),
+];
+
+/// Other names of what is in this file.
+pub const ALIASES: &[(&str, &str)] = &[
+    ("function?", "fn?"),
+    ("procedure?", "fn?"),
+    ("functionp", "fn?"),
+    ("listp", "seq?"),
+    ("vectorp", "vector?"),
+    ("hash-table-p", "map?"),
+    ("hash-table?", "map?"),
+    ("error?", "exception?"),
+];
+
+fn is_map(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    Ok(Value::Bool(matches!(&arguments[0], Value::Map(_))))
+}
+
+fn is_record(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    Ok(Value::Bool(matches!(&arguments[0], Value::Map(map) if map.is_record())))
+}
+
+fn is_map_entry(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    Ok(Value::Bool(matches!(&arguments[0], Value::Vector(items) if items.len() == 2)))
+}
+
+fn is_vector(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    Ok(Value::Bool(matches!(&arguments[0], Value::Vector(_))))
+}
+
+fn is_list(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    Ok(Value::Bool(matches!(&arguments[0], Value::List(list) if !matches!(**list, List::Range { .. }))))
+}
+
+fn is_seq(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    Ok(Value::Bool(matches!(&arguments[0], Value::List(_) | Value::Lazy(_))))
+}
+
+fn is_set(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    Ok(Value::Bool(matches!(&arguments[0], Value::Set(_))))
+}
+
+fn is_collection(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    Ok(Value::Bool(matches!(
+        &arguments[0],
+        Value::Vector(_) | Value::Map(_) | Value::Set(_) | Value::List(_) | Value::Lazy(_)
+    )))
+}
+
+fn is_sequential(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    Ok(Value::Bool(matches!(&arguments[0], Value::Vector(_) | Value::List(_) | Value::Lazy(_))))
+}
+
+fn is_associative(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    Ok(Value::Bool(matches!(&arguments[0], Value::Map(_) | Value::Vector(_))))
+}
+
+fn is_counted(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    Ok(Value::Bool(is_counted_collection(&arguments[0])))
+}
+
+fn is_seqable(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    Ok(Value::Bool(matches!(
+        &arguments[0],
+        Value::Nil | Value::Str(_) | Value::Vector(_) | Value::Map(_) | Value::Set(_) | Value::List(_) | Value::Lazy(_)
+    )))
+}
+
+fn is_function(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    Ok(Value::Bool(arguments[0].is_function()))
+}
+
+fn is_invocable(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    Ok(Value::Bool(is_callable(&arguments[0])))
+}
+
+fn is_atom(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    Ok(Value::Bool(matches!(&arguments[0], Value::Cell(cell) if cell.cell_kind() == CellKind::Atom)))
+}
+
+fn is_volatile(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    Ok(Value::Bool(matches!(&arguments[0], Value::Cell(cell) if cell.cell_kind() == CellKind::Volatile)))
+}
+
+fn is_delay(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    Ok(Value::Bool(matches!(&arguments[0], Value::Cell(cell) if cell.cell_kind() == CellKind::Delay)))
+}
+
+fn is_exception(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    Ok(Value::Bool(matches!(&arguments[0], Value::Exception(_))))
+}
+
+fn is_counted_collection(value: &Value) -> bool {
+    match value {
+        Value::Vector(_) | Value::Map(_) | Value::Set(_) => true,
+        Value::List(list) => !list.is_endless() && !matches!(**list, List::Cons(_)),
+        _ => false,
+    }
+}
+
+fn is_callable(value: &Value) -> bool {
+    value.is_function()
+        || matches!(value, Value::Keyword(_) | Value::Symbol(_) | Value::Map(_) | Value::Set(_) | Value::Vector(_))
+}

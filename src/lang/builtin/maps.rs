@@ -1,0 +1,383 @@
+//! Maps: making them, looking into them, putting entries in and taking them out.
+//!
+//! What is done to a record from JSON leaves a record; a map that nobody else holds is changed in
+//! place.
+
+use super::Builtin;
+use super::arguments::take;
+use super::sequences::change_vector;
+use crate::lang::error::{Error, Outcome};
+use crate::lang::eval::Machine;
+use crate::lang::value::Value;
+use crate::lang::value::map::Map;
+use std::sync::Arc;
+
+/// The entries of this file.
+pub const TABLE: &[Builtin] = &[
+    Builtin::new(
+        "hash-map",
+        &["[& keyvals]"],
+        "A map of keys and values in turn.",
+        &[("(hash-map :a 1 :b 2)", "{:a 1, :b 2}"), ("(hash-map)", "{}")],
+        hash_map,
+    ),
+    Builtin::new(
+        "get",
+        &["[coll key]", "[coll key default]"],
+        "What the key stands for in a map, set, vector or string; nil, or the default, if it is not there.\n\
+         The key may also come first: `(get :a m)`.",
+        &[("(get {:a 1} :a)", "1"), ("(get {:a 1} :b 0)", "0"), ("(get [5 6] 1)", "6"), ("(get :a {:a 1})", "1")],
+        get,
+    ),
+    Builtin::new(
+        "get-in",
+        &["[coll keys]", "[coll keys default]"],
+        "What a path of keys leads to in nested collections; nil, or the default, if it leads nowhere.",
+        &[("(get-in {:a [{:b 1}]} [:a 0 :b])", "1"), ("(get-in {} [:a :b] :none)", ":none")],
+        get_in,
+    ),
+    Builtin::new(
+        "assoc",
+        &["[coll key val & keyvals]"],
+        "The map with `key` standing for `val`; of a vector, the item at an index replaced or added.",
+        &[("(assoc {:a 1} :b 2 :a 3)", "{:a 3, :b 2}"), ("(assoc [1 2] 0 9)", "[9 2]"), ("(assoc nil :a 1)", "{:a 1}")],
+        assoc,
+    ),
+    Builtin::new(
+        "dissoc",
+        &["[map & keys]"],
+        "The map without these keys.",
+        &[("(dissoc {:a 1 :b 2} :a)", "{:b 2}")],
+        dissoc,
+    ),
+    Builtin::new(
+        "contains?",
+        &["[coll key]"],
+        "True if the map has the key, the set the member, the vector or string the index.",
+        &[("(contains? {:a nil} :a)", "true"), ("(contains? #{1} 2)", "false"), ("(contains? [7 8] 1)", "true")],
+        contains,
+    ),
+    Builtin::new(
+        "find",
+        &["[coll key]"],
+        "The entry of a key, as `[key val]`, or nil.",
+        &[("(find {:a 1} :a)", "[:a 1]"), ("(find {:a 1} :b)", "nil")],
+        find,
+    ),
+    Builtin::new("key", &["[entry]"], "The key of an entry.", &[("(key (first {:a 1}))", ":a")], key),
+    Builtin::new("val", &["[entry]"], "The value of an entry.", &[("(val (first {:a 1}))", "1")], val),
+    Builtin::new(
+        "keys",
+        &["[map]"],
+        "The keys of a map, or of a sequence of entries; nil if there are none.",
+        &[("(keys {:a 1 :b 2})", "(:a :b)"), ("(keys {})", "nil")],
+        keys,
+    ),
+    Builtin::new(
+        "vals",
+        &["[map]"],
+        "The values of a map, or of a sequence of entries; nil if there are none.",
+        &[("(vals {:a 1 :b 2})", "(1 2)")],
+        vals,
+    ),
+    Builtin::new(
+        "zipmap",
+        &["[keys vals]"],
+        "A map of keys and values from two collections, as long as both last.",
+        &[("(zipmap [:a :b] [1 2])", "{:a 1, :b 2}")],
+        zipmap,
+    ),
+    Builtin::new(
+        "select-keys",
+        &["[map keys]"],
+        "The entries of these keys alone.",
+        &[("(select-keys {:a 1 :b 2 :c 3} [:a :c :d])", "{:a 1, :c 3}")],
+        select_keys,
+    ),
+];
+
+/// Other names of what is in this file.
+pub const ALIASES: &[(&str, &str)] = &[("array-map", "hash-map"), ("assoc!", "assoc"), ("dissoc!", "dissoc")];
+
+/// Keys and values in turn put into a map.
+pub(super) fn put_all(machine: &mut Machine, map: &mut Map, pairs: &mut [Value]) -> Outcome<()> {
+    for pair in pairs.chunks_mut(2) {
+        let [key, value] = pair else {
+            return Err(Error::new(
+                "ArityError",
+                format!("no value for the key {}", crate::lang::error::describe(&pair[0])),
+            )
+            .suggest("keys and values come in turn")
+            .into());
+        };
+        let key = machine.key(std::mem::take(key))?;
+        map.insert(key, std::mem::take(value));
+        machine.charge(1)?;
+    }
+    Ok(())
+}
+
+fn hash_map(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let mut map = Map::default();
+    put_all(machine, &mut map, arguments)?;
+    Ok(Value::Map(Arc::new(map)))
+}
+
+/// Of a key and a collection in the wrong order, the collection comes first. Clojure has nothing to find
+/// in a scalar, so no program of its own is changed by this.
+pub(super) fn collection_first(arguments: &mut [Value]) {
+    let nothing_to_find = arguments[0].is_scalar() && !arguments[0].is_nil();
+    let collection = match &arguments[1] {
+        Value::Map(_) | Value::Set(_) => true,
+        Value::Vector(_) => matches!(arguments[0], Value::Int(_)),
+        _ => false,
+    };
+    if nothing_to_find && collection {
+        arguments.swap(0, 1);
+    }
+}
+
+fn get(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    collection_first(arguments);
+    let default = arguments.get_mut(2).map(std::mem::take).unwrap_or_default();
+    machine.look_up(&arguments[0], &arguments[1], default)
+}
+
+fn get_in(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    if matches!(arguments[1], Value::Map(_)) && matches!(arguments[0], Value::Vector(_) | Value::List(_)) {
+        arguments.swap(0, 1);
+    }
+    let default = arguments.get_mut(2).map(std::mem::take).unwrap_or_default();
+    let mut current = take(arguments, 0);
+    let mut path = machine.seq(take(arguments, 1))?;
+    while let Some(key) = path.next(machine)? {
+        let found = machine.look_up(&current, &key, Value::Nil)?;
+        // Only where nil was found does it matter whether it stands there or is missing.
+        if found.is_nil() && !default.is_nil() && !has(machine, &current, &key)? {
+            return Ok(default);
+        }
+        current = found;
+    }
+    Ok(current)
+}
+
+/// True if the collection has the key; false for what has no keys at all.
+fn has(machine: &mut Machine, collection: &Value, key: &Value) -> Outcome<bool> {
+    machine.charge(1)?;
+    let index = |length: usize| matches!(key, Value::Int(at) if usize::try_from(*at).is_ok_and(|at| at < length));
+    Ok(match collection {
+        Value::Map(map) => map.contains_key(&machine.key(key.clone())?),
+        Value::Set(set) => set.contains(&machine.key(key.clone())?),
+        Value::Vector(vector) => index(vector.len()),
+        Value::Str(text) => {
+            machine.charge(text.as_str().len() as u64 / 64)?;
+            index(text.as_str().chars().count())
+        }
+        _ => false,
+    })
+}
+
+fn contains(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    collection_first(arguments);
+    match (&arguments[0], &arguments[1]) {
+        (Value::Nil | Value::Map(_) | Value::Set(_) | Value::Vector(_), _) | (Value::Str(_), Value::Int(_)) => {
+            has(machine, &arguments[0], &arguments[1]).map(Value::Bool)
+        }
+        (Value::Str(_), part) => Err(Error::expected("an index into the string", part)
+            .suggest("`(str/includes? s part)` looks for a part of a string")
+            .into()),
+        (list @ (Value::List(_) | Value::Lazy(_)), _) => Err(Error::expected("a map or a set", list)
+            .suggest("`(some #{x} coll)` looks for an item of a sequence")
+            .into()),
+        (other, _) => Err(not_a_map(other).into()),
+    }
+}
+
+/// The error of a value that was to be a map.
+#[cold]
+pub(super) fn not_a_map(value: &Value) -> Error {
+    let error = Error::expected("a map", value);
+    match value {
+        Value::Cell(_) => error.suggest("look into an atom with `@a`, change it with `(swap! a assoc k v)`"),
+        Value::List(_) | Value::Lazy(_) => {
+            error.suggest("this is a sequence: take one map out of it with `first`, or do the same to each with `map`")
+        }
+        Value::Str(_) => error.suggest("text in JSON becomes data with `json/parse`"),
+        value if value.is_function() => error.suggest("call the function in brackets, or swap the arguments"),
+        _ => error,
+    }
+}
+
+fn assoc(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let collection = take(arguments, 0);
+    put(machine, collection, &mut arguments[1..])
+}
+
+/// A map or vector with these keys and values put in.
+pub(super) fn put(machine: &mut Machine, collection: Value, pairs: &mut [Value]) -> Outcome<Value> {
+    match collection {
+        Value::Map(mut map) => {
+            put_all(machine, Arc::make_mut(&mut map), pairs)?;
+            Ok(Value::Map(map))
+        }
+        Value::Nil => hash_map(machine, pairs),
+        Value::Vector(mut vector) => {
+            let changing = change_vector(machine, &mut vector)?;
+            for pair in pairs.chunks_mut(2) {
+                machine.charge(1)?;
+                let [index, item] = pair else {
+                    return Err(Error::new("ArityError", "`assoc` takes keys and values in turn").into());
+                };
+                let at = match index {
+                    Value::Int(at) => usize::try_from(*at).ok(),
+                    other => return Err(Error::expected("an index of the vector", other).into()),
+                };
+                match at {
+                    Some(at) if at < changing.len() => changing.set(at, std::mem::take(item)),
+                    Some(at) if at == changing.len() => changing.push(std::mem::take(item)),
+                    _ => return Err(outside(index, changing.len()).into()),
+                }
+            }
+            Ok(Value::Vector(vector))
+        }
+        other => Err(not_a_map(&other).into()),
+    }
+}
+
+#[cold]
+fn outside(index: &Value, length: usize) -> Error {
+    Error::new("IndexOutOfBounds", format!("index {index} is outside of a vector of {length} items"))
+        .suggest("`conj` adds an item at the end")
+}
+
+fn dissoc(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    match take(arguments, 0) {
+        Value::Nil => Ok(Value::Nil),
+        Value::Map(mut map) => {
+            for key in &mut arguments[1..] {
+                machine.charge(1)?;
+                let key = machine.key(std::mem::take(key))?;
+                // A key that is not there costs no copy.
+                if map.contains_key(&key) {
+                    remove(machine, &mut map, &key)?;
+                }
+            }
+            Ok(Value::Map(map))
+        }
+        other => Err(not_a_map(&other).into()),
+    }
+}
+
+/// Takes a key out of a map. A large map packs itself anew now and then, so some of that is paid here.
+pub(super) fn remove(machine: &mut Machine, map: &mut Arc<Map>, key: &Value) -> Outcome<()> {
+    machine.charge(2)?;
+    let map = Arc::make_mut(map);
+    if map.positions() > 2 * map.len() {
+        machine.charge(map.len() as u64)?;
+    }
+    map.remove(key);
+    Ok(())
+}
+
+/// The entry of a key, with the key as the map has it.
+pub(super) fn entry_of(machine: &mut Machine, collection: &Value, key: &Value) -> Outcome<Option<(Value, Value)>> {
+    machine.charge(1)?;
+    match collection {
+        Value::Nil => Ok(None),
+        Value::Map(map) => {
+            let key = machine.key(key.clone())?;
+            Ok(map.get_entry(&key).map(|(key, value)| (key.clone(), value.clone())))
+        }
+        Value::Vector(vector) => Ok(match key {
+            Value::Int(at) => {
+                usize::try_from(*at).ok().and_then(|at| vector.get(at)).map(|item| (key.clone(), item.clone()))
+            }
+            _ => None,
+        }),
+        other => Err(not_a_map(other).into()),
+    }
+}
+
+fn find(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    collection_first(arguments);
+    let found = entry_of(machine, &arguments[0], &arguments[1])?;
+    Ok(found.map_or(Value::Nil, |(key, value)| Value::vector(vec![key, value])))
+}
+
+/// One half of an entry.
+fn half(entry: &Value, at: usize) -> Outcome<Value> {
+    match entry {
+        Value::Vector(pair) if pair.len() == 2 => Ok(pair.get(at).cloned().unwrap_or_default()),
+        other => Err(Error::expected("an entry of a map, `[key val]`", other).into()),
+    }
+}
+
+fn key(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    half(&arguments[0], 0)
+}
+
+fn val(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    half(&arguments[0], 1)
+}
+
+fn keys(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    halves(machine, take(arguments, 0), 0)
+}
+
+fn vals(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    halves(machine, take(arguments, 0), 1)
+}
+
+/// All keys or all values.
+fn halves(machine: &mut Machine, collection: Value, at: usize) -> Outcome<Value> {
+    let mut out = Vec::new();
+    match collection {
+        Value::Map(map) => {
+            machine.reserve_values(map.len() as u64)?;
+            machine.charge(map.positions() as u64 / 4)?;
+            out.extend(map.iter().map(|(key, value)| if at == 0 { key } else { value }.clone()));
+        }
+        Value::Nil => {}
+        entries @ (Value::List(_) | Value::Lazy(_) | Value::Vector(_) | Value::Set(_)) => {
+            let mut cursor = machine.seq(entries)?;
+            while let Some(entry) = cursor.next(machine)? {
+                out.push(half(&entry, at)?);
+                machine.grown(out.len())?;
+            }
+        }
+        other => return Err(not_a_map(&other).into()),
+    }
+    Ok(if out.is_empty() { Value::Nil } else { Value::list(out) })
+}
+
+fn zipmap(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let (mut keys, mut values) = (machine.seq(take(arguments, 0))?, machine.seq(take(arguments, 1))?);
+    let mut map = Map::default();
+    while let Some(key) = keys.next(machine)? {
+        let Some(value) = values.next(machine)? else { break };
+        let key = machine.key(key)?;
+        map.insert(key, value);
+    }
+    Ok(Value::Map(Arc::new(map)))
+}
+
+fn select_keys(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    if matches!(arguments[1], Value::Map(_)) && !matches!(arguments[0], Value::Map(_)) {
+        arguments.swap(0, 1);
+    }
+    let (map, keys) = (take(arguments, 0), take(arguments, 1));
+    select(machine, &map, &keys).map(|map| Value::Map(Arc::new(map)))
+}
+
+/// The entries of these keys; of a record, a record.
+pub(super) fn select(machine: &mut Machine, map: &Value, keys: &Value) -> Outcome<Map> {
+    let mut out = Map::default();
+    let mut keys = machine.seq(keys.clone())?;
+    while let Some(key) = keys.next(machine)? {
+        if let Some((key, value)) = entry_of(machine, map, &key)? {
+            out.insert(key, value);
+        }
+    }
+    let of_record = matches!(map, Value::Map(map) if map.is_record());
+    Ok(if of_record { out.into_record() } else { out })
+}

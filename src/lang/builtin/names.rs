@@ -1,0 +1,162 @@
+//! Keywords and symbols, their names, and metadata.
+
+use super::Builtin;
+use super::arguments::{string, take};
+use crate::lang::error::{Error, Outcome};
+use crate::lang::eval::Machine;
+use crate::lang::heap::{CellKind, State};
+use crate::lang::value::Value;
+
+/// The entries of this file.
+pub const TABLE: &[Builtin] = &[
+    Builtin::new(
+        "keyword",
+        &["[name]", "[namespace name]"],
+        "The keyword of that name; nil for what has no name.",
+        &[("(keyword \"a\")", ":a"), ("(keyword \"mail\" \"id\")", ":mail/id"), ("(keyword nil)", "nil")],
+        keyword,
+    ),
+    Builtin::new(
+        "symbol",
+        &["[name]", "[namespace name]"],
+        "The symbol of that name.",
+        &[("(symbol \"a\")", "a"), ("(symbol :a/b)", "a/b")],
+        symbol,
+    ),
+    Builtin::new(
+        "name",
+        &["[x]"],
+        "The name of a keyword or symbol, without its namespace; a string as it is.",
+        &[("(name :mail/id)", "\"id\""), ("(name \"a\")", "\"a\"")],
+        name,
+    ),
+    Builtin::new(
+        "namespace",
+        &["[x]"],
+        "The namespace of a keyword or symbol, or nil.",
+        &[("(namespace :mail/id)", "\"mail\""), ("(namespace :id)", "nil")],
+        namespace,
+    ),
+    Builtin::new(
+        "gensym",
+        &["[]", "[prefix]"],
+        "A symbol that no other is equal to.",
+        &[("(= (gensym) (gensym))", "false")],
+        gensym,
+    ),
+    Builtin::new("meta", &["[x]"], "Always nil: values carry no metadata here.", &[("(meta [1])", "nil")], meta),
+    Builtin::new(
+        "with-meta",
+        &["[x metadata]"],
+        "`x` as it is: values carry no metadata here.",
+        &[("(with-meta [1] {:a 1})", "[1]")],
+        unchanged,
+    ),
+    Builtin::new(
+        "vary-meta",
+        &["[x f & args]"],
+        "`x` as it is: values carry no metadata here.",
+        &[("(vary-meta [1] assoc :a 1)", "[1]")],
+        unchanged,
+    ),
+    Builtin::new("declare*", &["[name]"], "What `declare` expands to.", &[], declare),
+];
+
+/// Other names of what is in this file.
+pub const ALIASES: &[(&str, &str)] = &[
+    ("find-keyword", "keyword"),
+    ("symbol->string", "name"),
+    ("keyword->string", "name"),
+    ("symbol-name", "name"),
+    ("string->symbol", "symbol"),
+    ("string->keyword", "keyword"),
+];
+
+/// The text of a name with its namespace.
+fn qualified(machine: &mut Machine, arguments: &[Value]) -> Outcome<String> {
+    let [namespace, name] = arguments else { return Ok(String::new()) };
+    let name = string(name)?;
+    if namespace.is_nil() {
+        machine.reserve(2 * name.len() as u64)?;
+        return Ok(name.to_string());
+    }
+    let namespace = string(namespace)?;
+    machine.reserve(2 * (namespace.len() + name.len()) as u64)?;
+    Ok(format!("{namespace}/{name}"))
+}
+
+fn keyword(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    if arguments.len() == 2 {
+        return qualified(machine, arguments).map(|name| Value::keyword(&name));
+    }
+    Ok(match take(arguments, 0) {
+        Value::Keyword(name) | Value::Symbol(name) => Value::Keyword(name),
+        Value::Str(text) => {
+            machine.reserve(text.as_str().len() as u64)?;
+            Value::keyword(text.as_str())
+        }
+        _ => Value::Nil,
+    })
+}
+
+fn symbol(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    if arguments.len() == 2 {
+        return qualified(machine, arguments).map(|name| Value::symbol(&name));
+    }
+    match take(arguments, 0) {
+        Value::Keyword(name) | Value::Symbol(name) => Ok(Value::Symbol(name)),
+        Value::Str(text) => {
+            machine.reserve(text.as_str().len() as u64)?;
+            Ok(Value::symbol(text.as_str()))
+        }
+        other => Err(Error::expected("a string, a keyword or a symbol", &other).into()),
+    }
+}
+
+fn name(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    match take(arguments, 0) {
+        Value::Keyword(name) | Value::Symbol(name) => {
+            machine.reserve(name.base().len() as u64)?;
+            Ok(Value::string(name.base()))
+        }
+        text @ Value::Str(_) => Ok(text),
+        other => Err(Error::expected("a keyword, a symbol or a string", &other)
+            .suggest("`(str x)` makes a string of anything")
+            .into()),
+    }
+}
+
+fn namespace(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    match take(arguments, 0) {
+        Value::Keyword(name) | Value::Symbol(name) => {
+            let namespace = name.namespace().unwrap_or_default();
+            machine.reserve(namespace.len() as u64)?;
+            Ok(name.namespace().map_or(Value::Nil, Value::string))
+        }
+        other => Err(Error::expected("a keyword or a symbol", &other).into()),
+    }
+}
+
+fn gensym(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let prefix = match arguments.first() {
+        Some(Value::Keyword(prefix) | Value::Symbol(prefix)) => prefix.as_str(),
+        Some(prefix) => string(prefix)?,
+        None => "G__",
+    };
+    machine.reserve(prefix.len() as u64)?;
+    // The serial of a cell is a number that the session never sees again.
+    let number = machine.core.heap.allocate(CellKind::Volatile, State::Done(Value::Nil)).serial();
+    Ok(Value::symbol(&format!("{prefix}{number}")))
+}
+
+fn meta(_: &mut Machine, _: &mut [Value]) -> Outcome<Value> {
+    Ok(Value::Nil)
+}
+
+fn unchanged(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    Ok(take(arguments, 0))
+}
+
+fn declare(_: &mut Machine, _: &mut [Value]) -> Outcome<Value> {
+    Ok(Value::Nil)
+}

@@ -1,0 +1,62 @@
+//! What map patterns in bindings expand to.
+
+use super::Builtin;
+use super::arguments::take;
+use super::maps::put_all;
+use crate::lang::error::{Error, Outcome, describe};
+use crate::lang::eval::Machine;
+use crate::lang::value::Value;
+use crate::lang::value::map::Map;
+use std::sync::Arc;
+
+/// The entries of this file.
+pub const TABLE: &[Builtin] = &[
+    Builtin::new("as-map*", &["[x]"], "What a map pattern looks into.", &[], as_map),
+    Builtin::new("options*", &["[rest]"], "What a map pattern behind `&` looks into.", &[], options),
+];
+
+/// A sequence of keys and values, with or without a map behind them, as a map; any other value as it is.
+fn as_map(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let items = match take(arguments, 0) {
+        list @ (Value::List(_) | Value::Lazy(_)) => machine.items(list)?,
+        other => return Ok(other),
+    };
+    match items.len() {
+        1 => Ok(items.into_iter().next().unwrap_or_default()),
+        _ => from_items(machine, items),
+    }
+}
+
+fn from_items(machine: &mut Machine, mut items: Vec<Value>) -> Outcome<Value> {
+    let last = if items.len() % 2 == 1 { items.pop() } else { None };
+    let mut map = Map::default();
+    put_all(machine, &mut map, &mut items)?;
+    match last {
+        Some(Value::Map(more)) => {
+            for (key, value) in more.iter() {
+                machine.charge(1)?;
+                map.insert(key.clone(), value.clone());
+            }
+        }
+        Some(other) => {
+            return Err(Error::new("ArityError", format!("no value for the key {}", describe(&other)))
+                .suggest("`{:keys …}` looks into a map or into keys and values in turn; a sequence of maps is taken apart with `first` or `map`")
+                .into());
+        }
+        None => {}
+    }
+    Ok(Value::Map(Arc::new(map)))
+}
+
+/// The arguments behind the others as a map: `:a 1 :b 2`, one map, or both.
+fn options(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let rest = take(arguments, 0);
+    if rest.is_nil() {
+        return Ok(Value::Nil);
+    }
+    let items = machine.items(rest)?;
+    match items.as_slice() {
+        [map @ (Value::Map(_) | Value::Nil)] => Ok(map.clone()),
+        _ => from_items(machine, items),
+    }
+}

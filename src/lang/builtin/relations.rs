@@ -1,0 +1,163 @@
+//! Relations: collections of maps that share their keys, as tables have rows.
+//!
+//! Any collection of maps serves as a relation; what comes out is a set of maps.
+
+use super::Builtin;
+use super::arguments::take;
+use super::maps::{not_a_map, select};
+use super::sequences::{add, count_of};
+use super::updates::{invert, rename};
+use crate::lang::error::Outcome;
+use crate::lang::eval::Machine;
+use crate::lang::value::Value;
+use crate::lang::value::map::Map;
+use crate::lang::value::set::Set;
+use std::sync::Arc;
+
+/// The entries of this file.
+pub const TABLE: &[Builtin] = &[
+    Builtin::new(
+        "set/project",
+        &["[rows keys]"],
+        "The rows with these keys alone, as a set.",
+        &[("(set/project [{:a 1 :b 2} {:a 1 :b 3}] [:a])", "#{{:a 1}}")],
+        project,
+    ),
+    Builtin::new(
+        "set/rename",
+        &["[rows renames]"],
+        "The rows with keys renamed from the keys of `renames` to its values, as a set.",
+        &[("(set/rename [{:a 1}] {:a :b})", "#{{:b 1}}")],
+        rename_rows,
+    ),
+    Builtin::new(
+        "set/index",
+        &["[rows keys]"],
+        "A map from each combination of values of these keys to the set of rows that have it.",
+        &[("(set/index [{:a 1 :b 2} {:a 1 :b 3}] [:a])", "{{:a 1} #{{:a 1, :b 2} {:a 1, :b 3}}}")],
+        index,
+    ),
+    Builtin::new(
+        "set/join",
+        &["[rows1 rows2]", "[rows1 rows2 keys]"],
+        "The merged pairs of rows that agree: on all keys they share, or where `keys` maps keys of the first to keys of the second.",
+        &[
+            (
+                "(set/join [{:id 1 :name \"Ann\"} {:id 2 :name \"Bo\"}] [{:id 1 :due 5}])",
+                "#{{:id 1, :name \"Ann\", :due 5}}",
+            ),
+            ("(set/join [{:id 1}] [{:owner 1 :x 2}] {:id :owner})", "#{{:owner 1, :x 2, :id 1}}"),
+        ],
+        join,
+    ),
+];
+
+fn project(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let (mut rows, keys) = (machine.seq(take(arguments, 0))?, take(arguments, 1));
+    let mut out = Set::default();
+    while let Some(row) = rows.next(machine)? {
+        let row = select(machine, &row, &keys)?;
+        out.insert(machine.key(Value::Map(Arc::new(row)))?);
+    }
+    Ok(Value::Set(Arc::new(out)))
+}
+
+fn rename_rows(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let mut rows = machine.seq(take(arguments, 0))?;
+    let renames = row_of(take(arguments, 1))?;
+    let mut out = Set::default();
+    while let Some(row) = rows.next(machine)? {
+        let row = rename(machine, row_of(row)?, &renames)?;
+        out.insert(machine.key(Value::Map(row))?);
+    }
+    Ok(Value::Set(Arc::new(out)))
+}
+
+/// A row: a map.
+fn row_of(value: Value) -> Outcome<Arc<Map>> {
+    match value {
+        Value::Map(map) => Ok(map),
+        other => Err(not_a_map(&other).into()),
+    }
+}
+
+fn index(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let (rows, keys) = (take(arguments, 0), take(arguments, 1));
+    index_by(machine, rows, &keys).map(|map| Value::Map(Arc::new(map)))
+}
+
+fn index_by(machine: &mut Machine, rows: Value, keys: &Value) -> Outcome<Map> {
+    let mut rows = machine.seq(rows)?;
+    let mut out = Map::default();
+    while let Some(row) = rows.next(machine)? {
+        let group = select(machine, &row, keys)?;
+        let group = machine.key(Value::Map(Arc::new(group)))?;
+        let members = out.get(&group).cloned().unwrap_or_else(|| Value::Set(Arc::default()));
+        // The index lets go of the set while it grows, so that it grows in place.
+        out.insert(group.clone(), Value::Nil);
+        let members = add(machine, members, row)?;
+        out.insert(group, members);
+    }
+    Ok(out)
+}
+
+fn join(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let (left, right) = (settled(machine, take(arguments, 0))?, settled(machine, take(arguments, 1))?);
+    let renames = match arguments.get_mut(2) {
+        Some(renames) => row_of(std::mem::take(renames))?,
+        None => match (first_row(machine, &left)?, first_row(machine, &right)?) {
+            (Some(left), Some(right)) => Arc::new(shared_keys(machine, &left, &right)?),
+            _ => return Ok(Value::Set(Arc::default())),
+        },
+    };
+    // The smaller relation is indexed, the other one walked through; `renames` leads from the keys of
+    // the walked one to those of the indexed one.
+    let right_is_larger = count_of(machine, left.clone())? <= count_of(machine, right.clone())?;
+    let (indexed, walked, renames) = match right_is_larger {
+        true => (left, right, Arc::new(invert(machine, &renames)?)),
+        false => (right, left, renames),
+    };
+    let columns = |pick: fn((&Value, &Value)) -> Value| Value::list(renames.iter().map(pick).collect());
+    let (from, to) = (columns(|(key, _)| key.clone()), columns(|(_, value)| value.clone()));
+    let groups = index_by(machine, indexed, &to)?;
+    let mut walked = machine.seq(walked)?;
+    let mut out = Value::Set(Arc::default());
+    while let Some(row) = walked.next(machine)? {
+        let group = select(machine, &row, &from)?;
+        let group = rename(machine, Arc::new(group), &renames)?;
+        let group = machine.key(Value::Map(group))?;
+        let Some(Value::Set(members)) = groups.get(&group) else { continue };
+        for member in members.iter() {
+            let merged = add(machine, member.clone(), row.clone())?;
+            out = add(machine, out, merged)?;
+        }
+    }
+    Ok(out)
+}
+
+/// A relation that may be walked more than once.
+fn settled(machine: &mut Machine, rows: Value) -> Outcome<Value> {
+    match rows {
+        Value::Lazy(_) | Value::List(_) => Ok(Value::list(machine.items(rows)?)),
+        other => Ok(other),
+    }
+}
+
+fn first_row(machine: &mut Machine, rows: &Value) -> Outcome<Option<Arc<Map>>> {
+    match machine.seq(rows.clone())?.next(machine)? {
+        Some(row) => row_of(row).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// The keys that two rows share, each standing for itself.
+fn shared_keys(machine: &mut Machine, left: &Map, right: &Map) -> Outcome<Map> {
+    let mut out = Map::default();
+    for (key, _) in left.iter() {
+        machine.charge(1)?;
+        if right.contains_key(key) {
+            out.insert(key.clone(), key.clone());
+        }
+    }
+    Ok(out)
+}

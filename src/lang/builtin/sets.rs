@@ -1,0 +1,244 @@
+//! Sets: making them, members in and out, union and its kin.
+//!
+//! A collection that is not a set counts as the set of its items wherever `set/` functions take one,
+//! and nil as the empty set.
+
+use super::Builtin;
+use super::arguments::{function_and_collection, take};
+use super::sequences::set_of;
+use crate::lang::error::{Error, Outcome};
+use crate::lang::eval::Machine;
+use crate::lang::value::Value;
+use crate::lang::value::set::Set;
+use std::sync::Arc;
+
+/// The entries of this file.
+pub const TABLE: &[Builtin] = &[
+    Builtin::new("hash-set", &["[& items]"], "A set of the arguments.", &[("(hash-set 1 2 1)", "#{1 2}")], hash_set),
+    Builtin::new(
+        "set",
+        &["[coll]"],
+        "A set of the items of `coll`.",
+        &[("(set [3 1 3])", "#{3 1}"), ("(set nil)", "#{}")],
+        set,
+    ),
+    Builtin::new("disj", &["[set & items]"], "The set without these members.", &[("(disj #{1 2} 1)", "#{2}")], disj),
+    Builtin::new(
+        "set/union",
+        &["[& sets]"],
+        "The set of what is in any of the sets.",
+        &[("(set/union #{1 2} #{2 3})", "#{1 2 3}"), ("(set/union)", "#{}")],
+        union,
+    ),
+    Builtin::new(
+        "set/intersection",
+        &["[set & sets]"],
+        "The set of what is in all of the sets.",
+        &[("(set/intersection #{1 2 3} #{3 2})", "#{2 3}")],
+        intersection,
+    ),
+    Builtin::new(
+        "set/difference",
+        &["[set & sets]"],
+        "The first set without what is in the others.",
+        &[("(set/difference #{1 2 3} #{2})", "#{1 3}")],
+        difference,
+    ),
+    Builtin::new(
+        "set/subset?",
+        &["[set1 set2]"],
+        "True if all of the first set is in the second.",
+        &[("(set/subset? #{1} #{1 2})", "true")],
+        subset,
+    ),
+    Builtin::new(
+        "set/superset?",
+        &["[set1 set2]"],
+        "True if all of the second set is in the first.",
+        &[("(set/superset? #{1 2} #{1})", "true")],
+        superset,
+    ),
+    Builtin::new(
+        "set/select",
+        &["[pred set]"],
+        "The members for which `pred` is true, as a set.",
+        &[("(set/select odd? #{1 2 3})", "#{1 3}")],
+        select,
+    ),
+];
+
+/// Other names of what is in this file.
+pub const ALIASES: &[(&str, &str)] = &[("disj!", "disj")];
+
+fn hash_set(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let mut set = Set::default();
+    for item in arguments {
+        machine.charge(1)?;
+        set.insert(machine.key(std::mem::take(item))?);
+    }
+    Ok(Value::Set(Arc::new(set)))
+}
+
+fn set(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    match take(arguments, 0) {
+        set @ Value::Set(_) => Ok(set),
+        other => Ok(Value::Set(Arc::new(set_of(machine, other)?))),
+    }
+}
+
+fn disj(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    match take(arguments, 0) {
+        Value::Nil => Ok(Value::Nil),
+        Value::Set(mut set) => {
+            for item in &mut arguments[1..] {
+                let item = machine.key(std::mem::take(item))?;
+                remove(machine, &mut set, &item)?;
+            }
+            Ok(Value::Set(set))
+        }
+        other => {
+            Err(Error::expected("a set", &other).suggest("`(remove #{x} coll)` leaves out items of a sequence").into())
+        }
+    }
+}
+
+/// Takes a member out. A large set packs itself anew now and then, so some of that is paid here.
+fn remove(machine: &mut Machine, set: &mut Arc<Set>, item: &Value) -> Outcome<()> {
+    machine.charge(1)?;
+    if set.contains(item) {
+        let set = Arc::make_mut(set);
+        if set.positions() > 2 * set.len() {
+            machine.charge(set.len() as u64)?;
+        }
+        set.remove(item);
+    }
+    Ok(())
+}
+
+/// An argument as a set.
+pub(super) fn as_set(machine: &mut Machine, value: Value) -> Outcome<Arc<Set>> {
+    match value {
+        Value::Set(set) => Ok(set),
+        Value::Nil => Ok(Arc::default()),
+        other @ (Value::Vector(_) | Value::List(_) | Value::Lazy(_)) => Ok(Arc::new(set_of(machine, other)?)),
+        other => Err(Error::expected("a set", &other).into()),
+    }
+}
+
+fn union(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let mut sets = arguments.iter_mut().map(std::mem::take).peekable();
+    let mut known_nil = sets.peek().is_some();
+    let mut united = Arc::<Set>::default();
+    for more in sets {
+        if more.is_nil() {
+            continue;
+        }
+        let more = as_set(machine, more)?;
+        if std::mem::take(&mut known_nil) {
+            united = more;
+            continue;
+        }
+        let set = Arc::make_mut(&mut united);
+        for at in 0..more.positions() {
+            machine.charge(1)?;
+            if let Some(member) = more.member(at) {
+                set.insert(member.clone());
+            }
+        }
+    }
+    // Nothing but nil came, and at least one of it.
+    Ok(if known_nil { Value::Nil } else { Value::Set(united) })
+}
+
+fn intersection(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    // With nil nothing is shared; Clojure then answers nil, unless the first set is empty anyway.
+    if arguments[0].is_nil() {
+        return Ok(Value::Nil);
+    }
+    let mut shared = as_set(machine, take(arguments, 0))?;
+    for more in &mut arguments[1..] {
+        if more.is_nil() && !shared.is_empty() {
+            return Ok(Value::Nil);
+        }
+        let more = as_set(machine, std::mem::take(more))?;
+        shared = Arc::new(keep(machine, &shared, |_, member| Ok(more.contains(member)))?);
+    }
+    Ok(Value::Set(shared))
+}
+
+fn difference(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    if arguments[0].is_nil() {
+        return Ok(Value::Nil);
+    }
+    let mut left = as_set(machine, take(arguments, 0))?;
+    for more in &mut arguments[1..] {
+        let more = as_set(machine, std::mem::take(more))?;
+        if more.len() < left.len() {
+            for at in 0..more.positions() {
+                machine.charge(1)?;
+                if let Some(member) = more.member(at) {
+                    remove(machine, &mut left, member)?;
+                }
+            }
+        } else {
+            left = Arc::new(keep(machine, &left, |_, member| Ok(!more.contains(member)))?);
+        }
+    }
+    Ok(Value::Set(left))
+}
+
+/// The members that pass a test.
+fn keep(machine: &mut Machine, set: &Set, mut test: impl FnMut(&mut Machine, &Value) -> Outcome<bool>) -> Outcome<Set> {
+    let mut out = Set::default();
+    for at in 0..set.positions() {
+        machine.charge(1)?;
+        if let Some(member) = set.member(at)
+            && test(machine, member)?
+        {
+            out.insert(member.clone());
+        }
+    }
+    Ok(out)
+}
+
+fn subset(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let (inner, outer) = (as_set(machine, take(arguments, 0))?, as_set(machine, take(arguments, 1))?);
+    contained(machine, &inner, &outer)
+}
+
+fn superset(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    arguments.swap(0, 1);
+    subset(machine, arguments)
+}
+
+fn contained(machine: &mut Machine, inner: &Set, outer: &Set) -> Outcome<Value> {
+    if inner.len() > outer.len() {
+        return Ok(Value::Bool(false));
+    }
+    for at in 0..inner.positions() {
+        machine.charge(1)?;
+        if inner.member(at).is_some_and(|member| !outer.contains(member)) {
+            return Ok(Value::Bool(false));
+        }
+    }
+    Ok(Value::Bool(true))
+}
+
+fn select(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let (predicate, set) = predicate_and_set(arguments);
+    if set.is_nil() {
+        return Ok(Value::Nil);
+    }
+    let set = as_set(machine, set)?;
+    let chosen = keep(machine, &set, |machine, member| Ok(machine.call1(&predicate, member.clone())?.is_truthy()))?;
+    Ok(Value::Set(Arc::new(chosen)))
+}
+
+/// As for all functions of a function and a collection; where the predicate is a map the set is still the
+/// set.
+fn predicate_and_set(arguments: &mut [Value]) -> (Value, Value) {
+    if matches!(arguments, [Value::Map(_), Value::Set(_)]) {
+        return (take(arguments, 0), take(arguments, 1));
+    }
+    function_and_collection(arguments)
+}

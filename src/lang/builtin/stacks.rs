@@ -1,0 +1,150 @@
+//! The ends of collections, parts of vectors, and empty collections.
+
+use super::Builtin;
+use super::arguments::{integer, take};
+use super::sequences::change_vector;
+use crate::lang::error::{Error, Outcome};
+use crate::lang::eval::Machine;
+use crate::lang::value::Value;
+use crate::lang::value::map::Map;
+use std::sync::Arc;
+
+/// The entries of this file.
+pub const TABLE: &[Builtin] = &[
+    Builtin::new(
+        "peek",
+        &["[coll]"],
+        "The last item of a vector, the first of a list; nil if there is none.",
+        &[("(peek [1 2 3])", "3"), ("(peek '(1 2 3))", "1")],
+        peek,
+    ),
+    Builtin::new(
+        "pop",
+        &["[coll]"],
+        "The vector without its last item, the list without its first.",
+        &[("(pop [1 2 3])", "[1 2]"), ("(pop '(1 2 3))", "(2 3)")],
+        pop,
+    ),
+    Builtin::new(
+        "subvec",
+        &["[vector start]", "[vector start end]"],
+        "The items of a vector from `start` up to but not including `end`, or to the end.",
+        &[("(subvec [1 2 3 4] 1 3)", "[2 3]"), ("(subvec [1 2 3] 2)", "[3]")],
+        subvec,
+    ),
+    Builtin::new(
+        "empty",
+        &["[coll]"],
+        "An empty collection of the same kind; nil for what is no collection.",
+        &[("(empty [1 2])", "[]"), ("(empty {:a 1})", "{}")],
+        empty,
+    ),
+    Builtin::new(
+        "transient",
+        &["[coll]"],
+        "The collection itself: a collection that nobody else holds is changed in place anyway.\n\
+         `conj!`, `assoc!` and `dissoc!` are `conj`, `assoc` and `dissoc`: go on with what they return.",
+        &[("(persistent! (conj! (transient [1]) 2))", "[1 2]")],
+        transient,
+    ),
+];
+
+/// Other names of what is in this file.
+pub const ALIASES: &[(&str, &str)] = &[("persistent!", "transient"), ("pop!", "pop"), ("conj!", "conj")];
+
+fn peek(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    match take(arguments, 0) {
+        Value::Vector(items) => {
+            Ok(items.len().checked_sub(1).and_then(|last| items.get(last)).cloned().unwrap_or_default())
+        }
+        list @ (Value::List(_) | Value::Nil) => Ok(machine.seq(list)?.next(machine)?.unwrap_or_default()),
+        other => Err(no_end(&other).into()),
+    }
+}
+
+fn pop(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    match take(arguments, 0) {
+        Value::Nil => Ok(Value::Nil),
+        Value::Vector(mut items) => {
+            if items.is_empty() {
+                return Err(nothing_to_pop("vector").into());
+            }
+            change_vector(machine, &mut items)?.pop();
+            Ok(Value::Vector(items))
+        }
+        list @ Value::List(_) => {
+            let mut cursor = machine.seq(list)?;
+            match cursor.next(machine)? {
+                Some(_) => Ok(match cursor.into_rest() {
+                    Value::Nil => Value::list(Vec::new()),
+                    rest => rest,
+                }),
+                None => Err(nothing_to_pop("list").into()),
+            }
+        }
+        other => Err(no_end(&other).into()),
+    }
+}
+
+#[cold]
+fn nothing_to_pop(kind: &str) -> Error {
+    Error::new("IllegalState", format!("cannot pop an empty {kind}")).suggest("ask `(empty? coll)` first")
+}
+
+#[cold]
+fn no_end(value: &Value) -> Error {
+    Error::expected("a vector or a list", value).suggest("`first`, `last` and `butlast` take any sequence")
+}
+
+fn subvec(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let items = match take(arguments, 0) {
+        Value::Vector(items) => items,
+        other => {
+            return Err(Error::expected("a vector", &other)
+                .suggest("`(vec coll)` makes a vector of a sequence")
+                .into());
+        }
+    };
+    let start = integer(&arguments[1])?;
+    let end = match arguments.get(2) {
+        Some(end) => integer(end)?,
+        None => items.len() as i64,
+    };
+    let bounds = (usize::try_from(start), usize::try_from(end));
+    let (Ok(from), Ok(to)) = bounds else { return Err(outside(start, end, items.len()).into()) };
+    if from > to || to > items.len() {
+        return Err(outside(start, end, items.len()).into());
+    }
+    machine.reserve_values((to - from) as u64)?;
+    machine.charge((to - from) as u64 / 8)?;
+    let part = match items.as_slice() {
+        Some(items) => items[from..to].to_vec(),
+        None => (from..to).filter_map(|at| items.get(at).cloned()).collect(),
+    };
+    Ok(Value::vector(part))
+}
+
+#[cold]
+fn outside(start: i64, end: i64, length: usize) -> Error {
+    Error::new("IndexOutOfBounds", format!("{start} to {end} is not inside of a vector of {length} items"))
+        .suggest("`take` and `drop` accept any count")
+}
+
+fn empty(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    Ok(match take(arguments, 0) {
+        Value::Vector(_) => Value::vector(Vec::new()),
+        Value::List(_) | Value::Lazy(_) => Value::list(Vec::new()),
+        Value::Set(_) => Value::Set(Arc::default()),
+        // What is built up again from a record's entries is a record.
+        Value::Map(map) if map.is_record() => Value::Map(Arc::new(Map::default().into_record())),
+        Value::Map(_) => Value::Map(Arc::default()),
+        _ => Value::Nil,
+    })
+}
+
+fn transient(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    match take(arguments, 0) {
+        collection @ (Value::Vector(_) | Value::Map(_) | Value::Set(_)) => Ok(collection),
+        other => Err(Error::expected("a vector, a map or a set", &other).into()),
+    }
+}

@@ -1,0 +1,157 @@
+//! The type of a value, under the names that Clojure gives its classes.
+//!
+//! There are no classes here: `String` and its kin are ordinary names that stand for symbols, which
+//! `type` returns and `instance?` understands, with or without their packages.
+
+use super::Builtin;
+use crate::lang::error::suggest::{closest, did_you_mean};
+use crate::lang::error::{Error, Outcome};
+use crate::lang::eval::Machine;
+use crate::lang::heap::CellKind;
+use crate::lang::value::Value;
+
+/// The entries of this file.
+pub const TABLE: &[Builtin] = &[
+    Builtin::new(
+        "type",
+        &["[x]"],
+        "The name of the value's type, as a symbol; nil of nil.",
+        &[("(type 1)", "java.lang.Long"), ("(= (type \"a\") String)", "true"), ("(type nil)", "nil")],
+        type_of,
+    ),
+    Builtin::new(
+        "instance?",
+        &["[type x]"],
+        "True if the value is of that type.",
+        &[("(instance? String \"a\")", "true"), ("(instance? Number :a)", "false")],
+        instance,
+    ),
+];
+
+/// Other names of what is in this file.
+pub const ALIASES: &[(&str, &str)] = &[("class", "type"), ("type-of", "type")];
+
+/// The types by their full names, each with what is of it.
+const TYPES: &[(&str, fn(&Value) -> bool)] = &[
+    ("java.lang.String", |value| matches!(value, Value::Str(_))),
+    ("java.lang.CharSequence", |value| matches!(value, Value::Str(_))),
+    ("java.lang.Long", |value| matches!(value, Value::Int(_))),
+    ("java.lang.Integer", |_| false),
+    ("java.lang.Double", |value| matches!(value, Value::Float(_))),
+    ("java.lang.Float", |_| false),
+    ("java.lang.Number", |value| matches!(value, Value::Int(_) | Value::Float(_) | Value::BigInt(_))),
+    ("java.lang.Boolean", |value| matches!(value, Value::Bool(_))),
+    ("java.lang.Character", |value| matches!(value, Value::Char(_))),
+    ("java.lang.Object", |value| !value.is_nil()),
+    ("java.lang.Throwable", |value| matches!(value, Value::Exception(_))),
+    ("java.lang.Exception", |value| matches!(value, Value::Exception(_))),
+    ("java.lang.RuntimeException", |value| matches!(value, Value::Exception(_))),
+    ("java.math.BigInteger", |_| false),
+    ("java.util.regex.Pattern", |value| matches!(value, Value::Regex(_))),
+    ("java.util.Map", |value| matches!(value, Value::Map(_))),
+    ("java.util.List", |value| matches!(value, Value::List(_) | Value::Lazy(_) | Value::Vector(_))),
+    ("java.util.Set", |value| matches!(value, Value::Set(_))),
+    ("java.util.Collection", |value| {
+        matches!(value, Value::List(_) | Value::Lazy(_) | Value::Vector(_) | Value::Set(_))
+    }),
+    ("clojure.lang.Keyword", |value| matches!(value, Value::Keyword(_))),
+    ("clojure.lang.Symbol", |value| matches!(value, Value::Symbol(_))),
+    ("clojure.lang.BigInt", |value| matches!(value, Value::BigInt(_))),
+    ("clojure.lang.Ratio", |_| false),
+    ("clojure.lang.PersistentVector", |value| matches!(value, Value::Vector(_))),
+    ("clojure.lang.IPersistentVector", |value| matches!(value, Value::Vector(_))),
+    ("clojure.lang.PersistentArrayMap", |value| matches!(value, Value::Map(_))),
+    ("clojure.lang.PersistentHashMap", |value| matches!(value, Value::Map(_))),
+    ("clojure.lang.IPersistentMap", |value| matches!(value, Value::Map(_))),
+    ("clojure.lang.APersistentMap", |value| matches!(value, Value::Map(_))),
+    ("clojure.lang.PersistentHashSet", |value| matches!(value, Value::Set(_))),
+    ("clojure.lang.IPersistentSet", |value| matches!(value, Value::Set(_))),
+    ("clojure.lang.PersistentList", |value| matches!(value, Value::List(_))),
+    ("clojure.lang.IPersistentList", |value| matches!(value, Value::List(_))),
+    ("clojure.lang.LazySeq", |value| matches!(value, Value::Lazy(_))),
+    ("clojure.lang.ISeq", |value| matches!(value, Value::List(_) | Value::Lazy(_))),
+    ("clojure.lang.Sequential", |value| matches!(value, Value::List(_) | Value::Lazy(_) | Value::Vector(_))),
+    ("clojure.lang.IPersistentCollection", |value| {
+        matches!(value, Value::List(_) | Value::Lazy(_) | Value::Vector(_) | Value::Map(_) | Value::Set(_))
+    }),
+    ("clojure.lang.Associative", |value| matches!(value, Value::Vector(_) | Value::Map(_))),
+    ("clojure.lang.Fn", Value::is_function),
+    ("clojure.lang.IFn", |value| {
+        value.is_function()
+            || matches!(value, Value::Keyword(_) | Value::Symbol(_) | Value::Map(_) | Value::Set(_) | Value::Vector(_))
+    }),
+    ("clojure.lang.Atom", |value| is_cell(value, CellKind::Atom)),
+    ("clojure.lang.Volatile", |value| is_cell(value, CellKind::Volatile)),
+    ("clojure.lang.Delay", |value| is_cell(value, CellKind::Delay)),
+    ("clojure.lang.IDeref", |value| matches!(value, Value::Cell(_) | Value::Reduced(_))),
+    ("clojure.lang.Reduced", |value| matches!(value, Value::Reduced(_))),
+    ("clojure.lang.ExceptionInfo", |value| matches!(value, Value::Exception(error) if error.code == "ExceptionInfo")),
+];
+
+fn is_cell(value: &Value, kind: CellKind) -> bool {
+    matches!(value, Value::Cell(cell) if cell.cell_kind() == kind)
+}
+
+/// The type of that name, with or without its package.
+fn find(name: &str) -> Option<&'static (&'static str, fn(&Value) -> bool)> {
+    TYPES.iter().find(|(full, _)| *full == name || full.rsplit('.').next() == Some(name))
+}
+
+/// What the name of a type stands for; `None` for all other names.
+pub fn constant(name: &str) -> Option<Value> {
+    find(name).map(|(full, _)| Value::symbol(full))
+}
+
+fn type_of(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let name = match &arguments[0] {
+        Value::Nil => return Ok(Value::Nil),
+        Value::Bool(_) => "java.lang.Boolean",
+        Value::Int(_) => "java.lang.Long",
+        Value::Float(_) => "java.lang.Double",
+        Value::Char(_) => "java.lang.Character",
+        Value::Str(_) => "java.lang.String",
+        Value::Keyword(_) => "clojure.lang.Keyword",
+        Value::Symbol(_) => "clojure.lang.Symbol",
+        Value::BigInt(_) => "clojure.lang.BigInt",
+        Value::List(_) => "clojure.lang.PersistentList",
+        Value::Lazy(_) => "clojure.lang.LazySeq",
+        Value::Vector(_) => "clojure.lang.PersistentVector",
+        Value::Map(_) => "clojure.lang.PersistentArrayMap",
+        Value::Set(_) => "clojure.lang.PersistentHashSet",
+        Value::Regex(_) => "java.util.regex.Pattern",
+        Value::Builtin(_) | Value::Closure(_) | Value::Bound(_) | Value::Tool(_) => "clojure.lang.Fn",
+        Value::Cell(cell) => match cell.cell_kind() {
+            CellKind::Atom => "clojure.lang.Atom",
+            CellKind::Volatile => "clojure.lang.Volatile",
+            CellKind::Delay => "clojure.lang.Delay",
+            CellKind::Lazy => "clojure.lang.LazySeq",
+        },
+        Value::Exception(error) if error.code == "ExceptionInfo" => "clojure.lang.ExceptionInfo",
+        Value::Exception(_) => "java.lang.Exception",
+        Value::Reduced(_) => "clojure.lang.Reduced",
+        Value::Jump(_) => return Ok(Value::Nil),
+    };
+    Ok(Value::symbol(name))
+}
+
+fn instance(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let is_type = |value: &Value| matches!(value, Value::Symbol(name) if find(name.as_str()).is_some());
+    if !is_type(&arguments[0]) && is_type(&arguments[1]) {
+        arguments.swap(0, 1);
+    }
+    let Value::Symbol(name) = &arguments[0] else {
+        return Err(Error::expected("the name of a type, such as `String`", &arguments[0]).into());
+    };
+    match find(name.as_str()) {
+        Some((_, is_of)) => Ok(Value::Bool(is_of(&arguments[1]))),
+        None => {
+            let error = Error::new("UnknownType", format!("there is no type `{}`", name.as_str()));
+            let names = TYPES.iter().filter_map(|(full, _)| full.rsplit('.').next());
+            Err(match closest(name.as_str(), names) {
+                Some(nearest) => error.suggest(did_you_mean(nearest)),
+                None => error.suggest("predicates such as `map?`, `string?` and `number?` tell values apart"),
+            }
+            .into())
+        }
+    }
+}

@@ -1,0 +1,356 @@
+//! Changing values inside maps: by a function, along a path, all at once, or by merging.
+
+use super::Builtin;
+use super::arguments::{function_and_collection, map as map_argument, take};
+use super::maps::{not_a_map, put, remove};
+use super::sequences::add;
+use crate::lang::error::Outcome;
+use crate::lang::eval::Machine;
+use crate::lang::value::Value;
+use crate::lang::value::map::Map;
+use std::sync::Arc;
+
+/// The entries of this file.
+pub const TABLE: &[Builtin] = &[
+    Builtin::new(
+        "update",
+        &["[coll key f & args]"],
+        "The map with the value of `key` replaced by what `f` makes of it (of nil, if it is not there) and `args`.",
+        &[("(update {:a 1} :a inc)", "{:a 2}"), ("(update {:a 1} :a + 10 20)", "{:a 31}")],
+        update,
+    ),
+    Builtin::new(
+        "update-in",
+        &["[coll keys f & args]"],
+        "`update` of the value that a path of keys leads to; maps that are missing on the way are made.",
+        &[
+            ("(update-in {:a {:b 1}} [:a :b] inc)", "{:a {:b 2}}"),
+            ("(update-in {} [:a :b] (fnil inc 0))", "{:a {:b 1}}"),
+        ],
+        update_in,
+    ),
+    Builtin::new(
+        "assoc-in",
+        &["[coll keys val]"],
+        "The nested map with the path of keys leading to `val`; maps that are missing on the way are made.",
+        &[("(assoc-in {:a {:b 1}} [:a :c] 2)", "{:a {:b 1, :c 2}}"), ("(assoc-in nil [:a :b] 1)", "{:a {:b 1}}")],
+        assoc_in,
+    ),
+    Builtin::new(
+        "dissoc-in",
+        &["[map keys]"],
+        "The nested map without the entry that the path of keys leads to; maps left empty by it go too.",
+        &[("(dissoc-in {:a {:b 1 :c 2}} [:a :b])", "{:a {:c 2}}"), ("(dissoc-in {:a {:b 1}} [:a :b])", "{}")],
+        dissoc_in,
+    ),
+    Builtin::new(
+        "update-vals",
+        &["[map f]"],
+        "The map with each value replaced by what `f` makes of it.",
+        &[("(update-vals {:a 1 :b 2} inc)", "{:a 2, :b 3}")],
+        update_vals,
+    ),
+    Builtin::new(
+        "update-keys",
+        &["[map f]"],
+        "The map with each key replaced by what `f` makes of it.",
+        &[("(update-keys {:a 1} name)", "{\"a\" 1}")],
+        update_keys,
+    ),
+    Builtin::new(
+        "merge",
+        &["[& maps]"],
+        "One map of all entries; a later map's value wins.",
+        &[("(merge {:a 1 :b 2} {:b 3} nil)", "{:a 1, :b 3}"), ("(merge)", "nil")],
+        merge,
+    ),
+    Builtin::new(
+        "merge-with",
+        &["[f & maps]"],
+        "One map of all entries; `f` makes one value of two that share a key.",
+        &[("(merge-with + {:a 1 :b 2} {:b 3})", "{:a 1, :b 5}")],
+        merge_with,
+    ),
+    Builtin::new(
+        "set/rename-keys",
+        &["[map renames]"],
+        "The map with keys renamed from the keys of `renames` to its values.",
+        &[("(set/rename-keys {:a 1 :b 2} {:a :c})", "{:b 2, :c 1}")],
+        rename_keys,
+    ),
+    Builtin::new(
+        "set/map-invert",
+        &["[map]"],
+        "The map with values for keys and keys for values.",
+        &[("(set/map-invert {:a 1 :b 2})", "{1 :a, 2 :b}")],
+        map_invert,
+    ),
+];
+
+/// Other names of what is in this file.
+pub const ALIASES: &[(&str, &str)] = &[("rename-keys", "set/rename-keys"), ("map-invert", "set/map-invert")];
+
+fn update(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let (collection, key) = (take(arguments, 0), take(arguments, 1));
+    let (function, more) = function_and_more(arguments);
+    alter(machine, collection, vec![key], |machine, old| call_on(machine, &function, old, more))
+}
+
+/// The function that stands third, and the arguments behind it.
+fn function_and_more(arguments: &mut [Value]) -> (Value, &mut [Value]) {
+    let function = take(arguments, 2);
+    (function, &mut arguments[3..])
+}
+
+/// `(function value & more)`
+fn call_on(machine: &mut Machine, function: &Value, value: Value, more: &mut [Value]) -> Outcome<Value> {
+    if more.is_empty() {
+        return machine.call1(function, value);
+    }
+    let mut all = vec![value];
+    all.extend(more.iter_mut().map(std::mem::take));
+    machine.call(function, &mut all)
+}
+
+fn update_in(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let collection = take(arguments, 0);
+    let path = path(machine, take(arguments, 1))?;
+    let (function, more) = function_and_more(arguments);
+    alter(machine, collection, path, |machine, old| call_on(machine, &function, old, more))
+}
+
+fn assoc_in(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let collection = take(arguments, 0);
+    let path = path(machine, take(arguments, 1))?;
+    let value = take(arguments, 2);
+    alter(machine, collection, path, |_, _| Ok(value))
+}
+
+/// The keys of a path; the empty path is the key nil, as in Clojure.
+fn path(machine: &mut Machine, keys: Value) -> Outcome<Vec<Value>> {
+    let mut keys = machine.items(keys)?;
+    if keys.is_empty() {
+        keys.push(Value::Nil);
+    }
+    Ok(keys)
+}
+
+/// Replaces what a path leads to by what `change` makes of it. Goes down and up again without recursion.
+fn alter(
+    machine: &mut Machine,
+    collection: Value,
+    path: Vec<Value>,
+    change: impl FnOnce(&mut Machine, Value) -> Outcome<Value>,
+) -> Outcome<Value> {
+    let mut levels = Vec::with_capacity(path.len());
+    let mut current = collection;
+    for key in path {
+        let key = machine.key(key)?;
+        let inner = take_out(machine, &mut current, &key)?;
+        levels.push((current, key));
+        current = inner;
+    }
+    let mut changed = change(machine, current)?;
+    while let Some((outer, key)) = levels.pop() {
+        changed = put(machine, outer, &mut [key, changed])?;
+    }
+    Ok(changed)
+}
+
+/// What a key stands for. Where nobody else holds the collection it moves out, so that it can be changed
+/// in place in turn; it is put back, or all of it is dropped.
+fn take_out(machine: &mut Machine, collection: &mut Value, key: &Value) -> Outcome<Value> {
+    if !matches!(collection, Value::Map(_) | Value::Vector(_) | Value::Nil) {
+        return Err(not_a_map(collection).into());
+    }
+    let inner = machine.look_up(collection, key, Value::Nil)?;
+    if inner.is_scalar() {
+        return Ok(inner);
+    }
+    match (collection, key) {
+        (Value::Map(map), key) => {
+            if let Some(map) = Arc::get_mut(map) {
+                map.insert(key.clone(), Value::Nil);
+            }
+        }
+        (Value::Vector(vector), Value::Int(at)) => {
+            if let (Some(vector), Ok(at)) = (Arc::get_mut(vector), usize::try_from(*at)) {
+                vector.set(at, Value::Nil);
+            }
+        }
+        _ => {}
+    }
+    Ok(inner)
+}
+
+fn dissoc_in(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let mut current = take(arguments, 0);
+    let mut keys = machine.items(take(arguments, 1))?;
+    let Some(last) = keys.pop() else { return Ok(current) };
+    let mut levels = Vec::with_capacity(keys.len());
+    for key in keys {
+        let inner = machine.look_up(&current, &key, Value::Nil)?;
+        levels.push((current, key));
+        current = inner;
+    }
+    let mut changed = without(machine, current, last)?;
+    while let Some((outer, key)) = levels.pop() {
+        let emptied = match &changed {
+            Value::Map(map) => map.is_empty(),
+            other => other.is_nil(),
+        };
+        changed = if emptied { without(machine, outer, key)? } else { put(machine, outer, &mut [key, changed])? };
+    }
+    Ok(changed)
+}
+
+/// A map without a key; nil has none.
+fn without(machine: &mut Machine, collection: Value, key: Value) -> Outcome<Value> {
+    match collection {
+        Value::Nil => Ok(Value::Nil),
+        Value::Map(mut map) => {
+            let key = machine.key(key)?;
+            remove(machine, &mut map, &key)?;
+            Ok(Value::Map(map))
+        }
+        other => Err(not_a_map(&other).into()),
+    }
+}
+
+fn update_vals(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let (function, collection) = function_and_collection(arguments);
+    if let Value::Vector(vector) = collection {
+        machine.reserve_values(vector.len() as u64)?;
+        let mut out = Vec::with_capacity(vector.len());
+        for item in vector.iter() {
+            out.push(machine.call1(&function, item.clone())?);
+        }
+        return Ok(Value::vector(out));
+    }
+    let map = map_of(collection)?;
+    machine.reserve_values(map.len() as u64)?;
+    let mut out = (*map).clone();
+    for at in 0..map.positions() {
+        machine.charge(1)?;
+        if let Some((key, value)) = map.entry(at) {
+            let value = machine.call1(&function, value.clone())?;
+            out.insert(key.clone(), value);
+        }
+    }
+    Ok(Value::Map(Arc::new(out)))
+}
+
+fn update_keys(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let (function, collection) = function_and_collection(arguments);
+    let map = map_of(collection)?;
+    let mut out = Map::default();
+    for at in 0..map.positions() {
+        machine.charge(1)?;
+        if let Some((key, value)) = map.entry(at) {
+            let key = machine.call1(&function, key.clone())?;
+            let key = machine.key(key)?;
+            out.insert(key, value.clone());
+        }
+    }
+    Ok(Value::Map(Arc::new(out)))
+}
+
+/// A map; nil is the empty one.
+fn map_of(value: Value) -> Outcome<Arc<Map>> {
+    match value {
+        value @ (Value::Map(_) | Value::Nil) => Ok(map_argument(value)?),
+        other => Err(not_a_map(&other).into()),
+    }
+}
+
+fn merge(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let mut maps = arguments.iter_mut().map(std::mem::take).skip_while(|map| !map.is_truthy());
+    let Some(mut merged) = maps.next() else { return Ok(Value::Nil) };
+    for more in maps {
+        if !matches!(merged, Value::Map(_)) {
+            merged = add(machine, merged, more)?;
+            continue;
+        }
+        merged = match more {
+            more @ (Value::Map(_) | Value::Vector(_) | Value::Nil) => add(machine, merged, more)?,
+            other => return Err(not_a_map(&other).into()),
+        };
+    }
+    Ok(merged)
+}
+
+fn merge_with(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    if let [.., last] = arguments
+        && last.is_function()
+        && !arguments[0].is_function()
+    {
+        arguments.rotate_right(1);
+    }
+    let function = take(arguments, 0);
+    let mut maps = arguments[1..].iter_mut().map(std::mem::take).skip_while(|map| !map.is_truthy());
+    let Some(first) = maps.next() else { return Ok(Value::Nil) };
+    let mut merged = map_of(first)?;
+    for more in maps {
+        let more = map_of(more)?;
+        for at in 0..more.positions() {
+            machine.charge(1)?;
+            let Some((key, value)) = more.entry(at) else { continue };
+            let value = match merged.get(key).cloned() {
+                Some(old) => {
+                    // While the function runs nobody else holds the old value, so it can grow in place.
+                    if let (false, Some(map)) = (old.is_scalar(), Arc::get_mut(&mut merged)) {
+                        map.insert(key.clone(), Value::Nil);
+                    }
+                    machine.call2(&function, old, value.clone())?
+                }
+                None => value.clone(),
+            };
+            Arc::make_mut(&mut merged).insert(key.clone(), value);
+        }
+    }
+    Ok(Value::Map(merged))
+}
+
+fn rename_keys(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let map = take(arguments, 0);
+    if map.is_nil() {
+        return Ok(Value::Nil);
+    }
+    let (map, renames) = (map_of(map)?, map_of(take(arguments, 1))?);
+    rename(machine, map, &renames).map(Value::Map)
+}
+
+/// A map with keys renamed. All old names go before the first new one comes, so that names can be
+/// swapped.
+pub(super) fn rename(machine: &mut Machine, map: Arc<Map>, renames: &Map) -> Outcome<Arc<Map>> {
+    let mut out = map.clone();
+    for (old, _) in renames.iter() {
+        machine.charge(1)?;
+        if map.contains_key(old) {
+            remove(machine, &mut out, old)?;
+        }
+    }
+    for (old, new) in renames.iter() {
+        machine.charge(1)?;
+        if let Some(value) = map.get(old) {
+            Arc::make_mut(&mut out).insert(new.clone(), value.clone());
+        }
+    }
+    Ok(out)
+}
+
+fn map_invert(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let map = map_of(take(arguments, 0))?;
+    invert(machine, &map).map(|map| Value::Map(Arc::new(map)))
+}
+
+/// A map with values for keys and keys for values.
+pub(super) fn invert(machine: &mut Machine, map: &Map) -> Outcome<Map> {
+    let mut out = Map::default();
+    for (key, value) in map.iter() {
+        machine.charge(1)?;
+        let value = machine.key(value.clone())?;
+        out.insert(value, key.clone());
+    }
+    Ok(out)
+}

@@ -1,0 +1,266 @@
+//! Walking through nested data and changing it on the way: `walk/`.
+//!
+//! The walk keeps its own stack of the collections that it is in, so depth costs no machine stack.
+
+use super::Builtin;
+use super::arguments::take;
+use super::sequences::add;
+use crate::lang::error::{Error, Outcome};
+use crate::lang::eval::Machine;
+use crate::lang::value::Value;
+use crate::lang::value::map::Map;
+use crate::lang::value::walk::Cursor;
+use std::sync::Arc;
+
+/// The entries of this file.
+pub const TABLE: &[Builtin] = &[
+    Builtin::new(
+        "walk/postwalk",
+        &["[f form]"],
+        "The nested data with each part replaced by what `f` makes of it, innermost first; entries of maps are parts too.",
+        &[("(walk/postwalk (fn [x] (if (number? x) (inc x) x)) {:a [1 '(2)]})", "{:a [2 (3)]}")],
+        postwalk,
+    ),
+    Builtin::new(
+        "walk/prewalk",
+        &["[f form]"],
+        "The nested data with each part replaced by what `f` makes of it, outermost first.",
+        &[("(walk/prewalk (fn [x] (if (map? x) (:v x) x)) {:v [{:v 1}]})", "[1]")],
+        prewalk,
+    ),
+    Builtin::new(
+        "walk/walk",
+        &["[inner outer form]"],
+        "`outer` of the collection with each item replaced by what `inner` makes of it.",
+        &[("(walk/walk inc vec '(1 2))", "[2 3]")],
+        walk_once,
+    ),
+    Builtin::new(
+        "walk/keywordize-keys",
+        &["[form]"],
+        "The nested data with strings that are keys of maps turned into keywords.",
+        &[("(walk/keywordize-keys {\"a\" [{\"b\" 1}]})", "{:a [{:b 1}]}")],
+        keywordize_keys,
+    ),
+    Builtin::new(
+        "walk/stringify-keys",
+        &["[form]"],
+        "The nested data with keywords that are keys of maps turned into strings.",
+        &[("(walk/stringify-keys {:a [{:b 1}]})", "{\"a\" [{\"b\" 1}]}")],
+        stringify_keys,
+    ),
+    Builtin::new(
+        "walk/postwalk-replace",
+        &["[replacements form]"],
+        "The nested data with parts that are keys of a map replaced by their values, innermost first.",
+        &[("(walk/postwalk-replace {1 :one} [1 [1 2]])", "[:one [:one 2]]")],
+        postwalk_replace,
+    ),
+    Builtin::new(
+        "walk/prewalk-replace",
+        &["[replacements form]"],
+        "The nested data with parts that are keys of a map replaced by their values, outermost first.",
+        &[("(walk/prewalk-replace {[1] 1} [[1] [2]])", "[1 [2]]")],
+        prewalk_replace,
+    ),
+];
+
+/// Other names of what is in this file.
+pub const ALIASES: &[(&str, &str)] = &[
+    ("postwalk", "walk/postwalk"),
+    ("prewalk", "walk/prewalk"),
+    ("keywordize-keys", "walk/keywordize-keys"),
+    ("stringify-keys", "walk/stringify-keys"),
+];
+
+/// What is done to each part.
+enum Change<'a> {
+    Call(&'a Value),
+    Replace(&'a Map),
+    Keys(fn(&Value) -> Option<Value>),
+}
+
+/// When it is done to a collection: before its items are walked through, or after.
+#[derive(Clone, Copy, PartialEq)]
+enum When {
+    Before,
+    After,
+}
+
+/// A collection that the walk is in.
+struct Level {
+    /// What it was, without its items where they are not needed.
+    kind: Kind,
+    /// The items still to come.
+    cursor: Cursor,
+    /// The items that are done.
+    done: Vec<Value>,
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    List,
+    Vector,
+    Set,
+    Map,
+    Record,
+}
+
+/// A level for the items of a collection; `None` for all other values.
+fn enter(machine: &mut Machine, value: &Value) -> Outcome<Option<Level>> {
+    let kind = match value {
+        Value::List(_) | Value::Lazy(_) => Kind::List,
+        Value::Vector(_) => Kind::Vector,
+        Value::Set(_) => Kind::Set,
+        Value::Map(map) if map.is_record() => Kind::Record,
+        Value::Map(_) => Kind::Map,
+        _ => return Ok(None),
+    };
+    let cursor = machine.seq(value.clone())?;
+    Ok(Some(Level { kind, cursor, done: Vec::new() }))
+}
+
+/// A collection of that kind with these items.
+fn rebuild(machine: &mut Machine, kind: Kind, items: Vec<Value>) -> Outcome<Value> {
+    let mut out = match kind {
+        Kind::List => return Ok(Value::list(items)),
+        Kind::Vector => return Ok(Value::vector(items)),
+        Kind::Set => Value::Set(Arc::default()),
+        Kind::Map | Kind::Record => Value::Map(Arc::default()),
+    };
+    for item in items {
+        out = add(machine, out, item)?;
+    }
+    // Only now, so that two keys that are spellings of each other stay two.
+    Ok(match (kind, out) {
+        (Kind::Record, Value::Map(map)) => Value::Map(Arc::new(Arc::unwrap_or_clone(map).into_record())),
+        (_, out) => out,
+    })
+}
+
+/// One part changed.
+fn change(machine: &mut Machine, how: &Change<'_>, part: Value) -> Outcome<Value> {
+    machine.charge(1)?;
+    match how {
+        Change::Call(function) => machine.call1(function, part),
+        Change::Replace(replacements) => {
+            // A large part is looked up only where a key could be as large.
+            if !part.is_scalar() && replacements.iter().all(|(key, _)| key.is_scalar()) {
+                return Ok(part);
+            }
+            let key = machine.key(part.clone())?;
+            Ok(replacements.get(&key).cloned().unwrap_or(part))
+        }
+        Change::Keys(rename) => match &part {
+            Value::Map(map) => {
+                let mut out = Map::default();
+                for (key, value) in map.iter() {
+                    machine.charge(1)?;
+                    out.insert(rename(key).unwrap_or_else(|| key.clone()), value.clone());
+                }
+                Ok(Value::Map(Arc::new(if map.is_record() { out.into_record() } else { out })))
+            }
+            _ => Ok(part),
+        },
+    }
+}
+
+/// Walks through all of a value.
+fn walk(machine: &mut Machine, how: &Change<'_>, when: When, whole: Value) -> Outcome<Value> {
+    let mut levels: Vec<Level> = Vec::new();
+    let mut coming = Some(whole);
+    loop {
+        // Down: to the first part that has no items of its own.
+        let mut finished = match coming.take() {
+            Some(part) => {
+                let part = if when == When::Before { change(machine, how, part)? } else { part };
+                if let Some(level) = enter(machine, &part)? {
+                    levels.push(level);
+                    machine.grown(levels.len())?;
+                    None
+                } else if when == When::After {
+                    Some(change(machine, how, part)?)
+                } else {
+                    Some(part)
+                }
+            }
+            None => None,
+        };
+        // Up: as long as collections are complete.
+        loop {
+            let Some(level) = levels.last_mut() else { return Ok(finished.unwrap_or_default()) };
+            if let Some(value) = finished.take() {
+                level.done.push(value);
+                machine.grown(level.done.len())?;
+            }
+            coming = level.cursor.next(machine)?;
+            if coming.is_some() {
+                break;
+            }
+            let kind = level.kind;
+            let items = std::mem::take(&mut level.done);
+            levels.pop();
+            let value = rebuild(machine, kind, items)?;
+            finished = Some(if when == When::After { change(machine, how, value)? } else { value });
+        }
+    }
+}
+
+/// The function and the form, in either order.
+fn function_and_form(arguments: &mut [Value]) -> (Value, Value) {
+    if arguments[1].is_function() && !arguments[0].is_function() {
+        arguments.swap(0, 1);
+    }
+    (take(arguments, 0), take(arguments, 1))
+}
+
+fn postwalk(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let (function, form) = function_and_form(arguments);
+    walk(machine, &Change::Call(&function), When::After, form)
+}
+
+fn prewalk(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let (function, form) = function_and_form(arguments);
+    walk(machine, &Change::Call(&function), When::Before, form)
+}
+
+fn walk_once(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let (inner, outer, form) = (take(arguments, 0), take(arguments, 1), take(arguments, 2));
+    let Some(mut level) = enter(machine, &form)? else { return machine.call1(&outer, form) };
+    drop(form);
+    while let Some(item) = level.cursor.next(machine)? {
+        level.done.push(machine.call1(&inner, item)?);
+        machine.grown(level.done.len())?;
+    }
+    let whole = rebuild(machine, level.kind, level.done)?;
+    machine.call1(&outer, whole)
+}
+
+fn keywordize_keys(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let rename = |key: &Value| key.as_str().map(Value::keyword);
+    walk(machine, &Change::Keys(rename), When::After, take(arguments, 0))
+}
+
+fn stringify_keys(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let rename = |key: &Value| match key {
+        Value::Keyword(name) => Some(Value::string(name.base())),
+        _ => None,
+    };
+    walk(machine, &Change::Keys(rename), When::After, take(arguments, 0))
+}
+
+fn postwalk_replace(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    replace(machine, When::After, arguments)
+}
+
+fn prewalk_replace(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    replace(machine, When::Before, arguments)
+}
+
+fn replace(machine: &mut Machine, when: When, arguments: &mut [Value]) -> Outcome<Value> {
+    let form = take(arguments, 1);
+    match take(arguments, 0) {
+        Value::Map(replacements) => walk(machine, &Change::Replace(&replacements), when, form),
+        other => Err(Error::expected("a map of replacements", &other).into()),
+    }
+}
