@@ -6,8 +6,10 @@
 pub mod absent;
 pub mod arguments;
 pub mod discovery;
+mod functions;
 pub mod regex;
 mod sequences;
+mod transducers;
 
 use crate::lang::error::Outcome;
 use crate::lang::eval::Machine;
@@ -148,11 +150,44 @@ impl Builtin {
 }
 
 /// The tables, in the order of the reference.
-pub const TABLES: &[(&str, &[Builtin])] =
-    &[("Sequences", sequences::TABLE), ("Regular expressions", regex::TABLE), ("Discovery", discovery::TABLE)];
+pub const TABLES: &[(&str, &[Builtin])] = &[
+    ("Making sequences", sequences::making::TABLE),
+    ("Ends of sequences", sequences::ends::TABLE),
+    ("Mapping", sequences::mapping::TABLE),
+    ("Filtering", sequences::filtering::TABLE),
+    ("Cutting", sequences::cutting::TABLE),
+    ("Parting", sequences::parting::TABLE),
+    ("Joining", sequences::joining::TABLE),
+    ("Reducing", sequences::reducing::TABLE),
+    ("Grouping", sequences::grouping::TABLE),
+    ("Ordering", sequences::ordering::TABLE),
+    ("Questions", sequences::questions::TABLE),
+    ("Effects", sequences::effects::TABLE),
+    ("Functions", functions::TABLE),
+    ("Transducers", transducers::TABLE),
+    ("Regular expressions", regex::TABLE),
+    ("Discovery", discovery::TABLE),
+];
+
+/// Builtins that stand in no table: what lazy sequences and functions made by functions consist of.
+pub const STEPS: &[&[&[&Builtin]]] =
+    &[sequences::STEPS, &[functions::STEPS, transducers::STEPS, transducers::state::STEPS, transducers::steps::STEPS]];
 
 /// Other names of builtins: other Lisps' spellings, and Clojure's full namespaces.
-const ALIASES: &[&[(&str, &str)]] = &[];
+const ALIASES: &[&[(&str, &str)]] = &[
+    sequences::making::ALIASES,
+    sequences::ends::ALIASES,
+    sequences::mapping::ALIASES,
+    sequences::filtering::ALIASES,
+    sequences::cutting::ALIASES,
+    sequences::joining::ALIASES,
+    sequences::reducing::ALIASES,
+    sequences::ordering::ALIASES,
+    sequences::questions::ALIASES,
+    sequences::effects::ALIASES,
+    functions::ALIASES,
+    transducers::ALIASES,
+];
 
 /// Namespaces that stand for others.
 const NAMESPACES: &[(&str, &str)] =
