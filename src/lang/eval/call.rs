@@ -187,6 +187,9 @@ impl Machine {
             Value::Bound(bound) => self.nested(|machine| {
                 let mut all = bound.arguments.clone();
                 all.extend(arguments.iter_mut().map(std::mem::take));
+                if !bound.builtin.arity.accepts(all.len()) {
+                    return Err(builtin_arity(bound.builtin, all.len()).into());
+                }
                 (bound.builtin.run)(machine, &mut all)
             }),
             Value::Tool(tool) => self.call_tool(tool, arguments),

@@ -1,0 +1,327 @@
+//! Functions of functions: calling them, and making new ones out of them.
+//!
+//! What these make is data: a builtin of this file, and the values it was made with in front of the
+//! arguments it will be called with.
+
+use super::Builtin;
+use super::arguments::{function_and_collection, take};
+use crate::lang::error::{Error, Outcome, Raised};
+use crate::lang::eval::Machine;
+use crate::lang::heap::{CellKind, Handle, State};
+use crate::lang::value::Value;
+use crate::lang::value::function::Bound;
+use crate::lang::value::map::Map;
+use crate::lang::value::vector::Vector;
+use crate::lang::value::walk::Cursor;
+use std::sync::Arc;
+
+/// The entries of this file.
+pub const TABLE: &[Builtin] = &[
+    Builtin::new(
+        "apply",
+        &["[f args]", "[f arg & args]"],
+        "Calls `f` with the arguments given, the last of which is a sequence of further ones.",
+        &[("(apply + [1 2 3])", "6"), ("(apply max 1 2 [5 3])", "5"), ("(apply + nil)", "0")],
+        apply,
+    ),
+    Builtin::new("funcall", &["[f & args]"], "Calls `f` with these arguments.", &[("(funcall + 1 2)", "3")], funcall),
+    Builtin::new(
+        "comp",
+        &["[& fs]"],
+        "A function that calls the last of `fs`, then the one before with what that gave, and so on.",
+        &[("((comp inc inc) 1)", "3"), ("((comp str +) 1 2)", "\"3\""), ("((comp) 5)", "5")],
+        comp,
+    ),
+    Builtin::new(
+        "partial",
+        &["[f & args]"],
+        "A function that calls `f` with `args` and then its own arguments.",
+        &[("((partial + 1 2) 3)", "6"), ("(map (partial * 2) [1 2])", "(2 4)")],
+        partial,
+    ),
+    Builtin::new(
+        "juxt",
+        &["[f & fs]"],
+        "A function that gives the vector of what each of `fs` makes of its arguments.",
+        &[("((juxt :a :b) {:a 1, :b 2})", "[1 2]"), ("((juxt + -) 5 3)", "[8 2]")],
+        juxt,
+    ),
+    Builtin::new(
+        "complement",
+        &["[pred]"],
+        "A function that is true where `pred` is not, and the other way round.",
+        &[("(filter (complement nil?) [1 nil])", "(1)")],
+        complement,
+    ),
+    Builtin::new(
+        "constantly",
+        &["[x]"],
+        "A function of any arguments that gives `x`.",
+        &[("(map (constantly 0) [1 2])", "(0 0)")],
+        constantly,
+    ),
+    Builtin::new("identity", &["[x]"], "Its argument.", &[("(filter identity [1 nil])", "(1)")], identity),
+    Builtin::new(
+        "fnil",
+        &["[f default & defaults]"],
+        "A function as `f` that takes `default` where its first argument is nil, and so on.",
+        &[("((fnil inc 0) nil)", "1"), ("(update {} :n (fnil inc 0))", "{:n 1}")],
+        fnil,
+    ),
+    Builtin::new(
+        "memoize",
+        &["[f]"],
+        "A function as `f` that remembers what it gave for which arguments.",
+        &[("(let [f (memoize inc)] [(f 1) (f 1)])", "[2 2]")],
+        memoize,
+    ),
+    Builtin::new(
+        "every-pred",
+        &["[pred & preds]"],
+        "A function that is true if all of `preds` are true for all its arguments.",
+        &[("((every-pred pos? odd?) 3)", "true"), ("(filter (every-pred pos? odd?) [-1 1 2])", "(1)")],
+        every_pred,
+    ),
+    Builtin::new(
+        "some-fn",
+        &["[pred & preds]"],
+        "A function that gives the first true value that one of `preds` gives for one of its arguments.",
+        &[("((some-fn :a :b) {:b 2})", "2"), ("(filter (some-fn neg? zero?) [-1 0 1])", "(-1 0)")],
+        some_fn,
+    ),
+    Builtin::new(
+        "trampoline",
+        &["[f & args]"],
+        "Calls `f`, then, as long as a function comes back, that function without arguments.",
+        &[("(trampoline (fn [x] (fn [] x)) 1)", "1")],
+        trampoline,
+    ),
+];
+
+/// What other Lisps call these.
+pub const ALIASES: &[(&str, &str)] = &[("compose", "comp"), ("curry", "partial"), ("const", "constantly")];
+
+/// The codes of functions that this file makes.
+pub const STEPS: &[&Builtin] =
+    &[&COMPOSED, &PARTIAL, &JUXTAPOSED, &COMPLEMENTED, &CONSTANT, &DEFAULTED, &MEMOIZED, &ALL_TRUE, &ONE_TRUE];
+
+/// A function that is `builtin` with these values in front of its arguments.
+pub(super) fn bound(builtin: &'static Builtin, arguments: Vec<Value>) -> Value {
+    Value::Bound(Arc::new(Bound { builtin, arguments }))
+}
+
+/// The arguments taken out, as one vector: so a function made of several knows where these end.
+fn gathered(arguments: &mut [Value]) -> Value {
+    Value::vector(arguments.iter_mut().map(std::mem::take).collect())
+}
+
+/// The functions gathered in the first argument.
+fn several(arguments: &mut [Value]) -> Arc<Vector> {
+    match take(arguments, 0) {
+        Value::Vector(functions) => functions,
+        _ => Arc::new(Vector::from(Vec::new())),
+    }
+}
+
+fn apply(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    if arguments.len() == 2 {
+        let (function, last) = function_and_collection(arguments);
+        check_last(&last)?;
+        let mut items = machine.items(last)?;
+        return machine.call(&function, &mut items);
+    }
+    let function = take(arguments, 0);
+    let last = take(arguments, arguments.len() - 1);
+    check_last(&last)?;
+    let end = arguments.len() - 1;
+    let mut all: Vec<Value> = arguments[1..end].iter_mut().map(std::mem::take).collect();
+    all.extend(machine.items(last)?);
+    machine.call(&function, &mut all)
+}
+
+fn check_last(last: &Value) -> Result<(), Error> {
+    if Cursor::over(last.clone()).is_some() {
+        return Ok(());
+    }
+    Err(Error::expected("a sequence as the last argument of `apply`", last)
+        .suggest("call a function with single arguments as `(f a b)`, with a sequence of them as `(apply f args)`"))
+}
+
+fn funcall(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let function = take(arguments, 0);
+    machine.call(&function, &mut arguments[1..])
+}
+
+fn comp(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    match arguments {
+        [only] => Ok(std::mem::take(only)),
+        several => Ok(bound(&COMPOSED, vec![gathered(several)])),
+    }
+}
+
+static COMPOSED: Builtin = Builtin::new("composed*", &["[fs & args]"], "What `comp` gives.", &[], composed);
+
+fn composed(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let functions = several(arguments);
+    let Some(innermost) = functions.get(functions.len().wrapping_sub(1)) else {
+        return match arguments.len() {
+            2 => Ok(take(arguments, 1)),
+            count => Err(Error::new("ArityError", format!("`(comp)` takes 1 arguments, got {}", count - 1)).into()),
+        };
+    };
+    let mut result = machine.call(innermost, &mut arguments[1..])?;
+    for at in (0..functions.len() - 1).rev() {
+        if let Some(function) = functions.get(at) {
+            result = machine.call1(function, result)?;
+        }
+    }
+    Ok(result)
+}
+
+fn partial(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    if arguments.len() == 1 {
+        return Ok(take(arguments, 0));
+    }
+    match &arguments[0] {
+        // A builtin takes its first arguments itself; that it can take so many is checked at the call.
+        Value::Builtin(builtin) => Ok(bound(builtin, arguments[1..].to_vec())),
+        _ => Ok(bound(&PARTIAL, arguments.iter_mut().map(std::mem::take).collect())),
+    }
+}
+
+static PARTIAL: Builtin = Builtin::new("partial*", &["[f & args]"], "What `partial` gives.", &[], funcall);
+
+fn juxt(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    Ok(bound(&JUXTAPOSED, vec![gathered(arguments)]))
+}
+
+static JUXTAPOSED: Builtin = Builtin::new("juxtaposed*", &["[fs & args]"], "What `juxt` gives.", &[], juxtaposed);
+
+fn juxtaposed(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let mut out = Vec::new();
+    for function in several(arguments).iter() {
+        out.push(machine.call(function, &mut arguments[1..].to_vec())?);
+    }
+    Ok(Value::vector(out))
+}
+
+fn complement(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    Ok(bound(&COMPLEMENTED, vec![take(arguments, 0)]))
+}
+
+static COMPLEMENTED: Builtin =
+    Builtin::new("complemented*", &["[pred & args]"], "What `complement` gives.", &[], complemented);
+
+fn complemented(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    funcall(machine, arguments).map(|answer| Value::Bool(!answer.is_truthy()))
+}
+
+fn constantly(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    Ok(bound(&CONSTANT, vec![take(arguments, 0)]))
+}
+
+static CONSTANT: Builtin = Builtin::new("constant*", &["[x & args]"], "What `constantly` gives.", &[], identity);
+
+fn identity(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    Ok(take(arguments, 0))
+}
+
+fn fnil(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let function = take(arguments, 0);
+    Ok(bound(&DEFAULTED, vec![function, gathered(&mut arguments[1..])]))
+}
+
+static DEFAULTED: Builtin = Builtin::new("defaulted*", &["[f defaults & args]"], "What `fnil` gives.", &[], defaulted);
+
+fn defaulted(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let function = take(arguments, 0);
+    let defaults = several(&mut arguments[1..]);
+    for (argument, default) in arguments[2..].iter_mut().zip(defaults.iter()) {
+        if argument.is_nil() {
+            *argument = default.clone();
+        }
+    }
+    machine.call(&function, &mut arguments[2..])
+}
+
+fn memoize(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let known = machine.core.heap.allocate(CellKind::Atom, State::Done(Value::Map(Arc::default())));
+    Ok(bound(&MEMOIZED, vec![take(arguments, 0), Value::Cell(known)]))
+}
+
+static MEMOIZED: Builtin = Builtin::new("memoized*", &["[f known & args]"], "What `memoize` gives.", &[], memoized);
+
+fn memoized(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let (function, cell) = (take(arguments, 0), take(arguments, 1));
+    let Value::Cell(cell) = cell else { return funcall(machine, &mut arguments[1..]) };
+    let key = match machine.key(Value::vector(arguments[2..].to_vec())) {
+        Ok(key) => key,
+        // What cannot be a key cannot be remembered; a halt stops all the same.
+        Err(signal) if matches!(signal.raised(), Raised::Halt(_)) => return Err(signal),
+        Err(_) => return machine.call(&function, &mut arguments[2..]),
+    };
+    if let State::Done(Value::Map(known)) = machine.core.heap.state(&cell)?
+        && let Some(result) = known.get(&key)
+    {
+        return Ok(result.clone());
+    }
+    let result = machine.call(&function, &mut arguments[2..])?;
+    remember(machine, &cell, key, result.clone())?;
+    Ok(result)
+}
+
+/// Adds to what a memoized function knows. The map is out of its cell meanwhile, so that it can be
+/// changed in place.
+fn remember(machine: &mut Machine, cell: &Arc<Handle>, key: Value, result: Value) -> Outcome<()> {
+    let mut known = match machine.core.heap.change(cell, State::Done(Value::Nil))? {
+        State::Done(Value::Map(known)) => known,
+        _ => Arc::new(Map::default()),
+    };
+    Arc::make_mut(&mut known).insert(key, result);
+    machine.core.heap.change(cell, State::Done(Value::Map(known)))?;
+    Ok(())
+}
+
+fn every_pred(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    Ok(bound(&ALL_TRUE, vec![gathered(arguments)]))
+}
+
+static ALL_TRUE: Builtin = Builtin::new("all-true*", &["[preds & args]"], "What `every-pred` gives.", &[], all_true);
+
+fn all_true(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    for predicate in several(arguments).iter() {
+        for argument in &arguments[1..] {
+            if !machine.call1(predicate, argument.clone())?.is_truthy() {
+                return Ok(Value::Bool(false));
+            }
+        }
+    }
+    Ok(Value::Bool(true))
+}
+
+fn some_fn(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    Ok(bound(&ONE_TRUE, vec![gathered(arguments)]))
+}
+
+static ONE_TRUE: Builtin = Builtin::new("one-true*", &["[preds & args]"], "What `some-fn` gives.", &[], one_true);
+
+fn one_true(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let mut last = Value::Nil;
+    for predicate in several(arguments).iter() {
+        for argument in &arguments[1..] {
+            last = machine.call1(predicate, argument.clone())?;
+            if last.is_truthy() {
+                return Ok(last);
+            }
+        }
+    }
+    Ok(last)
+}
+
+fn trampoline(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let mut result = funcall(machine, arguments)?;
+    while result.is_function() {
+        result = machine.call(&result, &mut [])?;
+    }
+    Ok(result)
+}

@@ -1,0 +1,324 @@
+//! A sequence cut at a place: its beginning, or what is behind that.
+
+use super::super::Builtin;
+use super::super::arguments::{count, function_and_collection, take};
+use super::super::transducers::{self, state, steps};
+use super::{as_seq, before, count_and_collection, or_empty, rest_of, skip};
+use crate::lang::error::Outcome;
+use crate::lang::eval::Machine;
+use crate::lang::value::Value;
+use crate::lang::value::list::List;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// The entries of this file.
+pub const TABLE: &[Builtin] = &[
+    Builtin::new(
+        "take",
+        &["[n]", "[n coll]"],
+        "The first `n` items.",
+        &[("(take 2 [1 2 3])", "(1 2)"), ("(take [1 2 3] 2)", "(1 2)")],
+        take_items,
+    ),
+    Builtin::new(
+        "drop",
+        &["[n]", "[n coll]"],
+        "The items behind the first `n`.",
+        &[("(drop 2 [1 2 3])", "(3)"), ("(drop 5 [1])", "()")],
+        drop_items,
+    ),
+    Builtin::new(
+        "take-while",
+        &["[pred]", "[pred coll]"],
+        "The items up to the first for which `pred` is not true.",
+        &[("(take-while odd? [1 3 4 5])", "(1 3)")],
+        take_while,
+    ),
+    Builtin::new(
+        "drop-while",
+        &["[pred]", "[pred coll]"],
+        "The items from the first on for which `pred` is not true.",
+        &[("(drop-while odd? [1 3 4 5])", "(4 5)")],
+        drop_while,
+    ),
+    Builtin::new(
+        "take-last",
+        &["[n coll]"],
+        "The last `n` items; nil if there are none.",
+        &[("(take-last 2 [1 2 3])", "(2 3)"), ("(take-last 2 [])", "nil")],
+        take_last,
+    ),
+    Builtin::new(
+        "drop-last",
+        &["[coll]", "[n coll]"],
+        "All items but the last, or the last `n`.",
+        &[("(drop-last [1 2 3])", "(1 2)"), ("(drop-last 2 [1 2 3])", "(1)")],
+        drop_last,
+    ),
+    Builtin::new(
+        "nthrest",
+        &["[coll n]"],
+        "`rest`, `n` times over: the items behind the first `n`.",
+        &[("(nthrest [1 2 3] 2)", "(3)"), ("(nthrest [1] 3)", "()")],
+        nthrest,
+    ),
+    Builtin::new(
+        "nthnext",
+        &["[coll n]"],
+        "`next`, `n` times over: the items behind the first `n`, or nil.",
+        &[("(nthnext [1 2 3] 2)", "(3)"), ("(nthnext [1] 3)", "nil")],
+        nthnext,
+    ),
+    Builtin::new(
+        "split-at",
+        &["[n coll]"],
+        "A vector of the first `n` items and the others.",
+        &[("(split-at 2 [1 2 3])", "[(1 2) (3)]")],
+        split_at,
+    ),
+    Builtin::new(
+        "split-with",
+        &["[pred coll]"],
+        "A vector of the items up to the first for which `pred` is not true, and the others.",
+        &[("(split-with odd? [1 3 4 5])", "[(1 3) (4 5)]")],
+        split_with,
+    ),
+    Builtin::new("nthrest*", &["[coll n]"], "What `& rest` in a pattern expands to.", &[], nthnext),
+];
+
+/// What other Lisps call these.
+pub const ALIASES: &[(&str, &str)] = &[("list-tail", "nthrest"), ("list-head", "take"), ("nthcdr", "nthrest")];
+
+/// The steps of lazy sequences of this file.
+pub const STEPS: &[&Builtin] = &[&LAZY_TAKE, &LAZY_DROP, &LAZY_TAKE_WHILE, &LAZY_DROP_WHILE, &LAZY_DROP_LAST];
+
+/// A count as a value.
+fn number(count: u64) -> Value {
+    Value::Int(count.min(i64::MAX as u64) as i64)
+}
+
+fn take_items(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    if arguments.len() == 1 {
+        return Ok(transducers::stateful(&state::TAKE, number(count(&arguments[0])?), Value::Nil));
+    }
+    let (wanted, collection) = count_and_collection(arguments)?;
+    first_of(machine, wanted, collection)
+}
+
+fn first_of(machine: &mut Machine, wanted: u64, collection: Value) -> Outcome<Value> {
+    if let Value::List(list) = &collection
+        && let List::Range { start, step, count } = &**list
+    {
+        return Ok(Value::List(Arc::new(List::Range { start: *start, step: *step, count: wanted.min(*count) })));
+    }
+    if machine.is_lazy(&collection) {
+        return Ok(machine.lazy(&LAZY_TAKE, vec![number(wanted), collection]));
+    }
+    let mut cursor = machine.seq(collection)?;
+    machine.reserve_values(cursor.remaining().unwrap_or(0).min(wanted))?;
+    let mut out = Vec::new();
+    while (out.len() as u64) < wanted {
+        let Some(item) = cursor.next(machine)? else { break };
+        out.push(item);
+        machine.grown(out.len())?;
+    }
+    Ok(Value::list(out))
+}
+
+static LAZY_TAKE: Builtin = Builtin::new("lazy-take*", &["[n coll]"], "A step of a lazy `take`.", &[], lazy_take);
+
+fn lazy_take(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let wanted = count(&arguments[0])?;
+    if wanted == 0 {
+        return Ok(Value::Nil);
+    }
+    let mut cursor = machine.seq(take(arguments, 1))?;
+    let Some(head) = cursor.next(machine)? else { return Ok(Value::Nil) };
+    // The last item needs nothing behind it: the rest of its sequence is not looked at.
+    if wanted == 1 {
+        return Ok(before(head, Value::Nil));
+    }
+    let rest = rest_of(machine, cursor)?;
+    let tail = machine.lazy(&LAZY_TAKE, vec![number(wanted - 1), rest]);
+    Ok(before(head, tail))
+}
+
+fn drop_items(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    if arguments.len() == 1 {
+        return Ok(transducers::stateful(&state::DROP, number(count(&arguments[0])?), Value::Nil));
+    }
+    let (unwanted, collection) = count_and_collection(arguments)?;
+    without_first(machine, unwanted, collection)
+}
+
+fn without_first(machine: &mut Machine, unwanted: u64, collection: Value) -> Outcome<Value> {
+    if machine.is_lazy(&collection) && !matches!(&collection, Value::List(list) if list.is_endless()) {
+        return Ok(machine.lazy(&LAZY_DROP, vec![number(unwanted), collection]));
+    }
+    let mut cursor = machine.seq(collection)?;
+    skip(machine, &mut cursor, unwanted)?;
+    rest_of(machine, cursor).map(or_empty)
+}
+
+static LAZY_DROP: Builtin = Builtin::new("lazy-drop*", &["[n coll]"], "A lazy `drop`.", &[], lazy_drop);
+
+fn lazy_drop(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let unwanted = count(&arguments[0])?;
+    let mut cursor = machine.seq(take(arguments, 1))?;
+    skip(machine, &mut cursor, unwanted)?;
+    rest_of(machine, cursor)
+}
+
+fn take_while(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    if arguments.len() == 1 {
+        return Ok(transducers::stateless(&steps::TAKE_WHILE, take(arguments, 0)));
+    }
+    let (predicate, collection) = function_and_collection(arguments);
+    while_true(machine, predicate, collection)
+}
+
+fn while_true(machine: &mut Machine, predicate: Value, collection: Value) -> Outcome<Value> {
+    if machine.is_lazy(&collection) {
+        return Ok(machine.lazy(&LAZY_TAKE_WHILE, vec![predicate, collection]));
+    }
+    let mut cursor = machine.seq(collection)?;
+    let mut out = Vec::new();
+    while let Some(item) = cursor.next(machine)? {
+        if !machine.call1(&predicate, item.clone())?.is_truthy() {
+            break;
+        }
+        out.push(item);
+        machine.grown(out.len())?;
+    }
+    Ok(Value::list(out))
+}
+
+static LAZY_TAKE_WHILE: Builtin =
+    Builtin::new("lazy-take-while*", &["[pred coll]"], "A step of a lazy `take-while`.", &[], lazy_take_while);
+
+fn lazy_take_while(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let predicate = take(arguments, 0);
+    let mut cursor = machine.seq(take(arguments, 1))?;
+    let Some(head) = cursor.next(machine)? else { return Ok(Value::Nil) };
+    if !machine.call1(&predicate, head.clone())?.is_truthy() {
+        return Ok(Value::Nil);
+    }
+    let rest = rest_of(machine, cursor)?;
+    let tail = machine.lazy(&LAZY_TAKE_WHILE, vec![predicate, rest]);
+    Ok(before(head, tail))
+}
+
+fn drop_while(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    if arguments.len() == 1 {
+        return Ok(transducers::stateful(&state::DROP_WHILE, Value::Bool(true), take(arguments, 0)));
+    }
+    let (predicate, collection) = function_and_collection(arguments);
+    from_first_false(machine, predicate, collection)
+}
+
+fn from_first_false(machine: &mut Machine, predicate: Value, collection: Value) -> Outcome<Value> {
+    if machine.is_lazy(&collection) {
+        return Ok(machine.lazy(&LAZY_DROP_WHILE, vec![predicate, collection]));
+    }
+    lazy_drop_while(machine, &mut [predicate, collection]).map(or_empty)
+}
+
+static LAZY_DROP_WHILE: Builtin =
+    Builtin::new("lazy-drop-while*", &["[pred coll]"], "A lazy `drop-while`.", &[], lazy_drop_while);
+
+fn lazy_drop_while(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let predicate = take(arguments, 0);
+    let mut cursor = machine.seq(take(arguments, 1))?;
+    while let Some(item) = cursor.next(machine)? {
+        if !machine.call1(&predicate, item.clone())?.is_truthy() {
+            let rest = rest_of(machine, cursor)?;
+            return Ok(before(item, rest));
+        }
+    }
+    Ok(Value::Nil)
+}
+
+fn take_last(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let (wanted, collection) = count_and_collection(arguments)?;
+    let mut cursor = machine.seq(collection)?;
+    match cursor.remaining() {
+        Some(count) if count != List::ENDLESS => {
+            skip(machine, &mut cursor, count.saturating_sub(wanted))?;
+            let rest = rest_of(machine, cursor)?;
+            as_seq(machine, rest)
+        }
+        _ => {
+            let mut last = VecDeque::new();
+            while let Some(item) = cursor.next(machine)? {
+                last.push_back(item);
+                if last.len() as u64 > wanted {
+                    last.pop_front();
+                }
+                machine.grown(last.len())?;
+            }
+            Ok(if last.is_empty() { Value::Nil } else { Value::list(last.into()) })
+        }
+    }
+}
+
+fn drop_last(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let (unwanted, collection) = match arguments.len() {
+        1 => (1, take(arguments, 0)),
+        _ => count_and_collection(arguments)?,
+    };
+    if machine.is_lazy(&collection) {
+        let ahead = without_first(machine, unwanted, collection.clone())?;
+        return Ok(machine.lazy(&LAZY_DROP_LAST, vec![collection, ahead]));
+    }
+    let mut items = machine.items(collection)?;
+    items.truncate(items.len().saturating_sub(usize::try_from(unwanted).unwrap_or(usize::MAX)));
+    Ok(Value::list(items))
+}
+
+/// One step of a lazy `drop-last`: an item comes as long as there is one that many places ahead.
+static LAZY_DROP_LAST: Builtin =
+    Builtin::new("lazy-drop-last*", &["[coll ahead]"], "A step of a lazy `drop-last`.", &[], lazy_drop_last);
+
+fn lazy_drop_last(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let mut cursor = machine.seq(take(arguments, 0))?;
+    let mut ahead = machine.seq(take(arguments, 1))?;
+    if ahead.next(machine)?.is_none() {
+        return Ok(Value::Nil);
+    }
+    let Some(head) = cursor.next(machine)? else { return Ok(Value::Nil) };
+    let rest = vec![rest_of(machine, cursor)?, rest_of(machine, ahead)?];
+    let tail = machine.lazy(&LAZY_DROP_LAST, rest);
+    Ok(before(head, tail))
+}
+
+fn nthrest(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let (unwanted, collection) = count_and_collection(arguments)?;
+    if unwanted == 0 || collection.is_nil() {
+        return Ok(collection);
+    }
+    let mut cursor = machine.seq(collection)?;
+    skip(machine, &mut cursor, unwanted)?;
+    rest_of(machine, cursor).map(or_empty)
+}
+
+fn nthnext(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let (unwanted, collection) = count_and_collection(arguments)?;
+    let mut cursor = machine.seq(collection)?;
+    skip(machine, &mut cursor, unwanted)?;
+    let rest = rest_of(machine, cursor)?;
+    as_seq(machine, rest)
+}
+
+fn split_at(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let (place, collection) = count_and_collection(arguments)?;
+    let first = first_of(machine, place, collection.clone())?;
+    let rest = without_first(machine, place, collection)?;
+    Ok(Value::vector(vec![first, rest]))
+}
+
+fn split_with(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let (predicate, collection) = function_and_collection(arguments);
+    let first = while_true(machine, predicate.clone(), collection.clone())?;
+    let rest = from_first_false(machine, predicate, collection)?;
+    Ok(Value::vector(vec![first, rest]))
+}

@@ -1,0 +1,97 @@
+//! Walking a sequence for what happens on the way.
+
+use super::super::Builtin;
+use super::super::arguments::{function_and_collection, take};
+use super::{count_and_collection, cursors, next_of_each};
+use crate::lang::error::Outcome;
+use crate::lang::eval::Machine;
+use crate::lang::value::Value;
+
+/// The entries of this file.
+pub const TABLE: &[Builtin] = &[
+    Builtin::new(
+        "doall",
+        &["[coll]", "[n coll]"],
+        "The sequence, with all of it, or its first `n` items, computed.",
+        &[("(doall (map inc [1 2]))", "(2 3)")],
+        doall,
+    ),
+    Builtin::new(
+        "dorun",
+        &["[coll]", "[n coll]"],
+        "Computes all items of a sequence, or the first `n`, and lets go of them; gives nil.",
+        &[("(dorun (map inc [1 2]))", "nil")],
+        dorun,
+    ),
+    Builtin::new("run!", &["[f coll]"], "Calls `f` with each item and gives nil.", &[("(run! inc [1 2])", "nil")], run),
+    Builtin::new(
+        "for-each",
+        &["[f coll]", "[f coll & colls]"],
+        "Calls `f` with each item, or with the items of several collections side by side; gives nil.",
+        &[("(for-each + [1 2] [3 4])", "nil")],
+        for_each,
+    ),
+    Builtin::new("doseq*", &["[f coll]"], "What `doseq` expands to.", &[], doseq_star),
+];
+
+/// What other Lisps call these.
+pub const ALIASES: &[(&str, &str)] = &[("mapc", "for-each"), ("vector-for-each", "for-each")];
+
+fn doall(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let (most, collection) = most_and_collection(arguments)?;
+    walk(machine, most, collection.clone())?;
+    Ok(collection)
+}
+
+fn dorun(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let (most, collection) = most_and_collection(arguments)?;
+    walk(machine, most, collection)?;
+    Ok(Value::Nil)
+}
+
+fn most_and_collection(arguments: &mut [Value]) -> Outcome<(u64, Value)> {
+    if arguments.len() == 1 { Ok((u64::MAX, take(arguments, 0))) } else { count_and_collection(arguments) }
+}
+
+fn walk(machine: &mut Machine, most: u64, collection: Value) -> Outcome<()> {
+    let mut cursor = machine.seq(collection)?;
+    for _ in 0..most {
+        if cursor.next(machine)?.is_none() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn run(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let (function, collection) = function_and_collection(arguments);
+    call_with_each(machine, &function, collection)
+}
+
+fn for_each(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    if arguments.len() == 2 {
+        return run(machine, arguments);
+    }
+    let function = take(arguments, 0);
+    let mut cursors = cursors(machine, &mut arguments[1..])?;
+    while let Some(mut items) = next_of_each(machine, &mut cursors)? {
+        machine.call(&function, &mut items)?;
+    }
+    Ok(Value::Nil)
+}
+
+fn doseq_star(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let (function, collection) = (take(arguments, 0), take(arguments, 1));
+    call_with_each(machine, &function, collection)
+}
+
+/// Calls a function with each item, until it gives a reduced value.
+fn call_with_each(machine: &mut Machine, function: &Value, collection: Value) -> Outcome<Value> {
+    let mut cursor = machine.seq(collection)?;
+    while let Some(item) = cursor.next(machine)? {
+        if let Value::Reduced(_) = machine.call1(function, item)? {
+            break;
+        }
+    }
+    Ok(Value::Nil)
+}

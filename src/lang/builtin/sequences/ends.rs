@@ -1,0 +1,239 @@
+//! The items at the two ends of a sequence, what is left without them, and the item at an index.
+
+use super::super::Builtin;
+use super::super::arguments::{integer, take};
+use super::{as_seq, count_of, is_number, or_empty, rest_of, skip};
+use crate::lang::error::{Error, Outcome};
+use crate::lang::eval::Machine;
+use crate::lang::value::Value;
+use crate::lang::value::list::List;
+
+/// The entries of this file.
+pub const TABLE: &[Builtin] = &[
+    Builtin::new(
+        "first",
+        &["[coll]"],
+        "The first item, or nil.",
+        &[("(first [1 2])", "1"), ("(first [])", "nil")],
+        first,
+    ),
+    Builtin::new("second", &["[coll]"], "The second item, or nil.", &[("(second [1 2])", "2")], second),
+    Builtin::new("third", &["[coll]"], "The third item, or nil.", &[("(third [1 2 3])", "3")], third),
+    Builtin::new(
+        "last",
+        &["[coll]"],
+        "The last item, or nil.",
+        &[("(last [1 2 3])", "3"), ("(last nil)", "nil")],
+        last,
+    ),
+    Builtin::new(
+        "rest",
+        &["[coll]"],
+        "The items behind the first; the empty list if there are none.",
+        &[("(rest [1 2 3])", "(2 3)"), ("(rest [])", "()")],
+        rest,
+    ),
+    Builtin::new(
+        "next",
+        &["[coll]"],
+        "The items behind the first; nil if there are none.",
+        &[("(next [1 2])", "(2)"), ("(next [1])", "nil")],
+        next,
+    ),
+    Builtin::new(
+        "butlast",
+        &["[coll]"],
+        "All items but the last; nil if there are none.",
+        &[("(butlast [1 2 3])", "(1 2)"), ("(butlast [1])", "nil")],
+        butlast,
+    ),
+    Builtin::new("ffirst", &["[coll]"], "The first item of the first item.", &[("(ffirst [[1 2] [3]])", "1")], ffirst),
+    Builtin::new(
+        "nfirst",
+        &["[coll]"],
+        "What is behind the first item of the first item; nil if nothing is.",
+        &[("(nfirst [[1 2] [3]])", "(2)")],
+        nfirst,
+    ),
+    Builtin::new("fnext", &["[coll]"], "The second item, or nil.", &[("(fnext [1 2 3])", "2")], second),
+    Builtin::new(
+        "nnext",
+        &["[coll]"],
+        "The items behind the second; nil if there are none.",
+        &[("(nnext [1 2 3])", "(3)"), ("(nnext [1 2])", "nil")],
+        nnext,
+    ),
+    Builtin::new("cddr", &["[coll]"], "The items behind the second.", &[("(cddr '(1 2 3))", "(3)")], cddr),
+    Builtin::new(
+        "seq",
+        &["[coll]"],
+        "The collection as a sequence; nil if it is empty.",
+        &[("(seq {:a 1})", "([:a 1])"), ("(seq [])", "nil")],
+        seq,
+    ),
+    Builtin::new(
+        "count",
+        &["[coll]"],
+        "How many items there are; characters of a string, entries of a map.",
+        &[("(count [1 2])", "2"), ("(count \"äö\")", "2"), ("(count nil)", "0")],
+        count_items,
+    ),
+    Builtin::new(
+        "nth",
+        &["[coll index]", "[coll index default]"],
+        "The item at an index, from 0; an error outside, unless a default is given.",
+        &[("(nth [5 6] 1)", "6"), ("(nth [5 6] 9 :none)", ":none")],
+        nth,
+    ),
+];
+
+/// What other Lisps call these.
+pub const ALIASES: &[(&str, &str)] = &[
+    ("car", "first"),
+    ("cdr", "rest"),
+    ("cadr", "second"),
+    ("caddr", "third"),
+    ("caar", "ffirst"),
+    ("length", "count"),
+    ("list-ref", "nth"),
+    ("vector-ref", "nth"),
+    ("elt", "nth"),
+    ("vector-length", "count"),
+];
+
+/// The item that many places behind the first, or nil.
+fn at(machine: &mut Machine, collection: Value, index: usize) -> Outcome<Value> {
+    match &collection {
+        Value::Vector(vector) => return Ok(vector.get(index).cloned().unwrap_or_default()),
+        Value::List(list) => {
+            if let Some(items) = list.as_slice() {
+                return Ok(items.get(index).cloned().unwrap_or_default());
+            }
+        }
+        _ => {}
+    }
+    let mut cursor = machine.seq(collection)?;
+    skip(machine, &mut cursor, index as u64)?;
+    Ok(cursor.next(machine)?.unwrap_or_default())
+}
+
+fn first(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    at(machine, take(arguments, 0), 0)
+}
+
+fn second(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    at(machine, take(arguments, 0), 1)
+}
+
+fn third(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    at(machine, take(arguments, 0), 2)
+}
+
+fn ffirst(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let inner = at(machine, take(arguments, 0), 0)?;
+    at(machine, inner, 0)
+}
+
+fn last(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let mut cursor = machine.seq(take(arguments, 0))?;
+    let known = cursor.remaining().filter(|count| *count != List::ENDLESS);
+    skip(machine, &mut cursor, known.unwrap_or(0).saturating_sub(1))?;
+    let mut last = Value::Nil;
+    while let Some(item) = cursor.next(machine)? {
+        last = item;
+    }
+    Ok(last)
+}
+
+/// The sequence behind the first `count` items; nil where it is known to be empty.
+fn behind(machine: &mut Machine, collection: Value, count: u64) -> Outcome<Value> {
+    let mut cursor = machine.seq(collection)?;
+    skip(machine, &mut cursor, count)?;
+    match cursor.remaining() {
+        Some(0) => Ok(Value::Nil),
+        _ => rest_of(machine, cursor),
+    }
+}
+
+/// The sequence behind the first item, not looked into.
+fn behind_first(machine: &mut Machine, collection: Value) -> Outcome<Value> {
+    Ok(match behind(machine, collection, 1)? {
+        rest @ (Value::List(_) | Value::Lazy(_)) => rest,
+        other => or_empty(as_seq(machine, other)?),
+    })
+}
+
+fn rest(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    behind_first(machine, take(arguments, 0))
+}
+
+fn next(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let rest = behind(machine, take(arguments, 0), 1)?;
+    as_seq(machine, rest)
+}
+
+fn nnext(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let rest = behind(machine, take(arguments, 0), 2)?;
+    as_seq(machine, rest)
+}
+
+fn nfirst(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let inner = at(machine, take(arguments, 0), 0)?;
+    let rest = behind(machine, inner, 1)?;
+    as_seq(machine, rest)
+}
+
+fn cddr(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let rest = behind_first(machine, take(arguments, 0))?;
+    behind_first(machine, rest)
+}
+
+fn butlast(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let mut items = machine.items(take(arguments, 0))?;
+    items.pop();
+    Ok(if items.is_empty() { Value::Nil } else { Value::list(items) })
+}
+
+fn seq(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    as_seq(machine, take(arguments, 0))
+}
+
+fn count_items(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    count_of(machine, take(arguments, 0)).map(|count| Value::Int(count as i64))
+}
+
+fn nth(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    if is_number(&arguments[0]) && !is_number(&arguments[1]) {
+        arguments.swap(0, 1);
+    }
+    let index = integer(&arguments[1])?;
+    let default = arguments.get_mut(2).map(std::mem::take);
+    let is_nil = arguments[0].is_nil();
+    let collection = take(arguments, 0);
+    if matches!(collection, Value::Map(_) | Value::Set(_)) {
+        return Err(Error::expected("a sequence", &collection).suggest("look a key up with `get`").into());
+    }
+    let found = match (&collection, usize::try_from(index)) {
+        (_, Err(_)) => None,
+        (Value::Vector(vector), Ok(at)) => vector.get(at).cloned(),
+        (Value::List(list), Ok(at)) if list.as_slice().is_some() => {
+            list.as_slice().and_then(|items| items.get(at)).cloned()
+        }
+        (_, Ok(at)) => {
+            let mut cursor = machine.seq(collection)?;
+            skip(machine, &mut cursor, at as u64)?;
+            cursor.next(machine)?
+        }
+    };
+    match found.or(default) {
+        Some(value) => Ok(value),
+        None if is_nil => Ok(Value::Nil),
+        None => Err(out_of_bounds(index).into()),
+    }
+}
+
+#[cold]
+fn out_of_bounds(index: i64) -> Error {
+    Error::new("IndexOutOfBounds", format!("index {index} is outside of the collection"))
+        .suggest("give a default as third argument, or use `get`")
+}

@@ -1,0 +1,167 @@
+//! Some of the items: those that a predicate picks, every nth, each only once.
+
+use super::super::Builtin;
+use super::super::arguments::{count, function_and_collection, take};
+use super::super::transducers::{self, state, steps};
+use super::{before, count_and_collection, rest_of};
+use crate::lang::error::{Error, Outcome};
+use crate::lang::eval::Machine;
+use crate::lang::value::Value;
+use crate::lang::value::set::Set;
+
+/// The entries of this file.
+pub const TABLE: &[Builtin] = &[
+    Builtin::new(
+        "filter",
+        &["[pred]", "[pred coll]"],
+        "The items for which `pred` is true.",
+        &[("(filter odd? [1 2 3])", "(1 3)"), ("(filter [{:a 1} {}] :a)", "({:a 1})")],
+        filter,
+    ),
+    Builtin::new(
+        "filterv",
+        &["[pred coll]"],
+        "As `filter`, as a vector.",
+        &[("(filterv odd? [1 2 3])", "[1 3]")],
+        filterv,
+    ),
+    Builtin::new(
+        "remove",
+        &["[pred]", "[pred coll]"],
+        "The items for which `pred` is not true.",
+        &[("(remove odd? [1 2 3])", "(2)"), ("(remove nil? [1 nil])", "(1)")],
+        remove,
+    ),
+    Builtin::new(
+        "take-nth",
+        &["[n]", "[n coll]"],
+        "The first item and each `n`th behind it.",
+        &[("(take-nth 2 [1 2 3 4 5])", "(1 3 5)")],
+        take_nth,
+    ),
+    Builtin::new(
+        "distinct",
+        &["[]", "[coll]"],
+        "The items, each only the first time it comes.",
+        &[("(distinct [1 2 1 3 2])", "(1 2 3)")],
+        distinct,
+    ),
+    Builtin::new(
+        "dedupe",
+        &["[]", "[coll]"],
+        "The items without those that equal the one before.",
+        &[("(dedupe [1 1 2 2 1])", "(1 2 1)")],
+        dedupe,
+    ),
+];
+
+/// What other Lisps call these.
+pub const ALIASES: &[(&str, &str)] = &[
+    ("remove-if", "remove"),
+    ("remove-if-not", "filter"),
+    ("remove-duplicates", "distinct"),
+    ("delete-duplicates", "distinct"),
+];
+
+/// The steps of lazy sequences of this file.
+pub const STEPS: &[&Builtin] = &[&LAZY_FILTER];
+
+fn filter(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    if arguments.len() == 1 {
+        return Ok(transducers::stateless(&steps::FILTER, take(arguments, 0)));
+    }
+    pick(machine, arguments, true)
+}
+
+fn remove(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    if arguments.len() == 1 {
+        return Ok(transducers::stateless(&steps::REMOVE, take(arguments, 0)));
+    }
+    pick(machine, arguments, false)
+}
+
+/// The items for which the predicate's truth is `wanted`.
+fn pick(machine: &mut Machine, arguments: &mut [Value], wanted: bool) -> Outcome<Value> {
+    let (predicate, collection) = function_and_collection(arguments);
+    if machine.is_lazy(&collection) {
+        return Ok(machine.lazy(&LAZY_FILTER, vec![predicate, collection, Value::Bool(wanted)]));
+    }
+    picked(machine, &predicate, collection, wanted).map(Value::list)
+}
+
+fn filterv(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let (predicate, collection) = function_and_collection(arguments);
+    picked(machine, &predicate, collection, true).map(Value::vector)
+}
+
+fn picked(machine: &mut Machine, predicate: &Value, collection: Value, wanted: bool) -> Outcome<Vec<Value>> {
+    let mut cursor = machine.seq(collection)?;
+    let mut out = Vec::new();
+    while let Some(item) = cursor.next(machine)? {
+        if machine.call1(predicate, item.clone())?.is_truthy() == wanted {
+            out.push(item);
+            machine.grown(out.len())?;
+        }
+    }
+    Ok(out)
+}
+
+static LAZY_FILTER: Builtin =
+    Builtin::new("lazy-filter*", &["[pred coll wanted]"], "A step of a lazy `filter` or `remove`.", &[], lazy_filter);
+
+fn lazy_filter(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let (predicate, wanted) = (take(arguments, 0), take(arguments, 2));
+    let mut cursor = machine.seq(take(arguments, 1))?;
+    while let Some(item) = cursor.next(machine)? {
+        if machine.call1(&predicate, item.clone())?.is_truthy() == wanted.is_truthy() {
+            let rest = rest_of(machine, cursor)?;
+            let tail = machine.lazy(&LAZY_FILTER, vec![predicate, rest, wanted]);
+            return Ok(before(item, tail));
+        }
+    }
+    Ok(Value::Nil)
+}
+
+fn take_nth(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let (distance, collection) = match arguments.len() {
+        1 => (count(&arguments[0])?, None),
+        _ => count_and_collection(arguments).map(|(distance, collection)| (distance, Some(collection)))?,
+    };
+    if distance == 0 {
+        return Err(Error::new("IllegalArgument", "`take-nth` takes a positive number").into());
+    }
+    let transducer = transducers::stateful(&state::TAKE_NTH, Value::Int(0), Value::Int(distance as i64));
+    match collection {
+        Some(collection) => transducers::through(machine, &transducer, collection),
+        None => Ok(transducer),
+    }
+}
+
+fn distinct(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let transducer = || transducers::stateful(&state::DISTINCT, Value::Set(Default::default()), Value::Nil);
+    if arguments.is_empty() {
+        return Ok(transducer());
+    }
+    let collection = take(arguments, 0);
+    if machine.is_lazy(&collection) {
+        return transducers::through(machine, &transducer(), collection);
+    }
+    let mut cursor = machine.seq(collection)?;
+    let (mut seen, mut out) = (Set::default(), Vec::new());
+    while let Some(item) = cursor.next(machine)? {
+        let key = machine.key(item.clone())?;
+        if seen.insert(key) {
+            out.push(item);
+            machine.grown(out.len())?;
+        }
+    }
+    Ok(Value::list(out))
+}
+
+fn dedupe(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let transducer = transducers::stateful(&state::DEDUPE, Value::vector(Vec::new()), Value::Nil);
+    if arguments.is_empty() {
+        return Ok(transducer);
+    }
+    transducers::through(machine, &transducer, take(arguments, 0))
+}

@@ -1,0 +1,127 @@
+//! Items counted and gathered by what they have in common.
+
+use super::super::Builtin;
+use super::super::arguments::{function_and_collection, option, options, take};
+use crate::lang::error::Outcome;
+use crate::lang::eval::Machine;
+use crate::lang::value::Value;
+use crate::lang::value::map::Map;
+use std::sync::Arc;
+
+/// The entries of this file.
+pub const TABLE: &[Builtin] = &[
+    Builtin::new(
+        "group-by",
+        &["[f coll]", "[coll :key f & options]"],
+        "A map from what `f` makes of an item to the vector of such items.\n\
+         Options: `:key f`, `:value g` gathers what `g` makes of the items, `:count true` counts them instead.",
+        &[
+            ("(group-by odd? [1 2 3])", "{true [1 3], false [2]}"),
+            ("(group-by [{:a 1, :b 2} {:a 1, :b 3}] :key :a :value :b)", "{1 [2 3]}"),
+            ("(group-by [1 2 3] :key odd? :count t)", "{true 2, false 1}"),
+        ],
+        group_by,
+    ),
+    Builtin::new(
+        "frequencies",
+        &["[coll]", "[coll :key f]", "[f coll]"],
+        "A map from each item, or what `f` makes of it, to how often it comes.",
+        &[("(frequencies [:a :b :a])", "{:a 2, :b 1}"), ("(frequencies [1 2 3] :key odd?)", "{true 2, false 1}")],
+        frequencies,
+    ),
+];
+
+/// A map under construction: the places of the keys in a plain list of what they have gathered, so
+/// that a further item costs one look-up and no change of the map.
+struct Groups<T> {
+    places: Map,
+    gathered: Vec<T>,
+}
+
+impl<T: Default> Groups<T> {
+    fn new() -> Groups<T> {
+        Groups { places: Map::default(), gathered: Vec::new() }
+    }
+
+    /// What that key has gathered.
+    fn of(&mut self, machine: &mut Machine, key: Value) -> Outcome<&mut T> {
+        let key = machine.key(key)?;
+        let place = match self.places.get(&key) {
+            Some(Value::Int(place)) => *place as usize,
+            _ => {
+                let place = self.gathered.len();
+                self.places.insert(key, Value::Int(place as i64));
+                self.gathered.push(T::default());
+                machine.grown(self.gathered.len())?;
+                place
+            }
+        };
+        Ok(&mut self.gathered[place])
+    }
+
+    /// The finished map. The places are in the order of insertion, as the list is.
+    fn into_map(self, machine: &mut Machine, value: impl Fn(T) -> Value) -> Outcome<Value> {
+        machine.reserve_values(self.gathered.len() as u64 * 4)?;
+        let mut map = Map::default();
+        for ((key, _), gathered) in self.places.iter().zip(self.gathered) {
+            machine.charge(1)?;
+            map.insert(key.clone(), value(gathered));
+        }
+        Ok(Value::Map(Arc::new(map)))
+    }
+}
+
+fn group_by(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    // `(group-by f coll …)` or `(group-by coll :key f …)`: the options come in pairs behind.
+    let leading = if arguments.len().is_multiple_of(2) { 2 } else { 1 };
+    let given = options("group-by", &mut arguments[leading..], &["key", "value", "count"])?;
+    let (key, collection) = match leading {
+        2 => function_and_collection(arguments),
+        _ => (option(&given, "key").unwrap_or_default(), take(arguments, 0)),
+    };
+    if option(&given, "count").is_some_and(|count| count.is_truthy()) {
+        return count_by(machine, &key, collection);
+    }
+    let value = option(&given, "value").unwrap_or_default();
+    let mut cursor = machine.seq(collection)?;
+    let mut groups: Groups<Vec<Value>> = Groups::new();
+    while let Some(item) = cursor.next(machine)? {
+        let found = of_item(machine, &key, &item)?;
+        let gathered = if value.is_nil() { item } else { machine.call1(&value, item)? };
+        let group = groups.of(machine, found)?;
+        group.push(gathered);
+        let len = group.len();
+        machine.grown(len)?;
+    }
+    groups.into_map(machine, Value::vector)
+}
+
+fn frequencies(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    match arguments.len() {
+        1 => count_by(machine, &Value::Nil, take(arguments, 0)),
+        2 => {
+            let (key, collection) = function_and_collection(arguments);
+            count_by(machine, &key, collection)
+        }
+        _ => {
+            let given = options("frequencies", &mut arguments[1..], &["key"])?;
+            count_by(machine, &option(&given, "key").unwrap_or_default(), take(arguments, 0))
+        }
+    }
+}
+
+/// How many items there are for each key.
+fn count_by(machine: &mut Machine, key: &Value, collection: Value) -> Outcome<Value> {
+    let mut cursor = machine.seq(collection)?;
+    let mut groups: Groups<i64> = Groups::new();
+    while let Some(item) = cursor.next(machine)? {
+        let found = of_item(machine, key, &item)?;
+        *groups.of(machine, found)? += 1;
+    }
+    groups.into_map(machine, Value::Int)
+}
+
+/// What a function makes of an item; where there is none, the item.
+fn of_item(machine: &mut Machine, function: &Value, item: &Value) -> Outcome<Value> {
+    if function.is_nil() { Ok(item.clone()) } else { machine.call1(function, item.clone()) }
+}

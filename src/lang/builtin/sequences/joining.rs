@@ -1,0 +1,170 @@
+//! Sequences put together: one behind another, in turn, with something between, flattened.
+
+use super::super::Builtin;
+use super::super::arguments::take;
+use super::super::transducers::{self, state};
+use super::mapping::flat_map;
+use super::{all_lazy, before, cursors, in_front, next_of_each, rest_of};
+use crate::lang::error::Outcome;
+use crate::lang::eval::Machine;
+use crate::lang::value::Value;
+use crate::lang::value::walk::Cursor;
+
+/// The entries of this file.
+pub const TABLE: &[Builtin] = &[
+    Builtin::new(
+        "concat",
+        &["[& colls]"],
+        "The items of all collections, one behind another.",
+        &[("(concat [1 2] '(3) nil [4])", "(1 2 3 4)"), ("(concat)", "()")],
+        concat,
+    ),
+    Builtin::new(
+        "interleave",
+        &["[& colls]"],
+        "The first items of all collections, then the second ones, as long as all last.",
+        &[("(interleave [:a :b] [1 2 3])", "(:a 1 :b 2)")],
+        interleave,
+    ),
+    Builtin::new(
+        "interpose",
+        &["[separator]", "[separator coll]"],
+        "The items with `separator` between each two.",
+        &[("(interpose :and [1 2 3])", "(1 :and 2 :and 3)")],
+        interpose,
+    ),
+    Builtin::new(
+        "flatten",
+        &["[coll]"],
+        "The items of all lists and vectors nested inside `coll`, in one sequence.",
+        &[("(flatten [1 [2 [3 '(4)]]])", "(1 2 3 4)"), ("(flatten nil)", "()")],
+        flatten,
+    ),
+];
+
+/// What other Lisps call these.
+pub const ALIASES: &[(&str, &str)] = &[("append", "concat"), ("nconc", "concat")];
+
+/// The steps of lazy sequences of this file.
+pub const STEPS: &[&Builtin] = &[&LAZY_INTERLEAVE, &LAZY_FLATTEN];
+
+fn concat(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    if let [only] = arguments
+        && let Value::List(_) | Value::Lazy(_) = only
+    {
+        return Ok(std::mem::take(only));
+    }
+    let collections = arguments.iter_mut().map(std::mem::take).collect();
+    flat_map(machine, Value::Nil, Value::list(collections))
+}
+
+/// `first` and then `second`, whose items are not copied.
+pub(super) fn concat_two(machine: &mut Machine, first: Value, second: Value) -> Outcome<Value> {
+    if machine.is_lazy(&first) {
+        return flat_map(machine, Value::Nil, Value::list(vec![first, second]));
+    }
+    let items = machine.items(first)?;
+    in_front(machine, items, second)
+}
+
+fn interleave(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    if arguments.is_empty() {
+        return Ok(Value::list(Vec::new()));
+    }
+    if all_lazy(machine, arguments) {
+        return Ok(machine.lazy(&LAZY_INTERLEAVE, arguments.iter_mut().map(std::mem::take).collect()));
+    }
+    let mut cursors = cursors(machine, arguments)?;
+    let mut out = Vec::new();
+    while let Some(items) = next_of_each(machine, &mut cursors)? {
+        for item in items {
+            out.push(item);
+            machine.grown(out.len())?;
+        }
+    }
+    Ok(Value::list(out))
+}
+
+static LAZY_INTERLEAVE: Builtin =
+    Builtin::new("lazy-interleave*", &["[& colls]"], "A step of a lazy `interleave`.", &[], lazy_interleave);
+
+fn lazy_interleave(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let mut cursors = cursors(machine, arguments)?;
+    let Some(items) = next_of_each(machine, &mut cursors)? else { return Ok(Value::Nil) };
+    let mut rests = Vec::with_capacity(cursors.len());
+    for cursor in cursors {
+        rests.push(rest_of(machine, cursor)?);
+    }
+    let rest = machine.lazy(&LAZY_INTERLEAVE, rests);
+    in_front(machine, items, rest)
+}
+
+fn interpose(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    if let [_, collection] = arguments
+        && !is_collection(collection)
+    {
+        arguments.swap(0, 1);
+    }
+    let transducer = transducers::stateful(&state::INTERPOSE, Value::Bool(false), take(arguments, 0));
+    match arguments.len() {
+        1 => Ok(transducer),
+        _ => transducers::through(machine, &transducer, take(arguments, 1)),
+    }
+}
+
+fn is_collection(value: &Value) -> bool {
+    Cursor::over(value.clone()).is_some()
+}
+
+fn flatten(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let collection = take(arguments, 0);
+    if !is_sequential(&collection) {
+        return Ok(Value::list(Vec::new()));
+    }
+    if machine.is_lazy(&collection) {
+        return Ok(machine.lazy(&LAZY_FLATTEN, vec![collection]));
+    }
+    let mut open = vec![machine.seq(collection)?];
+    let mut out = Vec::new();
+    while let Some(leaf) = next_leaf(machine, &mut open)? {
+        out.push(leaf);
+        machine.grown(out.len())?;
+    }
+    Ok(Value::list(out))
+}
+
+fn is_sequential(value: &Value) -> bool {
+    matches!(value, Value::List(_) | Value::Vector(_) | Value::Lazy(_))
+}
+
+/// The next item that is no list and no vector, of the sequences that are open, innermost last.
+fn next_leaf(machine: &mut Machine, open: &mut Vec<Cursor>) -> Outcome<Option<Value>> {
+    while let Some(innermost) = open.last_mut() {
+        match innermost.next(machine)? {
+            Some(item) if is_sequential(&item) => {
+                open.push(machine.seq(item)?);
+                machine.grown(open.len())?;
+            }
+            Some(leaf) => return Ok(Some(leaf)),
+            None => {
+                open.pop();
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// One step of a lazy `flatten`; its arguments are the sequences that are open, innermost last.
+static LAZY_FLATTEN: Builtin =
+    Builtin::new("lazy-flatten*", &["[& open]"], "A step of a lazy `flatten`.", &[], lazy_flatten);
+
+fn lazy_flatten(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let mut open = cursors(machine, arguments)?;
+    let Some(leaf) = next_leaf(machine, &mut open)? else { return Ok(Value::Nil) };
+    let mut rests = Vec::with_capacity(open.len());
+    for cursor in open {
+        rests.push(rest_of(machine, cursor)?);
+    }
+    let rest = machine.lazy(&LAZY_FLATTEN, rests);
+    Ok(before(leaf, rest))
+}

@@ -1,0 +1,302 @@
+//! Making sequences: of given items, of numbers, of what a function gives again and again.
+
+use super::super::Builtin;
+use super::super::arguments::{count, take};
+use super::joining::concat_two;
+use super::{as_seq, before, in_front, is_number, or_empty, rest_of};
+use crate::lang::error::{Error, Outcome};
+use crate::lang::eval::Machine;
+use crate::lang::value::Value;
+use crate::lang::value::list::List;
+use std::sync::Arc;
+
+/// The entries of this file.
+pub const TABLE: &[Builtin] = &[
+    Builtin::new("list", &["[& items]"], "A list of the arguments.", &[("(list 1 2)", "(1 2)")], list),
+    Builtin::new(
+        "list*",
+        &["[args]", "[item & items-and-args]"],
+        "A list of the arguments, the last of which is a sequence of further items.",
+        &[("(list* 1 2 [3 4])", "(1 2 3 4)")],
+        list_star,
+    ),
+    Builtin::new(
+        "cons",
+        &["[x coll]"],
+        "A sequence of `x` and then the items of `coll`.",
+        &[("(cons 1 [2 3])", "(1 2 3)")],
+        cons,
+    ),
+    Builtin::new("vec", &["[coll]"], "A vector of the items of `coll`.", &[("(vec (range 3))", "[0 1 2]")], vec),
+    Builtin::new("vector", &["[& items]"], "A vector of the arguments.", &[("(vector 1 2)", "[1 2]")], vector),
+    Builtin::new(
+        "range",
+        &["[]", "[end]", "[start end]", "[start end step]"],
+        "Numbers from `start` (0) up to but not including `end`, by `step` (1); without an end, for ever.",
+        &[("(range 3)", "(0 1 2)"), ("(range 1 10 3)", "(1 4 7)"), ("(take 2 (range))", "(0 1)")],
+        range,
+    ),
+    Builtin::new(
+        "iota",
+        &["[n]", "[n start]", "[n start step]"],
+        "`n` numbers from `start` (0) by `step` (1).",
+        &[("(iota 3)", "(0 1 2)"), ("(iota 3 1 2)", "(1 3 5)")],
+        iota,
+    ),
+    Builtin::new(
+        "repeat",
+        &["[x]", "[n x]"],
+        "`x` again and again: `n` times, or for ever.",
+        &[("(repeat 3 :a)", "(:a :a :a)"), ("(take 2 (repeat 1))", "(1 1)")],
+        repeat,
+    ),
+    Builtin::new(
+        "repeatedly",
+        &["[f]", "[n f]"],
+        "What calls of `f` without arguments give: of `n` calls, or for ever.",
+        &[("(repeatedly 2 (fn [] :a))", "(:a :a)"), ("(take 2 (repeatedly list))", "(() ())")],
+        repeatedly,
+    ),
+    Builtin::new(
+        "iterate",
+        &["[f x]"],
+        "`x`, `(f x)`, `(f (f x))` and so on, for ever.",
+        &[("(take 3 (iterate list 1))", "(1 (1) ((1)))")],
+        iterate,
+    ),
+    Builtin::new(
+        "cycle",
+        &["[coll]"],
+        "The items of `coll` over and over again, for ever.",
+        &[("(take 5 (cycle [1 2]))", "(1 2 1 2 1)"), ("(cycle [])", "()")],
+        cycle,
+    ),
+    Builtin::new(
+        "tree-seq",
+        &["[branch? children root]"],
+        "The nodes of a tree, parents before their children; `children` gives the children where `branch?` is true.",
+        &[("(tree-seq vector? seq [1 [2]])", "([1 [2]] 1 [2] 2)")],
+        tree_seq,
+    ),
+    Builtin::new("lazy-seq*", &["[f]"], "What `lazy-seq` expands to.", &[], lazy_seq_star),
+];
+
+/// What other Lisps call these.
+pub const ALIASES: &[(&str, &str)] = &[("list->vector", "vec")];
+
+/// The steps of lazy sequences of this file.
+pub const STEPS: &[&Builtin] = &[&REPEAT, &REPEATEDLY, &ITERATE, &CYCLE, &TREE];
+
+fn list(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    Ok(Value::list(arguments.iter_mut().map(std::mem::take).collect()))
+}
+
+fn list_star(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let items: Vec<Value> = arguments.iter_mut().map(std::mem::take).collect();
+    let (items, rest) = match items.split_last() {
+        Some((rest, items)) => (items.to_vec(), rest.clone()),
+        None => return Ok(Value::Nil),
+    };
+    let rest = as_seq(machine, rest)?;
+    in_front(machine, items, rest)
+}
+
+fn cons(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let (head, tail) = (take(arguments, 0), take(arguments, 1));
+    let tail = match tail {
+        Value::List(_) | Value::Lazy(_) | Value::Nil => tail,
+        other => as_seq(machine, other)?,
+    };
+    Ok(before(head, tail))
+}
+
+fn vec(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    match take(arguments, 0) {
+        vector @ Value::Vector(_) => Ok(vector),
+        other => Ok(Value::vector(machine.items(other)?)),
+    }
+}
+
+fn vector(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    Ok(Value::vector(arguments.iter_mut().map(std::mem::take).collect()))
+}
+
+fn range(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let (start, end, step) = match arguments {
+        [] => return Ok(Value::List(Arc::new(List::Range { start: 0, step: 1, count: List::ENDLESS }))),
+        [end] => (Value::Int(0), end.clone(), Value::Int(1)),
+        [start, end] => (start.clone(), end.clone(), Value::Int(1)),
+        [start, end, step, ..] => (start.clone(), end.clone(), step.clone()),
+    };
+    if let (Value::Int(start), Value::Int(end), Value::Int(step)) = (&start, &end, &step) {
+        return Ok(Value::List(Arc::new(integer_range(*start, *end, *step))));
+    }
+    let (from, to, by) = (as_double(&start)?, as_double(&end)?, as_double(&step)?);
+    let whole = matches!((&start, &step), (Value::Int(_), Value::Int(_)));
+    let mut out = Vec::new();
+    let mut at = from;
+    while (by > 0.0 && at < to) || (by < 0.0 && at > to) {
+        machine.charge(1)?;
+        out.push(if whole { Value::Int(at as i64) } else { Value::Float(at) });
+        machine.grown(out.len())?;
+        at = if whole { at + by } else { from + by * out.len() as f64 };
+    }
+    Ok(Value::list(out))
+}
+
+fn integer_range(start: i64, end: i64, step: i64) -> List {
+    let distance = i128::from(end) - i128::from(start);
+    let count = match step {
+        0 if distance == 0 => 0,
+        0 => u64::MAX,
+        step => {
+            let step = i128::from(step);
+            let count = (distance + step - step.signum()) / step;
+            u64::try_from(count.max(0)).unwrap_or(u64::MAX - 1)
+        }
+    };
+    List::Range { start, step, count }
+}
+
+/// A number as a double.
+fn as_double(value: &Value) -> Result<f64, Error> {
+    match value {
+        Value::Int(number) => Ok(*number as f64),
+        Value::Float(number) => Ok(*number),
+        other => Err(Error::expected("a number", other)),
+    }
+}
+
+/// Scheme's `iota`: a count first, then where to begin.
+fn iota(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let wanted = count(&arguments[0])?;
+    let start = arguments.get(1).cloned().unwrap_or(Value::Int(0));
+    let step = arguments.get(2).cloned().unwrap_or(Value::Int(1));
+    if let (Value::Int(start), Value::Int(step)) = (&start, &step) {
+        return Ok(Value::List(Arc::new(List::Range {
+            start: *start,
+            step: *step,
+            count: wanted.min(i64::MAX as u64),
+        })));
+    }
+    let (from, by) = (as_double(&start)?, as_double(&step)?);
+    machine.reserve_values(wanted)?;
+    machine.charge(wanted)?;
+    Ok(Value::list((0..wanted).map(|at| Value::Float(from + by * at as f64)).collect()))
+}
+
+fn repeat(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    if arguments.len() == 1 {
+        return Ok(machine.lazy(&REPEAT, vec![take(arguments, 0)]));
+    }
+    if !is_number(&arguments[0]) && is_number(&arguments[1]) {
+        arguments.swap(0, 1);
+    }
+    let wanted = count(&arguments[0])?;
+    machine.reserve_values(wanted)?;
+    machine.charge(wanted)?;
+    Ok(Value::list(vec![take(arguments, 1); wanted as usize]))
+}
+
+static REPEAT: Builtin = Builtin::new("lazy-repeat*", &["[x]"], "A step of an endless `repeat`.", &[], repeat_step);
+
+fn repeat_step(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let item = take(arguments, 0);
+    let rest = machine.lazy(&REPEAT, vec![item.clone()]);
+    Ok(before(item, rest))
+}
+
+fn repeatedly(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    if arguments.len() == 1 {
+        return Ok(machine.lazy(&REPEATEDLY, vec![take(arguments, 0)]));
+    }
+    if !is_number(&arguments[0]) && is_number(&arguments[1]) {
+        arguments.swap(0, 1);
+    }
+    let (wanted, function) = (count(&arguments[0])?, take(arguments, 1));
+    machine.reserve_values(wanted)?;
+    let mut out = Vec::new();
+    for _ in 0..wanted {
+        out.push(machine.call(&function, &mut [])?);
+    }
+    Ok(Value::list(out))
+}
+
+static REPEATEDLY: Builtin =
+    Builtin::new("lazy-repeatedly*", &["[f]"], "A step of an endless `repeatedly`.", &[], repeatedly_step);
+
+fn repeatedly_step(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let function = take(arguments, 0);
+    let item = machine.call(&function, &mut [])?;
+    let rest = machine.lazy(&REPEATEDLY, vec![function]);
+    Ok(before(item, rest))
+}
+
+fn iterate(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    if !arguments[0].is_function() && arguments[1].is_function() {
+        arguments.swap(0, 1);
+    }
+    let (function, start) = (take(arguments, 0), take(arguments, 1));
+    let rest = machine.lazy(&ITERATE, vec![function, start.clone()]);
+    Ok(before(start, rest))
+}
+
+static ITERATE: Builtin = Builtin::new("lazy-iterate*", &["[f x]"], "A step of `iterate`.", &[], iterate_step);
+
+fn iterate_step(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let (function, last) = (take(arguments, 0), take(arguments, 1));
+    let item = machine.call1(&function, last)?;
+    let rest = machine.lazy(&ITERATE, vec![function, item.clone()]);
+    Ok(before(item, rest))
+}
+
+fn cycle(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let all = as_seq(machine, take(arguments, 0))?;
+    if all.is_nil() {
+        return Ok(or_empty(all));
+    }
+    Ok(machine.lazy(&CYCLE, vec![all.clone(), all]))
+}
+
+static CYCLE: Builtin = Builtin::new("lazy-cycle*", &["[all rest]"], "A step of `cycle`.", &[], cycle_step);
+
+fn cycle_step(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let all = take(arguments, 0);
+    let mut cursor = machine.seq(take(arguments, 1))?;
+    let item = match cursor.next(machine)? {
+        Some(item) => item,
+        None => {
+            cursor = machine.seq(all.clone())?;
+            cursor.next(machine)?.unwrap_or_default()
+        }
+    };
+    let rest = rest_of(machine, cursor)?;
+    let rest = machine.lazy(&CYCLE, vec![all, rest]);
+    Ok(before(item, rest))
+}
+
+fn tree_seq(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let (branch, children, root) = (take(arguments, 0), take(arguments, 1), take(arguments, 2));
+    Ok(machine.lazy(&TREE, vec![branch, children, Value::list(vec![root])]))
+}
+
+/// One node of a tree. Its children stand in front of all that is still to be visited.
+static TREE: Builtin = Builtin::new("lazy-tree*", &["[branch? children pending]"], "A step of `tree-seq`.", &[], tree);
+
+fn tree(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let (branch, children) = (take(arguments, 0), take(arguments, 1));
+    let mut cursor = machine.seq(take(arguments, 2))?;
+    let Some(node) = cursor.next(machine)? else { return Ok(Value::Nil) };
+    let mut pending = rest_of(machine, cursor)?;
+    if machine.call1(&branch, node.clone())?.is_truthy() {
+        let below = machine.call1(&children, node.clone())?;
+        pending = concat_two(machine, below, pending)?;
+    }
+    let rest = machine.lazy(&TREE, vec![branch, children, pending]);
+    Ok(before(node, rest))
+}
+
+fn lazy_seq_star(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let function = take(arguments, 0);
+    Ok(machine.lazy_call(function))
+}

@@ -1,0 +1,269 @@
+//! What a function makes of each item: `map` and its kin.
+
+use super::super::Builtin;
+use super::super::arguments::{function_and_collection, take};
+use super::super::transducers::{self, state, steps};
+use super::{all_lazy, before, cursors, in_front, next_of_each, rest_of};
+use crate::lang::error::Outcome;
+use crate::lang::eval::Machine;
+use crate::lang::value::Value;
+
+/// The entries of this file.
+pub const TABLE: &[Builtin] = &[
+    Builtin::new(
+        "map",
+        &["[f]", "[f coll]", "[f coll & colls]"],
+        "What `f` makes of each item; of several collections, of their items side by side, as long as all last.",
+        &[("(map inc [1 2])", "(2 3)"), ("(map + [1 2] [10 20])", "(11 22)"), ("(map [1 2] inc)", "(2 3)")],
+        map,
+    ),
+    Builtin::new(
+        "mapv",
+        &["[f coll]", "[f coll & colls]"],
+        "As `map`, as a vector.",
+        &[("(mapv inc [1 2])", "[2 3]"), ("(mapv vector [1 2] [:a :b])", "[[1 :a] [2 :b]]")],
+        mapv,
+    ),
+    Builtin::new(
+        "map-indexed",
+        &["[f]", "[f coll]"],
+        "What `f` makes of each index, from 0, and its item.",
+        &[("(map-indexed vector [:a :b])", "([0 :a] [1 :b])")],
+        map_indexed,
+    ),
+    Builtin::new(
+        "keep",
+        &["[f]", "[f coll]"],
+        "What `f` makes of each item, without the nils.",
+        &[("(keep :a [{:a 1} {} {:a false}])", "(1 false)")],
+        keep,
+    ),
+    Builtin::new(
+        "keep-indexed",
+        &["[f]", "[f coll]"],
+        "What `f` makes of each index, from 0, and its item, without the nils.",
+        &[("(keep-indexed (fn [i x] (if (odd? i) x)) [:a :b :c])", "(:b)")],
+        keep_indexed,
+    ),
+    Builtin::new(
+        "filter-map",
+        &["[f coll]"],
+        "What `f` makes of each item, without the nils and falses.",
+        &[("(filter-map :a [{:a 1} {} {:a false}])", "(1)")],
+        filter_map,
+    ),
+    Builtin::new(
+        "mapcat",
+        &["[f]", "[f coll]", "[f coll & colls]"],
+        "The sequences that `f` makes of each item, one behind another.",
+        &[("(mapcat (fn [x] [x x]) [1 2])", "(1 1 2 2)"), ("(mapcat reverse [[2 1] [4 3]])", "(1 2 3 4)")],
+        mapcat,
+    ),
+    Builtin::new("for*", &["[f coll]"], "What `for` expands to.", &[], for_star),
+];
+
+/// What other Lisps call these.
+pub const ALIASES: &[(&str, &str)] =
+    &[("mapcar", "map"), ("vector-map", "mapv"), ("append-map", "mapcat"), ("mapcan", "mapcat")];
+
+/// The steps of lazy sequences of this file.
+pub const STEPS: &[&Builtin] = &[&LAZY_MAP, &LAZY_FLAT_MAP];
+
+fn map(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    match arguments.len() {
+        1 => return Ok(transducers::stateless(&steps::MAP, take(arguments, 0))),
+        2 => {
+            let (function, collection) = function_and_collection(arguments);
+            if machine.is_lazy(&collection) {
+                return Ok(machine.lazy(&LAZY_MAP, vec![function, collection]));
+            }
+            return map_one(machine, &function, collection).map(Value::list);
+        }
+        _ => {}
+    }
+    if all_lazy(machine, &arguments[1..]) {
+        return Ok(machine.lazy(&LAZY_MAP, arguments.iter_mut().map(std::mem::take).collect()));
+    }
+    map_several(machine, arguments).map(Value::list)
+}
+
+fn mapv(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    if arguments.len() == 2 {
+        let (function, collection) = function_and_collection(arguments);
+        return map_one(machine, &function, collection).map(Value::vector);
+    }
+    map_several(machine, arguments).map(Value::vector)
+}
+
+fn map_one(machine: &mut Machine, function: &Value, collection: Value) -> Outcome<Vec<Value>> {
+    let mut cursor = machine.seq(collection)?;
+    let count = cursor.remaining();
+    if let Some(count) = count {
+        machine.reserve_values(count)?;
+    }
+    let mut out = Vec::with_capacity(count.map_or(0, |count| count.min(1 << 24) as usize));
+    while let Some(item) = cursor.next(machine)? {
+        out.push(machine.call1(function, item)?);
+        machine.grown(out.len())?;
+    }
+    Ok(out)
+}
+
+/// What a function, the first argument, makes of the other arguments' items side by side.
+fn map_several(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Vec<Value>> {
+    let function = take(arguments, 0);
+    let mut cursors = cursors(machine, &mut arguments[1..])?;
+    let mut out = Vec::new();
+    while let Some(mut items) = next_of_each(machine, &mut cursors)? {
+        out.push(machine.call(&function, &mut items)?);
+        machine.grown(out.len())?;
+    }
+    Ok(out)
+}
+
+/// One step of a `map` over lazy sequences: the first result, and the rest put off.
+static LAZY_MAP: Builtin = Builtin::new("lazy-map*", &["[f coll & colls]"], "A step of a lazy `map`.", &[], lazy_map);
+
+fn lazy_map(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let function = take(arguments, 0);
+    let mut cursors = cursors(machine, &mut arguments[1..])?;
+    let Some(mut items) = next_of_each(machine, &mut cursors)? else { return Ok(Value::Nil) };
+    let head = machine.call(&function, &mut items)?;
+    let mut rest = Vec::with_capacity(cursors.len() + 1);
+    rest.push(function);
+    for cursor in cursors {
+        rest.push(rest_of(machine, cursor)?);
+    }
+    let tail = machine.lazy(&LAZY_MAP, rest);
+    Ok(before(head, tail))
+}
+
+fn map_indexed(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    if arguments.len() == 1 {
+        return Ok(transducers::stateful(&state::MAP_INDEXED, Value::Int(0), take(arguments, 0)));
+    }
+    let (function, collection) = function_and_collection(arguments);
+    transducers::through(machine, &transducers::stateful(&state::MAP_INDEXED, Value::Int(0), function), collection)
+}
+
+fn keep_indexed(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    if arguments.len() == 1 {
+        return Ok(transducers::stateful(&state::KEEP_INDEXED, Value::Int(0), take(arguments, 0)));
+    }
+    let (function, collection) = function_and_collection(arguments);
+    transducers::through(machine, &transducers::stateful(&state::KEEP_INDEXED, Value::Int(0), function), collection)
+}
+
+fn keep(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    if arguments.len() == 1 {
+        return Ok(transducers::stateless(&steps::KEEP, take(arguments, 0)));
+    }
+    let (function, collection) = function_and_collection(arguments);
+    if machine.is_lazy(&collection) {
+        return transducers::through(machine, &transducers::stateless(&steps::KEEP, function), collection);
+    }
+    let mut cursor = machine.seq(collection)?;
+    let mut out = Vec::new();
+    while let Some(item) = cursor.next(machine)? {
+        let kept = machine.call1(&function, item)?;
+        if !kept.is_nil() {
+            out.push(kept);
+            machine.grown(out.len())?;
+        }
+    }
+    Ok(Value::list(out))
+}
+
+fn filter_map(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let (function, collection) = function_and_collection(arguments);
+    let mut cursor = machine.seq(collection)?;
+    let mut out = Vec::new();
+    while let Some(item) = cursor.next(machine)? {
+        let kept = machine.call1(&function, item)?;
+        if kept.is_truthy() {
+            out.push(kept);
+            machine.grown(out.len())?;
+        }
+    }
+    Ok(Value::list(out))
+}
+
+fn mapcat(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    match arguments.len() {
+        1 => Ok(transducers::stateless(&steps::MAPCAT, take(arguments, 0))),
+        2 => {
+            let (function, collection) = function_and_collection(arguments);
+            flat_map(machine, function, collection)
+        }
+        _ => {
+            let parts = map(machine, arguments)?;
+            flat_map(machine, Value::Nil, parts)
+        }
+    }
+}
+
+fn for_star(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let (function, collection) = (take(arguments, 0), take(arguments, 1));
+    flat_map(machine, function, collection)
+}
+
+/// The sequences that `function` makes of each item, one behind another; where it is nil, the items
+/// are these sequences. Eager up to the first sequence that is lazy. A reduced value ends it.
+pub(super) fn flat_map(machine: &mut Machine, function: Value, collection: Value) -> Outcome<Value> {
+    if machine.is_lazy(&collection) {
+        return Ok(machine.lazy(&LAZY_FLAT_MAP, vec![function, Value::Nil, collection]));
+    }
+    let mut cursor = machine.seq(collection)?;
+    let mut out = Vec::new();
+    while let Some(item) = cursor.next(machine)? {
+        let part = if function.is_nil() { item } else { machine.call1(&function, item)? };
+        if let Value::Reduced(_) = part {
+            break;
+        }
+        if machine.is_lazy(&part) {
+            // What comes last needs nobody behind it.
+            let lazy = match cursor.remaining() {
+                Some(0) => part,
+                _ => {
+                    let rest = rest_of(machine, cursor)?;
+                    machine.lazy(&LAZY_FLAT_MAP, vec![function, part, rest])
+                }
+            };
+            return in_front(machine, out, lazy);
+        }
+        let mut part = machine.seq(part)?;
+        if let Some(count) = part.remaining() {
+            machine.reserve_values(count)?;
+        }
+        while let Some(item) = part.next(machine)? {
+            out.push(item);
+            machine.grown(out.len())?;
+        }
+    }
+    Ok(Value::list(out))
+}
+
+static LAZY_FLAT_MAP: Builtin =
+    Builtin::new("lazy-flat-map*", &["[f part coll]"], "A step of a lazy `mapcat` or `concat`.", &[], lazy_flat_map);
+
+fn lazy_flat_map(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let function = take(arguments, 0);
+    let mut part = machine.seq(take(arguments, 1))?;
+    let mut outer = machine.seq(take(arguments, 2))?;
+    loop {
+        if let Some(item) = part.next(machine)? {
+            let (part, outer) = (rest_of(machine, part)?, rest_of(machine, outer)?);
+            let tail = machine.lazy(&LAZY_FLAT_MAP, vec![function, part, outer]);
+            return Ok(before(item, tail));
+        }
+        let Some(item) = outer.next(machine)? else { return Ok(Value::Nil) };
+        let next = if function.is_nil() { item } else { machine.call1(&function, item)? };
+        if let Value::Reduced(_) = next {
+            return Ok(Value::Nil);
+        }
+        if outer.remaining() == Some(0) {
+            return super::as_seq(machine, next);
+        }
+        part = machine.seq(next)?;
+    }
+}

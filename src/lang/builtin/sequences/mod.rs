@@ -1,0 +1,265 @@
+//! Sequences: making, walking, mapping, filtering, reducing, ordering.
+//!
+//! Over realised collections everything here is eager; over lazy and endless ones `map`, `filter` and
+//! their kin are lazy in turn. A lazy result is a call of a builtin that has been put off: one *step*,
+//! which gives the next item and puts off the rest again. What several of the files share stands here.
+
+pub mod cutting;
+pub mod effects;
+pub mod ends;
+pub mod filtering;
+pub mod grouping;
+pub mod joining;
+pub mod making;
+pub mod mapping;
+mod merge;
+pub mod ordering;
+pub mod parting;
+pub mod questions;
+pub mod reducing;
+
+use super::Builtin;
+use super::arguments::{count, take};
+use crate::lang::error::{Error, Outcome};
+use crate::lang::eval::Machine;
+use crate::lang::value::Value;
+use crate::lang::value::list::List;
+use crate::lang::value::map::Map;
+use crate::lang::value::set::Set;
+use crate::lang::value::vector::Vector;
+use crate::lang::value::walk::Cursor;
+use std::sync::Arc;
+
+/// The steps of lazy sequences: builtins that only the heap refers to.
+pub const STEPS: &[&[&Builtin]] = &[
+    cutting::STEPS,
+    filtering::STEPS,
+    joining::STEPS,
+    making::STEPS,
+    mapping::STEPS,
+    ordering::STEPS,
+    parting::STEPS,
+    reducing::STEPS,
+];
+
+/// A list of `head` and then the sequence `tail`.
+pub(super) fn before(head: Value, tail: Value) -> Value {
+    Value::List(Arc::new(List::cons(head, tail)))
+}
+
+/// These items and then the sequence `rest`.
+pub(super) fn in_front(machine: &mut Machine, items: Vec<Value>, rest: Value) -> Outcome<Value> {
+    machine.reserve_values(items.len() as u64 * 3)?;
+    Ok(items.into_iter().rev().fold(rest, |tail, head| before(head, tail)))
+}
+
+/// What is left of a cursor as a sequence; paid for where that is a copy.
+pub(super) fn rest_of(machine: &mut Machine, cursor: Cursor) -> Outcome<Value> {
+    let copied = match &cursor {
+        Cursor::Vector(vector, at) => vector.len().saturating_sub(*at),
+        Cursor::Map(map, at) => 4 * map.positions().saturating_sub(*at),
+        Cursor::Set(set, at) => set.positions().saturating_sub(*at),
+        Cursor::Characters(text, at) => text.as_str().len().saturating_sub(*at),
+        _ => 0,
+    };
+    machine.reserve_values(copied as u64)?;
+    machine.charge(copied as u64 / 16)?;
+    Ok(cursor.into_rest())
+}
+
+/// Moves a cursor past that many items, at once where the place is known.
+pub(super) fn skip(machine: &mut Machine, cursor: &mut Cursor, count: u64) -> Outcome<()> {
+    let by = count.min(cursor.remaining().unwrap_or(count));
+    match cursor {
+        Cursor::Items(_, at) | Cursor::Vector(_, at) => *at += by as usize,
+        Cursor::Range { next, step, left } => {
+            *next = next.wrapping_add(step.wrapping_mul(by as i64));
+            if *left != List::ENDLESS {
+                *left -= by;
+            }
+        }
+        _ => {
+            for _ in 0..by {
+                if cursor.next(machine)?.is_none() {
+                    break;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The next item of each cursor, while all last.
+pub(super) fn next_of_each(machine: &mut Machine, cursors: &mut [Cursor]) -> Outcome<Option<Vec<Value>>> {
+    let mut items = Vec::with_capacity(cursors.len());
+    for cursor in cursors {
+        match cursor.next(machine)? {
+            Some(item) => items.push(item),
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(items))
+}
+
+/// A cursor over each of these collections.
+pub(super) fn cursors(machine: &mut Machine, collections: &mut [Value]) -> Outcome<Vec<Cursor>> {
+    collections.iter_mut().map(|collection| machine.seq(std::mem::take(collection))).collect()
+}
+
+/// True if all of these are lazy: walked side by side, they have no known end.
+pub(super) fn all_lazy(machine: &mut Machine, collections: &[Value]) -> bool {
+    collections.iter().all(|collection| machine.is_lazy(collection))
+}
+
+/// The number and the collection of `(take n coll)`, given in either order.
+pub(super) fn count_and_collection(arguments: &mut [Value]) -> Outcome<(u64, Value)> {
+    if !is_number(&arguments[0]) && is_number(&arguments[1]) {
+        arguments.swap(0, 1);
+    }
+    Ok((count(&arguments[0])?, take(arguments, 1)))
+}
+
+/// True for what can stand for a count.
+pub(super) fn is_number(value: &Value) -> bool {
+    matches!(value, Value::Int(_) | Value::Float(_))
+}
+
+/// A value as a sequence that is not empty, or nil.
+pub(super) fn as_seq(machine: &mut Machine, value: Value) -> Outcome<Value> {
+    let mut value = value;
+    loop {
+        match value {
+            Value::Nil => return Ok(Value::Nil),
+            Value::List(list) => return Ok(if list.is_empty() { Value::Nil } else { Value::List(list) }),
+            // Each layer was realised by the one before; only the last one's content counts.
+            Value::Lazy(lazy) => {
+                machine.charge(1)?;
+                value = machine.realise(&lazy)?;
+            }
+            other => {
+                let items = machine.items(other)?;
+                return Ok(if items.is_empty() { Value::Nil } else { Value::list(items) });
+            }
+        }
+    }
+}
+
+/// A sequence for `rest` and its kin: the empty list in place of nil.
+pub(super) fn or_empty(sequence: Value) -> Value {
+    if sequence.is_nil() { Value::list(Vec::new()) } else { sequence }
+}
+
+/// How many items a collection has.
+pub(super) fn count_of(machine: &mut Machine, value: Value) -> Outcome<u64> {
+    if let Value::Str(text) = &value {
+        machine.charge(text.as_str().len() as u64 / 64)?;
+        return Ok(text.as_str().chars().count() as u64);
+    }
+    let mut cursor = machine.seq(value)?;
+    let mut counted = 0;
+    loop {
+        match cursor.remaining() {
+            Some(List::ENDLESS) => {
+                return Err(Error::new("EndlessSequence", "an endless range has no count")
+                    .suggest("take a part of it with `take`")
+                    .into());
+            }
+            Some(left) => return Ok(counted + left),
+            None if cursor.next(machine)?.is_some() => counted += 1,
+            None => return Ok(counted),
+        }
+    }
+}
+
+/// Reduces what is left of a cursor.
+pub(super) fn reduce_from(machine: &mut Machine, function: &Value, init: Value, mut cursor: Cursor) -> Outcome<Value> {
+    let mut result = init;
+    while let Some(item) = cursor.next(machine)? {
+        result = machine.call2(function, result, item)?;
+        if let Value::Reduced(inner) = &result {
+            return Ok(inner.0.clone());
+        }
+    }
+    Ok(result)
+}
+
+/// One item more, where it is natural.
+pub(super) fn add(machine: &mut Machine, collection: Value, item: Value) -> Outcome<Value> {
+    machine.charge(1)?;
+    match collection {
+        Value::Vector(mut vector) => {
+            change_vector(machine, &mut vector)?.push(item);
+            Ok(Value::Vector(vector))
+        }
+        Value::Map(mut map) => {
+            match item {
+                Value::Map(more) => {
+                    let map = Arc::make_mut(&mut map);
+                    for (key, value) in more.iter() {
+                        machine.charge(1)?;
+                        map.insert(key.clone(), value.clone());
+                    }
+                }
+                Value::Nil => {}
+                item => {
+                    let (key, value) = entry(machine, &item)?;
+                    Arc::make_mut(&mut map).insert(key, value);
+                }
+            }
+            Ok(Value::Map(map))
+        }
+        Value::Set(mut set) => {
+            let member = machine.key(item)?;
+            Arc::make_mut(&mut set).insert(member);
+            Ok(Value::Set(set))
+        }
+        Value::Nil => Ok(Value::list(vec![item])),
+        list @ (Value::List(_) | Value::Lazy(_)) => Ok(before(item, list)),
+        other => Err(Error::expected("a collection", &other).into()),
+    }
+}
+
+/// A vector that may be changed in place: itself if nobody else holds it, else a copy, paid for.
+pub(super) fn change_vector<'v>(machine: &mut Machine, vector: &'v mut Arc<Vector>) -> Outcome<&'v mut Vector> {
+    if Arc::get_mut(vector).is_none() {
+        let cost = vector.change_cost();
+        machine.reserve_values(cost)?;
+        machine.charge(cost / 16)?;
+        *vector = Arc::new(vector.changeable());
+    } else {
+        machine.grown(vector.len())?;
+    }
+    Ok(Arc::make_mut(vector))
+}
+
+/// A pair as key and value.
+pub(super) fn entry(machine: &mut Machine, pair: &Value) -> Outcome<(Value, Value)> {
+    let items = match pair {
+        Value::Vector(items) if items.len() == 2 => items,
+        other => return Err(Error::expected("a pair of key and value, as `[k v]`", other).into()),
+    };
+    let (key, value) = (items.get(0).cloned().unwrap_or_default(), items.get(1).cloned().unwrap_or_default());
+    Ok((machine.key(key)?, value))
+}
+
+/// A set of the items of a sequence.
+pub(super) fn set_of(machine: &mut Machine, value: Value) -> Outcome<Set> {
+    let mut cursor = machine.seq(value)?;
+    let mut set = Set::default();
+    while let Some(item) = cursor.next(machine)? {
+        let item = machine.key(item)?;
+        set.insert(item);
+    }
+    Ok(set)
+}
+
+/// A map of the entries of a sequence.
+pub(super) fn map_of(machine: &mut Machine, value: Value) -> Outcome<Map> {
+    let mut cursor = machine.seq(value)?;
+    let mut map = Map::default();
+    while let Some(pair) = cursor.next(machine)? {
+        let (key, value) = entry(machine, &pair)?;
+        map.insert(key, value);
+    }
+    Ok(map)
+}

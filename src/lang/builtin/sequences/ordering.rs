@@ -1,0 +1,271 @@
+//! The order of items: sorting, reversing, shuffling, the least and the greatest.
+
+use super::super::Builtin;
+use super::super::arguments::{function_and_collection, take};
+use super::merge;
+use crate::lang::error::{Error, Outcome};
+use crate::lang::eval::Machine;
+use crate::lang::value::Value;
+use crate::lang::value::compare::{compare, compare_numbers};
+use crate::lang::value::function::Bound;
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+/// The entries of this file.
+pub const TABLE: &[Builtin] = &[
+    Builtin::new(
+        "sort",
+        &["[coll]", "[comparator coll]", "[coll comparator :key f]"],
+        "The items in order, by `compare` or by a comparator such as `<`, `>` or one that gives a number.",
+        &[("(sort [3 1 2])", "(1 2 3)"), ("(sort > [3 1 2])", "(3 2 1)"), ("(sort [3 1 2] <)", "(1 2 3)")],
+        sort,
+    ),
+    Builtin::new(
+        "sort-by",
+        &["[f coll]", "[f comparator coll]"],
+        "The items in order of what `f` makes of them; equal ones stay in their order.",
+        &[
+            ("(sort-by count [\"ccc\" \"a\" \"bb\"])", "(\"a\" \"bb\" \"ccc\")"),
+            ("(sort-by :a > [{:a 1} {:a 2}])", "({:a 2} {:a 1})"),
+        ],
+        sort_by,
+    ),
+    Builtin::new(
+        "compare",
+        &["[x y]"],
+        "A negative number, 0 or a positive number as `x` is less than, equal to or greater than `y`.",
+        &[("(compare 1 2)", "-1"), ("(compare [1 2] [1 2])", "0"), ("(compare nil 1)", "-1")],
+        compare_two,
+    ),
+    Builtin::new(
+        "comparator",
+        &["[pred]"],
+        "A function that compares two values by a predicate such as `<`.",
+        &[("((comparator <) 1 2)", "-1"), ("(sort (comparator >) [1 2 3])", "(3 2 1)")],
+        comparator,
+    ),
+    Builtin::new(
+        "min-key",
+        &["[f x & more]"],
+        "The argument for which `f` gives the least; the last one of several.",
+        &[("(min-key abs -3 2)", "2"), ("(apply min-key count [[1 2] [1]])", "[1]")],
+        min_key,
+    ),
+    Builtin::new(
+        "max-key",
+        &["[f x & more]"],
+        "The argument for which `f` gives the greatest; the last one of several.",
+        &[("(max-key abs -3 2)", "-3"), ("(apply max-key :n [{:n 1} {:n 5}])", "{:n 5}")],
+        max_key,
+    ),
+    Builtin::new(
+        "reverse",
+        &["[coll]"],
+        "The items from the last to the first.",
+        &[("(reverse [1 2 3])", "(3 2 1)"), ("(reverse nil)", "()")],
+        reverse,
+    ),
+    Builtin::new(
+        "rseq",
+        &["[vector]"],
+        "The items of a vector from the last to the first; nil if it is empty.",
+        &[("(rseq [1 2])", "(2 1)"), ("(rseq [])", "nil")],
+        rseq,
+    ),
+    Builtin::new(
+        "shuffle",
+        &["[coll]"],
+        "A vector of the items in random order.",
+        &[("(sort (shuffle [3 1 2]))", "(1 2 3)"), ("(count (shuffle (range 9)))", "9")],
+        shuffle,
+    ),
+];
+
+/// What other Lisps call these.
+pub const ALIASES: &[(&str, &str)] = &[("stable-sort", "sort"), ("nreverse", "reverse")];
+
+/// The codes of functions that this file makes.
+pub const STEPS: &[&Builtin] = &[&COMPARED];
+
+fn sort(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    match arguments.len() {
+        1 => {
+            let items = machine.items(take(arguments, 0))?;
+            sorted(machine, items, None).map(Value::list)
+        }
+        2 => {
+            let (comparator, collection) = function_and_collection(arguments);
+            let items = machine.items(collection)?;
+            sorted(machine, items, Some(&comparator)).map(Value::list)
+        }
+        _ => {
+            if !matches!(&arguments[2], Value::Keyword(name) if name.as_str() == "key") {
+                return Err(Error::expected("`:key` as the third of four arguments", &arguments[2]).into());
+            }
+            let key = take(arguments, 3);
+            let (comparator, collection) = function_and_collection(arguments);
+            sorted_by(machine, &key, Some(&comparator), collection)
+        }
+    }
+}
+
+/// These items in order; without a comparator, in their natural one.
+fn sorted(machine: &mut Machine, mut items: Vec<Value>, comparator: Option<&Value>) -> Outcome<Vec<Value>> {
+    if comparator.is_none() && items.iter().all(|item| matches!(item, Value::Int(_))) {
+        // The same price as for the comparisons of the merge sort.
+        let len = items.len() as u64;
+        machine.charge(len * u64::from(len.max(1).ilog2()))?;
+        items.sort_unstable_by_key(|item| if let Value::Int(number) = item { *number } else { 0 });
+        return Ok(items);
+    }
+    merge::sort(machine, &mut items, &mut |machine, left, right| precedes(machine, comparator, left, right))?;
+    Ok(items)
+}
+
+/// True where `left` belongs before `right`.
+fn precedes(machine: &mut Machine, comparator: Option<&Value>, left: &Value, right: &Value) -> Outcome<bool> {
+    let Some(comparator) = comparator else {
+        return Ok(compare(machine, left, right)? == Ordering::Less);
+    };
+    match machine.call2(comparator, left.clone(), right.clone())? {
+        Value::Bool(answer) => Ok(answer),
+        Value::Nil => Ok(false),
+        number => match compare_numbers(&number, &Value::Int(0)) {
+            Some(order) => Ok(order == Ordering::Less),
+            None => Err(Error::expected("true, false or a number from the comparator", &number)
+                .suggest("a comparator takes two items, as `<` does; to sort by a key, use `sort-by`")
+                .into()),
+        },
+    }
+}
+
+fn sort_by(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    if arguments.len() == 2 {
+        let (key, collection) = function_and_collection(arguments);
+        return sorted_by(machine, &key, None, collection);
+    }
+    // `(sort-by coll f >)` as `(sort-by f > coll)`.
+    if !is_key_function(&arguments[0]) && arguments[2].is_function() {
+        arguments.rotate_left(1);
+    }
+    let (key, comparator) = (take(arguments, 0), take(arguments, 1));
+    sorted_by(machine, &key, Some(&comparator), take(arguments, 2))
+}
+
+fn is_key_function(value: &Value) -> bool {
+    value.is_function() || matches!(value, Value::Keyword(_))
+}
+
+/// The items of a collection in order of what `key` makes of each, which is asked for once.
+fn sorted_by(machine: &mut Machine, key: &Value, comparator: Option<&Value>, collection: Value) -> Outcome<Value> {
+    let mut cursor = machine.seq(collection)?;
+    if let Some(count) = cursor.remaining() {
+        machine.reserve_values(count.saturating_mul(2))?;
+    }
+    let mut pairs = Vec::new();
+    while let Some(item) = cursor.next(machine)? {
+        let found = machine.call1(key, item.clone())?;
+        pairs.push((found, item));
+        machine.grown(2 * pairs.len())?;
+    }
+    merge::sort(machine, &mut pairs, &mut |machine, left: &(Value, Value), right: &(Value, Value)| {
+        precedes(machine, comparator, &left.0, &right.0)
+    })?;
+    Ok(Value::list(pairs.into_iter().map(|(_, item)| item).collect()))
+}
+
+fn compare_two(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let order = compare(machine, &arguments[0], &arguments[1])?;
+    let difference = match (&arguments[0], &arguments[1]) {
+        (Value::Str(left), Value::Str(right)) => text_difference(machine, left.as_str(), right.as_str())?,
+        (Value::Keyword(left), Value::Keyword(right)) | (Value::Symbol(left), Value::Symbol(right)) => {
+            text_difference(machine, left.as_str(), right.as_str())?
+        }
+        (Value::Char(left), Value::Char(right)) => i64::from(u32::from(*left)) - i64::from(u32::from(*right)),
+        _ => 0,
+    };
+    // Clojure shows how far two texts are apart; where that has another sign, the order counts.
+    let sign = order as i64;
+    Ok(Value::Int(if difference.signum() == sign { difference } else { sign }))
+}
+
+/// The distance of the first characters that differ, or of the lengths.
+fn text_difference(machine: &mut Machine, left: &str, right: &str) -> Outcome<i64> {
+    machine.charge((left.len().min(right.len()) / 64) as u64)?;
+    let differs = left.chars().zip(right.chars()).find(|(left, right)| left != right);
+    Ok(match differs {
+        Some((left, right)) => i64::from(u32::from(left)) - i64::from(u32::from(right)),
+        None => left.chars().count() as i64 - right.chars().count() as i64,
+    })
+}
+
+fn comparator(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    Ok(Value::Bound(Arc::new(Bound { builtin: &COMPARED, arguments: vec![take(arguments, 0)] })))
+}
+
+static COMPARED: Builtin = Builtin::new("compared*", &["[pred x y]"], "What `comparator` gives.", &[], compared);
+
+fn compared(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let (predicate, left, right) = (take(arguments, 0), take(arguments, 1), take(arguments, 2));
+    if machine.call2(&predicate, left.clone(), right.clone())?.is_truthy() {
+        return Ok(Value::Int(-1));
+    }
+    let greater = machine.call2(&predicate, right, left)?.is_truthy();
+    Ok(Value::Int(i64::from(greater)))
+}
+
+fn min_key(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    extreme(machine, arguments, Ordering::Less)
+}
+
+fn max_key(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    extreme(machine, arguments, Ordering::Greater)
+}
+
+/// The last argument that no other one is `wanted` than.
+fn extreme(machine: &mut Machine, arguments: &mut [Value], wanted: Ordering) -> Outcome<Value> {
+    let key = take(arguments, 0);
+    let mut best = take(arguments, 1);
+    if arguments.len() == 2 {
+        return Ok(best);
+    }
+    let mut best_key = machine.call1(&key, best.clone())?;
+    for item in &mut arguments[2..] {
+        let item = std::mem::take(item);
+        let item_key = machine.call1(&key, item.clone())?;
+        if item_key.is_nil() || best_key.is_nil() {
+            return Err(Error::expected("a key to compare by", &Value::Nil)
+                .suggest("leave items without the key out first, as in `(filter :key coll)`")
+                .into());
+        }
+        let order = compare(machine, &item_key, &best_key)?;
+        if order == wanted || order == Ordering::Equal {
+            (best, best_key) = (item, item_key);
+        }
+    }
+    Ok(best)
+}
+
+fn reverse(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let mut items = machine.items(take(arguments, 0))?;
+    items.reverse();
+    Ok(Value::list(items))
+}
+
+fn rseq(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    if !matches!(arguments[0], Value::Vector(_)) {
+        return Err(Error::expected("a vector", &arguments[0]).suggest("use `reverse` for other collections").into());
+    }
+    let mut items = machine.items(take(arguments, 0))?;
+    items.reverse();
+    Ok(if items.is_empty() { Value::Nil } else { Value::list(items) })
+}
+
+fn shuffle(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let mut items = machine.items(take(arguments, 0))?;
+    for last in (1..items.len()).rev() {
+        let other = (machine.core.random() % (last as u64 + 1)) as usize;
+        items.swap(last, other);
+    }
+    Ok(Value::vector(items))
+}

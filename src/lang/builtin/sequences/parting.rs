@@ -1,0 +1,195 @@
+//! A sequence in parts: of a given size, or of items that belong together.
+
+use super::super::Builtin;
+use super::super::arguments::{count, function_and_collection, take};
+use super::super::transducers::{self, state};
+use super::{before, is_number, rest_of, skip};
+use crate::lang::error::{Error, Outcome};
+use crate::lang::eval::Machine;
+use crate::lang::value::Value;
+
+/// The entries of this file.
+pub const TABLE: &[Builtin] = &[
+    Builtin::new(
+        "partition",
+        &["[n coll]", "[n step coll]", "[n step pad coll]"],
+        "Parts of `n` items, `step` (`n`) apart; a last part that is too short is filled up from `pad`, or left out.",
+        &[
+            ("(partition 2 [1 2 3 4 5])", "((1 2) (3 4))"),
+            ("(partition 2 1 [1 2 3])", "((1 2) (2 3))"),
+            ("(partition 2 2 [:x] [1 2 3])", "((1 2) (3 :x))"),
+        ],
+        partition,
+    ),
+    Builtin::new(
+        "partition-all",
+        &["[n]", "[n coll]", "[n step coll]"],
+        "Parts of `n` items, `step` (`n`) apart; the last ones may be shorter.",
+        &[("(partition-all 2 [1 2 3])", "((1 2) (3))")],
+        partition_all,
+    ),
+    Builtin::new(
+        "partition-by",
+        &["[f]", "[f coll]"],
+        "Parts of neighbours for which `f` gives the same.",
+        &[("(partition-by odd? [1 3 2 5])", "((1 3) (2) (5))")],
+        partition_by,
+    ),
+];
+
+/// The steps of lazy sequences of this file.
+pub const STEPS: &[&Builtin] = &[&LAZY_PARTITION];
+
+/// What happens to a last part that is too short.
+#[derive(Clone)]
+enum Short {
+    /// It is left out.
+    Dropped,
+    /// It stays as it is.
+    Kept,
+    /// It is filled up from this sequence.
+    Padded(Value),
+}
+
+/// How a sequence is cut.
+struct Cut {
+    size: u64,
+    step: u64,
+    short: Short,
+}
+
+fn partition(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    collection_last(arguments);
+    let size = positive("partition", &arguments[0])?;
+    let step = if arguments.len() > 2 { positive("partition", &arguments[1])? } else { size };
+    let short = if arguments.len() == 4 { Short::Padded(take(arguments, 2)) } else { Short::Dropped };
+    let collection = take(arguments, arguments.len() - 1);
+    parts(machine, &Cut { size, step, short }, collection)
+}
+
+fn partition_all(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    collection_last(arguments);
+    let size = positive("partition-all", &arguments[0])?;
+    if arguments.len() == 1 {
+        let none = Value::vector(Vec::new());
+        return Ok(transducers::stateful(&state::PARTITION_ALL, none, Value::Int(size as i64)));
+    }
+    let step = if arguments.len() > 2 { positive("partition-all", &arguments[1])? } else { size };
+    let collection = take(arguments, arguments.len() - 1);
+    parts(machine, &Cut { size, step, short: Short::Kept }, collection)
+}
+
+/// `(partition coll n)` as `(partition n coll)`.
+fn collection_last(arguments: &mut [Value]) {
+    if arguments.len() > 1 && !is_number(&arguments[0]) {
+        arguments.rotate_left(1);
+    }
+}
+
+fn positive(name: &str, value: &Value) -> Outcome<u64> {
+    match count(value)? {
+        0 => Err(Error::new("IllegalArgument", format!("`{name}` takes sizes and steps of at least 1")).into()),
+        number => Ok(number.min(i64::MAX as u64)),
+    }
+}
+
+fn parts(machine: &mut Machine, cut: &Cut, collection: Value) -> Outcome<Value> {
+    if machine.is_lazy(&collection) {
+        return Ok(put_off(machine, cut, collection));
+    }
+    let items = machine.items(collection)?;
+    let mut out = Vec::new();
+    let mut at = 0;
+    while at < items.len() {
+        let end = items.len().min(at.saturating_add(usize::try_from(cut.size).unwrap_or(usize::MAX)));
+        machine.reserve_values((end - at) as u64)?;
+        machine.charge((end - at) as u64)?;
+        let Some(part) = filled(machine, cut, items[at..end].to_vec())? else { break };
+        let short = end - at < usize::try_from(cut.size).unwrap_or(usize::MAX);
+        out.push(part);
+        machine.grown(out.len())?;
+        // Nothing comes behind a part that was filled up, while `partition-all` goes on to the end.
+        if short && !matches!(cut.short, Short::Kept) {
+            break;
+        }
+        at = at.saturating_add(usize::try_from(cut.step).unwrap_or(usize::MAX));
+    }
+    Ok(Value::list(out))
+}
+
+/// A part of these items; `None` if it is too short and left out.
+fn filled(machine: &mut Machine, cut: &Cut, mut items: Vec<Value>) -> Outcome<Option<Value>> {
+    if (items.len() as u64) < cut.size {
+        match &cut.short {
+            Short::Dropped => return Ok(None),
+            Short::Kept => {}
+            Short::Padded(pad) => {
+                let mut pad = machine.seq(pad.clone())?;
+                while (items.len() as u64) < cut.size {
+                    let Some(item) = pad.next(machine)? else { break };
+                    items.push(item);
+                    machine.grown(items.len())?;
+                }
+            }
+        }
+    }
+    Ok(Some(Value::list(items)))
+}
+
+/// The parts of a lazy sequence, not cut yet.
+fn put_off(machine: &mut Machine, cut: &Cut, collection: Value) -> Value {
+    let short = match &cut.short {
+        Short::Dropped => Value::Bool(false),
+        Short::Kept => Value::Bool(true),
+        Short::Padded(pad) => Value::list(vec![pad.clone()]),
+    };
+    machine.lazy(&LAZY_PARTITION, vec![Value::Int(cut.size as i64), Value::Int(cut.step as i64), short, collection])
+}
+
+/// One part of a lazy sequence. `short` is true where short parts are kept, false where they are left
+/// out, and a list of the padding where they are filled up.
+static LAZY_PARTITION: Builtin =
+    Builtin::new("lazy-partition*", &["[n step short coll]"], "A step of a lazy `partition`.", &[], lazy_partition);
+
+fn lazy_partition(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let short = match take(arguments, 2) {
+        Value::Bool(false) => Short::Dropped,
+        Value::List(pad) => Short::Padded(pad.as_slice().and_then(|pad| pad.first()).cloned().unwrap_or_default()),
+        _ => Short::Kept,
+    };
+    let cut = Cut { size: count(&arguments[0])?, step: count(&arguments[1])?, short };
+    let start = take(arguments, 3);
+    let mut cursor = machine.seq(start.clone())?;
+    let mut items = Vec::new();
+    while (items.len() as u64) < cut.size {
+        let Some(item) = cursor.next(machine)? else { break };
+        items.push(item);
+        machine.grown(items.len())?;
+    }
+    if items.is_empty() {
+        return Ok(Value::Nil);
+    }
+    let ends = (items.len() as u64) < cut.size && !matches!(cut.short, Short::Kept);
+    let Some(part) = filled(machine, &cut, items)? else { return Ok(Value::Nil) };
+    if ends {
+        return Ok(before(part, Value::Nil));
+    }
+    if cut.step < cut.size {
+        cursor = machine.seq(start)?;
+        skip(machine, &mut cursor, cut.step)?;
+    } else {
+        skip(machine, &mut cursor, cut.step - cut.size)?;
+    }
+    let rest = rest_of(machine, cursor)?;
+    let rest = put_off(machine, &cut, rest);
+    Ok(before(part, rest))
+}
+
+fn partition_by(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let transducer = |function| transducers::stateful(&state::PARTITION_BY, Value::vector(Vec::new()), function);
+    if arguments.len() == 1 {
+        return Ok(transducer(take(arguments, 0)));
+    }
+    let (function, collection) = function_and_collection(arguments);
+    transducers::through(machine, &transducer(function), collection)
+}

@@ -1,0 +1,166 @@
+//! Questions about the items of a sequence: whether some, all or none are such, and which.
+
+use super::super::Builtin;
+use super::super::arguments::{function_and_collection, take};
+use super::{as_seq, before, rest_of};
+use crate::lang::error::Outcome;
+use crate::lang::eval::Machine;
+use crate::lang::value::Value;
+use crate::lang::value::walk::Cursor;
+
+/// The entries of this file.
+pub const TABLE: &[Builtin] = &[
+    Builtin::new(
+        "some",
+        &["[pred coll]"],
+        "The first true value that `pred` gives for an item, or nil.",
+        &[("(some even? [1 2 3])", "true"), ("(some #{2 3} [1 2 3])", "2"), ("(some even? [1])", "nil")],
+        some,
+    ),
+    Builtin::new(
+        "every?",
+        &["[pred coll]"],
+        "True if `pred` is true for all items.",
+        &[("(every? even? [2 4])", "true"), ("(every? even? [])", "true")],
+        every,
+    ),
+    Builtin::new(
+        "not-every?",
+        &["[pred coll]"],
+        "True if `pred` is not true for some item.",
+        &[("(not-every? even? [2 3])", "true")],
+        not_every,
+    ),
+    Builtin::new(
+        "not-any?",
+        &["[pred coll]"],
+        "True if `pred` is true for no item.",
+        &[("(not-any? even? [1 3])", "true")],
+        not_any,
+    ),
+    Builtin::new(
+        "find-if",
+        &["[pred coll]"],
+        "The first item for which `pred` is true, or nil.",
+        &[("(find-if even? [1 2 4])", "2")],
+        find_if,
+    ),
+    Builtin::new(
+        "count-if",
+        &["[pred coll]"],
+        "For how many items `pred` is true.",
+        &[("(count-if even? [1 2 4])", "2")],
+        count_if,
+    ),
+    Builtin::new(
+        "member",
+        &["[x coll]"],
+        "The sequence from the first item on that equals `x`, or nil.",
+        &[("(member 2 [1 2 3])", "(2 3)"), ("(member 5 [1])", "nil")],
+        member,
+    ),
+    Builtin::new(
+        "empty?",
+        &["[coll]"],
+        "True if there is no item; of nil, too.",
+        &[("(empty? [])", "true"), ("(empty? nil)", "true"), ("(empty? \"a\")", "false")],
+        is_empty,
+    ),
+    Builtin::new(
+        "not-empty",
+        &["[coll]"],
+        "The collection, or nil if it is empty.",
+        &[("(not-empty [1])", "[1]"), ("(not-empty [])", "nil")],
+        not_empty,
+    ),
+    Builtin::new(
+        "null?",
+        &["[x]"],
+        "True for nil and for the empty list or collection.",
+        &[("(null? '())", "true"), ("(null? nil)", "true"), ("(null? 0)", "false")],
+        is_null,
+    ),
+];
+
+/// What other Lisps call these.
+pub const ALIASES: &[(&str, &str)] = &[("any", "some"), ("every", "every?"), ("memq", "member"), ("memv", "member")];
+
+/// The first item for which the truth of `predicate` is `wanted`, with what the predicate gave.
+fn first_such(machine: &mut Machine, arguments: &mut [Value], wanted: bool) -> Outcome<Option<(Value, Value)>> {
+    let (predicate, collection) = function_and_collection(arguments);
+    let mut cursor = machine.seq(collection)?;
+    while let Some(item) = cursor.next(machine)? {
+        let answer = machine.call1(&predicate, item.clone())?;
+        if answer.is_truthy() == wanted {
+            return Ok(Some((item, answer)));
+        }
+    }
+    Ok(None)
+}
+
+fn some(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    Ok(first_such(machine, arguments, true)?.map_or(Value::Nil, |(_, answer)| answer))
+}
+
+fn find_if(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    Ok(first_such(machine, arguments, true)?.map_or(Value::Nil, |(item, _)| item))
+}
+
+fn every(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    Ok(Value::Bool(first_such(machine, arguments, false)?.is_none()))
+}
+
+fn not_every(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    Ok(Value::Bool(first_such(machine, arguments, false)?.is_some()))
+}
+
+fn not_any(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    Ok(Value::Bool(first_such(machine, arguments, true)?.is_none()))
+}
+
+fn count_if(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let (predicate, collection) = function_and_collection(arguments);
+    let mut cursor = machine.seq(collection)?;
+    let mut count = 0;
+    while let Some(item) = cursor.next(machine)? {
+        count += i64::from(machine.call1(&predicate, item)?.is_truthy());
+    }
+    Ok(Value::Int(count))
+}
+
+fn member(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let wanted = take(arguments, 0);
+    let mut cursor = machine.seq(take(arguments, 1))?;
+    while let Some(item) = cursor.next(machine)? {
+        if machine.equal(&item, &wanted)? {
+            let rest = rest_of(machine, cursor)?;
+            return Ok(before(item, rest));
+        }
+    }
+    Ok(Value::Nil)
+}
+
+/// True if a collection has no item.
+fn has_none(machine: &mut Machine, collection: &Value) -> Outcome<bool> {
+    match collection {
+        Value::Lazy(_) => Ok(as_seq(machine, collection.clone())?.is_nil()),
+        Value::Str(text) => Ok(text.as_str().is_empty()),
+        other => Ok(machine.seq(other.clone())?.remaining() == Some(0)),
+    }
+}
+
+fn is_empty(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    has_none(machine, &arguments[0]).map(Value::Bool)
+}
+
+fn not_empty(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let empty = has_none(machine, &arguments[0])?;
+    Ok(if empty { Value::Nil } else { take(arguments, 0) })
+}
+
+fn is_null(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    if Cursor::over(arguments[0].clone()).is_none() {
+        return Ok(Value::Bool(false));
+    }
+    has_none(machine, &arguments[0]).map(Value::Bool)
+}

@@ -1,0 +1,308 @@
+//! One result out of many items: `reduce`, the folds, `into`, `conj`.
+
+use super::super::Builtin;
+use super::super::arguments::{function_and_collection, take};
+use super::super::transducers;
+use super::{add, before, change_vector, reduce_from, rest_of};
+use crate::lang::error::{Error, Outcome};
+use crate::lang::eval::Machine;
+use crate::lang::value::{Reduced, Value};
+use std::sync::Arc;
+
+/// The entries of this file.
+pub const TABLE: &[Builtin] = &[
+    Builtin::new(
+        "reduce",
+        &["[f coll]", "[f init coll]", "[f coll :initial-value init]"],
+        "`f` of the result so far and each item in turn; `(reduced x)` ends it.",
+        &[("(reduce + [1 2 3])", "6"), ("(reduce conj [] '(1 2))", "[1 2]")],
+        reduce,
+    ),
+    Builtin::new(
+        "reduce-kv",
+        &["[f init coll]"],
+        "`f` of the result so far, each key and its value in turn; of a vector, each index and its item.",
+        &[("(reduce-kv (fn [m k v] (assoc m v k)) {} {:a 1})", "{1 :a}")],
+        reduce_kv,
+    ),
+    Builtin::new(
+        "reductions",
+        &["[f coll]", "[f init coll]"],
+        "All results on the way of a `reduce`.",
+        &[("(reductions + [1 2 3])", "(1 3 6)"), ("(reductions conj [] [1 2])", "([] [1] [1 2])")],
+        reductions,
+    ),
+    Builtin::new(
+        "fold",
+        &["[f init coll]"],
+        "`f` of each item and the result so far: as `reduce`, with the item first.",
+        &[("(fold cons '() [1 2 3])", "(3 2 1)")],
+        fold,
+    ),
+    Builtin::new(
+        "fold-left",
+        &["[f init coll]"],
+        "`f` of the result so far and each item.",
+        &[("(fold-left list 0 [1 2])", "((0 1) 2)")],
+        reduce,
+    ),
+    Builtin::new(
+        "fold-right",
+        &["[f init coll]"],
+        "`f` of each item and the result so far, from the last item to the first.",
+        &[("(fold-right cons '() [1 2 3])", "(1 2 3)"), ("(fold-right list 0 [1 2])", "(1 (2 0))")],
+        fold_right,
+    ),
+    Builtin::new(
+        "reduced",
+        &["[x]"],
+        "Ends the reduction that it is returned to, with the value `x`.",
+        &[("(reduce (fn [a x] (if (> x 2) (reduced a) (+ a x))) 0 (range))", "3")],
+        reduced,
+    ),
+    Builtin::new(
+        "reduced?",
+        &["[x]"],
+        "True for what `reduced` gives.",
+        &[("(reduced? (reduced 1))", "true")],
+        is_reduced,
+    ),
+    Builtin::new(
+        "unreduced",
+        &["[x]"],
+        "What is inside `(reduced x)`; anything else as it is.",
+        &[("(unreduced (reduced 1))", "1"), ("(unreduced 1)", "1")],
+        unreduced,
+    ),
+    Builtin::new(
+        "ensure-reduced",
+        &["[x]"],
+        "`x` as `reduced` gives it, unless it is so already.",
+        &[("(unreduced (ensure-reduced (reduced 1)))", "1")],
+        ensure_reduced,
+    ),
+    Builtin::new(
+        "into",
+        &["[]", "[to]", "[to from]", "[to xform from]"],
+        "Adds each item of `from`, through a transducer if there is one, to the collection `to`.",
+        &[("(into [1] '(2 3))", "[1 2 3]"), ("(into {} [[:a 1]])", "{:a 1}"), ("(into [] (map list) [1])", "[(1)]")],
+        into,
+    ),
+    Builtin::new(
+        "conj",
+        &["[]", "[coll & items]"],
+        "Adds items where it is natural: at the end of a vector, before a list, into a map or set.",
+        &[("(conj [1] 2)", "[1 2]"), ("(conj '(1) 2)", "(2 1)"), ("(conj {:a 1} [:b 2])", "{:a 1, :b 2}")],
+        conj,
+    ),
+];
+
+/// What other Lisps call these.
+pub const ALIASES: &[(&str, &str)] = &[("foldl", "fold"), ("foldr", "fold-right")];
+
+/// The steps of lazy sequences of this file.
+pub const STEPS: &[&Builtin] = &[&LAZY_REDUCTIONS];
+
+fn reduce(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    if arguments.len() == 4 {
+        if !matches!(&arguments[2], Value::Keyword(name) if name.as_str() == "initial-value") {
+            return Err(Error::expected("`:initial-value` as the third of four arguments", &arguments[2]).into());
+        }
+        let init = take(arguments, 3);
+        let (function, collection) = function_and_collection(arguments);
+        let cursor = machine.seq(collection)?;
+        return reduce_from(machine, &function, init, cursor);
+    }
+    if arguments.len() == 2 {
+        let (function, collection) = function_and_collection(arguments);
+        let mut cursor = machine.seq(collection)?;
+        return match cursor.next(machine)? {
+            None => machine.call(&function, &mut []),
+            Some(first) => reduce_from(machine, &function, first, cursor),
+        };
+    }
+    function_first(arguments);
+    let (function, init) = (take(arguments, 0), take(arguments, 1));
+    let cursor = machine.seq(take(arguments, 2))?;
+    reduce_from(machine, &function, init, cursor)
+}
+
+/// `(reduce f init coll)` out of `(reduce coll init f)` and `(reduce coll f init)`.
+fn function_first(arguments: &mut [Value]) {
+    if arguments[0].is_function() {
+        return;
+    }
+    if arguments[2].is_function() {
+        arguments.swap(0, 2);
+    } else if arguments[1].is_function() {
+        arguments.rotate_left(1);
+    }
+}
+
+fn reduce_kv(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    function_first(arguments);
+    let (function, mut result) = (take(arguments, 0), take(arguments, 1));
+    let map = match take(arguments, 2) {
+        Value::Map(map) => map,
+        Value::Vector(vector) => {
+            for index in 0..vector.len() {
+                let item = vector.get(index).cloned().unwrap_or_default();
+                result = machine.call(&function, &mut [result, Value::Int(index as i64), item])?;
+                if let Value::Reduced(inner) = &result {
+                    return Ok(inner.0.clone());
+                }
+            }
+            return Ok(result);
+        }
+        Value::Nil => return Ok(result),
+        other => return Err(Error::expected("a map or a vector", &other).suggest("use `reduce` for sequences").into()),
+    };
+    for position in 0..map.positions() {
+        machine.charge(1)?;
+        let Some((key, value)) = map.entry(position) else { continue };
+        result = machine.call(&function, &mut [result, key.clone(), value.clone()])?;
+        if let Value::Reduced(inner) = &result {
+            return Ok(inner.0.clone());
+        }
+    }
+    Ok(result)
+}
+
+fn reductions(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let (function, first, collection) = if arguments.len() == 2 {
+        let (function, collection) = function_and_collection(arguments);
+        (function, None, collection)
+    } else {
+        function_first(arguments);
+        (take(arguments, 0), Some(take(arguments, 1)), take(arguments, 2))
+    };
+    let is_lazy = machine.is_lazy(&collection);
+    let mut cursor = machine.seq(collection)?;
+    let mut result = match first {
+        Some(first) => first,
+        None => match cursor.next(machine)? {
+            Some(first) => first,
+            None => return Ok(Value::list(vec![machine.call(&function, &mut [])?])),
+        },
+    };
+    if is_lazy {
+        let rest = rest_of(machine, cursor)?;
+        let rest = machine.lazy(&LAZY_REDUCTIONS, vec![function, result.clone(), rest]);
+        return Ok(before(result, rest));
+    }
+    let mut out = vec![result.clone()];
+    while let Some(item) = cursor.next(machine)? {
+        result = machine.call2(&function, result, item)?;
+        if let Value::Reduced(inner) = &result {
+            out.push(inner.0.clone());
+            break;
+        }
+        out.push(result.clone());
+        machine.grown(out.len())?;
+    }
+    Ok(Value::list(out))
+}
+
+static LAZY_REDUCTIONS: Builtin =
+    Builtin::new("lazy-reductions*", &["[f result coll]"], "A step of a lazy `reductions`.", &[], lazy_reductions);
+
+fn lazy_reductions(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let (function, result) = (take(arguments, 0), take(arguments, 1));
+    let mut cursor = machine.seq(take(arguments, 2))?;
+    let Some(item) = cursor.next(machine)? else { return Ok(Value::Nil) };
+    let result = machine.call2(&function, result, item)?;
+    if let Value::Reduced(inner) = &result {
+        return Ok(before(inner.0.clone(), Value::Nil));
+    }
+    let rest = rest_of(machine, cursor)?;
+    let rest = machine.lazy(&LAZY_REDUCTIONS, vec![function, result.clone(), rest]);
+    Ok(before(result, rest))
+}
+
+/// SRFI-1's and Racket's order: the item comes first.
+fn fold(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    function_first(arguments);
+    let (function, mut result) = (take(arguments, 0), take(arguments, 1));
+    let mut cursor = machine.seq(take(arguments, 2))?;
+    while let Some(item) = cursor.next(machine)? {
+        result = machine.call2(&function, item, result)?;
+    }
+    Ok(result)
+}
+
+fn fold_right(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    function_first(arguments);
+    let (function, mut result) = (take(arguments, 0), take(arguments, 1));
+    for item in machine.items(take(arguments, 2))?.into_iter().rev() {
+        result = machine.call2(&function, item, result)?;
+    }
+    Ok(result)
+}
+
+fn reduced(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    Ok(Value::Reduced(Arc::new(Reduced(take(arguments, 0)))))
+}
+
+fn is_reduced(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    Ok(Value::Bool(matches!(arguments[0], Value::Reduced(_))))
+}
+
+fn unreduced(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    Ok(match take(arguments, 0) {
+        Value::Reduced(inner) => inner.0.clone(),
+        other => other,
+    })
+}
+
+fn ensure_reduced(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    Ok(match take(arguments, 0) {
+        reduced @ Value::Reduced(_) => reduced,
+        other => Value::Reduced(Arc::new(Reduced(other))),
+    })
+}
+
+fn into(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    match arguments.len() {
+        0 => Ok(Value::vector(Vec::new())),
+        1 => Ok(take(arguments, 0)),
+        2 => {
+            let (to, from) = (take(arguments, 0), take(arguments, 1));
+            add_all(machine, to, from)
+        }
+        _ => {
+            let (to, transducer, from) = (take(arguments, 0), take(arguments, 1), take(arguments, 2));
+            transducers::reduce(machine, &transducer, &Value::Builtin(&transducers::PUSH), to, from)
+        }
+    }
+}
+
+/// Each item of `from` added to `to`.
+fn add_all(machine: &mut Machine, mut to: Value, from: Value) -> Outcome<Value> {
+    let mut cursor = machine.seq(from)?;
+    if let Some(count) = cursor.remaining() {
+        machine.reserve_values(count)?;
+    }
+    if let Value::Vector(mut vector) = to {
+        let items = change_vector(machine, &mut vector)?;
+        while let Some(item) = cursor.next(machine)? {
+            items.push(item);
+            machine.grown(items.len())?;
+        }
+        return Ok(Value::Vector(vector));
+    }
+    while let Some(item) = cursor.next(machine)? {
+        to = add(machine, to, item)?;
+    }
+    Ok(to)
+}
+
+fn conj(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    if arguments.is_empty() {
+        return Ok(Value::vector(Vec::new()));
+    }
+    let mut collection = take(arguments, 0);
+    for item in &mut arguments[1..] {
+        collection = add(machine, collection, std::mem::take(item))?;
+    }
+    Ok(collection)
+}

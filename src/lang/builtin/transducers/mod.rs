@@ -1,0 +1,246 @@
+//! Transducers: what `(map f)`, `(filter pred)` and their kin give when there is no collection.
+//!
+//! A transducer takes a step function and gives another; a step function is called with nothing (to
+//! begin), with a result (to end) and with a result and an item. All of them are data. A transducer is
+//! [`STATELESS`] or [`STATEFUL`] with the code of its step and its parameter; a step is that code with
+//! parameter and next step, and the cell of its state if it has one.
+
+pub mod state;
+pub mod steps;
+
+use super::Builtin;
+use super::arguments::take;
+use super::functions::bound;
+use super::sequences::{add, all_lazy, cursors, in_front, next_of_each, or_empty, reduce_from, rest_of};
+use crate::lang::error::{Error, Outcome};
+use crate::lang::eval::Machine;
+use crate::lang::heap::{CellKind, State};
+use crate::lang::value::Value;
+
+/// The entries of this file.
+pub const TABLE: &[Builtin] = &[
+    Builtin::new(
+        "transduce",
+        &["[xform f coll]", "[xform f init coll]"],
+        "As `reduce`, with the items going through a transducer first.",
+        &[("(transduce (map inc) + [1 2 3])", "9"), ("(transduce (filter odd?) conj [] [1 2 3])", "[1 3]")],
+        transduce,
+    ),
+    Builtin::new(
+        "sequence",
+        &["[coll]", "[xform coll]", "[xform coll & colls]"],
+        "The items as a sequence, through a transducer if there is one; the empty list if there are none.",
+        &[("(sequence (map inc) [1 2])", "(2 3)"), ("(sequence nil)", "()")],
+        sequence,
+    ),
+    Builtin::new(
+        "eduction",
+        &["[xform & xforms-and-coll]"],
+        "The items of the last argument, through the transducers before it.",
+        &[("(eduction (map inc) (filter even?) [1 2 3])", "(2 4)")],
+        eduction,
+    ),
+    Builtin::new(
+        "completing",
+        &["[f]", "[f end]"],
+        "A step function as `f` that ends with `end`, or with the result as it is.",
+        &[("(transduce (map inc) (completing + str) 0 [1 2])", "\"5\"")],
+        completing,
+    ),
+    Builtin::new(
+        "cat",
+        &["[step]"],
+        "A transducer of the items of its items.",
+        &[("(into [] cat [[1 2] [3]])", "[1 2 3]")],
+        cat,
+    ),
+];
+
+/// What other Lisps call these.
+pub const ALIASES: &[(&str, &str)] = &[("vector->list", "sequence"), ("string->list", "sequence")];
+
+/// The codes of functions and lazy sequences that this file makes.
+pub const STEPS: &[&Builtin] = &[&PUSH, &STATELESS, &STATEFUL, &COMPLETED, &LAZY_SEQUENCE];
+
+/// A transducer whose step needs no memory: `step` is called with `parameter`, the next step and what
+/// step functions are called with.
+pub fn stateless(step: &'static Builtin, parameter: Value) -> Value {
+    bound(&STATELESS, vec![Value::Builtin(step), parameter])
+}
+
+static STATELESS: Builtin =
+    Builtin::new("transducer*", &["[code parameter step]"], "A transducer.", &[], make_stateless);
+
+fn make_stateless(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    match take(arguments, 0) {
+        Value::Builtin(code) => Ok(bound(code, vec![take(arguments, 1), take(arguments, 2)])),
+        other => Err(Error::expected("the code of a step", &other).into()),
+    }
+}
+
+/// A transducer whose step remembers something: a cell with `initial` in it comes before the others.
+pub fn stateful(step: &'static Builtin, initial: Value, parameter: Value) -> Value {
+    bound(&STATEFUL, vec![Value::Builtin(step), initial, parameter])
+}
+
+static STATEFUL: Builtin = Builtin::new(
+    "stateful-transducer*",
+    &["[code initial parameter step]"],
+    "A transducer with a state.",
+    &[],
+    make_stateful,
+);
+
+fn make_stateful(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let cell = machine.core.heap.allocate(CellKind::Volatile, State::Done(take(arguments, 1)));
+    match take(arguments, 0) {
+        Value::Builtin(code) => Ok(bound(code, vec![Value::Cell(cell), take(arguments, 2), take(arguments, 3)])),
+        other => Err(Error::expected("the code of a step", &other).into()),
+    }
+}
+
+/// The last step of a transformation into a collection.
+pub static PUSH: Builtin =
+    Builtin::new("push*", &["[]", "[result]", "[result item]"], "The last step of `into` and `sequence`.", &[], push);
+
+fn push(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    match arguments {
+        [] => Ok(Value::vector(Vec::new())),
+        [result] => Ok(std::mem::take(result)),
+        [result, item, ..] => add(machine, std::mem::take(result), std::mem::take(item)),
+    }
+}
+
+/// Reduces a collection with `function` as the last step of a transducer.
+pub fn reduce(
+    machine: &mut Machine,
+    transducer: &Value,
+    function: &Value,
+    init: Value,
+    collection: Value,
+) -> Outcome<Value> {
+    let step = machine.call1(transducer, function.clone())?;
+    let cursor = machine.seq(collection)?;
+    let result = reduce_from(machine, &step, init, cursor)?;
+    machine.call1(&step, result)
+}
+
+/// The items of a collection through a transducer: a list, or a lazy sequence of a lazy one.
+pub fn through(machine: &mut Machine, transducer: &Value, collection: Value) -> Outcome<Value> {
+    if machine.is_lazy(&collection) {
+        let step = machine.call1(transducer, Value::Builtin(&PUSH))?;
+        return Ok(machine.lazy(&LAZY_SEQUENCE, vec![step, collection]));
+    }
+    let out = reduce(machine, transducer, &Value::Builtin(&PUSH), Value::vector(Vec::new()), collection)?;
+    Ok(Value::list(machine.items(out)?))
+}
+
+/// One step of a lazy sequence through a transducer: reads on until something comes out.
+static LAZY_SEQUENCE: Builtin =
+    Builtin::new("lazy-sequence*", &["[step coll & colls]"], "A step of a lazy `sequence`.", &[], lazy_sequence);
+
+fn lazy_sequence(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let step = take(arguments, 0);
+    let mut cursors = cursors(machine, &mut arguments[1..])?;
+    let none = || Value::vector(Vec::new());
+    while let Some(items) = next_of_each(machine, &mut cursors)? {
+        let mut given = vec![none()];
+        given.extend(items);
+        match machine.call(&step, &mut given)? {
+            Value::Reduced(last) => {
+                let out = machine.call1(&step, last.0.clone())?;
+                return Ok(Value::list(machine.items(out)?));
+            }
+            out => {
+                let items = machine.items(out)?;
+                if items.is_empty() {
+                    continue;
+                }
+                let mut rest = vec![step];
+                for cursor in cursors {
+                    rest.push(rest_of(machine, cursor)?);
+                }
+                let rest = machine.lazy(&LAZY_SEQUENCE, rest);
+                return in_front(machine, items, rest);
+            }
+        }
+    }
+    let out = machine.call1(&step, none())?;
+    Ok(Value::list(machine.items(out)?))
+}
+
+fn transduce(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let (transducer, function) = (take(arguments, 0), take(arguments, 1));
+    let init = if arguments.len() == 4 { take(arguments, 2) } else { machine.call(&function, &mut [])? };
+    let collection = take(arguments, arguments.len() - 1);
+    reduce(machine, &transducer, &function, init, collection)
+}
+
+fn sequence(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    if arguments.len() == 1 {
+        return match take(arguments, 0) {
+            sequence @ (Value::List(_) | Value::Lazy(_)) => Ok(sequence),
+            other => super::sequences::as_seq(machine, other).map(or_empty),
+        };
+    }
+    let transducer = take(arguments, 0);
+    if arguments.len() == 2 {
+        return through(machine, &transducer, take(arguments, 1));
+    }
+    let step = machine.call1(&transducer, Value::Builtin(&PUSH))?;
+    if all_lazy(machine, &arguments[1..]) {
+        let collections = arguments[1..].iter_mut().map(std::mem::take);
+        return Ok(machine.lazy(&LAZY_SEQUENCE, std::iter::once(step).chain(collections).collect()));
+    }
+    let mut cursors = cursors(machine, &mut arguments[1..])?;
+    let mut out = Value::vector(Vec::new());
+    while let Some(items) = next_of_each(machine, &mut cursors)? {
+        let mut given = vec![out];
+        given.extend(items);
+        out = machine.call(&step, &mut given)?;
+        if let Value::Reduced(last) = &out {
+            out = last.0.clone();
+            break;
+        }
+    }
+    let out = machine.call1(&step, out)?;
+    Ok(Value::list(machine.items(out)?))
+}
+
+fn eduction(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let Some((last, transducers)) = arguments.split_last_mut() else { return Ok(Value::Nil) };
+    let mut sequence = std::mem::take(last);
+    for transducer in transducers {
+        sequence = through(machine, transducer, sequence)?;
+    }
+    if let Value::List(_) | Value::Lazy(_) = sequence {
+        return Ok(sequence);
+    }
+    super::sequences::as_seq(machine, sequence).map(or_empty)
+}
+
+fn completing(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let end = arguments.get_mut(1).map(std::mem::take).unwrap_or(Value::Nil);
+    Ok(bound(&COMPLETED, vec![take(arguments, 0), end]))
+}
+
+static COMPLETED: Builtin = Builtin::new(
+    "completed*",
+    &["[f end]", "[f end result]", "[f end result item]"],
+    "What `completing` gives.",
+    &[],
+    completed,
+);
+
+fn completed(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let (function, end) = (take(arguments, 0), take(arguments, 1));
+    match &mut arguments[2..] {
+        [result] if end.is_nil() => Ok(std::mem::take(result)),
+        [result] => machine.call1(&end, std::mem::take(result)),
+        others => machine.call(&function, others),
+    }
+}
+
+fn cat(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    Ok(bound(&steps::MAPCAT, vec![Value::Nil, take(arguments, 0)]))
+}

@@ -1,0 +1,339 @@
+//! The steps of transducers that remember something between items. Each is called with the cell of
+//! its state, the transducer's parameter, the next step, and then nothing, a result, or a result and
+//! an item.
+
+use super::super::Builtin;
+use super::super::arguments::{count, take};
+use crate::lang::error::{Error, Outcome};
+use crate::lang::eval::Machine;
+use crate::lang::heap::{Handle, State};
+use crate::lang::value::set::Set;
+use crate::lang::value::{Reduced, Value};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+/// What these steps are called with.
+const ARGUMENTS: &[&str] =
+    &["[state parameter step]", "[state parameter step result]", "[state parameter step result item]"];
+
+/// The step of `(take n)`; its state is how many items are still wanted.
+pub static TAKE: Builtin = Builtin::new("take-step*", ARGUMENTS, "A step of `(take n)`.", &[], take_step);
+/// The step of `(drop n)`; its state is how many items are still dropped.
+pub static DROP: Builtin = Builtin::new("drop-step*", ARGUMENTS, "A step of `(drop n)`.", &[], drop_step);
+/// The step of `(drop-while pred)`; its state is true while items are dropped.
+pub static DROP_WHILE: Builtin =
+    Builtin::new("drop-while-step*", ARGUMENTS, "A step of `(drop-while pred)`.", &[], drop_while);
+/// The step of `(take-nth n)`; its state counts the items.
+pub static TAKE_NTH: Builtin = Builtin::new("take-nth-step*", ARGUMENTS, "A step of `(take-nth n)`.", &[], take_nth);
+/// The step of `(map-indexed f)`; its state counts the items.
+pub static MAP_INDEXED: Builtin =
+    Builtin::new("map-indexed-step*", ARGUMENTS, "A step of `(map-indexed f)`.", &[], map_indexed);
+/// The step of `(keep-indexed f)`; its state counts the items.
+pub static KEEP_INDEXED: Builtin =
+    Builtin::new("keep-indexed-step*", ARGUMENTS, "A step of `(keep-indexed f)`.", &[], keep_indexed);
+/// The step of `(distinct)`; its state is the set of what has been seen.
+pub static DISTINCT: Builtin = Builtin::new("distinct-step*", ARGUMENTS, "A step of `(distinct)`.", &[], distinct);
+/// The step of `(dedupe)`; its state is a vector of the last item, empty before the first.
+pub static DEDUPE: Builtin = Builtin::new("dedupe-step*", ARGUMENTS, "A step of `(dedupe)`.", &[], dedupe);
+/// The step of `(interpose separator)`; its state is true behind the first item.
+pub static INTERPOSE: Builtin =
+    Builtin::new("interpose-step*", ARGUMENTS, "A step of `(interpose separator)`.", &[], interpose);
+/// The step of `(partition-all n)`; its state is the part under way.
+pub static PARTITION_ALL: Builtin =
+    Builtin::new("partition-all-step*", ARGUMENTS, "A step of `(partition-all n)`.", &[], partition_all);
+/// The step of `(partition-by f)`; its state is the part under way behind what `f` made of its items.
+pub static PARTITION_BY: Builtin =
+    Builtin::new("partition-by-step*", ARGUMENTS, "A step of `(partition-by f)`.", &[], partition_by);
+
+/// The steps of this file.
+pub const STEPS: &[&Builtin] = &[
+    &TAKE,
+    &DROP,
+    &DROP_WHILE,
+    &TAKE_NTH,
+    &MAP_INDEXED,
+    &KEEP_INDEXED,
+    &DISTINCT,
+    &DEDUPE,
+    &INTERPOSE,
+    &PARTITION_ALL,
+    &PARTITION_BY,
+];
+
+/// An item on its way.
+struct Item {
+    cell: Arc<Handle>,
+    parameter: Value,
+    step: Value,
+    result: Value,
+    item: Value,
+}
+
+impl Item {
+    /// Hands this value to the next step.
+    fn pass(self, machine: &mut Machine, value: Value) -> Outcome<Value> {
+        machine.call2(&self.step, self.result, value)
+    }
+}
+
+/// The item that a step was called with. The beginning is passed on to the next step at once; so is
+/// the end, after the part that is under way if there is one.
+fn item(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<ControlFlow<Value, Item>> {
+    let (cell, parameter, step) = (take(arguments, 0), take(arguments, 1), take(arguments, 2));
+    let Value::Cell(cell) = cell else { return Err(Error::expected("the state of a step", &cell).into()) };
+    if arguments.len() < 5 {
+        return machine.call(&step, &mut arguments[3..]).map(ControlFlow::Break);
+    }
+    let (result, item) = (take(arguments, 3), take(arguments, 4));
+    Ok(ControlFlow::Continue(Item { cell, parameter, step, result, item }))
+}
+
+/// Takes the state out of its cell, so that it can be changed in place.
+///
+/// States are not journaled: items of a lazy sequence that have been computed stay so when a form is
+/// undone, and the state belongs to them.
+fn taken(machine: &mut Machine, cell: &Handle) -> Outcome<Value> {
+    match machine.core.heap.realise(cell, State::Done(Value::Nil))? {
+        State::Done(state) => Ok(state),
+        _ => Ok(Value::Nil),
+    }
+}
+
+/// Puts a state into its cell.
+fn put(machine: &mut Machine, cell: &Handle, state: Value) -> Outcome<()> {
+    machine.core.heap.realise(cell, State::Done(state))?;
+    Ok(())
+}
+
+/// Adds one to a state that counts; returns what it was.
+fn counted(machine: &mut Machine, cell: &Handle) -> Outcome<i64> {
+    let before = match taken(machine, cell)? {
+        Value::Int(count) => count,
+        _ => 0,
+    };
+    put(machine, cell, Value::Int(before + 1))?;
+    Ok(before)
+}
+
+fn ended(result: Value) -> Value {
+    match result {
+        Value::Reduced(_) => result,
+        result => Value::Reduced(Arc::new(Reduced(result))),
+    }
+}
+
+fn take_step(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let mut on = match item(machine, arguments)? {
+        ControlFlow::Continue(item) => item,
+        ControlFlow::Break(done) => return Ok(done),
+    };
+    let wanted = count(&taken(machine, &on.cell)?)?;
+    put(machine, &on.cell, Value::Int(wanted.saturating_sub(1) as i64))?;
+    if wanted == 0 {
+        return Ok(ended(on.result));
+    }
+    let value = std::mem::take(&mut on.item);
+    let result = on.pass(machine, value)?;
+    Ok(if wanted == 1 { ended(result) } else { result })
+}
+
+fn drop_step(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let mut on = match item(machine, arguments)? {
+        ControlFlow::Continue(item) => item,
+        ControlFlow::Break(done) => return Ok(done),
+    };
+    let unwanted = count(&taken(machine, &on.cell)?)?;
+    put(machine, &on.cell, Value::Int(unwanted.saturating_sub(1) as i64))?;
+    if unwanted > 0 {
+        return Ok(on.result);
+    }
+    let value = std::mem::take(&mut on.item);
+    on.pass(machine, value)
+}
+
+fn drop_while(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let mut on = match item(machine, arguments)? {
+        ControlFlow::Continue(item) => item,
+        ControlFlow::Break(done) => return Ok(done),
+    };
+    let dropping = taken(machine, &on.cell)?.is_truthy();
+    let drops = dropping && machine.call1(&on.parameter, on.item.clone())?.is_truthy();
+    put(machine, &on.cell, Value::Bool(drops))?;
+    if drops {
+        return Ok(on.result);
+    }
+    let value = std::mem::take(&mut on.item);
+    on.pass(machine, value)
+}
+
+fn take_nth(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let mut on = match item(machine, arguments)? {
+        ControlFlow::Continue(item) => item,
+        ControlFlow::Break(done) => return Ok(done),
+    };
+    let index = counted(machine, &on.cell)?;
+    if index as u64 % count(&on.parameter)?.max(1) != 0 {
+        return Ok(on.result);
+    }
+    let value = std::mem::take(&mut on.item);
+    on.pass(machine, value)
+}
+
+fn map_indexed(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let mut on = match item(machine, arguments)? {
+        ControlFlow::Continue(item) => item,
+        ControlFlow::Break(done) => return Ok(done),
+    };
+    let index = counted(machine, &on.cell)?;
+    let made = machine.call2(&on.parameter, Value::Int(index), std::mem::take(&mut on.item))?;
+    on.pass(machine, made)
+}
+
+fn keep_indexed(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let mut on = match item(machine, arguments)? {
+        ControlFlow::Continue(item) => item,
+        ControlFlow::Break(done) => return Ok(done),
+    };
+    let index = counted(machine, &on.cell)?;
+    match machine.call2(&on.parameter, Value::Int(index), std::mem::take(&mut on.item))? {
+        Value::Nil => Ok(on.result),
+        made => on.pass(machine, made),
+    }
+}
+
+fn distinct(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let mut on = match item(machine, arguments)? {
+        ControlFlow::Continue(item) => item,
+        ControlFlow::Break(done) => return Ok(done),
+    };
+    let key = machine.key(on.item.clone())?;
+    let mut seen = match taken(machine, &on.cell)? {
+        Value::Set(seen) => seen,
+        _ => Arc::new(Set::default()),
+    };
+    let is_new = Arc::make_mut(&mut seen).insert(key);
+    put(machine, &on.cell, Value::Set(seen))?;
+    if !is_new {
+        return Ok(on.result);
+    }
+    let value = std::mem::take(&mut on.item);
+    on.pass(machine, value)
+}
+
+fn dedupe(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let mut on = match item(machine, arguments)? {
+        ControlFlow::Continue(item) => item,
+        ControlFlow::Break(done) => return Ok(done),
+    };
+    let last = taken(machine, &on.cell)?;
+    put(machine, &on.cell, Value::vector(vec![on.item.clone()]))?;
+    if let Value::Vector(last) = &last
+        && let Some(last) = last.get(0)
+        && machine.equal(last, &on.item)?
+    {
+        return Ok(on.result);
+    }
+    let value = std::mem::take(&mut on.item);
+    on.pass(machine, value)
+}
+
+fn interpose(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let mut on = match item(machine, arguments)? {
+        ControlFlow::Continue(item) => item,
+        ControlFlow::Break(done) => return Ok(done),
+    };
+    let started = taken(machine, &on.cell)?.is_truthy();
+    put(machine, &on.cell, Value::Bool(true))?;
+    if started {
+        on.result = machine.call2(&on.step, std::mem::take(&mut on.result), on.parameter.clone())?;
+        if let Value::Reduced(_) = on.result {
+            return Ok(on.result);
+        }
+    }
+    let value = std::mem::take(&mut on.item);
+    on.pass(machine, value)
+}
+
+/// At the end the part under way, if there is one, goes to the next step; at the beginning nothing.
+fn flush(machine: &mut Machine, arguments: &mut [Value], part: fn(Value) -> Vec<Value>) -> Outcome<Value> {
+    let (cell, step) = (take(arguments, 0), take(arguments, 2));
+    let Value::Cell(cell) = cell else { return Err(Error::expected("the state of a step", &cell).into()) };
+    let [result] = &mut arguments[3..] else { return machine.call(&step, &mut []) };
+    let mut result = std::mem::take(result);
+    let items = part(taken(machine, &cell)?);
+    put(machine, &cell, Value::vector(Vec::new()))?;
+    if !items.is_empty() {
+        result = match machine.call2(&step, result, Value::list(items))? {
+            Value::Reduced(inner) => inner.0.clone(),
+            other => other,
+        };
+    }
+    machine.call1(&step, result)
+}
+
+/// The items of a vector.
+fn contents(vector: Value) -> Vec<Value> {
+    match vector {
+        Value::Vector(items) => items.iter().cloned().collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// A vector with one item more.
+fn with(machine: &mut Machine, vector: Value, item: Value) -> Outcome<Value> {
+    super::super::sequences::add(machine, vector, item)
+}
+
+fn partition_all(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    if arguments.len() < 5 {
+        return flush(machine, arguments, contents);
+    }
+    let mut on = match item(machine, arguments)? {
+        ControlFlow::Continue(item) => item,
+        ControlFlow::Break(done) => return Ok(done),
+    };
+    let part = taken(machine, &on.cell)?;
+    let part = with(machine, part, std::mem::take(&mut on.item))?;
+    let full = matches!(&part, Value::Vector(items) if items.len() as u64 >= count(&on.parameter)?);
+    if !full {
+        put(machine, &on.cell, part)?;
+        return Ok(on.result);
+    }
+    put(machine, &on.cell, Value::vector(Vec::new()))?;
+    on.pass(machine, Value::list(contents(part)))
+}
+
+/// The items of a part of `partition-by`, without the key in front.
+fn behind_key(part: Value) -> Vec<Value> {
+    let mut items = contents(part);
+    items.drain(..items.len().min(1));
+    items
+}
+
+fn partition_by(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    if arguments.len() < 5 {
+        return flush(machine, arguments, behind_key);
+    }
+    let mut on = match item(machine, arguments)? {
+        ControlFlow::Continue(item) => item,
+        ControlFlow::Break(done) => return Ok(done),
+    };
+    let key = machine.call1(&on.parameter, on.item.clone())?;
+    let part = taken(machine, &on.cell)?;
+    let value = std::mem::take(&mut on.item);
+    let known = match &part {
+        Value::Vector(items) => items.get(0).cloned(),
+        _ => None,
+    };
+    if let Some(known) = known {
+        if machine.equal(&known, &key)? {
+            let part = with(machine, part, value)?;
+            put(machine, &on.cell, part)?;
+            return Ok(on.result);
+        }
+        put(machine, &on.cell, Value::vector(vec![key, value]))?;
+        return on.pass(machine, Value::list(behind_key(part)));
+    }
+    put(machine, &on.cell, Value::vector(vec![key, value]))?;
+    Ok(on.result)
+}

@@ -1,0 +1,120 @@
+//! The steps of transducers that need no memory. Each is called with the transducer's parameter, the
+//! next step, and then nothing, a result, or a result and an item.
+
+use super::super::Builtin;
+use super::super::arguments::take;
+use crate::lang::error::Outcome;
+use crate::lang::eval::Machine;
+use crate::lang::value::{Reduced, Value};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+/// What these steps are called with.
+const ARGUMENTS: &[&str] = &["[f step]", "[f step result]", "[f step result item]"];
+
+/// The step of `(map f)`.
+pub static MAP: Builtin = Builtin::new(
+    "map-step*",
+    &["[f step]", "[f step result]", "[f step result item & items]"],
+    "A step of `(map f)`.",
+    &[],
+    map,
+);
+/// The step of `(filter pred)`.
+pub static FILTER: Builtin = Builtin::new("filter-step*", ARGUMENTS, "A step of `(filter pred)`.", &[], filter);
+/// The step of `(remove pred)`.
+pub static REMOVE: Builtin = Builtin::new("remove-step*", ARGUMENTS, "A step of `(remove pred)`.", &[], remove);
+/// The step of `(keep f)`.
+pub static KEEP: Builtin = Builtin::new("keep-step*", ARGUMENTS, "A step of `(keep f)`.", &[], keep);
+/// The step of `(take-while pred)`.
+pub static TAKE_WHILE: Builtin =
+    Builtin::new("take-while-step*", ARGUMENTS, "A step of `(take-while pred)`.", &[], take_while);
+/// The step of `(mapcat f)`, and, where `f` is nil, of `cat`.
+pub static MAPCAT: Builtin = Builtin::new("mapcat-step*", ARGUMENTS, "A step of `(mapcat f)`.", &[], mapcat);
+
+/// The steps of this file.
+pub const STEPS: &[&Builtin] = &[&MAP, &FILTER, &REMOVE, &KEEP, &TAKE_WHILE, &MAPCAT];
+
+/// An item on its way: function, next step, result so far, item.
+type Item = (Value, Value, Value, Value);
+
+/// The item that a step was called with. Beginning and end are passed on to the next step at once.
+fn item(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<ControlFlow<Value, Item>> {
+    let (function, step) = (take(arguments, 0), take(arguments, 1));
+    if arguments.len() < 4 {
+        return machine.call(&step, &mut arguments[2..]).map(ControlFlow::Break);
+    }
+    Ok(ControlFlow::Continue((function, step, take(arguments, 2), take(arguments, 3))))
+}
+
+fn map(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    if arguments.len() > 4 {
+        let (function, step, result) = (take(arguments, 0), take(arguments, 1), take(arguments, 2));
+        let made = machine.call(&function, &mut arguments[3..])?;
+        return machine.call2(&step, result, made);
+    }
+    let (function, step, result, item) = match item(machine, arguments)? {
+        ControlFlow::Continue(item) => item,
+        ControlFlow::Break(done) => return Ok(done),
+    };
+    let made = machine.call1(&function, item)?;
+    machine.call2(&step, result, made)
+}
+
+fn filter(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    pick(machine, arguments, true)
+}
+
+fn remove(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    pick(machine, arguments, false)
+}
+
+fn pick(machine: &mut Machine, arguments: &mut [Value], wanted: bool) -> Outcome<Value> {
+    let (predicate, step, result, item) = match item(machine, arguments)? {
+        ControlFlow::Continue(item) => item,
+        ControlFlow::Break(done) => return Ok(done),
+    };
+    if machine.call1(&predicate, item.clone())?.is_truthy() == wanted {
+        return machine.call2(&step, result, item);
+    }
+    Ok(result)
+}
+
+fn keep(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let (function, step, result, item) = match item(machine, arguments)? {
+        ControlFlow::Continue(item) => item,
+        ControlFlow::Break(done) => return Ok(done),
+    };
+    match machine.call1(&function, item)? {
+        Value::Nil => Ok(result),
+        made => machine.call2(&step, result, made),
+    }
+}
+
+fn take_while(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let (predicate, step, result, item) = match item(machine, arguments)? {
+        ControlFlow::Continue(item) => item,
+        ControlFlow::Break(done) => return Ok(done),
+    };
+    if machine.call1(&predicate, item.clone())?.is_truthy() {
+        return machine.call2(&step, result, item);
+    }
+    Ok(Value::Reduced(Arc::new(Reduced(result))))
+}
+
+fn mapcat(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let (function, step, mut result, item) = match item(machine, arguments)? {
+        ControlFlow::Continue(item) => item,
+        ControlFlow::Break(done) => return Ok(done),
+    };
+    let part = if function.is_nil() { item } else { machine.call1(&function, item)? };
+    let mut cursor = machine.seq(part)?;
+    while let Some(item) = cursor.next(machine)? {
+        result = machine.call2(&step, result, item)?;
+        // Stays reduced, so that the reduction outside ends as well.
+        if let Value::Reduced(_) = result {
+            break;
+        }
+    }
+    Ok(result)
+}
