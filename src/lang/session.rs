@@ -139,6 +139,20 @@ impl Session {
         .unwrap_or_else(refused)
     }
 
+    /// Binds a name to what JSON text says, for the programs to come, as [`Request::data`] does for
+    /// `data`.
+    ///
+    /// # Errors
+    /// A sentence that says what is wrong with the text, or that it takes too much memory; nothing is
+    /// bound then.
+    pub fn bind(&mut self, name: &str, text: &str, host: Arc<dyn Host>) -> Result<(), String> {
+        let (name, text) = (name.to_string(), text.to_string());
+        self.with_machine(&Limits::default(), host, move |machine| {
+            bind(machine, &name, &text).map_err(|signal| diagnose(&signal).1.message)
+        })
+        .unwrap_or_else(|error| Err(error.message))
+    }
+
     /// What `lisp_env` answers: what is bound, the servers, or what a query finds.
     pub fn describe(&mut self, query: Option<&str>, host: Arc<dyn Host>) -> String {
         let query = query.map(str::to_string);
@@ -331,12 +345,7 @@ fn run_forms(machine: &mut Machine, request: &Request, source: &Arc<Source>, rep
         return Err(meter::limit("program", allowed, came).into());
     }
     if let Some(data) = &request.data {
-        machine.reserve(data.len() as u64)?;
-        let value = json::parse(machine, data).map_err(named_data)?;
-        let index = machine.core.globals.index("data");
-        machine.core.globals.set(index, crate::lang::eval::Global { value: Some(value), ..Default::default() });
-        // The data is part of what is kept, but nobody needs to be told that it was defined.
-        machine.core.commit(&Value::Nil)?;
+        bind(machine, "data", data)?;
     }
     machine.charge(request.program.len() as u64 / 16)?;
     let forms = reader::read(&request.program).map_err(|error| unreadable(error, source))?;
@@ -376,6 +385,20 @@ fn run_forms(machine: &mut Machine, request: &Request, source: &Arc<Source>, rep
     Ok(last)
 }
 
+/// Binds a name to what JSON text says.
+fn bind(machine: &mut Machine, name: &str, text: &str) -> Outcome<()> {
+    machine.reserve(text.len() as u64)?;
+    let value = json::parse(machine, text).map_err(|signal| no_json(name, signal))?;
+    let index = machine.core.globals.index(name);
+    machine.core.globals.set(index, crate::lang::eval::Global { value: Some(value), ..Default::default() });
+    // It is part of what is kept, but nobody needs to be told that it was defined.
+    let committed = machine.core.commit(&Value::Nil);
+    if committed.is_err() {
+        machine.core.undo();
+    }
+    committed.map(drop).map_err(Signal::from)
+}
+
 /// The name that a top-level form defines.
 fn defined_name(form: &Form) -> Option<&str> {
     let [head, name, ..] = form.as_list()? else { return None };
@@ -388,10 +411,10 @@ fn defined_name(form: &Form) -> Option<&str> {
     }
 }
 
-fn named_data(signal: Signal) -> Signal {
+fn no_json(name: &str, signal: Signal) -> Signal {
     match signal.into_raised() {
         Raised::Error(mut error) => {
-            error.message = format!("`data` is no JSON: {}", error.message);
+            error.message = format!("`{name}` is no JSON: {}", error.message);
             error.into()
         }
         Raised::Fault(fault) => fault.into(),

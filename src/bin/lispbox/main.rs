@@ -1,2 +1,54 @@
-//! x
-fn main() {}
+//! The command line of lispbox: one file a command, each a thin front of the library.
+
+mod demo;
+mod eval;
+mod paint;
+mod repl;
+mod run;
+mod sample_mailbox;
+mod serve;
+mod surroundings;
+mod terminal;
+mod tools;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use lispbox::lang::meter::Metered;
+use mimalloc::MiMalloc;
+
+/// Counts what evaluations hold, so that their memory limits are kept.
+#[global_allocator]
+static ALLOCATOR: Metered<MiMalloc> = Metered::new(MiMalloc);
+
+/// A small, sandboxed, Clojure-like Lisp that agents run their data pipelines in.
+#[derive(Parser)]
+#[command(name = "lispbox", version, propagate_version = true)]
+struct CommandLine {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Eval(eval::Eval),
+    Run(run::Run),
+    Repl(repl::Repl),
+    Serve(serve::Serve),
+    Tools(tools::Tools),
+    Demo(demo::Demo),
+    #[command(hide = true)]
+    SampleMailbox(sample_mailbox::SampleMailbox),
+}
+
+fn main() -> ExitCode {
+    match CommandLine::parse().command {
+        Command::Eval(command) => command.run(),
+        Command::Run(command) => command.run(),
+        Command::Repl(command) => command.run(),
+        Command::Serve(command) => command.run(),
+        Command::Tools(command) => command.run(),
+        Command::Demo(command) => command.run(),
+        Command::SampleMailbox(command) => command.run(),
+    }
+}

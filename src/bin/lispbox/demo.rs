@@ -1,0 +1,160 @@
+//! `lispbox demo`: the first minute of a newcomer. A server is started as a client would start it, with
+//! a sample mailbox behind it; programs are run, and what they cost is set against calling the same
+//! tools without lispbox.
+
+mod costs;
+mod peer;
+mod screen;
+mod steps;
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use costs::{Cost, Costs};
+use peer::{Answer, Peer};
+use screen::Screen;
+use steps::{Direct, Expected, STEPS, Step};
+
+/// Shows in a minute what lispbox is for; needs nothing but this binary.
+#[derive(Args)]
+pub struct Demo {}
+
+impl Demo {
+    /// Exits with 1 when a step does not come to what it should.
+    pub fn run(self) -> ExitCode {
+        let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
+            Ok(runtime) => runtime,
+            Err(problem) => return failed(&problem.to_string()),
+        };
+        let outcome = runtime.block_on(async {
+            tokio::select! {
+                outcome = show() => outcome,
+                _ = tokio::signal::ctrl_c() => Err("interrupted".to_owned()),
+            }
+        });
+        // Whatever was not closed in order is killed as it is dropped with the runtime.
+        runtime.shutdown_background();
+        match outcome {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(problem) => failed(&problem),
+        }
+    }
+}
+
+fn failed(problem: &str) -> ExitCode {
+    eprintln!("lispbox demo: {problem}");
+    ExitCode::FAILURE
+}
+
+async fn show() -> Result<(), String> {
+    let begun = Instant::now();
+    let folder = tempfile::Builder::new().prefix("lispbox-demo-").tempdir();
+    let folder = folder.map_err(|problem| format!("there is no room for a temporary folder: {problem}"))?;
+    let binary =
+        std::env::current_exe().map_err(|problem| format!("this binary does not know where it is: {problem}"))?;
+    let configuration = folder.path().join("servers.json");
+    let mailbox =
+        json!({"command": binary, "args": ["sample-mailbox"], "description": "a mailbox of a thousand messages"});
+    let text = json!({"mcpServers": {"mail": mailbox}}).to_string();
+    std::fs::write(&configuration, text).map_err(|problem| format!("{}: {problem}", configuration.display()))?;
+
+    // The catalogue of tools is kept in the folder too, so that nothing of the demo stays behind.
+    let cache = folder.path().join("cache");
+    let serve = ["serve".as_ref(), "--config".as_ref(), configuration.as_os_str()];
+    let lispbox = Peer::start(&binary, &serve, Some(("LISPBOX_CACHE", cache.as_os_str())));
+    let alone = ["sample-mailbox".as_ref()];
+    let plain = Peer::start(&binary, &alone, None);
+    let counting = tokio::task::spawn_blocking(Costs::load);
+    let (lispbox, plain, costs) = tokio::join!(lispbox, plain, counting);
+    let costs = costs.map_err(|problem| problem.to_string())??;
+    let mut stage = Stage { lispbox: lispbox?, plain: plain?, costs, called: Vec::new(), screen: Screen::of_stdout() };
+    let outcome = stage.play().await;
+    let Stage { lispbox, plain, screen, .. } = stage;
+    let ((), ()) = tokio::join!(lispbox.close(), plain.close());
+    outcome?;
+    screen.ending(begun.elapsed());
+    Ok(())
+}
+
+/// Both ways to the mailbox, and what they have cost.
+struct Stage {
+    /// lispbox, with the mailbox behind it.
+    lispbox: Peer,
+    /// The mailbox alone.
+    plain: Peer,
+    costs: Costs,
+    /// The calls that were made of the mailbox alone: nobody needs to make one twice.
+    called: Vec<Direct>,
+    screen: Screen,
+}
+
+impl Stage {
+    async fn play(&mut self) -> Result<(), String> {
+        self.screen.opening();
+        let (through, direct) = (self.lispbox.tools().await?, self.plain.tools().await?);
+        let tools = (self.costs.of(&[&through.text]), self.costs.of(&[&direct.text]));
+        self.screen.tools(&through.names, &direct.names);
+        let mut rows = vec![("the tools: descriptions, schemas".to_owned(), tools.0, tools.1)];
+        for (index, step) in STEPS.iter().enumerate() {
+            let number = index + 1;
+            let (through, direct) =
+                self.step(number, step).await.map_err(|problem| format!("step {number}: {problem}"))?;
+            rows.push((format!("{number}  {}", step.title), through, direct));
+        }
+        self.screen.table(&rows);
+        Ok(())
+    }
+
+    /// Runs a step both ways.
+    async fn step(&mut self, number: usize, step: &Step) -> Result<(Cost, Cost), String> {
+        self.screen.program(number, step);
+        let begun = Instant::now();
+        let arguments = step.arguments();
+        let answer = self.lispbox.call("lisp_eval", &arguments).await?;
+        let took = begun.elapsed();
+        check(step, &answer)?;
+        let through = self.costs.of(&[&arguments.to_string(), &answer.text, &answer.record]);
+        let direct = self.direct(step.direct).await?;
+        self.screen.reply(&answer, took);
+        self.screen.cost(through, direct);
+        Ok((through, direct))
+    }
+
+    /// What the same calls cost without lispbox; those that were made before cost nothing.
+    async fn direct(&mut self, calls: &[Direct]) -> Result<Cost, String> {
+        let mut all = Cost::default();
+        for call in calls {
+            if self.called.contains(call) {
+                continue;
+            }
+            self.called.push(*call);
+            let arguments: Value = serde_json::from_str(call.arguments).map_err(|problem| problem.to_string())?;
+            let answer = self.plain.call(call.tool, &arguments).await?;
+            if answer.is_error {
+                return Err(format!("`{}` called directly failed: {}", call.tool, answer.text));
+            }
+            all += self.costs.of(&[call.arguments, &answer.text, &answer.record]);
+        }
+        Ok(all)
+    }
+}
+
+/// Whether a step came to what it should.
+fn check(step: &Step, answer: &Answer) -> Result<(), String> {
+    let as_expected = match step.expected {
+        Expected::Value(part) => !answer.is_error && answer.text.contains(part),
+        Expected::Error(part) => answer.is_error && answer.text.contains(part),
+    };
+    if as_expected {
+        return Ok(());
+    }
+    let expected = match step.expected {
+        Expected::Value("") => "a value".to_owned(),
+        Expected::Value(part) => format!("a value with `{part}`"),
+        Expected::Error(part) => format!("an error with `{part}`"),
+    };
+    Err(format!("expected {expected}, got:\n{}", answer.text))
+}

@@ -1,0 +1,107 @@
+//! An MCP server in a process of its own, and us as its client.
+
+use std::ffi::OsStr;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use rmcp::model::{CallToolRequestParams, ClientCapabilities, ClientConfig, Implementation};
+use rmcp::service::RunningService;
+use rmcp::{RoleClient, ServiceExt};
+use serde_json::{Value, json};
+use tokio::process::{Child, Command};
+
+/// No answer may take longer.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How long the process may take to end once we are gone.
+const FAREWELL: Duration = Duration::from_secs(4);
+
+/// A server that runs. Its process is killed when this is dropped.
+pub struct Peer {
+    client: RunningService<RoleClient, ClientConfig>,
+    process: Child,
+}
+
+/// The tools of a server.
+pub struct ToolList {
+    /// Their names.
+    pub names: Vec<String>,
+    /// What a model is told of them: names, descriptions, schemas and hints, as JSON.
+    pub text: String,
+}
+
+/// What a tool answered.
+pub struct Answer {
+    /// The text.
+    pub text: String,
+    /// The structured content beside it, as JSON; empty if there is none.
+    pub record: String,
+    /// True for an error.
+    pub is_error: bool,
+}
+
+impl Peer {
+    /// Starts a process and shakes hands with it.
+    ///
+    /// # Errors
+    /// When it does not start, or is no MCP server.
+    pub async fn start(program: &Path, arguments: &[&OsStr], variable: Option<(&str, &OsStr)>) -> Result<Peer, String> {
+        let name = program.display();
+        let mut process = Command::new(program)
+            .args(arguments)
+            .envs(variable)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .kill_on_drop(true)
+            .spawn()
+            .map_err(|problem| format!("{name}: {problem}"))?;
+        let (Some(output), Some(input)) = (process.stdout.take(), process.stdin.take()) else {
+            return Err(format!("{name}: its standard input and output are no pipes"));
+        };
+        let information = Implementation::new("lispbox-demo", env!("CARGO_PKG_VERSION"));
+        let ourselves = ClientConfig::new(ClientCapabilities::default(), information);
+        let client = tokio::time::timeout(PATIENCE, ourselves.serve((output, input))).await;
+        let client = client.map_err(|_| format!("{name} does not answer"))?;
+        let client = client.map_err(|problem| format!("{name} does not speak MCP: {problem}"))?;
+        Ok(Peer { client, process })
+    }
+
+    /// Lists its tools.
+    ///
+    /// # Errors
+    /// When it does not answer.
+    pub async fn tools(&self) -> Result<ToolList, String> {
+        let tools = tokio::time::timeout(PATIENCE, self.client.list_all_tools()).await;
+        let tools =
+            tools.map_err(|_| "no answer to `tools/list`".to_owned())?.map_err(|problem| problem.to_string())?;
+        let text = serde_json::to_string(&tools).map_err(|problem| problem.to_string())?;
+        Ok(ToolList { names: tools.into_iter().map(|tool| tool.name.into_owned()).collect(), text })
+    }
+
+    /// Calls a tool.
+    ///
+    /// # Errors
+    /// When it does not answer; an error that it answers with is an [`Answer`].
+    pub async fn call(&self, tool: &'static str, arguments: &Value) -> Result<Answer, String> {
+        let arguments = arguments.as_object().cloned().unwrap_or_default();
+        let request = CallToolRequestParams::new(tool).with_arguments(arguments);
+        let result = tokio::time::timeout(PATIENCE, self.client.call_tool(request)).await;
+        let result = result.map_err(|_| format!("no answer from `{tool}`"))?.map_err(|problem| problem.to_string())?;
+        let texts: Vec<&str> =
+            result.content.iter().filter_map(|block| block.as_text().map(|text| text.text.as_str())).collect();
+        Ok(Answer {
+            text: texts.join("\n"),
+            record: result.structured_content.as_ref().map(|record| json!(record).to_string()).unwrap_or_default(),
+            is_error: result.is_error == Some(true),
+        })
+    }
+
+    /// Takes leave, and waits for the process to end.
+    pub async fn close(mut self) {
+        let _ = tokio::time::timeout(FAREWELL, self.client.close()).await;
+        if tokio::time::timeout(FAREWELL, self.process.wait()).await.is_err() {
+            let _ = self.process.kill().await;
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! `lispbox eval`: one program, or a batch of them from standard input.
+
+mod batch;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use lispbox::lang::{Reply, Request};
+
+use crate::surroundings::{Problem, Settings, read_file, read_input};
+use crate::terminal::{Prints, line, show};
+
+/// Evaluates a program and prints its value.
+#[derive(Args)]
+pub struct Eval {
+    /// The program; `-` reads it from standard input.
+    #[arg(required_unless_present = "batch", allow_negative_numbers = true)]
+    program: Option<String>,
+    /// JSON that the program sees as `data`; `-` reads it from standard input.
+    #[arg(long, value_name = "FILE")]
+    data: Option<PathBuf>,
+    /// Print the whole record as JSON, whether it went well or not.
+    #[arg(long)]
+    json: bool,
+    /// Evaluate each line of standard input on its own, `{"program": …, "data": …, "limits": {…}}` or
+    /// just a program as a JSON string, and print one record for each.
+    #[arg(long, conflicts_with_all = ["program", "data"])]
+    batch: bool,
+    #[command(flatten)]
+    settings: Settings,
+}
+
+impl Eval {
+    /// Exits with 0, with 1 for a program that fails, with 2 for wrong usage.
+    pub fn run(self) -> ExitCode {
+        let outcome = if self.batch { batch::run(&self.settings) } else { self.evaluate() };
+        outcome.unwrap_or_else(Problem::report)
+    }
+
+    fn evaluate(self) -> Result<ExitCode, Problem> {
+        let given = self.program.unwrap_or_default();
+        let data_from_input = self.data.as_ref().is_some_and(|file| file.as_os_str() == "-");
+        if given == "-" && data_from_input {
+            return Err(Problem::Usage(
+                "the program and its data cannot both come from standard input; give one of them as a file or an argument"
+                    .to_owned(),
+            ));
+        }
+        let surroundings = self.settings.open()?;
+        let program = if given == "-" { read_input()? } else { given };
+        let data = self.data.as_deref().map(read_file).transpose()?;
+        if surroundings.has_tools() {
+            surroundings.stop_on_interrupt();
+        }
+        let limits = surroundings.limits.clone();
+        let host = surroundings.host(if self.json { Prints::Keep } else { Prints::Stream }, &limits);
+        let request = Request { data, limits, ..Request::new(program) };
+        let reply = surroundings.session().eval(request, host.clone());
+        Ok(if self.json { print_record(&reply) } else { show(&reply, &host, true) })
+    }
+}
+
+/// Prints the record of an evaluation, on one line.
+fn print_record(reply: &Reply) -> ExitCode {
+    line(&record(reply));
+    if reply.failure.is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
+
+/// The record as JSON.
+fn record(reply: &Reply) -> String {
+    serde_json::to_string(reply).unwrap_or_else(|problem| {
+        serde_json::json!({"status": "error", "error": "InternalError", "message": problem.to_string()}).to_string()
+    })
+}

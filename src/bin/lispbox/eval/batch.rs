@@ -1,0 +1,153 @@
+//! Many programs: a line of JSON in, a record out, each in an environment of its own.
+
+use std::collections::HashMap;
+use std::io::{BufRead, Write};
+use std::process::ExitCode;
+
+use lispbox::lang::error::suggest::closest;
+use lispbox::lang::{Failure, Limits, Reply, Request, Status};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::record;
+use crate::surroundings::{Problem, Settings, Surroundings};
+use crate::terminal::Prints;
+
+/// What a line may have.
+const FIELDS: [&str; 3] = ["program", "data", "limits"];
+
+/// Evaluates standard input line by line.
+pub fn run(settings: &Settings) -> Result<ExitCode, Problem> {
+    let surroundings = settings.open()?;
+    if surroundings.has_tools() {
+        surroundings.stop_on_interrupt();
+    }
+    let mut input = std::io::stdin().lock();
+    let mut output = std::io::stdout().lock();
+    let mut bytes = Vec::new();
+    loop {
+        bytes.clear();
+        let count = input.read_until(b'\n', &mut bytes);
+        if count.map_err(|problem| Problem::Failed(format!("standard input: {problem}")))? == 0 {
+            return Ok(ExitCode::SUCCESS);
+        }
+        let text = bytes.trim_ascii();
+        if text.is_empty() {
+            continue;
+        }
+        let reply = match read(text, &surroundings.limits) {
+            Ok(request) => evaluate(&surroundings, request),
+            Err(message) => refused(message),
+        };
+        let written = writeln!(output, "{}", record(&reply)).and_then(|()| output.flush());
+        if written.is_err() {
+            // Nobody reads any more.
+            return Ok(ExitCode::SUCCESS);
+        }
+    }
+}
+
+fn evaluate(surroundings: &Surroundings, request: Request) -> Reply {
+    let host = surroundings.host(Prints::Keep, &request.limits);
+    let reply = surroundings.session().eval(request, host);
+    surroundings.at_rest();
+    reply
+}
+
+/// Reads one line. Its limits begin at `usual`.
+///
+/// # Errors
+/// What was expected and what came.
+fn read(line: &[u8], usual: &Limits) -> Result<Request, String> {
+    let line = std::str::from_utf8(line).map_err(|problem| format!("expected UTF-8: {problem}"))?;
+    let limits = usual.clone();
+    if line.starts_with('"') {
+        let program: String = serde_json::from_str(line).map_err(|problem| format!("expected JSON: {problem}"))?;
+        return Ok(Request { limits, ..Request::new(program) });
+    }
+    if !line.starts_with('{') {
+        // Whatever else it is, it is none of the two; say whether it is JSON at all.
+        return Err(match serde_json::from_str::<serde::de::IgnoredAny>(line) {
+            Ok(_) => "expected an object with `program`, or a program as a string".to_owned(),
+            Err(problem) => format!("expected JSON: {problem}"),
+        });
+    }
+    // Data is passed on as it stands, so that no digit of a number is lost on the way.
+    let mut fields: HashMap<String, Box<RawValue>> =
+        serde_json::from_str(line).map_err(|problem| format!("expected JSON: {problem}"))?;
+    let program = match fields.remove("program") {
+        None => Err("expected `program`, the text of the program".to_owned()),
+        Some(raw) => {
+            serde_json::from_str::<String>(raw.get()).map_err(|_| "expected `program` to be a string".to_owned())
+        }
+    };
+    let data = fields.remove("data").map(|raw| raw.get().to_owned());
+    let asked = fields.remove("limits");
+    if let Some(name) = fields.keys().min() {
+        let hint = closest(name, FIELDS).map(|close| format!("; did you mean `{close}`?")).unwrap_or_default();
+        return Err(format!("expected `program`, `data` and `limits` alone, got `{name}`{hint}"));
+    }
+    let mut request = Request { data, limits, ..Request::new(program?) };
+    if let Some(asked) = asked {
+        set_limits(&mut request.limits, &asked)?;
+    }
+    Ok(request)
+}
+
+fn set_limits(limits: &mut Limits, asked: &RawValue) -> Result<(), String> {
+    let asked: Value = serde_json::from_str(asked.get()).map_err(|problem| format!("`limits`: {problem}"))?;
+    let asked = match asked {
+        Value::Null => return Ok(()),
+        Value::Object(asked) => asked,
+        _ => return Err("expected `limits` to be an object such as `{\"fuel\": 1e7}`".to_owned()),
+    };
+    for (name, value) in &asked {
+        match value {
+            Value::Number(number) => limits.set_number(name, number.as_f64().unwrap_or(f64::NAN))?,
+            Value::String(text) => limits.set(name, text)?,
+            _ => return Err(format!("limit `{name}` takes a number or text such as `\"64MiB\"`")),
+        }
+    }
+    Ok(())
+}
+
+/// The record of a line that is no request.
+fn refused(message: String) -> Reply {
+    let error = "InvalidRequest".to_owned();
+    let rendered = format!("{error}: {message}");
+    let failure = Failure { error, message, rendered, ..Failure::default() };
+    Reply { status: Status::Error, failure: Some(failure), ..Reply::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(line: &str) -> String {
+        read(line.as_bytes(), &Limits::default()).expect_err("no request")
+    }
+
+    #[test]
+    fn lines_are_read() {
+        let request = |line: &str| read(line.as_bytes(), &Limits::default()).expect("a request");
+        assert_eq!(request(r#""(+ 1 \"a\")""#).program, "(+ 1 \"a\")");
+        let whole =
+            request(r#"{"data": [123456789012345678901234567890, null], "program": "data", "limits": {"fuel": 10}}"#);
+        assert_eq!(whole.data.as_deref(), Some("[123456789012345678901234567890, null]"));
+        assert_eq!((whole.program.as_str(), whole.limits.fuel), ("data", 10));
+        assert_eq!(request(r#"{"program": "1", "data": null}"#).data.as_deref(), Some("null"));
+    }
+
+    #[test]
+    fn wrong_lines_are_explained() {
+        assert_eq!(refusal("5"), "expected an object with `program`, or a program as a string");
+        assert_eq!(refusal("{}"), "expected `program`, the text of the program");
+        assert_eq!(refusal(r#"{"program": 5}"#), "expected `program` to be a string");
+        assert_eq!(
+            refusal(r#"{"program": "1", "dta": 5}"#),
+            "expected `program`, `data` and `limits` alone, got `dta`; did you mean `data`?"
+        );
+        assert!(refusal("(+ 1 2)").starts_with("expected JSON: "));
+        assert!(refusal(r#"{"program": "1", "limits": {"fule": 5}}"#).contains("Did you mean fuel?"));
+    }
+}

@@ -1,0 +1,48 @@
+//! `lispbox run`: a program in a file.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use lispbox::lang::Request;
+
+use crate::surroundings::{Problem, Settings, read_file};
+use crate::terminal::{Prints, show};
+
+/// Runs a program from a file; what it comes to is printed unless it is nil.
+#[derive(Args)]
+pub struct Run {
+    #[command(flatten)]
+    settings: Settings,
+    /// The file; `-` reads standard input.
+    file: PathBuf,
+    /// What the program sees as `args`, a vector of strings.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    args: Vec<String>,
+}
+
+impl Run {
+    /// Exits with 0, with 1 for a program that fails, with 2 for wrong usage.
+    pub fn run(self) -> ExitCode {
+        self.evaluate().unwrap_or_else(Problem::report)
+    }
+
+    fn evaluate(self) -> Result<ExitCode, Problem> {
+        let surroundings = self.settings.open()?;
+        let program = read_file(&self.file)?;
+        if surroundings.has_tools() {
+            surroundings.stop_on_interrupt();
+        }
+        let limits = surroundings.limits.clone();
+        let host = surroundings.host(Prints::Stream, &limits);
+        let mut session = surroundings.session();
+        let args = serde_json::Value::from(self.args).to_string();
+        for name in ["args", "*command-line-args*"] {
+            session.bind(name, &args, host.clone()).map_err(Problem::Failed)?;
+        }
+        let name = Some(self.file.display().to_string());
+        let request = Request { limits, name, ..Request::new(program) };
+        let reply = session.eval(request, host.clone());
+        Ok(show(&reply, &host, false))
+    }
+}

@@ -1,0 +1,258 @@
+//! A thousand messages, the same at every start: what a mailbox of eleven weeks looks like.
+
+use serde_json::{Value, json};
+
+use super::senders::{COLLEAGUES, Kind, SENDERS, Sender};
+
+/// How many there are.
+const COUNT: u64 = 1000;
+/// The days that they are spread over, back from 2026-11-20.
+const DAYS: u64 = 80;
+
+/// One message.
+pub struct Message {
+    /// Its own name.
+    pub id: String,
+    /// The name of its thread.
+    pub thread: String,
+    /// When it came, in UTC.
+    pub date: String,
+    /// Its labels, `inbox` first.
+    pub labels: Vec<String>,
+    /// True until somebody reads it.
+    pub unread: bool,
+    sender: &'static Sender,
+    recipients: Vec<Value>,
+    subject: String,
+    body: String,
+    attachments: Vec<Value>,
+    size: u64,
+}
+
+impl Message {
+    /// All of it.
+    pub fn whole(&self) -> Value {
+        json!({
+            "id": self.id,
+            "thread_id": self.thread,
+            "sender": {"name": self.sender.name, "email": self.sender.email},
+            "recipients": self.recipients,
+            "subject": self.subject,
+            "body": self.body,
+            "labels": self.labels,
+            "unread": self.unread,
+            "size": self.size,
+            "date": self.date,
+            "attachments": self.attachments,
+        })
+    }
+
+    /// What a search shows of it.
+    pub fn summary(&self) -> Value {
+        json!({
+            "id": self.id,
+            "thread_id": self.thread,
+            "sender": {"name": self.sender.name, "email": self.sender.email},
+            "subject": self.subject,
+            "date": self.date,
+            "unread": self.unread,
+            "snippet": self.body.chars().take(80).collect::<String>(),
+        })
+    }
+
+    /// The text of one part of it, in lower case.
+    pub fn searchable(&self, place: &str) -> String {
+        let sender = format!("{} {}", self.sender.name, self.sender.email);
+        let text = match place {
+            "subject" => self.subject.clone(),
+            "body" => self.body.clone(),
+            "sender" => sender,
+            _ => format!("{sender} {} {}", self.subject, self.body),
+        };
+        text.to_lowercase()
+    }
+}
+
+/// All messages, the newest first.
+pub fn generate() -> Vec<Message> {
+    let mut chance = Chance(0x6c69_7370_626f_7821);
+    let mut messages: Vec<Message> = Vec::with_capacity(COUNT as usize);
+    // The oldest is written first, so that answers find what they answer.
+    for index in 0..COUNT {
+        let minute = index * DAYS * 24 * 60 / COUNT + chance.below(90);
+        let age = COUNT - 1 - index;
+        let message = write(&mut chance, &messages, index, minute, age);
+        messages.push(message);
+    }
+    messages.sort_by(|one, other| other.date.cmp(&one.date).then(other.id.cmp(&one.id)));
+    messages
+}
+
+fn write(chance: &mut Chance, before: &[Message], index: u64, minute: u64, age: u64) -> Message {
+    let sender = chance.sender();
+    let kind = sender.kind;
+    let date = date(minute);
+    let recent = &before[before.len().saturating_sub(60)..];
+    let answered = recent.iter().rev().find(|other| other.sender.kind == kind);
+    let (thread, subject) = match answered.filter(|_| kind.is_conversation() && chance.below(100) < 45) {
+        Some(other) => (other.thread.clone(), format!("Re: {}", other.subject.trim_start_matches("Re: "))),
+        None => {
+            let template = chance_of(chance, kind.subjects());
+            (format!("thr-{:04}", index + 1), fill(chance, template))
+        }
+    };
+    let body = body(chance, sender);
+    let attachments = attachments(chance, kind);
+    let attached: u64 = attachments.iter().filter_map(|one| one["size"].as_u64()).sum();
+    // Old mail has mostly been read, mail of machines less often.
+    let left_unread = if age < 60 { 70 } else { kind.left_unread() };
+    let unread = chance.below(100) < left_unread;
+    let mut labels = vec!["inbox".to_owned(), kind.label().to_owned()];
+    if chance.below(100) < 8 {
+        labels.push("starred".to_owned());
+    }
+    let size = body.len() as u64 + attached + 900 + chance.below(700);
+    Message {
+        id: format!("msg-{:04}", index + 1),
+        thread,
+        date,
+        labels,
+        unread,
+        sender,
+        recipients: recipients(chance),
+        subject,
+        body,
+        attachments,
+        size,
+    }
+}
+
+/// A greeting, some sentences that belong together, a signature.
+fn body(chance: &mut Chance, sender: &Sender) -> String {
+    let sentences = sender.kind.sentences();
+    let start = chance.below(sentences.len() as u64) as usize;
+    let count = 5 + chance.below(4) as usize;
+    let chosen: Vec<String> =
+        (0..count).map(|step| fill(chance, sentences[(start + step) % sentences.len()])).collect();
+    let (first, rest) = chosen.split_at(count / 2);
+    let greeting = sender.kind.greeting();
+    format!("{greeting}\n\n{}\n\n{}\n\n{}\n{}", first.join(" "), rest.join(" "), sender.kind.closing(), sender.name)
+}
+
+fn recipients(chance: &mut Chance) -> Vec<Value> {
+    let mut recipients = vec![json!({"name": "Robin Hale", "email": "robin@northwind.example"})];
+    for _ in 0..chance.below(3) {
+        let (name, email) = chance_of(chance, COLLEAGUES);
+        let other = json!({"name": name, "email": email});
+        if !recipients.contains(&other) {
+            recipients.push(other);
+        }
+    }
+    recipients
+}
+
+fn attachments(chance: &mut Chance, kind: Kind) -> Vec<Value> {
+    if chance.below(100) >= kind.attaches() {
+        return Vec::new();
+    }
+    let (name, mime_type) = kind.attachment();
+    let name = fill(chance, name);
+    vec![json!({"name": name, "mime_type": mime_type, "size": 18_000 + chance.below(420_000)})]
+}
+
+/// Puts numbers and names into a template.
+fn fill(chance: &mut Chance, template: &str) -> String {
+    const PROJECTS: [&str; 6] = ["atlas", "billing", "checkout", "search", "mobile", "gateway"];
+    const PLACES: [&str; 5] = ["Lisbon", "Oslo", "Toronto", "Berlin", "Nairobi"];
+    const DAYS: [&str; 5] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday"];
+    let mut text = template.to_owned();
+    while let Some((before, rest)) = text.split_once('<') {
+        let Some((name, after)) = rest.split_once('>') else { break };
+        let put = match name {
+            "project" => chance_of(chance, &PROJECTS).to_owned(),
+            "place" => chance_of(chance, &PLACES).to_owned(),
+            "day" => chance_of(chance, &DAYS).to_owned(),
+            "money" => format!("{}.{:02}", 40 + chance.below(4800), chance.below(100)),
+            "percent" => (1 + chance.below(97)).to_string(),
+            "build" => (4000 + chance.below(2500)).to_string(),
+            _ => (2 + chance.below(60)).to_string(),
+        };
+        text = format!("{before}{put}{after}");
+    }
+    text
+}
+
+/// The time that many minutes after 2026-09-01T06:00:00Z.
+fn date(minutes: u64) -> String {
+    let minutes = minutes + 6 * 60;
+    let (day, hour, minute) = (minutes / (24 * 60), minutes / 60 % 24, minutes % 60);
+    let (month, day) = match day {
+        0..30 => (9, day + 1),
+        30..61 => (10, day - 29),
+        _ => (11, day - 60),
+    };
+    format!("2026-{month:02}-{day:02}T{hour:02}:{minute:02}:00Z")
+}
+
+fn chance_of<T: Copy>(chance: &mut Chance, items: &[T]) -> T {
+    items[chance.below(items.len() as u64) as usize]
+}
+
+/// Numbers that look random and are the same at every start (splitmix64).
+struct Chance(u64);
+
+impl Chance {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// From 0 up to but not including `end`.
+    fn below(&mut self, end: u64) -> u64 {
+        self.next() % end.max(1)
+    }
+
+    /// Somebody who writes, each as often as they do.
+    fn sender(&mut self) -> &'static Sender {
+        let all: u64 = SENDERS.iter().map(|sender| sender.weight).sum();
+        let mut left = self.below(all);
+        for sender in SENDERS {
+            match left.checked_sub(sender.weight) {
+                Some(rest) => left = rest,
+                None => return sender,
+            }
+        }
+        &SENDERS[0]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mailbox_is_always_the_same_and_of_the_usual_size() {
+        let messages = generate();
+        let whole = |messages: &[Message]| messages.iter().map(Message::whole).collect::<Vec<_>>();
+        assert_eq!(whole(&messages), whole(&generate()));
+        assert_eq!(messages.len(), 1000);
+        assert!(messages.iter().all(|message| (350..1300).contains(&message.body.len())));
+        assert!(messages.iter().all(|message| !message.body.contains('<') && !message.subject.contains('<')));
+        let newest = messages.first().map(|message| message.date.as_str()).unwrap_or_default();
+        let oldest = messages.last().map(|message| message.date.as_str()).unwrap_or_default();
+        assert!(oldest.starts_with("2026-09-01") && newest.starts_with("2026-11-2"), "{oldest} {newest}");
+    }
+
+    #[test]
+    fn some_senders_write_more_than_ten_of_the_latest_hundred() {
+        let messages = generate();
+        let latest = &messages[..100];
+        let often = SENDERS
+            .iter()
+            .filter(|sender| latest.iter().filter(|message| message.sender.email == sender.email).count() > 10);
+        assert!((2..6).contains(&often.count()));
+    }
+}

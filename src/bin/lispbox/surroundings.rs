@@ -1,0 +1,160 @@
+//! What `eval`, `run` and `repl` have in common: the limits, the tools of `--config`, the engine, and
+//! Ctrl-C.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use clap::Args;
+use lispbox::lang::{Engine, Limits, Session};
+use lispbox::server::{CancellationToken, Connections};
+
+use crate::serve::read_configuration;
+use crate::terminal::{Prints, Terminal};
+
+/// What the process says when it was ended by Ctrl-C, as shells expect it.
+const INTERRUPTED: i32 = 130;
+
+/// Limits and tools, as the command line gives them.
+#[derive(Args)]
+pub struct Settings {
+    /// A limit, such as `memory=64MiB`, `compute=2s` or `fuel=1e7`; may be given several times.
+    #[arg(long = "limit", value_name = "NAME=VALUE")]
+    limits: Vec<String>,
+    /// The servers whose tools programs may call: a file with `mcpServers`.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+/// Why a command ends without having run a program.
+pub enum Problem {
+    /// The command line is wrong.
+    Usage(String),
+    /// The system or a server does not do its part.
+    Failed(String),
+}
+
+impl Problem {
+    /// Says it, and gives the exit code: 2 for wrong usage.
+    pub fn report(self) -> ExitCode {
+        let (message, code) = match self {
+            Problem::Usage(message) => (message, ExitCode::from(2)),
+            Problem::Failed(message) => (message, ExitCode::FAILURE),
+        };
+        eprintln!("lispbox: {message}");
+        code
+    }
+}
+
+impl Settings {
+    /// The limits.
+    ///
+    /// # Errors
+    /// For a name that is no limit, or a value that it does not take.
+    pub fn limits(&self) -> Result<Limits, Problem> {
+        let mut limits = Limits::default();
+        for limit in &self.limits {
+            let (name, value) = limit.split_once('=').ok_or_else(|| {
+                Problem::Usage(format!("expected a limit as `NAME=VALUE`, such as `memory=64MiB`, got `{limit}`"))
+            })?;
+            limits.set(name.trim(), value).map_err(Problem::Usage)?;
+        }
+        Ok(limits)
+    }
+
+    /// The engine and the tools.
+    ///
+    /// # Errors
+    /// For wrong limits, and for a configuration that cannot be used.
+    pub fn open(&self) -> Result<Surroundings, Problem> {
+        let limits = self.limits()?;
+        let connections = match &self.config {
+            None => None,
+            Some(file) => {
+                let configuration = read_configuration(Some(file)).map_err(Problem::Usage)?;
+                Some(Connections::open(configuration).map_err(|problem| Problem::Failed(problem.to_string()))?)
+            }
+        };
+        let engine = Engine::builder().build().map_err(|problem| Problem::Failed(problem.to_string()))?;
+        Ok(Surroundings { limits, engine, connections, interrupt: Interrupt::default() })
+    }
+}
+
+/// What programs run in.
+pub struct Surroundings {
+    /// The limits of each of them.
+    pub limits: Limits,
+    engine: Arc<Engine>,
+    connections: Option<Connections>,
+    interrupt: Interrupt,
+}
+
+impl Surroundings {
+    /// A fresh environment.
+    pub fn session(&self) -> Session {
+        self.engine.session()
+    }
+
+    /// The host of one program. Ctrl-C cancels the latest.
+    pub fn host(&self, prints: Prints, limits: &Limits) -> Arc<Terminal> {
+        let cancel = CancellationToken::new();
+        let tools = self.connections.as_ref().map(|connections| connections.host(cancel.clone(), limits));
+        self.interrupt.set(Some(cancel.clone()));
+        Arc::new(Terminal::new(prints, cancel, tools))
+    }
+
+    /// Says that no program runs now: Ctrl-C ends the process.
+    pub fn at_rest(&self) {
+        self.interrupt.set(None);
+    }
+
+    /// Lets Ctrl-C, and being told to end, stop the program that runs; the second time, or when none
+    /// runs, they end the process. Without this they end it at once.
+    pub fn stop_on_interrupt(&self) {
+        let interrupt = self.interrupt.clone();
+        // Where the system has no such signals there is nothing to stop on.
+        let _ = ctrlc::set_handler(move || match interrupt.take() {
+            Some(cancel) => cancel.cancel(),
+            None => std::process::exit(INTERRUPTED),
+        });
+    }
+
+    /// True when there are servers that have to be closed at the end.
+    pub fn has_tools(&self) -> bool {
+        self.connections.is_some()
+    }
+}
+
+/// What Ctrl-C stops.
+#[derive(Clone, Default)]
+struct Interrupt(Arc<Mutex<Option<CancellationToken>>>);
+
+impl Interrupt {
+    fn set(&self, running: Option<CancellationToken>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = running;
+    }
+
+    fn take(&self) -> Option<CancellationToken> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+/// Reads all of standard input as text.
+///
+/// # Errors
+/// When it cannot be read or is no UTF-8.
+pub fn read_input() -> Result<String, Problem> {
+    let text = std::io::read_to_string(std::io::stdin());
+    text.map_err(|problem| Problem::Usage(format!("standard input: {problem}")))
+}
+
+/// Reads a file as text; `-` is standard input.
+///
+/// # Errors
+/// When it cannot be read or is no UTF-8.
+pub fn read_file(file: &Path) -> Result<String, Problem> {
+    if file.as_os_str() == "-" {
+        return read_input();
+    }
+    std::fs::read_to_string(file).map_err(|problem| Problem::Usage(format!("{}: {problem}", file.display())))
+}

@@ -1,0 +1,294 @@
+//! The command line as others rely on it: what goes where, exit codes, records.
+#![cfg(feature = "cli")]
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// What a run of the binary came to.
+#[derive(Debug, PartialEq, Eq)]
+struct Ran {
+    code: Option<i32>,
+    output: String,
+    errors: String,
+}
+
+/// Runs the binary with these arguments and this standard input.
+fn lispbox(arguments: &[&str], input: &str) -> Ran {
+    let mut process = Command::new(env!("CARGO_BIN_EXE_lispbox"))
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary runs");
+    let mut pipe = process.stdin.take().expect("piped");
+    let input = input.to_owned();
+    // A process that ends before it has read everything is no failure of the test.
+    let writing = std::thread::spawn(move || pipe.write_all(input.as_bytes()));
+    let ended = process.wait_with_output().expect("it ends");
+    let _ = writing.join();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
+    Ran { code: ended.status.code(), output: text(ended.stdout), errors: text(ended.stderr) }
+}
+
+fn prints(output: &str) -> Ran {
+    Ran { code: Some(0), output: output.to_owned(), errors: String::new() }
+}
+
+/// Standard error of a wrong usage.
+fn misused(arguments: &[&str], input: &str) -> String {
+    let ran = lispbox(arguments, input);
+    assert_eq!((ran.code, ran.output.as_str()), (Some(2), ""), "{arguments:?}: {}", ran.errors);
+    ran.errors
+}
+
+fn file(folder: &TempDir, name: &str, text: &str) -> PathBuf {
+    let file = folder.path().join(name);
+    std::fs::write(&file, text).expect("written");
+    file
+}
+
+fn folder() -> TempDir {
+    tempfile::tempdir().expect("a folder")
+}
+
+fn name(path: &Path) -> &str {
+    path.to_str().expect("UTF-8")
+}
+
+/// The one record on standard output.
+fn record(ran: &Ran) -> Value {
+    assert_eq!(ran.output.lines().count(), 1, "{ran:?}");
+    serde_json::from_str(&ran.output).expect("JSON")
+}
+
+/// A configuration with the sample mailbox as its one server.
+fn mailbox(folder: &TempDir) -> PathBuf {
+    let server = json!({"command": env!("CARGO_BIN_EXE_lispbox"), "args": ["sample-mailbox"]});
+    file(folder, "servers.json", &json!({"mcpServers": {"mail": server}}).to_string())
+}
+
+#[test]
+fn eval_prints_the_value_so_that_it_reads_back() {
+    assert_eq!(lispbox(&["eval", "(+ 1 1)"], ""), prints("2\n"));
+    assert_eq!(lispbox(&["eval", r#"["a" \b :c nil]"#], ""), prints("[\"a\" \\b :c nil]\n"));
+    assert_eq!(lispbox(&["eval", "nil"], ""), prints("nil\n"));
+    assert_eq!(lispbox(&["eval", "-5"], ""), prints("-5\n"));
+    assert_eq!(lispbox(&["eval", "-"], "(def x 20)\n(+ x 1)\n"), prints("21\n"));
+}
+
+#[test]
+fn eval_prints_first_what_the_program_prints() {
+    assert_eq!(lispbox(&["eval", r#"(println "a" 1) :b"#], ""), prints("a 1\n:b\n"));
+    assert_eq!(lispbox(&["eval", r#"(print "open") :b"#], ""), prints("open\n:b\n"));
+    let ran = lispbox(&["eval", r#"(println "before") (nonsense)"#], "");
+    assert_eq!((ran.code, ran.output.as_str()), (Some(1), "before\n"));
+}
+
+#[test]
+fn eval_shows_what_went_wrong_on_standard_error() {
+    let ran = lispbox(&["eval", "(def total 1)\n(+ totl 1)"], "");
+    assert_eq!((ran.code, ran.output.as_str()), (Some(1), ""));
+    for part in ["UnboundVariable", "totl", "Did you mean total?", ":2:4"] {
+        assert!(ran.errors.contains(part), "{part}: {}", ran.errors);
+    }
+    assert!(!ran.errors.contains('\u{1b}'), "colour is for terminals");
+}
+
+#[test]
+fn eval_refuses_wrong_usage() {
+    assert!(misused(&["eval"], "").contains("PROGRAM"));
+    assert!(misused(&["eval", "1", "--jsn"], "").contains("--json"));
+    assert!(misused(&["eval", "-", "--data", "-"], "1").contains("both come from standard input"));
+    assert!(misused(&["eval", "1", "--batch"], "").contains("--batch"));
+    assert!(misused(&["eval", "data", "--data", "/no/such/file"], "").contains("/no/such/file"));
+    assert!(misused(&["eval", "1", "--limit", "memmory=1MiB"], "").contains("Did you mean memory?"));
+    assert!(misused(&["eval", "1", "--limit", "memory=much"], "").contains("`64MiB`"));
+    assert!(misused(&["eval", "1", "--limit", "memory"], "").contains("NAME=VALUE"));
+    assert!(misused(&["eval", "1", "--config", "/no/such/file"], "").contains("/no/such/file"));
+}
+
+#[test]
+fn data_comes_from_a_file_or_from_standard_input() {
+    let folder = folder();
+    let data = file(&folder, "data.json", r#"{"items": [1, 2, 123456789012345678901234567890]}"#);
+    let ran = lispbox(&["eval", "--data", name(&data), "(:items data)"], "");
+    assert_eq!(ran, prints("[1 2 123456789012345678901234567890N]\n"));
+    assert_eq!(lispbox(&["eval", "(count data)", "--data", "-"], "[1, 2, 3]"), prints("3\n"));
+    assert_eq!(lispbox(&["eval", "-", "--data", name(&data)], "(count (:items data))"), prints("3\n"));
+    let ran = lispbox(&["eval", "data", "--data", "-"], "[1, 2");
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.errors.contains("`data` is no JSON"), "{}", ran.errors);
+}
+
+#[test]
+fn json_is_the_one_record_whatever_happens() {
+    let ran = lispbox(&["eval", "--json", r#"(println "hello") (def x {:a [1 2.5 nil]}) x"#], "");
+    let found = record(&ran);
+    assert_eq!((ran.code, ran.errors.as_str()), (Some(0), ""));
+    assert_eq!(found["status"], "ok");
+    assert_eq!(found["value"], "{:a [1 2.5 nil]}");
+    assert_eq!(found["json"], json!({"a": [1, 2.5, null]}));
+    assert_eq!(found["prints"], "hello\n");
+    assert_eq!(found["defined"], json!(["x"]));
+    assert!(found["spent"]["fuel"].as_u64() > Some(0));
+    assert_eq!(found.get("error"), None);
+
+    let ran = lispbox(&["eval", "--json", "(prnitln 1)"], "");
+    let found = record(&ran);
+    assert_eq!((ran.code, ran.errors.as_str()), (Some(1), ""));
+    assert_eq!((&found["status"], &found["error"], &found["symbol"]), (&json!("error"), &json!("UnboundVariable"), &json!("prnitln")));
+    assert_eq!(found["suggestion"], "Did you mean println?");
+    assert_eq!((&found["line"], &found["column"]), (&json!(1), &json!(2)));
+}
+
+#[test]
+fn limits_have_units() {
+    let exceeded = |limit: &str, program: &str| {
+        let ran = lispbox(&["eval", "--json", "--limit", limit, program], "");
+        assert_eq!(ran.code, Some(1), "{ran:?}");
+        let found = record(&ran);
+        assert_eq!((&found["status"], &found["error"]), (&json!("limit"), &json!("LimitExceeded")), "{found}");
+        found["limit"].as_str().unwrap_or_default().to_owned()
+    };
+    assert_eq!(exceeded("fuel=1e4", "(loop [] (recur))"), "fuel");
+    assert_eq!(exceeded("compute=50ms", "(loop [] (recur))"), "compute");
+    assert_eq!(exceeded("memory=8MiB", "(loop [items []] (recur (conj items items 1.5)))"), "memory");
+    assert_eq!(exceeded("depth=50", "(defn down [n] (+ 1 (down n))) (down 1)"), "depth");
+    let ran = lispbox(&["eval", "--limit", "output=200B", "(vec (range 1000))"], "");
+    assert_eq!(ran.code, Some(0));
+    assert!(ran.output.len() < 250 && ran.errors.contains("of 1000 items"), "{ran:?}");
+}
+
+#[test]
+fn a_batch_is_a_record_for_each_line() {
+    let input = [
+        r#""(def x 1)""#,
+        r#"{"program": "x"}"#,
+        "",
+        r#"{"program": "(:a data)", "data": {"a": [1, 123456789012345678901234567890]}}"#,
+        r#"{"program": "(loop [] (recur))", "limits": {"fuel": 1000}}"#,
+        "(+ 1 2)",
+        r#"{"programme": "1"}"#,
+        r#"{"program": "(println 5)"}"#,
+    ];
+    let ran = lispbox(&["eval", "--batch"], &input.join("\n"));
+    assert_eq!((ran.code, ran.errors.as_str()), (Some(0), ""));
+    let records: Vec<Value> = ran.output.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let codes: Vec<&str> = records.iter().map(|record| record["error"].as_str().unwrap_or("")).collect();
+    assert_eq!(codes, ["", "UnboundVariable", "", "LimitExceeded", "InvalidRequest", "InvalidRequest", ""]);
+    assert_eq!(records[2]["value"], "[1 123456789012345678901234567890N]");
+    assert_eq!(records[5]["message"], "expected `program`, the text of the program");
+    assert_eq!(records[6]["prints"], "5\n");
+    assert_eq!(lispbox(&["eval", "--batch"], ""), prints(""));
+}
+
+#[test]
+fn a_batch_answers_line_by_line() {
+    let mut process = Command::new(env!("CARGO_BIN_EXE_lispbox"))
+        .args(["eval", "--batch"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the binary runs");
+    let mut input = process.stdin.take().expect("piped");
+    let mut output = std::io::BufReader::new(process.stdout.take().expect("piped"));
+    for number in 1..4 {
+        writeln!(input, "\"(+ {number} 1)\"").expect("it reads");
+        let mut line = String::new();
+        std::io::BufRead::read_line(&mut output, &mut line).expect("an answer before the next question");
+        let found: Value = serde_json::from_str(&line).expect("JSON");
+        assert_eq!(found["json"], number + 1);
+    }
+    drop(input);
+    assert!(process.wait().expect("it ends").success());
+}
+
+#[test]
+fn run_takes_a_file_and_arguments() {
+    let folder = folder();
+    let script = file(&folder, "script.clj", "#!/usr/bin/env -S lispbox run\n(println (count args) (first args))\n");
+    let ran = lispbox(&["run", name(&script), "--json", "two words", "-"], "");
+    assert_eq!(ran, prints("3 --json\n"));
+    let script = file(&folder, "value.clj", "{:args args :same (= args *command-line-args*)}");
+    assert_eq!(lispbox(&["run", name(&script), "a"], ""), prints("{:args [\"a\"] :same true}\n"));
+    assert_eq!(lispbox(&["run", "-"], "(println 1)"), prints("1\n"));
+
+    let script = file(&folder, "wrong.clj", "(def ok 1)\n\n(+ ok oops)\n");
+    let ran = lispbox(&["run", name(&script)], "");
+    assert_eq!((ran.code, ran.output.as_str()), (Some(1), ""));
+    assert!(ran.errors.contains("wrong.clj:3:7"), "{}", ran.errors);
+    assert!(misused(&["run"], "").contains("FILE"));
+    assert!(misused(&["run", "/no/such/file.clj"], "").contains("/no/such/file.clj"));
+    assert!(misused(&["run", "--limit", "fule=1", name(&script)], "").contains("Did you mean fuel?"));
+}
+
+#[test]
+fn the_repl_reads_from_a_pipe() {
+    let ran = lispbox(&["repl"], "(defn double [n]\n  (* 2 n))\n(double 4) (double 5)\n; nothing\n[*1 *2]\n");
+    assert_eq!((ran.code, ran.errors.as_str()), (Some(0), ""));
+    let lines: Vec<&str> = ran.output.lines().collect();
+    assert_eq!(&lines[1..], ["8", "10", "[10 8]"], "{}", ran.output);
+
+    let ran = lispbox(&["repl"], "1\n(oops)\n2\n");
+    assert_eq!((ran.code, ran.output.as_str()), (Some(1), "1\n"));
+    assert!(ran.errors.contains("UnboundVariable"), "{}", ran.errors);
+
+    let ran = lispbox(&["repl"], "(+ 1\n(* 2");
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.errors.contains("UnbalancedBrackets"), "{}", ran.errors);
+}
+
+#[test]
+fn programs_at_a_terminal_call_the_tools_of_a_configuration() {
+    let folder = folder();
+    let servers = mailbox(&folder);
+    let servers = name(&servers);
+    let program = "(count (mail/fetch-emails :limit 30))";
+    assert_eq!(lispbox(&["eval", "--config", servers, program], ""), prints("30\n"));
+    let script = file(&folder, "script.clj", program);
+    assert_eq!(lispbox(&["run", "--config", servers, name(&script)], ""), prints("30\n"));
+    assert_eq!(lispbox(&["repl", "--config", servers], program), prints("30\n"));
+    let found = record(&lispbox(&["eval", "--json", "--config", servers, "(:id (mail/get-email {:id \"nobody\"}))"], ""));
+    assert_eq!(found["error"], "ToolError");
+    assert!(found["message"].as_str().is_some_and(|message| message.contains("there is no message `nobody`")), "{found}");
+    assert_eq!((&found["calls"][0]["server"], &found["calls"][0]["tool"]), (&json!("mail"), &json!("get-email")));
+    let ran = lispbox(&["eval", "(mail/fetch-emails)"], "");
+    assert_eq!(ran.code, Some(1));
+}
+
+#[test]
+fn the_demo_shows_programs_replies_and_costs() {
+    let ran = lispbox(&["demo"], "");
+    assert_eq!((ran.code, ran.errors.as_str()), (Some(0), ""), "{}", ran.output);
+    let parts = [
+        "(let ((emails (fetch-emails :limit 50)))",
+        "\"builds@ci.northwind.example\"",
+        "(define email-stats (compute-stats (fetch-emails)))",
+        "email-stats",
+        "(filter email-stats (lambda (s) (> (count s) 10)))",
+        "Build #",
+        ":unread",
+        "Did you mean fetch-emails?",
+        "LimitExceeded",
+        "through lispbox",
+        "called directly",
+        "times fewer tokens",
+        "o200k_base",
+    ];
+    let mut rest = ran.output.as_str();
+    for part in parts {
+        let (_, behind) = rest.split_once(part).unwrap_or_else(|| panic!("`{part}` is missing: {}", ran.output));
+        rest = behind;
+    }
+    let long = ran.output.lines().find(|line| line.chars().count() > 100);
+    assert_eq!(long, None, "it fits into a hundred columns");
+    let total = ran.output.lines().find(|line| line.trim_start().starts_with("total")).expect("a total");
+    let numbers: Vec<u64> = total.split_whitespace().filter_map(|word| word.replace(',', "").parse().ok()).collect();
+    assert_eq!(numbers.len(), 4, "{total}");
+    assert!(numbers[1] * 20 < numbers[3], "tokens through lispbox and directly: {total}");
+}
