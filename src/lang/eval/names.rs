@@ -30,15 +30,15 @@ impl Names for Machine {
         if self.core.coming.contains(plain) {
             return Ok(Meaning::Global(self.core.globals.index(plain)));
         }
-        if let Some(tool) = self.find_tool(name)? {
-            return Ok(Meaning::Tool(tool));
-        }
-        // Other Lisps' names for true, and names of types: ordinary names that anything else hides.
+        // Other Lisps' names for true, and names of types: ordinary names that definitions hide.
         if let "t" | "else" = name {
             return Ok(Meaning::Constant(Value::Bool(true)));
         }
         if let Some(constant) = crate::lang::builtin::types::constant(name) {
             return Ok(Meaning::Constant(constant));
+        }
+        if let Some(tool) = self.find_tool(name)? {
+            return Ok(Meaning::Tool(tool));
         }
         Err(self.unknown(name, scope).into())
     }
