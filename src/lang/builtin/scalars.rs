@@ -57,7 +57,7 @@ pub const TABLE: &[Builtin] = &[
         "ratio?",
         &["[x]"],
         "Always false: there are no ratios, `(/ 7 2)` is 3.5.",
-        &[("(ratio? 1/2)", "false")],
+        &[("(ratio? 0.5)", "false")],
         is_ratio,
     ),
     Builtin::new(
