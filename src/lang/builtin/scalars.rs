@@ -152,7 +152,6 @@ pub const TABLE: &[Builtin] = &[
 /// Other names of what is in this file.
 pub const ALIASES: &[(&str, &str)] = &[
     ("double?", "float?"),
-    ("null?", "nil?"),
     ("numberp", "number?"),
     ("integerp", "integer?"),
     ("floatp", "float?"),
