@@ -1,7 +1,7 @@
 //! Exceptions: making, throwing and looking into them.
 
 use super::Builtin;
-use super::arguments::{self, take};
+use super::arguments::take;
 use crate::lang::error::{Error, Outcome, describe};
 use crate::lang::eval::Machine;
 use crate::lang::value::Value;
@@ -98,9 +98,16 @@ pub const ALIASES: &[(&str, &str)] = &[
 /// The code of exceptions that programs make.
 const MADE: &str = "ExceptionInfo";
 
-/// A message: a string as it is, nil as nothing, all else as `str` prints it.
+/// A message: a string as it is, nil as nothing, the beginning of all else as it prints.
 fn message(machine: &mut Machine, value: &Value) -> Outcome<String> {
-    arguments::text(machine, value)
+    match value {
+        Value::Nil => Ok(String::new()),
+        Value::Str(text) => {
+            machine.reserve(text.as_str().len() as u64)?;
+            Ok(text.as_str().to_string())
+        }
+        other => printed(machine, other),
+    }
 }
 
 /// A cause: an exception or nil.
@@ -177,7 +184,7 @@ fn throw(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let thrown = take(arguments, 0);
     Err(match thrown {
         Value::Exception(error) => Arc::unwrap_or_clone(error),
-        Value::Str(text) => Error::new(MADE, text.as_str()),
+        text @ Value::Str(_) => Error::new(MADE, message(machine, &text)?),
         Value::Map(map) => {
             let said = ["message", "msg", "error"].iter().find_map(|key| map.get(&Value::keyword(key)).cloned());
             let message = match said {

@@ -1,11 +1,9 @@
 //! Equality and identity, and the truth as a value.
 
 use super::Builtin;
-use crate::lang::error::{Error, Outcome};
+use crate::lang::error::Outcome;
 use crate::lang::eval::Machine;
 use crate::lang::value::Value;
-use crate::lang::value::compare::compare_numbers;
-use std::cmp::Ordering;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
@@ -24,13 +22,6 @@ pub const TABLE: &[Builtin] = &[
         "True unless all are equal.",
         &[("(not= 1 2)", "true"), ("(not= :a :a)", "false")],
         not_equal,
-    ),
-    Builtin::new(
-        "==",
-        &["[x]", "[x y & more]"],
-        "True if all numbers are of the same size, whatever their kinds.",
-        &[("(== 1 1.0)", "true"), ("(== 1 2)", "false")],
-        same_number,
     ),
     Builtin::new(
         "identical?",
@@ -76,49 +67,22 @@ pub const ALIASES: &[(&str, &str)] = &[
     ("!=", "not="),
 ];
 
-/// True if each of the values stands to the next as `test` says.
-fn all_pairs(
-    machine: &mut Machine,
-    values: &[Value],
-    test: impl Fn(&mut Machine, &Value, &Value) -> Outcome<bool>,
-) -> Outcome<bool> {
-    for pair in values.windows(2) {
+fn equal(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    for pair in arguments.windows(2) {
+        if let [Value::Str(text), Value::Str(_)] = pair {
+            machine.charge(text.as_str().len() as u64 / 64)?;
+        }
         machine.charge(1)?;
-        if !test(machine, &pair[0], &pair[1])? {
-            return Ok(false);
+        if !machine.equal(&pair[0], &pair[1])? {
+            return Ok(Value::Bool(false));
         }
     }
-    Ok(true)
-}
-
-fn equal(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    all_pairs(machine, arguments, |machine, left, right| {
-        if let (Value::Str(left), Value::Str(_)) = (left, right) {
-            machine.charge(left.as_str().len() as u64 / 64)?;
-        }
-        machine.equal(left, right)
-    })
-    .map(Value::Bool)
+    Ok(Value::Bool(true))
 }
 
 fn not_equal(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let equal = equal(machine, arguments)?;
     Ok(Value::Bool(!equal.is_truthy()))
-}
-
-fn same_number(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    let same = all_pairs(machine, arguments, |_, left, right| match compare_numbers(left, right) {
-        Some(order) => {
-            let not_a_number = |value: &Value| matches!(value, Value::Float(number) if number.is_nan());
-            Ok(order == Ordering::Equal && !not_a_number(left) && !not_a_number(right))
-        }
-        None => {
-            let number = |value: &Value| matches!(value, Value::Int(_) | Value::Float(_) | Value::BigInt(_));
-            let wrong = if number(left) { right } else { left };
-            Err(Error::expected("a number", wrong).suggest("`=` compares values of any kind").into())
-        }
-    });
-    same.map(Value::Bool)
 }
 
 fn is_identical(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {

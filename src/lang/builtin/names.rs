@@ -65,10 +65,8 @@ pub const TABLE: &[Builtin] = &[
 /// Other names of what is in this file.
 pub const ALIASES: &[(&str, &str)] = &[
     ("find-keyword", "keyword"),
-    ("symbol->string", "name"),
     ("keyword->string", "name"),
     ("symbol-name", "name"),
-    ("string->symbol", "symbol"),
     ("string->keyword", "keyword"),
 ];
 

@@ -44,9 +44,9 @@ pub const TABLE: &[Builtin] = &[
         &[
             (
                 "(set/join [{:id 1 :name \"Ann\"} {:id 2 :name \"Bo\"}] [{:id 1 :due 5}])",
-                "#{{:id 1, :name \"Ann\", :due 5}}",
+                "#{{:id 1, :due 5, :name \"Ann\"}}",
             ),
-            ("(set/join [{:id 1}] [{:owner 1 :x 2}] {:id :owner})", "#{{:owner 1, :x 2, :id 1}}"),
+            ("(set/join [{:id 1}] [{:owner 1 :x 2}] {:id :owner})", "#{{:id 1, :owner 1, :x 2}}"),
         ],
         join,
     ),

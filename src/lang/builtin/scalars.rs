@@ -57,7 +57,7 @@ pub const TABLE: &[Builtin] = &[
         "ratio?",
         &["[x]"],
         "Always false: there are no ratios, `(/ 7 2)` is 3.5.",
-        &[("(ratio? 1/2)", "false")],
+        &[("(ratio? 0.5)", "false")],
         is_ratio,
     ),
     Builtin::new(
@@ -152,7 +152,6 @@ pub const TABLE: &[Builtin] = &[
 /// Other names of what is in this file.
 pub const ALIASES: &[(&str, &str)] = &[
     ("double?", "float?"),
-    ("null?", "nil?"),
     ("numberp", "number?"),
     ("integerp", "integer?"),
     ("floatp", "float?"),

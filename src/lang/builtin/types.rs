@@ -31,61 +31,67 @@ pub const TABLE: &[Builtin] = &[
 /// Other names of what is in this file.
 pub const ALIASES: &[(&str, &str)] = &[("class", "type"), ("type-of", "type")];
 
-/// The types by their full names, each with what is of it.
-const TYPES: &[(&str, fn(&Value) -> bool)] = &[
-    ("java.lang.String", |value| matches!(value, Value::Str(_))),
-    ("java.lang.CharSequence", |value| matches!(value, Value::Str(_))),
-    ("java.lang.Long", |value| matches!(value, Value::Int(_))),
-    ("java.lang.Integer", |_| false),
-    ("java.lang.Double", |value| matches!(value, Value::Float(_))),
-    ("java.lang.Float", |_| false),
-    ("java.lang.Number", |value| matches!(value, Value::Int(_) | Value::Float(_) | Value::BigInt(_))),
-    ("java.lang.Boolean", |value| matches!(value, Value::Bool(_))),
-    ("java.lang.Character", |value| matches!(value, Value::Char(_))),
-    ("java.lang.Object", |value| !value.is_nil()),
-    ("java.lang.Throwable", |value| matches!(value, Value::Exception(_))),
-    ("java.lang.Exception", |value| matches!(value, Value::Exception(_))),
-    ("java.lang.RuntimeException", |value| matches!(value, Value::Exception(_))),
-    ("java.math.BigInteger", |_| false),
-    ("java.util.regex.Pattern", |value| matches!(value, Value::Regex(_))),
-    ("java.util.Map", |value| matches!(value, Value::Map(_))),
-    ("java.util.List", |value| matches!(value, Value::List(_) | Value::Lazy(_) | Value::Vector(_))),
-    ("java.util.Set", |value| matches!(value, Value::Set(_))),
-    ("java.util.Collection", |value| {
+/// A type by its full name, and what is of it.
+struct Type(&'static str, fn(&Value) -> bool);
+
+/// The types that have names.
+const TYPES: &[Type] = &[
+    Type("java.lang.String", |value| matches!(value, Value::Str(_))),
+    Type("java.lang.CharSequence", |value| matches!(value, Value::Str(_))),
+    Type("java.lang.Long", |value| matches!(value, Value::Int(_))),
+    Type("java.lang.Integer", |_| false),
+    Type("java.lang.Double", |value| matches!(value, Value::Float(_))),
+    Type("java.lang.Float", |_| false),
+    Type("java.lang.Number", |value| matches!(value, Value::Int(_) | Value::Float(_) | Value::BigInt(_))),
+    Type("java.lang.Boolean", |value| matches!(value, Value::Bool(_))),
+    Type("java.lang.Character", |value| matches!(value, Value::Char(_))),
+    Type("java.lang.Object", |value| !value.is_nil()),
+    Type("java.lang.Throwable", |value| matches!(value, Value::Exception(_))),
+    Type("java.lang.Exception", |value| matches!(value, Value::Exception(_))),
+    Type("java.lang.RuntimeException", |value| matches!(value, Value::Exception(_))),
+    Type("java.math.BigInteger", |_| false),
+    Type("java.util.regex.Pattern", |value| matches!(value, Value::Regex(_))),
+    Type("java.util.Map", |value| matches!(value, Value::Map(_))),
+    Type("java.util.List", |value| matches!(value, Value::List(_) | Value::Lazy(_) | Value::Vector(_))),
+    Type("java.util.Set", |value| matches!(value, Value::Set(_))),
+    Type("java.util.Collection", |value| {
         matches!(value, Value::List(_) | Value::Lazy(_) | Value::Vector(_) | Value::Set(_))
     }),
-    ("clojure.lang.Keyword", |value| matches!(value, Value::Keyword(_))),
-    ("clojure.lang.Symbol", |value| matches!(value, Value::Symbol(_))),
-    ("clojure.lang.BigInt", |value| matches!(value, Value::BigInt(_))),
-    ("clojure.lang.Ratio", |_| false),
-    ("clojure.lang.PersistentVector", |value| matches!(value, Value::Vector(_))),
-    ("clojure.lang.IPersistentVector", |value| matches!(value, Value::Vector(_))),
-    ("clojure.lang.PersistentArrayMap", |value| matches!(value, Value::Map(_))),
-    ("clojure.lang.PersistentHashMap", |value| matches!(value, Value::Map(_))),
-    ("clojure.lang.IPersistentMap", |value| matches!(value, Value::Map(_))),
-    ("clojure.lang.APersistentMap", |value| matches!(value, Value::Map(_))),
-    ("clojure.lang.PersistentHashSet", |value| matches!(value, Value::Set(_))),
-    ("clojure.lang.IPersistentSet", |value| matches!(value, Value::Set(_))),
-    ("clojure.lang.PersistentList", |value| matches!(value, Value::List(_))),
-    ("clojure.lang.IPersistentList", |value| matches!(value, Value::List(_))),
-    ("clojure.lang.LazySeq", |value| matches!(value, Value::Lazy(_))),
-    ("clojure.lang.ISeq", |value| matches!(value, Value::List(_) | Value::Lazy(_))),
-    ("clojure.lang.Sequential", |value| matches!(value, Value::List(_) | Value::Lazy(_) | Value::Vector(_))),
-    ("clojure.lang.IPersistentCollection", |value| {
+    Type("clojure.lang.Keyword", |value| matches!(value, Value::Keyword(_))),
+    Type("clojure.lang.Symbol", |value| matches!(value, Value::Symbol(_))),
+    Type("clojure.lang.BigInt", |value| matches!(value, Value::BigInt(_))),
+    Type("clojure.lang.Ratio", |_| false),
+    Type("clojure.lang.PersistentVector", |value| matches!(value, Value::Vector(_))),
+    Type("clojure.lang.IPersistentVector", |value| matches!(value, Value::Vector(_))),
+    Type("clojure.lang.PersistentArrayMap", |value| matches!(value, Value::Map(_))),
+    Type("clojure.lang.PersistentHashMap", |value| matches!(value, Value::Map(_))),
+    Type("clojure.lang.IPersistentMap", |value| matches!(value, Value::Map(_))),
+    Type("clojure.lang.APersistentMap", |value| matches!(value, Value::Map(_))),
+    Type("clojure.lang.PersistentHashSet", |value| matches!(value, Value::Set(_))),
+    Type("clojure.lang.IPersistentSet", |value| matches!(value, Value::Set(_))),
+    Type("clojure.lang.PersistentList", |value| matches!(value, Value::List(_))),
+    Type("clojure.lang.IPersistentList", |value| matches!(value, Value::List(_))),
+    Type("clojure.lang.LazySeq", |value| matches!(value, Value::Lazy(_))),
+    Type("clojure.lang.ISeq", |value| matches!(value, Value::List(_) | Value::Lazy(_))),
+    Type("clojure.lang.Sequential", |value| matches!(value, Value::List(_) | Value::Lazy(_) | Value::Vector(_))),
+    Type("clojure.lang.IPersistentCollection", |value| {
         matches!(value, Value::List(_) | Value::Lazy(_) | Value::Vector(_) | Value::Map(_) | Value::Set(_))
     }),
-    ("clojure.lang.Associative", |value| matches!(value, Value::Vector(_) | Value::Map(_))),
-    ("clojure.lang.Fn", Value::is_function),
-    ("clojure.lang.IFn", |value| {
+    Type("clojure.lang.Associative", |value| matches!(value, Value::Vector(_) | Value::Map(_))),
+    Type("clojure.lang.Fn", Value::is_function),
+    Type("clojure.lang.IFn", |value| {
         value.is_function()
             || matches!(value, Value::Keyword(_) | Value::Symbol(_) | Value::Map(_) | Value::Set(_) | Value::Vector(_))
     }),
-    ("clojure.lang.Atom", |value| is_cell(value, CellKind::Atom)),
-    ("clojure.lang.Volatile", |value| is_cell(value, CellKind::Volatile)),
-    ("clojure.lang.Delay", |value| is_cell(value, CellKind::Delay)),
-    ("clojure.lang.IDeref", |value| matches!(value, Value::Cell(_) | Value::Reduced(_))),
-    ("clojure.lang.Reduced", |value| matches!(value, Value::Reduced(_))),
-    ("clojure.lang.ExceptionInfo", |value| matches!(value, Value::Exception(error) if error.code == "ExceptionInfo")),
+    Type("clojure.lang.Atom", |value| is_cell(value, CellKind::Atom)),
+    Type("clojure.lang.Volatile", |value| is_cell(value, CellKind::Volatile)),
+    Type("clojure.lang.Delay", |value| is_cell(value, CellKind::Delay)),
+    Type("clojure.lang.IDeref", |value| matches!(value, Value::Cell(_) | Value::Reduced(_))),
+    Type("clojure.lang.Reduced", |value| matches!(value, Value::Reduced(_))),
+    Type(
+        "clojure.lang.ExceptionInfo",
+        |value| matches!(value, Value::Exception(error) if error.code == "ExceptionInfo"),
+    ),
 ];
 
 fn is_cell(value: &Value, kind: CellKind) -> bool {
@@ -93,13 +99,13 @@ fn is_cell(value: &Value, kind: CellKind) -> bool {
 }
 
 /// The type of that name, with or without its package.
-fn find(name: &str) -> Option<&'static (&'static str, fn(&Value) -> bool)> {
-    TYPES.iter().find(|(full, _)| *full == name || full.rsplit('.').next() == Some(name))
+fn find(name: &str) -> Option<&'static Type> {
+    TYPES.iter().find(|Type(full, _)| *full == name || full.rsplit('.').next() == Some(name))
 }
 
 /// What the name of a type stands for; `None` for all other names.
 pub fn constant(name: &str) -> Option<Value> {
-    find(name).map(|(full, _)| Value::symbol(full))
+    find(name).map(|Type(full, _)| Value::symbol(full))
 }
 
 fn type_of(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
@@ -143,10 +149,10 @@ fn instance(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
         return Err(Error::expected("the name of a type, such as `String`", &arguments[0]).into());
     };
     match find(name.as_str()) {
-        Some((_, is_of)) => Ok(Value::Bool(is_of(&arguments[1]))),
+        Some(Type(_, is_of)) => Ok(Value::Bool(is_of(&arguments[1]))),
         None => {
             let error = Error::new("UnknownType", format!("there is no type `{}`", name.as_str()));
-            let names = TYPES.iter().filter_map(|(full, _)| full.rsplit('.').next());
+            let names = TYPES.iter().filter_map(|Type(full, _)| full.rsplit('.').next());
             Err(match closest(name.as_str(), names) {
                 Some(nearest) => error.suggest(did_you_mean(nearest)),
                 None => error.suggest("predicates such as `map?`, `string?` and `number?` tell values apart"),

@@ -90,9 +90,10 @@ impl<'a> Resolver<'a> {
 
     fn form(&mut self, form: &Form, tail: Tail) -> Outcome<Node> {
         self.frames.deeper();
-        let node = self.form_kind(form, tail);
+        // An error ends the resolution, with functions that were entered and not left.
+        let node = self.form_kind(form, tail)?;
         self.frames.shallower();
-        node
+        Ok(node)
     }
 
     fn form_kind(&mut self, form: &Form, tail: Tail) -> Outcome<Node> {
