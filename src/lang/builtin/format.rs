@@ -4,7 +4,7 @@ use super::Builtin;
 use super::arguments::{integer, string, take};
 use super::arithmetic::{float, is_number, not_a_number, pay_for_digits};
 use super::decimal::{Decimal, group_thousands};
-use super::text::{Builder, pay, text_of};
+use super::text::{Builder, excerpt, pay, text_of};
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
 use crate::lang::value::Value;
@@ -99,8 +99,11 @@ pub(super) fn formatted(machine: &mut Machine, pattern: &str, values: &[Value]) 
 
 #[cold]
 fn missing(specifier: &str, pattern: &str, count: usize) -> Error {
-    Error::new("FormatError", format!("`{specifier}` in the pattern `{pattern}` has no argument: {count} given"))
-        .suggest("give one argument for each `%`; a percent sign is `%%`")
+    Error::new(
+        "FormatError",
+        format!("`{}` in the pattern `{}` has no argument: {count} given", excerpt(specifier), excerpt(pattern)),
+    )
+    .suggest("give one argument for each `%`; a percent sign is `%%`")
 }
 
 /// Reads what stands behind a `%`, and how long it is.
@@ -151,7 +154,7 @@ fn specifier(text: &str) -> Result<(Specifier, usize), Error> {
             let shown: String = other.into_iter().collect();
             Err(Error::new(
                 "FormatError",
-                format!("`%{}{shown}` is no part of a pattern", &text[..text.len() - rest.len()]),
+                format!("`%{}{shown}` is no part of a pattern", excerpt(&text[..text.len() - rest.len()])),
             )
             .suggest("there are `%s %d %f %e %g %x %o %b %c %n`; a percent sign is `%%`"))
         }
@@ -190,7 +193,7 @@ fn one(machine: &mut Machine, builder: &mut Builder, specifier: &Specifier, show
 
 #[cold]
 fn unfit(specifier: &str, wanted: &str, value: &Value) -> Error {
-    let error = Error::expected(&format!("{wanted} for `{specifier}`"), value);
+    let error = Error::expected(&format!("{wanted} for `{}`", excerpt(specifier)), value);
     match value {
         Value::Float(_) => error.suggest("`%.0f` and `(math/round x)` round a number, `%s` shows it as it is"),
         Value::Str(_) => error.suggest("`%s` shows any value"),

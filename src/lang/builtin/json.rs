@@ -37,13 +37,11 @@ pub const ALIASES: &[(&str, &str)] = &[
     ("json/parse-string", "json/parse"),
     ("json/read-json", "json/parse"),
     ("parse-json", "json/parse"),
-    ("JSON/parse", "json/parse"),
     ("json/loads", "json/parse"),
     ("json/write-str", "json/write"),
     ("json/encode", "json/write"),
     ("json/generate-string", "json/write"),
     ("json/json-str", "json/write"),
-    ("JSON/stringify", "json/write"),
     ("json/stringify", "json/write"),
     ("json/dumps", "json/write"),
 ];

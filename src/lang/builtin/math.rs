@@ -2,9 +2,7 @@
 
 use super::Builtin;
 use super::arguments::integer;
-use super::arithmetic::{
-    Operation, big, division_by_zero, float, is_number, mixed, not_a_number, pay_for_digits, power,
-};
+use super::arithmetic::{Operation, big, division_by_zero, float, is_number, mixed, not_a_number, power};
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
 use crate::lang::value::Value;
@@ -256,8 +254,9 @@ fn common(machine: &mut Machine, arguments: &[Value], none: i64, of_two: OfTwo) 
             other => big(&Value::Int(integer(other)?))?,
         };
         machine.charge(1)?;
-        // Both are as slow as turning digits.
-        pay_for_digits(machine, result.bits() + number.bits())?;
+        let words = (result.bits() + number.bits()) / 64;
+        machine.charge(words.saturating_mul(words))?;
+        machine.reserve(words.saturating_mul(32))?;
         result = Arc::new(of_two(&result, &number));
     }
     Ok(Value::integer((*result).clone()))

@@ -290,6 +290,7 @@ const NAMESPACES: &[(&str, &str)] = &[
     ("clojure.data.json", "json"),
     ("cheshire.core", "json"),
     ("cheshire", "json"),
+    ("JSON", "json"),
 ];
 
 /// All builtins by name.

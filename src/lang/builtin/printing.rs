@@ -92,8 +92,9 @@ pub const ALIASES: &[(&str, &str)] = &[
     (".println", "println"),
 ];
 
-/// The values with blanks between them.
-fn printed(machine: &mut Machine, arguments: &mut [Value], readable: bool) -> Outcome<Builder> {
+/// The values with blanks between them. For the reply, what is lazy is printed as far as the reply could
+/// show it; a string is all or nothing.
+fn printed(machine: &mut Machine, arguments: &mut [Value], readable: bool, for_reply: bool) -> Outcome<Builder> {
     let mut builder = Builder::default();
     for (at, value) in arguments.iter_mut().enumerate() {
         machine.charge(1)?;
@@ -105,8 +106,7 @@ fn printed(machine: &mut Machine, arguments: &mut [Value], readable: bool) -> Ou
             builder.push(machine, text.as_str())?;
             continue;
         }
-        // What has no end is printed as far as the reply could show it.
-        let endless = machine.is_lazy(&value);
+        let endless = for_reply && machine.is_lazy(&value);
         let budget = if endless { machine.core.meter.limits.output as usize } else { room(machine) };
         let mut printer = if readable { Printer::new(budget, true) } else { Printer::plain(budget) };
         let complete = printer.print(&value, machine)?;
@@ -121,14 +121,14 @@ fn printed(machine: &mut Machine, arguments: &mut [Value], readable: bool) -> Ou
 }
 
 fn to_reply(machine: &mut Machine, arguments: &mut [Value], readable: bool, end: &str) -> Outcome<Value> {
-    let mut builder = printed(machine, arguments, readable)?;
+    let mut builder = printed(machine, arguments, readable, true)?;
     builder.push(machine, end)?;
     machine.core.print(builder.as_str());
     Ok(Value::Nil)
 }
 
 fn to_string(machine: &mut Machine, arguments: &mut [Value], readable: bool, end: &str) -> Outcome<Value> {
-    let mut builder = printed(machine, arguments, readable)?;
+    let mut builder = printed(machine, arguments, readable, false)?;
     builder.push(machine, end)?;
     Ok(builder.finish())
 }

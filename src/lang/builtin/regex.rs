@@ -4,7 +4,7 @@
 
 use super::Builtin;
 use super::arguments::{string, take};
-use super::text::textual;
+use super::text::{excerpt, textual};
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
 use crate::lang::value::Value;
@@ -71,7 +71,7 @@ pub fn compile(pattern: &str) -> Result<Arc<Regex>, Error> {
     built.map(Arc::new).map_err(|error| {
         let said = error.to_string();
         let last = said.lines().last().unwrap_or_default().trim_start_matches("error: ").to_string();
-        Error::new("InvalidRegex", format!("the regex `{pattern}` is not valid: {last}"))
+        Error::new("InvalidRegex", format!("the regex `{}` is not valid: {last}", excerpt(pattern)))
             .suggest("the syntax is that of Rust's regex crate: no look-around and no back-references")
     })
 }
@@ -172,9 +172,13 @@ impl<'t> Search<'t> {
     /// Limits.
     pub fn next(&mut self, machine: &mut Machine) -> Outcome<Option<Captures<'t>>> {
         let Some(at) = self.next else { return Ok(None) };
-        // Each search may look at all the rest before it settles on a short match; the fee is small,
-        // but makes the meter look at the clock.
-        machine.charge(1 + (self.text.len() - at) as u64 / (1 << 16))?;
+        machine.charge(1)?;
+        if self.text.len() - at > 1 << 14 {
+            // Each search may look at all the rest before it settles on a short match, which steps do
+            // not show: the clock has to.
+            let core = &mut *machine.core;
+            core.meter.check_time(&*core.host)?;
+        }
         let found = self.regex.captures_at(self.text, at);
         self.next = found.as_ref().and_then(|found| found.get(0)).and_then(|found| match found.is_empty() {
             false => Some(found.end()),

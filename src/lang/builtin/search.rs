@@ -3,7 +3,7 @@
 use super::Builtin;
 use super::arguments::{integer, string, take};
 use super::regex::{Search, compile_running, groups};
-use super::text::{Builder, ask_for_copy, byte_of, index_of_byte, pay, textual};
+use super::text::{Builder, ask_for_copy, byte_of, excerpt, index_of_byte, pay, textual};
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
 use crate::lang::value::Value;
@@ -334,8 +334,11 @@ fn expand(machine: &mut Machine, builder: &mut Builder, template: &str, found: &
             found.name(name).map(|group| group.as_str())
         } else {
             let (number, length) = group_number(rest, found.len()).ok_or_else(|| {
-                Error::new("IndexOutOfBounds", format!("`{template}` names a group that the regex does not have"))
-                    .suggest("the groups are `$1` and so on, one for each bracket; `\\\\$` is a dollar sign")
+                Error::new(
+                    "IndexOutOfBounds",
+                    format!("`{}` names a group that the regex does not have", excerpt(template)),
+                )
+                .suggest("the groups are `$1` and so on, one for each bracket; `\\\\$` is a dollar sign")
             })?;
             rest = &rest[length..];
             found.get(number).map(|group| group.as_str())

@@ -2,7 +2,7 @@
 
 use super::Builtin;
 use super::arguments::{integer, string, take};
-use super::text::{Builder, ask_for_copy, byte_of, pay, text_of, textual};
+use super::text::{Builder, ask_for_copy, byte_of, pay, pieces, text_of, textual};
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
 use crate::lang::value::Value;
@@ -238,28 +238,34 @@ fn join(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 
 fn upper_case(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let text = textual(machine, &arguments[0])?;
-    ask_for_copy(machine, &text, 3)?;
-    Ok(Value::string(&text.to_uppercase()))
+    let mut builder = Builder::default();
+    push_changed(machine, &mut builder, &text, str::to_uppercase)?;
+    Ok(builder.finish())
 }
 
 fn lower_case(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let text = textual(machine, &arguments[0])?;
-    ask_for_copy(machine, &text, 3)?;
-    Ok(Value::string(&text.to_lowercase()))
+    let mut builder = Builder::default();
+    push_changed(machine, &mut builder, &text, str::to_lowercase)?;
+    Ok(builder.finish())
+}
+
+/// Adds a text with its letter case changed.
+fn push_changed(machine: &mut Machine, builder: &mut Builder, text: &str, change: fn(&str) -> String) -> Outcome<()> {
+    for piece in pieces(text) {
+        machine.charge(piece.len() as u64 / 16)?;
+        builder.push(machine, &change(piece))?;
+    }
+    Ok(())
 }
 
 fn capitalize(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let text = textual(machine, &arguments[0])?;
-    ask_for_copy(machine, &text, 3)?;
-    let mut characters = text.chars();
-    Ok(match characters.next() {
-        Some(first) => {
-            let mut out: String = first.to_uppercase().collect();
-            out.push_str(&characters.as_str().to_lowercase());
-            Value::string(&out)
-        }
-        None => Value::string(""),
-    })
+    let mut builder = Builder::default();
+    let first = text.chars().next().map_or(0, char::len_utf8);
+    push_changed(machine, &mut builder, &text[..first], str::to_uppercase)?;
+    push_changed(machine, &mut builder, &text[first..], str::to_lowercase)?;
+    Ok(builder.finish())
 }
 
 /// What Java calls white space: the no-break spaces are not among it.

@@ -61,10 +61,7 @@ impl Builder {
             return Ok(());
         }
         self.make_room(machine, text.len().saturating_mul(times))?;
-        machine.charge(times as u64 / 32)?;
-        for _ in 0..times {
-            self.text.push_str(text);
-        }
+        self.text.push_str(&text.repeat(times));
         Ok(())
     }
 
@@ -144,6 +141,29 @@ pub fn pay(machine: &mut Machine, text: &str) -> Outcome<()> {
 /// A halt when the memory limit does not allow it.
 pub fn ask_for_copy(machine: &mut Machine, text: &str, times: u64) -> Outcome<()> {
     if text.len() >= 4_096 { machine.reserve((text.len() as u64).saturating_mul(times + 1)) } else { Ok(()) }
+}
+
+/// The text in pieces, so that long work on it can be paid for, and stopped, piece by piece.
+pub fn pieces(text: &str) -> impl Iterator<Item = &str> {
+    const PIECE: usize = 1 << 16;
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let (piece, behind) = rest.split_at(rest.floor_char_boundary(PIECE));
+        rest = behind;
+        Some(piece)
+    })
+}
+
+/// A text as messages show it: its beginning.
+pub fn excerpt(text: &str) -> String {
+    const SHOWN: usize = 60;
+    match text.char_indices().nth(SHOWN) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text.to_string(),
+    }
 }
 
 /// The byte where the character of that index begins; the end of the text counts as a place too.
