@@ -99,7 +99,7 @@ pub const TABLE: &[Builtin] = &[
 ];
 
 /// What other Lisps call these.
-pub const ALIASES: &[(&str, &str)] = &[("compose", "comp"), ("curry", "partial"), ("const", "constantly")];
+pub const ALIASES: &[(&str, &str)] = &[("compose", "comp"), ("curry", "partial")];
 
 /// The codes of functions that this file makes.
 pub const STEPS: &[&Builtin] =

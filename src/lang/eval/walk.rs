@@ -230,10 +230,16 @@ impl Machine {
     fn define(&mut self, frame: &Frame<'_>, define: &Define) -> Outcome<Value> {
         self.charge(1)?;
         let value = self.eval(frame, &define.value)?;
-        self.settle(&value).map_err(|signal| self.placed(signal, define.span))?;
         let name = Value::symbol(self.core.globals.name(define.global));
         let doc = define.doc.as_deref().map(Arc::from);
-        self.core.globals.set(define.global, Global { value: Some(value), doc, is_macro: define.is_macro });
+        let global = Global { value: Some(value.clone()), doc, is_macro: define.is_macro };
+        self.core.globals.set(define.global, global);
+        // A lazy sequence may refer to its own name, and may go wrong further on than anyone asks for:
+        // that error comes when such an item is asked for.
+        match self.settle(&value) {
+            Err(signal) if matches!(signal.raised(), Raised::Halt(_)) => return Err(self.placed(signal, define.span)),
+            _ => {}
+        }
         Ok(name)
     }
 

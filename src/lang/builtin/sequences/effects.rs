@@ -50,7 +50,11 @@ fn dorun(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 }
 
 fn most_and_collection(arguments: &mut [Value]) -> Outcome<(u64, Value)> {
-    if arguments.len() == 1 { Ok((u64::MAX, take(arguments, 0))) } else { count_and_collection(arguments) }
+    if arguments.len() == 1 {
+        return Ok((u64::MAX, take(arguments, 0)));
+    }
+    // One more than asked for, as in Clojure, which looks whether there is a next one.
+    count_and_collection(arguments).map(|(most, collection)| (most.saturating_add(1), collection))
 }
 
 fn walk(machine: &mut Machine, most: u64, collection: Value) -> Outcome<()> {

@@ -131,15 +131,21 @@ fn range(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     if let (Value::Int(start), Value::Int(end), Value::Int(step)) = (&start, &end, &step) {
         return Ok(Value::List(Arc::new(integer_range(*start, *end, *step))));
     }
+    if let (Value::Int(start), Value::Float(end), Value::Int(step)) = (&start, &end, &step)
+        && !end.is_nan()
+    {
+        // Beyond 64 bits the conversion stops at the largest integer, which no program reaches.
+        let end = if *step < 0 { end.floor() } else { end.ceil() };
+        return Ok(Value::List(Arc::new(integer_range(*start, end as i64, *step))));
+    }
     let (from, to, by) = (as_double(&start)?, as_double(&end)?, as_double(&step)?);
-    let whole = matches!((&start, &step), (Value::Int(_), Value::Int(_)));
     let mut out = Vec::new();
     let mut at = from;
     while (by > 0.0 && at < to) || (by < 0.0 && at > to) {
         machine.charge(1)?;
-        out.push(if whole { Value::Int(at as i64) } else { Value::Float(at) });
+        out.push(if out.is_empty() { start.clone() } else { Value::Float(at) });
         machine.grown(out.len())?;
-        at = if whole { at + by } else { from + by * out.len() as f64 };
+        at += by;
     }
     Ok(Value::list(out))
 }

@@ -24,7 +24,6 @@ use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
 use crate::lang::value::Value;
 use crate::lang::value::list::List;
-use crate::lang::value::map::Map;
 use crate::lang::value::set::Set;
 use crate::lang::value::vector::Vector;
 use crate::lang::value::walk::Cursor;
@@ -251,15 +250,4 @@ pub(super) fn set_of(machine: &mut Machine, value: Value) -> Outcome<Set> {
         set.insert(item);
     }
     Ok(set)
-}
-
-/// A map of the entries of a sequence.
-pub(super) fn map_of(machine: &mut Machine, value: Value) -> Outcome<Map> {
-    let mut cursor = machine.seq(value)?;
-    let mut map = Map::default();
-    while let Some(pair) = cursor.next(machine)? {
-        let (key, value) = entry(machine, &pair)?;
-        map.insert(key, value);
-    }
-    Ok(map)
 }

@@ -7,6 +7,7 @@ use super::{before, is_number, rest_of, skip};
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
 use crate::lang::value::Value;
+use crate::lang::value::walk::Cursor;
 
 /// The entries of this file.
 pub const TABLE: &[Builtin] = &[
@@ -38,7 +39,7 @@ pub const TABLE: &[Builtin] = &[
 ];
 
 /// The steps of lazy sequences of this file.
-pub const STEPS: &[&Builtin] = &[&LAZY_PARTITION];
+pub const STEPS: &[&Builtin] = &[&LAZY_PARTITION, &LAZY_PARTITION_BY];
 
 /// What happens to a last part that is too short.
 #[derive(Clone)]
@@ -186,10 +187,55 @@ fn lazy_partition(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Val
 }
 
 fn partition_by(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    let transducer = |function| transducers::stateful(&state::PARTITION_BY, Value::vector(Vec::new()), function);
     if arguments.len() == 1 {
-        return Ok(transducer(take(arguments, 0)));
+        return Ok(transducers::stateful(&state::PARTITION_BY, Value::vector(Vec::new()), take(arguments, 0)));
     }
     let (function, collection) = function_and_collection(arguments);
-    transducers::through(machine, &transducer(function), collection)
+    if machine.is_lazy(&collection) {
+        return Ok(machine.lazy(&LAZY_PARTITION_BY, vec![function, collection]));
+    }
+    let mut cursor = machine.seq(collection)?;
+    let mut out = Vec::new();
+    let mut next = cursor.next(machine)?;
+    while let Some(first) = next {
+        let (part, behind) = neighbours(machine, &function, first, &mut cursor)?;
+        out.push(part);
+        machine.grown(out.len())?;
+        next = behind;
+    }
+    Ok(Value::list(out))
+}
+
+/// The part that begins with `first`, and the item behind it, both taken from the cursor.
+fn neighbours(
+    machine: &mut Machine,
+    function: &Value,
+    first: Value,
+    cursor: &mut Cursor,
+) -> Outcome<(Value, Option<Value>)> {
+    let shared = machine.call1(function, first.clone())?;
+    let mut part = vec![first];
+    while let Some(item) = cursor.next(machine)? {
+        let found = machine.call1(function, item.clone())?;
+        if !machine.equal(&shared, &found)? {
+            return Ok((Value::list(part), Some(item)));
+        }
+        part.push(item);
+        machine.grown(part.len())?;
+    }
+    Ok((Value::list(part), None))
+}
+
+static LAZY_PARTITION_BY: Builtin =
+    Builtin::new("lazy-partition-by*", &["[f coll]"], "A step of a lazy `partition-by`.", &[], lazy_partition_by);
+
+fn lazy_partition_by(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let function = take(arguments, 0);
+    let mut cursor = machine.seq(take(arguments, 1))?;
+    let Some(first) = cursor.next(machine)? else { return Ok(Value::Nil) };
+    let (part, behind) = neighbours(machine, &function, first, &mut cursor)?;
+    let Some(behind) = behind else { return Ok(before(part, Value::Nil)) };
+    let rest = rest_of(machine, cursor)?;
+    let rest = machine.lazy(&LAZY_PARTITION_BY, vec![function, before(behind, rest)]);
+    Ok(before(part, rest))
 }

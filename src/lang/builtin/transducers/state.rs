@@ -172,7 +172,7 @@ fn take_nth(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
         ControlFlow::Break(done) => return Ok(done),
     };
     let index = counted(machine, &on.cell)?;
-    if index as u64 % count(&on.parameter)?.max(1) != 0 {
+    if !(index as u64).is_multiple_of(count(&on.parameter)?.max(1)) {
         return Ok(on.result);
     }
     let value = std::mem::take(&mut on.item);
@@ -263,7 +263,7 @@ fn flush(machine: &mut Machine, arguments: &mut [Value], part: fn(Value) -> Vec<
     let items = part(taken(machine, &cell)?);
     put(machine, &cell, Value::vector(Vec::new()))?;
     if !items.is_empty() {
-        result = match machine.call2(&step, result, Value::list(items))? {
+        result = match machine.call2(&step, result, Value::vector(items))? {
             Value::Reduced(inner) => inner.0.clone(),
             other => other,
         };
@@ -300,7 +300,7 @@ fn partition_all(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Valu
         return Ok(on.result);
     }
     put(machine, &on.cell, Value::vector(Vec::new()))?;
-    on.pass(machine, Value::list(contents(part)))
+    on.pass(machine, part)
 }
 
 /// The items of a part of `partition-by`, without the key in front.
@@ -332,7 +332,7 @@ fn partition_by(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value
             return Ok(on.result);
         }
         put(machine, &on.cell, Value::vector(vec![key, value]))?;
-        return on.pass(machine, Value::list(behind_key(part)));
+        return on.pass(machine, Value::vector(behind_key(part)));
     }
     put(machine, &on.cell, Value::vector(vec![key, value]))?;
     Ok(on.result)
