@@ -1,5 +1,6 @@
 //! The command line as others rely on it: what goes where, exit codes, records.
 #![cfg(feature = "cli")]
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -141,7 +142,10 @@ fn json_is_the_one_record_whatever_happens() {
     let ran = lispbox(&["eval", "--json", "(prnitln 1)"], "");
     let found = record(&ran);
     assert_eq!((ran.code, ran.errors.as_str()), (Some(1), ""));
-    assert_eq!((&found["status"], &found["error"], &found["symbol"]), (&json!("error"), &json!("UnboundVariable"), &json!("prnitln")));
+    assert_eq!(
+        (&found["status"], &found["error"], &found["symbol"]),
+        (&json!("error"), &json!("UnboundVariable"), &json!("prnitln"))
+    );
     assert_eq!(found["suggestion"], "Did you mean println?");
     assert_eq!((&found["line"], &found["column"]), (&json!(1), &json!(2)));
 }
@@ -182,7 +186,7 @@ fn a_batch_is_a_record_for_each_line() {
     let codes: Vec<&str> = records.iter().map(|record| record["error"].as_str().unwrap_or("")).collect();
     assert_eq!(codes, ["", "UnboundVariable", "", "LimitExceeded", "InvalidRequest", "InvalidRequest", ""]);
     assert_eq!(records[2]["value"], "[1 123456789012345678901234567890N]");
-    assert_eq!(records[5]["message"], "expected `program`, the text of the program");
+    assert!(records[5]["message"].as_str().is_some_and(|message| message.contains("did you mean `program`?")));
     assert_eq!(records[6]["prints"], "5\n");
     assert_eq!(lispbox(&["eval", "--batch"], ""), prints(""));
 }
@@ -215,7 +219,7 @@ fn run_takes_a_file_and_arguments() {
     let ran = lispbox(&["run", name(&script), "--json", "two words", "-"], "");
     assert_eq!(ran, prints("3 --json\n"));
     let script = file(&folder, "value.clj", "{:args args :same (= args *command-line-args*)}");
-    assert_eq!(lispbox(&["run", name(&script), "a"], ""), prints("{:args [\"a\"] :same true}\n"));
+    assert_eq!(lispbox(&["run", name(&script), "a"], ""), prints("{:args [\"a\"], :same true}\n"));
     assert_eq!(lispbox(&["run", "-"], "(println 1)"), prints("1\n"));
 
     let script = file(&folder, "wrong.clj", "(def ok 1)\n\n(+ ok oops)\n");
@@ -253,9 +257,13 @@ fn programs_at_a_terminal_call_the_tools_of_a_configuration() {
     let script = file(&folder, "script.clj", program);
     assert_eq!(lispbox(&["run", "--config", servers, name(&script)], ""), prints("30\n"));
     assert_eq!(lispbox(&["repl", "--config", servers], program), prints("30\n"));
-    let found = record(&lispbox(&["eval", "--json", "--config", servers, "(:id (mail/get-email {:id \"nobody\"}))"], ""));
+    let found =
+        record(&lispbox(&["eval", "--json", "--config", servers, "(:id (mail/get-email {:id \"nobody\"}))"], ""));
     assert_eq!(found["error"], "ToolError");
-    assert!(found["message"].as_str().is_some_and(|message| message.contains("there is no message `nobody`")), "{found}");
+    assert!(
+        found["message"].as_str().is_some_and(|message| message.contains("there is no message `nobody`")),
+        "{found}"
+    );
     assert_eq!((&found["calls"][0]["server"], &found["calls"][0]["tool"]), (&json!("mail"), &json!("get-email")));
     let ran = lispbox(&["eval", "(mail/fetch-emails)"], "");
     assert_eq!(ran.code, Some(1));

@@ -11,6 +11,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::Args;
+use lispbox::server::CancellationToken;
 use serde_json::{Value, json};
 
 use costs::{Cost, Costs};
@@ -29,10 +30,14 @@ impl Demo {
             Ok(runtime) => runtime,
             Err(problem) => return failed(&problem.to_string()),
         };
+        let interrupted = CancellationToken::new();
+        let told = interrupted.clone();
+        // Ctrl-C or being told to end: the temporary folder goes in any case.
+        let _ = ctrlc::set_handler(move || told.cancel());
         let outcome = runtime.block_on(async {
             tokio::select! {
                 outcome = show() => outcome,
-                _ = tokio::signal::ctrl_c() => Err("interrupted".to_owned()),
+                () = interrupted.cancelled() => Err("interrupted".to_owned()),
             }
         });
         // Whatever was not closed in order is killed as it is dropped with the runtime.

@@ -26,6 +26,8 @@ pub struct Terminal {
     prints: Prints,
     /// True behind a print that did not end its line.
     inside_line: AtomicBool,
+    /// True once nobody reads standard output any more, as in `lispbox eval … | head`.
+    unread: AtomicBool,
     cancel: CancellationToken,
     tools: Option<Arc<dyn Host>>,
     begun: Instant,
@@ -34,7 +36,14 @@ pub struct Terminal {
 impl Terminal {
     /// A host that stops when `cancel` is cancelled.
     pub fn new(prints: Prints, cancel: CancellationToken, tools: Option<Arc<dyn Host>>) -> Terminal {
-        Terminal { prints, inside_line: AtomicBool::new(false), cancel, tools, begun: Instant::now() }
+        Terminal {
+            prints,
+            inside_line: AtomicBool::new(false),
+            unread: AtomicBool::new(false),
+            cancel,
+            tools,
+            begun: Instant::now(),
+        }
     }
 
     /// Ends a line that a print left open, so that what follows stands on its own.
@@ -74,7 +83,7 @@ impl Host for Terminal {
         }
         self.inside_line.store(!text.ends_with('\n'), Ordering::Relaxed);
         if !write(text) {
-            // Nobody reads any more, as in `lispbox eval … | head`.
+            self.unread.store(true, Ordering::Relaxed);
             self.cancel.cancel();
         }
     }
@@ -109,6 +118,9 @@ fn no_server(server: &str) -> ToolError {
 /// Shows a reply as a person reads it: the value on standard output, or what went wrong on standard
 /// error. A nil is shown only `with_nil`.
 pub fn show(reply: &Reply, host: &Terminal, with_nil: bool) -> ExitCode {
+    if host.unread.load(Ordering::Relaxed) {
+        return ExitCode::FAILURE;
+    }
     host.end_line();
     if let Some(failure) = &reply.failure {
         complain(failure);

@@ -50,7 +50,7 @@ impl Screen {
         line("");
         line(&format!("──{}{}", self.paint.tone(Tone::Heading, &title), self.paint.tone(Tone::Quiet, &rule)));
         for text in step.program.lines() {
-            line(&format!("  {}", self.paint.tone(Tone::Program, text)));
+            line(format!("  {}", self.paint.tone(Tone::Program, text)).trim_end());
         }
         if let Some(fuel) = step.fuel {
             line(&self.paint.tone(Tone::Quiet, &format!("  with limits {{\"fuel\": {fuel}}}")));
