@@ -353,9 +353,11 @@ fn run_forms(machine: &mut Machine, request: &Request, source: &Arc<Source>, rep
     let mut last = Value::Nil;
     for (ordinal, form) in forms.iter().enumerate() {
         machine.core.form = ordinal as u32;
-        let result = machine.evaluate(form, source).and_then(|value| {
-            machine.settle(&value)?;
-            Ok(value)
+        let is_last = ordinal + 1 == forms.len();
+        let result = machine.evaluate(form, source).and_then(|value| match machine.settle(&value) {
+            // Nobody looks at this value, so nobody asked for the item that went wrong.
+            Err(signal) if is_last || matches!(signal.raised(), Raised::Halt(_)) => Err(signal),
+            _ => Ok(value),
         });
         let result = result.and_then(|value| match machine.core.check_session() {
             Ok(()) => Ok(value),

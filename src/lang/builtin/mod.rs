@@ -330,7 +330,8 @@ impl Registry {
     /// The builtin of that name, those included that no program can name: the steps of lazy sequences.
     pub fn find_any(&self, name: &str) -> Option<&'static Builtin> {
         let base = name.strip_prefix("core/").unwrap_or(name);
-        self.find(name).or_else(|| STEPS.iter().copied().flatten().copied().flatten().find(|step| step.name == base).copied())
+        self.find(name)
+            .or_else(|| STEPS.iter().copied().flatten().copied().flatten().find(|step| step.name == base).copied())
     }
 
     /// All the names, aliases included.

@@ -70,7 +70,11 @@ impl Parser<'_> {
                         Some(latest) => Matching::Known(latest.clone(), 0),
                         None => Matching::New(Vec::new()),
                     };
-                    self.open(&mut open, Open::Object { shape, values: Vec::new() })?;
+                    let room = match &shape {
+                        Matching::Known(shape, _) => shape.keys().len(),
+                        Matching::New(_) => 0,
+                    };
+                    self.open(&mut open, Open::Object { shape, values: Vec::with_capacity(room) })?;
                     self.skip_space();
                     if self.peek() != Some(b'}') {
                         self.key(&mut open)?;

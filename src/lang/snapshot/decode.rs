@@ -28,6 +28,12 @@ pub fn decode(machine: &mut Machine, source: &Arc<Source>) -> Outcome<()> {
         .map_err(|error| Error::new("SnapshotError", format!("the snapshot cannot be read: {}", error.message)))?;
     let mut decoder = Decoder { machine, source, rows: HashMap::new(), objects: HashMap::new(), cells: Vec::new() };
     decoder.header(forms.first())?;
+    // Names come up in the order of their definitions, not in that of the functions that use them.
+    for form in &forms {
+        if let ("define", [name, ..]) = row_parts(form) {
+            decoder.machine.core.globals.index(name.as_symbol().unwrap_or_default());
+        }
+    }
     decoder.read_rows(&forms)?;
     for form in &forms {
         match row_parts(form) {

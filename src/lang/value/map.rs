@@ -23,8 +23,12 @@ pub struct Map {
 
 #[derive(Clone)]
 enum Entries {
-    Small { shape: Arc<Shape>, values: Vec<Value> },
-    Large(Table<Value>),
+    Small {
+        shape: Arc<Shape>,
+        values: Vec<Value>,
+    },
+    /// Boxed, so that the many small maps are small.
+    Large(Box<Table<Value>>),
 }
 
 impl Default for Map {
@@ -128,7 +132,7 @@ impl Map {
                         table.insert(key.clone(), value);
                     }
                     table.insert(key, value);
-                    self.entries = Entries::Large(table);
+                    self.entries = Entries::Large(Box::new(table));
                 }
             },
             Entries::Large(table) => {
@@ -262,7 +266,7 @@ impl Drop for Map {
     fn drop(&mut self) {
         match &mut self.entries {
             Entries::Small { values, .. } => release(std::mem::take(values), Debris::Values),
-            Entries::Large(table) => release(std::mem::take(table), Debris::Map),
+            Entries::Large(table) => release(std::mem::take(&mut **table), Debris::Map),
         }
     }
 }

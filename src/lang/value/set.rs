@@ -13,7 +13,7 @@ pub struct Set(Repr);
 #[derive(Clone)]
 enum Repr {
     Small(Vec<Value>),
-    Large(Table<()>),
+    Large(Box<Table<()>>),
 }
 
 impl Default for Set {
@@ -83,7 +83,7 @@ impl Set {
                     table.insert(member, ());
                 }
                 table.insert(value, ());
-                self.0 = Repr::Large(table);
+                self.0 = Repr::Large(Box::new(table));
             }
             Repr::Large(table) => table.insert(value, ()),
         }
@@ -115,7 +115,7 @@ impl Drop for Set {
     fn drop(&mut self) {
         match &mut self.0 {
             Repr::Small(members) => release(std::mem::take(members), Debris::Values),
-            Repr::Large(table) => release(std::mem::take(table), Debris::Set),
+            Repr::Large(table) => release(std::mem::take(&mut **table), Debris::Set),
         }
     }
 }

@@ -13,7 +13,8 @@ pub struct Vector(Repr);
 #[derive(Clone)]
 enum Repr {
     Flat(Vec<Value>),
-    Tree(im::Vector<Value>),
+    /// Boxed, so that the many plain blocks are small.
+    Tree(Box<im::Vector<Value>>),
 }
 
 impl Vector {
@@ -59,7 +60,7 @@ impl Vector {
     /// A copy that may be changed without touching this one: shares structure when it is large.
     pub fn changeable(&self) -> Vector {
         match &self.0 {
-            Repr::Flat(items) if items.len() > SMALL => Vector(Repr::Tree(items.iter().cloned().collect())),
+            Repr::Flat(items) if items.len() > SMALL => Vector(Repr::Tree(Box::new(items.iter().cloned().collect()))),
             other => Vector(other.clone()),
         }
     }
@@ -109,7 +110,7 @@ impl Drop for Vector {
     fn drop(&mut self) {
         match &mut self.0 {
             Repr::Flat(items) => release(std::mem::take(items), Debris::Values),
-            Repr::Tree(items) => release(std::mem::take(items), Debris::Tree),
+            Repr::Tree(items) => release(std::mem::take(&mut **items), Debris::Tree),
         }
     }
 }
