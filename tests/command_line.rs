@@ -21,6 +21,7 @@ struct Ran {
 fn lispbox(arguments: &[&str], input: &str) -> Ran {
     let mut process = Command::new(env!("CARGO_BIN_EXE_lispbox"))
         .args(arguments)
+        .env("LISPBOX_CACHE", format!("{}/cache-{}", env!("CARGO_TARGET_TMPDIR"), std::process::id()))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
