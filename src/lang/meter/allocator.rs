@@ -16,7 +16,7 @@ thread_local! {
 
 /// Wraps a global allocator so that lispbox can keep its memory limits.
 ///
-/// ```ignore
+/// ```
 /// #[global_allocator]
 /// static ALLOCATOR: lispbox::lang::meter::Metered<std::alloc::System> =
 ///     lispbox::lang::meter::Metered::new(std::alloc::System);
