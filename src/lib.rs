@@ -66,5 +66,4 @@
 
 pub mod lang;
 #[cfg(feature = "server")]
-#[allow(clippy::disallowed_methods, clippy::disallowed_types)]
 pub mod server;

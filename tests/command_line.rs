@@ -1,6 +1,5 @@
 //! The command line as others rely on it: what goes where, exit codes, records.
 #![cfg(feature = "cli")]
-#![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

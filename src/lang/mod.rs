@@ -3,6 +3,8 @@
 //! `span ← lexer ← reader ← expand ← resolve ← eval`, with `value`, `meter`, `error` and `heap` beneath
 //! and `builtin` beside `eval`. The one way out is [`Host`].
 
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
 pub mod builtin;
 pub mod error;
 pub mod eval;

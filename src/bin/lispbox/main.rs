@@ -1,6 +1,5 @@
 //! The command line of lispbox: one file a command, each a thin front of the library.
 // Files, clocks and processes are kept from the language, not from the command line.
-#![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod demo;
 mod eval;

@@ -7,6 +7,7 @@
 pub mod render;
 pub mod suggest;
 
+use crate::lang::builtin::Builtin;
 use crate::lang::span::{Source, Span};
 use crate::lang::value::{Reduced, Value};
 use std::sync::Arc;
@@ -182,6 +183,18 @@ impl Signal {
             Raised::Error(error) => Fault::new(error, source, span).into(),
             other => Signal(Box::new(other)),
         }
+    }
+
+    /// The same signal; an error that says only what was expected says by which builtin.
+    #[cold]
+    pub(crate) fn from_builtin(mut self, builtin: &Builtin) -> Signal {
+        if let Raised::Error(error) = &mut *self.0
+            && error.message.starts_with("expected ")
+            && !builtin.is_internal()
+        {
+            error.message = format!("`{}` {}", builtin.name, error.message);
+        }
+        self
     }
 
     /// The same signal; a fault has passed the call of `function` at that place.

@@ -157,7 +157,7 @@ impl Machine {
 
     /// The error with the key that was likely meant, where a nil from a look-up is to blame.
     fn blame_miss(&self, mut error: Error) -> Error {
-        let (Some((key, shape)), None) = (&self.missed, &error.suggestion) else { return error };
+        let Some((key, shape)) = &self.missed else { return error };
         if error.code == "TypeError" && error.message.ends_with("got nil") {
             let written = format!("{key:?}");
             let keys: Vec<String> = shape.keys().iter().map(|key| format!("{key:?}")).collect();
