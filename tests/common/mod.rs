@@ -1,4 +1,5 @@
 //! What the tests of the language share: the metering allocator and a scripted host.
+#![allow(dead_code, reason = "each test file uses its part")]
 
 use lispbox::lang::{Engine, Host, Reply, Request, Session, Tool, ToolCall, ToolReply};
 use std::collections::HashMap;

@@ -187,7 +187,7 @@ impl Signal {
 
     /// The same signal; an error that says only what was expected says by which builtin.
     #[cold]
-    pub(crate) fn from_builtin(mut self, builtin: &Builtin) -> Signal {
+    pub(crate) fn within(mut self, builtin: &Builtin) -> Signal {
         if let Raised::Error(error) = &mut *self.0
             && error.message.starts_with("expected ")
             && !builtin.is_internal()

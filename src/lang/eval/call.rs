@@ -182,7 +182,7 @@ impl Machine {
                 if !builtin.arity.accepts(arguments.len()) {
                     return Err(builtin_arity(builtin, arguments.len()).into());
                 }
-                (builtin.run)(machine, arguments).map_err(|signal| signal.from_builtin(builtin))
+                (builtin.run)(machine, arguments).map_err(|signal| signal.within(builtin))
             }),
             Value::Bound(bound) => self.nested(|machine| {
                 let mut all = bound.arguments.clone();

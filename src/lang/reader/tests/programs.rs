@@ -254,6 +254,7 @@ fn nesting_is_bounded() {
 }
 
 #[test]
+#[allow(clippy::disallowed_methods, reason = "a test may look at the clock")]
 fn hostile_programs_take_linear_time() {
     let begin = Instant::now();
     for piece in ["(", "[", "~@", "#_", "^"] {
