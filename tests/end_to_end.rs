@@ -135,8 +135,8 @@ fn a_program_summarises_a_folder_of_files() {
     );
     let program = format!(
         r#"(let [root {path:?}
-                 names (->> (files/list_directory :path root) str (re-seq #"\[FILE\] ([\w.]+)") (map second) sort)
-                 text (fn [name] (str (files/read_text_file :path (str root "/" name))))
+                 names (->> (files/list_directory :path root) :content (re-seq #"\[FILE\] ([\w.]+)") (map second) sort)
+                 text (fn [name] (:content (files/read_text_file :path (str root "/" name))))
                  summary (fn [name content]
                            {{:file name
                              :words (count (re-seq #"[A-Za-z]+" content))
