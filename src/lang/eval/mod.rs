@@ -85,6 +85,9 @@ impl Machine {
     fn look(&mut self) -> Outcome<()> {
         let core = &mut *self.core;
         let result = core.meter.look(&*core.host);
+        if core.heap.wants_sweep() {
+            self.sweep();
+        }
         self.or_sweep(result, 0)
     }
 
@@ -111,14 +114,20 @@ impl Machine {
         use crate::lang::error::Halt;
         match result {
             Err(Halt::Limit { name: "memory", .. }) if !self.core.heap.is_empty() => {
-                let looked_at = self.core.heap.sweep();
-                self.core.meter.check_memory(bytes)?;
-                // Paying for the sweep bounds how often a program can cause one.
-                let _ = self.core.meter.pay(looked_at);
-                Ok(())
+                self.sweep();
+                Ok(self.core.meter.check_memory(bytes)?)
             }
             other => Ok(other?),
         }
+    }
+
+    /// Lets go of cells that only hold themselves. Paying for it bounds how often a program can cause
+    /// it; what it needs meanwhile is bounded by half of the memory limit.
+    fn sweep(&mut self) {
+        const NODE: u64 = 80;
+        let most = self.core.meter.limits.memory / 2 / NODE;
+        let looked_at = self.core.heap.sweep(usize::try_from(most).unwrap_or(usize::MAX));
+        let _ = self.core.meter.pay(looked_at);
     }
 
     /// Runs a resolved top-level form.

@@ -104,7 +104,8 @@ struct Cell {
 
 /// The cells of a session.
 pub struct Heap {
-    cells: Vec<Option<Cell>>,
+    /// In blocks of [`BLOCK`], so that a large heap grows without ever being copied.
+    blocks: Vec<Vec<Option<Cell>>>,
     free: Vec<u32>,
     released: Arc<Released>,
     serial: u64,
@@ -112,21 +113,30 @@ pub struct Heap {
     journal: Vec<(Arc<Handle>, State)>,
     /// How many cells there may be before the end of a form looks for cycles.
     sweep_at: usize,
+    /// How many cells there may be before a running program is interrupted for it.
+    sweep_amid_at: usize,
 }
+
+/// How many cells stand in one block.
+const BLOCK: usize = 1_024;
 
 /// How many cells a heap holds before it is first swept.
 const FIRST_SWEEP: usize = 64;
 
+/// How many cells a heap holds before it is first swept while a program runs.
+const FIRST_SWEEP_AMID: usize = 8_192;
+
 impl Default for Heap {
     fn default() -> Self {
         Heap {
-            cells: Vec::new(),
+            blocks: Vec::new(),
             free: Vec::new(),
             released: Arc::default(),
             serial: 0,
             form: 1,
             journal: Vec::new(),
             sweep_at: FIRST_SWEEP,
+            sweep_amid_at: FIRST_SWEEP_AMID,
         }
     }
 }
@@ -138,15 +148,34 @@ impl Heap {
             self.reclaim();
         }
         self.serial += 1;
-        let index = self.free.pop().unwrap_or_else(|| {
-            self.cells.push(None);
-            (self.cells.len() - 1) as u32
-        });
+        let index = self.free.pop().unwrap_or_else(|| self.another());
         let handle = Arc::new(Handle { index, serial: self.serial, kind, released: self.released.clone() });
         // A cell that the running form made needs no journal: undoing the form lets go of it.
         let cell = Cell { state, handle: Arc::downgrade(&handle), journaled: self.form };
-        self.cells[index as usize] = Some(cell);
+        *self.slot(index) = Some(cell);
         handle
+    }
+
+    /// The index of a new slot at the end.
+    fn another(&mut self) -> u32 {
+        if self.blocks.last().is_none_or(|block| block.len() == BLOCK) {
+            self.blocks.push(Vec::with_capacity(BLOCK));
+        }
+        let last = self.blocks.len() - 1;
+        self.blocks[last].push(None);
+        (last * BLOCK + self.blocks[last].len() - 1) as u32
+    }
+
+    fn slot(&mut self, index: u32) -> &mut Option<Cell> {
+        &mut self.blocks[index as usize / BLOCK][index as usize % BLOCK]
+    }
+
+    fn cell(&self, index: u32) -> Option<&Cell> {
+        self.blocks.get(index as usize / BLOCK)?.get(index as usize % BLOCK)?.as_ref()
+    }
+
+    fn cell_mut(&mut self, index: u32) -> Option<&mut Cell> {
+        self.blocks.get_mut(index as usize / BLOCK)?.get_mut(index as usize % BLOCK)?.as_mut()
     }
 
     /// Clears the cells whose handles are gone.
@@ -157,7 +186,7 @@ impl Heap {
                 return;
             }
             for index in indices {
-                self.cells[index as usize] = None;
+                *self.slot(index) = None;
                 self.free.push(index);
             }
         }
@@ -165,7 +194,7 @@ impl Heap {
 
     /// How many cells are in use.
     pub fn len(&self) -> usize {
-        self.cells.len() - self.free.len()
+        self.blocks.iter().map(Vec::len).sum::<usize>() - self.free.len()
     }
 
     /// True when no cell is in use.
@@ -179,9 +208,9 @@ impl Heap {
     /// `ForeignCell` if the handle belongs to another session.
     pub fn state(&self, handle: &Handle) -> Result<&State, Error> {
         self.own(handle)?;
-        match self.cells.get(handle.index as usize) {
-            Some(Some(cell)) => Ok(&cell.state),
-            _ => Err(foreign()),
+        match self.cell(handle.index) {
+            Some(cell) => Ok(&cell.state),
+            None => Err(foreign()),
         }
     }
 
@@ -192,7 +221,7 @@ impl Heap {
     pub fn change(&mut self, handle: &Arc<Handle>, state: State) -> Result<State, Error> {
         self.own(handle)?;
         let form = self.form;
-        let Some(Some(cell)) = self.cells.get_mut(handle.index as usize) else { return Err(foreign()) };
+        let Some(cell) = self.cell_mut(handle.index) else { return Err(foreign()) };
         let old = std::mem::replace(&mut cell.state, state);
         if cell.journaled != form {
             cell.journaled = form;
@@ -208,8 +237,8 @@ impl Heap {
     /// As [`Heap::state`].
     pub fn realise(&mut self, handle: &Handle, state: State) -> Result<State, Error> {
         self.own(handle)?;
-        match self.cells.get_mut(handle.index as usize) {
-            Some(Some(cell)) => Ok(std::mem::replace(&mut cell.state, state)),
+        match self.cell_mut(handle.index) {
+            Some(cell) => Ok(std::mem::replace(&mut cell.state, state)),
             _ => Err(foreign()),
         }
     }
@@ -224,7 +253,7 @@ impl Heap {
     /// Ends a form, undoing its changes.
     pub fn undo(&mut self) {
         while let Some((handle, state)) = self.journal.pop() {
-            if let Some(Some(cell)) = self.cells.get_mut(handle.index as usize) {
+            if let Some(cell) = self.cell_mut(handle.index) {
                 cell.state = state;
             }
         }

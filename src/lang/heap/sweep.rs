@@ -18,14 +18,26 @@ struct Reached {
 }
 
 impl Heap {
-    /// Clears cells that hold themselves alive, wherever the program is. Returns how many nodes were
-    /// looked at, which is what the sweep costs.
-    pub fn sweep(&mut self) -> u64 {
+    /// True when there are twice as many cells as after the last sweep.
+    pub fn wants_sweep(&self) -> bool {
+        self.blocks.len() * super::BLOCK >= self.sweep_amid_at && self.len() >= self.sweep_amid_at
+    }
+
+    /// Clears cells that hold themselves alive, wherever the program is; leaves everything as it is
+    /// when that takes a look at more than `most` nodes, each of which takes some eighty bytes meanwhile.
+    /// Returns how many nodes were looked at, which is what the sweep costs.
+    pub fn sweep(&mut self, most: usize) -> u64 {
+        let looked_at = self.sweep_within(most);
+        self.sweep_amid_at = (2 * self.len()).max(super::FIRST_SWEEP_AMID);
+        looked_at
+    }
+
+    fn sweep_within(&mut self, most: usize) -> u64 {
         self.reclaim();
         let mut reached: HashMap<usize, Reached> = HashMap::new();
         let mut alive: Vec<Value> = Vec::new();
         let mut waiting: Vec<Value> = Vec::new();
-        for cell in self.cells.iter().flatten() {
+        for cell in self.blocks.iter().flatten().flatten() {
             if let State::Done(value) | State::Waiting(value) = &cell.state {
                 waiting.push(value.clone());
             }
@@ -38,6 +50,9 @@ impl Heap {
                 }
                 children(&value, &mut waiting, &mut alive);
                 known.or_insert(Reached { edges: 1, value });
+                if reached.len() > most {
+                    return most as u64;
+                }
             }
         }
         // One owner is the copy in `reached`. Copies in `alive` are owners too: they only ever make
@@ -49,7 +64,7 @@ impl Heap {
         }
         // A cell that nothing in a cell refers to is held from outside, or its handle would be gone.
         let inside: HashSet<usize> = reached.keys().copied().collect();
-        for cell in self.cells.iter().flatten() {
+        for cell in self.blocks.iter().flatten().flatten() {
             if let Some(handle) = cell.handle.upgrade()
                 && !inside.contains(&Arc::as_ptr(&handle).addr())
             {
@@ -86,7 +101,7 @@ impl Heap {
             }
             if let Value::Cell(handle) | Value::Lazy(handle) = &value {
                 kept.insert(handle.index);
-                if let Some(Some(cell)) = self.cells.get(handle.index as usize)
+                if let Some(cell) = self.cell(handle.index)
                     && let State::Done(content) | State::Waiting(content) = &cell.state
                 {
                     waiting.push(content.clone());
@@ -95,7 +110,7 @@ impl Heap {
             children(&value, &mut waiting, &mut within);
             waiting.append(&mut within);
         }
-        for (index, cell) in self.cells.iter_mut().enumerate() {
+        for (index, cell) in self.blocks.iter_mut().flatten().enumerate() {
             if let Some(cell) = cell
                 && !kept.contains(&(index as u32))
                 && cell.state != State::Running
