@@ -124,7 +124,7 @@ impl Machine {
     /// Lets go of cells that only hold themselves. Paying for it bounds how often a program can cause
     /// it; what it needs meanwhile is bounded by half of the memory limit.
     fn sweep(&mut self) {
-        const NODE: u64 = 80;
+        const NODE: u64 = 160;
         let most = self.core.meter.limits.memory / 2 / NODE;
         let looked_at = self.core.heap.sweep(usize::try_from(most).unwrap_or(usize::MAX));
         let _ = self.core.meter.pay(looked_at);

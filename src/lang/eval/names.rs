@@ -44,6 +44,8 @@ impl Names for Machine {
     }
 
     fn define(&mut self, name: &str) -> u32 {
+        // What follows in the same form may use it: `(do (def x 1) (inc x))`.
+        self.core.coming.insert(name.to_string());
         self.core.globals.index(name)
     }
 

@@ -124,7 +124,7 @@ const BLOCK: usize = 1_024;
 const FIRST_SWEEP: usize = 64;
 
 /// How many cells a heap holds before it is first swept while a program runs.
-const FIRST_SWEEP_AMID: usize = 8_192;
+const FIRST_SWEEP_AMID: usize = 4_096;
 
 impl Default for Heap {
     fn default() -> Self {

@@ -24,7 +24,7 @@ impl Heap {
     }
 
     /// Clears cells that hold themselves alive, wherever the program is; leaves everything as it is
-    /// when that takes a look at more than `most` nodes, each of which takes some eighty bytes meanwhile.
+    /// when that takes a look at more than `most` nodes, each of which takes up to 160 bytes meanwhile.
     /// Returns how many nodes were looked at, which is what the sweep costs.
     pub fn sweep(&mut self, most: usize) -> u64 {
         let looked_at = self.sweep_within(most);
