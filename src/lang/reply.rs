@@ -33,10 +33,6 @@ pub struct Reply {
     /// What went wrong, when something did; its fields stand beside the others.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
-    /// Names whose values are kept in the session although a later form failed: whether anything was
-    /// undone is said by the rendering.
-    #[serde(skip)]
-    pub forms_kept: u32,
 }
 
 /// How an evaluation ended.

@@ -370,7 +370,6 @@ fn run_forms(machine: &mut Machine, request: &Request, source: &Arc<Source>, rep
                         reply.defined.push(name);
                     }
                 }
-                reply.forms_kept += 1;
                 last = value;
             }
             Err(signal) => {

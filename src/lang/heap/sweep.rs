@@ -42,7 +42,7 @@ impl Heap {
                 waiting.push(value.clone());
             }
             while let Some(value) = waiting.pop() {
-                let Some((address, _)) = identity(&value) else { continue };
+                let Some((address, _)) = value.node() else { continue };
                 let known = reached.entry(address);
                 if let std::collections::hash_map::Entry::Occupied(mut known) = known {
                     known.get_mut().edges += 1;
@@ -58,7 +58,7 @@ impl Heap {
         // One owner is the copy in `reached`. Copies in `alive` are owners too: they only ever make
         // more nodes alive.
         for node in reached.values() {
-            if identity(&node.value).is_some_and(|(_, owners)| owners - 1 > node.edges) {
+            if node.value.node().is_some_and(|(_, owners)| owners - 1 > node.edges) {
                 alive.push(node.value.clone());
             }
         }
@@ -95,7 +95,7 @@ impl Heap {
         let mut waiting = alive;
         let mut within = Vec::new();
         while let Some(value) = waiting.pop() {
-            let Some((address, _)) = identity(&value) else { continue };
+            let Some((address, _)) = value.node() else { continue };
             if !seen.insert(address) {
                 continue;
             }
@@ -128,25 +128,6 @@ fn of_handle(handle: Arc<super::Handle>) -> Value {
         CellKind::Lazy => Value::Lazy(handle),
         _ => Value::Cell(handle),
     }
-}
-
-/// Address and number of owners of a node that can lead to a cell.
-fn identity(value: &Value) -> Option<(usize, usize)> {
-    fn of<T>(node: &Arc<T>) -> (usize, usize) {
-        (Arc::as_ptr(node).addr(), Arc::strong_count(node))
-    }
-    Some(match value {
-        Value::List(node) => of(node),
-        Value::Vector(node) => of(node),
-        Value::Map(node) => of(node),
-        Value::Set(node) => of(node),
-        Value::Closure(node) => of(node),
-        Value::Bound(node) => of(node),
-        Value::Cell(node) | Value::Lazy(node) => of(node),
-        Value::Exception(node) => of(node),
-        Value::Reduced(node) => of(node),
-        _ => return None,
-    })
 }
 
 /// What a node refers to: in `counted` what it owns once and alone, in `shared` what other nodes may

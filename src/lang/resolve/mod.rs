@@ -69,7 +69,7 @@ impl<'a> Resolver<'a> {
     /// # Errors
     /// `UnboundVariable` and `SyntaxError`, with their places.
     pub fn program(mut self, form: &Form) -> Outcome<Program> {
-        self.frames.enter_function(None, &[]);
+        self.frames.enter_function(false, &[]);
         let body = self.form(form, Tail::No)?;
         let frame = self.frames.leave_function();
         Ok(Program { body, frame: frame.slots, nesting: frame.nesting })
@@ -78,7 +78,7 @@ impl<'a> Resolver<'a> {
     /// Resolves an expanded `(fn* …)` whose captured names have the given order: used when a function
     /// is read back.
     pub fn function(mut self, functions: &[(Option<String>, Form)], captured: &[String]) -> Outcome<Arc<Group>> {
-        self.frames.enter_function(None, captured);
+        self.frames.enter_function(false, captured);
         let group = self.group(functions)?;
         let (group, _) = group;
         Ok(group)
@@ -401,7 +401,7 @@ impl<'a> Resolver<'a> {
                 plain.push(name.to_string());
             }
         }
-        self.frames.enter_function(Some(()), &[]);
+        self.frames.enter_function(true, &[]);
         for name in &plain {
             self.frames.bind(name);
         }

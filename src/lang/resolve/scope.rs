@@ -55,13 +55,12 @@ pub struct Scope {
 
 impl Frames {
     /// Begins a function body, or the top level, whose captured names are given.
-    pub fn enter_function(&mut self, function: Option<()>, captured: &[String]) {
+    pub fn enter_function(&mut self, is_function: bool, captured: &[String]) {
         if !captured.is_empty() {
             let group = GroupFrame { captured: captured.to_vec(), ..GroupFrame::default() };
             self.levels.push(Level::Group(group));
         }
-        self.levels
-            .push(Level::Function(FunctionFrame { is_function: function.is_some(), ..FunctionFrame::default() }));
+        self.levels.push(Level::Function(FunctionFrame { is_function, ..FunctionFrame::default() }));
     }
 
     /// Ends a function body.

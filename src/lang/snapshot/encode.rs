@@ -56,7 +56,7 @@ fn count_owners(machine: &mut Machine, roots: Vec<Value>, shared: &mut HashMap<u
     let mut waiting = roots;
     while let Some(value) = waiting.pop() {
         machine.step(1)?;
-        let Some(address) = address(&value) else { continue };
+        let Some((address, _)) = value.node() else { continue };
         let count = shared.entry(address).or_insert(0);
         *count += 1;
         if *count == 1 {
@@ -88,21 +88,6 @@ fn parts(machine: &mut Machine, value: &Value, into: &mut Vec<Value>) -> Outcome
         _ => {}
     }
     Ok(())
-}
-
-fn address(value: &Value) -> Option<usize> {
-    Some(match value {
-        Value::List(node) => Arc::as_ptr(node).addr(),
-        Value::Vector(node) => Arc::as_ptr(node).addr(),
-        Value::Map(node) => Arc::as_ptr(node).addr(),
-        Value::Set(node) => Arc::as_ptr(node).addr(),
-        Value::Closure(node) => Arc::as_ptr(node).addr(),
-        Value::Bound(node) => Arc::as_ptr(node).addr(),
-        Value::Exception(node) => Arc::as_ptr(node).addr(),
-        Value::Reduced(node) => Arc::as_ptr(node).addr(),
-        Value::Cell(node) | Value::Lazy(node) => Arc::as_ptr(node).addr(),
-        _ => return None,
-    })
 }
 
 /// What a row is about.
@@ -162,8 +147,8 @@ impl Encoder<'_> {
             let _ = write!(out, "(ref {id})");
             return Ok(());
         }
-        match address(value) {
-            Some(address) if depth >= ROW_NESTING || self.shared.get(&address).is_some_and(|count| *count > 1) => {
+        match value.node() {
+            Some((address, _)) if depth >= ROW_NESTING || self.shared.get(&address).is_some_and(|count| *count > 1) => {
                 let id = self.row(address, || Row::Value(value.clone()));
                 let _ = write!(out, "(ref {id})");
                 Ok(())

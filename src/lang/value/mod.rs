@@ -173,6 +173,25 @@ impl Value {
         )
     }
 
+    /// Address and number of owners of the node behind a value that can hold or lead to other values.
+    pub(crate) fn node(&self) -> Option<(usize, usize)> {
+        fn of<T>(node: &Arc<T>) -> (usize, usize) {
+            (Arc::as_ptr(node).addr(), Arc::strong_count(node))
+        }
+        Some(match self {
+            Value::List(node) => of(node),
+            Value::Vector(node) => of(node),
+            Value::Map(node) => of(node),
+            Value::Set(node) => of(node),
+            Value::Closure(node) => of(node),
+            Value::Bound(node) => of(node),
+            Value::Cell(node) | Value::Lazy(node) => of(node),
+            Value::Exception(node) => of(node),
+            Value::Reduced(node) => of(node),
+            _ => return None,
+        })
+    }
+
     /// What a person calls this kind of value, with its article: `a vector`.
     pub fn kind(&self) -> &'static str {
         match self {

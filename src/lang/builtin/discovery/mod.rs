@@ -10,6 +10,7 @@ use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
 use crate::lang::host::Tool;
 use crate::lang::value::Value;
+use crate::lang::value::map::kebab;
 use crate::lang::value::print::print_within;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -174,9 +175,7 @@ fn one_place(machine: &mut Machine, name: &str) -> Outcome<String> {
     let name = servers
         .iter()
         .map(|server| server.name.as_str())
-        .find(|server| {
-            *server == name || super::super::value::map::kebab(server) == super::super::value::map::kebab(name)
-        })
+        .find(|server| *server == name || kebab(server) == kebab(name))
         .unwrap_or(name)
         .to_string();
     if servers.iter().any(|server| server.name == name) {
