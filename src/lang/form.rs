@@ -1,6 +1,8 @@
 //! Forms: what the reader makes of text, before macros are expanded and names resolved.
 
 use crate::lang::span::Span;
+use crate::lang::value::time::Time;
+use bigdecimal::BigDecimal;
 use num_bigint::BigInt;
 
 /// A form and where it stands.
@@ -23,6 +25,10 @@ pub enum FormKind {
     Int(i64),
     /// `42N`, and integers too large for 64 bits
     BigInt(BigInt),
+    /// `1.50M`
+    Decimal(BigDecimal),
+    /// `#inst "2024-02-29"`, `#time/date "2024-02-29"` and their kin
+    Time(Time),
     /// `1.5`, `1e9`, `##Inf`
     Float(f64),
     /// `\a`, `\newline`

@@ -173,7 +173,7 @@ pub fn big(value: &Value) -> Result<Arc<BigInt>, Error> {
 /// True for numbers of every kind.
 #[inline]
 pub fn is_number(value: &Value) -> bool {
-    matches!(value, Value::Int(_) | Value::Float(_) | Value::BigInt(_))
+    matches!(value, Value::Int(_) | Value::Float(_) | Value::BigInt(_) | Value::Decimal(_))
 }
 
 /// The error of an argument that is no number, with what its kind suggests.

@@ -189,7 +189,7 @@ fn is_boolean(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 }
 
 fn is_number(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    Ok(Value::Bool(matches!(&arguments[0], Value::Int(_) | Value::Float(_) | Value::BigInt(_))))
+    Ok(Value::Bool(super::arithmetic::is_number(&arguments[0])))
 }
 
 fn is_integer(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
@@ -209,7 +209,7 @@ fn is_ratio(_: &mut Machine, _: &mut [Value]) -> Outcome<Value> {
 }
 
 fn is_rational(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    Ok(Value::Bool(matches!(&arguments[0], Value::Int(_) | Value::BigInt(_))))
+    Ok(Value::Bool(matches!(&arguments[0], Value::Int(_) | Value::BigInt(_) | Value::Decimal(_))))
 }
 
 fn is_positive_int(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {

@@ -9,6 +9,7 @@ use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
 use crate::lang::heap::CellKind;
 use crate::lang::value::Value;
+use crate::lang::value::time::{Time, is_fixed};
 
 /// The entries of this file.
 pub const TABLE: &[Builtin] = &[
@@ -42,7 +43,7 @@ const TYPES: &[Type] = &[
     Type("java.lang.Integer", |_| false),
     Type("java.lang.Double", |value| matches!(value, Value::Float(_))),
     Type("java.lang.Float", |_| false),
-    Type("java.lang.Number", |value| matches!(value, Value::Int(_) | Value::Float(_) | Value::BigInt(_))),
+    Type("java.lang.Number", super::arithmetic::is_number),
     Type("java.lang.Boolean", |value| matches!(value, Value::Bool(_))),
     Type("java.lang.Character", |value| matches!(value, Value::Char(_))),
     Type("java.lang.Object", |value| !value.is_nil()),
@@ -50,6 +51,7 @@ const TYPES: &[Type] = &[
     Type("java.lang.Exception", |value| matches!(value, Value::Exception(_))),
     Type("java.lang.RuntimeException", |value| matches!(value, Value::Exception(_))),
     Type("java.math.BigInteger", |_| false),
+    Type("java.math.BigDecimal", |value| matches!(value, Value::Decimal(_))),
     Type("java.util.regex.Pattern", |value| matches!(value, Value::Regex(_))),
     Type("java.util.Map", |value| matches!(value, Value::Map(_))),
     Type("java.util.List", |value| matches!(value, Value::List(_) | Value::Lazy(_) | Value::Vector(_))),
@@ -119,6 +121,8 @@ fn type_of(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
         Value::Keyword(_) => "clojure.lang.Keyword",
         Value::Symbol(_) => "clojure.lang.Symbol",
         Value::BigInt(_) => "clojure.lang.BigInt",
+        Value::Decimal(_) => "java.math.BigDecimal",
+        Value::Time(time) => time_type(time),
         Value::List(_) => "clojure.lang.PersistentList",
         Value::Lazy(_) => "clojure.lang.LazySeq",
         Value::Vector(_) => "clojure.lang.PersistentVector",
@@ -138,6 +142,20 @@ fn type_of(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
         Value::Jump(_) => return Ok(Value::Nil),
     };
     Ok(Value::symbol(name))
+}
+
+fn time_type(time: &Time) -> &'static str {
+    match time {
+        Time::Instant(_) => "java.time.Instant",
+        Time::Date(_) => "java.time.LocalDate",
+        Time::Clock(_) => "java.time.LocalTime",
+        Time::DateTime(_) => "java.time.LocalDateTime",
+        Time::Zoned(zoned) if is_fixed(zoned) => "java.time.OffsetDateTime",
+        Time::Zoned(_) => "java.time.ZonedDateTime",
+        Time::Duration(_) => "java.time.Duration",
+        Time::Period(_) => "java.time.Period",
+        Time::Zone(_) => "java.time.ZoneId",
+    }
 }
 
 fn instance(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {

@@ -79,6 +79,12 @@ fn begin(machine: &mut Machine, value: &Value, out: &mut String, open: &mut Vec<
             machine.charge(value.bits().saturating_mul(value.bits()) / 4_096)?;
             write!(out, "{value}")
         }
+        Value::Decimal(value) => {
+            machine.charge(value.digits() / 64)?;
+            crate::lang::value::decimal::write(out, value);
+            Ok(())
+        }
+        Value::Time(time) => write!(out, "\"{time}\""),
         Value::Float(value) if value.is_finite() => write!(out, "{value:?}"),
         Value::Float(_) => {
             return Err(unsayable(value).suggest("replace it, for example by nil, before writing").into());

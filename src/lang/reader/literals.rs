@@ -7,6 +7,7 @@ use super::{ReadError, excerpt, text_of};
 use crate::lang::form::{Form, FormKind};
 use crate::lang::lexer::{Lexeme, Token};
 use crate::lang::span::Span;
+use crate::lang::value::time::Time;
 
 /// The form that a token stands for by itself; nothing for brackets and prefixes.
 pub(super) fn literal(source: &str, lexeme: Lexeme) -> Option<Result<Form, ReadError>> {
@@ -131,4 +132,36 @@ fn character(name: &str, text: &str, span: Span) -> Result<FormKind, ReadError> 
             "characters are `\\a`, `\\newline`, `\\space`, `\\tab`, `\\return`, `\\u0041`; text is written in double quotes",
         )
     })
+}
+
+/// True for the tags that [`tagged`] knows.
+pub(super) fn is_known_tag(tag: &str) -> bool {
+    tag == "uuid" || Time::read(tag, "").is_some()
+}
+
+/// The value that tagged text stands for: `#inst "2024-02-29"`, `#uuid "…"`.
+pub(super) fn tagged(tag: &str, form: Form, span: Span) -> Result<Form, ReadError> {
+    let error = |message: String| ReadError::new("InvalidTaggedText", span, message);
+    let FormKind::Str(text) = &form.kind else {
+        return Err(error(format!("`#{tag}` stands before a string")));
+    };
+    if tag == "uuid" {
+        if !is_uuid(text) {
+            return Err(error(format!("`{}` is no UUID", excerpt(text)))
+                .suggest("it has 32 hexadecimal digits in groups of 8, 4, 4, 4 and 12"));
+        }
+        return Ok(Form::new(FormKind::Str(text.to_ascii_lowercase()), span));
+    }
+    match Time::read(tag, text) {
+        Some(Ok(time)) => Ok(Form::new(FormKind::Time(time), span)),
+        Some(Err(message)) => Err(error(format!("`#{tag} \"{}\"`: {message}", excerpt(text)))),
+        None => Ok(form),
+    }
+}
+
+/// True for the text of a UUID.
+pub fn is_uuid(text: &str) -> bool {
+    let groups: Vec<&str> = text.split('-').collect();
+    let lengths: Vec<usize> = groups.iter().map(|group| group.len()).collect();
+    lengths == [8, 4, 4, 4, 12] && groups.iter().all(|group| group.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }

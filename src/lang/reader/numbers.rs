@@ -36,6 +36,14 @@ pub(super) fn number(text: &str, span: Span) -> Result<FormKind, ReadError> {
                 _ => FormKind::BigInt(value),
             });
         }
+    } else if let Some(decimal) = digits.strip_suffix('M').filter(|decimal| is_decimal(decimal)) {
+        if decimal.len() > MAX_DIGITS {
+            let message = format!("a decimal of {} characters: at most {MAX_DIGITS} are read", decimal.len());
+            return Err(ReadError::new("InvalidNumber", span, message));
+        }
+        if let Some(value) = crate::lang::value::decimal::read(decimal) {
+            return Ok(FormKind::Decimal(if negative { -value } else { value }));
+        }
     } else if is_float(digits)
         && let Ok(value) = text.parse()
     {
@@ -92,12 +100,6 @@ fn not_a_number(text: &str, digits: &str, span: Span) -> ReadError {
     {
         return ReadError::new("UnsupportedLiteral", span, format!("ratios such as `{shown}` are not supported"))
             .suggest(format!("write `(/ {above} {below})`"));
-    }
-    if let Some(double) = text.strip_suffix('M')
-        && is_decimal(double.trim_start_matches(['+', '-']))
-    {
-        return ReadError::new("UnsupportedLiteral", span, format!("decimals such as `{shown}` are not supported yet"))
-            .suggest(format!("use a double: `{}`", excerpt(double)));
     }
     let error = ReadError::new("InvalidNumber", span, format!("`{shown}` is not a number"));
     let digits_of = |prefix: [&str; 2]| {

@@ -3,7 +3,7 @@
 use chumsky::prelude::*;
 
 use super::collections::{self, FunctionLiteral};
-use super::literals::literal;
+use super::literals::{is_known_tag, literal, tagged};
 use super::tokens::single_quoted;
 use super::{MAX_NESTING, ReadError, brackets, excerpt, text_of};
 use crate::lang::form::{Form, FormKind};
@@ -186,7 +186,7 @@ impl<'s> Builder<'s> {
                 Token::Var => Form { span, ..form },
                 Token::Namespace => collections::qualify(self.source, frame.span, form)?,
                 Token::Tag => match &text_of(self.source, frame.span)[1..] {
-                    tag @ ("inst" | "uuid") => wrapped(tag, form),
+                    tag if is_known_tag(tag) => tagged(tag, form, span)?,
                     // In a branch for another dialect, its tags are none of our business.
                     _ if self.is_passed_over() => form,
                     tag => return Err(unknown_tag(self.source, tag, frame.span)),
@@ -240,6 +240,6 @@ fn unknown_tag(source: &str, tag: &str, span: Span) -> ReadError {
     if begins_line {
         error.suggest("remove the tag, or, if this is a comment, begin it with `;`")
     } else {
-        error.suggest("remove the tag; `#inst` and `#uuid` are known")
+        error.suggest("remove the tag; `#inst`, `#uuid` and `#time/date` with its kin are known")
     }
 }

@@ -323,6 +323,13 @@ fn write_form(out: &mut String, form: &Form) {
         FormKind::BigInt(value) => {
             let _ = write!(out, "{value}N");
         }
+        FormKind::Decimal(value) => {
+            crate::lang::value::decimal::write(out, value);
+            out.push('M');
+        }
+        FormKind::Time(time) => {
+            let _ = write!(out, "#{} \"{}\"", time.tag(), time.readable());
+        }
         FormKind::Keyword(name) => {
             let _ = write!(out, ":{name}");
         }

@@ -55,6 +55,7 @@ fn compare_scalars(left: &Value, right: &Value) -> Option<Ordering> {
         (Value::Int(a), Value::Int(b)) => a.cmp(b),
         (Value::Bool(a), Value::Bool(b)) => a.cmp(b),
         (Value::Char(a), Value::Char(b)) => a.cmp(b),
+        (Value::Time(a), Value::Time(b)) => return a.compare(b),
         (Value::Str(a), Value::Str(b)) => a.as_str().cmp(b.as_str()),
         (Value::Keyword(a), Value::Keyword(b)) | (Value::Symbol(a), Value::Symbol(b)) => a.cmp(b),
         (a, b) => return compare_numbers(a, b),
@@ -74,6 +75,8 @@ pub fn compare_numbers(left: &Value, right: &Value) -> Option<Ordering> {
         (Value::Int(a), Value::BigInt(b)) => BigInt::from(*a).cmp(b),
         (Value::BigInt(a), Value::Float(b)) => compare_with_float(a, *b),
         (Value::Float(a), Value::BigInt(b)) => compare_with_float(b, *a).reverse(),
+        (Value::Decimal(a), b) => super::decimal::compare(a, b)?,
+        (a, Value::Decimal(b)) => super::decimal::compare(b, a)?.reverse(),
         _ => return None,
     })
 }

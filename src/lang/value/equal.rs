@@ -5,10 +5,10 @@
 //! maps and members of sets nest at most [`KEY_NESTING`] deep (checked when they are put in), which
 //! bounds the look-ups on the way and lets hashing be a plain recursion.
 
-use super::Value;
 use super::map::Map;
 use super::set::Set;
 use super::walk::{Cursor, Free, Pace};
+use super::{Value, decimal};
 use num_bigint::BigInt;
 use std::convert::Infallible;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -91,6 +91,8 @@ fn equal_at_once(left: &Value, right: &Value) -> Option<bool> {
         (Value::Keyword(a), Value::Keyword(b)) | (Value::Symbol(a), Value::Symbol(b)) => a == b,
         (Value::BigInt(a), Value::BigInt(b)) => a == b,
         (Value::Int(a), Value::BigInt(b)) | (Value::BigInt(b), Value::Int(a)) => **b == BigInt::from(*a),
+        (Value::Decimal(a), Value::Decimal(b)) => decimal::equal(a, b),
+        (Value::Time(a), Value::Time(b)) => a == b,
         (Value::Regex(a), Value::Regex(b)) => Arc::ptr_eq(a, b),
         (Value::Builtin(a), Value::Builtin(b)) => std::ptr::eq(*a, *b),
         (Value::Closure(a), Value::Closure(b)) => {
@@ -179,6 +181,8 @@ fn hash_nested<H: Hasher>(value: &Value, state: &mut H, levels: u32) {
             Err(_) => value.hash(state),
         },
         Value::Float(value) => state.write_u64((value + 0.0).to_bits()),
+        Value::Decimal(value) => value.normalized().hash(state),
+        Value::Time(time) => time.hash(state),
         Value::Char(value) => value.hash(state),
         Value::Str(text) => text.hash(state),
         Value::Keyword(name) => {

@@ -6,6 +6,7 @@
 //! values.
 
 pub mod compare;
+pub mod decimal;
 pub mod equal;
 pub mod function;
 pub mod list;
@@ -16,12 +17,14 @@ pub mod set;
 pub mod shape;
 pub mod table;
 pub mod text;
+pub mod time;
 pub mod vector;
 pub mod walk;
 
 use crate::lang::builtin::Builtin;
 use crate::lang::error::Error;
 use crate::lang::heap::Handle;
+use bigdecimal::BigDecimal;
 use function::{Bound, Closure, ToolFunction};
 use list::List;
 use map::Map;
@@ -29,6 +32,7 @@ use num_bigint::BigInt;
 use set::Set;
 use std::sync::Arc;
 use text::{Name, Text};
+use time::Time;
 use vector::Vector;
 
 /// A value of the language.
@@ -53,6 +57,10 @@ pub enum Value {
     Symbol(Name),
     /// An integer of any size
     BigInt(Arc<BigInt>),
+    /// An exact decimal: `1.50M`
+    Decimal(Arc<BigDecimal>),
+    /// A date, a time, or a length of time
+    Time(Arc<Time>),
     /// A list or a realised sequence
     List(Arc<List>),
     /// A vector
@@ -199,6 +207,8 @@ impl Value {
             Value::Bool(_) => "a boolean",
             Value::Int(_) => "an integer",
             Value::BigInt(_) => "a big integer",
+            Value::Decimal(_) => "a decimal",
+            Value::Time(time) => time.kind(),
             Value::Float(_) => "a double",
             Value::Char(_) => "a character",
             Value::Str(_) => "a string",

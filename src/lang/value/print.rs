@@ -256,6 +256,12 @@ fn write_scalar(out: &mut String, value: &Value, quoted: bool) {
         Value::Int(value) => write!(out, "{value}"),
         Value::BigInt(value) if quoted => write!(out, "{value}N"),
         Value::BigInt(value) => write!(out, "{value}"),
+        Value::Decimal(value) => {
+            super::decimal::write(out, value);
+            if quoted { out.write_char('M') } else { Ok(()) }
+        }
+        Value::Time(time) if quoted => write!(out, "#{} \"{}\"", time.tag(), time.readable()),
+        Value::Time(time) => write!(out, "{time}"),
         Value::Float(value) => {
             write_float(out, *value);
             Ok(())
