@@ -19,6 +19,8 @@ fn shown(form: &Form) -> String {
         FormKind::Bool(value) => value.to_string(),
         FormKind::Int(value) => value.to_string(),
         FormKind::BigInt(value) => format!("{value}N"),
+        FormKind::Decimal(value) => format!("{value}M"),
+        FormKind::Time(time) => format!("#{} {:?}", time.tag(), time.readable()),
         FormKind::Float(value) => format!("{value:?}"),
         FormKind::Char(value) => format!("{value:?}"),
         FormKind::Str(value) => format!("{value:?}"),
@@ -90,7 +92,13 @@ fn prefixes() {
     assert_eq!(forms("'x `x ~x ~@x @x"), "(quote x) (syntax-quote x) (unquote x) (unquote-splicing x) (deref x)");
     assert_eq!(forms("''(a) '#_b c #'f"), "(quote (quote (a))) (quote c) f");
     assert_eq!(forms("^String x ^:a ^{:doc \"y\"} [y] #^:b (z) (def ^:private w 1)"), "x [y] (z) (def w 1)");
-    assert_eq!(forms("#inst \"2024\" #uuid \"a\""), "(inst \"2024\") (uuid \"a\")");
+    assert_eq!(forms("#inst \"2024\" 1.50M"), "#inst \"2024-01-01T00:00:00.000-00:00\" 1.50M");
+    let uuid = "f81d4fae-7dec-11d0-a765-00a0c91e6bf6";
+    assert_eq!(forms(&format!("#uuid \"{}\"", uuid.to_uppercase())), format!("{uuid:?}"));
+    assert_eq!(
+        refusal("#time/date \"2024-02-30\""),
+        "InvalidTaggedText at \"#time/date \\\"2024-02-30\\\"\": `#time/date \"2024-02-30\"`: expected text such as `2024-02-29` behind `#time/date`"
+    );
     assert_eq!(forms("#:a{:b 1 c 2 :_/d 3 :x/y 4} #::{:e 1}"), "{:a/b 1 a/c 2 :d 3 :x/y 4} {:e 1}");
 }
 
@@ -142,8 +150,8 @@ fn numbers_that_are_none() {
         "UnsupportedLiteral at \"-1/2\": ratios such as `-1/2` are not supported; write `(/ -1 2)`"
     );
     assert_eq!(
-        refusal("1.5M"),
-        "UnsupportedLiteral at \"1.5M\": decimals such as `1.5M` are not supported yet; use a double: `1.5`"
+        refusal("1e9999999M"),
+        "InvalidNumber at \"1e9999999M\": `1e9999999M` is not a number; a name cannot begin with a digit; if it is text, write `\"1e9999999M\"`"
     );
     assert_eq!(suggestion("0b11"), "binary is written `2r11`");
     assert_eq!(suggestion("1_000"), "write it without `_`: `1000`");
@@ -222,7 +230,7 @@ fn habits_of_other_languages() {
 fn syntax_that_is_refused() {
     assert_eq!(
         refusal("(f #foo x)"),
-        "UnknownTag at \"#foo\": the tag `#foo` is not known here; remove the tag; `#inst` and `#uuid` are known"
+        "UnknownTag at \"#foo\": the tag `#foo` is not known here; remove the tag; `#inst`, `#uuid` and `#time/date` with its kin are known"
     );
     assert_eq!(refusal("#=(f)"), "UnsupportedSyntax at \"#=\": `#=` is not supported: reading never evaluates");
     assert_eq!(
