@@ -1,8 +1,10 @@
 //! Arithmetic between numbers of different kinds, and with big integers: what lies behind the fast path.
 //!
-//! A double with anything is a double, a big integer with an integer is a big integer. Work on big
+//! A double with anything is a double, else a decimal with anything is a decimal, a big integer with an
+//! integer a big integer. Work on big
 //! integers is paid for by the size of the operands, before it is done.
 
+use super::decimals;
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
 use crate::lang::value::Value;
@@ -39,6 +41,9 @@ pub enum Operation {
 pub fn mixed(machine: &mut Machine, operation: Operation, left: &Value, right: &Value) -> Outcome<Value> {
     if matches!(left, Value::Float(_)) || matches!(right, Value::Float(_)) {
         return floats(operation, float(left)?, float(right)?);
+    }
+    if matches!(left, Value::Decimal(_)) || matches!(right, Value::Decimal(_)) {
+        return decimals::operate(machine, operation, left, right);
     }
     let (left, right) = (big(left)?, big(right)?);
     pay(machine, operation, left.bits(), right.bits())?;
@@ -154,6 +159,7 @@ pub fn float(value: &Value) -> Result<f64, Error> {
         Value::Float(number) => Ok(*number),
         Value::Int(number) => Ok(*number as f64),
         Value::BigInt(number) => Ok(float_of(number)),
+        Value::Decimal(number) => Ok(decimals::to_float(number)),
         other => Err(not_a_number(other)),
     }
 }

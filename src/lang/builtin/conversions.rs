@@ -2,6 +2,7 @@
 
 use super::Builtin;
 use super::arguments::{integer, string, take};
+use super::decimals;
 use super::arithmetic::{big, float, is_number, not_a_number, overflow, pay_for_digits};
 use crate::lang::error::{Error, Outcome, describe};
 use crate::lang::eval::Machine;
@@ -138,13 +139,17 @@ pub const ALIASES: &[(&str, &str)] = &[
     ("Long/toOctalString", "Integer/toOctalString"),
 ];
 
-fn long(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+fn long(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(match &arguments[0] {
         Value::Int(number) => Value::Int(*number),
         Value::Char(character) => Value::Int(i64::from(u32::from(*character))),
         Value::Float(number) if number.is_nan() => Value::Int(0),
         Value::Float(number) if number.abs() < 9_223_372_036_854_775_808.0 => Value::Int(*number as i64),
         Value::BigInt(number) => match i64::try_from(&**number) {
+            Ok(small) => Value::Int(small),
+            Err(_) => return Err(overflow("(long x)", "bigint").into()),
+        },
+        Value::Decimal(number) => match i64::try_from(decimals::truncated(machine, number)?) {
             Ok(small) => Value::Int(small),
             Err(_) => return Err(overflow("(long x)", "bigint").into()),
         },
@@ -186,6 +191,7 @@ fn bigint(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
             Some(number) => return Ok(Value::BigInt(big(&number)?)),
             None => return Err(wrong_format("an integer", &arguments[0], "").into()),
         },
+        Value::Decimal(number) => decimals::truncated(machine, number)?,
         other => return Ok(Value::BigInt(big(other)?)),
     };
     Ok(Value::BigInt(Arc::new(number)))

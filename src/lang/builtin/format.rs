@@ -3,7 +3,7 @@
 use super::Builtin;
 use super::arguments::{integer, string, take};
 use super::arithmetic::{float, is_number, not_a_number, pay_for_digits};
-use super::decimal::{Decimal, group_thousands};
+use super::digits::{Decimal, group_thousands};
 use super::text::{Builder, excerpt, pay, text_of};
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
@@ -187,7 +187,7 @@ fn one(machine: &mut Machine, builder: &mut Builder, specifier: &Specifier, show
         'x' | 'X' => digits(machine, builder, specifier, shown, value, 16),
         'o' => digits(machine, builder, specifier, shown, value, 8),
         _ if !is_number(value) => Err(unfit(shown, "a number", value).into()),
-        _ => floating(machine, builder, specifier, float(value)?),
+        _ => floating(machine, builder, specifier, value),
     }
 }
 
@@ -303,8 +303,9 @@ fn digits(
     pad(machine, builder, specifier, "", &text)
 }
 
-fn floating(machine: &mut Machine, builder: &mut Builder, specifier: &Specifier, number: f64) -> Outcome<()> {
-    if !number.is_finite() {
+fn floating(machine: &mut Machine, builder: &mut Builder, specifier: &Specifier, value: &Value) -> Outcome<()> {
+    let number = float(value)?;
+    if !number.is_finite() && !matches!(value, Value::Decimal(_)) {
         let blank = Specifier { zeros: false, grouped: false, ..Specifier { ..*specifier } };
         let text = if number.is_nan() { "NaN" } else { "Infinity" };
         return signed(machine, builder, &blank, number < 0.0, text.to_string());
@@ -312,7 +313,15 @@ fn floating(machine: &mut Machine, builder: &mut Builder, specifier: &Specifier,
     let precision = specifier.precision.unwrap_or(6);
     machine.charge(precision as u64 / 16)?;
     machine.reserve((precision as u64).saturating_mul(4))?;
-    let decimal = Decimal::of(number.abs());
+    let decimal = match value {
+        Value::Decimal(exact) => {
+            let zeros = exact.fractional_digit_count().unsigned_abs() + exact.digits();
+            pay_for_digits(machine, exact.digits() * 4)?;
+            machine.reserve(zeros * 4)?;
+            Decimal::of_exact(exact)
+        }
+        _ => Decimal::of(number.abs()),
+    };
     let text = match specifier.conversion {
         'f' => decimal.fixed(precision),
         'e' => decimal.scientific(precision),

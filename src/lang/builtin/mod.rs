@@ -13,7 +13,8 @@ mod chance;
 mod characters;
 mod comparison;
 mod conversions;
-mod decimal;
+pub mod decimals;
+mod digits;
 pub mod discovery;
 mod exceptions;
 mod format;
@@ -214,6 +215,7 @@ pub const TABLES: &[(&str, &[Builtin])] = &[
     ("Arithmetic", numbers::TABLE),
     ("Comparing numbers", comparison::TABLE),
     ("Conversions", conversions::TABLE),
+    ("Exact decimals", decimals::TABLE),
     ("Mathematics", math::TABLE),
     ("Bits", bits::TABLE),
     ("Chance and time", chance::TABLE),
@@ -258,6 +260,7 @@ const ALIASES: &[&[(&str, &str)]] = &[
     numbers::ALIASES,
     comparison::ALIASES,
     conversions::ALIASES,
+    decimals::ALIASES,
     math::ALIASES,
     bits::ALIASES,
     chance::ALIASES,

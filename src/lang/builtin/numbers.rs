@@ -2,6 +2,7 @@
 
 use super::Builtin;
 use super::arguments::take;
+use super::decimals::absolute;
 use super::arithmetic::{Operation, division_by_zero, is_number, mixed, not_a_number, overflow};
 use crate::lang::error::{Outcome, Signal};
 use crate::lang::eval::Machine;
@@ -332,6 +333,6 @@ fn abs(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
         Value::Float(x) => Ok(Value::Float(x.abs())),
         Value::BigInt(x) if x.is_negative() => Ok(Value::BigInt(Arc::new(BigInt::abs(&x)))),
         positive @ Value::BigInt(_) => Ok(positive),
-        other => Err(not_a_number(&other).into()),
+        other => absolute(&other).ok_or_else(|| not_a_number(&other).into()),
     }
 }

@@ -294,4 +294,10 @@ pub const TABLE: &[SyntaxEntry] = &[
         "Evaluates the body as long as the test is true.",
         &[("(def a (atom 3)) (while (pos? @a) (swap! a dec)) @a", "0")],
     ),
+    entry(
+        "with-precision",
+        &["[digits & body]", "[digits :rounding mode & body]"],
+        "The body's value, an exact decimal rounded to that many digits; halves go up unless a mode such as HALF_EVEN says otherwise.",
+        &[("(with-precision 3 (/ 10M 3))", "3.33M"), ("(with-precision 2 :rounding DOWN (* 1.99M 1))", "1.9M")],
+    ),
 ];

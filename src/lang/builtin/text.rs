@@ -113,7 +113,7 @@ pub fn textual<'v>(machine: &mut Machine, value: &'v Value) -> Outcome<Cow<'v, s
             Ok(Cow::Borrowed(text.as_str()))
         }
         Value::Char(character) => Ok(Cow::Owned(character.to_string())),
-        Value::Keyword(_) | Value::Symbol(_) | Value::Int(_) | Value::Float(_) | Value::BigInt(_) => {
+        Value::Keyword(_) | Value::Symbol(_) | Value::Int(_) | Value::Float(_) | Value::BigInt(_) | Value::Decimal(_) => {
             arguments::text(machine, value).map(Cow::Owned)
         }
         Value::Nil => Err(Error::expected("a string", value)

@@ -27,6 +27,9 @@ impl Names for Machine {
         if let Some(value) = crate::lang::builtin::math::constant(name) {
             return Ok(Meaning::Constant(value));
         }
+        if let Some(value) = crate::lang::builtin::decimals::constant(name) {
+            return Ok(Meaning::Constant(value));
+        }
         if self.core.coming.contains(plain) {
             return Ok(Meaning::Global(self.core.globals.index(plain)));
         }

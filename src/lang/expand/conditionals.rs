@@ -28,6 +28,18 @@ pub fn time(_: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
     Ok(call("do", rest.to_vec(), form.span))
 }
 
+/// `(with-precision 10 :rounding HALF_UP …)`: the value, if it is a decimal, rounded to so many digits.
+pub fn with_precision(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
+    expander.count(form, rest, 1, usize::MAX)?;
+    let (mode, forms) = match rest {
+        [_, option, mode, forms @ ..] if option.as_keyword() == Some("rounding") => {
+            (call("quote", vec![mode.clone()], mode.span), forms)
+        }
+        _ => (nil(form.span), &rest[1..]),
+    };
+    Ok(call("core/with-precision*", vec![rest[0].clone(), mode, body(forms, form.span)], form.span))
+}
+
 /// `(when test …)`
 pub fn when(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
     expander.count(form, rest, 1, usize::MAX)?;

@@ -93,6 +93,7 @@ const MACROS: &[(&str, Macro)] = &[
     ("when-not", conditionals::when_not),
     ("when-some", conditionals::when_some),
     ("while", iteration::while_),
+    ("with-precision", conditionals::with_precision),
 ];
 
 /// The special forms, which no name can hide.

@@ -21,6 +21,17 @@ impl Decimal {
         }
     }
 
+    /// The digits of an exact decimal, without its sign.
+    pub fn of_exact(number: &bigdecimal::BigDecimal) -> Decimal {
+        let (unscaled, scale) = number.as_bigint_and_scale();
+        let text = unscaled.magnitude().to_string();
+        if text == "0" {
+            return Decimal { digits: Vec::new(), point: 0 };
+        }
+        let point = text.len() as i64 - scale;
+        Decimal { digits: text.bytes().map(|digit| digit - b'0').collect(), point }
+    }
+
     /// Rounded to that many digits.
     fn rounded(&self, keep: i64) -> Decimal {
         let (mut digits, mut point) = (self.digits.clone(), self.point);

@@ -1,0 +1,311 @@
+//! Exact decimals: `1.50M`, as Java's `BigDecimal`, for money.
+//!
+//! Sums and products keep every place. A quotient is exact where it has an end within 34 digits, else it
+//! is rounded to 34, halves to the even digit (IEEE 754's decimal128), where Java would refuse.
+
+use super::Builtin;
+use super::arguments::{integer, take};
+use super::arithmetic::{Operation, division_by_zero, not_a_number, pay_for_digits};
+use crate::lang::error::{Error, Outcome};
+use crate::lang::eval::Machine;
+use crate::lang::value::Value;
+use crate::lang::value::decimal::{self, MAX_SCALE};
+use bigdecimal::{BigDecimal, RoundingMode};
+use num_bigint::BigInt;
+use num_traits::{Signed, ToPrimitive, Zero};
+use std::sync::Arc;
+
+/// The digits of a quotient that has no end.
+const QUOTIENT_DIGITS: u64 = 34;
+
+/// The entries of this file.
+pub const TABLE: &[Builtin] = &[
+    Builtin::new(
+        "bigdec",
+        &["[x]"],
+        "The number, or the digits in a string, as an exact decimal.",
+        &[("(bigdec \"19.90\")", "19.90M"), ("(bigdec 3)", "3M"), ("(bigdec 0.1)", "0.1M")],
+        bigdec,
+    ),
+    Builtin::new(
+        "decimal?",
+        &["[x]"],
+        "True for an exact decimal.",
+        &[("(decimal? 1.5M)", "true"), ("(decimal? 1.5)", "false")],
+        |_, arguments| Ok(Value::Bool(matches!(&arguments[0], Value::Decimal(_)))),
+    ),
+    Builtin::new(
+        "decimal/round",
+        &["[x places]", "[x places mode]"],
+        "The number as an exact decimal with that many places. Halves go up, away from zero, unless a mode says otherwise: `:half-up`, `:half-even` (bankers), `:half-down`, `:up`, `:down`, `:ceiling`, `:floor`.",
+        &[
+            ("(decimal/round 2.345M 2)", "2.35M"),
+            ("(decimal/round 2.345M 2 :half-even)", "2.34M"),
+            ("(decimal/round 10 2)", "10.00M"),
+        ],
+        round,
+    ),
+    Builtin::new(
+        "decimal/scale",
+        &["[x]"],
+        "How many places the decimal has.",
+        &[("(decimal/scale 1.50M)", "2"), ("(.scale 10M)", "0")],
+        |_, arguments| Ok(Value::Int(exact(&arguments[0])?.fractional_digit_count())),
+    ),
+    Builtin::new(
+        "decimal/strip-zeros",
+        &["[x]"],
+        "The decimal without zeros at its end.",
+        &[("(decimal/strip-zeros 1.500M)", "1.5M")],
+        |_, arguments| Ok(made(exact(&arguments[0])?.normalized())),
+    ),
+    Builtin::new(
+        "decimal/plain",
+        &["[x]"],
+        "The decimal as text without an exponent.",
+        &[("(decimal/plain 1E3M)", "\"1000\"")],
+        plain,
+    ),
+    Builtin::new(
+        "with-precision*",
+        &["[digits mode value]"],
+        "The value, a decimal rounded to that many digits.",
+        &[],
+        with_precision,
+    ),
+];
+
+/// Other names.
+pub const ALIASES: &[(&str, &str)] = &[
+    ("BigDecimal.", "bigdec"),
+    ("java.math.BigDecimal.", "bigdec"),
+    ("BigDecimal/valueOf", "bigdec"),
+    ("decimal", "bigdec"),
+    (".setScale", "decimal/round"),
+    (".scale", "decimal/scale"),
+    (".stripTrailingZeros", "decimal/strip-zeros"),
+    (".toPlainString", "decimal/plain"),
+    ("RoundingMode/valueOf", "keyword"),
+];
+
+/// A number as an exact decimal; a double by the digits that it prints as.
+///
+/// # Errors
+/// `TypeError` for what is no finite number.
+pub fn exact(value: &Value) -> Result<BigDecimal, Error> {
+    match value {
+        Value::Decimal(number) => Ok((**number).clone()),
+        Value::Int(number) => Ok(BigDecimal::from(*number)),
+        Value::BigInt(number) => Ok(decimal::of_integer((**number).clone())),
+        Value::Float(number) if number.is_finite() => {
+            let mut text = String::new();
+            crate::lang::value::print::write_float(&mut text, *number);
+            decimal::read(&text).ok_or_else(|| Error::expected("a finite number", value))
+        }
+        Value::Float(_) => Err(Error::expected("a finite number", value)),
+        other => Err(not_a_number(other)),
+    }
+}
+
+fn made(number: BigDecimal) -> Value {
+    Value::Decimal(Arc::new(number))
+}
+
+/// The result of an operation on two numbers of which one is a decimal and none a double.
+///
+/// # Errors
+/// `ArithmeticError` for a division by zero and for results beyond a million places; limits.
+pub fn operate(machine: &mut Machine, operation: Operation, left: &Value, right: &Value) -> Outcome<Value> {
+    let (left, right) = (exact(left)?, exact(right)?);
+    let divides = !matches!(operation, Operation::Add | Operation::Subtract | Operation::Multiply);
+    if divides && right.is_zero() {
+        return Err(division_by_zero().into());
+    }
+    pay(machine, &left, &right)?;
+    let result = match operation {
+        Operation::Add => left + right,
+        Operation::Subtract => left - right,
+        Operation::Multiply => left * right,
+        Operation::Divide => quotient(&left, &right),
+        Operation::Quotient => whole_quotient(&left, &right),
+        Operation::Remainder => &left - whole_quotient(&left, &right) * &right,
+        Operation::Modulo => {
+            let rest = &left - whole_quotient(&left, &right) * &right;
+            if rest.is_zero() || rest.is_negative() == right.is_negative() { rest } else { rest + right }
+        }
+    };
+    if result.fractional_digit_count().abs() > MAX_SCALE {
+        return Err(Error::new("ArithmeticError", "a decimal has at most a million places").into());
+    }
+    Ok(made(result))
+}
+
+/// Pays for work on two decimals: by their digits and by the zeros between their scales.
+fn pay(machine: &mut Machine, left: &BigDecimal, right: &BigDecimal) -> Outcome<()> {
+    let apart = left.fractional_digit_count().abs_diff(right.fractional_digit_count());
+    let words = |number: &BigDecimal| (number.as_bigint_and_scale().0.bits() + apart * 4) / 64 + 1;
+    let (left, right) = (words(left), words(right));
+    machine.charge(left.saturating_mul(right) / 8)?;
+    machine.reserve((left + right).saturating_mul(16))
+}
+
+fn quotient(left: &BigDecimal, right: &BigDecimal) -> BigDecimal {
+    let (above, above_scale) = left.as_bigint_and_scale();
+    let (below, below_scale) = right.as_bigint_and_scale();
+    let preferred = above_scale - below_scale;
+    let shift = (QUOTIENT_DIGITS + 1 + right.digits()).saturating_sub(left.digits());
+    let widened = &*above * BigInt::from(10).pow(shift as u32);
+    let (whole, rest) = (&widened / &*below, &widened % &*below);
+    // Of what is cut off, only whether there is anything matters: a last digit 1 says so.
+    let scale = preferred + shift as i64;
+    let value = if rest.is_zero() {
+        BigDecimal::new(whole, scale)
+    } else {
+        let sign = if widened.is_negative() == below.is_negative() { 1 } else { -1 };
+        BigDecimal::new(whole * 10 + sign, scale + 1)
+    };
+    let rounded = value.with_precision_round(nonzero(QUOTIENT_DIGITS), RoundingMode::HalfEven);
+    strip_to(rounded, preferred)
+}
+
+fn nonzero(digits: u64) -> std::num::NonZeroU64 {
+    std::num::NonZeroU64::new(digits).unwrap_or(std::num::NonZeroU64::MIN)
+}
+
+/// Without zeros at the end, down to that many places.
+fn strip_to(value: BigDecimal, places: i64) -> BigDecimal {
+    let (mut digits, mut scale) = value.into_bigint_and_scale();
+    if digits.is_zero() {
+        return BigDecimal::new(digits, places.max(0));
+    }
+    while scale > places {
+        let rest: BigInt = &digits % 10;
+        if !rest.is_zero() {
+            break;
+        }
+        digits /= 10;
+        scale -= 1;
+    }
+    BigDecimal::new(digits, scale)
+}
+
+/// The quotient without what is behind its point.
+fn whole_quotient(left: &BigDecimal, right: &BigDecimal) -> BigDecimal {
+    let (above, above_scale) = left.as_bigint_and_scale();
+    let (below, below_scale) = right.as_bigint_and_scale();
+    let ten = |power: i64| BigInt::from(10).pow(u32::try_from(power.max(0)).unwrap_or(0));
+    let whole = (&*above * ten(below_scale - above_scale)) / (&*below * ten(above_scale - below_scale));
+    BigDecimal::from(whole).with_scale((above_scale - below_scale).max(0))
+}
+
+/// A decimal without what is behind its point.
+///
+/// # Errors
+/// Limits: `1E1000000M` has a million digits.
+pub fn truncated(machine: &mut Machine, number: &BigDecimal) -> Outcome<BigInt> {
+    let zeros = number.fractional_digit_count().unsigned_abs();
+    pay_for_digits(machine, (zeros + number.digits()) * 4)?;
+    Ok(number.with_scale_round(0, RoundingMode::Down).into_bigint_and_scale().0)
+}
+
+fn bigdec(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    match take(arguments, 0) {
+        decimal @ Value::Decimal(_) => Ok(decimal),
+        Value::Str(text) => {
+            let text = text.as_str();
+            pay_for_digits(machine, text.len() as u64 * 4)?;
+            let digits = text.trim().trim_end_matches('M');
+            decimal::read(digits).map(made).ok_or_else(|| {
+                Error::new("NumberFormatError", format!("`{}` does not spell a decimal", excerpt(text)))
+                    .suggest("digits with a point are read, such as `\"1234.50\"`; take out signs of currency and groups first: `(str/replace s #\"[^0-9.-]\" \"\")`")
+                    .into()
+            })
+        }
+        other => Ok(made(exact(&other)?)),
+    }
+}
+
+fn excerpt(text: &str) -> String {
+    text.chars().take(40).collect()
+}
+
+fn round(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let number = exact(&arguments[0])?;
+    let places = integer(&arguments[1])?;
+    if places.abs() > MAX_SCALE {
+        return Err(Error::new("ArithmeticError", "a decimal has at most a million places").into());
+    }
+    let mode = match arguments.get(2) {
+        Some(mode) => rounding(mode)?,
+        None => RoundingMode::HalfUp,
+    };
+    pay_for_digits(machine, (number.fractional_digit_count().abs_diff(places) + number.digits()) * 4)?;
+    Ok(made(number.with_scale_round(places, mode)))
+}
+
+/// The way of rounding that a keyword, or Java's name for it, means.
+fn rounding(value: &Value) -> Result<RoundingMode, Error> {
+    let name = match value {
+        Value::Keyword(name) | Value::Symbol(name) => name.as_str().to_string(),
+        Value::Str(text) => text.as_str().to_string(),
+        _ => String::new(),
+    };
+    let name = name.rsplit('/').next().unwrap_or_default().to_lowercase().replace('_', "-");
+    Ok(match name.as_str() {
+        "half-up" => RoundingMode::HalfUp,
+        "half-even" => RoundingMode::HalfEven,
+        "half-down" => RoundingMode::HalfDown,
+        "up" => RoundingMode::Up,
+        "down" => RoundingMode::Down,
+        "ceiling" => RoundingMode::Ceiling,
+        "floor" => RoundingMode::Floor,
+        _ => {
+            return Err(Error::expected(
+                "one of :half-up, :half-even, :half-down, :up, :down, :ceiling, :floor",
+                value,
+            ));
+        }
+    })
+}
+
+/// What Java's names of ways to round stand for.
+pub fn constant(name: &str) -> Option<Value> {
+    let base = name.strip_prefix("java.math.").unwrap_or(name).strip_prefix("RoundingMode/")?;
+    let keyword = Value::keyword(&base.to_lowercase().replace('_', "-"));
+    rounding(&keyword).ok().map(|_| keyword)
+}
+
+fn plain(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let number = exact(&arguments[0])?;
+    let zeros = number.fractional_digit_count().unsigned_abs() + number.digits();
+    pay_for_digits(machine, number.digits() * 4)?;
+    machine.reserve(zeros * 2)?;
+    Ok(Value::string(&number.to_plain_string()))
+}
+
+fn with_precision(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let digits = integer(&arguments[0])?;
+    let Value::Decimal(number) = &arguments[2] else { return Ok(take(arguments, 2)) };
+    let mode = if arguments[1].is_nil() { RoundingMode::HalfUp } else { rounding(&arguments[1])? };
+    let Some(digits) = u64::try_from(digits).ok().and_then(std::num::NonZeroU64::new) else {
+        return Ok(take(arguments, 2));
+    };
+    if number.digits() <= digits.get() {
+        return Ok(take(arguments, 2));
+    }
+    pay_for_digits(machine, number.digits() * 4)?;
+    Ok(made(number.with_precision_round(digits, mode)))
+}
+
+/// The number without its sign; `None` for what is no decimal.
+pub fn absolute(value: &Value) -> Option<Value> {
+    match value {
+        Value::Decimal(number) => Some(made(number.abs())),
+        _ => None,
+    }
+}
+
+/// A decimal as the nearest double.
+pub fn to_float(number: &BigDecimal) -> f64 {
+    number.to_f64().unwrap_or(f64::NAN)
+}
