@@ -111,7 +111,7 @@ pub(super) fn put_all(machine: &mut Machine, map: &mut Map, pairs: &mut [Value])
             .into());
         };
         let key = machine.key(std::mem::take(key))?;
-        map.insert(key, std::mem::take(value));
+        machine.put(map, key, std::mem::take(value))?;
         machine.charge(1)?;
     }
     Ok(())
@@ -166,8 +166,14 @@ fn has(machine: &mut Machine, collection: &Value, key: &Value) -> Outcome<bool> 
     machine.charge(1)?;
     let index = |length: usize| matches!(key, Value::Int(at) if usize::try_from(*at).is_ok_and(|at| at < length));
     Ok(match collection {
-        Value::Map(map) => map.contains_key(&machine.key(key.clone())?),
-        Value::Set(set) => set.contains(&machine.key(key.clone())?),
+        Value::Map(map) => {
+            let key = machine.key(key.clone())?;
+            map.contains_key(&key) || machine.known_key(collection, &key)?.is_some()
+        }
+        Value::Set(set) => {
+            let key = machine.key(key.clone())?;
+            set.contains(&key) || machine.known_key(collection, &key)?.is_some()
+        }
         Value::Vector(vector) => index(vector.len()),
         Value::Str(text) => {
             machine.charge(text.as_str().len() as u64 / 64)?;
@@ -260,6 +266,8 @@ fn dissoc(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
                 // A key that is not there costs no copy.
                 if map.contains_key(&key) {
                     remove(machine, &mut map, &key)?;
+                } else if let Some(key) = machine.known_key(&Value::Map(map.clone()), &key)? {
+                    remove(machine, &mut map, &key)?;
                 }
             }
             Ok(Value::Map(map))
@@ -275,8 +283,15 @@ pub(super) fn remove(machine: &mut Machine, map: &mut Arc<Map>, key: &Value) -> 
     if map.positions() > 2 * map.len() {
         machine.charge(map.len() as u64)?;
     }
+    pay_for_place(machine, map.order().map(|order| order.keys.len()))?;
     map.remove(key);
     Ok(())
+}
+
+/// Pays for looking up the place of a key in a sorted collection, which another comparator than
+/// `compare` makes a walk.
+pub(super) fn pay_for_place(machine: &mut Machine, keys: Option<usize>) -> Outcome<()> {
+    machine.charge(keys.unwrap_or(0) as u64 / 16)
 }
 
 /// The entry of a key, with the key as the map has it.
@@ -286,7 +301,11 @@ pub(super) fn entry_of(machine: &mut Machine, collection: &Value, key: &Value) -
         Value::Nil => Ok(None),
         Value::Map(map) => {
             let key = machine.key(key.clone())?;
-            Ok(map.get_entry(&key).map(|(key, value)| (key.clone(), value.clone())))
+            if let Some((key, value)) = map.get_entry(&key) {
+                return Ok(Some((key.clone(), value.clone())));
+            }
+            let key = machine.known_key(collection, &key)?;
+            Ok(key.and_then(|key| map.get_entry(&key).map(|(key, value)| (key.clone(), value.clone()))))
         }
         Value::Vector(vector) => Ok(match key {
             Value::Int(at) => {

@@ -24,9 +24,11 @@ mod json;
 mod kinds;
 mod maps;
 pub mod math;
+mod metadata;
 mod methods;
 mod names;
 mod numbers;
+pub mod ordered;
 mod patterns;
 mod printing;
 pub mod regex;
@@ -43,6 +45,8 @@ mod transducers;
 pub mod types;
 mod updates;
 mod walking;
+
+pub use metadata::{annotate, metadata};
 
 use crate::lang::error::Outcome;
 use crate::lang::eval::Machine;
@@ -201,6 +205,7 @@ pub const TABLES: &[(&str, &[Builtin])] = &[
     ("Maps", maps::TABLE),
     ("Changing maps", updates::TABLE),
     ("Sets", sets::TABLE),
+    ("Sorted maps and sets", ordered::TABLE),
     ("Relations", relations::TABLE),
     ("Ends and parts of collections", stacks::TABLE),
     ("Walking through nested data", walking::TABLE),
@@ -210,6 +215,7 @@ pub const TABLES: &[(&str, &[Builtin])] = &[
     ("Kinds of scalars", scalars::TABLE),
     ("Kinds of collections and functions", kinds::TABLE),
     ("Types", types::TABLE),
+    ("Metadata", metadata::TABLE),
     ("Keywords and symbols", names::TABLE),
     ("Patterns", patterns::TABLE),
     ("Arithmetic", numbers::TABLE),
@@ -276,7 +282,7 @@ const ALIASES: &[&[(&str, &str)]] = &[
 /// Builtins that stand in no table: what lazy sequences and functions made by functions consist of.
 const STEPS: &[&[&[&Builtin]]] = &[
     sequences::STEPS,
-    &[functions::STEPS, transducers::STEPS, transducers::state::STEPS, transducers::steps::STEPS],
+    &[metadata::STEPS, functions::STEPS, transducers::STEPS, transducers::state::STEPS, transducers::steps::STEPS],
     &[branching::STEPS],
 ];
 

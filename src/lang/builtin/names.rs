@@ -1,4 +1,4 @@
-//! Keywords and symbols, their names, and metadata.
+//! Keywords and symbols, and their names.
 
 use super::Builtin;
 use super::arguments::{string, take};
@@ -43,21 +43,6 @@ pub const TABLE: &[Builtin] = &[
         "A symbol that no other is equal to.",
         &[("(= (gensym) (gensym))", "false")],
         gensym,
-    ),
-    Builtin::new("meta", &["[x]"], "Always nil: values carry no metadata here.", &[("(meta [1])", "nil")], meta),
-    Builtin::new(
-        "with-meta",
-        &["[x metadata]"],
-        "`x` as it is: values carry no metadata here.",
-        &[("(with-meta [1] {:a 1})", "[1]")],
-        unchanged,
-    ),
-    Builtin::new(
-        "vary-meta",
-        &["[x f & args]"],
-        "`x` as it is: values carry no metadata here.",
-        &[("(vary-meta [1] assoc :a 1)", "[1]")],
-        unchanged,
     ),
     Builtin::new("declare*", &["[name]"], "What `declare` expands to.", &[], declare),
 ];
@@ -145,14 +130,6 @@ fn gensym(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     // The serial of a cell is a number that the session never sees again.
     let number = machine.core.heap.allocate(CellKind::Volatile, State::Done(Value::Nil)).serial();
     Ok(Value::symbol(&format!("{prefix}{number}")))
-}
-
-fn meta(_: &mut Machine, _: &mut [Value]) -> Outcome<Value> {
-    Ok(Value::Nil)
-}
-
-fn unchanged(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    Ok(take(arguments, 0))
 }
 
 fn declare(_: &mut Machine, _: &mut [Value]) -> Outcome<Value> {

@@ -105,7 +105,10 @@ fn disj(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 /// Takes a member out. A large set packs itself anew now and then, so some of that is paid here.
 fn remove(machine: &mut Machine, set: &mut Arc<Set>, item: &Value) -> Outcome<()> {
     machine.charge(1)?;
+    let known = machine.known_key(&Value::Set(set.clone()), item)?;
+    let item = known.as_ref().unwrap_or(item);
     if set.contains(item) {
+        super::maps::pay_for_place(machine, set.order().map(|order| order.keys.len()))?;
         let set = Arc::make_mut(set);
         if set.positions() > 2 * set.len() {
             machine.charge(set.len() as u64)?;

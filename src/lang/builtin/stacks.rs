@@ -7,6 +7,8 @@ use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
 use crate::lang::value::Value;
 use crate::lang::value::map::Map;
+use crate::lang::value::set::Set;
+use super::{annotate, metadata};
 use std::sync::Arc;
 
 /// The entries of this file.
@@ -130,14 +132,24 @@ fn outside(start: i64, end: i64, length: usize) -> Error {
         .suggest("`take` and `drop` accept any count")
 }
 
-fn empty(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+fn empty(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(match take(arguments, 0) {
-        Value::Vector(_) => Value::vector(Vec::new()),
-        Value::List(_) | Value::Lazy(_) => Value::list(Vec::new()),
-        Value::Set(_) => Value::Set(Arc::default()),
+        vector @ Value::Vector(_) => return annotate(machine, Value::vector(Vec::new()), metadata(&vector)),
+        list @ (Value::List(_) | Value::Lazy(_)) => {
+            return annotate(machine, Value::list(Vec::new()), metadata(&list));
+        }
+        Value::Set(set) => {
+            let mut empty = set.order().map_or_else(Set::default, |order| Set::sorted(order.comparator.clone()));
+            empty.set_metadata(set.metadata().cloned());
+            Value::Set(Arc::new(empty))
+        }
         // What is built up again from a record's entries is a record.
         Value::Map(map) if map.is_record() => Value::Map(Arc::new(Map::default().into_record())),
-        Value::Map(_) => Value::Map(Arc::default()),
+        Value::Map(map) => {
+            let mut empty = map.order().map_or_else(Map::default, |order| Map::sorted(order.comparator.clone()));
+            empty.set_metadata(map.metadata().cloned());
+            Value::Map(Arc::new(empty))
+        }
         _ => Value::Nil,
     })
 }

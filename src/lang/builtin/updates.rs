@@ -305,7 +305,7 @@ fn merge_with(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> 
                 }
                 None => value.clone(),
             };
-            Arc::make_mut(&mut merged).insert(key.clone(), value);
+            machine.put(Arc::make_mut(&mut merged), key.clone(), value)?;
         }
     }
     Ok(Value::Map(merged))
@@ -333,7 +333,7 @@ pub(super) fn rename(machine: &mut Machine, map: Arc<Map>, renames: &Map) -> Out
     for (old, new) in renames.iter() {
         machine.charge(1)?;
         if let Some(value) = map.get(old) {
-            Arc::make_mut(&mut out).insert(new.clone(), value.clone());
+            machine.put(Arc::make_mut(&mut out), new.clone(), value.clone())?;
         }
     }
     Ok(out)

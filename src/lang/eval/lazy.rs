@@ -261,11 +261,17 @@ impl Machine {
             Value::Map(map) => match map.get(key) {
                 Some(value) => value.clone(),
                 None => {
+                    if let Some(known) = self.known_key(collection, key)? {
+                        return Ok(map.get(&known).cloned().unwrap_or(default));
+                    }
                     self.note_miss(key, map);
                     default
                 }
             },
-            Value::Set(set) => set.get(key).cloned().unwrap_or(default),
+            Value::Set(set) => match set.get(key) {
+                Some(member) => member.clone(),
+                None => self.known_key(collection, key)?.unwrap_or(default),
+            },
             Value::Vector(vector) => match key {
                 Value::Int(index) => {
                     usize::try_from(*index).ok().and_then(|at| vector.get(at)).cloned().unwrap_or(default)

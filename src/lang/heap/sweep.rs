@@ -134,6 +134,9 @@ fn of_handle(handle: Arc<super::Handle>) -> Value {
 /// own together with it, of which no count is known.
 fn children(value: &Value, counted: &mut Vec<Value>, shared: &mut Vec<Value>) {
     use crate::lang::value::list::List;
+    if let Some(metadata) = crate::lang::builtin::metadata(value) {
+        shared.push(Value::Map(metadata));
+    }
     match value {
         Value::List(list) => match &**list {
             List::Cons(cons) => counted.extend([cons.head.clone(), cons.tail.clone()]),
@@ -148,6 +151,7 @@ fn children(value: &Value, counted: &mut Vec<Value>, shared: &mut Vec<Value>) {
             into.extend(vector.iter().filter(|v| leads(v)).cloned());
         }
         Value::Map(map) => {
+            shared.extend(map.order().map(|order| order.comparator.clone()));
             let (values, keys) =
                 if map.as_shaped().is_some() { (counted, shared) } else { return shared_entries(map, shared) };
             for (key, value) in map.iter() {
@@ -155,7 +159,10 @@ fn children(value: &Value, counted: &mut Vec<Value>, shared: &mut Vec<Value>) {
                 keys.extend(leads(key).then(|| key.clone()));
             }
         }
-        Value::Set(set) => shared.extend(set.iter().filter(|v| leads(v)).cloned()),
+        Value::Set(set) => {
+            shared.extend(set.order().map(|order| order.comparator.clone()));
+            shared.extend(set.iter().filter(|v| leads(v)).cloned());
+        }
         Value::Closure(closure) => {
             let into = if Arc::strong_count(&closure.captures) == 1 { counted } else { shared };
             into.extend(closure.captures.as_slice().iter().filter(|v| leads(v)).cloned());

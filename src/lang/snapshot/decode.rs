@@ -199,6 +199,28 @@ impl Decoder<'_> {
                 }
                 Ok(Value::Map(Arc::new(if kind == "record" { map.into_record() } else { map })))
             }
+            ("sorted-map", [comparator, items @ ..]) => {
+                let mut map = Map::sorted(self.value(comparator)?);
+                let mut values = self.values(items)?.into_iter();
+                while let (Some(key), Some(value)) = (values.next(), values.next()) {
+                    map.insert_at(usize::MAX, key, value);
+                }
+                Ok(Value::Map(Arc::new(map)))
+            }
+            ("sorted-set", [comparator, items @ ..]) => {
+                let mut set = Set::sorted(self.value(comparator)?);
+                for member in self.values(items)? {
+                    set.insert_at(usize::MAX, member);
+                }
+                Ok(Value::Set(Arc::new(set)))
+            }
+            ("meta", [value, metadata]) => {
+                let (value, metadata) = (self.value(value)?, self.value(metadata)?);
+                match metadata {
+                    Value::Map(metadata) => crate::lang::builtin::annotate(self.machine, value, Some(metadata)),
+                    _ => Err(self.damaged(form).into()),
+                }
+            }
             ("set", items) => Ok(Value::Set(Arc::new(self.values(items)?.into_iter().collect::<Set>()))),
             ("builtin", [name]) => self.builtin(name).map(Value::Builtin),
             ("bound", [name, arguments @ ..]) => {

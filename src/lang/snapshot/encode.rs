@@ -1,6 +1,7 @@
 //! Writing an environment.
 
 use super::{ROW_NESTING, VERSION};
+use crate::lang::builtin::metadata;
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
 use crate::lang::form::{Form, FormKind};
@@ -68,6 +69,9 @@ fn count_owners(machine: &mut Machine, roots: Vec<Value>, shared: &mut HashMap<u
 
 /// What a node refers to.
 fn parts(machine: &mut Machine, value: &Value, into: &mut Vec<Value>) -> Outcome<()> {
+    if let (false, Some(metadata)) = (matches!(value, Value::Bound(_)), metadata(value)) {
+        into.push(Value::Map(metadata));
+    }
     match value {
         Value::List(list) => match &**list {
             List::Cons(cons) => into.extend([cons.head.clone(), cons.tail.clone()]),
@@ -75,8 +79,14 @@ fn parts(machine: &mut Machine, value: &Value, into: &mut Vec<Value>) -> Outcome
             List::Range { .. } => {}
         },
         Value::Vector(items) => into.extend(items.iter().cloned()),
-        Value::Map(map) => into.extend(map.iter().flat_map(|(key, value)| [key.clone(), value.clone()])),
-        Value::Set(set) => into.extend(set.iter().cloned()),
+        Value::Map(map) => {
+            into.extend(map.order().map(|order| order.comparator.clone()));
+            into.extend(map.iter().flat_map(|(key, value)| [key.clone(), value.clone()]));
+        }
+        Value::Set(set) => {
+            into.extend(set.order().map(|order| order.comparator.clone()));
+            into.extend(set.iter().cloned());
+        }
         Value::Closure(closure) => into.extend(closure.captures.as_slice().iter().cloned()),
         Value::Bound(bound) => into.extend(bound.arguments.iter().cloned()),
         Value::Exception(error) => into.extend([error.data().clone(), error.cause().clone()]),
@@ -168,6 +178,21 @@ impl Encoder<'_> {
     }
 
     fn inline(&mut self, value: &Value, out: &mut String, depth: u32) -> Outcome<()> {
+        match metadata(value).filter(|_| !matches!(value, Value::Bound(_))) {
+            None => self.plain(value, out, depth),
+            Some(metadata) => {
+                out.push_str("(meta ");
+                self.plain(value, out, depth + 1)?;
+                out.push(' ');
+                self.value(&Value::Map(metadata), out, depth + 1)?;
+                out.push(')');
+                Ok(())
+            }
+        }
+    }
+
+    /// A value without its metadata.
+    fn plain(&mut self, value: &Value, out: &mut String, depth: u32) -> Outcome<()> {
         let inner = depth + 1;
         match value {
             Value::Symbol(name) => {
@@ -195,12 +220,24 @@ impl Encoder<'_> {
             }
             Value::Map(map) => {
                 // Not a map literal: its keys may be references that look the same to the reader.
-                out.push_str(if map.is_record() { "(record " } else { "(map " });
+                out.push_str(match map.order() {
+                    Some(_) => "(sorted-map ",
+                    None if map.is_record() => "(record ",
+                    None => "(map ",
+                });
+                if let Some(order) = map.order() {
+                    self.value(&order.comparator, out, inner)?;
+                    out.push(' ');
+                }
                 self.sequence(map.iter().flat_map(|(key, value)| [key.clone(), value.clone()]), out, inner)?;
                 out.push(')');
             }
             Value::Set(set) => {
-                out.push_str("(set ");
+                out.push_str(if set.order().is_some() { "(sorted-set " } else { "(set " });
+                if let Some(order) = set.order() {
+                    self.value(&order.comparator, out, inner)?;
+                    out.push(' ');
+                }
                 self.sequence(set.iter().cloned(), out, inner)?;
                 out.push(')');
             }

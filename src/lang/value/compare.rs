@@ -42,6 +42,22 @@ pub fn compare(machine: &mut Machine, left: &Value, right: &Value) -> Outcome<Or
     Ok(Ordering::Equal)
 }
 
+/// The order of two values of one kind that nest no deeper than keys may; nobody pays for it.
+pub fn natural(left: &Value, right: &Value) -> Option<Ordering> {
+    let (Value::Vector(a), Value::Vector(b)) = (left, right) else { return compare_scalars(left, right) };
+    let by_length = a.len().cmp(&b.len());
+    if by_length != Ordering::Equal {
+        return Some(by_length);
+    }
+    for (x, y) in a.iter().zip(b.iter()) {
+        match natural(x, y)? {
+            Ordering::Equal => {}
+            unequal => return Some(unequal),
+        }
+    }
+    Some(Ordering::Equal)
+}
+
 fn incomparable(left: &Value, right: &Value) -> Error {
     Error::new("TypeError", format!("cannot compare {} with {}", left.kind(), right.kind()))
         .suggest("compare values of one kind, for example with a key function in `sort-by`")

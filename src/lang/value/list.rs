@@ -1,6 +1,7 @@
 //! Lists and realised sequences.
 
 use super::Value;
+use super::map::Map;
 use super::release::{Debris, release};
 use std::sync::Arc;
 
@@ -28,8 +29,14 @@ pub enum List {
 }
 
 /// The items of a list, in one block.
+pub struct Items(Contents);
+
+/// Items and the metadata of the list that begins with the first of them.
 #[derive(Default)]
-pub struct Items(Vec<Value>);
+pub(super) struct Contents {
+    items: Vec<Value>,
+    metadata: Option<Arc<Map>>,
+}
 
 /// The first item of a list and the sequence behind it.
 pub struct Cons {
@@ -56,7 +63,20 @@ impl List {
     /// The items, when they stand in one block.
     pub fn as_slice(&self) -> Option<&[Value]> {
         match self {
-            List::Items { items, start } => Some(&items.0[*start..]),
+            List::Items { items, start } => Some(&items.0.items[*start..]),
+            _ => None,
+        }
+    }
+
+    /// These items with metadata.
+    pub fn with_metadata(items: Vec<Value>, metadata: Option<Arc<Map>>) -> List {
+        List::Items { items: Arc::new(Items(Contents { items, metadata })), start: 0 }
+    }
+
+    /// What `meta` gives.
+    pub fn metadata(&self) -> Option<&Arc<Map>> {
+        match self {
+            List::Items { items, start: 0 } => items.0.metadata.as_ref(),
             _ => None,
         }
     }
@@ -64,7 +84,7 @@ impl List {
     /// True when there is no item.
     pub fn is_empty(&self) -> bool {
         match self {
-            List::Items { items, start } => *start >= items.0.len(),
+            List::Items { items, start } => *start >= items.0.items.len(),
             List::Cons(_) => false,
             List::Range { count, .. } => *count == 0,
         }
@@ -78,20 +98,20 @@ impl List {
 
 impl From<Vec<Value>> for List {
     fn from(items: Vec<Value>) -> List {
-        List::Items { items: Arc::new(Items(items)), start: 0 }
+        List::Items { items: Arc::new(Items(Contents { items, metadata: None })), start: 0 }
     }
 }
 
 impl Items {
     /// The items.
     pub fn as_slice(&self) -> &[Value] {
-        &self.0
+        &self.0.items
     }
 }
 
 impl Drop for Items {
     fn drop(&mut self) {
-        release(std::mem::take(&mut self.0), Debris::Values);
+        release(std::mem::take(&mut self.0), Debris::Items);
     }
 }
 

@@ -1,14 +1,14 @@
 //! Maps, and the records that JSON objects become.
 //!
 //! Up to thirty-two entries a map is a [`Shape`] shared with its likes and a block of values; beyond
-//! that it is a persistent [`Table`]. Iteration follows insertion. A *record* is a map that came from
+//! that, sorted or with metadata, it is a [`Large`] one. Iteration follows insertion or the order. A *record* is a map that came from
 //! JSON: a key that it does not have is looked for in its other spelling, by the same rule wherever a
 //! key is looked for, so that an update never makes a second key.
 
 use super::Value;
 use super::release::{Debris, release};
 use super::shape::Shape;
-use super::table::Table;
+use super::large::{Large, Order};
 use std::sync::Arc;
 
 /// The most entries that stand in one block.
@@ -28,7 +28,7 @@ enum Entries {
         values: Vec<Value>,
     },
     /// Boxed, so that the many small maps are small.
-    Large(Box<Table<Value>>),
+    Large(Box<Large<Value>>),
 }
 
 impl Default for Map {
@@ -59,7 +59,7 @@ impl Map {
     pub fn len(&self) -> usize {
         match &self.entries {
             Entries::Small { values, .. } => values.len(),
-            Entries::Large(table) => table.len(),
+            Entries::Large(large) => large.len(),
         }
     }
 
@@ -71,18 +71,27 @@ impl Map {
     /// What the key stands for.
     #[inline]
     pub fn get(&self, key: &Value) -> Option<&Value> {
-        let position = self.find(key)?;
-        self.entry(position).map(|(_, value)| value)
+        self.get_entry(key).map(|(_, value)| value)
     }
 
     /// The entry under that key, with the key as the map has it.
+    #[inline]
     pub fn get_entry(&self, key: &Value) -> Option<(&Value, &Value)> {
-        self.entry(self.find(key)?)
+        let exact = match &self.entries {
+            Entries::Small { shape, values } => {
+                shape.position(key).and_then(|at| Some((shape.keys().get(at)?, values.get(at)?)))
+            }
+            Entries::Large(large) => large.get(key),
+        };
+        if exact.is_some() || !self.record {
+            return exact;
+        }
+        self.find_other_spelling(key)
     }
 
     /// True if the key, in one of its spellings, is there.
     pub fn contains_key(&self, key: &Value) -> bool {
-        self.find(key).is_some()
+        self.get_entry(key).is_some()
     }
 
     /// The shape and the values of a small map.
@@ -97,7 +106,7 @@ impl Map {
     pub fn positions(&self) -> usize {
         match &self.entries {
             Entries::Small { values, .. } => values.len(),
-            Entries::Large(table) => table.positions(),
+            Entries::Large(large) => large.positions(),
         }
     }
 
@@ -106,7 +115,7 @@ impl Map {
     pub fn entry(&self, position: usize) -> Option<(&Value, &Value)> {
         match &self.entries {
             Entries::Small { shape, values } => Some((shape.keys().get(position)?, values.get(position)?)),
-            Entries::Large(table) => table.entry(position),
+            Entries::Large(large) => large.entry(position),
         }
     }
 
@@ -116,66 +125,101 @@ impl Map {
     }
 
     /// Makes `key` stand for `value`. An entry that is there, in another spelling for a record, keeps
-    /// its key and its place.
+    /// its key and its place. In a sorted map a new key goes where `compare` puts it.
     pub fn insert(&mut self, key: Value, value: Value) {
-        let found = self.find(&key);
-        match &mut self.entries {
-            Entries::Small { shape, values } => match found {
-                Some(position) => values[position] = value,
-                None if values.len() < SMALL => {
-                    *shape = shape.with(&key);
-                    values.push(value);
-                }
-                None => {
-                    let mut table = Table::new();
-                    for (key, value) in shape.keys().iter().zip(values.drain(..)) {
-                        table.insert(key.clone(), value);
-                    }
-                    table.insert(key, value);
-                    self.entries = Entries::Large(Box::new(table));
-                }
-            },
-            Entries::Large(table) => {
-                let known = found.and_then(|at| table.entry(at)).map(|(known, _)| known.clone());
-                table.insert(known.unwrap_or(key), value);
+        let key = self.known_spelling(key);
+        if let Entries::Small { shape, values } = &mut self.entries {
+            if let Some(position) = shape.position(&key) {
+                values[position] = value;
+                return;
             }
+            if values.len() < SMALL {
+                *shape = shape.with(&key);
+                values.push(value);
+                return;
+            }
+        }
+        self.enlarge(|large| large.insert(key, value));
+    }
+
+    /// A key as the map has it, where a record has it in another spelling.
+    fn known_spelling(&self, key: Value) -> Value {
+        if !self.record {
+            return key;
+        }
+        self.get_entry(&key).map(|(known, _)| known.clone()).unwrap_or(key)
+    }
+
+    /// Changes the map as a large one, which it becomes if it is not.
+    fn enlarge(&mut self, change: impl FnOnce(&mut Large<Value>)) {
+        match &mut self.entries {
+            Entries::Small { shape, values } => {
+                let mut large = Large::default();
+                for (key, value) in shape.keys().iter().zip(values.drain(..)) {
+                    large.insert(key.clone(), value);
+                }
+                change(&mut large);
+                self.entries = Entries::Large(Box::new(large));
+            }
+            Entries::Large(large) => change(large),
         }
     }
 
     /// Takes the entry of that key away.
     pub fn remove(&mut self, key: &Value) {
-        let Some(position) = self.find(key) else { return };
+        let Some((known, _)) = self.get_entry(key) else { return };
+        let known = known.clone();
         match &mut self.entries {
             Entries::Small { shape, values } => {
-                *shape = shape.without(position);
-                values.remove(position);
-            }
-            Entries::Large(table) => {
-                if let Some(known) = table.entry(position).map(|(known, _)| known.clone()) {
-                    table.remove(&known);
+                if let Some(position) = shape.position(&known) {
+                    *shape = shape.without(position);
+                    values.remove(position);
                 }
+            }
+            Entries::Large(large) => {
+                large.remove(&known);
             }
         }
     }
 
-    /// The position of a key's entry, in its own spelling or, in a record, in another.
-    #[inline]
-    fn find(&self, key: &Value) -> Option<usize> {
-        let exact = match &self.entries {
-            Entries::Small { shape, .. } => shape.position(key),
-            Entries::Large(table) => table.position(key),
-        };
-        if exact.is_some() || !self.record {
-            return exact;
+    /// An empty sorted map; nil as the comparator stands for `compare`.
+    pub fn sorted(comparator: Value) -> Map {
+        Map { entries: Entries::Large(Box::new(Large::sorted(comparator))), record: false }
+    }
+
+    /// The keys in order, if it is sorted.
+    pub fn order(&self) -> Option<&Order> {
+        match &self.entries {
+            Entries::Small { .. } => None,
+            Entries::Large(large) => large.order(),
         }
-        self.find_other_spelling(key)
+    }
+
+    /// Puts a key that is not there yet at a place of a sorted map's order.
+    pub fn insert_at(&mut self, place: usize, key: Value, value: Value) {
+        self.enlarge(|large| large.insert_at(place, key, value));
+    }
+
+    /// What `meta` gives.
+    pub fn metadata(&self) -> Option<&Arc<Map>> {
+        match &self.entries {
+            Entries::Small { .. } => None,
+            Entries::Large(large) => large.metadata.as_ref(),
+        }
+    }
+
+    /// Replaces the metadata.
+    pub fn set_metadata(&mut self, metadata: Option<Arc<Map>>) {
+        if metadata.is_some() || self.metadata().is_some() {
+            self.enlarge(|large| large.metadata = metadata);
+        }
     }
 
     #[cold]
-    fn find_other_spelling(&self, key: &Value) -> Option<usize> {
+    fn find_other_spelling(&self, key: &Value) -> Option<(&Value, &Value)> {
         let text = spelled(key)?;
         match &self.entries {
-            Entries::Small { shape, .. } => {
+            Entries::Small { shape, values } => {
                 let wanted = kebab(text);
                 let first = wanted.chars().next();
                 let mut alike = shape.keys().iter().enumerate().filter(|(_, known)| {
@@ -186,16 +230,15 @@ impl Map {
                         (same_first || !known.is_ascii()) && kebab(known) == wanted
                     })
                 });
-                let (position, _) = alike.next()?;
-                alike.next().is_none().then_some(position)
+                let (position, known) = alike.next()?;
+                alike.next().is_none().then_some((known, values.get(position)?))
             }
-            Entries::Large(table) => {
+            Entries::Large(large) => {
                 let kebab = kebab(text);
                 let snake = kebab.replace('-', "_");
                 let camel = camel(&kebab);
                 [text, &kebab, &snake, &camel].into_iter().find_map(|spelling| {
-                    let as_keyword = table.position(&Value::keyword(spelling));
-                    as_keyword.or_else(|| table.position(&Value::string(spelling)))
+                    large.get(&Value::keyword(spelling)).or_else(|| large.get(&Value::string(spelling)))
                 })
             }
         }
@@ -266,7 +309,7 @@ impl Drop for Map {
     fn drop(&mut self) {
         match &mut self.entries {
             Entries::Small { values, .. } => release(std::mem::take(values), Debris::Values),
-            Entries::Large(table) => release(std::mem::take(&mut **table), Debris::Map),
+            Entries::Large(large) => release(std::mem::take(&mut **large), Debris::Map),
         }
     }
 }

@@ -9,6 +9,7 @@ pub mod compare;
 pub mod decimal;
 pub mod equal;
 pub mod function;
+pub mod large;
 pub mod list;
 pub mod map;
 pub mod print;

@@ -6,7 +6,9 @@
 //! `Drop`, so values can still be moved out of.
 
 use super::Value;
-use super::table::Table;
+use super::large::Large;
+use super::list::Contents;
+use super::vector::Tree;
 use std::cell::{Cell, RefCell};
 
 const NEAR: u32 = 64;
@@ -15,9 +17,10 @@ const NEAR: u32 = 64;
 pub(super) enum Debris {
     Values(#[expect(dead_code, reason = "held to be dropped")] Vec<Value>),
     Pair(#[expect(dead_code, reason = "held to be dropped")] [Value; 2]),
-    Tree(#[expect(dead_code, reason = "held to be dropped")] im::Vector<Value>),
-    Map(#[expect(dead_code, reason = "held to be dropped")] Table<Value>),
-    Set(#[expect(dead_code, reason = "held to be dropped")] Table<()>),
+    Tree(#[expect(dead_code, reason = "held to be dropped")] Tree),
+    Items(#[expect(dead_code, reason = "held to be dropped")] Contents),
+    Map(#[expect(dead_code, reason = "held to be dropped")] Large<Value>),
+    Set(#[expect(dead_code, reason = "held to be dropped")] Large<()>),
 }
 
 thread_local! {

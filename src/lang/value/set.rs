@@ -2,7 +2,9 @@
 
 use super::Value;
 use super::release::{Debris, release};
-use super::table::Table;
+use super::large::{Large, Order};
+use super::map::Map;
+use std::sync::Arc;
 
 const SMALL: usize = 16;
 
@@ -13,7 +15,7 @@ pub struct Set(Repr);
 #[derive(Clone)]
 enum Repr {
     Small(Vec<Value>),
-    Large(Box<Table<()>>),
+    Large(Box<Large<()>>),
 }
 
 impl Default for Set {
@@ -27,7 +29,7 @@ impl Set {
     pub fn len(&self) -> usize {
         match &self.0 {
             Repr::Small(members) => members.len(),
-            Repr::Large(table) => table.len(),
+            Repr::Large(large) => large.len(),
         }
     }
 
@@ -45,7 +47,7 @@ impl Set {
     pub fn get(&self, value: &Value) -> Option<&Value> {
         match &self.0 {
             Repr::Small(members) => members.iter().find(|member| *member == value),
-            Repr::Large(table) => table.position(value).and_then(|at| table.entry(at)).map(|(member, ())| member),
+            Repr::Large(large) => large.get(value).map(|(member, ())| member),
         }
     }
 
@@ -53,7 +55,7 @@ impl Set {
     pub fn positions(&self) -> usize {
         match &self.0 {
             Repr::Small(members) => members.len(),
-            Repr::Large(table) => table.positions(),
+            Repr::Large(large) => large.positions(),
         }
     }
 
@@ -61,7 +63,7 @@ impl Set {
     pub fn member(&self, position: usize) -> Option<&Value> {
         match &self.0 {
             Repr::Small(members) => members.get(position),
-            Repr::Large(table) => table.entry(position).map(|(member, ())| member),
+            Repr::Large(large) => large.entry(position).map(|(member, ())| member),
         }
     }
 
@@ -77,25 +79,65 @@ impl Set {
         }
         match &mut self.0 {
             Repr::Small(members) if members.len() < SMALL => members.push(value),
-            Repr::Small(members) => {
-                let mut table = Table::new();
-                for member in members.drain(..) {
-                    table.insert(member, ());
-                }
-                table.insert(value, ());
-                self.0 = Repr::Large(Box::new(table));
-            }
-            Repr::Large(table) => table.insert(value, ()),
+            _ => self.enlarge(|large| large.insert(value, ())),
         }
         true
+    }
+
+    /// Changes the set as a large one, which it becomes if it is not.
+    fn enlarge(&mut self, change: impl FnOnce(&mut Large<()>)) {
+        match &mut self.0 {
+            Repr::Small(members) => {
+                let mut large = Large::default();
+                for member in members.drain(..) {
+                    large.insert(member, ());
+                }
+                change(&mut large);
+                self.0 = Repr::Large(Box::new(large));
+            }
+            Repr::Large(large) => change(large),
+        }
+    }
+
+    /// An empty sorted set; nil as the comparator stands for `compare`.
+    pub fn sorted(comparator: Value) -> Set {
+        Set(Repr::Large(Box::new(Large::sorted(comparator))))
+    }
+
+    /// The members in order, if it is sorted.
+    pub fn order(&self) -> Option<&Order> {
+        match &self.0 {
+            Repr::Small(_) => None,
+            Repr::Large(large) => large.order(),
+        }
+    }
+
+    /// Puts a value that is no member yet at a place of a sorted set's order.
+    pub fn insert_at(&mut self, place: usize, value: Value) {
+        self.enlarge(|large| large.insert_at(place, value, ()));
+    }
+
+    /// What `meta` gives.
+    pub fn metadata(&self) -> Option<&Arc<Map>> {
+        match &self.0 {
+            Repr::Small(_) => None,
+            Repr::Large(large) => large.metadata.as_ref(),
+        }
+    }
+
+    /// Replaces the metadata.
+    pub fn set_metadata(&mut self, metadata: Option<Arc<Map>>) {
+        if metadata.is_some() || self.metadata().is_some() {
+            self.enlarge(|large| large.metadata = metadata);
+        }
     }
 
     /// Takes a member away.
     pub fn remove(&mut self, value: &Value) {
         match &mut self.0 {
             Repr::Small(members) => members.retain(|member| member != value),
-            Repr::Large(table) => {
-                table.remove(value);
+            Repr::Large(large) => {
+                large.remove(value);
             }
         }
     }
@@ -115,7 +157,7 @@ impl Drop for Set {
     fn drop(&mut self) {
         match &mut self.0 {
             Repr::Small(members) => release(std::mem::take(members), Debris::Values),
-            Repr::Large(table) => release(std::mem::take(&mut **table), Debris::Set),
+            Repr::Large(large) => release(std::mem::take(&mut **large), Debris::Set),
         }
     }
 }

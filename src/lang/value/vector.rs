@@ -1,7 +1,9 @@
 //! Vectors: a plain block of items, or a persistent tree once a large one is changed while shared.
 
 use super::Value;
+use super::map::Map;
 use super::release::{Debris, release};
+use std::sync::Arc;
 
 /// Up to this many items a changed copy is a copy of the block.
 const SMALL: usize = 32;
@@ -14,7 +16,14 @@ pub struct Vector(Repr);
 enum Repr {
     Flat(Vec<Value>),
     /// Boxed, so that the many plain blocks are small.
-    Tree(Box<im::Vector<Value>>),
+    Tree(Box<Tree>),
+}
+
+/// A persistent tree of items, and metadata, which only trees carry.
+#[derive(Clone, Default)]
+pub(super) struct Tree {
+    items: im::Vector<Value>,
+    metadata: Option<Arc<Map>>,
 }
 
 impl Vector {
@@ -23,7 +32,7 @@ impl Vector {
     pub fn len(&self) -> usize {
         match &self.0 {
             Repr::Flat(items) => items.len(),
-            Repr::Tree(items) => items.len(),
+            Repr::Tree(tree) => tree.items.len(),
         }
     }
 
@@ -37,7 +46,7 @@ impl Vector {
     pub fn get(&self, index: usize) -> Option<&Value> {
         match &self.0 {
             Repr::Flat(items) => items.get(index),
-            Repr::Tree(items) => items.get(index),
+            Repr::Tree(tree) => tree.items.get(index),
         }
     }
 
@@ -53,14 +62,14 @@ impl Vector {
     pub fn iter(&self) -> Box<dyn Iterator<Item = &Value> + '_> {
         match &self.0 {
             Repr::Flat(items) => Box::new(items.iter()),
-            Repr::Tree(items) => Box::new(items.iter()),
+            Repr::Tree(tree) => Box::new(tree.items.iter()),
         }
     }
 
     /// A copy that may be changed without touching this one: shares structure when it is large.
     pub fn changeable(&self) -> Vector {
         match &self.0 {
-            Repr::Flat(items) if items.len() > SMALL => Vector(Repr::Tree(Box::new(items.iter().cloned().collect()))),
+            Repr::Flat(items) if items.len() > SMALL => Vector(Repr::Tree(Box::new(Tree::of(items)))),
             other => Vector(other.clone()),
         }
     }
@@ -77,7 +86,7 @@ impl Vector {
     pub fn push(&mut self, item: Value) {
         match &mut self.0 {
             Repr::Flat(items) => items.push(item),
-            Repr::Tree(items) => items.push_back(item),
+            Repr::Tree(tree) => tree.items.push_back(item),
         }
     }
 
@@ -85,7 +94,7 @@ impl Vector {
     pub fn pop(&mut self) -> Option<Value> {
         match &mut self.0 {
             Repr::Flat(items) => items.pop(),
-            Repr::Tree(items) => items.pop_back(),
+            Repr::Tree(tree) => tree.items.pop_back(),
         }
     }
 
@@ -93,9 +102,35 @@ impl Vector {
     pub fn set(&mut self, index: usize, item: Value) {
         match &mut self.0 {
             Repr::Flat(items) => items[index] = item,
-            Repr::Tree(items) => {
-                items.set(index, item);
+            Repr::Tree(tree) => {
+                tree.items.set(index, item);
             }
+        }
+    }
+}
+
+impl Tree {
+    fn of(items: &[Value]) -> Tree {
+        Tree { items: items.iter().cloned().collect(), metadata: None }
+    }
+}
+
+impl Vector {
+    /// What `meta` gives.
+    pub fn metadata(&self) -> Option<&Arc<Map>> {
+        match &self.0 {
+            Repr::Flat(_) => None,
+            Repr::Tree(tree) => tree.metadata.as_ref(),
+        }
+    }
+
+    /// Replaces the metadata.
+    pub fn set_metadata(&mut self, metadata: Option<Arc<Map>>) {
+        if let (Repr::Flat(items), true) = (&self.0, metadata.is_some()) {
+            self.0 = Repr::Tree(Box::new(Tree::of(items)));
+        }
+        if let Repr::Tree(tree) = &mut self.0 {
+            tree.metadata = metadata;
         }
     }
 }
@@ -110,7 +145,7 @@ impl Drop for Vector {
     fn drop(&mut self) {
         match &mut self.0 {
             Repr::Flat(items) => release(std::mem::take(items), Debris::Values),
-            Repr::Tree(items) => release(std::mem::take(&mut **items), Debris::Tree),
+            Repr::Tree(tree) => release(std::mem::take(&mut **tree), Debris::Tree),
         }
     }
 }

@@ -196,20 +196,20 @@ pub(super) fn add(machine: &mut Machine, collection: Value, item: Value) -> Outc
                     let map = Arc::make_mut(&mut map);
                     for (key, value) in more.iter() {
                         machine.charge(1)?;
-                        map.insert(key.clone(), value.clone());
+                        machine.put(map, key.clone(), value.clone())?;
                     }
                 }
                 Value::Nil => {}
                 item => {
                     let (key, value) = entry(machine, &item)?;
-                    Arc::make_mut(&mut map).insert(key, value);
+                    machine.put(Arc::make_mut(&mut map), key, value)?;
                 }
             }
             Ok(Value::Map(map))
         }
         Value::Set(mut set) => {
             let member = machine.key(item)?;
-            Arc::make_mut(&mut set).insert(member);
+            machine.add_member(Arc::make_mut(&mut set), member)?;
             Ok(Value::Set(set))
         }
         Value::Nil => Ok(Value::list(vec![item])),

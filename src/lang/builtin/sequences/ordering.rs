@@ -253,7 +253,8 @@ fn reverse(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 }
 
 fn rseq(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    if !matches!(arguments[0], Value::Vector(_)) {
+    let is_sorted = super::super::ordered::is_sorted(&arguments[0]);
+    if !is_sorted && !matches!(arguments[0], Value::Vector(_)) {
         return Err(Error::expected("a vector", &arguments[0]).suggest("use `reverse` for other collections").into());
     }
     let mut items = machine.items(take(arguments, 0))?;

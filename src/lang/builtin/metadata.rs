@@ -1,0 +1,130 @@
+//! Metadata: a map beside a collection or a function, which equality does not see.
+
+use super::Builtin;
+use super::arguments::take;
+use crate::lang::error::{Error, Outcome};
+use crate::lang::eval::Machine;
+use crate::lang::value::Value;
+use crate::lang::value::function::Bound;
+use crate::lang::value::list::List;
+use crate::lang::value::map::Map;
+use std::sync::Arc;
+
+/// The entries of this file.
+pub const TABLE: &[Builtin] = &[
+    Builtin::new(
+        "meta",
+        &["[x]"],
+        "The metadata of a collection or function; nil where there is none.",
+        &[("(meta (with-meta [1] {:unit :eur}))", "{:unit :eur}"), ("(meta ^:sorted [1])", "{:sorted true}"), ("(meta [1])", "nil")],
+        |_, arguments| Ok(metadata(&arguments[0]).map_or(Value::Nil, Value::Map)),
+    ),
+    Builtin::new(
+        "with-meta",
+        &["[x metadata]"],
+        "The collection or function with that map as its metadata.",
+        &[("(= [1] (with-meta [1] {:a 1}))", "true"), ("(meta (conj (with-meta [] {:a 1}) 2))", "{:a 1}")],
+        with_meta,
+    ),
+    Builtin::new(
+        "vary-meta",
+        &["[x f & args]"],
+        "The collection or function with its metadata changed by `f`.",
+        &[("(meta (vary-meta (with-meta [1] {:a 1}) assoc :b 2))", "{:a 1, :b 2}")],
+        vary_meta,
+    ),
+];
+
+/// The codes of functions that this file makes.
+pub const STEPS: &[&Builtin] = &[&ANNOTATED];
+
+/// A function with metadata: its arguments behind the first two are the function's.
+static ANNOTATED: Builtin =
+    Builtin::new("annotated*", &["[f metadata & args]"], "A function with metadata.", &[], |machine, arguments| {
+        let function = take(arguments, 0);
+        machine.call(&function, &mut arguments[2..])
+    });
+
+/// The metadata of a value.
+pub fn metadata(value: &Value) -> Option<Arc<Map>> {
+    match value {
+        Value::List(list) => list.metadata().cloned(),
+        Value::Vector(vector) => vector.metadata().cloned(),
+        Value::Map(map) => map.metadata().cloned(),
+        Value::Set(set) => set.metadata().cloned(),
+        Value::Bound(bound) if std::ptr::eq(bound.builtin, &ANNOTATED) => match bound.arguments.get(1) {
+            Some(Value::Map(map)) => Some(map.clone()),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The value with that metadata in place of its own.
+///
+/// # Errors
+/// `TypeError` for values that carry none; limits.
+pub fn annotate(machine: &mut Machine, value: Value, metadata: Option<Arc<Map>>) -> Outcome<Value> {
+    Ok(match value {
+        Value::Vector(mut vector) => {
+            machine.reserve_values(vector.len() as u64)?;
+            machine.charge(vector.change_cost() / 16)?;
+            Arc::make_mut(&mut vector).set_metadata(metadata);
+            Value::Vector(vector)
+        }
+        Value::Map(mut map) => {
+            Arc::make_mut(&mut map).set_metadata(metadata);
+            Value::Map(map)
+        }
+        Value::Set(mut set) => {
+            Arc::make_mut(&mut set).set_metadata(metadata);
+            Value::Set(set)
+        }
+        Value::List(list) if list.is_endless() => return Err(without_metadata(&Value::List(list)).into()),
+        sequence @ (Value::List(_) | Value::Lazy(_)) => {
+            if machine.is_lazy(&sequence) {
+                return Err(without_metadata(&sequence).into());
+            }
+            let items = machine.items(sequence)?;
+            Value::List(Arc::new(List::with_metadata(items, metadata)))
+        }
+        Value::Bound(bound) if std::ptr::eq(bound.builtin, &ANNOTATED) => {
+            let function = bound.arguments.first().cloned().unwrap_or_default();
+            return annotate(machine, function, metadata);
+        }
+        function if function.is_function() => match metadata {
+            Some(metadata) => {
+                let arguments = vec![function, Value::Map(metadata)];
+                Value::Bound(Arc::new(Bound { builtin: &ANNOTATED, arguments }))
+            }
+            None => function,
+        },
+        // Code carries type hints, which mean nothing here.
+        symbol @ Value::Symbol(_) => symbol,
+        other => return Err(without_metadata(&other).into()),
+    })
+}
+
+#[cold]
+fn without_metadata(value: &Value) -> Error {
+    Error::expected("a realised collection or a function to carry metadata", value)
+        .suggest("`vec` makes a vector of a sequence; a map `{:value x :note …}` keeps a note beside any value")
+}
+
+fn with_meta(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let metadata = match take(arguments, 1) {
+        Value::Map(map) => Some(map),
+        Value::Nil => None,
+        other => return Err(Error::expected("a map of metadata", &other).into()),
+    };
+    let value = take(arguments, 0);
+    annotate(machine, value, metadata)
+}
+
+fn vary_meta(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let value = take(arguments, 0);
+    let function = take(arguments, 1);
+    arguments[1] = metadata(&value).map_or(Value::Nil, Value::Map);
+    let changed = machine.call(&function, &mut arguments[1..])?;
+    with_meta(machine, &mut [value, changed])
+}
