@@ -12,6 +12,8 @@ pub struct Form {
     pub kind: FormKind,
     /// Where it was read; for code that a macro made, the place of the macro call.
     pub span: Span,
+    /// `^{…}` in front of it, as a map.
+    pub metadata: Option<Box<Form>>,
 }
 
 /// The kinds of form. Nesting is bounded by the reader and the expander, so plain recursion is safe.
@@ -60,7 +62,7 @@ impl PartialEq for Form {
 impl Form {
     /// A form of that kind at that place.
     pub fn new(kind: FormKind, span: Span) -> Form {
-        Form { kind, span }
+        Form { kind, span, metadata: None }
     }
 
     /// A symbol.

@@ -7,6 +7,7 @@ use crate::lang::form::{Form, FormKind};
 use crate::lang::resolve::{Meaning, Names};
 use crate::lang::span::Span;
 use crate::lang::value::Value;
+use crate::lang::value::list::List;
 use crate::lang::value::map::Map;
 use crate::lang::value::set::Set;
 use crate::lang::value::walk::{Cursor, Pace};
@@ -91,6 +92,25 @@ impl Machine {
 /// # Errors
 /// `InvalidRegex`; keys of map literals that nest too deep.
 pub fn value_of(form: &Form) -> Outcome<Value> {
+    let mut value = plain_value_of(form)?;
+    if let Some(metadata) = &form.metadata
+        && let Value::Map(metadata) = plain_value_of(metadata)?
+    {
+        match &mut value {
+            Value::List(list) => {
+                let items = list.as_slice().unwrap_or_default().to_vec();
+                *list = Arc::new(List::with_metadata(items, Some(metadata)));
+            }
+            Value::Vector(vector) => Arc::make_mut(vector).set_metadata(Some(metadata)),
+            Value::Map(map) => Arc::make_mut(map).set_metadata(Some(metadata)),
+            Value::Set(set) => Arc::make_mut(set).set_metadata(Some(metadata)),
+            _ => {}
+        }
+    }
+    Ok(value)
+}
+
+fn plain_value_of(form: &Form) -> Outcome<Value> {
     Ok(match &form.kind {
         FormKind::Nil => Value::Nil,
         FormKind::Bool(value) => Value::Bool(*value),
@@ -163,7 +183,11 @@ fn form_within(machine: &mut Machine, value: &Value, span: Span, levels: u32) ->
         }
         other => return Err(Error::expected("code made of lists, symbols and literals from a macro", other).into()),
     };
-    Ok(Form::new(kind, span))
+    let metadata = match crate::lang::builtin::metadata(value) {
+        Some(metadata) => Some(Box::new(form_within(machine, &Value::Map(metadata), span, levels - 1)?)),
+        None => None,
+    };
+    Ok(Form { metadata, ..Form::new(kind, span) })
 }
 
 fn forms_within(machine: &mut Machine, value: &Value, span: Span, levels: u32) -> Outcome<Vec<Form>> {

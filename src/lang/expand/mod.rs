@@ -137,6 +137,15 @@ impl<'a> Expander<'a> {
     }
 
     fn expand_kind(&mut self, form: &Form) -> Outcome<Form> {
+        if let Some(metadata) = &form.metadata {
+            let plain = Form { metadata: None, ..form.clone() };
+            let carries = match &form.kind {
+                FormKind::List(_) => form.is_call_of("fn"),
+                kind => matches!(kind, FormKind::Vector(_) | FormKind::Map(_) | FormKind::Set(_)),
+            };
+            let annotated = call("core/with-meta", vec![plain.clone(), (**metadata).clone()], form.span);
+            return self.expand(if carries { &annotated } else { &plain });
+        }
         let kind = match &form.kind {
             FormKind::List(items) => return self.expand_list(form, items),
             FormKind::Vector(items) => FormKind::Vector(self.expand_all(items)?),

@@ -209,7 +209,7 @@ pub(super) fn qualify(source: &str, prefix: Span, form: Form) -> Result<Form, Re
     Ok(Form::new(FormKind::Map(map(source, items, span)?), span))
 }
 
-/// The form that `^metadata form` stands for. Metadata is dropped: this is the one place to change that.
+/// The form that `^metadata form` stands for: the form with a map beside it.
 pub(super) fn with_metadata(source: &str, form: Form, metadata: Form, span: Span) -> Result<Form, ReadError> {
     use FormKind::{Keyword, List, Map, Set, Str, Symbol, Vector};
     let shown = |form: &Form| excerpt(text_of(source, form.span));
@@ -221,7 +221,23 @@ pub(super) fn with_metadata(source: &str, form: Form, metadata: Form, span: Span
         let message = format!("metadata cannot be attached to `{}`", shown(&form));
         return Err(ReadError::new("InvalidMetadata", span, message).suggest(POWERS));
     }
-    Ok(Form { span, ..form })
+    let pair = |key: &str, value: Form| vec![Form::new(Keyword(key.to_string()), metadata.span), value];
+    let mut entries = match &metadata.kind {
+        Map(entries) => entries.clone(),
+        Keyword(name) => pair(name, Form::new(FormKind::Bool(true), metadata.span)),
+        Vector(_) => pair("param-tags", metadata.clone()),
+        _ => pair("tag", metadata.clone()),
+    };
+    // Of two in a row the outer one wins.
+    if let Some(Map(inner)) = form.metadata.as_ref().map(|inner| &inner.kind) {
+        for entry in inner.chunks_exact(2) {
+            if !entries.iter().step_by(2).any(|key| *key == entry[0]) {
+                entries.extend_from_slice(entry);
+            }
+        }
+    }
+    let metadata = Some(Box::new(Form::new(Map(entries), metadata.span)));
+    Ok(Form { span, metadata, ..form })
 }
 
 const POWERS: &str = "`^` attaches metadata to the form behind it; for powers write `(Math/pow x y)`";

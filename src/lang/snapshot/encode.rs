@@ -329,6 +329,11 @@ impl Encoder<'_> {
 
 /// A form as the reader reads it.
 fn write_form(out: &mut String, form: &Form) {
+    if let Some(metadata) = &form.metadata {
+        out.push('^');
+        write_form(out, metadata);
+        out.push(' ');
+    }
     let mut seq = |open: &str, items: &[Form], close: char| {
         out.push_str(open);
         for (at, item) in items.iter().enumerate() {
