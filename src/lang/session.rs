@@ -404,7 +404,8 @@ fn bind(machine: &mut Machine, name: &str, text: &str) -> Outcome<()> {
 fn defined_name(form: &Form) -> Option<&str> {
     let [head, name, ..] = form.as_list()? else { return None };
     match head.as_symbol()? {
-        "def" | "defn" | "defn-" | "define" | "defun" | "defmacro" | "defonce" | "declare" => match &name.kind {
+        "def" | "defn" | "defn-" | "define" | "defun" | "defmacro" | "defonce" | "declare" | "defmulti"
+        | "defrecord" | "defprotocol" => match &name.kind {
             FormKind::List(signature) => signature.first()?.as_symbol(),
             _ => name.as_symbol(),
         },

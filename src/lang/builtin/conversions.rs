@@ -2,8 +2,8 @@
 
 use super::Builtin;
 use super::arguments::{integer, string, take};
-use super::decimals;
 use super::arithmetic::{big, float, is_number, not_a_number, overflow, pay_for_digits};
+use super::decimals;
 use crate::lang::error::{Error, Outcome, describe};
 use crate::lang::eval::Machine;
 use crate::lang::value::Value;

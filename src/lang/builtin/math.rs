@@ -186,13 +186,20 @@ fn log(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     }))
 }
 
-fn round(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+fn round(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     match &arguments[0] {
         Value::Float(number) => {
             let below = number.floor();
             let rounded = if number - below >= 0.5 { below + 1.0 } else { below };
             // As in Java, what is too large becomes the largest integer, and NaN 0.
             Ok(Value::Int(rounded as i64))
+        }
+        Value::Decimal(number) => {
+            let half = bigdecimal::BigDecimal::new(5.into(), 1);
+            let raised = &**number + half;
+            let whole = super::decimals::truncated(machine, &raised)?;
+            let above = bigdecimal::BigDecimal::from(whole.clone()) > raised;
+            Ok(Value::integer(if above { whole - 1 } else { whole }))
         }
         whole if is_number(whole) => Ok(whole.clone()),
         other => Err(not_a_number(other).into()),

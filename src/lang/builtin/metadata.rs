@@ -16,7 +16,11 @@ pub const TABLE: &[Builtin] = &[
         "meta",
         &["[x]"],
         "The metadata of a collection or function; nil where there is none.",
-        &[("(meta (with-meta [1] {:unit :eur}))", "{:unit :eur}"), ("(meta ^:sorted [1])", "{:sorted true}"), ("(meta [1])", "nil")],
+        &[
+            ("(meta (with-meta [1] {:unit :eur}))", "{:unit :eur}"),
+            ("(meta ^:sorted [1])", "{:sorted true}"),
+            ("(meta [1])", "nil"),
+        ],
         |_, arguments| Ok(metadata(&arguments[0]).map_or(Value::Nil, Value::Map)),
     ),
     Builtin::new(

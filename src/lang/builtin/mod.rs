@@ -16,6 +16,7 @@ mod conversions;
 pub mod decimals;
 mod digits;
 pub mod discovery;
+pub mod dispatch;
 mod exceptions;
 mod format;
 mod functions;
@@ -214,6 +215,9 @@ pub const TABLES: &[(&str, &[Builtin])] = &[
     ("Equality and truth", identity::TABLE),
     ("Kinds of scalars", scalars::TABLE),
     ("Kinds of collections and functions", kinds::TABLE),
+    ("Multimethods", dispatch::methods::TABLE),
+    ("Hierarchies", dispatch::hierarchy::TABLE),
+    ("Protocols and records", dispatch::protocols::TABLE),
     ("Types", types::TABLE),
     ("Metadata", metadata::TABLE),
     ("Keywords and symbols", names::TABLE),
@@ -282,7 +286,14 @@ const ALIASES: &[&[(&str, &str)]] = &[
 /// Builtins that stand in no table: what lazy sequences and functions made by functions consist of.
 const STEPS: &[&[&[&Builtin]]] = &[
     sequences::STEPS,
-    &[metadata::STEPS, functions::STEPS, transducers::STEPS, transducers::state::STEPS, transducers::steps::STEPS],
+    &[
+        dispatch::methods::STEPS,
+        metadata::STEPS,
+        functions::STEPS,
+        transducers::STEPS,
+        transducers::state::STEPS,
+        transducers::steps::STEPS,
+    ],
     &[branching::STEPS],
 ];
 

@@ -2,8 +2,8 @@
 
 use super::Builtin;
 use super::arguments::take;
-use super::decimals::absolute;
 use super::arithmetic::{Operation, division_by_zero, is_number, mixed, not_a_number, overflow};
+use super::decimals::absolute;
 use crate::lang::error::{Outcome, Signal};
 use crate::lang::eval::Machine;
 use crate::lang::value::Value;

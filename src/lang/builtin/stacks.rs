@@ -3,12 +3,12 @@
 use super::Builtin;
 use super::arguments::{integer, take};
 use super::sequences::change_vector;
+use super::{annotate, metadata};
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
 use crate::lang::value::Value;
 use crate::lang::value::map::Map;
 use crate::lang::value::set::Set;
-use super::{annotate, metadata};
 use std::sync::Arc;
 
 /// The entries of this file.

@@ -300,4 +300,68 @@ pub const TABLE: &[SyntaxEntry] = &[
         "The body's value, an exact decimal rounded to that many digits; halves go up unless a mode such as HALF_EVEN says otherwise.",
         &[("(with-precision 3 (/ 10M 3))", "3.33M"), ("(with-precision 2 :rounding DOWN (* 1.99M 1))", "1.9M")],
     ),
+    entry(
+        "defmulti",
+        &["[name dispatch-fn & options]"],
+        "Defines a function whose method is chosen by what the dispatch function makes of the arguments.",
+        &[(
+            "(defmulti area :shape) (defmethod area :square [s] (* (:side s) (:side s))) (area {:shape :square :side 3})",
+            "9",
+        )],
+    ),
+    entry(
+        "defmethod",
+        &["[multi value [args] & body]"],
+        "Adds to a multimethod what it does for a dispatch value; `:default` is for all others.",
+        &[(
+            "(defmulti f even?) (defmethod f true [n] :even) (defmethod f :default [n] :odd) (map f [1 2])",
+            "(:odd :even)",
+        )],
+    ),
+    entry(
+        "defprotocol",
+        &["[name & signatures]"],
+        "Defines functions that are implemented for each type apart, with `extend-type` or `defrecord`.",
+        &[(
+            "(defprotocol Named (title [x])) (extend-type String Named (title [s] (str \"Mr \" s))) (title \"X\")",
+            "\"Mr X\"",
+        )],
+    ),
+    entry(
+        "extend-type",
+        &["[type & protocols-and-methods]"],
+        "Implements protocols for a type.",
+        &[("(defprotocol Sized (size [x])) (extend-type nil Sized (size [_] 0)) (size nil)", "0")],
+    ),
+    entry(
+        "extend-protocol",
+        &["[protocol & types-and-methods]"],
+        "Implements a protocol for several types.",
+        &[(
+            "(defprotocol Sized (size [x])) (extend-protocol Sized String (size [s] (count s)) Number (size [n] n)) [(size \"abc\") (size 7)]",
+            "[3 7]",
+        )],
+    ),
+    entry(
+        "defrecord",
+        &["[name [fields] & protocols-and-methods]"],
+        "Defines a kind of map with the constructors `(->Name field …)`, `(Name. field …)` and `(map->Name {…})`.",
+        &[
+            ("(defrecord Point [x y]) (:x (->Point 1 2))", "1"),
+            ("(defrecord P [x]) (instance? P (map->P {:x 1}))", "true"),
+        ],
+    ),
+    entry(
+        "deftype",
+        &["[name [fields] & protocols-and-methods]"],
+        "As `defrecord`.",
+        &[("(deftype Pair [a b]) (.-b (Pair. 1 2))", "2")],
+    ),
+    entry(
+        "reify",
+        &["[& protocols-and-methods]"],
+        "An object that implements protocols by itself.",
+        &[("(defprotocol Greets (greet [this])) (greet (reify Greets (greet [_] \"hello\")))", "\"hello\"")],
+    ),
+    entry("new", &["[name & args]"], "`(Name. args)`.", &[("(defrecord P [x]) (new P 1)", "{:x 1}")]),
 ];

@@ -113,9 +113,12 @@ pub fn textual<'v>(machine: &mut Machine, value: &'v Value) -> Outcome<Cow<'v, s
             Ok(Cow::Borrowed(text.as_str()))
         }
         Value::Char(character) => Ok(Cow::Owned(character.to_string())),
-        Value::Keyword(_) | Value::Symbol(_) | Value::Int(_) | Value::Float(_) | Value::BigInt(_) | Value::Decimal(_) => {
-            arguments::text(machine, value).map(Cow::Owned)
-        }
+        Value::Keyword(_)
+        | Value::Symbol(_)
+        | Value::Int(_)
+        | Value::Float(_)
+        | Value::BigInt(_)
+        | Value::Decimal(_) => arguments::text(machine, value).map(Cow::Owned),
         Value::Nil => Err(Error::expected("a string", value)
             .suggest("nil is what a missing key gives: `(or s \"\")` puts a string in its place, `(str s)` makes one")
             .into()),

@@ -3,13 +3,14 @@
 //! There are no classes here: `String` and its kin are ordinary names that stand for symbols, which
 //! `type` returns and `instance?` understands, with or without their packages.
 
-use super::Builtin;
+use super::{Builtin, metadata};
 use crate::lang::error::suggest::{closest, did_you_mean};
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
 use crate::lang::heap::CellKind;
 use crate::lang::value::Value;
 use crate::lang::value::time::{Time, is_fixed};
+use std::sync::Arc;
 
 /// The entries of this file.
 pub const TABLE: &[Builtin] = &[
@@ -111,8 +112,16 @@ pub fn constant(name: &str) -> Option<Value> {
 }
 
 fn type_of(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    let name = match &arguments[0] {
-        Value::Nil => return Ok(Value::Nil),
+    Ok(type_name(&arguments[0]))
+}
+
+/// The type of a value as a symbol; what its metadata says under `:type` comes first, as in Clojure.
+pub fn type_name(value: &Value) -> Value {
+    if let Some(own) = metadata(value).and_then(|own| own.get(&Value::keyword("type")).cloned()) {
+        return own;
+    }
+    let name = match value {
+        Value::Nil => return Value::Nil,
         Value::Bool(_) => "java.lang.Boolean",
         Value::Int(_) => "java.lang.Long",
         Value::Float(_) => "java.lang.Double",
@@ -139,9 +148,42 @@ fn type_of(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
         Value::Exception(error) if error.code == "ExceptionInfo" => "clojure.lang.ExceptionInfo",
         Value::Exception(_) => "java.lang.Exception",
         Value::Reduced(_) => "clojure.lang.Reduced",
-        Value::Jump(_) => return Ok(Value::Nil),
+        Value::Jump(_) => return Value::Nil,
     };
-    Ok(Value::symbol(name))
+    Value::symbol(name)
+}
+
+/// True if values of the type `child` are of the type `parent`.
+pub fn is_kind_of(child: &str, parent: &str) -> bool {
+    if parent == "java.lang.Object" {
+        return true;
+    }
+    match (sample(child), find(parent)) {
+        (Some(sample), Some(Type(_, is_of))) => is_of(&sample),
+        // A record is a map.
+        (None, Some(Type(_, is_of))) => child.starts_with("user.") && is_of(&Value::Map(Arc::default())),
+        _ => false,
+    }
+}
+
+/// A value of that type.
+fn sample(name: &str) -> Option<Value> {
+    Some(match name {
+        "java.lang.Boolean" => Value::Bool(true),
+        "java.lang.Long" => Value::Int(0),
+        "java.lang.Double" => Value::Float(0.0),
+        "java.lang.Character" => Value::Char('a'),
+        "java.lang.String" => Value::string(""),
+        "clojure.lang.Keyword" => Value::keyword("a"),
+        "clojure.lang.Symbol" => Value::symbol("a"),
+        "clojure.lang.BigInt" => Value::BigInt(Arc::default()),
+        "java.math.BigDecimal" => Value::Decimal(Arc::default()),
+        "clojure.lang.PersistentList" | "clojure.lang.LazySeq" => Value::list(Vec::new()),
+        "clojure.lang.PersistentVector" => Value::vector(Vec::new()),
+        "clojure.lang.PersistentArrayMap" => Value::Map(Arc::default()),
+        "clojure.lang.PersistentHashSet" => Value::Set(Arc::default()),
+        _ => return None,
+    })
 }
 
 fn time_type(time: &Time) -> &'static str {
@@ -159,9 +201,16 @@ fn time_type(time: &Time) -> &'static str {
 }
 
 fn instance(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    let is_type = |value: &Value| matches!(value, Value::Symbol(name) if find(name.as_str()).is_some());
+    let is_type = |value: &Value| matches!(value, Value::Symbol(name) if name.as_str().starts_with("user.") || find(name.as_str()).is_some());
     if !is_type(&arguments[0]) && is_type(&arguments[1]) {
         arguments.swap(0, 1);
+    }
+    if let Value::Symbol(wanted) = &arguments[0]
+        && wanted.as_str().starts_with("user.")
+    {
+        return Ok(Value::Bool(
+            matches!(type_name(&arguments[1]), Value::Symbol(own) if own.as_str() == wanted.as_str()),
+        ));
     }
     let Value::Symbol(name) = &arguments[0] else {
         return Err(Error::expected("the name of a type, such as `String`", &arguments[0]).into());

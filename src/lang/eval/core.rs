@@ -66,6 +66,8 @@ pub struct Globals {
     defined: Vec<u32>,
     /// `*1`, `*2`, `*3`, `*e`.
     pub history: [Value; 4],
+    /// The atom of the hierarchy that `derive` changes; nil before its first use.
+    pub hierarchy: Value,
 }
 
 /// A definition as `lisp_env` and the REPL show it.
@@ -156,7 +158,7 @@ impl Globals {
     /// All values that the session holds on to.
     pub fn roots(&self) -> Vec<Value> {
         let defined = self.slots.iter().filter_map(|global| global.value.clone());
-        defined.chain(self.history.iter().cloned()).collect()
+        defined.chain(self.history.iter().cloned()).chain([self.hierarchy.clone()]).collect()
     }
 }
 

@@ -10,6 +10,7 @@ mod conditionals;
 mod definitions;
 mod destructure;
 mod discovery;
+mod dispatch;
 mod functions;
 mod iteration;
 mod letting;
@@ -57,10 +58,16 @@ const MACROS: &[(&str, Macro)] = &[
     ("condp", conditionals::condp),
     ("declare", definitions::declare),
     ("define", definitions::define),
+    ("definterface", dispatch::defprotocol),
     ("defmacro", definitions::defmacro),
+    ("defmethod", dispatch::defmethod),
+    ("defmulti", dispatch::defmulti),
     ("defn", definitions::defn),
     ("defn-", definitions::defn),
     ("defonce", definitions::defonce),
+    ("defprotocol", dispatch::defprotocol),
+    ("defrecord", dispatch::defrecord),
+    ("deftype", dispatch::defrecord),
     ("defun", definitions::defun),
     ("delay", functions::delay),
     ("dir", discovery::dir),
@@ -68,6 +75,8 @@ const MACROS: &[(&str, Macro)] = &[
     ("doseq", iteration::doseq),
     ("dotimes", iteration::dotimes),
     ("doto", threading::doto),
+    ("extend-protocol", dispatch::extend_protocol),
+    ("extend-type", dispatch::extend_type),
     ("fn", functions::function),
     ("for", iteration::comprehension),
     ("if-let", conditionals::if_let),
@@ -79,9 +88,11 @@ const MACROS: &[(&str, Macro)] = &[
     ("letfn", letting::letfn),
     ("letrec", letting::letrec),
     ("loop", letting::loop_),
+    ("new", dispatch::new),
     ("pcalls", functions::pcalls),
     ("progn", conditionals::block),
     ("pvalues", functions::pcalls),
+    ("reify", dispatch::reify),
     ("some->", threading::some_first),
     ("some->>", threading::some_last),
     ("syntax-quote", definitions::syntax_quote),
@@ -161,6 +172,11 @@ impl<'a> Expander<'a> {
             return Ok(Form::list(self.expand_all(items)?, form.span));
         };
         let rest = &items[1..];
+        // A field of a record as Java's: `(.-x point)`.
+        if let (Some(field), [_]) = (head.strip_prefix(".-"), rest) {
+            let keyword = Form::new(FormKind::Keyword(field.to_string()), items[0].span);
+            return self.expand(&Form::list(vec![keyword, rest[0].clone()], form.span));
+        }
         let name = head.strip_prefix("core/").or_else(|| head.strip_prefix("clojure.core/")).unwrap_or(head);
         if self.is_local(head) {
             return Ok(Form::list(self.expand_all(items)?, form.span));

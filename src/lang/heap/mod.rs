@@ -192,6 +192,14 @@ impl Heap {
         }
     }
 
+    /// Counts a cell that the running form made as one that was there before, so that undoing the form
+    /// undoes its changes: for a cell that something outside of the form goes on to hold.
+    pub fn commit_new(&mut self, handle: &Handle) {
+        if let Some(cell) = self.cell_mut(handle.index) {
+            cell.journaled = 0;
+        }
+    }
+
     /// How many cells are in use.
     pub fn len(&self) -> usize {
         self.blocks.iter().map(Vec::len).sum::<usize>() - self.free.len()

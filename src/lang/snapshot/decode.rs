@@ -43,6 +43,7 @@ pub fn decode(machine: &mut Machine, source: &Arc<Source>) -> Outcome<()> {
                     decoder.machine.core.globals.history[at] = decoder.value(value)?;
                 }
             }
+            ("hierarchy", [value]) => decoder.machine.core.globals.hierarchy = decoder.value(value)?,
             ("object" | "lispbox-session", _) => {}
             _ => return Err(decoder.damaged(form).into()),
         }

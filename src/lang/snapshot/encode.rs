@@ -26,8 +26,10 @@ pub fn encode(machine: &mut Machine) -> Outcome<String> {
         names.push((global.name.to_string(), global.value.clone(), global.doc.map(str::to_string), global.is_macro));
     }
     let history = machine.core.globals.history.clone();
+    let hierarchy = machine.core.globals.hierarchy.clone();
     let mut shared = HashMap::new();
-    let roots = names.iter().map(|(_, value, _, _)| value.clone()).chain(history.iter().cloned()).collect();
+    let roots = names.iter().map(|(_, value, _, _)| value.clone()).chain(history.iter().cloned());
+    let roots = roots.chain([hierarchy.clone()]).collect();
     count_owners(machine, roots, &mut shared)?;
     let mut encoder = Encoder { machine, shared, ids: HashMap::new(), rows: VecDeque::new(), out: String::new() };
     let _ = writeln!(encoder.out, "(lispbox-session {VERSION})");
@@ -47,6 +49,11 @@ pub fn encode(machine: &mut Machine) -> Outcome<String> {
         encoder.value(value, &mut definitions, 0)?;
     }
     definitions.push_str(")\n");
+    if !hierarchy.is_nil() {
+        definitions.push_str("(hierarchy ");
+        encoder.value(&hierarchy, &mut definitions, 0)?;
+        definitions.push_str(")\n");
+    }
     encoder.finish_rows()?;
     encoder.out.push_str(&definitions);
     Ok(encoder.out)

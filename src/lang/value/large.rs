@@ -1,4 +1,4 @@
-//! What maps and sets become when they outgrow a plain block, are sorted, or carry metadata.
+//! What maps and sets become when they outgrow a plain block or are sorted, and sets with metadata.
 
 use super::Value;
 use super::compare::natural;

@@ -6,9 +6,9 @@
 //! key is looked for, so that an update never makes a second key.
 
 use super::Value;
+use super::large::{Large, Order};
 use super::release::{Debris, release};
 use super::shape::Shape;
-use super::large::{Large, Order};
 use std::sync::Arc;
 
 /// The most entries that stand in one block.
@@ -155,6 +155,7 @@ impl Map {
         match &mut self.entries {
             Entries::Small { shape, values } => {
                 let mut large = Large::default();
+                large.metadata = shape.metadata().cloned();
                 for (key, value) in shape.keys().iter().zip(values.drain(..)) {
                     large.insert(key.clone(), value);
                 }
@@ -203,15 +204,19 @@ impl Map {
     /// What `meta` gives.
     pub fn metadata(&self) -> Option<&Arc<Map>> {
         match &self.entries {
-            Entries::Small { .. } => None,
+            Entries::Small { shape, .. } => shape.metadata(),
             Entries::Large(large) => large.metadata.as_ref(),
         }
     }
 
     /// Replaces the metadata.
     pub fn set_metadata(&mut self, metadata: Option<Arc<Map>>) {
-        if metadata.is_some() || self.metadata().is_some() {
-            self.enlarge(|large| large.metadata = metadata);
+        match &mut self.entries {
+            Entries::Small { shape, .. } if metadata.is_some() || shape.metadata().is_some() => {
+                *shape = shape.annotated(metadata);
+            }
+            Entries::Small { .. } => {}
+            Entries::Large(large) => large.metadata = metadata,
         }
     }
 

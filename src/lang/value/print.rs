@@ -280,7 +280,10 @@ fn write_scalar(out: &mut String, value: &Value, quoted: bool) {
             Some(name) => write!(out, "#<function {name}>"),
             None => out.write_str("#<function>"),
         },
-        Value::Bound(bound) => write!(out, "#<function {}>", bound.builtin.name),
+        Value::Bound(bound) => match crate::lang::builtin::dispatch::methods::name_of(bound) {
+            Some(name) => write!(out, "#<multimethod {name}>"),
+            None => write!(out, "#<function {}>", bound.builtin.name),
+        },
         Value::Tool(tool) => write!(out, "#<tool {}>", tool.name()),
         Value::Exception(error) => {
             out.push_str("#<exception ");

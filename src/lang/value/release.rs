@@ -8,8 +8,10 @@
 use super::Value;
 use super::large::Large;
 use super::list::Contents;
+use super::map::Map;
 use super::vector::Tree;
 use std::cell::{Cell, RefCell};
+use std::sync::Arc;
 
 const NEAR: u32 = 64;
 
@@ -19,6 +21,7 @@ pub(super) enum Debris {
     Pair(#[expect(dead_code, reason = "held to be dropped")] [Value; 2]),
     Tree(#[expect(dead_code, reason = "held to be dropped")] Tree),
     Items(#[expect(dead_code, reason = "held to be dropped")] Contents),
+    Metadata(#[expect(dead_code, reason = "held to be dropped")] Arc<Map>),
     Map(#[expect(dead_code, reason = "held to be dropped")] Large<Value>),
     Set(#[expect(dead_code, reason = "held to be dropped")] Large<()>),
 }

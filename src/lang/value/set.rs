@@ -1,9 +1,9 @@
 //! Sets, in the order of insertion.
 
 use super::Value;
-use super::release::{Debris, release};
 use super::large::{Large, Order};
 use super::map::Map;
+use super::release::{Debris, release};
 use std::sync::Arc;
 
 const SMALL: usize = 16;

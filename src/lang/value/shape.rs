@@ -5,6 +5,8 @@
 //! that maps built the same way share their shapes too.
 
 use super::Value;
+use super::map::Map;
+use super::release::{Debris, release};
 use std::sync::{Arc, Mutex, Weak};
 
 /// How many steps to other shapes are remembered.
@@ -14,13 +16,15 @@ const STEPS: usize = 8;
 #[derive(Default)]
 pub struct Shape {
     keys: Vec<Value>,
+    /// What `meta` gives for a map of this shape.
+    metadata: Option<Arc<Map>>,
     steps: Mutex<Vec<Weak<Shape>>>,
 }
 
 impl Shape {
     /// The shape of these keys, which are all different.
     pub fn new(keys: Vec<Value>) -> Arc<Shape> {
-        Arc::new(Shape { keys, steps: Mutex::default() })
+        Arc::new(Shape { keys, metadata: None, steps: Mutex::default() })
     }
 
     /// The keys in order.
@@ -47,7 +51,7 @@ impl Shape {
         let mut keys = Vec::with_capacity(self.keys.len() + 1);
         keys.extend(self.keys.iter().cloned());
         keys.push(key.clone());
-        let next = Shape::new(keys);
+        let next = Arc::new(Shape { keys, metadata: self.metadata.clone(), steps: Mutex::default() });
         steps.retain(|step| step.strong_count() > 0);
         if key.is_scalar() && steps.len() < STEPS {
             steps.push(Arc::downgrade(&next));
@@ -59,6 +63,24 @@ impl Shape {
     pub fn without(&self, position: usize) -> Arc<Shape> {
         let mut keys = self.keys.clone();
         keys.remove(position);
-        Shape::new(keys)
+        Arc::new(Shape { keys, metadata: self.metadata.clone(), steps: Mutex::default() })
+    }
+
+    /// What `meta` gives for a map of this shape.
+    pub fn metadata(&self) -> Option<&Arc<Map>> {
+        self.metadata.as_ref()
+    }
+
+    /// The same keys with other metadata.
+    pub fn annotated(&self, metadata: Option<Arc<Map>>) -> Arc<Shape> {
+        Arc::new(Shape { keys: self.keys.clone(), metadata, steps: Mutex::default() })
+    }
+}
+
+impl Drop for Shape {
+    fn drop(&mut self) {
+        if let Some(metadata) = self.metadata.take() {
+            release(metadata, Debris::Metadata);
+        }
     }
 }

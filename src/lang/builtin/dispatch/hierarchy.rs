@@ -1,0 +1,233 @@
+//! Hierarchies: which keywords, symbols and types are kinds of which others.
+
+use crate::lang::builtin::Builtin;
+use crate::lang::builtin::arguments::take;
+use crate::lang::builtin::types;
+use crate::lang::error::{Error, Outcome};
+use crate::lang::eval::Machine;
+use crate::lang::heap::{CellKind, State};
+use crate::lang::value::Value;
+use crate::lang::value::map::Map;
+use crate::lang::value::set::Set;
+use std::sync::Arc;
+
+/// The entries of this file.
+pub const TABLE: &[Builtin] = &[
+    Builtin::new(
+        "derive",
+        &["[tag parent]", "[hierarchy tag parent]"],
+        "Makes a tag a kind of another, for every multimethod, or gives a hierarchy in which it is.",
+        &[
+            ("(derive ::square ::shape) (isa? ::square ::shape)", "true"),
+            ("(isa? (derive (make-hierarchy) :a :b) :a :b)", "true"),
+        ],
+        derive,
+    ),
+    Builtin::new(
+        "underive",
+        &["[tag parent]", "[hierarchy tag parent]"],
+        "Takes back what `derive` said.",
+        &[("(derive :a :b) (underive :a :b) (isa? :a :b)", "false")],
+        underive,
+    ),
+    Builtin::new(
+        "make-hierarchy",
+        &["[]"],
+        "A hierarchy in which nothing is a kind of anything.",
+        &[("(make-hierarchy)", "{:parents {}, :descendants {}, :ancestors {}}")],
+        |machine, _| of_parents(machine, Arc::default()),
+    ),
+    Builtin::new(
+        "isa?",
+        &["[child parent]", "[hierarchy child parent]"],
+        "True if the two are equal, the first is a kind of the second, or both are vectors whose items are.",
+        &[("(isa? :a :a)", "true"), ("(isa? Long Number)", "true"), ("(isa? [1 :a] [1 :b])", "false")],
+        |machine, arguments| {
+            let hierarchy = given(machine, arguments, 3)?;
+            let [.., child, parent] = arguments else { return Ok(Value::Nil) };
+            is_a(machine, &hierarchy, child, parent).map(Value::Bool)
+        },
+    ),
+    Builtin::new(
+        "parents",
+        &["[tag]", "[hierarchy tag]"],
+        "What the tag was directly derived from, as a set; nil if nothing.",
+        &[("(parents (derive (make-hierarchy) :a :b) :a)", "#{:b}")],
+        |machine, arguments| relatives(machine, arguments, "parents"),
+    ),
+    Builtin::new(
+        "ancestors",
+        &["[tag]", "[hierarchy tag]"],
+        "All that the tag is a kind of, as a set; nil if nothing.",
+        &[("(ancestors (derive (derive (make-hierarchy) :a :b) :b :c) :a)", "#{:b :c}")],
+        |machine, arguments| relatives(machine, arguments, "ancestors"),
+    ),
+    Builtin::new(
+        "descendants",
+        &["[tag]", "[hierarchy tag]"],
+        "All that are kinds of the tag, as a set; nil if nothing.",
+        &[("(descendants (derive (make-hierarchy) :a :b) :b)", "#{:a}")],
+        |machine, arguments| relatives(machine, arguments, "descendants"),
+    ),
+];
+
+/// The parents of each tag in a hierarchy that is given as the first of `count` arguments, or in the
+/// session's own.
+fn given(machine: &mut Machine, arguments: &[Value], count: usize) -> Outcome<Arc<Map>> {
+    if arguments.len() < count { session_parents(machine) } else { parents_of(&arguments[0]) }
+}
+
+/// The parents of each tag in the session's hierarchy.
+pub fn session_parents(machine: &mut Machine) -> Outcome<Arc<Map>> {
+    let Value::Cell(cell) = machine.core.globals.hierarchy.clone() else { return Ok(Arc::default()) };
+    match machine.core.heap.state(&cell)? {
+        State::Done(Value::Map(parents)) => Ok(parents.clone()),
+        _ => Ok(Arc::default()),
+    }
+}
+
+/// The parents of each tag in a hierarchy.
+fn parents_of(hierarchy: &Value) -> Outcome<Arc<Map>> {
+    let found = match hierarchy {
+        Value::Map(map) => map.get(&Value::keyword("parents")).cloned(),
+        _ => None,
+    };
+    match found {
+        Some(Value::Map(parents)) => Ok(parents),
+        _ => Err(Error::expected("a hierarchy, as `make-hierarchy` makes it", hierarchy).into()),
+    }
+}
+
+fn set_at(map: &Map, key: &Value) -> Arc<Set> {
+    match map.get(key) {
+        Some(Value::Set(set)) => set.clone(),
+        _ => Arc::default(),
+    }
+}
+
+/// All that can be reached from a tag, nearest first.
+fn reach(machine: &mut Machine, parents: &Map, tag: &Value) -> Outcome<Set> {
+    let mut found = Set::default();
+    let mut waiting = vec![tag.clone()];
+    while let Some(tag) = waiting.pop() {
+        for parent in set_at(parents, &tag).iter() {
+            machine.charge(1)?;
+            if found.insert(parent.clone()) {
+                waiting.push(parent.clone());
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// A hierarchy as a map of its three relations.
+fn of_parents(machine: &mut Machine, parents: Arc<Map>) -> Outcome<Value> {
+    let (mut ancestors, mut descendants) = (Map::default(), Map::default());
+    for (tag, _) in parents.iter() {
+        let reached = reach(machine, &parents, tag)?;
+        for ancestor in reached.iter() {
+            machine.charge(1)?;
+            let mut below = (*set_at(&descendants, ancestor)).clone();
+            below.insert(tag.clone());
+            descendants.insert(ancestor.clone(), Value::Set(Arc::new(below)));
+        }
+        ancestors.insert(tag.clone(), Value::Set(Arc::new(reached)));
+    }
+    let relations = [("parents", parents), ("descendants", Arc::new(descendants)), ("ancestors", Arc::new(ancestors))];
+    let hierarchy: Map = relations.into_iter().map(|(name, map)| (Value::keyword(name), Value::Map(map))).collect();
+    Ok(Value::Map(Arc::new(hierarchy)))
+}
+
+fn derive(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    change(machine, arguments, |machine, parents, tag, parent| {
+        if tag == parent || reach(machine, parents, parent)?.contains(tag) {
+            return Err(Error::new("CyclicDerivation", format!("{parent:?} is a kind of {tag:?} already")).into());
+        }
+        let mut set = (*set_at(parents, tag)).clone();
+        set.insert(parent.clone());
+        parents.insert(tag.clone(), Value::Set(Arc::new(set)));
+        Ok(())
+    })
+}
+
+fn underive(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    change(machine, arguments, |_, parents, tag, parent| {
+        let mut set = (*set_at(parents, tag)).clone();
+        set.remove(parent);
+        if set.is_empty() {
+            parents.remove(tag);
+        } else {
+            parents.insert(tag.clone(), Value::Set(Arc::new(set)));
+        }
+        Ok(())
+    })
+}
+
+/// What a change does to the parents of each tag.
+type Change = fn(&mut Machine, &mut Map, &Value, &Value) -> Outcome<()>;
+
+fn change(machine: &mut Machine, arguments: &mut [Value], change: Change) -> Outcome<Value> {
+    let of_session = arguments.len() == 2;
+    let mut parents = (*given(machine, arguments, 3)?).clone();
+    let [.., tag, parent] = arguments else { return Ok(Value::Nil) };
+    let (tag, parent) = (machine.key(std::mem::take(tag))?, machine.key(std::mem::take(parent))?);
+    change(machine, &mut parents, &tag, &parent)?;
+    if !of_session {
+        return of_parents(machine, Arc::new(parents));
+    }
+    let parents = State::Done(Value::Map(Arc::new(parents)));
+    match machine.core.globals.hierarchy.clone() {
+        Value::Cell(cell) => {
+            machine.core.heap.change(&cell, parents)?;
+        }
+        _ => {
+            let cell = machine.core.heap.allocate(CellKind::Atom, State::Done(Value::Nil));
+            machine.core.heap.commit_new(&cell);
+            machine.core.heap.change(&cell, parents)?;
+            machine.core.globals.hierarchy = Value::Cell(cell);
+        }
+    }
+    Ok(Value::Nil)
+}
+
+fn relatives(machine: &mut Machine, arguments: &mut [Value], relation: &str) -> Outcome<Value> {
+    let parents = given(machine, arguments, 2)?;
+    let Value::Map(hierarchy) = of_parents(machine, parents)? else { return Ok(Value::Nil) };
+    let [.., tag] = arguments else { return Ok(Value::Nil) };
+    let tag = take(std::slice::from_mut(tag), 0);
+    let Some(Value::Map(of)) = hierarchy.get(&Value::keyword(relation)) else { return Ok(Value::Nil) };
+    let tag = machine.key(tag)?;
+    Ok(of.get(&tag).cloned().unwrap_or_default())
+}
+
+/// True if `child` is a kind of `parent`.
+///
+/// # Errors
+/// Limits.
+pub fn is_a(machine: &mut Machine, parents: &Map, child: &Value, parent: &Value) -> Outcome<bool> {
+    let mut waiting = vec![(child.clone(), parent.clone())];
+    while let Some((child, parent)) = waiting.pop() {
+        machine.charge(1)?;
+        if machine.equal(&child, &parent)? {
+            continue;
+        }
+        match (&child, &parent) {
+            (Value::Vector(a), Value::Vector(b)) if a.len() == b.len() => {
+                waiting.extend(a.iter().cloned().zip(b.iter().cloned()));
+                continue;
+            }
+            (Value::Symbol(a), Value::Symbol(b)) if types::is_kind_of(a.as_str(), b.as_str()) => continue,
+            _ => {}
+        }
+        let child = machine.key(child)?;
+        let reached = reach(machine, parents, &child)?;
+        let by_type = |above: &Value| match (above, &parent) {
+            (Value::Symbol(a), Value::Symbol(b)) => types::is_kind_of(a.as_str(), b.as_str()),
+            _ => false,
+        };
+        if !reached.contains(&parent) && !reached.iter().any(by_type) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}

@@ -1,0 +1,298 @@
+//! Multimethods: `defmulti`, `defmethod` and what asks about them.
+
+use super::hierarchy::{is_a, session_parents};
+use crate::lang::builtin::Builtin;
+use crate::lang::builtin::arguments::take;
+use crate::lang::builtin::metadata;
+use crate::lang::error::{Error, Outcome, describe};
+use crate::lang::eval::Machine;
+use crate::lang::heap::{CellKind, Handle, State};
+use crate::lang::value::Value;
+use crate::lang::value::function::Bound;
+use crate::lang::value::map::Map;
+use std::sync::Arc;
+
+/// The entries of this file.
+pub const TABLE: &[Builtin] = &[
+    Builtin::new(
+        "multimethod*",
+        &["[name dispatch default hierarchy]"],
+        "What `defmulti` expands to.",
+        &[],
+        |machine, arguments| {
+            let [name, dispatch, default, hierarchy] = arguments else { return Ok(Value::Nil) };
+            let (name, dispatch) = (std::mem::take(name), std::mem::take(dispatch));
+            Ok(multimethod(machine, name, dispatch, std::mem::take(default), std::mem::take(hierarchy)))
+        },
+    ),
+    Builtin::new("method*", &["[multi value function]"], "What `defmethod` expands to.", &[], |machine, arguments| {
+        let multi = take(arguments, 0);
+        let value = machine.key(take(arguments, 1))?;
+        add(machine, &multi, value, take(arguments, 2))?;
+        Ok(multi)
+    }),
+    Builtin::new(
+        "methods",
+        &["[multi]"],
+        "The methods of a multimethod, by dispatch value.",
+        &[("(defmulti f :kind) (defmethod f :a [_] 1) (keys (methods f))", "(:a)")],
+        |machine, arguments| Ok(Value::Map(part(machine, &arguments[0], "methods")?)),
+    ),
+    Builtin::new(
+        "get-method",
+        &["[multi value]"],
+        "The method that a dispatch value leads to; nil if none.",
+        &[("(defmulti f :kind) (defmethod f :default [_] 1) ((get-method f :b) {})", "1")],
+        |machine, arguments| {
+            let multi = Multi::of(&arguments[0])?;
+            let value = machine.key(take(arguments, 1))?;
+            Ok(multi.choose(machine, &value)?.unwrap_or_default())
+        },
+    ),
+    Builtin::new(
+        "remove-method",
+        &["[multi value]"],
+        "Takes the method of a dispatch value away.",
+        &[("(defmulti f :kind) (defmethod f :a [_] 1) (remove-method f :a) (methods f)", "{}")],
+        |machine, arguments| {
+            let value = machine.key(take(arguments, 1))?;
+            let mut methods = (*part(machine, &arguments[0], "methods")?).clone();
+            methods.remove(&value);
+            replace(machine, &arguments[0], "methods", methods)?;
+            Ok(take(arguments, 0))
+        },
+    ),
+    Builtin::new(
+        "remove-all-methods",
+        &["[multi]"],
+        "Takes all methods away.",
+        &[("(defmulti f :kind) (defmethod f :a [_] 1) (methods (remove-all-methods f))", "{}")],
+        |machine, arguments| {
+            replace(machine, &arguments[0], "methods", Map::default())?;
+            Ok(take(arguments, 0))
+        },
+    ),
+    Builtin::new(
+        "prefer-method",
+        &["[multi value other]"],
+        "Where both dispatch values fit, the first one's method is taken.",
+        &[("(defmulti f :kind) (prefers (prefer-method f :a :b))", "{:a #{:b}}")],
+        |machine, arguments| {
+            let (value, other) = (machine.key(take(arguments, 1))?, machine.key(take(arguments, 2))?);
+            let mut prefers = (*part(machine, &arguments[0], "prefers")?).clone();
+            let mut over = match prefers.get(&value) {
+                Some(Value::Set(set)) => (**set).clone(),
+                _ => Default::default(),
+            };
+            over.insert(other);
+            prefers.insert(value, Value::Set(Arc::new(over)));
+            replace(machine, &arguments[0], "prefers", prefers)?;
+            Ok(take(arguments, 0))
+        },
+    ),
+    Builtin::new(
+        "prefers",
+        &["[multi]"],
+        "Which dispatch values are preferred to which others.",
+        &[("(defmulti f :kind) (prefers f)", "{}")],
+        |machine, arguments| Ok(Value::Map(part(machine, &arguments[0], "prefers")?)),
+    ),
+];
+
+/// The codes of functions that this file makes.
+pub const STEPS: &[&Builtin] = &[&MULTI];
+
+/// A multimethod: its arguments behind the first five are the call's.
+static MULTI: Builtin = Builtin::new(
+    "multi*",
+    &["[cell name dispatch default hierarchy & args]"],
+    "A multimethod.",
+    &[],
+    |machine, arguments| {
+        let (own, call) = arguments.split_at_mut(5);
+        let multi = Multi::read(own)?;
+        let method = multi.method_for(machine, call)?;
+        machine.call(&method, call)
+    },
+);
+
+/// The parts of a multimethod.
+pub struct Multi {
+    cell: Arc<Handle>,
+    name: Value,
+    dispatch: Value,
+    default: Value,
+    hierarchy: Value,
+}
+
+/// A multimethod without methods.
+pub fn multimethod(machine: &mut Machine, name: Value, dispatch: Value, default: Value, hierarchy: Value) -> Value {
+    let cell = machine.core.heap.allocate(CellKind::Atom, State::Done(Value::Map(Arc::default())));
+    let arguments = vec![Value::Cell(cell), name, dispatch, default, hierarchy];
+    Value::Bound(Arc::new(Bound { builtin: &MULTI, arguments }))
+}
+
+/// The name of a multimethod; `None` for other functions.
+pub fn name_of(bound: &Bound) -> Option<&Value> {
+    std::ptr::eq(bound.builtin, &MULTI).then(|| bound.arguments.get(1)).flatten()
+}
+
+impl Multi {
+    fn read(own: &[Value]) -> Outcome<Multi> {
+        match own {
+            [Value::Cell(cell), name, dispatch, default, hierarchy, ..] => Ok(Multi {
+                cell: cell.clone(),
+                name: name.clone(),
+                dispatch: dispatch.clone(),
+                default: default.clone(),
+                hierarchy: hierarchy.clone(),
+            }),
+            _ => Err(crate::lang::eval::internal_error().into()),
+        }
+    }
+
+    /// The parts of a value that is a multimethod.
+    ///
+    /// # Errors
+    /// `TypeError`.
+    pub fn of(value: &Value) -> Outcome<Multi> {
+        match value {
+            Value::Bound(bound) if name_of(bound).is_some() => Multi::read(&bound.arguments),
+            other => Err(Error::expected("a multimethod", other)
+                .suggest("`(defmulti name dispatch-fn)` defines one, `(defmethod name value [args] …)` adds to it")
+                .into()),
+        }
+    }
+
+    fn state(&self, machine: &mut Machine) -> Outcome<Arc<Map>> {
+        match machine.core.heap.state(&self.cell)? {
+            State::Done(Value::Map(map)) => Ok(map.clone()),
+            _ => Ok(Arc::default()),
+        }
+    }
+
+    fn part(&self, machine: &mut Machine, name: &str) -> Outcome<Arc<Map>> {
+        match self.state(machine)?.get(&Value::keyword(name)) {
+            Some(Value::Map(map)) => Ok(map.clone()),
+            _ => Ok(Arc::default()),
+        }
+    }
+
+    fn is_of_protocol(&self) -> bool {
+        self.dispatch.is_nil()
+    }
+
+    /// The method for a call; the protocol's own way where there is no dispatch function: what the first
+    /// argument carries itself, else by its type.
+    fn method_for(&self, machine: &mut Machine, call: &[Value]) -> Outcome<Value> {
+        let value = if self.is_of_protocol() {
+            let first = call.first().cloned().unwrap_or_default();
+            let carried = metadata(&first).and_then(|own| own.get(&self.name).cloned());
+            if let Some(method) = carried {
+                return Ok(method);
+            }
+            crate::lang::builtin::types::type_name(&first)
+        } else {
+            let value = machine.call(&self.dispatch, &mut call.to_vec())?;
+            machine.key(value)?
+        };
+        match self.choose(machine, &value)? {
+            Some(method) => Ok(method),
+            None => Err(self.without_method(machine, &value, call)?.into()),
+        }
+    }
+
+    /// The method that a dispatch value leads to: its own, else that of the nearest kind that it is of,
+    /// else the default.
+    fn choose(&self, machine: &mut Machine, value: &Value) -> Outcome<Option<Value>> {
+        let methods = self.part(machine, "methods")?;
+        if let Some(method) = methods.get(value) {
+            return Ok(Some(method.clone()));
+        }
+        let parents = match &self.hierarchy {
+            Value::Nil => session_parents(machine)?,
+            Value::Cell(cell) => match machine.core.heap.state(cell)? {
+                State::Done(Value::Map(map)) => parents_in(map),
+                _ => Arc::default(),
+            },
+            Value::Map(map) => parents_in(map),
+            _ => Arc::default(),
+        };
+        let mut best: Option<(&Value, &Value)> = None;
+        for (key, method) in methods.iter() {
+            if !is_a(machine, &parents, value, key)? {
+                continue;
+            }
+            best = match best {
+                None => Some((key, method)),
+                Some((other, _)) if self.dominates(machine, &parents, key, other)? => Some((key, method)),
+                Some((other, _)) if !self.dominates(machine, &parents, other, key)? => {
+                    return Err(Error::new(
+                        "AmbiguousMethod",
+                        format!("`{}` has methods for both {other:?} and {key:?}, and {value:?} is of both", self.name),
+                    )
+                    .suggest(format!("say which comes first: `(prefer-method {} {key:?} {other:?})`", self.name))
+                    .into());
+                }
+                better => better,
+            };
+        }
+        Ok(best.map(|(_, method)| method.clone()).or_else(|| methods.get(&self.default).cloned()))
+    }
+
+    /// True if the method of `one` comes before that of `other`.
+    fn dominates(&self, machine: &mut Machine, parents: &Map, one: &Value, other: &Value) -> Outcome<bool> {
+        let prefers = self.part(machine, "prefers")?;
+        let preferred = matches!(prefers.get(one), Some(Value::Set(over)) if over.contains(other));
+        Ok(preferred || is_a(machine, parents, one, other)?)
+    }
+
+    #[cold]
+    fn without_method(&self, machine: &mut Machine, value: &Value, call: &[Value]) -> Outcome<Error> {
+        let known: Vec<String> =
+            self.part(machine, "methods")?.iter().take(8).map(|(key, _)| format!("{key:?}")).collect();
+        let known = if known.is_empty() { "none yet".to_string() } else { known.join(", ") };
+        let name = &self.name;
+        Ok(if self.is_of_protocol() {
+            let first = call.first().cloned().unwrap_or_default();
+            Error::new("NoMethod", format!("`{name}` is not implemented for {}", describe(&first))).suggest(format!(
+                "it is for: {known}; add one with `(extend-type {value} PROTOCOL ({name} [this …] …))`"
+            ))
+        } else {
+            Error::new("NoMethod", format!("`{name}` has no method for the dispatch value {value:?}")).suggest(format!(
+                "there are methods for: {known}; add one with `(defmethod {name} {value:?} [args] …)`, or a default with `:default`"
+            ))
+        })
+    }
+}
+
+fn parents_in(hierarchy: &Map) -> Arc<Map> {
+    match hierarchy.get(&Value::keyword("parents")) {
+        Some(Value::Map(parents)) => parents.clone(),
+        _ => Arc::default(),
+    }
+}
+
+fn part(machine: &mut Machine, multi: &Value, name: &str) -> Outcome<Arc<Map>> {
+    Multi::of(multi)?.part(machine, name)
+}
+
+/// Replaces a part of a multimethod's state, to be undone with the form.
+fn replace(machine: &mut Machine, multi: &Value, name: &str, part: Map) -> Outcome<()> {
+    let multi = Multi::of(multi)?;
+    let mut state = (*multi.state(machine)?).clone();
+    state.insert(Value::keyword(name), Value::Map(Arc::new(part)));
+    machine.core.heap.change(&multi.cell, State::Done(Value::Map(Arc::new(state))))?;
+    Ok(())
+}
+
+/// Adds a method.
+///
+/// # Errors
+/// `TypeError` where there is no multimethod to add it to.
+pub fn add(machine: &mut Machine, multi: &Value, value: Value, function: Value) -> Outcome<()> {
+    let mut methods = (*part(machine, multi, "methods")?).clone();
+    machine.charge(methods.len() as u64 / 16)?;
+    methods.insert(value, function);
+    replace(machine, multi, "methods", methods)
+}

@@ -1,0 +1,214 @@
+//! `defmulti`, `defmethod`, `defprotocol`, `extend-type`, `defrecord`, `reify` and their kin.
+
+use super::{Expander, call, nil, show};
+use crate::lang::error::Outcome;
+use crate::lang::form::{Form, FormKind};
+use crate::lang::span::Span;
+
+fn quoted(form: &Form) -> Form {
+    call("quote", vec![form.clone()], form.span)
+}
+
+/// The forms behind a doc string and a map of attributes.
+fn behind_doc(rest: &[Form]) -> &[Form] {
+    let rest = match rest {
+        [Form { kind: FormKind::Str(_), .. }, more @ ..] => more,
+        rest => rest,
+    };
+    match rest {
+        [Form { kind: FormKind::Map(_), .. }, more @ ..] if !more.is_empty() => more,
+        rest => rest,
+    }
+}
+
+fn needs_name(expander: &Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
+    match rest.first() {
+        Some(name) if name.as_symbol().is_some() => Ok(name.clone()),
+        Some(other) => expander.fail(other.span, format!("a definition needs a name, got {}", show(other))),
+        None => expander.fail(form.span, "a definition needs a name".to_string()),
+    }
+}
+
+/// `(defmulti area "doc"? :shape :default :other :hierarchy #'h)`
+pub fn defmulti(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
+    expander.count(form, rest, 2, usize::MAX)?;
+    let name = needs_name(expander, form, rest)?;
+    let doc = rest.get(1).filter(|doc| matches!(doc.kind, FormKind::Str(_)));
+    let [dispatch, options @ ..] = behind_doc(&rest[1..]) else {
+        return expander.fail(form.span, "`defmulti` needs a dispatch function behind the name".to_string());
+    };
+    let option = |wanted: &str| {
+        options.chunks_exact(2).find(|pair| pair[0].as_keyword() == Some(wanted)).map(|pair| pair[1].clone())
+    };
+    let default = option("default").unwrap_or_else(|| Form::new(FormKind::Keyword("default".to_string()), form.span));
+    let hierarchy = option("hierarchy").unwrap_or_else(|| nil(form.span));
+    let made = call("core/multimethod*", vec![quoted(&name), dispatch.clone(), default, hierarchy], form.span);
+    Ok(call("def", [vec![name], doc.cloned().into_iter().collect(), vec![made]].concat(), form.span))
+}
+
+/// `(defmethod area :circle [shape] …)`
+pub fn defmethod(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
+    expander.count(form, rest, 3, usize::MAX)?;
+    let name = needs_name(expander, form, rest)?;
+    let function = match &rest[2..] {
+        [own, ..] if own.as_symbol().is_some() => call("fn", rest[2..].to_vec(), form.span),
+        parts => call("fn", [vec![name.clone()], parts.to_vec()].concat(), form.span),
+    };
+    Ok(call("core/method*", vec![name, rest[1].clone(), function], form.span))
+}
+
+/// `(defprotocol Shape "doc"? (area [this]) (scale [this by] "doc"))`
+pub fn defprotocol(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
+    let name = needs_name(expander, form, rest)?;
+    let signatures = rest[1..].iter().filter_map(Form::as_list);
+    let methods: Vec<Form> = signatures.filter_map(|items| items.first().cloned()).collect();
+    let made = call("core/protocol*", [vec![quoted(&name)], methods.iter().map(quoted).collect()].concat(), form.span);
+    let mut forms = vec![call("def", vec![name.clone(), made], form.span)];
+    for (method, signature) in methods.iter().zip(rest[1..].iter().filter(|item| item.as_list().is_some())) {
+        let taken = call("core/protocol-method*", vec![name.clone(), quoted(method)], signature.span);
+        let doc = signature.as_list().and_then(<[Form]>::last).filter(|doc| matches!(doc.kind, FormKind::Str(_)));
+        let parts = [vec![method.clone()], doc.cloned().into_iter().collect(), vec![taken]].concat();
+        forms.push(call("def", parts, signature.span));
+    }
+    forms.push(quoted(&name));
+    Ok(call("do", forms, form.span))
+}
+
+/// Protocols, each with its methods: `Shape (area [this] …) (scale [this] …) (scale [this by] …)`, as
+/// protocols and maps of functions in turn. `within` wraps the body of each method.
+fn implementations(
+    expander: &Expander<'_>,
+    specs: &[Form],
+    within: &dyn Fn(&Form, &[Form]) -> Vec<Form>,
+    span: Span,
+) -> Outcome<Vec<Form>> {
+    let mut out: Vec<Form> = Vec::new();
+    let mut methods: Vec<(String, Form, Vec<Form>)> = Vec::new();
+    let finish = |out: &mut Vec<Form>, methods: &mut Vec<(String, Form, Vec<Form>)>| {
+        if out.is_empty() {
+            return;
+        }
+        let mut entries = Vec::new();
+        for (name, symbol, arities) in methods.drain(..) {
+            entries.push(Form::new(FormKind::Keyword(name), symbol.span));
+            entries.push(call("fn", [vec![symbol.clone()], arities].concat(), symbol.span));
+        }
+        out.push(Form::new(FormKind::Map(entries), span));
+    };
+    for spec in specs {
+        match &spec.kind {
+            FormKind::List(items) => {
+                let (Some(name), false) = (items.first().and_then(Form::as_symbol), out.is_empty()) else {
+                    return expander
+                        .fail(spec.span, "expected the name of a protocol, then its methods `(name [this] …)`".into());
+                };
+                let arities: Vec<Form> = match items.get(1).map(|item| &item.kind) {
+                    Some(FormKind::Vector(_)) => vec![arity(&items[1..], within, spec.span)],
+                    _ => items[1..]
+                        .iter()
+                        .map(|one| arity(one.as_list().unwrap_or_default(), within, one.span))
+                        .collect(),
+                };
+                match methods.iter_mut().find(|(known, _, _)| known == name) {
+                    Some((_, _, known)) => known.extend(arities),
+                    None => methods.push((name.to_string(), items[0].clone(), arities)),
+                }
+            }
+            _ => {
+                finish(&mut out, &mut methods);
+                out.push(spec.clone());
+            }
+        }
+    }
+    finish(&mut out, &mut methods);
+    Ok(out)
+}
+
+/// `([this by] …)` with its body wrapped.
+fn arity(items: &[Form], within: &dyn Fn(&Form, &[Form]) -> Vec<Form>, span: Span) -> Form {
+    match items {
+        [parameters, body @ ..] => Form::list([vec![parameters.clone()], within(parameters, body)].concat(), span),
+        [] => Form::list(Vec::new(), span),
+    }
+}
+
+fn as_it_is(_: &Form, body: &[Form]) -> Vec<Form> {
+    body.to_vec()
+}
+
+/// `(extend-type String Shape (area [this] …))`
+pub fn extend_type(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
+    expander.count(form, rest, 1, usize::MAX)?;
+    let parts = implementations(expander, &rest[1..], &as_it_is, form.span)?;
+    Ok(call("core/extend", [vec![rest[0].clone()], parts].concat(), form.span))
+}
+
+/// `(extend-protocol Shape String (area [s] …) nil (area [_] 0))`
+pub fn extend_protocol(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
+    expander.count(form, rest, 1, usize::MAX)?;
+    let parts = implementations(expander, &rest[1..], &as_it_is, form.span)?;
+    let calls = parts
+        .chunks_exact(2)
+        .map(|pair| call("core/extend", vec![pair[0].clone(), rest[0].clone(), pair[1].clone()], form.span));
+    Ok(call("do", calls.collect::<Vec<_>>().into_iter().chain([nil(form.span)]).collect(), form.span))
+}
+
+/// `(reify Shape (area [this] …))`
+pub fn reify(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
+    let parts = implementations(expander, rest, &as_it_is, form.span)?;
+    Ok(call("core/reify*", parts, form.span))
+}
+
+/// `(defrecord Point [x y] Shape (area [this] (* x y)))`
+pub fn defrecord(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
+    expander.count(form, rest, 2, usize::MAX)?;
+    let name = needs_name(expander, form, rest)?;
+    let span = form.span;
+    let Some(fields) = rest[1].as_vector() else {
+        return expander.fail(rest[1].span, format!("a record's fields stand in a vector, got {}", show(&rest[1])));
+    };
+    let fields: Vec<Form> = fields.iter().map(|field| Form { metadata: None, ..field.clone() }).collect();
+    let text = name.as_symbol().unwrap_or_default();
+    let type_name = quoted(&Form::symbol(&format!("user.{text}"), span));
+    let keyword = |field: &Form| Form::new(FormKind::Keyword(field.as_symbol().unwrap_or_default().into()), span);
+    let entries = fields.iter().flat_map(|field| [keyword(field), field.clone()]).collect();
+    let absent = fields.iter().flat_map(|field| [keyword(field), nil(span)]).collect();
+    let of_fields = call("core/record*", vec![type_name.clone(), Form::new(FormKind::Map(entries), span)], span);
+    let map = expander.fresh("map", span);
+    let merged = call("core/merge", vec![Form::new(FormKind::Map(absent), span), map.clone()], span);
+    let of_map = call("core/record*", vec![type_name.clone(), merged], span);
+    let arrow = Form::symbol(&format!("->{text}"), span);
+    let from_map = Form::symbol(&format!("map->{text}"), span);
+    let constructor = call("fn", vec![arrow.clone(), Form::vector(fields.clone(), rest[1].span), of_fields], span);
+    let mut forms = vec![
+        call("def", vec![name.clone(), type_name], span),
+        call("def", vec![arrow.clone(), constructor], span),
+        call("def", vec![Form::symbol(&format!("{text}."), span), arrow], span),
+        call(
+            "def",
+            vec![from_map.clone(), call("fn", vec![from_map, Form::vector(vec![map], span), of_map], span)],
+            span,
+        ),
+    ];
+    // Inside its methods a record's fields are in scope, but for those that a parameter hides.
+    let within = |parameters: &Form, body: &[Form]| {
+        let parameters = parameters.as_vector().unwrap_or_default();
+        let Some(this) = parameters.first().filter(|this| this.as_symbol().is_some()) else { return body.to_vec() };
+        let seen = fields.iter().filter(|field| !parameters.contains(field));
+        let bindings = seen.flat_map(|field| [field.clone(), Form::list(vec![keyword(field), this.clone()], span)]);
+        vec![call("let", [vec![Form::vector(bindings.collect(), span)], body.to_vec()].concat(), span)]
+    };
+    let parts = implementations(expander, &rest[2..], &within, span)?;
+    if !parts.is_empty() {
+        forms.push(call("core/extend", [vec![name.clone()], parts].concat(), span));
+    }
+    forms.push(name);
+    Ok(call("do", forms, span))
+}
+
+/// `(new Point 1 2)`: `(Point. 1 2)`.
+pub fn new(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
+    let class = needs_name(expander, form, rest)?;
+    let constructor = Form::symbol(&format!("{}.", class.as_symbol().unwrap_or_default()), class.span);
+    Ok(Form::list([vec![constructor], rest[1..].to_vec()].concat(), form.span))
+}
