@@ -11,13 +11,6 @@ use crate::lang::value::list::List;
 pub const TABLE: &[Builtin] = &[
     Builtin::new("map?", &["[x]"], "True of maps.", &[("(map? {})", "true"), ("(map? [])", "false")], is_map),
     Builtin::new(
-        "record?",
-        &["[x]"],
-        "True of maps that came from JSON: their keys are found in other spellings too.",
-        &[("(record? (json/parse \"{}\"))", "true"), ("(record? {})", "false")],
-        is_record,
-    ),
-    Builtin::new(
         "map-entry?",
         &["[x]"],
         "True of vectors of two items, as the entries of maps are.",
@@ -115,10 +108,6 @@ pub const ALIASES: &[(&str, &str)] = &[
 
 fn is_map(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(Value::Bool(matches!(&arguments[0], Value::Map(_))))
-}
-
-fn is_record(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    Ok(Value::Bool(matches!(&arguments[0], Value::Map(map) if map.is_record())))
 }
 
 fn is_map_entry(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {

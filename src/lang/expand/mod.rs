@@ -58,7 +58,6 @@ const MACROS: &[(&str, Macro)] = &[
     ("condp", conditionals::condp),
     ("declare", definitions::declare),
     ("define", definitions::define),
-    ("definterface", dispatch::defprotocol),
     ("defmacro", definitions::defmacro),
     ("defmethod", dispatch::defmethod),
     ("defmulti", dispatch::defmulti),
