@@ -119,6 +119,9 @@ fn chains_of_closures_lists_and_lazy_tails_are_dropped() {
         "(loop [i 0 m {}] (if (< i 1000000) (recur (inc i) {:m m}) :ok))",
         "(loop [i 0 f inc] (if (< i 1000000) (recur (inc i) (partial f)) :ok))",
         "(loop [i 0 a nil] (if (< i 1000000) (recur (inc i) (atom a)) :ok))",
+        "(loop [i 0 m {}] (if (< i 1000000) (recur (inc i) (with-meta {} m)) :ok))",
+        "(loop [i 0 m {}] (if (< i 100000) (recur (inc i) (meta (with-meta [1] {:m m}))) :ok))",
+        "(loop [i 0 m nil] (if (< i 100000) (recur (inc i) (sorted-map 1 m)) :ok))",
     ] {
         assert_eq!(with_limit(program, &limits).value.as_deref(), Some(":ok"), "{program}");
     }
@@ -215,6 +218,41 @@ fn a_later_definition_does_not_change_what_a_function_meant() {
     let mut other = engine().session();
     other.decode(&text, host()).expect("it decodes");
     assert_eq!(run(&mut other, "(size [1 2])"), "2");
+}
+
+#[test]
+fn what_carries_more_than_its_items_survives_a_snapshot() {
+    let mut session = session();
+    for program in [
+        "(def noted (with-meta {:a [1]} {:note (atom 5)}))",
+        "(def ranked (sorted-map-by (fn [a b] (compare b a)) 1 :x 3 :y))",
+        "(def few (sorted-set 3 1 2))",
+        "(def price 19.90M)",
+        "(def day #time/date \"2024-02-29\")",
+        "(derive ::square ::shape)",
+        "(defmulti area \"Of a shape.\" :shape)",
+        "(defmethod area ::shape [s] (* (:side s) (:side s)))",
+        "(defprotocol Named (title [x]))",
+        "(defrecord Person [first-name] Named (title [_] (str \"Dr \" first-name)))",
+        "(def ann (->Person \"Ann\"))",
+    ] {
+        run(&mut session, program);
+    }
+    let text = session.encode(host()).expect("it encodes");
+    let mut other = engine().session();
+    other.decode(&text, host()).expect("it decodes");
+    assert_eq!(other.encode(host()).expect("it encodes"), text);
+    for (program, value) in [
+        ("[noted @(:note (meta noted))]", "[{:a [1]} 5]"),
+        ("(seq (assoc ranked 2 :z))", "([3 :y] [2 :z] [1 :x])"),
+        ("(seq (conj few 0))", "(0 1 2 3)"),
+        ("[price day]", "[19.90M #time/date \"2024-02-29\"]"),
+        ("(area {:shape ::square :side 3})", "9"),
+        ("(defmethod area :circle [s] (:radius s)) (area {:shape :circle :radius 2})", "2"),
+        ("[(title ann) (instance? Person ann) (title (->Person \"Bo\"))]", "[\"Dr Ann\" true \"Dr Bo\"]"),
+    ] {
+        assert_eq!(run(&mut other, program), value);
+    }
 }
 
 #[test]

@@ -53,6 +53,11 @@ impl<V: Clone> Large<V> {
         self.table.position(key).and_then(|slot| self.table.entry(slot))
     }
 
+    /// True when there is no entry.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// One past the last position that [`Large::entry`] may be asked for.
     pub fn positions(&self) -> usize {
         match &self.order {
