@@ -88,6 +88,14 @@ impl<'g> Deriver<'g> {
         text
     }
 
+    /// A program of a grammar that writes its white space itself.
+    pub fn spaced_program(&mut self, budget: usize) -> String {
+        self.choices_left = CHOICES;
+        let mut tokens = Vec::new();
+        self.tokens_of(&Expression::Rule("program".to_string()), budget, &mut tokens);
+        tokens.concat()
+    }
+
     fn is_delimiter(&self, text: &str) -> bool {
         let first: String = text.chars().take(1).collect();
         derives(self.grammar, self.grammar.rule("DELIMITER"), &first)

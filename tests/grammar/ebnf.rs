@@ -43,6 +43,11 @@ impl Grammar {
         self.rules.push((name, expression));
     }
 
+    /// The right side of a rule, if there is one.
+    pub fn find(&self, name: &str) -> Option<&Expression> {
+        self.index.get(name).map(|at| &self.rules[*at].1)
+    }
+
     /// The right side of a rule.
     pub fn rule(&self, name: &str) -> &Expression {
         match self.index.get(name) {

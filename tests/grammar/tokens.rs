@@ -58,11 +58,40 @@ pub fn derives(grammar: &Grammar, expression: &Expression, text: &str) -> bool {
     ends(grammar, expression, &text, 0).contains(&text.len())
 }
 
+/// True if the character may begin what the expression derives. (No rule of a token can be empty.)
+fn may_begin(grammar: &Grammar, expression: &Expression, first: char) -> bool {
+    match expression {
+        Expression::Text(text) => text.starts_with(first),
+        Expression::Class(set) => set.contains(first),
+        Expression::Rule(name) => may_begin(grammar, grammar.rule(name), first),
+        Expression::Sequence(parts) => {
+            for part in parts {
+                if may_begin(grammar, part, first) {
+                    return true;
+                }
+                if !matches!(part, Expression::Optional(_) | Expression::Star(_)) {
+                    return false;
+                }
+            }
+            false
+        }
+        Expression::Choice(parts) => parts.iter().any(|part| may_begin(grammar, part, first)),
+        Expression::Optional(inner) | Expression::Star(inner) | Expression::Plus(inner) => {
+            may_begin(grammar, inner, first)
+        }
+        Expression::Except(left, _) => may_begin(grammar, left, first),
+    }
+}
+
 /// The kinds of token, each a rule in upper case or a text that stands in a rule in lower case.
 pub struct Tokens<'g> {
     grammar: &'g Grammar,
     /// All kinds.
     pub kinds: Vec<Expression>,
+    /// Whether a kind ends only before a delimiter.
+    are_open: Vec<bool>,
+    /// The kinds that each ASCII character may begin, so that not all are tried everywhere.
+    by_first: Vec<Vec<usize>>,
 }
 
 /// A piece of text and the kinds of token that it may be, as indices of [`Tokens::kinds`].
@@ -76,11 +105,18 @@ pub struct Lexeme {
 impl<'g> Tokens<'g> {
     /// The kinds of token of a grammar.
     pub fn of(grammar: &'g Grammar) -> Tokens<'g> {
-        let mut tokens = Tokens { grammar, kinds: Vec::new() };
+        let mut tokens = Tokens { grammar, kinds: Vec::new(), are_open: Vec::new(), by_first: Vec::new() };
         for (name, expression) in &grammar.rules {
             if !is_lexical(name) {
                 tokens.collect(expression);
             }
+        }
+        if let Some(Expression::Choice(open)) = grammar.find("OPEN") {
+            tokens.are_open = tokens.kinds.iter().map(|kind| open.contains(kind)).collect();
+        }
+        for first in (0..128_u8).map(char::from) {
+            let begins = |kind: &usize| may_begin(grammar, &tokens.kinds[*kind], first);
+            tokens.by_first.push((0..tokens.kinds.len()).filter(begins).collect());
         }
         tokens
     }
@@ -107,12 +143,10 @@ impl<'g> Tokens<'g> {
         while at < text.len() {
             let longest = |expression: &Expression| ends(self.grammar, expression, &text, at).last().copied();
             let skipped = longest(self.grammar.rule("SKIPPED")).unwrap_or(at);
-            let found: Vec<(usize, usize)> = self
-                .kinds
-                .iter()
-                .enumerate()
-                .filter_map(|(kind, expression)| Some((kind, longest(expression)?)))
-                .collect();
+            let all: Vec<usize> = (0..self.kinds.len()).collect();
+            let possible = self.by_first.get(text[at] as usize).unwrap_or(&all);
+            let found: Vec<(usize, usize)> =
+                possible.iter().filter_map(|kind| Some((*kind, longest(&self.kinds[*kind])?))).collect();
             let end = found.iter().map(|(_, end)| *end).max().unwrap_or(at).max(skipped);
             let kinds: Vec<usize> = found.iter().filter(|(_, last)| *last == end).map(|(kind, _)| *kind).collect();
             if end == at {
@@ -122,7 +156,7 @@ impl<'g> Tokens<'g> {
                 let token: String = text[at..end].iter().collect();
                 let is_delimited =
                     end == text.len() || !ends(self.grammar, self.grammar.rule("DELIMITER"), &text, end).is_empty();
-                if !is_delimited && self.is_open(&token) {
+                if !is_delimited && kinds.iter().any(|kind| self.are_open[*kind]) {
                     return Err(format!("`{token}` does not end at character {end}"));
                 }
                 lexemes.push(Lexeme { kinds, text: token });
