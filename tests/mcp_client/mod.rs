@@ -1,12 +1,17 @@
 //! An MCP client for tests: it speaks raw JSON-RPC with the real binary over standard input and output.
 #![allow(dead_code)]
 
+#[path = "../peers/mod.rs"]
+mod peers;
+
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
+#[allow(unused_imports, reason = "each test file uses its part")]
+pub use peers::{installed, peer};
 use serde_json::{Value, json};
 
 /// No step of a test may take longer.
@@ -207,26 +212,8 @@ pub fn hostile(arguments: &[&str]) -> Value {
     json!({"command": "python3", "args": all})
 }
 
-/// A program of the test's surroundings. Without it the test is skipped, and says so; with
-/// `LISPBOX_REQUIRE_PEERS=1` it fails.
-pub fn peer(name: &str, found: Option<PathBuf>) -> Option<PathBuf> {
-    if found.is_none() {
-        assert!(std::env::var_os("LISPBOX_REQUIRE_PEERS").is_none_or(|value| value != "1"), "{name} is missing");
-        eprintln!("SKIPPED: {name} is missing");
-    }
-    found
-}
-
 /// `python3`, which the hostile server needs.
 pub fn python() -> Option<PathBuf> {
     let runs = Command::new("python3").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
     peer("python3", runs.is_ok_and(|status| status.success()).then(|| PathBuf::from("python3")))
-}
-
-/// A file below `$LISPBOX_PEERS`, the folder into which `.ci/run` installs the real peers.
-pub fn installed(path: &str) -> Option<PathBuf> {
-    let folder = std::env::var_os("LISPBOX_PEERS")
-        .map_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/target/peers")), PathBuf::from);
-    let file = folder.join(path);
-    peer(path, file.exists().then_some(file))
 }
