@@ -17,7 +17,9 @@ pub mod decimals;
 mod digits;
 pub mod discovery;
 pub mod dispatch;
+pub mod entry;
 mod exceptions;
+mod expansion;
 mod format;
 mod functions;
 mod identity;
@@ -36,6 +38,7 @@ pub mod regex;
 mod relations;
 mod scalars;
 mod search;
+mod selectors;
 mod sequences;
 mod sets;
 mod stacks;
@@ -51,8 +54,12 @@ pub use metadata::{annotate, metadata};
 
 use crate::lang::error::Outcome;
 use crate::lang::eval::Machine;
+use crate::lang::prelude::{Function, Prelude};
 use crate::lang::value::Value;
+use entry::Entry;
+use std::borrow::Cow;
 use std::collections::HashMap;
+use std::sync::OnceLock;
 
 /// The code of a builtin. It may take its arguments out of the slice.
 pub type Run = fn(&mut Machine, &mut [Value]) -> Outcome<Value>;
@@ -96,7 +103,7 @@ impl ArityRange {
     }
 
     /// Reads argument lists: names between brackets, `&` before the rest.
-    const fn read(lists: &[&str]) -> ArityRange {
+    pub(crate) const fn read(lists: &[&str]) -> ArityRange {
         let mut exact = 0;
         let mut at_least = None;
         let mut list = 0;
@@ -239,6 +246,8 @@ pub const TABLES: &[(&str, &[Builtin])] = &[
     ("JSON", json::TABLE),
     ("Parallel calls", branching::TABLE),
     ("Discovery", discovery::TABLE),
+    ("Macros", expansion::TABLE),
+    ("What the prelude stands on", selectors::TABLE),
 ];
 
 /// Other names of builtins: other Lisps' spellings, and Clojure's full namespaces.
@@ -257,6 +266,7 @@ const ALIASES: &[&[(&str, &str)]] = &[
     transducers::ALIASES,
     cells::ALIASES,
     exceptions::ALIASES,
+    expansion::ALIASES,
     identity::ALIASES,
     kinds::ALIASES,
     maps::ALIASES,
@@ -294,7 +304,7 @@ const STEPS: &[&[&[&Builtin]]] = &[
         transducers::state::STEPS,
         transducers::steps::STEPS,
     ],
-    &[branching::STEPS],
+    &[branching::STEPS, selectors::STEPS],
 ];
 
 /// Namespaces that stand for others.
@@ -313,9 +323,10 @@ const NAMESPACES: &[(&str, &str)] = &[
     ("JSON", "json"),
 ];
 
-/// All builtins by name.
+/// All builtins by name, and the prelude once it is needed.
 pub struct Registry {
     by_name: HashMap<&'static str, &'static Builtin>,
+    prelude: OnceLock<Prelude>,
 }
 
 impl Default for Registry {
@@ -329,7 +340,7 @@ impl Default for Registry {
                 by_name.insert(alias, builtin);
             }
         }
-        Registry { by_name }
+        Registry { by_name, prelude: OnceLock::new() }
     }
 }
 
@@ -339,12 +350,23 @@ impl Registry {
         if let Some(builtin) = self.by_name.get(name) {
             return Some(builtin);
         }
-        let (namespace, base) = name.split_once('/')?;
-        let namespace = NAMESPACES.iter().find(|(from, _)| *from == namespace).map_or(namespace, |(_, to)| to);
-        if namespace == "core" {
-            return self.by_name.get(base).copied();
-        }
-        self.by_name.get(format!("{namespace}/{base}").as_str()).copied()
+        self.by_name.get(&*plain(name)?).copied()
+    }
+
+    /// The functions that are written in the language itself; read at the first call.
+    pub fn prelude(&self) -> &Prelude {
+        self.prelude.get_or_init(|| crate::lang::meter::outside(Prelude::read))
+    }
+
+    /// The function of the prelude of that name, alias or qualified name.
+    pub fn find_prelude(&self, name: &str) -> Option<&Function> {
+        self.find_any_prelude(name).filter(|function| !function.is_private)
+    }
+
+    /// The same, those included that only the prelude uses.
+    pub fn find_any_prelude(&self, name: &str) -> Option<&Function> {
+        let prelude = self.prelude();
+        prelude.find_any(name).or_else(|| prelude.find_any(&plain(name)?))
     }
 
     /// The builtin of that name, those included that no program can name: the steps of lazy sequences.
@@ -354,10 +376,41 @@ impl Registry {
             .or_else(|| STEPS.iter().copied().flatten().copied().flatten().find(|step| step.name == base).copied())
     }
 
-    /// All the names, aliases included.
-    pub fn names(&self) -> impl Iterator<Item = &'static str> {
-        self.by_name.iter().filter(|(_, builtin)| !builtin.is_internal()).map(|(name, _)| *name)
+    /// All the names of functions, aliases included.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        let builtins = self.by_name.iter().filter(|(_, builtin)| !builtin.is_internal()).map(|(name, _)| *name);
+        builtins.chain(self.prelude().names())
     }
+
+    /// All that there is to document: builtins, forms, functions of the prelude, in the order of the
+    /// reference.
+    pub fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
+        let builtins = TABLES.iter().flat_map(|(area, table)| table.iter().map(|builtin| Entry::of(area, builtin)));
+        let forms = syntax::TABLE.iter().map(Entry::of_form);
+        let prelude = self.prelude();
+        let functions = prelude.functions().map(|function| Entry::of_prelude(prelude.title(function), function));
+        forms.chain(builtins.flatten()).chain(functions)
+    }
+
+    /// The documentation of what has that name, alias or qualified name.
+    pub fn entry(&self, name: &str) -> Option<Entry<'_>> {
+        if let Some(builtin) = self.find(name) {
+            return Entry::of("", builtin);
+        }
+        let base = name.strip_prefix("core/").unwrap_or(name);
+        if let Some(form) = syntax::TABLE.iter().find(|form| form.name == base) {
+            return Some(Entry::of_form(form));
+        }
+        let function = self.find_prelude(name)?;
+        Some(Entry::of_prelude(self.prelude().title(function), function))
+    }
+}
+
+/// A qualified name as the tables write it: the namespace that its own one stands for, none for `core`.
+fn plain(name: &str) -> Option<Cow<'_, str>> {
+    let (namespace, base) = name.split_once('/')?;
+    let namespace = NAMESPACES.iter().find(|(from, _)| *from == namespace).map_or(namespace, |(_, to)| to);
+    Some(if namespace == "core" { Cow::Borrowed(base) } else { Cow::Owned(format!("{namespace}/{base}")) })
 }
 
 /// All builtins.

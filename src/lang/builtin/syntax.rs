@@ -260,6 +260,12 @@ pub const TABLE: &[SyntaxEntry] = &[
         "A template for a form; also written with a backquote.",
         &[("`(a ~(+ 1 2))", "(a 3)")],
     ),
+    entry(
+        "source",
+        &["[name]"],
+        "Prints the code of a function: of the session's as it was written, of the language's where it is written in the language itself.",
+        &[("(source sum)", "nil")],
+    ),
     entry("time", &["[& forms]"], "As `do`; what an evaluation took is in every reply.", &[("(time 1)", "1")]),
     entry(
         "try",

@@ -4,6 +4,7 @@ use super::Machine;
 use crate::lang::error::suggest::{closest, did_you_mean};
 use crate::lang::error::{Error, Outcome};
 use crate::lang::form::{Form, FormKind};
+use crate::lang::prelude::Function;
 use crate::lang::resolve::{Meaning, Names};
 use crate::lang::span::Span;
 use crate::lang::value::Value;
@@ -33,6 +34,9 @@ impl Names for Machine {
         }
         if self.core.coming.contains(plain) {
             return Ok(Meaning::Global(self.core.globals.index(plain)));
+        }
+        if let Some(function) = self.core.registry.find_prelude(name) {
+            return self.prelude_meaning(function);
         }
         // Other Lisps' names for true, and names of types: ordinary names that definitions hide.
         if let "t" | "else" = name {
@@ -65,6 +69,15 @@ fn history_index(name: &str) -> Option<usize> {
 }
 
 impl Machine {
+    /// A function of the prelude as the meaning of a name.
+    pub(crate) fn prelude_meaning(&self, function: &Function) -> Outcome<Meaning> {
+        let registry = &self.core.registry;
+        match registry.prelude().closure(registry, function) {
+            Some(closure) => Ok(Meaning::Prelude(function.qualified(), closure)),
+            None => Err(super::internal_error().into()),
+        }
+    }
+
     /// The error of a name that means nothing.
     fn unknown(&mut self, name: &str, scope: &[String]) -> Error {
         if let Some(message) = crate::lang::builtin::absent::advice(name) {
@@ -76,8 +89,9 @@ impl Machine {
         let qualified: Vec<String> =
             tools.iter().flat_map(|tool| [tool.name.clone(), format!("{}/{}", tool.server, tool.name)]).collect();
         let known = scope.iter().map(String::as_str).chain(globals).chain(qualified.iter().map(String::as_str));
-        let builtins = self.core.registry.names().chain(crate::lang::expand::macro_names());
-        let mut builtins: Vec<&str> = builtins.collect();
+        let registry = self.core.registry.clone();
+        let mut builtins: Vec<&str> = crate::lang::expand::macro_names().collect();
+        builtins.extend(registry.names());
         builtins.sort_unstable();
         // What the program or its user named is more likely meant than one of many builtins.
         match closest(name, known).or_else(|| closest(name, builtins)) {

@@ -94,6 +94,7 @@ const MACROS: &[(&str, Macro)] = &[
     ("reify", dispatch::reify),
     ("some->", threading::some_first),
     ("some->>", threading::some_last),
+    ("source", discovery::source),
     ("syntax-quote", definitions::syntax_quote),
     ("time", conditionals::time),
     ("unless", conditionals::when_not),
@@ -183,18 +184,34 @@ impl<'a> Expander<'a> {
         if let Some(expanded) = self.expand_special(name, form, rest)? {
             return Ok(expanded);
         }
+        match self.expand_macro(head, name, form, rest)? {
+            Some(expanded) => self.expand(&expanded),
+            None => Ok(Form::list(self.expand_all(items)?, form.span)),
+        }
+    }
+
+    /// What the macro at the head of a form makes of it.
+    fn expand_macro(&mut self, head: &str, name: &str, form: &Form, rest: &[Form]) -> Outcome<Option<Form>> {
         if self.macros.is_macro(head) {
             let expanded = self.macros.call_macro(head, form).map_err(|signal| signal.at(self.source, form.span))?;
-            return self.expand(&expanded);
+            return Ok(Some(expanded));
         }
-        if !self.macros.is_defined(head)
-            && let Ok(at) = MACROS.binary_search_by_key(&name, |(name, _)| name)
-        {
-            let (_, expand) = MACROS[at];
-            let expanded = expand(self, form, rest)?;
-            return self.expand(&expanded);
+        match MACROS.binary_search_by_key(&name, |(name, _)| name) {
+            Ok(at) if !self.macros.is_defined(head) => (MACROS[at].1)(self, form, rest).map(Some),
+            _ => Ok(None),
         }
-        Ok(Form::list(self.expand_all(items)?, form.span))
+    }
+
+    /// One step: what the macro at the head of a form makes of it; `None` where there is no macro.
+    ///
+    /// # Errors
+    /// As [`Expander::expand`].
+    pub fn step(&mut self, form: &Form) -> Outcome<Option<Form>> {
+        self.macros.charge(1)?;
+        let Some([head, rest @ ..]) = form.as_list() else { return Ok(None) };
+        let Some(head) = head.as_symbol() else { return Ok(None) };
+        let name = head.strip_prefix("core/").or_else(|| head.strip_prefix("clojure.core/")).unwrap_or(head);
+        if SPECIAL_FORMS.contains(&name) { Ok(None) } else { self.expand_macro(head, name, form, rest) }
     }
 
     /// The special forms, whose parts are not all expressions.

@@ -83,7 +83,14 @@ pub const TABLE: &[Builtin] = &[
 ];
 
 /// What other Lisps call these.
-pub const ALIASES: &[(&str, &str)] = &[("any", "some"), ("every", "every?"), ("memq", "member"), ("memv", "member")];
+pub const ALIASES: &[(&str, &str)] = &[
+    ("any", "some"),
+    ("every", "every?"),
+    ("memq", "member"),
+    ("memv", "member"),
+    ("find-first", "find-if"),
+    ("count-where", "count-if"),
+];
 
 /// The first item for which the truth of `predicate` is `wanted`, with what the predicate gave.
 fn first_such(machine: &mut Machine, arguments: &mut [Value], wanted: bool) -> Outcome<Option<(Value, Value)>> {
