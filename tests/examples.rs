@@ -37,7 +37,7 @@ fn names_are_unique() {
     let engine = common::engine();
     let registry = engine.registry();
     let internal = builtin::all().filter(|entry| entry.is_internal()).map(|entry| entry.name);
-    let aliases = registry.prelude().functions().flat_map(|function| &function.aliases).map(String::as_str);
+    let aliases = registry.prelude().functions().flat_map(|function| function.aliases.clone());
     let mut names: Vec<&str> = registry.entries().map(|entry| entry.name).chain(internal).chain(aliases).collect();
     names.sort_unstable();
     let twice: Vec<&str> = names.windows(2).filter(|two| two[0] == two[1]).map(|two| two[0]).collect();

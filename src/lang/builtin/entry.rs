@@ -44,11 +44,13 @@ impl<'a> Entry<'a> {
 
     /// Of a function of the prelude.
     pub fn of_prelude(area: &'a str, function: &'a Function) -> Entry<'a> {
+        let declaration = function.declaration();
+        let examples = declaration.examples.iter().map(|(program, value)| (program.as_str(), value.as_str()));
         Entry {
-            name: &function.name,
-            arguments: function.arguments.iter().map(String::as_str).collect(),
-            doc: &function.doc,
-            examples: function.examples.iter().map(|(program, value)| (program.as_str(), value.as_str())).collect(),
+            name: function.name,
+            arguments: declaration.arguments.iter().map(String::as_str).collect(),
+            doc: &declaration.doc,
+            examples: examples.collect(),
             area,
         }
     }

@@ -353,9 +353,9 @@ impl Registry {
         self.by_name.get(&*plain(name)?).copied()
     }
 
-    /// The functions that are written in the language itself; read at the first call.
+    /// The functions that are written in the language itself, looked through at the first call.
     pub fn prelude(&self) -> &Prelude {
-        self.prelude.get_or_init(|| crate::lang::meter::outside(Prelude::read))
+        self.prelude.get_or_init(|| crate::lang::meter::outside(Prelude::index))
     }
 
     /// The function of the prelude of that name, alias or qualified name.
@@ -366,7 +366,7 @@ impl Registry {
     /// The same, those included that only the prelude uses.
     pub fn find_any_prelude(&self, name: &str) -> Option<&Function> {
         let prelude = self.prelude();
-        prelude.find_any(name).or_else(|| prelude.find_any(&plain(name)?))
+        prelude.find(name).or_else(|| prelude.find(&plain(name)?))
     }
 
     /// The builtin of that name, those included that no program can name: the steps of lazy sequences.

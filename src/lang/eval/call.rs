@@ -148,7 +148,7 @@ impl Machine {
             return signal;
         }
         let signal = match self.core.registry.prelude().declared(running) {
-            Some(function) if !function.is_private => signal.by(&function.name),
+            Some(function) if !function.is_private => signal.by(function.name),
             _ => signal,
         };
         match site {
@@ -194,8 +194,8 @@ impl Machine {
         let hidden = closure.group.source.is_hidden.then(|| self.core.registry.prelude().declared(closure)).flatten();
         Err(match hidden {
             Some(function) => {
-                let lists: Vec<&str> = function.arguments.iter().map(String::as_str).collect();
-                arity_error(&function.name, &lists, ArityRange::read(&lists), count)
+                let lists: Vec<&str> = function.declaration().arguments.iter().map(String::as_str).collect();
+                arity_error(function.name, &lists, ArityRange::read(&lists), count)
             }
             None => closure_arity(code, count),
         }

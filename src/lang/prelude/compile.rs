@@ -19,11 +19,11 @@ use std::sync::Arc;
 pub fn compile(prelude: &Prelude, registry: &Registry, function: &Function) -> Outcome<Arc<Closure>> {
     meter::outside(|| {
         let source = &prelude.areas[function.area].source;
-        let expanded = Expander::new(&mut NoMacros, source).expand(&function.form)?;
+        let expanded = Expander::new(&mut NoMacros, source).expand(&function.declaration().form)?;
         // `(def name doc? (fn* name …))`: only the function is of use.
         let code = expanded.as_list().and_then(<[Form]>::last).ok_or_else(internal_error)?;
         let mut names = Before { prelude, registry, place: function.place, defines: false };
-        let functions = [(Some(function.name.clone()), code.clone())];
+        let functions = [(Some(function.name.to_string()), code.clone())];
         let group = Resolver::new(&mut names, source).function(&functions, &[])?;
         if names.defines {
             return Err(internal_error().into());
@@ -68,7 +68,7 @@ impl Names for Before<'_> {
             return Ok(Meaning::Builtin(builtin));
         }
         let base = name.strip_prefix("core/").unwrap_or(name);
-        if let Some(function) = self.prelude.find_any(base).filter(|function| function.place < self.place) {
+        if let Some(function) = self.prelude.find(base).filter(|function| function.place < self.place) {
             let closure = self.prelude.closure(self.registry, function).ok_or_else(internal_error)?;
             return Ok(Meaning::Prelude(function.qualified(), closure));
         }

@@ -40,7 +40,7 @@ fn named(machine: &mut Machine, name: &str) -> Outcome<String> {
         return Ok(format!("`{name}` is native: it is not written in the language; (doc {name}) says what it does"));
     }
     if let Some(function) = registry.find_prelude(name) {
-        return Ok(registry.prelude().text(function).to_string());
+        return Ok(function.text().to_string());
     }
     if registry.entry(name).is_some() {
         return Ok(format!("`{name}` is a form of the language; (doc {name}) says what it does"));
@@ -57,7 +57,7 @@ fn named(machine: &mut Machine, name: &str) -> Outcome<String> {
 /// The text that a function was made from.
 fn code(machine: &Machine, closure: &Closure) -> String {
     if let Some(function) = machine.core.registry.prelude().declared(closure) {
-        return machine.core.registry.prelude().text(function).to_string();
+        return function.text().to_string();
     }
     let span = closure.group.lambdas[closure.index as usize].form.span;
     let text = closure.group.source.text.get(span.start as usize..span.end as usize);
