@@ -9,6 +9,7 @@
   (cond
     (neg? digits) (let [unit (long (math/pow 10 (- digits)))] (* unit (math/round (double (/ x unit)))))
     (integer? x) x
+    (decimal? x) (bigdec (format (str "%." digits "f") x))
     :else (parse-double (format (str "%." digits "f") x))))
 
 (defn clamp

@@ -97,7 +97,7 @@ impl Machine {
                 Ok(Value::Jump(Jump::Call)) => {}
                 Ok(value) => break Ok(value),
                 Err(signal) => {
-                    let signal = self.from_prelude(signal, &running, site.as_ref());
+                    let signal = self.out_of_prelude(signal, &running, site.as_ref());
                     let unplaced = matches!(signal.raised(), Raised::Error(_));
                     break Err(match span {
                         // The call of it is the place, as for a builtin.
@@ -128,7 +128,7 @@ impl Machine {
                     let mut arguments: Vec<Value> = self.stack.drain(base..).collect();
                     let source = running.group.source.clone();
                     break self.apply_slice(&other, &mut arguments).map_err(|signal| {
-                        let signal = self.from_prelude(signal, &running, site.as_ref());
+                        let signal = self.out_of_prelude(signal, &running, site.as_ref());
                         signal.at(&source, tail.span)
                     });
                 }
@@ -143,7 +143,7 @@ impl Machine {
     /// What went wrong in a function of the prelude, as if it were a builtin: said by its name, at the
     /// place where the program called it.
     #[cold]
-    fn from_prelude(&self, signal: Signal, running: &Closure, site: Option<&(Arc<Closure>, Span)>) -> Signal {
+    fn out_of_prelude(&self, signal: Signal, running: &Closure, site: Option<&(Arc<Closure>, Span)>) -> Signal {
         if !running.group.source.is_hidden {
             return signal;
         }
