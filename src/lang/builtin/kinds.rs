@@ -61,6 +61,20 @@ pub const TABLE: &[Builtin] = &[
         is_associative,
     ),
     Builtin::new(
+        "indexed?",
+        &["[x]"],
+        "True of what finds an item by its place at once: vectors.",
+        &[("(indexed? [1])", "true"), ("(indexed? '(1))", "false")],
+        is_vector,
+    ),
+    Builtin::new(
+        "reversible?",
+        &["[x]"],
+        "True of what `rseq` accepts: vectors.",
+        &[("(reversible? [1])", "true"), ("(reversible? '(1))", "false")],
+        is_vector,
+    ),
+    Builtin::new(
         "counted?",
         &["[x]"],
         "True of collections that know their count.",
