@@ -1,6 +1,7 @@
 //! What kind of collection, function or cell a value is.
 
 use super::Builtin;
+use super::ordered::is_sorted;
 use crate::lang::error::Outcome;
 use crate::lang::eval::Machine;
 use crate::lang::heap::CellKind;
@@ -70,9 +71,9 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "reversible?",
         &["[x]"],
-        "True of what `rseq` accepts: vectors.",
+        "True of what `rseq` accepts: vectors and sorted collections.",
         &[("(reversible? [1])", "true"), ("(reversible? '(1))", "false")],
-        is_vector,
+        is_reversible,
     ),
     Builtin::new(
         "counted?",
@@ -130,6 +131,10 @@ fn is_map_entry(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 
 fn is_vector(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(Value::Bool(matches!(&arguments[0], Value::Vector(_))))
+}
+
+fn is_reversible(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    Ok(Value::Bool(matches!(&arguments[0], Value::Vector(_)) || is_sorted(&arguments[0])))
 }
 
 fn is_list(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
