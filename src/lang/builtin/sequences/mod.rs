@@ -117,12 +117,16 @@ pub(super) fn count_and_collection(arguments: &mut [Value]) -> Outcome<(u64, Val
     if !is_number(&arguments[0]) && is_number(&arguments[1]) {
         arguments.swap(0, 1);
     }
-    // Clojure counts down to zero: a fraction of an item, as half of seven is, takes the whole item.
-    let wanted = match &arguments[0] {
-        Value::Float(number) => count(&Value::Float(number.ceil()))?,
-        number => count(number)?,
-    };
-    Ok((wanted, take(arguments, 1)))
+    Ok((count_up(&arguments[0])?, take(arguments, 1)))
+}
+
+/// How many items to take or drop. Clojure counts down to zero: a fraction of an item, as half of seven
+/// leaves, is a whole one.
+pub(super) fn count_up(number: &Value) -> Result<u64, Error> {
+    match number {
+        Value::Float(number) => count(&Value::Float(number.ceil())),
+        number => count(number),
+    }
 }
 
 /// True for what can stand for a count.
