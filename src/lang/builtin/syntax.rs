@@ -199,12 +199,6 @@ pub const TABLE: &[SyntaxEntry] = &[
     ),
     entry("lambda", &["[(parameters) & body]"], "Scheme's `fn`.", &[("((lambda (x) (* x x)) 3)", "9")]),
     entry(
-        "lazy-cat",
-        &["[& colls]"],
-        "As `concat`, each collection computed when its turn comes.",
-        &[("(take 3 (lazy-cat [1] (range)))", "(1 0 1)")],
-    ),
-    entry(
         "lazy-seq",
         &["[& body]"],
         "A sequence whose beginning is computed when it is asked for.",

@@ -173,15 +173,6 @@ pub fn lazy_seq(_: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<For
     Ok(call("core/lazy-seq*", vec![thunk(rest, form.span)], form.span))
 }
 
-/// `(lazy-cat a b)`: as `concat`, each collection computed when its turn comes.
-pub fn lazy_cat(_: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
-    let parts = rest
-        .iter()
-        .map(|part| call("core/lazy-seq*", vec![thunk(std::slice::from_ref(part), part.span)], part.span))
-        .collect();
-    Ok(call("core/concat", parts, form.span))
-}
-
 /// `(pcalls (f) (g))`: Clojure's takes functions of no arguments, models pass calls; each argument is
 /// wrapped, and what comes out as a function of no arguments is called.
 pub fn pcalls(_: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {

@@ -82,7 +82,6 @@ const MACROS: &[(&str, Macro)] = &[
     ("if-not", conditionals::if_not),
     ("if-some", conditionals::if_some),
     ("lambda", functions::lambda),
-    ("lazy-cat", functions::lazy_cat),
     ("lazy-seq", functions::lazy_seq),
     ("let", letting::let_),
     ("letfn", letting::letfn),
