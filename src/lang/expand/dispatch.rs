@@ -52,7 +52,8 @@ pub fn defmethod(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Out
     let name = needs_name(expander, form, rest)?;
     let function = match &rest[2..] {
         [own, ..] if own.as_symbol().is_some() => call("fn", rest[2..].to_vec(), form.span),
-        parts => call("fn", [vec![name.clone()], parts.to_vec()].concat(), form.span),
+        // Without a name: inside its body the name is the multimethod's.
+        parts => call("fn", parts.to_vec(), form.span),
     };
     Ok(call("core/method*", vec![name, rest[1].clone(), function], form.span))
 }
@@ -91,7 +92,7 @@ fn implementations(
         let mut entries = Vec::new();
         for (name, symbol, arities) in methods.drain(..) {
             entries.push(Form::new(FormKind::Keyword(name), symbol.span));
-            entries.push(call("fn", [vec![symbol.clone()], arities].concat(), symbol.span));
+            entries.push(call("fn", arities, symbol.span));
         }
         out.push(Form::new(FormKind::Map(entries), span));
     };
