@@ -1,6 +1,7 @@
 //! What kind of collection, function or cell a value is.
 
 use super::Builtin;
+use super::ordered::is_sorted;
 use crate::lang::error::Outcome;
 use crate::lang::eval::Machine;
 use crate::lang::heap::CellKind;
@@ -61,6 +62,20 @@ pub const TABLE: &[Builtin] = &[
         is_associative,
     ),
     Builtin::new(
+        "indexed?",
+        &["[x]"],
+        "True of what finds an item by its place at once: vectors.",
+        &[("(indexed? [1])", "true"), ("(indexed? '(1))", "false")],
+        is_vector,
+    ),
+    Builtin::new(
+        "reversible?",
+        &["[x]"],
+        "True of what `rseq` accepts: vectors and sorted collections.",
+        &[("(reversible? [1])", "true"), ("(reversible? '(1))", "false")],
+        is_reversible,
+    ),
+    Builtin::new(
         "counted?",
         &["[x]"],
         "True of collections that know their count.",
@@ -116,6 +131,10 @@ fn is_map_entry(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 
 fn is_vector(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(Value::Bool(matches!(&arguments[0], Value::Vector(_))))
+}
+
+fn is_reversible(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    Ok(Value::Bool(matches!(&arguments[0], Value::Vector(_)) || is_sorted(&arguments[0])))
 }
 
 fn is_list(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {

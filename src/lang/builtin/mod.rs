@@ -197,6 +197,7 @@ impl Builtin {
 /// The tables, in the order of the reference.
 pub const TABLES: &[(&str, &[Builtin])] = &[
     ("Making sequences", sequences::making::TABLE),
+    ("Page after page", sequences::iteration::TABLE),
     ("Ends of sequences", sequences::ends::TABLE),
     ("Mapping", sequences::mapping::TABLE),
     ("Filtering", sequences::filtering::TABLE),
