@@ -17,6 +17,7 @@ pub mod decimals;
 mod digits;
 pub mod discovery;
 pub mod dispatch;
+mod dynamic;
 mod exceptions;
 mod format;
 mod functions;
@@ -239,10 +240,12 @@ pub const TABLES: &[(&str, &[Builtin])] = &[
     ("JSON", json::TABLE),
     ("Parallel calls", branching::TABLE),
     ("Discovery", discovery::TABLE),
+    ("Dynamic scope and expansion", dynamic::TABLE),
 ];
 
 /// Other names of builtins: other Lisps' spellings, and Clojure's full namespaces.
 const ALIASES: &[&[(&str, &str)]] = &[
+    dynamic::ALIASES,
     sequences::making::ALIASES,
     sequences::ends::ALIASES,
     sequences::mapping::ALIASES,

@@ -3,8 +3,33 @@
 use super::Machine;
 use super::names::{form_of, value_of};
 use crate::lang::error::{Error, Outcome};
-use crate::lang::expand::Macros;
+use crate::lang::expand::{Expander, Macros};
 use crate::lang::form::Form;
+use crate::lang::span::{Source, Span};
+use crate::lang::value::Value;
+use std::sync::Arc;
+
+impl Machine {
+    /// A form given as data after at most that many steps of expansion.
+    ///
+    /// # Errors
+    /// `SyntaxError`; what a macro of the session raises; limits.
+    pub fn macroexpand(&mut self, value: Value, most: usize) -> Outcome<Value> {
+        if !matches!(value, Value::List(_) | Value::Lazy(_)) {
+            return Ok(value);
+        }
+        let source = Arc::new(Source::new("macroexpand", ""));
+        let mut form = form_of(self, &value, Span::default())?;
+        for step in 0..most {
+            match Expander::new(self, &source).expand_once(&form)? {
+                Some(expanded) => form = expanded,
+                None if step == 0 => return Ok(value),
+                None => break,
+            }
+        }
+        value_of(&form)
+    }
+}
 
 impl Macros for Machine {
     fn charge(&mut self, steps: u64) -> Outcome<()> {

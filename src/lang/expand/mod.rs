@@ -11,6 +11,7 @@ mod definitions;
 mod destructure;
 mod discovery;
 mod dispatch;
+mod dynamic;
 mod functions;
 mod iteration;
 mod letting;
@@ -50,6 +51,7 @@ const MACROS: &[(&str, Macro)] = &[
     ("apropos", discovery::apropos),
     ("as->", threading::named),
     ("begin", conditionals::block),
+    ("binding", dynamic::binding),
     ("case", conditionals::case),
     ("comment", conditionals::comment),
     ("cond", conditionals::cond),
@@ -82,6 +84,7 @@ const MACROS: &[(&str, Macro)] = &[
     ("if-not", conditionals::if_not),
     ("if-some", conditionals::if_some),
     ("lambda", functions::lambda),
+    ("lazy-cat", functions::lazy_cat),
     ("lazy-seq", functions::lazy_seq),
     ("let", letting::let_),
     ("letfn", letting::letfn),
@@ -103,7 +106,9 @@ const MACROS: &[(&str, Macro)] = &[
     ("when-not", conditionals::when_not),
     ("when-some", conditionals::when_some),
     ("while", iteration::while_),
+    ("with-out-str", dynamic::with_out_str),
     ("with-precision", conditionals::with_precision),
+    ("with-redefs", dynamic::binding),
 ];
 
 /// The special forms, which no name can hide.
@@ -197,6 +202,27 @@ impl<'a> Expander<'a> {
         Ok(Form::list(self.expand_all(items)?, form.span))
     }
 
+    /// One step of expansion of the outermost form; `None` where it is no call of a macro.
+    ///
+    /// # Errors
+    /// As [`Expander::expand`].
+    pub fn expand_once(&mut self, form: &Form) -> Outcome<Option<Form>> {
+        self.macros.charge(1)?;
+        let Some([head, rest @ ..]) = form.as_list() else { return Ok(None) };
+        let Some(head) = head.as_symbol() else { return Ok(None) };
+        if self.macros.is_macro(head) {
+            return self.macros.call_macro(head, form).map(Some);
+        }
+        let name = head.strip_prefix("core/").or_else(|| head.strip_prefix("clojure.core/")).unwrap_or(head);
+        if self.macros.is_defined(head) || SPECIAL_FORMS.contains(&name) {
+            return Ok(None);
+        }
+        match MACROS.binary_search_by_key(&name, |(name, _)| name) {
+            Ok(at) => MACROS[at].1(self, form, rest).map(Some),
+            Err(_) => Ok(None),
+        }
+    }
+
     /// The special forms, whose parts are not all expressions.
     fn expand_special(&mut self, name: &str, form: &Form, rest: &[Form]) -> Outcome<Option<Form>> {
         let expanded = match name {
@@ -268,6 +294,13 @@ impl<'a> Expander<'a> {
         self.count(form, rest, 1, 3)?;
         if rest[0].as_symbol().is_none() {
             return self.fail(rest[0].span, format!("`def` takes a name, not {}", show(&rest[0])));
+        }
+        if let [_, doc, _] = rest
+            && !matches!(doc.kind, FormKind::Str(_))
+        {
+            let shown = show(doc);
+            return self
+                .fail(doc.span, format!("`def` takes a name, a doc string and a value; {shown} is no doc string"));
         }
         let mut items = vec![Form::symbol("def", form.span), rest[0].clone()];
         items.extend(self.expand_all(&rest[1..])?);
