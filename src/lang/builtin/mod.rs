@@ -17,6 +17,7 @@ pub mod decimals;
 mod digits;
 pub mod discovery;
 pub mod dispatch;
+mod dynamic;
 pub mod entry;
 mod exceptions;
 mod expansion;
@@ -249,6 +250,7 @@ pub const TABLES: &[(&str, &[Builtin])] = &[
     ("Discovery", discovery::TABLE),
     ("Macros", expansion::TABLE),
     ("What the prelude stands on", selectors::TABLE),
+    ("Dynamic scope", dynamic::TABLE),
 ];
 
 /// Other names of builtins: other Lisps' spellings, and Clojure's full namespaces.

@@ -56,6 +56,12 @@ pub const TABLE: &[SyntaxEntry] = &[
     ),
     entry("begin", &["[& forms]"], "Scheme's name for `do`.", &[("(begin 1 2)", "2")]),
     entry(
+        "binding",
+        &["[[name value …] & body]"],
+        "Evaluates the body while definitions have other values; then they are as before.",
+        &[("(def ^:dynamic *level* 1) (defn level [] *level*) [(binding [*level* 2] (level)) (level)]", "[2 1]")],
+    ),
+    entry(
         "case",
         &["[x & constants-and-values]"],
         "The value beside the constant that equals `x`; a last single form is the default.",
@@ -199,6 +205,12 @@ pub const TABLE: &[SyntaxEntry] = &[
     ),
     entry("lambda", &["[(parameters) & body]"], "Scheme's `fn`.", &[("((lambda (x) (* x x)) 3)", "9")]),
     entry(
+        "lazy-cat",
+        &["[& colls]"],
+        "The collections one after another, each evaluated when it is reached.",
+        &[("(def fibs (lazy-cat [0 1] (map + fibs (rest fibs)))) (take 6 fibs)", "(0 1 1 2 3 5)")],
+    ),
+    entry(
         "lazy-seq",
         &["[& body]"],
         "A sequence whose beginning is computed when it is asked for.",
@@ -301,6 +313,12 @@ pub const TABLE: &[SyntaxEntry] = &[
         &[("(def a (atom 3)) (while (pos? @a) (swap! a dec)) @a", "0")],
     ),
     entry(
+        "with-out-str",
+        &["[& body]"],
+        "What the body prints, as a string.",
+        &[("(with-out-str (print \"a\") (println 1))", "\"a1\\n\"")],
+    ),
+    entry(
         "with-precision",
         &["[digits & body]", "[digits :rounding mode & body]"],
         "The body's value, an exact decimal rounded to that many digits; halves go up unless a mode such as HALF_EVEN says otherwise.",
@@ -370,4 +388,10 @@ pub const TABLE: &[SyntaxEntry] = &[
         &[("(defprotocol Greets (greet [this])) (greet (reify Greets (greet [_] \"hello\")))", "\"hello\"")],
     ),
     entry("new", &["[name & args]"], "`(Name. args)`.", &[("(defrecord P [x]) (new P 1)", "{:x 1}")]),
+    entry(
+        "with-redefs",
+        &["[[name value …] & body]"],
+        "As `binding`: evaluates the body while definitions have other values.",
+        &[("(defn fetch [] :real) (with-redefs [fetch (fn [] :mock)] (fetch))", ":mock")],
+    ),
 ];

@@ -21,6 +21,9 @@ impl Names for Machine {
             return Ok(Meaning::Constant(self.core.globals.history[at].clone()));
         }
         if let Some(index) = self.core.globals.find(plain) {
+            if self.core.globals.get(index).is_macro {
+                return Err(no_value(name).into());
+            }
             return Ok(Meaning::Global(index));
         }
         if let Some(builtin) = self.core.registry.find(name) {
@@ -83,6 +86,9 @@ impl Machine {
         if let Some(message) = crate::lang::builtin::absent::advice(name) {
             return Error::new("NotAvailable", format!("`{name}` does not exist here")).about(name).suggest(message);
         }
+        if crate::lang::expand::SPECIAL_FORMS.contains(&name) || crate::lang::expand::macro_names().any(|n| n == name) {
+            return no_value(name);
+        }
         let error = Error::new("UnboundVariable", format!("`{name}` is not defined")).about(name);
         let globals: Vec<&str> = self.core.globals.iter().map(|global| global.name).collect();
         let tools = self.core.host.catalogue().tools;
@@ -99,6 +105,13 @@ impl Machine {
             _ => error,
         }
     }
+}
+
+/// The error of a macro or special form that stands where a value is meant.
+fn no_value(name: &str) -> Error {
+    Error::new("UnboundVariable", format!("`{name}` is a macro or special form: it has no value"))
+        .about(name)
+        .suggest(format!("wrap it in a function: `(fn [x y] ({name} x y))`"))
 }
 
 /// A form as data.

@@ -11,6 +11,7 @@ mod definitions;
 mod destructure;
 mod discovery;
 mod dispatch;
+mod dynamic;
 mod functions;
 mod iteration;
 mod letting;
@@ -50,6 +51,7 @@ const MACROS: &[(&str, Macro)] = &[
     ("apropos", discovery::apropos),
     ("as->", threading::named),
     ("begin", conditionals::block),
+    ("binding", dynamic::binding),
     ("case", conditionals::case),
     ("comment", conditionals::comment),
     ("cond", conditionals::cond),
@@ -82,6 +84,7 @@ const MACROS: &[(&str, Macro)] = &[
     ("if-not", conditionals::if_not),
     ("if-some", conditionals::if_some),
     ("lambda", functions::lambda),
+    ("lazy-cat", functions::lazy_cat),
     ("lazy-seq", functions::lazy_seq),
     ("let", letting::let_),
     ("letfn", letting::letfn),
@@ -104,7 +107,9 @@ const MACROS: &[(&str, Macro)] = &[
     ("when-not", conditionals::when_not),
     ("when-some", conditionals::when_some),
     ("while", iteration::while_),
+    ("with-out-str", dynamic::with_out_str),
     ("with-precision", conditionals::with_precision),
+    ("with-redefs", dynamic::binding),
 ];
 
 /// The special forms, which no name can hide.
@@ -285,6 +290,13 @@ impl<'a> Expander<'a> {
         self.count(form, rest, 1, 3)?;
         if rest[0].as_symbol().is_none() {
             return self.fail(rest[0].span, format!("`def` takes a name, not {}", show(&rest[0])));
+        }
+        if let [_, doc, _] = rest
+            && !matches!(doc.kind, FormKind::Str(_))
+        {
+            let shown = show(doc);
+            return self
+                .fail(doc.span, format!("`def` takes a name, a doc string and a value; {shown} is no doc string"));
         }
         let mut items = vec![Form::symbol("def", form.span), rest[0].clone()];
         items.extend(self.expand_all(&rest[1..])?);
