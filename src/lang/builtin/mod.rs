@@ -17,6 +17,7 @@ pub mod decimals;
 mod digits;
 pub mod discovery;
 pub mod dispatch;
+mod edn;
 mod exceptions;
 mod format;
 mod functions;
@@ -32,6 +33,7 @@ mod numbers;
 pub mod ordered;
 mod patterns;
 mod printing;
+mod reals;
 pub mod regex;
 mod relations;
 mod scalars;
@@ -46,6 +48,7 @@ mod transducers;
 pub mod types;
 mod updates;
 mod walking;
+mod words;
 
 pub use metadata::{annotate, metadata};
 
@@ -227,7 +230,9 @@ pub const TABLES: &[(&str, &[Builtin])] = &[
     ("Conversions", conversions::TABLE),
     ("Exact decimals", decimals::TABLE),
     ("Mathematics", math::TABLE),
+    ("Rarer mathematics", reals::TABLE),
     ("Bits", bits::TABLE),
+    ("Integers of 64 bits", words::TABLE),
     ("Chance and time", chance::TABLE),
     ("Strings", strings::TABLE),
     ("Searching and replacing", search::TABLE),
@@ -236,6 +241,7 @@ pub const TABLES: &[(&str, &[Builtin])] = &[
     ("Patterns", format::TABLE),
     ("Java's methods", methods::TABLE),
     ("Printing", printing::TABLE),
+    ("EDN", edn::TABLE),
     ("JSON", json::TABLE),
     ("Parallel calls", branching::TABLE),
     ("Discovery", discovery::TABLE),
@@ -272,14 +278,16 @@ const ALIASES: &[&[(&str, &str)]] = &[
     conversions::ALIASES,
     decimals::ALIASES,
     math::ALIASES,
+    reals::ALIASES,
     bits::ALIASES,
+    words::ALIASES,
     chance::ALIASES,
     strings::ALIASES,
     search::ALIASES,
     characters::ALIASES,
-    format::ALIASES,
     methods::ALIASES,
     printing::ALIASES,
+    edn::ALIASES,
     json::ALIASES,
 ];
 
@@ -305,6 +313,7 @@ const NAMESPACES: &[(&str, &str)] = &[
     ("clojure.set", "set"),
     ("clojure.walk", "walk"),
     ("clojure.math", "math"),
+    ("clojure.edn", "edn"),
     ("Math", "math"),
     ("java.lang.Math", "math"),
     ("clojure.data.json", "json"),
