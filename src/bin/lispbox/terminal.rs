@@ -51,6 +51,13 @@ impl Terminal {
         self.unread.load(Ordering::Relaxed)
     }
 
+    /// Writes one line to standard output, and takes note if nobody reads it.
+    fn line(&self, text: &str) {
+        if !(write(text) && write("\n")) {
+            self.unread.store(true, Ordering::Relaxed);
+        }
+    }
+
     /// Ends a line that a print left open, so that what follows stands on its own.
     pub fn end_line(&self) {
         if self.inside_line.swap(false, Ordering::Relaxed) {
@@ -133,7 +140,7 @@ pub fn show(reply: &Reply, host: &Terminal, with_nil: bool) -> ExitCode {
     }
     match reply.value.as_deref() {
         Some("nil") | None if !with_nil => {}
-        Some(value) => line(value),
+        Some(value) => host.line(value),
         None => {}
     }
     if let Some(truncated) = &reply.truncated {

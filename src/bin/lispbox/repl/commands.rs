@@ -23,7 +23,7 @@ const fn entry(name: &'static str, argument: &'static str, summary: &'static str
 pub const COMMANDS: [CommandEntry; 6] = [
     entry(":help", "[NAME]", "this page, or what a function, form or tool is for"),
     entry(":env", "", "what this session defines"),
-    entry(":limits", "[NAME VALUE]", "the limits of each evaluation; with a name, sets one: `:limits fuel 1e9`"),
+    entry(":limits", "[NAME VALUE]", "the limits of an evaluation; sets one: `:limits fuel 1e9`"),
     entry(":time", "", "shows, or no longer shows, what an evaluation spent"),
     entry(":more", "", "the rest of a result that was folded"),
     entry(":quit", "", "leaves, as Ctrl-D does"),
@@ -67,7 +67,7 @@ pub fn parse(entry: &str) -> Option<Command<'_>> {
         let nearest = if argument.is_empty() { closest(name, names()) } else { None }?;
         let names: Vec<&str> = names().collect();
         return Some(Command::Wrong(format!(
-            "there is no command `{name}`; did you mean `{nearest}`? There are {}. As a value, write `(identity {name})`",
+            "there is no command `{name}`; did you mean `{nearest}`? There are {}\n(as a value, write `(identity {name})`)",
             names.join(" ")
         )));
     };

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use lispbox::lang::builtin::discovery::vocabulary;
 use lispbox::lang::meter::bytes;
-use lispbox::lang::{Reply, Request, Session};
+use lispbox::lang::{Reply, Request, Session, Status};
 
 use super::commands::{COMMANDS, Command, parse};
 use super::editor::{Keyboard, Typed, shorten};
@@ -67,7 +67,7 @@ impl Conversation {
     fn greet(&self) {
         let name = self.paint.tone(Tone::Heading, "lispbox");
         line(&format!("{name} {}", env!("CARGO_PKG_VERSION")));
-        self.remark("*1 *2 *3 are the last values, *e the last error; Tab completes; :help helps, Ctrl-D ends");
+        self.remark("*1 *2 *3: the last values, *e: the last error; Tab completes, :help helps, Ctrl-D ends");
     }
 
     fn go_on(&mut self) -> Result<ExitCode, Problem> {
@@ -115,6 +115,10 @@ impl Conversation {
         self.folded.clear();
         match (&reply.failure, &reply.value) {
             (Some(failure), _) => {
+                if reply.status == Status::Cancelled {
+                    // The terminal has written `^C` into the line.
+                    line("");
+                }
                 complain(failure);
                 if let Some(limit) = &failure.limit {
                     self.remark(&format!("`:limits {limit} VALUE` allows more"));
@@ -124,7 +128,7 @@ impl Conversation {
             (None, None) => {}
         }
         if let Some(truncated) = &reply.truncated {
-            self.remark(&format!("[truncated: {truncated}; `:limits output 1MiB` shows more of the next]"));
+            self.remark(&format!("[truncated: {truncated}; `:limits output 1MiB` allows more]"));
         }
         if self.tells_spent {
             self.remark(&spent(&reply));
@@ -178,10 +182,14 @@ impl Conversation {
             line(&format!("{}  {}", self.paint.tone(Tone::Program, &format!("{call:20}")), command.summary));
         }
         line("");
-        line("Anything else is a program; it goes on over several lines until its brackets are closed.");
-        line("*1 *2 *3 are the last values, *e is the last error; (dir), (doc name), (apropos \"word\").");
-        line("Tab completes and shows how a function is called; Ctrl-R searches the history;");
-        line("Ctrl-C clears what was typed, or stops what runs; Ctrl-D ends.");
+        let page = [
+            "Anything else is a program. It goes on over several lines until its brackets",
+            "close. *1 *2 *3 are the last values, *e is the last error. (dir) lists what",
+            "there is, (doc name) describes, (apropos \"word\") searches. Tab completes and",
+            "shows how a function is called; Ctrl-R searches the history; Ctrl-C clears what",
+            "was typed, or stops what runs; Ctrl-D ends.",
+        ];
+        page.into_iter().for_each(line);
     }
 
     fn explain(&mut self, name: &str) {
