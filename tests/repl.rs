@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use rexpect::process::wait::WaitStatus;
+use rexpect::process::WaitStatus;
 use rexpect::reader::Options;
 use rexpect::session::{PtySession, spawn_with_options};
 use tempfile::TempDir;
@@ -125,6 +125,7 @@ fn an_entry_goes_on_until_its_brackets_close() {
     talk.type_line("(defn twice [n]");
     talk.type_line("  (str n \"(\" ; )");
     talk.type_line("    n))");
+    talk.prompt();
     talk.asks("(twice 7)", "\"7(7\"");
     talk.asks("(+ 1 2) (* 7 9)", "3\r\n63");
     talk.press(CTRL_D);
