@@ -21,16 +21,11 @@ struct Talk {
 }
 
 /// How a conversation is begun.
+#[derive(Default)]
 struct Setting<'a> {
     arguments: &'a [&'a str],
     history: Option<&'a Path>,
     colour: bool,
-}
-
-impl Default for Setting<'_> {
-    fn default() -> Self {
-        Setting { arguments: &[], history: None, colour: false }
-    }
 }
 
 impl Talk {

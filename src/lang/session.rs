@@ -185,12 +185,12 @@ impl Session {
     ///
     /// # Errors
     /// A name that nothing has, with what may have been meant.
-    pub fn explain(&mut self, name: &str, host: Arc<dyn Host>) -> Result<String, Failure> {
+    pub fn explain(&mut self, name: &str, host: Arc<dyn Host>) -> Result<String, Box<Failure>> {
         let name = name.to_string();
         let explained = self.with_machine(&Limits::default(), host, move |machine| {
-            discovery::explain(machine, &name).map_err(|signal| diagnose(&signal).1)
+            discovery::explain(machine, &name).map_err(|signal| Box::new(diagnose(&signal).1))
         });
-        explained.unwrap_or_else(|error| Err(diagnose(&error.into()).1))
+        explained.unwrap_or_else(|error| Err(Box::new(diagnose(&error.into()).1)))
     }
 
     /// True if the session defines that name.
