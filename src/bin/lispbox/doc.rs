@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Args;
+use lispbox::lang::builtin::Registry;
 use lispbox::lang::builtin::discovery::vocabulary::{Word, areas};
 
 use crate::paint::{Paint, Tone};
@@ -37,7 +38,7 @@ impl Doc {
             return Ok(ExitCode::SUCCESS);
         }
         if self.names.is_empty() {
-            line(&overview(paint));
+            line(&overview(surroundings.registry(), paint));
             return Ok(ExitCode::SUCCESS);
         }
         let mut code = ExitCode::SUCCESS;
@@ -45,10 +46,10 @@ impl Doc {
             if index > 0 {
                 line("");
             }
-            match (session.explain(name, host.clone()), area(name)) {
+            match (session.explain(name, host.clone()), area(surroundings.registry(), name)) {
                 (Ok(text), _) => line(&described(&text, paint)),
                 (Err(_), Some((title, words))) => {
-                    line(&paint.tone(Tone::Heading, title));
+                    line(&paint.tone(Tone::Heading, &title));
                     line(&listed(&words, paint));
                 }
                 (Err(failure), None) => {
@@ -62,8 +63,8 @@ impl Doc {
 }
 
 /// The areas of the language and how much there is in each.
-fn overview(paint: Paint) -> String {
-    let areas = areas();
+fn overview(registry: &Registry, paint: Paint) -> String {
+    let areas = areas(registry);
     let longest = areas.iter().map(|(title, _)| title.chars().count()).max().unwrap_or_default();
     let mut out = String::new();
     for (title, words) in &areas {
@@ -74,8 +75,8 @@ fn overview(paint: Paint) -> String {
 }
 
 /// The area of that title, in whatever case.
-fn area(title: &str) -> Option<(&'static str, Vec<Word>)> {
-    areas().into_iter().find(|(known, _)| known.eq_ignore_ascii_case(title))
+fn area(registry: &Registry, title: &str) -> Option<(String, Vec<Word>)> {
+    areas(registry).into_iter().find(|(known, _)| known.eq_ignore_ascii_case(title))
 }
 
 /// One line for each word: how it is called and what it is for.

@@ -1,7 +1,8 @@
 //! What can be written in a session, as completion and menus need it: each name with its call.
 
-use super::{TABLES, signature, summary};
-use crate::lang::builtin::{Registry, syntax};
+use super::{signature, summary};
+use crate::lang::builtin::Registry;
+use crate::lang::builtin::entry::Entry;
 use crate::lang::error::Outcome;
 use crate::lang::eval::Machine;
 use crate::lang::host::Tool;
@@ -32,31 +33,26 @@ impl Word {
 
 /// The functions of the language under all their names, and its forms; sorted by name.
 pub fn words(registry: &Registry) -> Vec<Word> {
-    let functions = registry.names().filter_map(|name| {
-        let builtin = registry.find(name)?;
-        Some(word(name, builtin.arguments, builtin.doc))
+    let named = registry.names().filter_map(|name| {
+        let entry = registry.entry(name)?;
+        Some(word(name, &entry))
     });
-    let forms = syntax::TABLE.iter().map(|entry| word(entry.name, entry.arguments, entry.doc));
-    let mut words: Vec<Word> = forms.chain(functions).collect();
-    // A form hides a function of its name.
+    let mut words: Vec<Word> = registry.entries().map(|entry| word(entry.name, &entry)).chain(named).collect();
     words.sort_by(|one, other| one.name.cmp(&other.name));
     words.dedup_by(|later, earlier| later.name == earlier.name);
     words
 }
 
 /// The areas of the language in the order of the reference, each with what belongs to it.
-pub fn areas() -> Vec<(&'static str, Vec<Word>)> {
-    let forms = syntax::TABLE.iter().map(|entry| word(entry.name, entry.arguments, entry.doc)).collect();
-    let mut areas: Vec<(&str, Vec<Word>)> = vec![("Forms", forms)];
-    for (title, table) in TABLES {
-        let builtins = table.iter().filter(|builtin| !builtin.is_internal());
-        let words: Vec<Word> = builtins.map(|builtin| word(builtin.name, builtin.arguments, builtin.doc)).collect();
-        match areas.iter_mut().find(|(known, _)| known == title) {
-            Some((_, known)) => known.extend(words),
-            None => areas.push((title, words)),
+pub fn areas(registry: &Registry) -> Vec<(String, Vec<Word>)> {
+    let mut areas: Vec<(String, Vec<Word>)> = Vec::new();
+    for entry in registry.entries() {
+        let word = word(entry.name, &entry);
+        match areas.iter_mut().find(|(known, _)| known == entry.area) {
+            Some((_, known)) => known.push(word),
+            None => areas.push((entry.area.to_string(), vec![word])),
         }
     }
-    areas.retain(|(_, words)| !words.is_empty());
     areas
 }
 
@@ -83,9 +79,8 @@ pub fn definitions(machine: &mut Machine) -> Outcome<Vec<Word>> {
     Ok(words)
 }
 
-fn word(name: &str, arguments: &[&str], doc: &str) -> Word {
-    let summary = doc.lines().next().unwrap_or_default().to_string();
-    Word { name: name.to_string(), call: call(name, arguments), summary }
+fn word(name: &str, entry: &Entry<'_>) -> Word {
+    Word { name: name.to_string(), call: call(name, &entry.arguments), summary: entry.summary().to_string() }
 }
 
 /// `(map f) (map f coll & more)`
