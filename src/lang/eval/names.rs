@@ -82,7 +82,7 @@ impl Machine {
     }
 
     /// The error of a name that means nothing.
-    fn unknown(&mut self, name: &str, scope: &[String]) -> Error {
+    pub(crate) fn unknown(&mut self, name: &str, scope: &[String]) -> Error {
         if let Some(message) = crate::lang::builtin::absent::advice(name) {
             return Error::new("NotAvailable", format!("`{name}` does not exist here")).about(name).suggest(message);
         }

@@ -4,6 +4,7 @@
 mod code;
 mod search;
 mod signature;
+pub mod vocabulary;
 
 use super::entry::Entry;
 use super::{Builtin, Registry};
@@ -41,17 +42,26 @@ fn dir(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 
 fn doc(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let name = name_of(machine, &arguments[0])?;
-    let text = match documentation(machine, &name)? {
-        Some(text) => text,
-        None => {
-            return Err(Error::new("UnknownName", format!("there is nothing called `{name}`"))
-                .about(&name)
-                .suggest(format!("search with (apropos \"{name}\")"))
-                .into());
-        }
-    };
+    let text = explain(machine, &name)?;
     machine.core.print(&text);
     Ok(Value::Nil)
+}
+
+/// What `(doc name)` prints.
+///
+/// # Errors
+/// `UnknownName` with what may have been meant; what `NotAvailable` names says what to use instead.
+pub fn explain(machine: &mut Machine, name: &str) -> Outcome<String> {
+    if let Some(text) = documentation(machine, name)? {
+        return Ok(text);
+    }
+    let mut error = machine.unknown(name, &[]);
+    if error.code == "UnboundVariable" {
+        error.code = "UnknownName";
+        error.message = format!("there is nothing called `{name}`");
+        error.suggestion.get_or_insert_with(|| format!("search with (apropos \"{name}\")"));
+    }
+    Err(error.into())
 }
 
 fn apropos(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
@@ -108,15 +118,13 @@ pub fn describe_environment(machine: &mut Machine, query: Option<&str>) -> Outco
 
 /// What the session defines: name, kind, size, preview.
 fn bindings(machine: &mut Machine) -> Outcome<String> {
-    let bound: Vec<(String, Value)> =
-        machine.core.globals.iter().map(|global| (global.name.to_string(), global.value.clone())).collect();
+    let bound = vocabulary::definitions(machine)?;
     if bound.is_empty() {
         return Ok("Nothing is defined in this session yet.\n".to_string());
     }
     let mut out = "Defined in this session:\n".to_string();
-    for (name, value) in bound {
-        machine.charge(1)?;
-        let _ = writeln!(out, "  {name}  {}", summary(machine, &value)?);
+    for word in bound {
+        let _ = writeln!(out, "  {}  {}", word.name, word.summary);
     }
     Ok(out)
 }
