@@ -89,6 +89,50 @@ pub const TABLE: &[Builtin] = &[
         &[("(seqable? \"a\")", "true"), ("(seqable? 1)", "false")],
         is_seqable,
     ),
+    Builtin::new(
+        "indexed?",
+        &["[x]"],
+        "True of vectors.",
+        &[("(indexed? [1])", "true"), ("(indexed? ())", "false")],
+        is_vector,
+    ),
+    Builtin::new(
+        "reversible?",
+        &["[x]"],
+        "True of what `rseq` takes: vectors.",
+        &[("(reversible? [1])", "true"), ("(reversible? ())", "false")],
+        is_vector,
+    ),
+    Builtin::new(
+        "special-symbol?",
+        &["[x]"],
+        "True of the symbols that name the special forms of Clojure.",
+        &[("(special-symbol? 'if)", "true"), ("(special-symbol? 'inc)", "false")],
+        is_special_symbol,
+    ),
+    Builtin::new("var?", &["[x]"], "Always false: definitions are no values here.", &[("(var? 1)", "false")], never),
+    Builtin::new("bytes?", &["[x]"], "Always false: there are no arrays here.", &[("(bytes? \"a\")", "false")], never),
+    Builtin::new(
+        "uri?",
+        &["[x]"],
+        "Always false: addresses are strings here.",
+        &[("(uri? \"http://a.b\")", "false")],
+        never,
+    ),
+    Builtin::new(
+        "tagged-literal?",
+        &["[x]"],
+        "Always false: tags are read at once here.",
+        &[("(tagged-literal? 1)", "false")],
+        never,
+    ),
+    Builtin::new(
+        "reader-conditional?",
+        &["[x]"],
+        "Always false: reader conditionals are decided at once here.",
+        &[("(reader-conditional? 1)", "false")],
+        never,
+    ),
     Builtin::new("fn?", &["[x]"], "True of functions.", &[("(fn? inc)", "true"), ("(fn? :a)", "false")], is_function),
     Builtin::new(
         "ifn?",
@@ -197,6 +241,39 @@ fn is_delay(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 
 fn is_exception(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(Value::Bool(matches!(&arguments[0], Value::Exception(_))))
+}
+
+fn never(_: &mut Machine, _: &mut [Value]) -> Outcome<Value> {
+    Ok(Value::Bool(false))
+}
+
+fn is_special_symbol(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    const SPECIAL: &[&str] = &[
+        "&",
+        ".",
+        "case*",
+        "catch",
+        "def",
+        "deftype*",
+        "do",
+        "finally",
+        "fn*",
+        "if",
+        "let*",
+        "letfn*",
+        "loop*",
+        "monitor-enter",
+        "monitor-exit",
+        "new",
+        "quote",
+        "recur",
+        "reify*",
+        "set!",
+        "throw",
+        "try",
+        "var",
+    ];
+    Ok(Value::Bool(matches!(&arguments[0], Value::Symbol(name) if SPECIAL.contains(&name.as_str()))))
 }
 
 fn is_counted_collection(value: &Value) -> bool {

@@ -19,6 +19,7 @@ pub mod discovery;
 pub mod dispatch;
 mod dynamic;
 pub mod entry;
+mod edn;
 mod exceptions;
 mod expansion;
 mod format;
@@ -35,6 +36,7 @@ mod numbers;
 pub mod ordered;
 mod patterns;
 mod printing;
+mod reals;
 pub mod regex;
 mod relations;
 mod scalars;
@@ -50,6 +52,7 @@ mod transducers;
 pub mod types;
 mod updates;
 mod walking;
+mod words;
 
 pub use metadata::{annotate, metadata};
 
@@ -236,7 +239,9 @@ pub const TABLES: &[(&str, &[Builtin])] = &[
     ("Conversions", conversions::TABLE),
     ("Exact decimals", decimals::TABLE),
     ("Mathematics", math::TABLE),
+    ("Rarer mathematics", reals::TABLE),
     ("Bits", bits::TABLE),
+    ("Integers of 64 bits", words::TABLE),
     ("Chance and time", chance::TABLE),
     ("Strings", strings::TABLE),
     ("Searching and replacing", search::TABLE),
@@ -245,6 +250,7 @@ pub const TABLES: &[(&str, &[Builtin])] = &[
     ("Patterns", format::TABLE),
     ("Java's methods", methods::TABLE),
     ("Printing", printing::TABLE),
+    ("EDN", edn::TABLE),
     ("JSON", json::TABLE),
     ("Parallel calls", branching::TABLE),
     ("Discovery", discovery::TABLE),
@@ -285,14 +291,16 @@ const ALIASES: &[&[(&str, &str)]] = &[
     conversions::ALIASES,
     decimals::ALIASES,
     math::ALIASES,
+    reals::ALIASES,
     bits::ALIASES,
+    words::ALIASES,
     chance::ALIASES,
     strings::ALIASES,
     search::ALIASES,
     characters::ALIASES,
-    format::ALIASES,
     methods::ALIASES,
     printing::ALIASES,
+    edn::ALIASES,
     json::ALIASES,
 ];
 
@@ -318,6 +326,7 @@ const NAMESPACES: &[(&str, &str)] = &[
     ("clojure.set", "set"),
     ("clojure.walk", "walk"),
     ("clojure.math", "math"),
+    ("clojure.edn", "edn"),
     ("Math", "math"),
     ("java.lang.Math", "math"),
     ("clojure.data.json", "json"),
