@@ -125,23 +125,44 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "Integer/toBinaryString",
         &["[x]"],
-        "The integer in binary.",
+        "The integer in binary; of a negative one the 32 bits.",
         &[("(Integer/toBinaryString 5)", "\"101\"")],
-        |machine, arguments| bits(machine, arguments, 2),
+        |_, arguments| bits(short(&arguments[0])?, 2),
+    ),
+    Builtin::new(
+        "Long/toBinaryString",
+        &["[x]"],
+        "The integer in binary; of a negative one the 64 bits.",
+        &[("(Long/toBinaryString 5)", "\"101\"")],
+        |_, arguments| bits(integer(&arguments[0])? as u64, 2),
     ),
     Builtin::new(
         "Integer/toHexString",
         &["[x]"],
-        "The integer in hexadecimal.",
+        "The integer in hexadecimal; of a negative one the 32 bits.",
         &[("(Integer/toHexString 255)", "\"ff\"")],
-        |machine, arguments| bits(machine, arguments, 16),
+        |_, arguments| bits(short(&arguments[0])?, 16),
+    ),
+    Builtin::new(
+        "Long/toHexString",
+        &["[x]"],
+        "The integer in hexadecimal; of a negative one the 64 bits.",
+        &[("(Long/toHexString 255)", "\"ff\"")],
+        |_, arguments| bits(integer(&arguments[0])? as u64, 16),
     ),
     Builtin::new(
         "Integer/toOctalString",
         &["[x]"],
-        "The integer in octal.",
+        "The integer in octal; of a negative one the 32 bits.",
         &[("(Integer/toOctalString 8)", "\"10\"")],
-        |machine, arguments| bits(machine, arguments, 8),
+        |_, arguments| bits(short(&arguments[0])?, 8),
+    ),
+    Builtin::new(
+        "Long/toOctalString",
+        &["[x]"],
+        "The integer in octal; of a negative one the 64 bits.",
+        &[("(Long/toOctalString 8)", "\"10\"")],
+        |_, arguments| bits(integer(&arguments[0])? as u64, 8),
     ),
 ];
 
@@ -156,6 +177,10 @@ pub const ALIASES: &[(&str, &str)] = &[
     ("exact->inexact", "double"),
     ("Integer/parseInt", "Long/parseLong"),
     ("Integer/valueOf", "Long/valueOf"),
+    ("Integer.", "Long/valueOf"),
+    ("Long.", "Long/valueOf"),
+    ("Double.", "Double/valueOf"),
+    ("Float.", "Double/valueOf"),
     ("Float/valueOf", "Double/valueOf"),
     ("UUID/fromString", "parse-uuid"),
     ("java.util.UUID/fromString", "parse-uuid"),
@@ -167,9 +192,6 @@ pub const ALIASES: &[(&str, &str)] = &[
     ("Integer/toString", "number->string"),
     ("Long/toString", "number->string"),
     ("Double/toString", "number->string"),
-    ("Long/toBinaryString", "Integer/toBinaryString"),
-    ("Long/toHexString", "Integer/toHexString"),
-    ("Long/toOctalString", "Integer/toOctalString"),
 ];
 
 fn long(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
@@ -378,8 +400,13 @@ fn string_to_number(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<V
     })
 }
 
-fn bits(_: &mut Machine, arguments: &mut [Value], radix: u32) -> Outcome<Value> {
-    let number = integer(&arguments[0])?;
+/// The bits of an integer: of one that Java's `Integer` holds just 32.
+fn short(value: &Value) -> Outcome<u64> {
+    let number = integer(value)?;
+    Ok(i32::try_from(number).map_or(number as u64, |number| u64::from(number as u32)))
+}
+
+fn bits(number: u64, radix: u32) -> Outcome<Value> {
     Ok(Value::string(&match radix {
         2 => format!("{number:b}"),
         8 => format!("{number:o}"),

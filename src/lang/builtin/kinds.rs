@@ -90,20 +90,6 @@ pub const TABLE: &[Builtin] = &[
         is_seqable,
     ),
     Builtin::new(
-        "indexed?",
-        &["[x]"],
-        "True of vectors.",
-        &[("(indexed? [1])", "true"), ("(indexed? ())", "false")],
-        is_vector,
-    ),
-    Builtin::new(
-        "reversible?",
-        &["[x]"],
-        "True of what `rseq` takes: vectors.",
-        &[("(reversible? [1])", "true"), ("(reversible? ())", "false")],
-        is_vector,
-    ),
-    Builtin::new(
         "special-symbol?",
         &["[x]"],
         "True of the symbols that name the special forms of Clojure.",

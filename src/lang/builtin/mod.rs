@@ -299,6 +299,7 @@ const ALIASES: &[&[(&str, &str)]] = &[
     search::ALIASES,
     characters::ALIASES,
     methods::ALIASES,
+    regex::ALIASES,
     printing::ALIASES,
     edn::ALIASES,
     json::ALIASES,

@@ -42,7 +42,7 @@ pub struct Core {
     /// Live bytes of the evaluation's account, while no thread has it open.
     pub live: i64,
     /// The last few expressions that were compiled as a program ran.
-    pub regexes: HashMap<String, Arc<regex::Regex>>,
+    pub regexes: HashMap<String, Arc<crate::lang::value::pattern::Pattern>>,
 }
 
 /// One definition of the session.
