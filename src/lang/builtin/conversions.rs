@@ -122,48 +122,6 @@ pub const TABLE: &[Builtin] = &[
         ],
         string_to_number,
     ),
-    Builtin::new(
-        "Integer/toBinaryString",
-        &["[x]"],
-        "The integer in binary; of a negative one the 32 bits.",
-        &[("(Integer/toBinaryString 5)", "\"101\"")],
-        |_, arguments| bits(short(&arguments[0])?, 2),
-    ),
-    Builtin::new(
-        "Long/toBinaryString",
-        &["[x]"],
-        "The integer in binary; of a negative one the 64 bits.",
-        &[("(Long/toBinaryString 5)", "\"101\"")],
-        |_, arguments| bits(integer(&arguments[0])? as u64, 2),
-    ),
-    Builtin::new(
-        "Integer/toHexString",
-        &["[x]"],
-        "The integer in hexadecimal; of a negative one the 32 bits.",
-        &[("(Integer/toHexString 255)", "\"ff\"")],
-        |_, arguments| bits(short(&arguments[0])?, 16),
-    ),
-    Builtin::new(
-        "Long/toHexString",
-        &["[x]"],
-        "The integer in hexadecimal; of a negative one the 64 bits.",
-        &[("(Long/toHexString 255)", "\"ff\"")],
-        |_, arguments| bits(integer(&arguments[0])? as u64, 16),
-    ),
-    Builtin::new(
-        "Integer/toOctalString",
-        &["[x]"],
-        "The integer in octal; of a negative one the 32 bits.",
-        &[("(Integer/toOctalString 8)", "\"10\"")],
-        |_, arguments| bits(short(&arguments[0])?, 8),
-    ),
-    Builtin::new(
-        "Long/toOctalString",
-        &["[x]"],
-        "The integer in octal; of a negative one the 64 bits.",
-        &[("(Long/toOctalString 8)", "\"10\"")],
-        |_, arguments| bits(integer(&arguments[0])? as u64, 8),
-    ),
 ];
 
 /// Java's and other Lisps' names.
@@ -398,18 +356,4 @@ fn string_to_number(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<V
         Some(number) if radix == 10 => Value::Float(number),
         _ => Value::Bool(false),
     })
-}
-
-/// The bits of an integer: of one that Java's `Integer` holds just 32.
-fn short(value: &Value) -> Outcome<u64> {
-    let number = integer(value)?;
-    Ok(i32::try_from(number).map_or(number as u64, |number| u64::from(number as u32)))
-}
-
-fn bits(number: u64, radix: u32) -> Outcome<Value> {
-    Ok(Value::string(&match radix {
-        2 => format!("{number:b}"),
-        8 => format!("{number:o}"),
-        _ => format!("{number:x}"),
-    }))
 }
