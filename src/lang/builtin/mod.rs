@@ -20,6 +20,7 @@ pub mod dispatch;
 mod dynamic;
 mod edn;
 pub mod entry;
+mod edn;
 mod exceptions;
 mod expansion;
 mod format;
