@@ -14,11 +14,14 @@ mod characters;
 mod comparison;
 mod conversions;
 pub mod decimals;
+mod describe;
+mod dialects;
 mod digits;
 pub mod discovery;
 pub mod dispatch;
 mod exceptions;
 mod format;
+mod formats;
 mod functions;
 mod identity;
 mod json;
@@ -237,6 +240,15 @@ pub const TABLES: &[(&str, &[Builtin])] = &[
     ("Java's methods", methods::TABLE),
     ("Printing", printing::TABLE),
     ("JSON", json::TABLE),
+    ("CSV", formats::csv::TABLE),
+    ("HTML", formats::html::TABLE),
+    ("Base64", formats::base64::TABLE),
+    ("URLs", formats::url::TABLE),
+    ("Digests", formats::sha256::TABLE),
+    ("The shape of data", describe::TABLE),
+    ("Other Lisps: lists", dialects::lists::TABLE),
+    ("Other Lisps: association lists", dialects::alists::TABLE),
+    ("Other Lisps: values, numbers, strings", dialects::other::TABLE),
     ("Parallel calls", branching::TABLE),
     ("Discovery", discovery::TABLE),
 ];
@@ -281,6 +293,16 @@ const ALIASES: &[&[(&str, &str)]] = &[
     methods::ALIASES,
     printing::ALIASES,
     json::ALIASES,
+    formats::csv::ALIASES,
+    formats::html::ALIASES,
+    formats::base64::ALIASES,
+    formats::url::ALIASES,
+    formats::sha256::ALIASES,
+    describe::ALIASES,
+    dialects::ALIASES,
+    dialects::lists::ALIASES,
+    dialects::alists::ALIASES,
+    dialects::other::ALIASES,
 ];
 
 /// Builtins that stand in no table: what lazy sequences and functions made by functions consist of.
@@ -311,6 +333,9 @@ const NAMESPACES: &[(&str, &str)] = &[
     ("cheshire.core", "json"),
     ("cheshire", "json"),
     ("JSON", "json"),
+    ("clojure.data.csv", "csv"),
+    ("charred.api", "json"),
+    ("jsonista.core", "json"),
 ];
 
 /// All builtins by name.
@@ -339,12 +364,24 @@ impl Registry {
         if let Some(builtin) = self.by_name.get(name) {
             return Some(builtin);
         }
+        // Emacs Lisp's names for Common Lisp's functions.
+        if let Some(plain) = name.strip_prefix("cl-") {
+            return self.by_name.get(plain).copied();
+        }
         let (namespace, base) = name.split_once('/')?;
         let namespace = NAMESPACES.iter().find(|(from, _)| *from == namespace).map_or(namespace, |(_, to)| to);
         if namespace == "core" {
             return self.by_name.get(base).copied();
         }
         self.by_name.get(format!("{namespace}/{base}").as_str()).copied()
+    }
+
+    /// The namespace that is meant by the name of a library; `None` if there is nothing by that name.
+    pub fn namespace(&self, name: &str) -> Option<String> {
+        let meant = NAMESPACES.iter().find(|(from, _)| *from == name).map_or(name, |(_, to)| to);
+        let has_names =
+            self.by_name.keys().any(|known| known.strip_prefix(meant).is_some_and(|rest| rest.starts_with('/')));
+        (meant == "core" || has_names).then(|| meant.to_string())
     }
 
     /// The builtin of that name, those included that no program can name: the steps of lazy sequences.
