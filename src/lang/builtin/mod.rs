@@ -14,16 +14,18 @@ mod characters;
 mod comparison;
 mod conversions;
 pub mod decimals;
+mod describe;
+mod dialects;
 mod digits;
 pub mod discovery;
 pub mod dispatch;
 mod dynamic;
 mod edn;
 pub mod entry;
-mod edn;
 mod exceptions;
 mod expansion;
 mod format;
+mod formats;
 mod functions;
 mod identity;
 mod json;
@@ -253,6 +255,15 @@ pub const TABLES: &[(&str, &[Builtin])] = &[
     ("Printing", printing::TABLE),
     ("EDN", edn::TABLE),
     ("JSON", json::TABLE),
+    ("CSV", formats::csv::TABLE),
+    ("HTML", formats::html::TABLE),
+    ("Base64", formats::base64::TABLE),
+    ("URLs", formats::url::TABLE),
+    ("Digests", formats::sha256::TABLE),
+    ("The shape of data", describe::TABLE),
+    ("Other Lisps: lists", dialects::lists::TABLE),
+    ("Other Lisps: association lists", dialects::alists::TABLE),
+    ("Other Lisps: values, numbers, strings", dialects::other::TABLE),
     ("Parallel calls", branching::TABLE),
     ("Discovery", discovery::TABLE),
     ("Macros", expansion::TABLE),
@@ -304,6 +315,16 @@ const ALIASES: &[&[(&str, &str)]] = &[
     printing::ALIASES,
     edn::ALIASES,
     json::ALIASES,
+    formats::csv::ALIASES,
+    formats::html::ALIASES,
+    formats::base64::ALIASES,
+    formats::url::ALIASES,
+    formats::sha256::ALIASES,
+    describe::ALIASES,
+    dialects::ALIASES,
+    dialects::lists::ALIASES,
+    dialects::alists::ALIASES,
+    dialects::other::ALIASES,
 ];
 
 /// Builtins that stand in no table: what lazy sequences and functions made by functions consist of.
@@ -335,6 +356,9 @@ const NAMESPACES: &[(&str, &str)] = &[
     ("cheshire.core", "json"),
     ("cheshire", "json"),
     ("JSON", "json"),
+    ("clojure.data.csv", "csv"),
+    ("charred.api", "json"),
+    ("jsonista.core", "json"),
 ];
 
 /// All builtins by name, and the prelude once it is needed.
@@ -364,6 +388,10 @@ impl Registry {
         if let Some(builtin) = self.by_name.get(name) {
             return Some(builtin);
         }
+        // Emacs Lisp's names for Common Lisp's functions.
+        if let Some(plain) = name.strip_prefix("cl-") {
+            return self.by_name.get(plain).copied();
+        }
         self.by_name.get(&*plain(name)?).copied()
     }
 
@@ -381,6 +409,14 @@ impl Registry {
     pub fn find_any_prelude(&self, name: &str) -> Option<&Function> {
         let prelude = self.prelude();
         prelude.find(name).or_else(|| prelude.find(&plain(name)?))
+    }
+
+    /// The namespace that is meant by the name of a library; `None` if there is nothing by that name.
+    pub fn namespace(&self, name: &str) -> Option<String> {
+        let meant = NAMESPACES.iter().find(|(from, _)| *from == name).map_or(name, |(_, to)| to);
+        let has_names =
+            self.by_name.keys().any(|known| known.strip_prefix(meant).is_some_and(|rest| rest.starts_with('/')));
+        (meant == "core" || has_names).then(|| meant.to_string())
     }
 
     /// The builtin of that name, those included that no program can name: the steps of lazy sequences.
