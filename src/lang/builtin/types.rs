@@ -206,6 +206,7 @@ fn time_type(time: &Time) -> &'static str {
         Time::Zoned(_) => "java.time.ZonedDateTime",
         Time::Duration(_) => "java.time.Duration",
         Time::Period(_) => "java.time.Period",
+        Time::YearMonth(_) => "java.time.YearMonth",
         Time::Zone(_) => "java.time.ZoneId",
     }
 }
