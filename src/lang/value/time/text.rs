@@ -14,11 +14,8 @@ impl Time {
             Time::Instant(at) => {
                 let local = TimeZone::UTC.to_datetime(*at);
                 let nanos = local.subsec_nanosecond();
-                let fraction = if nanos % 1_000_000 == 0 {
-                    format!("{:03}", nanos / 1_000_000)
-                } else {
-                    format!("{nanos:09}")
-                };
+                let fraction =
+                    if nanos % 1_000_000 == 0 { format!("{:03}", nanos / 1_000_000) } else { format!("{nanos:09}") };
                 let mut out = String::new();
                 // Writing to a string does not fail.
                 let _ = write_date(&mut out, local.date());
