@@ -251,6 +251,7 @@ pub const TABLES: &[(&str, &[Builtin])] = &[
     ("Questions about times", time::QUESTIONS),
     ("Parts of times", time::FIELDS),
     ("Java's classes of times", time::CLASSES),
+    ("Java's formatters of times", time::FORMATTERS),
     ("Java's methods of times", time::METHODS),
     ("Java's adjusters of dates", time::ADJUSTERS),
     ("Strings", strings::TABLE),

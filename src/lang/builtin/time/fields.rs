@@ -220,6 +220,8 @@ pub const ALIASES: &[(&str, &str)] = &[
     ("time/weekday", "time/day-of-week"),
     ("time/week-of-year", "time/week"),
     (".getId", "str"),
+    (".name", "name"),
+    (".hashCode", "hash"),
 ];
 
 fn date_given(machine: &mut Machine, given: &Value) -> Outcome<Date> {

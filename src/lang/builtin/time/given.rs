@@ -1,9 +1,10 @@
 //! Arguments that are dates, zones and patterns: values, text and numbers that stand for them.
 
 use super::calendar::in_zone;
+use super::epoch::{epoch, epoch_float};
 use super::names::{month, zone_of_word};
 use super::pattern::{Pattern, named};
-use super::recognise::{epoch, recognise};
+use super::recognise::recognise;
 use super::units::too_far;
 use crate::lang::builtin::arguments::{integer, option, options};
 use crate::lang::error::{Error, Outcome};
@@ -52,16 +53,6 @@ fn not_a_time(given: &Value) -> Error {
     if given.is_nil() { error } else { error.suggest("such as \"2024-03-05\", \"2024-03-05T14:00:00Z\" or (time/now)") }
 }
 
-/// Seconds since 1970 with a fraction, or milliseconds.
-fn epoch_float(number: f64) -> Option<Timestamp> {
-    if !number.is_finite() || number.abs() > 1e15 {
-        return None;
-    }
-    let millis = if number.abs() < 1e11 { number * 1e3 } else { number };
-    // A double has microseconds at most in our times.
-    Timestamp::from_microsecond((millis * 1e3).round() as i64).ok()
-}
-
 /// A time zone: itself, its name, its distance from UTC, or that of a time.
 ///
 /// # Errors
@@ -101,9 +92,11 @@ fn zone_named(name: &str) -> Option<TimeZone> {
         return None;
     }
     let distance = name.strip_prefix("UTC").or_else(|| name.strip_prefix("GMT")).filter(|rest| !rest.is_empty());
-    // `+2` is `+02`.
-    let full = |text: &str| match text.len() {
-        2 if text.starts_with(['+', '-']) => format!("{}0{}", &text[..1], &text[1..]),
+    // `+2` is `+02`, `+5:30` is `+05:30`.
+    let full = |text: &str| match text.strip_prefix(['+', '-']) {
+        Some(rest) if rest.len() == 1 || rest.find(':') == Some(1) => {
+            text.replacen(['+', '-'], &format!("{}0", &text[..1]), 1)
+        }
         _ => text.to_string(),
     };
     value_time::zone(&full(distance.unwrap_or(name))).or_else(|| zone_of_word(name))

@@ -7,7 +7,9 @@ mod adjusters;
 mod calendar;
 mod classes;
 pub mod constants;
+mod epoch;
 mod fields;
+mod formatters;
 mod given;
 mod kinds;
 mod lengths;
@@ -38,6 +40,8 @@ pub const QUESTIONS: &[Builtin] = questions::TABLE;
 pub const FIELDS: &[Builtin] = fields::TABLE;
 /// What Java's classes make.
 pub const CLASSES: &[Builtin] = classes::TABLE;
+/// Java's parsers and formatters.
+pub const FORMATTERS: &[Builtin] = formatters::TABLE;
 /// Java's methods.
 pub const METHODS: &[Builtin] = methods::TABLE;
 /// Java's rules that move dates.
@@ -52,6 +56,7 @@ pub const ALIASES: &[&[(&str, &str)]] = &[
     questions::ALIASES,
     fields::ALIASES,
     classes::ALIASES,
+    formatters::ALIASES,
 ];
 
 /// The packages of Java's classes, which names may be written with.

@@ -207,7 +207,7 @@ fn check(pattern: &str, items: &[Item]) -> Result<(), Error> {
             "the year is `yyyy`, as in `yyyy-MM-dd`",
         ));
     }
-    if has("D") && has("M") {
+    if has("D") && has("M") && !has("d") {
         return Err(invalid(
             pattern,
             "has `D`, the day of the year",

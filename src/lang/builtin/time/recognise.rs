@@ -1,11 +1,11 @@
 //! Reading a date or a time from whatever text mail, calendars, logs and invoices have.
 
 use super::calendar::in_zone;
+use super::epoch::epoch_text;
 use super::names::{month, weekday, zone_of_word};
 use crate::lang::error::Error;
 use crate::lang::value::time::text::{Pieces, fraction, year_month};
 use crate::lang::value::time::{Time, zone};
-use jiff::Timestamp;
 use jiff::civil::{self, Date};
 use jiff::tz::{Offset, TimeZone};
 
@@ -85,29 +85,6 @@ pub fn recognise(text: &str, day_first: Option<bool>) -> Result<Time, Error> {
     let mut words = Words::new(trimmed, day_first);
     words.read()?;
     words.finish()
-}
-
-/// Seconds, milliseconds, microseconds or nanoseconds since 1970, told apart by their size.
-pub fn epoch(number: i64) -> Option<Timestamp> {
-    match number.unsigned_abs() {
-        0..100_000_000_000 => Timestamp::from_second(number),
-        0..100_000_000_000_000 => Timestamp::from_millisecond(number),
-        0..100_000_000_000_000_000 => Timestamp::from_microsecond(number),
-        _ => Timestamp::from_nanosecond(number.into()),
-    }
-    .ok()
-}
-
-/// Epoch time in digits, of which there are as many as any time since 1973 has; seconds may have a
-/// fraction.
-fn epoch_text(text: &str) -> Option<Timestamp> {
-    let (whole, part) = text.split_once('.').map_or((text, None), |(whole, part)| (whole, Some(part)));
-    let digits = whole.bytes().all(|byte| byte.is_ascii_digit());
-    match (whole.len(), part) {
-        (9 | 10, Some(part)) if digits => Timestamp::new(whole.parse().ok()?, fraction(part)?).ok(),
-        (9 | 10 | 13 | 16 | 19, None) if digits => epoch(whole.parse().ok()?),
-        _ => None,
-    }
 }
 
 /// A piece of text.
