@@ -220,9 +220,7 @@ pub const TABLE: &[Builtin] = &[
 ];
 
 /// Java's other names.
-pub const ALIASES: &[(&str, &str)] = &[
-    ("OffsetDateTime/of", "ZonedDateTime/of"),
-];
+pub const ALIASES: &[(&str, &str)] = &[("OffsetDateTime/of", "ZonedDateTime/of")];
 
 fn offset(seconds: i64) -> Outcome<Value> {
     let offset = i32::try_from(seconds).ok().and_then(|seconds| Offset::from_seconds(seconds).ok());

@@ -7,8 +7,8 @@ use jiff::Timestamp;
 pub fn epoch(number: i64) -> Option<Timestamp> {
     match number.unsigned_abs() {
         0..100_000_000_000 => Timestamp::from_second(number),
-        0..100_000_000_000_000 => Timestamp::from_millisecond(number),
-        0..100_000_000_000_000_000 => Timestamp::from_microsecond(number),
+        100_000_000_000..100_000_000_000_000 => Timestamp::from_millisecond(number),
+        100_000_000_000_000..100_000_000_000_000_000 => Timestamp::from_microsecond(number),
         _ => Timestamp::from_nanosecond(number.into()),
     }
     .ok()
@@ -35,4 +35,3 @@ pub fn epoch_float(number: f64) -> Option<Timestamp> {
     // A double has microseconds at most in our times.
     Timestamp::from_microsecond((millis * 1e3).round() as i64).ok()
 }
-

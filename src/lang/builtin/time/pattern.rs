@@ -182,7 +182,7 @@ fn compile(pattern: &str, private: bool) -> Result<Vec<Item>, Error> {
                 while letters.next_if_eq(&c).is_some() {
                     count += 1;
                 }
-                if !LETTERS.contains(c) && !(private && PRIVATE.contains(c)) {
+                if !(LETTERS.contains(c) || private && PRIVATE.contains(c)) {
                     let instead = "letters stand for parts of the date, as in `yyyy-MM-dd HH:mm:ss`; text goes between quotes: 'T'";
                     return Err(invalid(pattern, &format!("has the letter `{c}`, which means nothing there"), instead));
                 }
