@@ -433,7 +433,8 @@ impl Registry {
 /// A qualified name as the tables write it: the namespace that its own one stands for, none for `core`.
 fn plain(name: &str) -> Option<Cow<'_, str>> {
     let (namespace, base) = name.split_once('/')?;
-    let namespace = NAMESPACES.iter().chain(time::NAMESPACES).find(|(from, _)| *from == namespace).map_or(namespace, |(_, to)| to);
+    let namespace =
+        NAMESPACES.iter().chain(time::NAMESPACES).find(|(from, _)| *from == namespace).map_or(namespace, |(_, to)| to);
     Some(if namespace == "core" { Cow::Borrowed(base) } else { Cow::Owned(format!("{namespace}/{base}")) })
 }
 
