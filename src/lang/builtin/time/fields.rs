@@ -221,7 +221,6 @@ pub const ALIASES: &[(&str, &str)] = &[
     ("time/week-of-year", "time/week"),
     (".getId", "str"),
     (".name", "name"),
-    (".hashCode", "hash"),
 ];
 
 fn date_given(machine: &mut Machine, given: &Value) -> Outcome<Date> {
