@@ -51,6 +51,7 @@ mod stacks;
 mod strings;
 pub mod syntax;
 mod text;
+pub mod time;
 mod transducers;
 pub mod types;
 mod updates;
@@ -246,6 +247,16 @@ pub const TABLES: &[(&str, &[Builtin])] = &[
     ("Bits", bits::TABLE),
     ("Integers of 64 bits", words::TABLE),
     ("Chance and time", chance::TABLE),
+    ("Dates from text and dates as text", time::PARSING),
+    ("Kinds of times", time::KINDS),
+    ("Earlier and later", time::MOVING),
+    ("Lengths of time", time::LENGTHS),
+    ("Questions about times", time::QUESTIONS),
+    ("Parts of times", time::FIELDS),
+    ("Java's classes of times", time::CLASSES),
+    ("Java's formatters of times", time::FORMATTERS),
+    ("Java's methods of times", time::METHODS),
+    ("Java's adjusters of dates", time::ADJUSTERS),
     ("Strings", strings::TABLE),
     ("Searching and replacing", search::TABLE),
     ("Characters", characters::TABLE),
@@ -373,7 +384,7 @@ impl Default for Registry {
         for builtin in all() {
             by_name.insert(builtin.name, builtin);
         }
-        for (alias, name) in ALIASES.iter().copied().flatten() {
+        for (alias, name) in ALIASES.iter().chain(time::ALIASES).copied().flatten() {
             if let Some(builtin) = by_name.get(name).copied() {
                 by_name.insert(alias, builtin);
             }
@@ -459,7 +470,8 @@ impl Registry {
 /// A qualified name as the tables write it: the namespace that its own one stands for, none for `core`.
 fn plain(name: &str) -> Option<Cow<'_, str>> {
     let (namespace, base) = name.split_once('/')?;
-    let namespace = NAMESPACES.iter().find(|(from, _)| *from == namespace).map_or(namespace, |(_, to)| to);
+    let namespace =
+        NAMESPACES.iter().chain(time::NAMESPACES).find(|(from, _)| *from == namespace).map_or(namespace, |(_, to)| to);
     Some(if namespace == "core" { Cow::Borrowed(base) } else { Cow::Owned(format!("{namespace}/{base}")) })
 }
 
