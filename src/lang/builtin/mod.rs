@@ -15,7 +15,7 @@ mod comparison;
 mod conversions;
 pub mod decimals;
 mod describe;
-mod dialects;
+pub mod dialects;
 mod digits;
 pub mod discovery;
 pub mod dispatch;
@@ -424,7 +424,7 @@ impl Registry {
 
     /// The namespace that is meant by the name of a library; `None` if there is nothing by that name.
     pub fn namespace(&self, name: &str) -> Option<String> {
-        let meant = NAMESPACES.iter().find(|(from, _)| *from == name).map_or(name, |(_, to)| to);
+        let meant = namespace_meant(name);
         let has_names =
             self.by_name.keys().any(|known| known.strip_prefix(meant).is_some_and(|rest| rest.starts_with('/')));
         (meant == "core" || has_names).then(|| meant.to_string())
@@ -470,9 +470,13 @@ impl Registry {
 /// A qualified name as the tables write it: the namespace that its own one stands for, none for `core`.
 fn plain(name: &str) -> Option<Cow<'_, str>> {
     let (namespace, base) = name.split_once('/')?;
-    let namespace =
-        NAMESPACES.iter().chain(time::NAMESPACES).find(|(from, _)| *from == namespace).map_or(namespace, |(_, to)| to);
+    let namespace = namespace_meant(namespace);
     Some(if namespace == "core" { Cow::Borrowed(base) } else { Cow::Owned(format!("{namespace}/{base}")) })
+}
+
+/// The namespace that a namespace stands for.
+fn namespace_meant(name: &str) -> &str {
+    NAMESPACES.iter().chain(time::NAMESPACES).find(|(from, _)| *from == name).map_or(name, |(_, to)| to)
 }
 
 /// All builtins.

@@ -58,13 +58,17 @@ pub const TABLE: &[Builtin] = &[
     ),
     Builtin::new(
         "subseq",
-        &["[sorted test key]", "[sorted start-test start-key end-test end-key]"],
-        "The entries of a sorted collection whose keys stand to a key, or to two, as the tests `<` `<=` `>` `>=` want.",
+        &["[sorted test key]", "[sorted start-test start-key end-test end-key]", "[coll start]", "[coll start end]"],
+        "The entries of a sorted collection whose keys stand to a key, or to two, as the tests `<` `<=` `>` `>=` want. With places it is Common Lisp's, `sublist`.",
         &[
             ("(subseq (sorted-set 1 2 3 4) > 2)", "(3 4)"),
             ("(subseq (sorted-map 1 :a 2 :b 3 :c) >= 2 < 3)", "([2 :b])"),
         ],
-        |machine, arguments| part(machine, arguments, false),
+        |machine, arguments| match &arguments[1] {
+            Value::Int(_) => super::dialects::lists::sublist(machine, arguments),
+            _ if arguments.len() == 2 => Err(Error::new("ArityError", "`subseq` takes a test and a key").into()),
+            _ => part(machine, arguments, false),
+        },
     ),
     Builtin::new(
         "rsubseq",

@@ -134,9 +134,9 @@ impl Machine {
 
 /// The error of a macro or special form that stands where a value is meant.
 fn no_value(name: &str) -> Error {
-    Error::new("UnboundVariable", format!("`{name}` is a macro or special form: it has no value"))
+    Error::new("SyntaxError", format!("`{name}` is a form and no value: it stands first in its brackets, `({name} …)`"))
         .about(name)
-        .suggest(format!("wrap it in a function: `(fn [x y] ({name} x y))`"))
+        .suggest(format!("where a function is wanted, wrap it: `(fn [x y] ({name} x y))`"))
 }
 
 /// True if both are methods, or both constructors, or both have a namespace.

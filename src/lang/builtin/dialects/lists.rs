@@ -51,11 +51,11 @@ pub const TABLE: &[Builtin] = &[
         remove_duplicates,
     ),
     Builtin::new(
-        "subseq",
+        "sublist",
         &["[coll]", "[coll start]", "[coll start end]"],
         "The part of a string, vector or list from `start` up to `end`; negative places count from the end.",
-        &[("(subseq \"hello\" 1 3)", "\"el\""), ("(subseq [1 2 3] 1)", "[2 3]"), ("(subseq '(1 2 3) -2)", "(2 3)")],
-        subseq,
+        &[("(subseq \"hello\" 1 3)", "\"el\""), ("(sublist [1 2 3] 1)", "[2 3]"), ("(sublist '(1 2 3) -2)", "(2 3)")],
+        sublist,
     ),
     Builtin::new(
         "concatenate",
@@ -208,11 +208,10 @@ pub const ALIASES: &[(&str, &str)] = &[
     ("delq", "delete"),
     ("remq", "delete"),
     ("remv", "delete"),
-    ("sublist", "subseq"),
-    ("vector-copy", "subseq"),
-    ("subvector", "subseq"),
-    ("string-copy", "subseq"),
-    ("slice", "subseq"),
+    ("vector-copy", "sublist"),
+    ("subvector", "sublist"),
+    ("string-copy", "sublist"),
+    ("slice", "sublist"),
     ("list-tabulate", "build-list"),
     ("vector-tabulate", "build-vector"),
     ("vector->string", "list->string"),
@@ -307,7 +306,8 @@ fn remove_duplicates(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<
     Ok(Value::list(kept))
 }
 
-fn subseq(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+/// The part of a string, vector or list between two places.
+pub fn sublist(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let collection = take(arguments, 0);
     let total = match &collection {
         Value::Str(held) => {

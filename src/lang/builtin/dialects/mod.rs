@@ -105,7 +105,7 @@ pub const ALIASES: &[(&str, &str)] = &[
     ("seq-into", "coerce"),
     ("seq-contains-p", "in-sequence?"),
     ("seq-position", "position"),
-    ("seq-subseq", "subseq"),
+    ("seq-subseq", "sublist"),
     ("seq-concatenate", "concatenate"),
     ("seq-doseq", "for-each"),
     ("filter-not", "remove"),
