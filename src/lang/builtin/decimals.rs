@@ -121,7 +121,12 @@ pub fn operate(machine: &mut Machine, operation: Operation, left: &Value, right:
     if divides && right.is_zero() {
         return Err(division_by_zero().into());
     }
-    pay(machine, &left, &right)?;
+    // Only a product needs no zeros between the scales.
+    let apart = match operation {
+        Operation::Multiply => 0,
+        _ => left.fractional_digit_count().abs_diff(right.fractional_digit_count()),
+    };
+    pay(machine, &left, &right, apart)?;
     let result = match operation {
         Operation::Add => left + right,
         Operation::Subtract => left - right,
@@ -141,8 +146,7 @@ pub fn operate(machine: &mut Machine, operation: Operation, left: &Value, right:
 }
 
 /// Pays for work on two decimals: by their digits and by the zeros between their scales.
-fn pay(machine: &mut Machine, left: &BigDecimal, right: &BigDecimal) -> Outcome<()> {
-    let apart = left.fractional_digit_count().abs_diff(right.fractional_digit_count());
+fn pay(machine: &mut Machine, left: &BigDecimal, right: &BigDecimal, apart: u64) -> Outcome<()> {
     let words = |number: &BigDecimal| (number.as_bigint_and_scale().0.bits() + apart * 4) / 64 + 1;
     let (left, right) = (words(left), words(right));
     machine.charge(left.saturating_mul(right) / 8)?;

@@ -50,9 +50,8 @@ impl Macros for Machine {
     fn alias(&mut self, alias: &str, namespace: &str) {
         let key = format!("{ALIAS}{alias}");
         let is_known = self.core.globals.find(&key).is_some();
-        if alias == namespace && !is_known
-            || self.core.registry.namespace(alias).as_deref() == Some(namespace) && !is_known
-        {
+        let says_so_itself = alias == namespace || self.core.registry.namespace(alias).as_deref() == Some(namespace);
+        if says_so_itself && !is_known {
             return;
         }
         let index = self.core.globals.index(&key);

@@ -249,7 +249,7 @@ pub fn missing(name: &str) -> Error {
     let fits = |prefix: &&str| {
         name.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '-', '/', ':']))
     };
-    match LIBRARIES.iter().find(|(prefixes, _)| prefixes.iter().any(|prefix| fits(prefix))) {
+    match LIBRARIES.iter().find(|(prefixes, _)| prefixes.iter().any(&fits)) {
         Some((_, advice)) => error.suggest(*advice),
         None => error.suggest(
             "nothing can be loaded, and what there is needs no require: str/ set/ walk/ math/ json/ csv/ html/ url/ base64/ hash/ and core; `(dir)` lists it, `(apropos \"word\")` searches it",

@@ -56,7 +56,7 @@ fn foreign_method(name: &str) -> Option<(&str, &str)> {
 
 /// `x+1`, `a==b`: written without blanks, as other languages allow.
 fn infix(name: &str) -> Option<String> {
-    let at = name.find(|c: char| matches!(c, '*' | '+' | '=' | '<' | '>' | '%' | '&' | '|'))?;
+    let at = name.find(['*', '+', '=', '<', '>', '%', '&', '|'])?;
     let operator: String = name[at..].chars().take_while(|c| !c.is_alphanumeric() && *c != '_').collect();
     let (left, right) = (&name[..at], &name[at + operator.len()..]);
     if left.is_empty() || right.is_empty() || !left.chars().all(|c| c.is_alphanumeric() || c == '_') {
