@@ -38,6 +38,7 @@
 //! | [`lang::meter`] | the ledger of limits and the metering allocator |
 //! | [`lang::error`] | errors, faults, halts; suggestions; rendering with carets |
 //! | [`lang::builtin`] | one table entry for each function: name, arguments, doc, examples, code |
+//! | [`lang::prelude`] | functions in the language itself (`stdlib/*.lisp`), compiled when first used |
 //! | [`lang::json`] | JSON in and out |
 //! | [`lang::snapshot`] | sessions as s-expressions |
 //! | [`lang::host`] | the one door out: the [`Host`](lang::Host) trait |

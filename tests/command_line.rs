@@ -248,6 +248,58 @@ fn the_repl_reads_from_a_pipe() {
 }
 
 #[test]
+fn the_repl_goes_on_after_errors_if_told_so() {
+    let script = "1\n(oops)\n(defn f [n]\n  (+ n bad))\n(]\n:help\n(+ 1 1)\n";
+    let ran = lispbox(&["repl", "--keep-going"], script);
+    assert_eq!((ran.code, ran.output.as_str()), (Some(1), "1\n:help\n2\n"), "{}", ran.errors);
+    for part in ["stdin line 2:1:2", "stdin line 3:2:8", "stdin line 5:1:"] {
+        assert!(ran.errors.contains(part), "{part}: {}", ran.errors);
+    }
+    assert_eq!(lispbox(&["repl", "--keep-going"], "1"), prints("1\n"));
+}
+
+#[test]
+fn doc_describes_names_and_areas() {
+    let ran = lispbox(&["doc", "map-indexed", "let"], "");
+    assert_eq!((ran.code, ran.errors.as_str()), (Some(0), ""));
+    assert!(ran.output.contains("(map-indexed f coll)") && ran.output.contains("=>"), "{}", ran.output);
+    assert!(ran.output.contains("(let "), "{}", ran.output);
+
+    let ran = lispbox(&["doc", "map-indxed"], "");
+    assert_eq!((ran.code, ran.output.as_str()), (Some(1), ""));
+    assert!(ran.errors.contains("Did you mean map-indexed?"), "{}", ran.errors);
+    let ran = lispbox(&["doc", "slurp"], "");
+    assert!(ran.code == Some(1) && ran.errors.contains("NotAvailable"), "{ran:?}");
+
+    let areas = lispbox(&["doc"], "").output;
+    let count = |title: &str| {
+        let line = areas.lines().find(|line| line.starts_with(title)).expect("the area is there");
+        line.split_whitespace().last().and_then(|count| count.parse::<usize>().ok()).expect("a number")
+    };
+    let listed = lispbox(&["doc", "sets"], "");
+    assert_eq!((listed.code, listed.output.lines().count()), (Some(0), 1 + count("Sets ")));
+    let found = lispbox(&["doc", "--search", "frequencies"], "");
+    assert!(found.code == Some(0) && found.output.starts_with("(frequencies "), "{found:?}");
+
+    let folder = folder();
+    let servers = mailbox(&folder);
+    let ran = lispbox(&["doc", "--config", name(&servers), "mail/fetch-emails"], "");
+    assert!(ran.code == Some(0) && ran.output.contains(":limit"), "{ran:?}");
+}
+
+#[test]
+fn shells_get_their_completions() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let ran = lispbox(&["completions", shell], "");
+        assert_eq!((ran.code, ran.errors.as_str()), (Some(0), ""), "{shell}");
+        for part in ["lispbox", "eval", "keep-going"] {
+            assert!(ran.output.contains(part), "{shell}: {part}");
+        }
+    }
+    assert!(misused(&["completions", "tcsh"], "").contains("powershell"));
+}
+
+#[test]
 fn programs_at_a_terminal_call_the_tools_of_a_configuration() {
     let folder = folder();
     let servers = mailbox(&folder);

@@ -8,14 +8,13 @@ use lispbox::lang::builtin;
 fn every_example_prints_what_it_says() {
     let mut wrong = Vec::new();
     let mut count = 0;
-    let builtins = builtin::all().map(|entry| (entry.name, entry.examples));
-    let forms = builtin::syntax::TABLE.iter().map(|entry| (entry.name, entry.examples));
-    for (name, examples) in builtins.chain(forms) {
-        for (program, expected) in examples {
+    let engine = common::engine();
+    for entry in engine.registry().entries() {
+        for (program, expected) in &entry.examples {
             count += 1;
             let got = common::value(program);
             if got != *expected {
-                wrong.push(format!("{name}: {program}\n  expected {expected}\n  got      {got}"));
+                wrong.push(format!("{}: {program}\n  expected {expected}\n  got      {got}", entry.name));
             }
         }
     }
@@ -24,8 +23,9 @@ fn every_example_prints_what_it_says() {
 }
 
 #[test]
-fn every_builtin_has_a_doc_and_an_example() {
-    for entry in builtin::all().filter(|entry| !entry.is_internal()) {
+fn everything_has_a_doc_and_an_example() {
+    let engine = common::engine();
+    for entry in engine.registry().entries() {
         assert!(!entry.doc.is_empty(), "{} has no doc", entry.name);
         assert!(!entry.examples.is_empty(), "{} has no example", entry.name);
         assert!(!entry.arguments.is_empty(), "{} has no argument list", entry.name);
@@ -34,11 +34,25 @@ fn every_builtin_has_a_doc_and_an_example() {
 
 #[test]
 fn names_are_unique() {
-    let mut names: Vec<&str> = builtin::all().map(|entry| entry.name).collect();
-    let count = names.len();
+    let engine = common::engine();
+    let registry = engine.registry();
+    let internal = builtin::all().filter(|entry| entry.is_internal()).map(|entry| entry.name);
+    let aliases = registry.prelude().functions().flat_map(|function| function.aliases.clone());
+    let mut names: Vec<&str> = registry.entries().map(|entry| entry.name).chain(internal).chain(aliases).collect();
     names.sort_unstable();
-    names.dedup();
-    assert_eq!(names.len(), count);
+    let twice: Vec<&str> = names.windows(2).filter(|two| two[0] == two[1]).map(|two| two[0]).collect();
+    assert!(twice.is_empty(), "named twice: {twice:?}");
+    let hidden: Vec<&str> = registry.prelude().names().filter(|name| registry.find(name).is_some()).collect();
+    assert!(hidden.is_empty(), "builtins hide what the prelude names: {hidden:?}");
+}
+
+#[test]
+fn every_function_of_the_prelude_compiles() {
+    let engine = common::engine();
+    let registry = engine.registry();
+    for function in registry.prelude().functions() {
+        assert!(registry.prelude().closure(registry, function).is_some(), "{} does not compile", function.name);
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The language: from text to values, and nothing of the world around it.
 //!
 //! `span ← lexer ← reader ← expand ← resolve ← eval`, with `value`, `meter`, `error` and `heap` beneath
-//! and `builtin` beside `eval`. The one way out is [`Host`].
+//! and `builtin` and `prelude` beside `eval`. The one way out is [`Host`].
 
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
@@ -16,6 +16,7 @@ pub mod json;
 pub mod lexer;
 pub mod meter;
 pub mod node;
+pub mod prelude;
 pub mod reader;
 pub mod reply;
 pub mod resolve;

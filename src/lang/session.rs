@@ -1,6 +1,8 @@
 //! Sessions: programs run form by form, each form a transaction.
 
 use crate::lang::builtin::Registry;
+use crate::lang::builtin::discovery;
+use crate::lang::builtin::discovery::vocabulary::{self, Word};
 use crate::lang::error::render::{Diagnosis, halt_message, trace_line};
 use crate::lang::error::{Error, Fault, Halt, Outcome, Raised, Signal};
 use crate::lang::eval::{Core, Machine, Stacks, internal_error};
@@ -158,15 +160,12 @@ impl Session {
         let query = query.map(str::to_string);
         let limits = Limits::default();
         let budget = limits.output as usize;
-        let text =
-            self.with_machine(
-                &limits,
-                host,
-                move |machine| match crate::lang::builtin::discovery::describe_environment(machine, query.as_deref()) {
-                    Ok(text) => text,
-                    Err(signal) => diagnose(&signal).1.rendered,
-                },
-            );
+        let text = self.with_machine(&limits, host, move |machine| {
+            match discovery::describe_environment(machine, query.as_deref()) {
+                Ok(text) => text,
+                Err(signal) => diagnose(&signal).1.rendered,
+            }
+        });
         let mut text = text.unwrap_or_else(|error| refused(error).text(u64::MAX));
         let mut cut = text.len().min(budget);
         while !text.is_char_boundary(cut) {
@@ -174,6 +173,24 @@ impl Session {
         }
         text.truncate(cut);
         text
+    }
+
+    /// What the session defines: names, calls, and what they hold in one line.
+    pub fn definitions(&mut self, host: Arc<dyn Host>) -> Vec<Word> {
+        let defined = self.with_machine(&Limits::default(), host, |machine| vocabulary::definitions(machine).ok());
+        defined.ok().flatten().unwrap_or_default()
+    }
+
+    /// What `(doc name)` prints; unlike it, no program of the session: `*1` stays what it is.
+    ///
+    /// # Errors
+    /// A name that nothing has, with what may have been meant.
+    pub fn explain(&mut self, name: &str, host: Arc<dyn Host>) -> Result<String, Box<Failure>> {
+        let name = name.to_string();
+        let explained = self.with_machine(&Limits::default(), host, move |machine| {
+            discovery::explain(machine, &name).map_err(|signal| Box::new(diagnose(&signal).1))
+        });
+        explained.unwrap_or_else(|error| Err(Box::new(diagnose(&error.into()).1)))
     }
 
     /// True if the session defines that name.

@@ -30,12 +30,19 @@ pub struct Source {
     pub name: ArcStr,
     /// The whole text.
     pub text: ArcStr,
+    /// True for what belongs to the language: an error in it is shown where the program called it.
+    pub is_hidden: bool,
 }
 
 impl Source {
     /// A source of that name and text.
     pub fn new(name: &str, text: &str) -> Source {
-        Source { name: name.into(), text: text.into() }
+        Source { name: name.into(), text: text.into(), is_hidden: false }
+    }
+
+    /// A source that no error shows: a file of the prelude.
+    pub fn hidden(name: &str) -> Source {
+        Source { name: name.into(), text: ArcStr::new(), is_hidden: true }
     }
 
     /// Line and column of a byte offset, both from 1, the column in characters.

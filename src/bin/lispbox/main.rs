@@ -1,7 +1,9 @@
 //! The command line of lispbox: one file a command, each a thin front of the library.
 // Files, clocks and processes are kept from the language, not from the command line.
 
+mod completions;
 mod demo;
+mod doc;
 mod eval;
 mod paint;
 mod repl;
@@ -14,7 +16,7 @@ mod tools;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use lispbox::lang::meter::Metered;
 use mimalloc::MiMalloc;
 
@@ -35,9 +37,11 @@ enum Command {
     Eval(eval::Eval),
     Run(run::Run),
     Repl(repl::Repl),
+    Doc(doc::Doc),
     Serve(serve::Serve),
     Tools(tools::Tools),
     Demo(demo::Demo),
+    Completions(completions::Completions),
     #[command(hide = true)]
     SampleMailbox(sample_mailbox::SampleMailbox),
 }
@@ -47,9 +51,11 @@ fn main() -> ExitCode {
         Command::Eval(command) => command.run(),
         Command::Run(command) => command.run(),
         Command::Repl(command) => command.run(),
+        Command::Doc(command) => command.run(),
         Command::Serve(command) => command.run(),
         Command::Tools(command) => command.run(),
         Command::Demo(command) => command.run(),
+        Command::Completions(command) => command.run(CommandLine::command()),
         Command::SampleMailbox(command) => command.run(),
     }
 }

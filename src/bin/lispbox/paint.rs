@@ -21,6 +21,16 @@ pub enum Tone {
     Good,
     /// Something that is wrong.
     Bad,
+    /// A string, a character, a pattern.
+    Text,
+    /// A number.
+    Number,
+    /// A keyword, and what stands for itself alone.
+    Keyword,
+    /// The name of a form of the language.
+    Form,
+    /// A bracket whose partner is looked for.
+    Match,
 }
 
 impl Tone {
@@ -31,6 +41,11 @@ impl Tone {
             Tone::Program => "36",
             Tone::Good => "1;32",
             Tone::Bad => "1;31",
+            Tone::Text => "32",
+            Tone::Number => "33",
+            Tone::Keyword => "35",
+            Tone::Form => "34",
+            Tone::Match => "1;4",
         }
     }
 }
@@ -44,6 +59,17 @@ impl Paint {
     /// For standard error.
     pub fn for_stderr() -> Paint {
         Paint { colour: wanted(&std::io::stderr()) }
+    }
+
+    /// Without colour.
+    #[cfg(test)]
+    pub fn plain() -> Paint {
+        Paint { colour: false }
+    }
+
+    /// True if anything is shown in colour.
+    pub fn is_coloured(self) -> bool {
+        self.colour
     }
 
     /// The text in the colour of its tone.

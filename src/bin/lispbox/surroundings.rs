@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::Args;
+use lispbox::lang::builtin::Registry;
 use lispbox::lang::{Engine, Limits, Session};
 use lispbox::server::{CancellationToken, Connections};
 
@@ -117,6 +118,37 @@ impl Surroundings {
             Some(cancel) => cancel.cancel(),
             None => std::process::exit(INTERRUPTED),
         });
+    }
+
+    /// Lets Ctrl-C stop the program that runs, and nothing but that.
+    ///
+    /// # Errors
+    /// When the system has no thread for it.
+    pub fn outlive_interrupts(&self) -> Result<(), Problem> {
+        let interrupt = self.interrupt.clone();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|problem| Problem::Failed(problem.to_string()))?;
+        std::thread::spawn(move || {
+            // Where the system has no such signal there is nothing to outlive.
+            while runtime.block_on(tokio::signal::ctrl_c()).is_ok() {
+                if let Some(cancel) = interrupt.take() {
+                    cancel.cancel();
+                }
+            }
+        });
+        Ok(())
+    }
+
+    /// The functions of the language.
+    pub fn registry(&self) -> &Registry {
+        self.engine.registry()
+    }
+
+    /// A host for questions: nothing is printed, and nothing interrupts it.
+    pub fn observer(&self) -> Arc<Terminal> {
+        let cancel = CancellationToken::new();
+        let tools = self.connections.as_ref().map(|connections| connections.host(cancel.clone(), &self.limits));
+        Arc::new(Terminal::new(Prints::Keep, cancel, tools))
     }
 
     /// True when there are servers that have to be closed at the end.

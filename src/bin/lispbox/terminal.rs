@@ -46,6 +46,18 @@ impl Terminal {
         }
     }
 
+    /// True once nobody reads standard output any more.
+    pub fn is_unread(&self) -> bool {
+        self.unread.load(Ordering::Relaxed)
+    }
+
+    /// Writes one line to standard output, and takes note if nobody reads it.
+    fn line(&self, text: &str) {
+        if !(write(text) && write("\n")) {
+            self.unread.store(true, Ordering::Relaxed);
+        }
+    }
+
     /// Ends a line that a print left open, so that what follows stands on its own.
     pub fn end_line(&self) {
         if self.inside_line.swap(false, Ordering::Relaxed) {
@@ -118,7 +130,7 @@ fn no_server(server: &str) -> ToolError {
 /// Shows a reply as a person reads it: the value on standard output, or what went wrong on standard
 /// error. A nil is shown only `with_nil`.
 pub fn show(reply: &Reply, host: &Terminal, with_nil: bool) -> ExitCode {
-    if host.unread.load(Ordering::Relaxed) {
+    if host.is_unread() {
         return ExitCode::FAILURE;
     }
     host.end_line();
@@ -128,7 +140,7 @@ pub fn show(reply: &Reply, host: &Terminal, with_nil: bool) -> ExitCode {
     }
     match reply.value.as_deref() {
         Some("nil") | None if !with_nil => {}
-        Some(value) => line(value),
+        Some(value) => host.line(value),
         None => {}
     }
     if let Some(truncated) = &reply.truncated {
@@ -149,11 +161,6 @@ pub fn complain(failure: &Failure) {
 pub fn line(text: &str) {
     // When nobody reads any more the command just comes to its end.
     let _ = write(text) && write("\n");
-}
-
-/// Asks for a line.
-pub fn prompt(text: &str) {
-    let _ = write(text);
 }
 
 /// Writes to standard output; false when nobody reads it.

@@ -69,6 +69,15 @@ const ADVICE: &[(&[&str], &str)] = &[
         &["add-watch", "remove-watch", "set-validator!", "get-validator"],
         "atoms have no watches and validators; do it where the atom is changed, for example in the function given to swap!",
     ),
+    (&["re-matcher", "re-groups"], "there are no matchers: (re-seq #\"…\" s) gives all matches, each with its groups"),
+    (
+        &["numerator", "denominator", "rationalize"],
+        "there are no ratios: (/ 1 4) is 0.25, and decimals such as 0.25M are exact",
+    ),
+    (
+        &["aset", "aset-int", "aset-long", "aset-double", "make-array"],
+        "arrays are vectors here, which do not change: (assoc v 0 x) gives a new one",
+    ),
     (&["getenv", "System/getenv", "System/getProperty", "*command-line-args*"], "programs cannot see the environment"),
     (&["exit", "System/exit", "quit"], "a program ends with its last form"),
     (

@@ -25,6 +25,17 @@ pub fn integer(value: &Value) -> Result<i64, Error> {
     }
 }
 
+/// A place in a sequence: what is behind the point does not count, as where half of seven was asked for.
+///
+/// # Errors
+/// `TypeError`.
+pub fn whole(value: &Value) -> Result<i64, Error> {
+    match value {
+        Value::Float(number) if number.is_finite() => integer(&Value::Float(number.trunc())),
+        value => integer(value),
+    }
+}
+
 /// A count or an index: negative numbers count as zero.
 ///
 /// # Errors
@@ -61,7 +72,7 @@ pub fn map(value: Value) -> Result<Arc<Map>, Error> {
 fn rank(value: &Value) -> u8 {
     match value {
         value if value.is_function() => 4,
-        Value::Keyword(_) => 3,
+        Value::Keyword(_) | Value::Symbol(_) => 3,
         Value::Set(_) => 2,
         Value::Map(_) | Value::Vector(_) => 1,
         _ => 0,

@@ -51,7 +51,7 @@ pub const ALIASES: &[(&str, &str)] = &[
 ];
 
 /// A double from 0 up to but not including 1.
-fn fraction(machine: &mut Machine) -> f64 {
+pub fn fraction(machine: &mut Machine) -> f64 {
     (machine.core.random() >> 11) as f64 / (1_u64 << 53) as f64
 }
 

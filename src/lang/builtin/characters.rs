@@ -79,7 +79,39 @@ pub const TABLE: &[Builtin] = &[
         &[("(Character/digit \\f 16)", "15"), ("(Character/digit \\9 8)", "-1")],
         digit,
     ),
+    Builtin::new(
+        "char-name-string",
+        &["[c]"],
+        "The name of a character that has one, such as \"newline\"; else nil.",
+        &[("(char-name-string \\newline)", "\"newline\""), ("(char-name-string \\a)", "nil")],
+        |_, arguments| Ok(noted(character(&arguments[0])?, NAMES)),
+    ),
+    Builtin::new(
+        "char-escape-string",
+        &["[c]"],
+        "How a character is escaped in a string; nil if it stands for itself.",
+        &[("(char-escape-string \\newline)", "\"\\\\n\""), ("(char-escape-string \\a)", "nil")],
+        |_, arguments| Ok(noted(character(&arguments[0])?, ESCAPES)),
+    ),
 ];
+
+/// Characters with names.
+const NAMES: &[(char, &str)] = &[
+    ('\n', "newline"),
+    ('\t', "tab"),
+    (' ', "space"),
+    ('\u{8}', "backspace"),
+    ('\u{c}', "formfeed"),
+    ('\r', "return"),
+];
+
+/// Characters that are escaped in strings.
+const ESCAPES: &[(char, &str)] =
+    &[('\n', "\\n"), ('\t', "\\t"), ('\r', "\\r"), ('"', "\\\""), ('\\', "\\\\"), ('\u{c}', "\\f"), ('\u{8}', "\\b")];
+
+fn noted(character: char, notes: &[(char, &str)]) -> Value {
+    notes.iter().find(|(noted, _)| *noted == character).map_or(Value::Nil, |(_, note)| Value::string(note))
+}
 
 /// Other Lisps' names.
 pub const ALIASES: &[(&str, &str)] = &[

@@ -163,13 +163,14 @@ fn no_order(left: &Value, right: &Value) -> Error {
 }
 
 fn max(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    extreme(machine, arguments, Ordering::is_gt)
+    extreme(machine, arguments, Ordering::is_ge)
 }
 
 fn min(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    extreme(machine, arguments, Ordering::is_lt)
+    extreme(machine, arguments, Ordering::is_le)
 }
 
+/// Of equal numbers the last one wins.
 fn extreme(machine: &mut Machine, arguments: &mut [Value], better: fn(Ordering) -> bool) -> Outcome<Value> {
     let mut best = take(arguments, 0);
     if !is_number(&best) {

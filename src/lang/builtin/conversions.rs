@@ -6,6 +6,7 @@ use super::arithmetic::{big, float, is_number, not_a_number, overflow, pay_for_d
 use super::decimals;
 use crate::lang::error::{Error, Outcome, describe};
 use crate::lang::eval::Machine;
+use crate::lang::reader::is_uuid;
 use crate::lang::value::Value;
 use num_bigint::BigInt;
 use num_traits::FromPrimitive;
@@ -59,6 +60,37 @@ pub const TABLE: &[Builtin] = &[
         java_long,
     ),
     Builtin::new(
+        "Long/valueOf",
+        &["[x]", "[s radix]"],
+        "The integer itself, or the one that the string spells.",
+        &[("(Long/valueOf 5)", "5"), ("(Integer/valueOf \"17\")", "17")],
+        long_value,
+    ),
+    Builtin::new(
+        "Double/valueOf",
+        &["[x]"],
+        "The number as a double, or the double that the string spells.",
+        &[("(Double/valueOf \"1.5\")", "1.5"), ("(Double/valueOf 2)", "2.0")],
+        double_value,
+    ),
+    Builtin::new(
+        "parse-uuid",
+        &["[s]"],
+        "The UUID in small letters, if the string spells one; else nil. UUIDs are strings here.",
+        &[
+            ("(parse-uuid \"B6883C0A-0342-4007-9966-BC2DFA6B109E\")", "\"b6883c0a-0342-4007-9966-bc2dfa6b109e\""),
+            ("(parse-uuid \"no\")", "nil"),
+        ],
+        parse_uuid,
+    ),
+    Builtin::new(
+        "uuid?",
+        &["[x]"],
+        "True for a string that spells a UUID.",
+        &[("(uuid? (random-uuid))", "true"), ("(uuid? \"no\")", "false")],
+        |_, arguments| Ok(Value::Bool(arguments[0].as_str().is_some_and(is_uuid))),
+    ),
+    Builtin::new(
         "Double/parseDouble",
         &["[s]"],
         "The double that the string spells; an error if it spells none.",
@@ -90,27 +122,6 @@ pub const TABLE: &[Builtin] = &[
         ],
         string_to_number,
     ),
-    Builtin::new(
-        "Integer/toBinaryString",
-        &["[x]"],
-        "The integer in binary.",
-        &[("(Integer/toBinaryString 5)", "\"101\"")],
-        |machine, arguments| bits(machine, arguments, 2),
-    ),
-    Builtin::new(
-        "Integer/toHexString",
-        &["[x]"],
-        "The integer in hexadecimal.",
-        &[("(Integer/toHexString 255)", "\"ff\"")],
-        |machine, arguments| bits(machine, arguments, 16),
-    ),
-    Builtin::new(
-        "Integer/toOctalString",
-        &["[x]"],
-        "The integer in octal.",
-        &[("(Integer/toOctalString 8)", "\"10\"")],
-        |machine, arguments| bits(machine, arguments, 8),
-    ),
 ];
 
 /// Java's and other Lisps' names.
@@ -123,20 +134,22 @@ pub const ALIASES: &[(&str, &str)] = &[
     ("biginteger", "bigint"),
     ("exact->inexact", "double"),
     ("Integer/parseInt", "Long/parseLong"),
-    ("Integer/valueOf", "Long/parseLong"),
-    ("Long/valueOf", "Long/parseLong"),
+    ("Integer/valueOf", "Long/valueOf"),
+    ("Integer.", "Long/valueOf"),
+    ("Long.", "Long/valueOf"),
+    ("Double.", "Double/valueOf"),
+    ("Float.", "Double/valueOf"),
+    ("Float/valueOf", "Double/valueOf"),
+    ("UUID/fromString", "parse-uuid"),
+    ("java.util.UUID/fromString", "parse-uuid"),
     ("parse-integer", "Long/parseLong"),
     ("parse-int", "parse-long"),
     ("parse-float", "parse-double"),
     ("Float/parseFloat", "Double/parseDouble"),
-    ("Double/valueOf", "Double/parseDouble"),
     ("Boolean/valueOf", "Boolean/parseBoolean"),
     ("Integer/toString", "number->string"),
     ("Long/toString", "number->string"),
     ("Double/toString", "number->string"),
-    ("Long/toBinaryString", "Integer/toBinaryString"),
-    ("Long/toHexString", "Integer/toHexString"),
-    ("Long/toOctalString", "Integer/toOctalString"),
 ];
 
 fn long(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
@@ -285,6 +298,22 @@ fn java_long(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     }
 }
 
+fn long_value(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    match arguments {
+        [number @ Value::Int(_)] => Ok(std::mem::take(number)),
+        arguments => java_long(machine, arguments),
+    }
+}
+
+fn double_value(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    if is_number(&arguments[0]) { double(machine, arguments) } else { java_double(machine, arguments) }
+}
+
+fn parse_uuid(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let text = string(&arguments[0])?;
+    Ok(if is_uuid(text) { Value::string(&text.to_lowercase()) } else { Value::Nil })
+}
+
 fn java_double(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let text = spelling(machine, &arguments[0])?;
     match floating(&text) {
@@ -327,13 +356,4 @@ fn string_to_number(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<V
         Some(number) if radix == 10 => Value::Float(number),
         _ => Value::Bool(false),
     })
-}
-
-fn bits(_: &mut Machine, arguments: &mut [Value], radix: u32) -> Outcome<Value> {
-    let number = integer(&arguments[0])?;
-    Ok(Value::string(&match radix {
-        2 => format!("{number:b}"),
-        8 => format!("{number:o}"),
-        _ => format!("{number:x}"),
-    }))
 }

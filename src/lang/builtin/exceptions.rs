@@ -98,6 +98,9 @@ pub const ALIASES: &[(&str, &str)] = &[
 /// The code of exceptions that programs make.
 const MADE: &str = "ExceptionInfo";
 
+/// The code of those that have no data.
+const PLAIN: &str = "Exception";
+
 /// A message: a string as it is, nil as nothing, the beginning of all else as it prints.
 fn message(machine: &mut Machine, value: &Value) -> Outcome<String> {
     match value {
@@ -135,7 +138,7 @@ fn ex_info(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 fn exception(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     // `(Exception. cause)` takes its message from the cause.
     if let [Value::Exception(inner)] = arguments {
-        let error = Error::new("Exception", inner.message.clone()).with_cause(Value::Exception(inner.clone()));
+        let error = Error::new(PLAIN, inner.message.clone()).with_cause(Value::Exception(inner.clone()));
         return Ok(Value::Exception(Arc::new(error)));
     }
     let message = match arguments.first() {
@@ -143,7 +146,7 @@ fn exception(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
         None => String::new(),
     };
     let cause = cause(arguments, 1)?;
-    Ok(Value::Exception(Arc::new(Error::new("Exception", message).with_cause(cause))))
+    Ok(Value::Exception(Arc::new(Error::new(PLAIN, message).with_cause(cause))))
 }
 
 fn ex_message(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
@@ -162,7 +165,7 @@ fn ex_cause(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 
 fn ex_data(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let Value::Exception(error) = &arguments[0] else { return Ok(Value::Nil) };
-    if !error.data().is_nil() {
+    if !error.data().is_nil() || error.code == PLAIN {
         return Ok(error.data().clone());
     }
     let mut data = Map::default();

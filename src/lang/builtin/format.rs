@@ -12,20 +12,26 @@ use num_bigint::BigInt;
 use num_traits::Signed;
 
 /// The entries of this file.
-pub const TABLE: &[Builtin] = &[Builtin::new(
-    "format",
-    &["[pattern & values]"],
-    "The values set into a pattern: `%s` any, `%d` an integer, `%.2f` a number with two decimals, `%e` `%x` `%o` `%b` `%c`, `%n` a line end, `%%`; with width and flags as in `%-5s`, `%05d`, `%,d`.",
-    &[
-        ("(format \"%s has %d\" \"Ada\" 3)", "\"Ada has 3\""),
-        ("(format \"%.2f\" 3.14159)", "\"3.14\""),
-        ("(format \"%05d|%-4s|%,d\" 42 \"a\" 1234567)", "\"00042|a   |1,234,567\""),
-    ],
-    format,
-)];
-
-/// Java's name.
-pub const ALIASES: &[(&str, &str)] = &[("String/format", "format")];
+pub const TABLE: &[Builtin] = &[
+    Builtin::new(
+        "format",
+        &["[pattern & values]"],
+        "The values set into a pattern: `%s` any, `%d` an integer, `%.2f` a number with two decimals, `%e` `%x` `%o` `%b` `%c`, `%n` a line end, `%%`; with width and flags as in `%-5s`, `%05d`, `%,d`.",
+        &[
+            ("(format \"%s has %d\" \"Ada\" 3)", "\"Ada has 3\""),
+            ("(format \"%.2f\" 3.14159)", "\"3.14\""),
+            ("(format \"%05d|%-4s|%,d\" 42 \"a\" 1234567)", "\"00042|a   |1,234,567\""),
+        ],
+        format,
+    ),
+    Builtin::new(
+        "String/format",
+        &["[pattern & values]"],
+        "As `format`; the values may also be given as one array or vector.",
+        &[("(String/format \"%s-%d\" (to-array [\"a\" 1]))", "\"a-1\""), ("(String/format \"%s\" \"a\")", "\"a\"")],
+        format_array,
+    ),
+];
 
 /// One `%` of a pattern.
 #[derive(Default)]
@@ -55,6 +61,12 @@ fn format(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     }
     let text = formatted(machine, string(&pattern)?, &arguments[1..])?;
     Ok(text.finish())
+}
+
+fn format_array(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let [pattern, values @ Value::Vector(_)] = arguments else { return format(machine, arguments) };
+    let values = machine.items(std::mem::take(values))?;
+    Ok(formatted(machine, string(pattern)?, &values)?.finish())
 }
 
 /// The values set into the pattern.
@@ -146,7 +158,7 @@ fn specifier(text: &str) -> Result<(Specifier, usize), Error> {
         rest = &behind[length..];
     }
     match rest.chars().next() {
-        Some(conversion) if "sSdfeExXobBcCgGn%".contains(conversion) => {
+        Some(conversion) if "sSdfeExXobBcCgGhHn%".contains(conversion) => {
             specifier.conversion = conversion;
             Ok((specifier, text.len() - rest.len() + 1))
         }
@@ -171,6 +183,10 @@ fn one(machine: &mut Machine, builder: &mut Builder, specifier: &Specifier, show
             let text = text_of(machine, value)?;
             general(machine, builder, specifier, text.as_str().unwrap_or_default())
         }
+        'h' | 'H' => {
+            let text = format!("{:x}", java_hash(machine, value)?);
+            general(machine, builder, specifier, &text)
+        }
         'b' | 'B' => general(machine, builder, specifier, if value.is_truthy() { "true" } else { "false" }),
         'c' | 'C' => {
             let character = match value {
@@ -189,6 +205,25 @@ fn one(machine: &mut Machine, builder: &mut Builder, specifier: &Specifier, show
         _ if !is_number(value) => Err(unfit(shown, "a number", value).into()),
         _ => floating(machine, builder, specifier, value),
     }
+}
+
+/// The number that Java makes of a value: of text and numbers as there, of others that of their text.
+fn java_hash(machine: &mut Machine, value: &Value) -> Outcome<i32> {
+    Ok(match value {
+        Value::Bool(value) => {
+            if *value {
+                1231
+            } else {
+                1237
+            }
+        }
+        Value::Char(character) => u32::from(*character) as i32,
+        Value::Int(number) => (number ^ (number >> 32)) as i32,
+        other => {
+            let text = text_of(machine, other)?;
+            super::text::java_hash(machine, text.as_str().unwrap_or_default())?
+        }
+    })
 }
 
 #[cold]

@@ -5,6 +5,7 @@
 
 use super::Builtin;
 use super::arguments::{function_and_collection, take};
+use super::sequences::joining::concat_all;
 use crate::lang::error::{Error, Outcome, Raised};
 use crate::lang::eval::Machine;
 use crate::lang::heap::{CellKind, Handle, State};
@@ -126,17 +127,24 @@ fn several(arguments: &mut [Value]) -> Arc<Vector> {
 fn apply(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     if arguments.len() == 2 {
         let (function, last) = function_and_collection(arguments);
-        check_last(&last)?;
-        let mut items = machine.items(last)?;
-        return machine.call(&function, &mut items);
+        return apply_to(machine, &function, Vec::new(), last);
     }
     let function = take(arguments, 0);
     let last = take(arguments, arguments.len() - 1);
-    check_last(&last)?;
     let end = arguments.len() - 1;
-    let mut all: Vec<Value> = arguments[1..end].iter_mut().map(std::mem::take).collect();
+    let first = arguments[1..end].iter_mut().map(std::mem::take).collect();
+    apply_to(machine, &function, first, last)
+}
+
+fn apply_to(machine: &mut Machine, function: &Value, first: Vec<Value>, last: Value) -> Outcome<Value> {
+    check_last(&last)?;
+    // Endless sequences of collections are put together this way.
+    if matches!(function, Value::Builtin(builtin) if builtin.name == "concat") && machine.is_lazy(&last) {
+        return concat_all(machine, first, last);
+    }
+    let mut all = first;
     all.extend(machine.items(last)?);
-    machine.call(&function, &mut all)
+    machine.call(function, &mut all)
 }
 
 fn check_last(last: &Value) -> Result<(), Error> {

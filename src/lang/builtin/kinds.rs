@@ -1,6 +1,7 @@
 //! What kind of collection, function or cell a value is.
 
 use super::Builtin;
+use super::ordered::is_sorted;
 use crate::lang::error::Outcome;
 use crate::lang::eval::Machine;
 use crate::lang::heap::CellKind;
@@ -61,6 +62,20 @@ pub const TABLE: &[Builtin] = &[
         is_associative,
     ),
     Builtin::new(
+        "indexed?",
+        &["[x]"],
+        "True of what finds an item by its place at once: vectors.",
+        &[("(indexed? [1])", "true"), ("(indexed? '(1))", "false")],
+        is_vector,
+    ),
+    Builtin::new(
+        "reversible?",
+        &["[x]"],
+        "True of what `rseq` accepts: vectors and sorted collections.",
+        &[("(reversible? [1])", "true"), ("(reversible? '(1))", "false")],
+        is_reversible,
+    ),
+    Builtin::new(
         "counted?",
         &["[x]"],
         "True of collections that know their count.",
@@ -73,6 +88,36 @@ pub const TABLE: &[Builtin] = &[
         "True of what `seq` accepts: collections, strings, nil.",
         &[("(seqable? \"a\")", "true"), ("(seqable? 1)", "false")],
         is_seqable,
+    ),
+    Builtin::new(
+        "special-symbol?",
+        &["[x]"],
+        "True of the symbols that name the special forms of Clojure.",
+        &[("(special-symbol? 'if)", "true"), ("(special-symbol? 'inc)", "false")],
+        is_special_symbol,
+    ),
+    Builtin::new("var?", &["[x]"], "Always false: definitions are no values here.", &[("(var? 1)", "false")], never),
+    Builtin::new("bytes?", &["[x]"], "Always false: there are no arrays here.", &[("(bytes? \"a\")", "false")], never),
+    Builtin::new(
+        "uri?",
+        &["[x]"],
+        "Always false: addresses are strings here.",
+        &[("(uri? \"http://a.b\")", "false")],
+        never,
+    ),
+    Builtin::new(
+        "tagged-literal?",
+        &["[x]"],
+        "Always false: tags are read at once here.",
+        &[("(tagged-literal? 1)", "false")],
+        never,
+    ),
+    Builtin::new(
+        "reader-conditional?",
+        &["[x]"],
+        "Always false: reader conditionals are decided at once here.",
+        &[("(reader-conditional? 1)", "false")],
+        never,
     ),
     Builtin::new("fn?", &["[x]"], "True of functions.", &[("(fn? inc)", "true"), ("(fn? :a)", "false")], is_function),
     Builtin::new(
@@ -116,6 +161,10 @@ fn is_map_entry(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 
 fn is_vector(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(Value::Bool(matches!(&arguments[0], Value::Vector(_))))
+}
+
+fn is_reversible(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    Ok(Value::Bool(matches!(&arguments[0], Value::Vector(_)) || is_sorted(&arguments[0])))
 }
 
 fn is_list(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
@@ -178,6 +227,39 @@ fn is_delay(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 
 fn is_exception(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(Value::Bool(matches!(&arguments[0], Value::Exception(_))))
+}
+
+fn never(_: &mut Machine, _: &mut [Value]) -> Outcome<Value> {
+    Ok(Value::Bool(false))
+}
+
+fn is_special_symbol(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    const SPECIAL: &[&str] = &[
+        "&",
+        ".",
+        "case*",
+        "catch",
+        "def",
+        "deftype*",
+        "do",
+        "finally",
+        "fn*",
+        "if",
+        "let*",
+        "letfn*",
+        "loop*",
+        "monitor-enter",
+        "monitor-exit",
+        "new",
+        "quote",
+        "recur",
+        "reify*",
+        "set!",
+        "throw",
+        "try",
+        "var",
+    ];
+    Ok(Value::Bool(matches!(&arguments[0], Value::Symbol(name) if SPECIAL.contains(&name.as_str()))))
 }
 
 fn is_counted_collection(value: &Value) -> bool {

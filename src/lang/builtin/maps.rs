@@ -295,7 +295,7 @@ pub(super) fn pay_for_place(machine: &mut Machine, keys: Option<usize>) -> Outco
 }
 
 /// The entry of a key, with the key as the map has it.
-pub(super) fn entry_of(machine: &mut Machine, collection: &Value, key: &Value) -> Outcome<Option<(Value, Value)>> {
+pub fn entry_of(machine: &mut Machine, collection: &Value, key: &Value) -> Outcome<Option<(Value, Value)>> {
     machine.charge(1)?;
     match collection {
         Value::Nil => Ok(None),

@@ -146,7 +146,6 @@ pub const ALIASES: &[(&str, &str)] = &[
     ("sin", "math/sin"),
     ("cos", "math/cos"),
     ("tan", "math/tan"),
-    ("truncate", "long"),
 ];
 
 /// What the constants of Java's number classes and of `math/` stand for.

@@ -91,11 +91,67 @@ pub const TABLE: &[Builtin] = &[
         &[("(.compareTo \"a\" \"b\")", "-1")],
         |machine, arguments| Ok(Value::Int(compare(machine, &arguments[0], &arguments[1])? as i64)),
     ),
+    Builtin::new(".keySet", &["[m]"], "The keys of the map, as a set.", &[("(.keySet {:a 1})", "#{:a}")], key_set),
+    Builtin::new(
+        ".codePointAt",
+        &["[s index]"],
+        "The code of the character at an index.",
+        &[("(.codePointAt \"a\" 0)", "97")],
+        |machine, arguments| match char_at(machine, arguments)? {
+            Value::Char(character) => Ok(Value::Int(i64::from(u32::from(character)))),
+            other => Ok(other),
+        },
+    ),
+    Builtin::new(
+        "into-array",
+        &["[coll]", "[type coll]"],
+        "The items as a vector, which stands for an array here.",
+        &[("(into-array [1 2])", "[1 2]"), ("(into-array String [\"a\"])", "[\"a\"]")],
+        |machine, arguments| {
+            let items = arguments.last_mut().map(std::mem::take).unwrap_or_default();
+            Ok(Value::vector(machine.items(items)?))
+        },
+    ),
+    Builtin::new(
+        ".hashCode",
+        &["[s]"],
+        "The number that Java makes of the string.",
+        &[("(.hashCode \"abc\")", "96354")],
+        hash_code,
+    ),
+    Builtin::new(
+        ".getName",
+        &["[x]"],
+        "The name of a type, a keyword or a symbol.",
+        &[("(.getName (class \"a\"))", "\"java.lang.String\""), ("(.getName :a/b)", "\"b\"")],
+        name_of,
+    ),
+    Builtin::new(
+        ".getSimpleName",
+        &["[type]"],
+        "The name of a type without its package.",
+        &[("(.getSimpleName (class \"a\"))", "\"String\"")],
+        simple_name,
+    ),
 ];
 
 /// Methods that are functions already.
 pub const ALIASES: &[(&str, &str)] = &[
     (".size", "count"),
+    (".get", "get"),
+    (".getOrDefault", "get"),
+    (".containsKey", "contains?"),
+    (".values", "vals"),
+    (".getKey", "key"),
+    (".getValue", "val"),
+    (".toCharArray", "seq"),
+    (".stripLeading", "str/triml"),
+    (".stripTrailing", "str/trimr"),
+    ("to-array", "vec"),
+    ("object-array", "vec"),
+    ("aclone", "vec"),
+    ("aget", "nth"),
+    ("alength", "count"),
     (".intValue", "long"),
     (".longValue", "long"),
     (".doubleValue", "double"),
@@ -183,6 +239,37 @@ fn char_at(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     match place.and_then(|place| text[place..].chars().next()) {
         Some(character) => Ok(Value::Char(character)),
         None => Err(Error::new("IndexOutOfBounds", format!("index {index} is outside of the string")).into()),
+    }
+}
+
+fn key_set(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let map = super::arguments::map(take(arguments, 0))?;
+    let mut keys = crate::lang::value::set::Set::default();
+    machine.reserve_values(map.len() as u64)?;
+    for (key, _) in map.iter() {
+        machine.charge(1)?;
+        keys.insert(key.clone());
+    }
+    Ok(Value::Set(std::sync::Arc::new(keys)))
+}
+
+fn hash_code(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let text = textual(machine, &arguments[0])?;
+    Ok(Value::Int(i64::from(super::text::java_hash(machine, &text)?)))
+}
+
+/// The name of a type, a keyword or a symbol; types are symbols with the dots of their packages.
+fn name_of(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    match &arguments[0] {
+        Value::Keyword(name) | Value::Symbol(name) => Ok(Value::string(name.base())),
+        other => Err(Error::expected("a type, a keyword or a symbol", other).into()),
+    }
+}
+
+fn simple_name(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    match &arguments[0] {
+        Value::Symbol(name) => Ok(Value::string(name.base().rsplit('.').next().unwrap_or_default())),
+        other => Err(Error::expected("a type", other).into()),
     }
 }
 

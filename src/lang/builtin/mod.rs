@@ -17,7 +17,11 @@ pub mod decimals;
 mod digits;
 pub mod discovery;
 pub mod dispatch;
+mod dynamic;
+mod edn;
+pub mod entry;
 mod exceptions;
+mod expansion;
 mod format;
 mod functions;
 mod identity;
@@ -32,10 +36,12 @@ mod numbers;
 pub mod ordered;
 mod patterns;
 mod printing;
+mod reals;
 pub mod regex;
 mod relations;
 mod scalars;
 mod search;
+mod selectors;
 mod sequences;
 mod sets;
 mod stacks;
@@ -46,13 +52,18 @@ mod transducers;
 pub mod types;
 mod updates;
 mod walking;
+mod words;
 
 pub use metadata::{annotate, metadata};
 
 use crate::lang::error::Outcome;
 use crate::lang::eval::Machine;
+use crate::lang::prelude::{Function, Prelude};
 use crate::lang::value::Value;
+use entry::Entry;
+use std::borrow::Cow;
 use std::collections::HashMap;
+use std::sync::OnceLock;
 
 /// The code of a builtin. It may take its arguments out of the slice.
 pub type Run = fn(&mut Machine, &mut [Value]) -> Outcome<Value>;
@@ -96,7 +107,7 @@ impl ArityRange {
     }
 
     /// Reads argument lists: names between brackets, `&` before the rest.
-    const fn read(lists: &[&str]) -> ArityRange {
+    pub(crate) const fn read(lists: &[&str]) -> ArityRange {
         let mut exact = 0;
         let mut at_least = None;
         let mut list = 0;
@@ -190,6 +201,7 @@ impl Builtin {
 /// The tables, in the order of the reference.
 pub const TABLES: &[(&str, &[Builtin])] = &[
     ("Making sequences", sequences::making::TABLE),
+    ("Page after page", sequences::iteration::TABLE),
     ("Ends of sequences", sequences::ends::TABLE),
     ("Mapping", sequences::mapping::TABLE),
     ("Filtering", sequences::filtering::TABLE),
@@ -227,7 +239,9 @@ pub const TABLES: &[(&str, &[Builtin])] = &[
     ("Conversions", conversions::TABLE),
     ("Exact decimals", decimals::TABLE),
     ("Mathematics", math::TABLE),
+    ("Rarer mathematics", reals::TABLE),
     ("Bits", bits::TABLE),
+    ("Integers of 64 bits", words::TABLE),
     ("Chance and time", chance::TABLE),
     ("Strings", strings::TABLE),
     ("Searching and replacing", search::TABLE),
@@ -236,9 +250,13 @@ pub const TABLES: &[(&str, &[Builtin])] = &[
     ("Patterns", format::TABLE),
     ("Java's methods", methods::TABLE),
     ("Printing", printing::TABLE),
+    ("EDN", edn::TABLE),
     ("JSON", json::TABLE),
     ("Parallel calls", branching::TABLE),
     ("Discovery", discovery::TABLE),
+    ("Macros", expansion::TABLE),
+    ("What the prelude stands on", selectors::TABLE),
+    ("Dynamic scope", dynamic::TABLE),
 ];
 
 /// Other names of builtins: other Lisps' spellings, and Clojure's full namespaces.
@@ -257,6 +275,7 @@ const ALIASES: &[&[(&str, &str)]] = &[
     transducers::ALIASES,
     cells::ALIASES,
     exceptions::ALIASES,
+    expansion::ALIASES,
     identity::ALIASES,
     kinds::ALIASES,
     maps::ALIASES,
@@ -272,14 +291,17 @@ const ALIASES: &[&[(&str, &str)]] = &[
     conversions::ALIASES,
     decimals::ALIASES,
     math::ALIASES,
+    reals::ALIASES,
     bits::ALIASES,
+    words::ALIASES,
     chance::ALIASES,
     strings::ALIASES,
     search::ALIASES,
     characters::ALIASES,
-    format::ALIASES,
     methods::ALIASES,
+    regex::ALIASES,
     printing::ALIASES,
+    edn::ALIASES,
     json::ALIASES,
 ];
 
@@ -294,7 +316,7 @@ const STEPS: &[&[&[&Builtin]]] = &[
         transducers::state::STEPS,
         transducers::steps::STEPS,
     ],
-    &[branching::STEPS],
+    &[branching::STEPS, selectors::STEPS],
 ];
 
 /// Namespaces that stand for others.
@@ -305,6 +327,7 @@ const NAMESPACES: &[(&str, &str)] = &[
     ("clojure.set", "set"),
     ("clojure.walk", "walk"),
     ("clojure.math", "math"),
+    ("clojure.edn", "edn"),
     ("Math", "math"),
     ("java.lang.Math", "math"),
     ("clojure.data.json", "json"),
@@ -313,9 +336,10 @@ const NAMESPACES: &[(&str, &str)] = &[
     ("JSON", "json"),
 ];
 
-/// All builtins by name.
+/// All builtins by name, and the prelude once it is needed.
 pub struct Registry {
     by_name: HashMap<&'static str, &'static Builtin>,
+    prelude: OnceLock<Prelude>,
 }
 
 impl Default for Registry {
@@ -329,7 +353,7 @@ impl Default for Registry {
                 by_name.insert(alias, builtin);
             }
         }
-        Registry { by_name }
+        Registry { by_name, prelude: OnceLock::new() }
     }
 }
 
@@ -339,12 +363,23 @@ impl Registry {
         if let Some(builtin) = self.by_name.get(name) {
             return Some(builtin);
         }
-        let (namespace, base) = name.split_once('/')?;
-        let namespace = NAMESPACES.iter().find(|(from, _)| *from == namespace).map_or(namespace, |(_, to)| to);
-        if namespace == "core" {
-            return self.by_name.get(base).copied();
-        }
-        self.by_name.get(format!("{namespace}/{base}").as_str()).copied()
+        self.by_name.get(&*plain(name)?).copied()
+    }
+
+    /// The functions that are written in the language itself, looked through at the first call.
+    pub fn prelude(&self) -> &Prelude {
+        self.prelude.get_or_init(|| crate::lang::meter::outside(Prelude::index))
+    }
+
+    /// The function of the prelude of that name, alias or qualified name.
+    pub fn find_prelude(&self, name: &str) -> Option<&Function> {
+        self.find_any_prelude(name).filter(|function| !function.is_private)
+    }
+
+    /// The same, those included that only the prelude uses.
+    pub fn find_any_prelude(&self, name: &str) -> Option<&Function> {
+        let prelude = self.prelude();
+        prelude.find(name).or_else(|| prelude.find(&plain(name)?))
     }
 
     /// The builtin of that name, those included that no program can name: the steps of lazy sequences.
@@ -354,10 +389,41 @@ impl Registry {
             .or_else(|| STEPS.iter().copied().flatten().copied().flatten().find(|step| step.name == base).copied())
     }
 
-    /// All the names, aliases included.
-    pub fn names(&self) -> impl Iterator<Item = &'static str> {
-        self.by_name.iter().filter(|(_, builtin)| !builtin.is_internal()).map(|(name, _)| *name)
+    /// All the names of functions, aliases included.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        let builtins = self.by_name.iter().filter(|(_, builtin)| !builtin.is_internal()).map(|(name, _)| *name);
+        builtins.chain(self.prelude().names())
     }
+
+    /// All that there is to document: builtins, forms, functions of the prelude, in the order of the
+    /// reference.
+    pub fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
+        let builtins = TABLES.iter().flat_map(|(area, table)| table.iter().map(|builtin| Entry::of(area, builtin)));
+        let forms = syntax::TABLE.iter().map(Entry::of_form);
+        let prelude = self.prelude();
+        let functions = prelude.functions().map(|function| Entry::of_prelude(prelude.title(function), function));
+        forms.chain(builtins.flatten()).chain(functions)
+    }
+
+    /// The documentation of what has that name, alias or qualified name.
+    pub fn entry(&self, name: &str) -> Option<Entry<'_>> {
+        if let Some(builtin) = self.find(name) {
+            return Entry::of("", builtin);
+        }
+        let base = name.strip_prefix("core/").unwrap_or(name);
+        if let Some(form) = syntax::TABLE.iter().find(|form| form.name == base) {
+            return Some(Entry::of_form(form));
+        }
+        let function = self.find_prelude(name)?;
+        Some(Entry::of_prelude(self.prelude().title(function), function))
+    }
+}
+
+/// A qualified name as the tables write it: the namespace that its own one stands for, none for `core`.
+fn plain(name: &str) -> Option<Cow<'_, str>> {
+    let (namespace, base) = name.split_once('/')?;
+    let namespace = NAMESPACES.iter().find(|(from, _)| *from == namespace).map_or(namespace, |(_, to)| to);
+    Some(if namespace == "core" { Cow::Borrowed(base) } else { Cow::Owned(format!("{namespace}/{base}")) })
 }
 
 /// All builtins.

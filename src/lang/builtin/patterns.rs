@@ -13,7 +13,16 @@ use std::sync::Arc;
 pub const TABLE: &[Builtin] = &[
     Builtin::new("as-map*", &["[x]"], "What a map pattern looks into.", &[], as_map),
     Builtin::new("options*", &["[rest]"], "What a map pattern behind `&` looks into.", &[], options),
+    Builtin::new("walked*", &["[x]"], "What a pattern with `&` looks into.", &[], walked),
 ];
+
+/// A set or a map as the list of what is in it; any other value as it is.
+fn walked(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    match take(arguments, 0) {
+        collection @ (Value::Set(_) | Value::Map(_)) => Ok(Value::list(machine.items(collection)?)),
+        other => Ok(other),
+    }
+}
 
 /// A sequence of keys and values, with or without a map behind them, as a map; any other value as it is.
 fn as_map(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
@@ -56,7 +65,7 @@ fn options(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     }
     let items = machine.items(rest)?;
     match items.as_slice() {
-        [map @ (Value::Map(_) | Value::Nil)] => Ok(map.clone()),
+        [only] => Ok(only.clone()),
         _ => from_items(machine, items),
     }
 }

@@ -42,6 +42,13 @@ pub const TABLE: &[Builtin] = &[
         to_reply(machine, arguments, false, "\n")
     }),
     Builtin::new(
+        "flush",
+        &["[]"],
+        "Nothing: what is printed is in the reply at once.",
+        &[("(flush)", "nil")],
+        |_, _| Ok(Value::Nil),
+    ),
+    Builtin::new(
         "printf",
         &["[pattern & values]"],
         "Prints the values set into a pattern, as `format` does.",

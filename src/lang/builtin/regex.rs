@@ -8,7 +8,8 @@ use super::text::{excerpt, textual};
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
 use crate::lang::value::Value;
-use regex::{Captures, Regex, RegexBuilder};
+use crate::lang::value::pattern::{Pattern, SIZE};
+use regex::{Captures, Regex};
 use std::sync::Arc;
 
 /// The entries of this file.
@@ -45,13 +46,20 @@ pub const TABLE: &[Builtin] = &[
         &[("(re-seq #\"\\d\" \"a1b2\")", "(\"1\" \"2\")"), ("(re-seq #\"x\" \"a\")", "nil")],
         re_seq,
     ),
+    Builtin::new(
+        "Pattern/quote",
+        &["[s]"],
+        "The regex, as a string, that matches just this text.",
+        &[("(re-find (re-pattern (Pattern/quote \"a.b\")) \"axb a.b\")", "\"a.b\"")],
+        quote,
+    ),
     Builtin::new("regex?", &["[x]"], "True for a regex.", &[("(regex? #\"a\")", "true")], |_, arguments| {
         Ok(Value::Bool(matches!(arguments[0], Value::Regex(_))))
     }),
 ];
 
-/// How large a compiled expression may be.
-const SIZE: usize = 1 << 20;
+/// Its full name.
+pub const ALIASES: &[(&str, &str)] = &[("java.util.regex.Pattern/quote", "Pattern/quote")];
 
 /// What compiling costs, beside a step for each unit of weight.
 const COMPILING: u64 = 500;
@@ -66,9 +74,8 @@ const REMEMBERED_WEIGHT: u64 = 2_000;
 ///
 /// # Errors
 /// `InvalidRegex` with what the library says of it.
-pub fn compile(pattern: &str) -> Result<Arc<Regex>, Error> {
-    let built = RegexBuilder::new(pattern).size_limit(SIZE).dfa_size_limit(SIZE).nest_limit(100).build();
-    built.map(Arc::new).map_err(|error| {
+pub fn compile(pattern: &str) -> Result<Arc<Pattern>, Error> {
+    Pattern::new(pattern).map(Arc::new).map_err(|error| {
         let said = error.to_string();
         let last = said.lines().last().unwrap_or_default().trim_start_matches("error: ").to_string();
         Error::new("InvalidRegex", format!("the regex `{}` is not valid: {last}", excerpt(pattern)))
@@ -80,7 +87,7 @@ pub fn compile(pattern: &str) -> Result<Arc<Regex>, Error> {
 ///
 /// # Errors
 /// `InvalidRegex`; limits.
-pub fn compile_running(machine: &mut Machine, pattern: &str) -> Outcome<Arc<Regex>> {
+pub fn compile_running(machine: &mut Machine, pattern: &str) -> Outcome<Arc<Pattern>> {
     if let Some(known) = machine.core.regexes.get(pattern) {
         return Ok(known.clone());
     }
@@ -198,7 +205,7 @@ pub fn groups(captures: &Captures<'_>) -> Value {
 }
 
 /// The regex and the text of `(re-find regex s)`, in either order.
-fn regex_and_text(arguments: &mut [Value]) -> Result<(Arc<Regex>, Value), Error> {
+fn regex_and_text(arguments: &mut [Value]) -> Result<(Arc<Pattern>, Value), Error> {
     let (first, second) = (take(arguments, 0), take(arguments, 1));
     match (first, second) {
         (Value::Regex(regex), text) | (text @ Value::Str(_), Value::Regex(regex)) => Ok((regex, text)),
@@ -213,6 +220,12 @@ fn not_a_regex(value: &Value) -> Error {
         Value::Str(_) => error.suggest("write a regex as `#\"…\"`, or make one with `(re-pattern s)`"),
         _ => error,
     }
+}
+
+fn quote(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let text = string(&arguments[0])?;
+    super::text::ask_for_copy(machine, text, 3)?;
+    Ok(Value::string(&format!("\\Q{}\\E", text.replace("\\E", "\\E\\\\E\\Q"))))
 }
 
 fn re_pattern(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
@@ -242,7 +255,7 @@ fn re_matches(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> 
 ///
 /// # Errors
 /// Limits.
-pub fn matches(machine: &mut Machine, regex: &Regex, text: &str) -> Outcome<Value> {
+pub fn matches(machine: &mut Machine, regex: &Pattern, text: &str) -> Outcome<Value> {
     pay_for_search(machine, regex, text)?;
     match regex.captures(text) {
         None => Ok(Value::Nil),

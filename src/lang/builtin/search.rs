@@ -7,6 +7,7 @@ use super::text::{Builder, ask_for_copy, byte_of, excerpt, index_of_byte, pay, t
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
 use crate::lang::value::Value;
+use crate::lang::value::pattern::Pattern;
 use regex::{Captures, Regex};
 use std::sync::Arc;
 
@@ -156,7 +157,7 @@ fn split(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 }
 
 /// A separator as a regex: a string stands for itself.
-fn separator(machine: &mut Machine, value: &Value) -> Outcome<Arc<Regex>> {
+fn separator(machine: &mut Machine, value: &Value) -> Outcome<Arc<Pattern>> {
     match value {
         Value::Regex(regex) => Ok(regex.clone()),
         Value::Str(_) | Value::Char(_) => {
@@ -293,6 +294,7 @@ fn replace_regex(
     replacement: &Replacement,
     most: usize,
 ) -> Outcome<Value> {
+    let names: Vec<&str> = regex.capture_names().flatten().collect();
     let mut search = Search::new(machine, regex, text)?;
     let mut builder = Builder::default();
     let mut from = 0;
@@ -302,7 +304,7 @@ fn replace_regex(
         builder.push(machine, &text[from..whole.start()])?;
         match replacement {
             Replacement::Text(text) => builder.push(machine, text)?,
-            Replacement::Template(template) => expand(machine, &mut builder, template, &found)?,
+            Replacement::Template(template) => expand(machine, &mut builder, template, &names, &found)?,
             Replacement::Function(function) => {
                 let made = machine.call1(function, groups(&found))?;
                 builder.push_value(machine, &made)?;
@@ -316,7 +318,13 @@ fn replace_regex(
 
 /// Adds a template with its groups filled in, by Java's rules: `$1`, `${name}`, and `\` before what
 /// stands for itself.
-fn expand(machine: &mut Machine, builder: &mut Builder, template: &str, found: &Captures<'_>) -> Outcome<()> {
+fn expand(
+    machine: &mut Machine,
+    builder: &mut Builder,
+    template: &str,
+    names: &[&str],
+    found: &Captures<'_>,
+) -> Outcome<()> {
     let mut rest = template;
     while let Some(at) = rest.find(['$', '\\']) {
         machine.charge(1)?;
@@ -331,21 +339,24 @@ fn expand(machine: &mut Machine, builder: &mut Builder, template: &str, found: &
         }
         let group = if let Some((name, behind)) = rest.strip_prefix('{').and_then(|named| named.split_once('}')) {
             rest = behind;
+            if !names.contains(&name) {
+                return Err(no_such_group(template).into());
+            }
             found.name(name).map(|group| group.as_str())
         } else {
-            let (number, length) = group_number(rest, found.len()).ok_or_else(|| {
-                Error::new(
-                    "IndexOutOfBounds",
-                    format!("`{}` names a group that the regex does not have", excerpt(template)),
-                )
-                .suggest("the groups are `$1` and so on, one for each bracket; `\\\\$` is a dollar sign")
-            })?;
+            let (number, length) = group_number(rest, found.len()).ok_or_else(|| no_such_group(template))?;
             rest = &rest[length..];
             found.get(number).map(|group| group.as_str())
         };
         builder.push(machine, group.unwrap_or_default())?;
     }
     builder.push(machine, rest)
+}
+
+#[cold]
+fn no_such_group(template: &str) -> Error {
+    Error::new("IndexOutOfBounds", format!("`{}` names a group that the regex does not have", excerpt(template)))
+        .suggest("the groups are `$1` and so on, one for each bracket; `\\\\$` is a dollar sign")
 }
 
 /// The group number at the beginning of a text: as many digits as still make a group that exists.

@@ -1,7 +1,7 @@
 //! The ends of collections, parts of vectors, and empty collections.
 
 use super::Builtin;
-use super::arguments::{integer, take};
+use super::arguments::{take, whole};
 use super::sequences::change_vector;
 use super::{annotate, metadata};
 use crate::lang::error::{Error, Outcome};
@@ -107,9 +107,9 @@ fn subvec(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
                 .into());
         }
     };
-    let start = integer(&arguments[1])?;
+    let start = whole(&arguments[1])?;
     let end = match arguments.get(2) {
-        Some(end) => integer(end)?,
+        Some(end) => whole(end)?,
         None => items.len() as i64,
     };
     let bounds = (usize::try_from(start), usize::try_from(end));

@@ -147,6 +147,7 @@ pub const TABLE: &[Builtin] = &[
 pub const ALIASES: &[(&str, &str)] = &[
     ("string-append", "str"),
     ("String/valueOf", "str"),
+    ("String.", "str"),
     (".toString", "str"),
     (".concat", "str"),
     ("substring", "subs"),

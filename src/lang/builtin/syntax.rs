@@ -56,6 +56,12 @@ pub const TABLE: &[SyntaxEntry] = &[
     ),
     entry("begin", &["[& forms]"], "Scheme's name for `do`.", &[("(begin 1 2)", "2")]),
     entry(
+        "binding",
+        &["[[name value …] & body]"],
+        "Evaluates the body while definitions have other values; then they are as before.",
+        &[("(def ^:dynamic *level* 1) (defn level [] *level*) [(binding [*level* 2] (level)) (level)]", "[2 1]")],
+    ),
+    entry(
         "case",
         &["[x & constants-and-values]"],
         "The value beside the constant that equals `x`; a last single form is the default.",
@@ -199,6 +205,12 @@ pub const TABLE: &[SyntaxEntry] = &[
     ),
     entry("lambda", &["[(parameters) & body]"], "Scheme's `fn`.", &[("((lambda (x) (* x x)) 3)", "9")]),
     entry(
+        "lazy-cat",
+        &["[& colls]"],
+        "The collections one after another, each evaluated when it is reached.",
+        &[("(def fibs (lazy-cat [0 1] (map + fibs (rest fibs)))) (take 6 fibs)", "(0 1 1 2 3 5)")],
+    ),
+    entry(
         "lazy-seq",
         &["[& body]"],
         "A sequence whose beginning is computed when it is asked for.",
@@ -260,6 +272,12 @@ pub const TABLE: &[SyntaxEntry] = &[
         "A template for a form; also written with a backquote.",
         &[("`(a ~(+ 1 2))", "(a 3)")],
     ),
+    entry(
+        "source",
+        &["[name]"],
+        "Prints the code of a function: of the session's as it was written, of the language's where it is written in the language itself.",
+        &[("(source sum)", "nil")],
+    ),
     entry("time", &["[& forms]"], "As `do`; what an evaluation took is in every reply.", &[("(time 1)", "1")]),
     entry(
         "try",
@@ -293,6 +311,12 @@ pub const TABLE: &[SyntaxEntry] = &[
         &["[test & body]"],
         "Evaluates the body as long as the test is true.",
         &[("(def a (atom 3)) (while (pos? @a) (swap! a dec)) @a", "0")],
+    ),
+    entry(
+        "with-out-str",
+        &["[& body]"],
+        "What the body prints, as a string.",
+        &[("(with-out-str (print \"a\") (println 1))", "\"a1\\n\"")],
     ),
     entry(
         "with-precision",
@@ -364,4 +388,10 @@ pub const TABLE: &[SyntaxEntry] = &[
         &[("(defprotocol Greets (greet [this])) (greet (reify Greets (greet [_] \"hello\")))", "\"hello\"")],
     ),
     entry("new", &["[name & args]"], "`(Name. args)`.", &[("(defrecord P [x]) (new P 1)", "{:x 1}")]),
+    entry(
+        "with-redefs",
+        &["[[name value …] & body]"],
+        "As `binding`: evaluates the body while definitions have other values.",
+        &[("(defn fetch [] :real) (with-redefs [fetch (fn [] :mock)] (fetch))", ":mock")],
+    ),
 ];

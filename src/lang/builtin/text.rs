@@ -183,3 +183,12 @@ pub fn index_of_byte(text: &str, at: usize) -> i64 {
     let before = &text[..at];
     (if before.is_ascii() { at } else { before.chars().count() }) as i64
 }
+
+/// The number that Java makes of a string.
+///
+/// # Errors
+/// Limits.
+pub fn java_hash(machine: &mut Machine, text: &str) -> Outcome<i32> {
+    machine.charge(text.len() as u64 / 16)?;
+    Ok(text.encode_utf16().fold(0_i32, |hash, unit| hash.wrapping_mul(31).wrapping_add(i32::from(unit))))
+}

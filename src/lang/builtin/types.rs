@@ -28,6 +28,16 @@ pub const TABLE: &[Builtin] = &[
         &[("(instance? String \"a\")", "true"), ("(instance? Number :a)", "false")],
         instance,
     ),
+    Builtin::new(
+        "class?",
+        &["[x]"],
+        "True of the name of a type, as `type` gives it.",
+        &[("(class? String)", "true"), ("(class? \"a\")", "false")],
+        |_, arguments| {
+            let known = |name: &str| TYPES.iter().any(|Type(full, _)| *full == name);
+            Ok(Value::Bool(matches!(&arguments[0], Value::Symbol(name) if known(name.as_str()))))
+        },
+    ),
 ];
 
 /// Other names of what is in this file.

@@ -176,23 +176,29 @@ impl Signal {
         &self.0
     }
 
-    /// The same signal; an error gets its place, a fault one more call on its way.
+    /// The same signal; an error gets its place, a fault one more call on its way. What goes wrong in
+    /// a function of the prelude gets its place where the program called it.
     #[cold]
     pub(crate) fn at(self, source: &Arc<Source>, span: Span) -> Signal {
         match *self.0 {
-            Raised::Error(error) => Fault::new(error, source, span).into(),
+            Raised::Error(error) if !source.is_hidden => Fault::new(error, source, span).into(),
             other => Signal(Box::new(other)),
         }
     }
 
     /// The same signal; an error that says only what was expected says by which builtin.
     #[cold]
-    pub(crate) fn within(mut self, builtin: &Builtin) -> Signal {
+    pub(crate) fn within(self, builtin: &Builtin) -> Signal {
+        if builtin.is_internal() { self } else { self.by(builtin.name) }
+    }
+
+    /// The same signal; an error that says only what was expected says by which function.
+    #[cold]
+    pub(crate) fn by(mut self, function: &str) -> Signal {
         if let Raised::Error(error) = &mut *self.0
             && error.message.starts_with("expected ")
-            && !builtin.is_internal()
         {
-            error.message = format!("`{}` {}", builtin.name, error.message);
+            error.message = format!("`{function}` {}", error.message);
         }
         self
     }
@@ -202,6 +208,7 @@ impl Signal {
     pub(crate) fn through(mut self, function: &str, source: &Arc<Source>, span: Span) -> Signal {
         if let Raised::Fault(fault) = &mut *self.0
             && fault.trace.len() < TRACE
+            && !source.is_hidden
         {
             fault.trace.push(TraceEntry { function: function.to_string(), source: source.clone(), span });
         }

@@ -1,8 +1,8 @@
 //! Calls: of functions, of builtins by value, of everything else that can be called.
 
 use super::{Machine, NODES_A_CALL, stacks};
-use crate::lang::builtin::Builtin;
-use crate::lang::error::{Error, Outcome, describe};
+use crate::lang::builtin::{ArityRange, Builtin};
+use crate::lang::error::{Error, Outcome, Raised, Signal, describe};
 use crate::lang::node::{Arity, Code};
 use crate::lang::span::Span;
 use crate::lang::value::function::Closure;
@@ -90,17 +90,25 @@ impl Machine {
         let caller = self.source.clone();
         let (depth, nesting) = (self.depth, self.nesting);
         let mut running = closure.clone();
+        // The function that a function of the prelude took the place of, and where.
+        let mut site: Option<(Arc<Closure>, Span)> = None;
         let result = loop {
             match self.enter(&running, base, depth, nesting) {
                 Ok(Value::Jump(Jump::Call)) => {}
                 Ok(value) => break Ok(value),
                 Err(signal) => {
-                    let name = code(&running).name.as_deref().unwrap_or("fn");
-                    let signal = match span {
-                        Some(span) => signal.at(&caller, span).through(name, &caller, span),
+                    let signal = self.out_of_prelude(signal, &running, site.as_ref());
+                    let unplaced = matches!(signal.raised(), Raised::Error(_));
+                    break Err(match span {
+                        // The call of it is the place, as for a builtin.
+                        Some(_) if unplaced && running.group.source.is_hidden => signal,
+                        Some(span) => {
+                            let called = site.as_ref().map_or(&running, |(closure, _)| closure);
+                            let name = code(called).name.as_deref().unwrap_or("fn");
+                            signal.at(&caller, span).through(name, &caller, span)
+                        }
                         None => signal,
-                    };
-                    break Err(signal);
+                    });
                 }
             }
             let Some(tail) = self.tail.take() else { break Ok(Value::Nil) };
@@ -108,11 +116,21 @@ impl Machine {
             let top = self.stack.len() - tail.count;
             self.stack.drain(base..top);
             match tail.callee {
-                Value::Closure(next) => running = next,
+                Value::Closure(next) => {
+                    if !next.group.source.is_hidden {
+                        site = None;
+                    } else if !running.group.source.is_hidden {
+                        site = Some((running, tail.span));
+                    }
+                    running = next;
+                }
                 other => {
                     let mut arguments: Vec<Value> = self.stack.drain(base..).collect();
                     let source = running.group.source.clone();
-                    break self.apply_slice(&other, &mut arguments).map_err(|signal| signal.at(&source, tail.span));
+                    break self.apply_slice(&other, &mut arguments).map_err(|signal| {
+                        let signal = self.out_of_prelude(signal, &running, site.as_ref());
+                        signal.at(&source, tail.span)
+                    });
                 }
             }
         };
@@ -120,6 +138,23 @@ impl Machine {
         (self.depth, self.nesting) = (depth, nesting);
         self.source = caller;
         result
+    }
+
+    /// What went wrong in a function of the prelude, as if it were a builtin: said by its name, at the
+    /// place where the program called it.
+    #[cold]
+    fn out_of_prelude(&self, signal: Signal, running: &Closure, site: Option<&(Arc<Closure>, Span)>) -> Signal {
+        if !running.group.source.is_hidden {
+            return signal;
+        }
+        let signal = match self.core.registry.prelude().declared(running) {
+            Some(function) if !function.is_private => signal.by(function.name),
+            _ => signal,
+        };
+        match site {
+            Some((caller, span)) => signal.at(&caller.group.source, *span),
+            None => signal,
+        }
     }
 
     /// Runs the body of a function once its arguments are on the stack.
@@ -156,7 +191,15 @@ impl Machine {
             }
         }
         self.stack.truncate(base);
-        Err(closure_arity(code, count).into())
+        let hidden = closure.group.source.is_hidden.then(|| self.core.registry.prelude().declared(closure)).flatten();
+        Err(match hidden {
+            Some(function) => {
+                let lists: Vec<&str> = function.declaration().arguments.iter().map(String::as_str).collect();
+                arity_error(function.name, &lists, ArityRange::read(&lists), count)
+            }
+            None => closure_arity(code, count),
+        }
+        .into())
     }
 
     #[inline]
@@ -182,7 +225,7 @@ impl Machine {
                 if !builtin.arity.accepts(arguments.len()) {
                     return Err(builtin_arity(builtin, arguments.len()).into());
                 }
-                (builtin.run)(machine, arguments).map_err(|signal| signal.within(builtin))
+                (builtin.run)(machine, arguments).map_err(|signal| machine.named(signal, builtin))
             }),
             Value::Bound(bound) => self.nested(|machine| {
                 let mut all = bound.arguments.clone();
@@ -267,17 +310,16 @@ fn not_callable(value: &Value) -> Error {
 
 #[cold]
 pub(super) fn builtin_arity(builtin: &Builtin, count: usize) -> Error {
-    let shapes: Vec<String> = builtin.arguments.iter().map(|list| call_shape(builtin.name, list)).collect();
+    arity_error(builtin.name, builtin.arguments, builtin.arity, count)
+}
+
+fn arity_error(name: &str, lists: &[&str], arity: ArityRange, count: usize) -> Error {
+    let shapes: Vec<String> = lists.iter().map(|list| call_shape(name, list)).collect();
     Error::new(
         "ArityError",
-        format!(
-            "`{}` takes {} arguments, got {count}: {}",
-            builtin.name,
-            builtin.arity.describe(),
-            shapes.join(" or ")
-        ),
+        format!("`{name}` takes {} arguments, got {count}: {}", arity.describe(), shapes.join(" or ")),
     )
-    .about(builtin.name)
+    .about(name)
 }
 
 /// `(f a b)` from the name `f` and the list `[a b]`.

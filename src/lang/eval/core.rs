@@ -27,6 +27,8 @@ pub struct Core {
     pub stacks: Arc<super::Stacks>,
     /// What was printed, up to the output limit.
     pub prints: String,
+    /// Where prints go instead while a `with-out-str` runs, the innermost last.
+    pub captured: Vec<String>,
     /// Bytes printed beyond that.
     pub prints_cut: u64,
     /// Tool calls in the order in which they began.
@@ -40,7 +42,7 @@ pub struct Core {
     /// Live bytes of the evaluation's account, while no thread has it open.
     pub live: i64,
     /// The last few expressions that were compiled as a program ran.
-    pub regexes: HashMap<String, Arc<regex::Regex>>,
+    pub regexes: HashMap<String, Arc<crate::lang::value::pattern::Pattern>>,
 }
 
 /// One definition of the session.
@@ -123,6 +125,17 @@ impl Globals {
         }
     }
 
+    /// Exchanges the value of a definition for a while; whoever does it puts the old one back.
+    pub fn exchange(&mut self, index: u32, value: Value) -> Option<Value> {
+        let global = &mut self.slots[index as usize];
+        let old = global.clone();
+        let before = global.value.replace(value);
+        if !self.journal.iter().any(|(known, _)| *known == index) {
+            self.journal.push((index, old));
+        }
+        before
+    }
+
     /// Ends a form, keeping its definitions; returns their names.
     pub fn commit(&mut self) -> Vec<String> {
         self.journal.clear();
@@ -173,6 +186,7 @@ impl Core {
             registry,
             stacks,
             prints: String::new(),
+            captured: Vec::new(),
             prints_cut: 0,
             calls: Vec::new(),
             coming: HashSet::new(),
@@ -186,6 +200,7 @@ impl Core {
     /// Lets go of what belongs to one evaluation alone.
     pub fn end_evaluation(&mut self) {
         self.prints = String::new();
+        self.captured = Vec::new();
         self.prints_cut = 0;
         self.calls = Vec::new();
         self.coming = HashSet::new();
@@ -201,6 +216,10 @@ impl Core {
 
     /// Adds to what was printed, within the output limit, and passes it on to the host.
     pub fn print(&mut self, text: &str) {
+        if let Some(captured) = self.captured.last_mut() {
+            captured.push_str(text);
+            return;
+        }
         self.host.print(text);
         let room = (self.meter.limits.output as usize).saturating_sub(self.prints.len());
         let mut cut = text.len().min(room);

@@ -15,6 +15,9 @@ use std::sync::Arc;
 /// How many items of a lazy sequence are realised at `try`, at `def` and at the end of a form.
 const SETTLED: usize = 1_000;
 
+/// How many steps that may take: items that cost more and more are left for those who ask for them.
+const SETTLING: u64 = 1_000_000;
+
 impl Pace for Machine {
     type Stop = Signal;
 
@@ -53,7 +56,11 @@ impl Machine {
             State::Waiting(_) => {}
         }
         let State::Waiting(function) = self.core.heap.realise(handle, State::Running)? else { return Ok(Value::Nil) };
-        match self.call(&function, &mut []) {
+        let called = self.call(&function, &mut []).and_then(|value| {
+            let lazy = handle.cell_kind() == CellKind::Lazy;
+            if lazy && Cursor::over(value.clone()).is_none() { Err(not_a_sequence(&value).into()) } else { Ok(value) }
+        });
+        match called {
             Ok(value) => {
                 self.core.heap.realise(handle, State::Done(value.clone()))?;
                 Ok(value)
@@ -148,8 +155,9 @@ impl Machine {
         if matches!(cursor, Cursor::Range { .. }) {
             return Ok(());
         }
+        let most = self.core.meter.fuel_spent().saturating_add(SETTLING);
         for _ in 0..SETTLED {
-            if cursor.next(self)?.is_none() {
+            if cursor.next(self)?.is_none() || self.core.meter.fuel_spent() > most {
                 break;
             }
         }

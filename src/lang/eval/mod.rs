@@ -17,10 +17,12 @@ mod walk;
 
 pub use call::Frame;
 pub use core::{Core, Global, Globals, Visible};
+pub(crate) use macros::Expansion;
 pub(crate) use names::value_of;
 pub use stacks::Stacks;
 pub(crate) use tools::schema_parameters;
 
+use crate::lang::builtin::Builtin;
 use crate::lang::error::{Error, Outcome, Raised, Signal, suggest};
 use crate::lang::form::Form;
 use crate::lang::resolve::Program;
@@ -175,6 +177,13 @@ impl Machine {
             }
         }
         error
+    }
+
+    /// A signal that says by which builtin something else was expected. In a function of the prelude
+    /// that is the function itself, since its parts are not what the program called.
+    #[cold]
+    fn named(&self, signal: Signal, builtin: &Builtin) -> Signal {
+        if self.source.is_hidden { signal } else { signal.within(builtin) }
     }
 
     /// A signal with the place of a call, if it has none yet.

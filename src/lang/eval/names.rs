@@ -4,6 +4,7 @@ use super::Machine;
 use crate::lang::error::suggest::{closest, did_you_mean};
 use crate::lang::error::{Error, Outcome};
 use crate::lang::form::{Form, FormKind};
+use crate::lang::prelude::Function;
 use crate::lang::resolve::{Meaning, Names};
 use crate::lang::span::Span;
 use crate::lang::value::Value;
@@ -20,6 +21,9 @@ impl Names for Machine {
             return Ok(Meaning::Constant(self.core.globals.history[at].clone()));
         }
         if let Some(index) = self.core.globals.find(plain) {
+            if self.core.globals.get(index).is_macro {
+                return Err(no_value(name).into());
+            }
             return Ok(Meaning::Global(index));
         }
         if let Some(builtin) = self.core.registry.find(name) {
@@ -33,6 +37,9 @@ impl Names for Machine {
         }
         if self.core.coming.contains(plain) {
             return Ok(Meaning::Global(self.core.globals.index(plain)));
+        }
+        if let Some(function) = self.core.registry.find_prelude(name) {
+            return self.prelude_meaning(function);
         }
         // Other Lisps' names for true, and names of types: ordinary names that definitions hide.
         if let "t" | "else" = name {
@@ -65,10 +72,22 @@ fn history_index(name: &str) -> Option<usize> {
 }
 
 impl Machine {
+    /// A function of the prelude as the meaning of a name.
+    pub(crate) fn prelude_meaning(&self, function: &Function) -> Outcome<Meaning> {
+        let registry = &self.core.registry;
+        match registry.prelude().closure(registry, function) {
+            Some(closure) => Ok(Meaning::Prelude(function.qualified(), closure)),
+            None => Err(super::internal_error().into()),
+        }
+    }
+
     /// The error of a name that means nothing.
-    fn unknown(&mut self, name: &str, scope: &[String]) -> Error {
+    pub(crate) fn unknown(&mut self, name: &str, scope: &[String]) -> Error {
         if let Some(message) = crate::lang::builtin::absent::advice(name) {
             return Error::new("NotAvailable", format!("`{name}` does not exist here")).about(name).suggest(message);
+        }
+        if crate::lang::expand::SPECIAL_FORMS.contains(&name) || crate::lang::expand::macro_names().any(|n| n == name) {
+            return no_value(name);
         }
         let error = Error::new("UnboundVariable", format!("`{name}` is not defined")).about(name);
         let globals: Vec<&str> = self.core.globals.iter().map(|global| global.name).collect();
@@ -76,8 +95,9 @@ impl Machine {
         let qualified: Vec<String> =
             tools.iter().flat_map(|tool| [tool.name.clone(), format!("{}/{}", tool.server, tool.name)]).collect();
         let known = scope.iter().map(String::as_str).chain(globals).chain(qualified.iter().map(String::as_str));
-        let builtins = self.core.registry.names().chain(crate::lang::expand::macro_names());
-        let mut builtins: Vec<&str> = builtins.collect();
+        let registry = self.core.registry.clone();
+        let mut builtins: Vec<&str> = crate::lang::expand::macro_names().collect();
+        builtins.extend(registry.names());
         builtins.sort_unstable();
         // What the program or its user named is more likely meant than one of many builtins.
         match closest(name, known).or_else(|| closest(name, builtins)) {
@@ -85,6 +105,13 @@ impl Machine {
             _ => error,
         }
     }
+}
+
+/// The error of a macro or special form that stands where a value is meant.
+fn no_value(name: &str) -> Error {
+    Error::new("UnboundVariable", format!("`{name}` is a macro or special form: it has no value"))
+        .about(name)
+        .suggest(format!("wrap it in a function: `(fn [x y] ({name} x y))`"))
 }
 
 /// A form as data.

@@ -181,7 +181,7 @@ impl Machine {
         if !call.builtin.arity.accepts(arguments.len()) {
             return Err(super::call::builtin_arity(call.builtin, arguments.len()).into());
         }
-        (call.builtin.run)(self, arguments).map_err(|signal| signal.within(call.builtin))
+        (call.builtin.run)(self, arguments).map_err(|signal| self.named(signal, call.builtin))
     }
 
     /// A call of a computed function: the arguments go where its frame begins.

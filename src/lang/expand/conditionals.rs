@@ -141,6 +141,18 @@ pub fn case(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<
         let pairs = arms.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect();
         (pairs, (arms.len() % 2 == 1).then(|| arms[arms.len() - 1].clone()))
     };
+    let mut seen: Vec<Form> = Vec::new();
+    for (keys, _) in &pairs {
+        let constants = keys.as_list().unwrap_or(std::slice::from_ref(keys));
+        for constant in constants {
+            expander.macros.charge(seen.len() as u64)?;
+            if seen.contains(constant) {
+                let shown = show(constant);
+                return expander.fail(constant.span, format!("{shown} stands twice among the constants of `case`"));
+            }
+            seen.push(constant.clone());
+        }
+    }
     let mut out = default.unwrap_or_else(|| call("core/no-case*", vec![held.clone()], form.span));
     for (keys, value) in pairs.into_iter().rev() {
         let constants = match &keys.kind {
@@ -281,9 +293,12 @@ pub fn expand_try(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Ou
     let forms = expander.expand_body(forms, form.span)?;
     let mut out = vec![call("do", forms, form.span)];
     let mut caught = false;
-    for clause in clauses {
+    for (at, clause) in clauses.iter().enumerate() {
         let parts = clause.as_list().unwrap_or_default();
         if clause.is_call_of("finally") {
+            if at + 1 < clauses.len() {
+                return expander.fail(clause.span, "`finally` must be the last clause of `try`".to_string());
+            }
             let last = expander.expand_body(&parts[1..], clause.span)?;
             out.push(call("finally", vec![call("do", last, clause.span)], clause.span));
         } else if clause.is_call_of("catch") {
@@ -316,7 +331,9 @@ fn catch_clause<'f>(expander: &Expander<'_>, clause: &Form, parts: &'f [Form]) -
     };
     match parts {
         [_, class, name, handler @ ..] if is_class(class) && name.as_symbol().is_some() => Ok((name.clone(), handler)),
-        [_, name, handler @ ..] if name.as_symbol().is_some() => Ok((name.clone(), handler)),
+        [_, name, handler @ ..] if name.as_symbol().is_some() && (!is_class(name) || !handler.is_empty()) => {
+            Ok((name.clone(), handler))
+        }
         [_, Form { kind: FormKind::List(names), .. }, handler @ ..]
             if names.len() == 1 && names[0].as_symbol().is_some() =>
         {

@@ -28,6 +28,15 @@ pub fn destructure(expander: &mut Expander<'_>, pattern: &Form, value: Form, fla
 /// `[a b & more :as all]`
 fn sequence(expander: &mut Expander<'_>, items: &[Form], value: Form, span: Span, flat: &mut Vec<Form>) -> Outcome<()> {
     let whole = hold(expander, "items", value, span, flat);
+    // With `&` any collection is walked through, without it only what `nth` reaches into.
+    let items_of = match items.iter().position(|item| item.is_symbol("&")) {
+        Some(at) if items.get(at + 2).is_some_and(|item| item.as_keyword() != Some("as")) => {
+            return expander
+                .fail(items[at + 2].span, "only `:as` and a name may follow the name behind `&`".to_string());
+        }
+        Some(at) if at > 0 => hold(expander, "walked", call("core/walked*", vec![whole.clone()], span), span, flat),
+        _ => whole.clone(),
+    };
     let mut at = 0;
     let mut position = 0_i64;
     while at < items.len() {
@@ -36,7 +45,8 @@ fn sequence(expander: &mut Expander<'_>, items: &[Form], value: Form, span: Span
             let Some(rest) = items.get(at + 1) else {
                 return expander.fail(item.span, "a name is missing behind `&`".to_string());
             };
-            let mut taken = call("core/nthrest*", vec![whole.clone(), Form::new(FormKind::Int(position), span)], span);
+            let mut taken =
+                call("core/nthrest*", vec![items_of.clone(), Form::new(FormKind::Int(position), span)], span);
             if matches!(rest.kind, FormKind::Map(_)) {
                 taken = call("core/options*", vec![taken], span);
             }
@@ -50,7 +60,7 @@ fn sequence(expander: &mut Expander<'_>, items: &[Form], value: Form, span: Span
             at += 2;
         } else {
             let index = Form::new(FormKind::Int(position), span);
-            destructure(expander, item, call("core/nth", vec![whole.clone(), index, nil(span)], span), flat)?;
+            destructure(expander, item, call("core/nth", vec![items_of.clone(), index, nil(span)], span), flat)?;
             position += 1;
             at += 1;
         }

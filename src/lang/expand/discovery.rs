@@ -1,4 +1,4 @@
-//! `dir`, `doc` and `apropos` take names as they are: quoted, bare, or as strings.
+//! `dir`, `doc`, `source` and `apropos` take names as they are: quoted, bare, or as strings.
 
 use super::{Expander, call};
 use crate::lang::error::Outcome;
@@ -29,4 +29,10 @@ pub fn doc(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<F
 pub fn apropos(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
     expander.count(form, rest, 1, 1)?;
     Ok(quoting(expander, "core/apropos*", form, rest))
+}
+
+/// `(source name)`
+pub fn source(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
+    expander.count(form, rest, 1, 1)?;
+    Ok(quoting(expander, "core/source*", form, rest))
 }

@@ -173,6 +173,12 @@ pub fn lazy_seq(_: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<For
     Ok(call("core/lazy-seq*", vec![thunk(rest, form.span)], form.span))
 }
 
+/// `(lazy-cat xs ys)`
+pub fn lazy_cat(_: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
+    let parts = rest.iter().map(|part| call("lazy-seq", vec![part.clone()], part.span)).collect();
+    Ok(call("core/concat", parts, form.span))
+}
+
 /// `(pcalls (f) (g))`: Clojure's takes functions of no arguments, models pass calls; each argument is
 /// wrapped, and what comes out as a function of no arguments is called.
 pub fn pcalls(_: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {

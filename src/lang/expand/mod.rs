@@ -11,6 +11,7 @@ mod definitions;
 mod destructure;
 mod discovery;
 mod dispatch;
+mod dynamic;
 mod functions;
 mod iteration;
 mod letting;
@@ -50,6 +51,7 @@ const MACROS: &[(&str, Macro)] = &[
     ("apropos", discovery::apropos),
     ("as->", threading::named),
     ("begin", conditionals::block),
+    ("binding", dynamic::binding),
     ("case", conditionals::case),
     ("comment", conditionals::comment),
     ("cond", conditionals::cond),
@@ -82,6 +84,7 @@ const MACROS: &[(&str, Macro)] = &[
     ("if-not", conditionals::if_not),
     ("if-some", conditionals::if_some),
     ("lambda", functions::lambda),
+    ("lazy-cat", functions::lazy_cat),
     ("lazy-seq", functions::lazy_seq),
     ("let", letting::let_),
     ("letfn", letting::letfn),
@@ -94,6 +97,7 @@ const MACROS: &[(&str, Macro)] = &[
     ("reify", dispatch::reify),
     ("some->", threading::some_first),
     ("some->>", threading::some_last),
+    ("source", discovery::source),
     ("syntax-quote", definitions::syntax_quote),
     ("time", conditionals::time),
     ("unless", conditionals::when_not),
@@ -103,7 +107,9 @@ const MACROS: &[(&str, Macro)] = &[
     ("when-not", conditionals::when_not),
     ("when-some", conditionals::when_some),
     ("while", iteration::while_),
+    ("with-out-str", dynamic::with_out_str),
     ("with-precision", conditionals::with_precision),
+    ("with-redefs", dynamic::binding),
 ];
 
 /// The special forms, which no name can hide.
@@ -183,18 +189,34 @@ impl<'a> Expander<'a> {
         if let Some(expanded) = self.expand_special(name, form, rest)? {
             return Ok(expanded);
         }
+        match self.expand_macro(head, name, form, rest)? {
+            Some(expanded) => self.expand(&expanded),
+            None => Ok(Form::list(self.expand_all(items)?, form.span)),
+        }
+    }
+
+    /// What the macro at the head of a form makes of it.
+    fn expand_macro(&mut self, head: &str, name: &str, form: &Form, rest: &[Form]) -> Outcome<Option<Form>> {
         if self.macros.is_macro(head) {
             let expanded = self.macros.call_macro(head, form).map_err(|signal| signal.at(self.source, form.span))?;
-            return self.expand(&expanded);
+            return Ok(Some(expanded));
         }
-        if !self.macros.is_defined(head)
-            && let Ok(at) = MACROS.binary_search_by_key(&name, |(name, _)| name)
-        {
-            let (_, expand) = MACROS[at];
-            let expanded = expand(self, form, rest)?;
-            return self.expand(&expanded);
+        match MACROS.binary_search_by_key(&name, |(name, _)| name) {
+            Ok(at) if !self.macros.is_defined(head) => (MACROS[at].1)(self, form, rest).map(Some),
+            _ => Ok(None),
         }
-        Ok(Form::list(self.expand_all(items)?, form.span))
+    }
+
+    /// One step: what the macro at the head of a form makes of it; `None` where there is no macro.
+    ///
+    /// # Errors
+    /// As [`Expander::expand`].
+    pub fn step(&mut self, form: &Form) -> Outcome<Option<Form>> {
+        self.macros.charge(1)?;
+        let Some([head, rest @ ..]) = form.as_list() else { return Ok(None) };
+        let Some(head) = head.as_symbol() else { return Ok(None) };
+        let name = head.strip_prefix("core/").or_else(|| head.strip_prefix("clojure.core/")).unwrap_or(head);
+        if SPECIAL_FORMS.contains(&name) { Ok(None) } else { self.expand_macro(head, name, form, rest) }
     }
 
     /// The special forms, whose parts are not all expressions.
@@ -268,6 +290,13 @@ impl<'a> Expander<'a> {
         self.count(form, rest, 1, 3)?;
         if rest[0].as_symbol().is_none() {
             return self.fail(rest[0].span, format!("`def` takes a name, not {}", show(&rest[0])));
+        }
+        if let [_, doc, _] = rest
+            && !matches!(doc.kind, FormKind::Str(_))
+        {
+            let shown = show(doc);
+            return self
+                .fail(doc.span, format!("`def` takes a name, a doc string and a value; {shown} is no doc string"));
         }
         let mut items = vec![Form::symbol("def", form.span), rest[0].clone()];
         items.extend(self.expand_all(&rest[1..])?);

@@ -134,6 +134,25 @@ impl Limits {
         }
     }
 
+    /// Every limit by name, as [`Limits::set`] reads it: `50000000`, `256 MiB`, `5 s`.
+    pub fn shown(&self) -> [(&'static str, String); 12] {
+        use super::{bytes, time};
+        [
+            ("fuel", self.fuel.to_string()),
+            ("memory", bytes(self.memory)),
+            ("depth", self.depth.to_string()),
+            ("compute", time(self.compute)),
+            ("total", time(self.total)),
+            ("calls", self.calls.to_string()),
+            ("parallel", self.parallel.to_string()),
+            ("tool", time(self.tool)),
+            ("output", bytes(self.output)),
+            ("program", bytes(self.program)),
+            ("session", bytes(self.session)),
+            ("bindings", self.bindings.to_string()),
+        ]
+    }
+
     /// Lowers every limit that exceeds `maximum` to it.
     pub fn clamp_to(&mut self, maximum: &Limits) {
         self.fuel = self.fuel.min(maximum.fuel);
@@ -167,7 +186,7 @@ fn parse_amount(text: &str, unit: Unit) -> Option<f64> {
     let amount: f64 = number.replace('_', "").parse().ok()?;
     let factor = match (unit, suffix.trim().to_ascii_lowercase().as_str()) {
         (_, "") => 1.0,
-        (Unit::Bytes, "b") => 1.0,
+        (Unit::Bytes, "b" | "bytes") => 1.0,
         (Unit::Bytes, "k" | "kb") => 1e3,
         (Unit::Bytes, "m" | "mb") => 1e6,
         (Unit::Bytes, "g" | "gb") => 1e9,
@@ -186,6 +205,15 @@ fn parse_amount(text: &str, unit: Unit) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_shown_reads_back() {
+        let (usual, mut read) = (Limits::default(), Limits { fuel: 0, memory: 0, ..Limits::default() });
+        for (name, shown) in usual.shown() {
+            assert_eq!(read.set(name, &shown), Ok(()), "{name} {shown}");
+        }
+        assert_eq!(read, usual);
+    }
 
     #[test]
     fn amounts_have_units() {

@@ -26,6 +26,8 @@ mod tokens;
 #[cfg(test)]
 mod tests;
 
+pub use literals::is_uuid;
+
 use std::fmt;
 
 use crate::lang::form::Form;

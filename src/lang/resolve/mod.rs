@@ -11,8 +11,9 @@ use crate::lang::error::{Error, Outcome, Signal};
 use crate::lang::form::{Form, FormKind};
 use crate::lang::node::*;
 use crate::lang::span::{Source, Span};
+use crate::lang::value::Value;
+use crate::lang::value::function::{Closure, ToolFunction};
 use crate::lang::value::shape::Shape;
-use crate::lang::value::{Value, function::ToolFunction};
 use scope::{Frames, Place};
 use std::sync::Arc;
 
@@ -22,6 +23,8 @@ pub enum Meaning {
     Global(u32),
     /// A builtin.
     Builtin(&'static Builtin),
+    /// A function of the prelude, with its qualified name.
+    Prelude(String, Arc<Closure>),
     /// A tool.
     Tool(Arc<ToolFunction>),
     /// A value that never changes.
@@ -139,6 +142,10 @@ impl<'a> Resolver<'a> {
             Meaning::Builtin(builtin) => {
                 self.frames.note_name(name, &builtin.qualified());
                 Node::Constant(Value::Builtin(builtin))
+            }
+            Meaning::Prelude(qualified, closure) => {
+                self.frames.note_name(name, &qualified);
+                Node::Constant(Value::Closure(closure))
             }
             Meaning::Tool(tool) => {
                 self.frames.note_name(name, &tool.name());

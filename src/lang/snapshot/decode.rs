@@ -223,7 +223,10 @@ impl Decoder<'_> {
                 }
             }
             ("set", items) => Ok(Value::Set(Arc::new(self.values(items)?.into_iter().collect::<Set>()))),
-            ("builtin", [name]) => self.builtin(name).map(Value::Builtin),
+            ("builtin", [name]) => match meaning_of(self.machine, name.as_symbol().unwrap_or_default())? {
+                Some(Meaning::Prelude(_, closure)) => Ok(Value::Closure(closure)),
+                _ => self.builtin(name).map(Value::Builtin),
+            },
             ("bound", [name, arguments @ ..]) => {
                 let builtin = self.builtin(name)?;
                 Ok(Value::Bound(Arc::new(Bound { builtin, arguments: self.values(arguments)? })))
@@ -307,7 +310,13 @@ impl Decoder<'_> {
         if codes.is_empty() {
             return Err(damaged.into());
         }
-        let source = Arc::new(Source { name: source_name.as_str().into(), text: self.source.text.clone() });
+        // What a function of the prelude made is shown as little as the prelude itself.
+        let source = match self.machine.core.registry.prelude().source(source_name) {
+            Some(source) => source.clone(),
+            None => {
+                Arc::new(Source { name: source_name.as_str().into(), text: self.source.text.clone(), is_hidden: false })
+            }
+        };
         let mut names = Meanings { machine: self.machine, meanings };
         Resolver::new(&mut names, &source).function(&codes, &captured)
     }
@@ -382,6 +391,16 @@ fn tool_stub(server: &str, name: &str) -> Arc<ToolFunction> {
     Arc::new(ToolFunction { tool: Arc::new(tool) })
 }
 
+/// What a qualified name of the language means.
+fn meaning_of(machine: &Machine, name: &str) -> Outcome<Option<Meaning>> {
+    let registry = &machine.core.registry;
+    match (registry.find_any(name), registry.find_any_prelude(name)) {
+        (Some(builtin), _) => Ok(Some(Meaning::Builtin(builtin))),
+        (None, Some(function)) => machine.prelude_meaning(function).map(Some),
+        (None, None) => Ok(None),
+    }
+}
+
 /// The names of a function that is read back mean what they meant.
 struct Meanings<'m> {
     machine: &'m mut Machine,
@@ -394,8 +413,8 @@ impl Names for Meanings<'_> {
         if let Some(global) = meaning.strip_prefix("session/") {
             return Ok(Meaning::Global(self.machine.core.globals.index(global)));
         }
-        if let Some(builtin) = self.machine.core.registry.find_any(&meaning) {
-            return Ok(Meaning::Builtin(builtin));
+        if let Some(meaning) = meaning_of(self.machine, &meaning)? {
+            return Ok(meaning);
         }
         match meaning.split_once('/') {
             Some((server, tool)) => Ok(Meaning::Tool(tool_stub(server, tool))),

@@ -7,8 +7,9 @@ use crate::lang::eval::Machine;
 use crate::lang::form::{Form, FormKind};
 use crate::lang::heap::{CellKind, Handle, State};
 use crate::lang::node::Group;
+use crate::lang::prelude::Function;
 use crate::lang::value::Value;
-use crate::lang::value::function::Captures;
+use crate::lang::value::function::{Captures, Closure};
 use crate::lang::value::list::List;
 use crate::lang::value::print::{write_float, write_quoted};
 use crate::lang::value::walk::Pace;
@@ -256,6 +257,9 @@ impl Encoder<'_> {
                 self.sequence(bound.arguments.iter().cloned(), out, inner)?;
                 out.push(')');
             }
+            Value::Closure(closure) if closure.group.source.is_hidden && self.prelude_name(closure).is_some() => {
+                let _ = write!(out, "(builtin {})", self.prelude_name(closure).unwrap_or_default());
+            }
             Value::Closure(closure) => {
                 let group = closure.group.clone();
                 let group = self.row(Arc::as_ptr(&closure.group).addr(), || Row::Group(group));
@@ -289,6 +293,11 @@ impl Encoder<'_> {
             }
         }
         Ok(())
+    }
+
+    /// The qualified name of a function of the prelude; none for what such a function has made.
+    fn prelude_name(&self, closure: &Closure) -> Option<String> {
+        self.machine.core.registry.prelude().declared(closure).map(Function::qualified)
     }
 
     fn cell(&mut self, handle: &Arc<Handle>, out: &mut String) -> Outcome<()> {

@@ -1,4 +1,4 @@
-//! The order of values, as Clojure's `compare`: numbers by size, strings and names by text, nil first,
+//! The order of values, as Clojure's `compare`: numbers by size, strings and names by namespace and text, nil first,
 //! vectors by length and then item by item.
 
 use super::Value;
@@ -73,7 +73,10 @@ fn compare_scalars(left: &Value, right: &Value) -> Option<Ordering> {
         (Value::Char(a), Value::Char(b)) => a.cmp(b),
         (Value::Time(a), Value::Time(b)) => return a.compare(b),
         (Value::Str(a), Value::Str(b)) => a.as_str().cmp(b.as_str()),
-        (Value::Keyword(a), Value::Keyword(b)) | (Value::Symbol(a), Value::Symbol(b)) => a.cmp(b),
+        (Value::Keyword(a), Value::Keyword(b)) | (Value::Symbol(a), Value::Symbol(b)) => {
+            // Names without a namespace come before all that have one.
+            (a.namespace(), a.base()).cmp(&(b.namespace(), b.base()))
+        }
         (a, b) => return compare_numbers(a, b),
     })
 }

@@ -12,6 +12,7 @@ pub mod function;
 pub mod large;
 pub mod list;
 pub mod map;
+pub mod pattern;
 pub mod print;
 mod release;
 pub mod set;
@@ -71,7 +72,7 @@ pub enum Value {
     /// A set
     Set(Arc<Set>),
     /// A regular expression
-    Regex(Arc<regex::Regex>),
+    Regex(Arc<pattern::Pattern>),
     /// A function that is part of the language
     Builtin(&'static Builtin),
     /// A function made by `fn`

@@ -121,11 +121,6 @@ impl Printer {
         }
         match value {
             Value::List(list) if list.is_empty() => self.out.push_str("()"),
-            Value::List(list) if quoted_form(list).is_some() => {
-                let (prefix, inner) = quoted_form(list).unwrap_or_default();
-                self.out.push_str(prefix);
-                open.push(Open::ValueOf(inner));
-            }
             Value::List(_) | Value::Lazy(_) => self.open(value, "(", ")", open),
             Value::Vector(_) => self.open(value, "[", "]", open),
             Value::Set(_) => self.open(value, "#{", "}", open),
@@ -238,14 +233,6 @@ fn floor_boundary(text: &str, mut at: usize) -> usize {
         at -= 1;
     }
     at
-}
-
-/// `(quote x)` as its prefix and `x`.
-fn quoted_form(list: &List) -> Option<(&'static str, Value)> {
-    match list.as_slice() {
-        Some([Value::Symbol(name), inner]) if name.as_str() == "quote" => Some(("'", inner.clone())),
-        _ => None,
-    }
 }
 
 fn write_scalar(out: &mut String, value: &Value, quoted: bool) {

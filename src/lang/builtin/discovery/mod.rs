@@ -1,11 +1,13 @@
 //! Finding out what there is: servers and their tools, the language's functions, the session's
-//! definitions. The same answers serve programs (`dir`, `doc`, `apropos`) and `lisp_env`.
+//! definitions. The same answers serve programs (`dir`, `doc`, `source`, `apropos`) and `lisp_env`.
 
+mod code;
 mod search;
 mod signature;
+pub mod vocabulary;
 
-use super::{Builtin, TABLES};
-use crate::lang::builtin::syntax;
+use super::entry::Entry;
+use super::{Builtin, Registry};
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
 use crate::lang::host::Tool;
@@ -15,10 +17,11 @@ use crate::lang::value::print::print_within;
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// The entries of this file: what the macros `dir`, `doc` and `apropos` call.
+/// The entries of this file: what the macros `dir`, `doc`, `source` and `apropos` call.
 pub const TABLE: &[Builtin] = &[
     Builtin::new("dir*", &["[]", "[name]"], "What `dir` expands to.", &[], dir),
     Builtin::new("doc*", &["[name]"], "What `doc` expands to.", &[], doc),
+    Builtin::new("source*", &["[name]"], "What `source` expands to.", &[], code::source),
     Builtin::new("apropos*", &["[word]"], "What `apropos` expands to.", &[], apropos),
 ];
 
@@ -39,17 +42,26 @@ fn dir(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 
 fn doc(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let name = name_of(machine, &arguments[0])?;
-    let text = match documentation(machine, &name)? {
-        Some(text) => text,
-        None => {
-            return Err(Error::new("UnknownName", format!("there is nothing called `{name}`"))
-                .about(&name)
-                .suggest(format!("search with (apropos \"{name}\")"))
-                .into());
-        }
-    };
+    let text = explain(machine, &name)?;
     machine.core.print(&text);
     Ok(Value::Nil)
+}
+
+/// What `(doc name)` prints.
+///
+/// # Errors
+/// `UnknownName` with what may have been meant; what `NotAvailable` names says what to use instead.
+pub fn explain(machine: &mut Machine, name: &str) -> Outcome<String> {
+    if let Some(text) = documentation(machine, name)? {
+        return Ok(text);
+    }
+    let mut error = machine.unknown(name, &[]);
+    if error.code == "UnboundVariable" {
+        error.code = "UnknownName";
+        error.message = format!("there is nothing called `{name}`");
+        error.suggestion.get_or_insert_with(|| format!("search with (apropos \"{name}\")"));
+    }
+    Err(error.into())
 }
 
 fn apropos(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
@@ -98,21 +110,21 @@ pub fn describe_environment(machine: &mut Machine, query: Option<&str>) -> Outco
     if let Some(text) = documentation(machine, name)? {
         return Ok(text);
     }
-    let is_place = machine.core.host.servers().iter().any(|server| server.name == name) || namespaces().contains(&name);
+    let registry = machine.core.registry.clone();
+    let is_place =
+        machine.core.host.servers().iter().any(|server| server.name == name) || namespaces(&registry).contains(&name);
     if is_place { one_place(machine, name) } else { search::search(machine, name) }
 }
 
 /// What the session defines: name, kind, size, preview.
 fn bindings(machine: &mut Machine) -> Outcome<String> {
-    let bound: Vec<(String, Value)> =
-        machine.core.globals.iter().map(|global| (global.name.to_string(), global.value.clone())).collect();
+    let bound = vocabulary::definitions(machine)?;
     if bound.is_empty() {
         return Ok("Nothing is defined in this session yet.\n".to_string());
     }
     let mut out = "Defined in this session:\n".to_string();
-    for (name, value) in bound {
-        machine.charge(1)?;
-        let _ = writeln!(out, "  {name}  {}", summary(machine, &value)?);
+    for word in bound {
+        let _ = writeln!(out, "  {}  {}", word.name, word.summary);
     }
     Ok(out)
 }
@@ -149,19 +161,17 @@ fn servers_and_namespaces(machine: &mut Machine) -> String {
             let _ = writeln!(out, "  {}  {}", server.name, server.description);
         }
     }
-    let _ = writeln!(out, "Namespaces: {}", namespaces().join(" "));
+    let _ = writeln!(out, "Namespaces: {}", namespaces(&machine.core.registry).join(" "));
     out.push_str("Search with (apropos \"word\"), read with (doc name).\n");
     out
 }
 
 /// The namespaces of the language, in the order of the reference.
-fn namespaces() -> Vec<&'static str> {
+fn namespaces(registry: &Registry) -> Vec<&str> {
     let mut out = vec!["core"];
-    for builtin in TABLES.iter().flat_map(|(_, table)| table.iter()) {
-        if let (Some(namespace), _) = crate::lang::value::text::split_name(builtin.name)
-            && !out.contains(&namespace)
-            && namespace.starts_with(char::is_lowercase)
-        {
+    for entry in registry.entries() {
+        let namespace = entry.namespace();
+        if !out.contains(&namespace) && namespace.starts_with(char::is_lowercase) {
             out.push(namespace);
         }
     }
@@ -185,8 +195,10 @@ fn one_place(machine: &mut Machine, name: &str) -> Outcome<String> {
             Err(error) => Err(Error::new(error.kind.code(), error.message).about(&name).into()),
         };
     }
-    if !namespaces().contains(&name.as_str()) {
-        let known: Vec<&str> = servers.iter().map(|server| server.name.as_str()).chain(namespaces()).collect();
+    let registry = machine.core.registry.clone();
+    let namespaces = namespaces(&registry);
+    if !namespaces.contains(&name.as_str()) {
+        let known: Vec<&str> = servers.iter().map(|server| server.name.as_str()).chain(namespaces).collect();
         let error = Error::new("UnknownName", format!("there is no server and no namespace `{name}`")).about(&name);
         let nearest = crate::lang::error::suggest::closest(&name, known.iter().copied());
         return Err(match nearest {
@@ -195,16 +207,8 @@ fn one_place(machine: &mut Machine, name: &str) -> Outcome<String> {
         }
         .into());
     }
-    let mut names: Vec<&str> = TABLES
-        .iter()
-        .flat_map(|(_, table)| table.iter())
-        .filter(|builtin| !builtin.is_internal())
-        .map(|builtin| builtin.name)
-        .filter(|full| crate::lang::value::text::split_name(full).0.unwrap_or("core") == name)
-        .collect();
-    if name == "core" {
-        names.extend(syntax::TABLE.iter().map(|entry| entry.name));
-    }
+    let mut names: Vec<&str> =
+        registry.entries().filter(|entry| entry.namespace() == name).map(|entry| entry.name).collect();
     names.sort_unstable();
     Ok(format!("{}\n", names.join(" ")))
 }
@@ -221,12 +225,8 @@ fn documentation(machine: &mut Machine, name: &str) -> Outcome<Option<String>> {
         }
         return Ok(Some(out));
     }
-    if let Some(builtin) = machine.core.registry.find(name) {
-        return Ok(Some(entry_text(builtin.name, builtin.arguments, builtin.doc, builtin.examples)));
-    }
-    let base = name.strip_prefix("core/").unwrap_or(name);
-    if let Some(entry) = syntax::TABLE.iter().find(|entry| entry.name == base) {
-        return Ok(Some(entry_text(entry.name, entry.arguments, entry.doc, entry.examples)));
+    if let Some(entry) = machine.core.registry.entry(name) {
+        return Ok(Some(entry_text(&entry)));
     }
     match machine.tool_named(name)? {
         Some(tool) => Ok(Some(signature::full(&tool))),
@@ -235,14 +235,12 @@ fn documentation(machine: &mut Machine, name: &str) -> Outcome<Option<String>> {
 }
 
 /// The documentation of a function or form of the language.
-fn entry_text(name: &str, arguments: &[&str], doc: &str, examples: &[(&str, &str)]) -> String {
-    let mut out = String::new();
-    for list in arguments {
-        let inner = list.trim_start_matches('[').trim_end_matches(']');
-        let _ = writeln!(out, "({name}{}{inner})", if inner.is_empty() { "" } else { " " });
+fn entry_text(entry: &Entry<'_>) -> String {
+    let mut out: String = entry.calls().map(|call| call + "\n").collect();
+    for line in entry.doc.lines() {
+        let _ = writeln!(out, "  {}", line.trim());
     }
-    let _ = writeln!(out, "  {doc}");
-    for (program, value) in examples {
+    for (program, value) in &entry.examples {
         let _ = writeln!(out, "  {program} => {value}");
     }
     out

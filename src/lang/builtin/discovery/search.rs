@@ -1,7 +1,6 @@
 //! Search over everything that has a name: tools, definitions, builtins, forms.
 
 use super::signature;
-use crate::lang::builtin::{TABLES, syntax};
 use crate::lang::error::Outcome;
 use crate::lang::eval::Machine;
 use crate::lang::value::map::kebab;
@@ -44,15 +43,10 @@ pub fn search(machine: &mut Machine, query: &str) -> Outcome<String> {
             });
         }
     }
-    let builtins = TABLES.iter().flat_map(|(_, table)| table.iter()).filter(|builtin| !builtin.is_internal());
-    let builtins = builtins.map(|builtin| (builtin.name, builtin.arguments, builtin.doc));
-    let forms = syntax::TABLE.iter().map(|entry| (entry.name, entry.arguments, entry.doc));
-    for (name, arguments, doc) in builtins.chain(forms) {
-        if let Some(score) = score(&words, name, doc, "") {
-            let list = arguments.first().copied().unwrap_or("[]");
-            let inner = list.trim_start_matches('[').trim_end_matches(']');
-            let line = format!("({name} {inner})").replace(" )", ")");
-            hits.push(Hit { score: score * 2, line: format!("{line}  {}", doc.lines().next().unwrap_or_default()) });
+    for entry in machine.core.registry.entries() {
+        if let Some(score) = score(&words, entry.name, entry.doc, "") {
+            let line = entry.calls().next().unwrap_or_default();
+            hits.push(Hit { score: score * 2, line: format!("{line}  {}", entry.summary()) });
         }
     }
     machine.charge(hits.len() as u64 + 100)?;

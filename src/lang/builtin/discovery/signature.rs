@@ -17,7 +17,7 @@ pub fn line(tool: &Tool) -> String {
 }
 
 /// The call with its parameters, required ones first.
-fn call(tool: &Tool) -> String {
+pub fn call(tool: &Tool) -> String {
     let mut out = format!("({}/{}", tool.server, tool.name);
     let mut parameters = crate::lang::eval::schema_parameters(tool);
     parameters.sort_by_key(|(_, required)| !required);

@@ -3,7 +3,7 @@
 use super::super::Builtin;
 use super::super::arguments::{count, function_and_collection, take};
 use super::super::transducers::{self, state, steps};
-use super::{as_seq, before, count_and_collection, or_empty, rest_of, skip};
+use super::{as_seq, before, count_and_collection, count_up, or_empty, rest_of, skip};
 use crate::lang::error::Outcome;
 use crate::lang::eval::Machine;
 use crate::lang::value::Value;
@@ -99,7 +99,7 @@ fn number(count: u64) -> Value {
 
 fn take_items(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     if arguments.len() == 1 {
-        return Ok(transducers::stateful(&state::TAKE, number(count(&arguments[0])?), Value::Nil));
+        return Ok(transducers::stateful(&state::TAKE, number(count_up(&arguments[0])?), Value::Nil));
     }
     let (wanted, collection) = count_and_collection(arguments)?;
     first_of(machine, wanted, collection)
@@ -145,7 +145,7 @@ fn lazy_take(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 
 fn drop_items(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     if arguments.len() == 1 {
-        return Ok(transducers::stateful(&state::DROP, number(count(&arguments[0])?), Value::Nil));
+        return Ok(transducers::stateful(&state::DROP, number(count_up(&arguments[0])?), Value::Nil));
     }
     let (unwanted, collection) = count_and_collection(arguments)?;
     without_first(machine, unwanted, collection)

@@ -1,8 +1,8 @@
 //! The items at the two ends of a sequence, what is left without them, and the item at an index.
 
 use super::super::Builtin;
-use super::super::arguments::{integer, take};
-use super::{as_seq, count_of, is_number, or_empty, rest_of, skip};
+use super::super::arguments::{take, whole};
+use super::{as_seq, count_and_collection, count_of, is_number, or_empty, rest_of, skip};
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
 use crate::lang::value::Value;
@@ -77,6 +77,13 @@ pub const TABLE: &[Builtin] = &[
         "How many items there are; characters of a string, entries of a map.",
         &[("(count [1 2])", "2"), ("(count \"äö\")", "2"), ("(count nil)", "0")],
         count_items,
+    ),
+    Builtin::new(
+        "bounded-count",
+        &["[n coll]"],
+        "How many items there are; of those that must be walked to count them, `n` are walked at most.",
+        &[("(bounded-count 3 (iterate inc 0))", "3"), ("(bounded-count 3 [1 2 3 4])", "4")],
+        bounded_count,
     ),
     Builtin::new(
         "nth",
@@ -202,11 +209,26 @@ fn count_items(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value>
     count_of(machine, take(arguments, 0)).map(|count| Value::Int(count as i64))
 }
 
+fn bounded_count(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let (most, collection) = count_and_collection(arguments)?;
+    let mut cursor = machine.seq(collection)?;
+    let mut counted = 0;
+    while counted < most {
+        match cursor.remaining() {
+            Some(List::ENDLESS) => counted = most,
+            Some(left) => return Ok(Value::Int((counted + left) as i64)),
+            None if cursor.next(machine)?.is_some() => counted += 1,
+            None => break,
+        }
+    }
+    Ok(Value::Int(counted as i64))
+}
+
 fn nth(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     if is_number(&arguments[0]) && !is_number(&arguments[1]) {
         arguments.swap(0, 1);
     }
-    let index = integer(&arguments[1])?;
+    let index = whole(&arguments[1])?;
     let default = arguments.get_mut(2).map(std::mem::take);
     let is_nil = arguments[0].is_nil();
     let collection = take(arguments, 0);

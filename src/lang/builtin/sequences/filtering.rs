@@ -53,6 +53,13 @@ pub const TABLE: &[Builtin] = &[
         &[("(dedupe [1 1 2 2 1])", "(1 2 1)")],
         dedupe,
     ),
+    Builtin::new(
+        "random-sample",
+        &["[probability]", "[probability coll]"],
+        "The items that chance chooses, each with that probability (0 to 1).",
+        &[("(random-sample 1 [1 2])", "(1 2)"), ("(random-sample 0 [1 2])", "()")],
+        random_sample,
+    ),
 ];
 
 /// What other Lisps call these.
@@ -164,4 +171,12 @@ fn dedupe(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
         return Ok(transducer);
     }
     transducers::through(machine, &transducer, take(arguments, 0))
+}
+
+fn random_sample(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let transducer = transducers::stateless(&steps::SAMPLE, take(arguments, 0));
+    match arguments.get_mut(1).map(std::mem::take) {
+        Some(collection) => transducers::through(machine, &transducer, collection),
+        None => Ok(transducer),
+    }
 }

@@ -58,6 +58,12 @@ fn concat(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     flat_map(machine, Value::Nil, Value::list(collections))
 }
 
+/// The items of all the collections in `first`, and then of those in the sequence `last`.
+pub fn concat_all(machine: &mut Machine, first: Vec<Value>, last: Value) -> Outcome<Value> {
+    let collections = in_front(machine, first, last)?;
+    flat_map(machine, Value::Nil, collections)
+}
+
 /// `first` and then `second`, whose items are not copied.
 pub(super) fn concat_two(machine: &mut Machine, first: Value, second: Value) -> Outcome<Value> {
     if machine.is_lazy(&first) {

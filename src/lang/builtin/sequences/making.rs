@@ -1,9 +1,9 @@
 //! Making sequences: of given items, of numbers, of what a function gives again and again.
 
 use super::super::Builtin;
-use super::super::arguments::{count, take};
+use super::super::arguments::{count, take, whole};
 use super::joining::concat_two;
-use super::{as_seq, before, in_front, is_number, or_empty, rest_of};
+use super::{as_seq, before, count_up, in_front, is_number, or_empty, rest_of};
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
 use crate::lang::value::Value;
@@ -198,7 +198,7 @@ fn repeat(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     if !is_number(&arguments[0]) && is_number(&arguments[1]) {
         arguments.swap(0, 1);
     }
-    let wanted = count(&arguments[0])?;
+    let wanted = whole(&arguments[0])?.max(0) as u64;
     machine.reserve_values(wanted)?;
     machine.charge(wanted)?;
     Ok(Value::list(vec![take(arguments, 1); wanted as usize]))
@@ -219,7 +219,7 @@ fn repeatedly(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> 
     if !is_number(&arguments[0]) && is_number(&arguments[1]) {
         arguments.swap(0, 1);
     }
-    let (wanted, function) = (count(&arguments[0])?, take(arguments, 1));
+    let (wanted, function) = (count_up(&arguments[0])?, take(arguments, 1));
     machine.reserve_values(wanted)?;
     let mut out = Vec::new();
     for _ in 0..wanted {

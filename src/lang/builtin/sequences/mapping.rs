@@ -59,6 +59,13 @@ pub const TABLE: &[Builtin] = &[
         &[("(mapcat (fn [x] [x x]) [1 2])", "(1 1 2 2)"), ("(mapcat reverse [[2 1] [4 3]])", "(1 2 3 4)")],
         mapcat,
     ),
+    Builtin::new(
+        "replace",
+        &["[smap]", "[smap coll]"],
+        "The items, each that is a key of `smap` replaced by its value; a vector stays one.",
+        &[("(replace {1 :one} [1 2])", "[:one 2]"), ("(replace {:a 1} '(:a :b))", "(1 :b)")],
+        replace,
+    ),
     Builtin::new("for*", &["[f coll]"], "What `for` expands to.", &[], for_star),
 ];
 
@@ -199,6 +206,23 @@ fn mapcat(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
             let parts = map(machine, arguments)?;
             flat_map(machine, Value::Nil, parts)
         }
+    }
+}
+
+fn replace(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    if let [collection, Value::Map(_)] = arguments
+        && !matches!(collection, Value::Map(_) | Value::Vector(_))
+    {
+        arguments.swap(0, 1);
+    }
+    let transducer = transducers::stateless(&steps::REPLACE, take(arguments, 0));
+    match arguments.get_mut(1).map(std::mem::take) {
+        None => Ok(transducer),
+        Some(vector @ Value::Vector(_)) => {
+            let (push, none) = (Value::Builtin(&transducers::PUSH), Value::vector(Vec::new()));
+            transducers::reduce(machine, &transducer, &push, none, vector)
+        }
+        Some(collection) => transducers::through(machine, &transducer, collection),
     }
 }
 

@@ -9,6 +9,7 @@ pub mod effects;
 pub mod ends;
 pub mod filtering;
 pub mod grouping;
+pub mod iteration;
 pub mod joining;
 pub mod making;
 pub mod mapping;
@@ -33,6 +34,7 @@ use std::sync::Arc;
 pub const STEPS: &[&[&Builtin]] = &[
     cutting::STEPS,
     filtering::STEPS,
+    iteration::STEPS,
     joining::STEPS,
     making::STEPS,
     mapping::STEPS,
@@ -115,7 +117,16 @@ pub(super) fn count_and_collection(arguments: &mut [Value]) -> Outcome<(u64, Val
     if !is_number(&arguments[0]) && is_number(&arguments[1]) {
         arguments.swap(0, 1);
     }
-    Ok((count(&arguments[0])?, take(arguments, 1)))
+    Ok((count_up(&arguments[0])?, take(arguments, 1)))
+}
+
+/// How many items to take or drop. Clojure counts down to zero: a fraction of an item, as half of seven
+/// leaves, is a whole one.
+pub(super) fn count_up(number: &Value) -> Result<u64, Error> {
+    match number {
+        Value::Float(number) => count(&Value::Float(number.ceil())),
+        number => count(number),
+    }
 }
 
 /// True for what can stand for a count.

@@ -6,6 +6,7 @@ use super::{as_seq, before, rest_of};
 use crate::lang::error::Outcome;
 use crate::lang::eval::Machine;
 use crate::lang::value::Value;
+use crate::lang::value::set::Set;
 use crate::lang::value::walk::Cursor;
 
 /// The entries of this file.
@@ -74,6 +75,13 @@ pub const TABLE: &[Builtin] = &[
         not_empty,
     ),
     Builtin::new(
+        "distinct?",
+        &["[x & more]"],
+        "True if no two of the arguments are equal.",
+        &[("(distinct? 1 2 3)", "true"), ("(apply distinct? [1 2 1])", "false")],
+        are_distinct,
+    ),
+    Builtin::new(
         "null?",
         &["[x]"],
         "True for nil and for the empty list or collection.",
@@ -83,7 +91,14 @@ pub const TABLE: &[Builtin] = &[
 ];
 
 /// What other Lisps call these.
-pub const ALIASES: &[(&str, &str)] = &[("any", "some"), ("every", "every?"), ("memq", "member"), ("memv", "member")];
+pub const ALIASES: &[(&str, &str)] = &[
+    ("any", "some"),
+    ("every", "every?"),
+    ("memq", "member"),
+    ("memv", "member"),
+    ("find-first", "find-if"),
+    ("count-where", "count-if"),
+];
 
 /// The first item for which the truth of `predicate` is `wanted`, with what the predicate gave.
 fn first_such(machine: &mut Machine, arguments: &mut [Value], wanted: bool) -> Outcome<Option<(Value, Value)>> {
@@ -156,6 +171,18 @@ fn is_empty(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 fn not_empty(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let empty = has_none(machine, &arguments[0])?;
     Ok(if empty { Value::Nil } else { take(arguments, 0) })
+}
+
+fn are_distinct(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let mut seen = Set::default();
+    for argument in arguments {
+        machine.charge(1)?;
+        let member = machine.key(std::mem::take(argument))?;
+        if !seen.insert(member) {
+            return Ok(Value::Bool(false));
+        }
+    }
+    Ok(Value::Bool(true))
 }
 
 fn is_null(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {

@@ -48,6 +48,17 @@ pub const TABLE: &[Builtin] = &[
         completing,
     ),
     Builtin::new(
+        "halt-when",
+        &["[pred]", "[pred f]"],
+        "A transducer that ends all at the first item for which `pred` is true. The result is that item, \
+         or `(f result item)`.",
+        &[
+            ("(transduce (halt-when neg?) conj [1 -2 3])", "-2"),
+            ("(transduce (halt-when neg? (fn [result item] result)) conj [1 -2 3])", "[1]"),
+        ],
+        halt_when,
+    ),
+    Builtin::new(
         "cat",
         &["[step]"],
         "A transducer of the items of its items.",
@@ -243,4 +254,9 @@ fn completed(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 
 fn cat(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(bound(&steps::MAPCAT, vec![Value::Nil, take(arguments, 0)]))
+}
+
+fn halt_when(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let parameter = Value::vector(arguments.iter_mut().map(std::mem::take).collect());
+    Ok(stateful(&state::HALT_WHEN, Value::Nil, parameter))
 }

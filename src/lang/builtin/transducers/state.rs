@@ -44,6 +44,9 @@ pub static PARTITION_ALL: Builtin =
 /// The step of `(partition-by f)`; its state is the part under way behind what `f` made of its items.
 pub static PARTITION_BY: Builtin =
     Builtin::new("partition-by-step*", ARGUMENTS, "A step of `(partition-by f)`.", &[], partition_by);
+/// The step of `(halt-when pred f)`; its state is a vector of the final result once there is one.
+pub static HALT_WHEN: Builtin =
+    Builtin::new("halt-when-step*", ARGUMENTS, "A step of `(halt-when pred f)`.", &[], halt_when);
 
 /// The steps of this file.
 pub const STEPS: &[&Builtin] = &[
@@ -58,6 +61,7 @@ pub const STEPS: &[&Builtin] = &[
     &INTERPOSE,
     &PARTITION_ALL,
     &PARTITION_BY,
+    &HALT_WHEN,
 ];
 
 /// An item on its way.
@@ -336,4 +340,32 @@ fn partition_by(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value
     }
     put(machine, &on.cell, Value::vector(vec![key, value]))?;
     Ok(on.result)
+}
+
+fn halt_when(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    // What a halt came to is the result as it stands: the steps behind do not complete it again.
+    if let [Value::Cell(cell), _, _, _] = &*arguments
+        && let Value::Vector(halted) = taken(machine, &cell.clone())?
+    {
+        return Ok(halted.get(0).cloned().unwrap_or_default());
+    }
+    let mut on = match item(machine, arguments)? {
+        ControlFlow::Continue(item) => item,
+        ControlFlow::Break(done) => return Ok(done),
+    };
+    let functions = contents(std::mem::take(&mut on.parameter));
+    let [predicate, function @ ..] = &functions[..] else { return Ok(on.result) };
+    let value = std::mem::take(&mut on.item);
+    if !machine.call1(predicate, value.clone())?.is_truthy() {
+        return on.pass(machine, value);
+    }
+    let halted = match function {
+        [function, ..] if !function.is_nil() => {
+            let result = machine.call1(&on.step, on.result)?;
+            machine.call2(function, result, value)?
+        }
+        _ => value,
+    };
+    put(machine, &on.cell, Value::vector(vec![halted.clone()]))?;
+    Ok(ended(halted))
 }

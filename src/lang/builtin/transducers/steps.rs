@@ -3,6 +3,9 @@
 
 use super::super::Builtin;
 use super::super::arguments::take;
+use super::super::arithmetic::float;
+use super::super::chance::fraction;
+use super::super::maps::entry_of;
 use crate::lang::error::Outcome;
 use crate::lang::eval::Machine;
 use crate::lang::value::{Reduced, Value};
@@ -32,8 +35,14 @@ pub static TAKE_WHILE: Builtin =
 /// The step of `(mapcat f)`, and, where `f` is nil, of `cat`.
 pub static MAPCAT: Builtin = Builtin::new("mapcat-step*", ARGUMENTS, "A step of `(mapcat f)`.", &[], mapcat);
 
+/// The step of `(replace smap)`.
+pub static REPLACE: Builtin = Builtin::new("replace-step*", ARGUMENTS, "A step of `(replace smap)`.", &[], replace);
+/// The step of `(random-sample probability)`.
+pub static SAMPLE: Builtin =
+    Builtin::new("random-sample-step*", ARGUMENTS, "A step of `(random-sample probability)`.", &[], sample);
+
 /// The steps of this file.
-pub const STEPS: &[&Builtin] = &[&MAP, &FILTER, &REMOVE, &KEEP, &TAKE_WHILE, &MAPCAT];
+pub const STEPS: &[&Builtin] = &[&MAP, &FILTER, &REMOVE, &KEEP, &TAKE_WHILE, &MAPCAT, &REPLACE, &SAMPLE];
 
 /// An item on its way: function, next step, result so far, item.
 type Item = (Value, Value, Value, Value);
@@ -117,4 +126,21 @@ fn mapcat(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
         }
     }
     Ok(result)
+}
+
+fn replace(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let (replacements, step, result, item) = match item(machine, arguments)? {
+        ControlFlow::Continue(item) => item,
+        ControlFlow::Break(done) => return Ok(done),
+    };
+    let replaced = entry_of(machine, &replacements, &item)?.map_or(item, |(_, replacement)| replacement);
+    machine.call2(&step, result, replaced)
+}
+
+fn sample(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let (probability, step, result, item) = match item(machine, arguments)? {
+        ControlFlow::Continue(item) => item,
+        ControlFlow::Break(done) => return Ok(done),
+    };
+    if fraction(machine) < float(&probability)? { machine.call2(&step, result, item) } else { Ok(result) }
 }

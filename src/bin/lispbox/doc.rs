@@ -1,0 +1,95 @@
+//! `lispbox doc`: what the names of the language mean.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use lispbox::lang::builtin::Registry;
+use lispbox::lang::builtin::discovery::vocabulary::{Word, areas};
+
+use crate::paint::{Paint, Tone};
+use crate::surroundings::{Problem, Settings};
+use crate::terminal::{complain, line};
+
+/// Describes functions and forms of the language, and tools; without a name, says which areas there are.
+#[derive(Args)]
+pub struct Doc {
+    /// Functions, forms, tools as `server/tool`, areas of the language.
+    names: Vec<String>,
+    /// Search names and descriptions for this.
+    #[arg(long, value_name = "WORD", conflicts_with = "names")]
+    search: Option<String>,
+    #[command(flatten)]
+    settings: Settings,
+}
+
+impl Doc {
+    /// Exits with 1 if a name is not known.
+    pub fn run(self) -> ExitCode {
+        self.describe().unwrap_or_else(Problem::report)
+    }
+
+    fn describe(self) -> Result<ExitCode, Problem> {
+        let surroundings = self.settings.open()?;
+        let host = surroundings.observer();
+        let mut session = surroundings.session();
+        let paint = Paint::for_stdout();
+        if let Some(word) = &self.search {
+            line(session.describe(Some(&format!("apropos {word}")), host).trim_end());
+            return Ok(ExitCode::SUCCESS);
+        }
+        if self.names.is_empty() {
+            line(&overview(surroundings.registry(), paint));
+            return Ok(ExitCode::SUCCESS);
+        }
+        let mut code = ExitCode::SUCCESS;
+        for (index, name) in self.names.iter().enumerate() {
+            if index > 0 {
+                line("");
+            }
+            match (session.explain(name, host.clone()), area(surroundings.registry(), name)) {
+                (Ok(text), _) => line(&described(&text, paint)),
+                (Err(_), Some((title, words))) => {
+                    line(&paint.tone(Tone::Heading, &title));
+                    line(&listed(&words, paint));
+                }
+                (Err(failure), None) => {
+                    complain(&failure);
+                    code = ExitCode::FAILURE;
+                }
+            }
+        }
+        Ok(code)
+    }
+}
+
+/// The areas of the language and how much there is in each.
+fn overview(registry: &Registry, paint: Paint) -> String {
+    let areas = areas(registry);
+    let longest = areas.iter().map(|(title, _)| title.chars().count()).max().unwrap_or_default();
+    let mut out = String::new();
+    for (title, words) in &areas {
+        out.push_str(&format!("{title:longest$}  {:>4}\n", words.len()));
+    }
+    let hint = "`lispbox doc AREA` lists one, `lispbox doc NAME` describes, `lispbox doc --search WORD` searches";
+    out + &paint.tone(Tone::Quiet, hint)
+}
+
+/// The area of that title, in whatever case.
+fn area(registry: &Registry, title: &str) -> Option<(String, Vec<Word>)> {
+    areas(registry).into_iter().find(|(known, _)| known.eq_ignore_ascii_case(title))
+}
+
+/// One line for each word: how it is called and what it is for.
+fn listed(words: &[Word], paint: Paint) -> String {
+    let lines = words.iter().map(|word| {
+        let first = word.call.split_inclusive(')').next().unwrap_or(&word.name);
+        format!("{}  {}", paint.tone(Tone::Program, first), word.summary)
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// A description with its calls standing out.
+pub fn described(text: &str, paint: Paint) -> String {
+    let tone = |line: &str| if line.starts_with('(') { paint.tone(Tone::Program, line) } else { line.to_owned() };
+    text.trim_end().lines().map(tone).collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,251 @@
+//! The REPL at a terminal.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use lispbox::lang::builtin::discovery::vocabulary;
+use lispbox::lang::meter::bytes;
+use lispbox::lang::{Reply, Request, Session, Status};
+
+use super::commands::{COMMANDS, Command, parse};
+use super::editor::{Keyboard, Typed, shorten};
+use super::fold::{Fold, fold};
+use super::forms;
+use super::highlight::Tones;
+use super::layout::lay_out;
+use super::scope::Scope;
+use crate::doc::described;
+use crate::paint::{Paint, Tone};
+use crate::surroundings::{Problem, Surroundings};
+use crate::terminal::{Prints, complain, line};
+
+/// What each limit counts, for those whose names do not say it.
+const COUNTED: [(&str, &str); 12] = [
+    ("fuel", "steps"),
+    ("memory", "live bytes of the evaluation and the session"),
+    ("depth", "calls inside calls"),
+    ("compute", "time spent computing"),
+    ("total", "time in all"),
+    ("calls", "tool calls"),
+    ("parallel", "tool calls at once"),
+    ("tool", "time of one tool call"),
+    ("output", "bytes of a result"),
+    ("program", "bytes of an entry"),
+    ("session", "bytes that the session keeps"),
+    ("bindings", "names that the session defines"),
+];
+
+/// Talks until the end.
+///
+/// # Errors
+/// When the terminal cannot be used.
+pub fn hold(surroundings: Surroundings, history: Option<PathBuf>) -> Result<ExitCode, Problem> {
+    surroundings.outlive_interrupts()?;
+    let paint = Paint::for_stdout();
+    let scope = Scope::new(vocabulary::words(surroundings.registry()), surroundings.observer());
+    let keyboard = Keyboard::open(scope, surroundings.limits.program, history, paint)?;
+    let session = surroundings.session();
+    let mut conversation =
+        Conversation { surroundings, session, keyboard, paint, tells_spent: false, folded: String::new() };
+    conversation.greet();
+    conversation.go_on()
+}
+
+/// A conversation and what it remembers.
+struct Conversation {
+    surroundings: Surroundings,
+    session: Session,
+    keyboard: Keyboard,
+    paint: Paint,
+    /// True if each evaluation says what it spent.
+    tells_spent: bool,
+    /// The rest of the last result, painted.
+    folded: String,
+}
+
+impl Conversation {
+    fn greet(&self) {
+        let name = self.paint.tone(Tone::Heading, "lispbox");
+        line(&format!("{name} {}", env!("CARGO_PKG_VERSION")));
+        self.remark("*1 *2 *3: the last values, *e: the last error; Tab completes, :help helps, Ctrl-D ends");
+    }
+
+    fn go_on(&mut self) -> Result<ExitCode, Problem> {
+        loop {
+            let entry = match self.keyboard.read()? {
+                Typed::Entry(entry) => entry,
+                Typed::Cleared => continue,
+                Typed::End => return Ok(ExitCode::SUCCESS),
+            };
+            if entry.trim().is_empty() {
+                continue;
+            }
+            if let Some(notice) = self.keyboard.remember(&entry) {
+                self.remark(&notice);
+            }
+            match parse(&entry) {
+                Some(Command::Quit) => return Ok(ExitCode::SUCCESS),
+                Some(command) => self.obey(command),
+                None => self.answer(entry),
+            }
+        }
+    }
+
+    /// Evaluates an entry form by form, up to the first that fails.
+    fn answer(&mut self, entry: String) {
+        let programs = match forms(&entry) {
+            Ok(forms) => forms.into_iter().map(|(_, form)| form).collect(),
+            // Evaluating it says what is wrong with it.
+            Err(_) => vec![entry],
+        };
+        for program in programs {
+            if !self.evaluate(program) {
+                return;
+            }
+        }
+    }
+
+    /// Evaluates one form and shows what came of it; true if it went well.
+    fn evaluate(&mut self, program: String) -> bool {
+        let limits = self.surroundings.limits.clone();
+        let host = self.surroundings.host(Prints::Stream, &limits);
+        let reply = self.session.eval(Request { limits, ..Request::new(program) }, host.clone());
+        self.surroundings.at_rest();
+        host.end_line();
+        self.folded.clear();
+        match (&reply.failure, &reply.value) {
+            (Some(failure), _) => {
+                if reply.status == Status::Cancelled {
+                    // The terminal has written `^C` into the line.
+                    line("");
+                }
+                complain(failure);
+                if let Some(limit) = &failure.limit {
+                    self.remark(&format!("`:limits {limit} VALUE` allows more"));
+                }
+            }
+            (None, Some(value)) => self.show(value),
+            (None, None) => {}
+        }
+        if let Some(truncated) = &reply.truncated {
+            self.remark(&format!("[truncated: {truncated}; `:limits output 1MiB` allows more]"));
+        }
+        if self.tells_spent {
+            self.remark(&spent(&reply));
+        }
+        if !reply.defined.is_empty() {
+            let words = self.session.definitions(self.surroundings.observer());
+            self.keyboard.define(words);
+        }
+        reply.failure.is_none()
+    }
+
+    /// Shows a value, as much of it as the screen has room for.
+    fn show(&mut self, value: &str) {
+        let screen = self.keyboard.screen();
+        let text = lay_out(value, screen.columns);
+        let tones = Tones::of(&text);
+        let Some(Fold { shown, rest, more }) = fold(&text, screen) else {
+            line(&tones.paint(&text, 0..text.len(), self.paint));
+            return;
+        };
+        line(&tones.paint(&text, 0..shown, self.paint));
+        self.folded = tones.paint(&text, rest..text.len(), self.paint);
+        self.remark(&format!("… {more} more lines; :more shows them"));
+    }
+
+    fn obey(&mut self, command: Command<'_>) {
+        match command {
+            Command::Help(None) => self.help(),
+            Command::Help(Some(name)) => self.explain(name),
+            Command::Env => self.list_definitions(),
+            Command::Limits(None) => self.list_limits(),
+            Command::Limits(Some((name, value))) => match self.surroundings.limits.set(name, value) {
+                Ok(()) => self.list_limits(),
+                Err(message) => line(&message),
+            },
+            Command::Time(wanted) => {
+                self.tells_spent = wanted.unwrap_or(!self.tells_spent);
+                let now = if self.tells_spent { "now" } else { "no longer" };
+                self.remark(&format!("each evaluation {now} says what it spent"));
+            }
+            Command::More if self.folded.is_empty() => self.remark("nothing is folded"),
+            Command::More => line(&std::mem::take(&mut self.folded)),
+            Command::Wrong(message) => line(&message),
+            Command::Quit => {}
+        }
+    }
+
+    fn help(&self) {
+        for command in &COMMANDS {
+            let call = format!("{} {}", command.name, command.argument);
+            line(&format!("{}  {}", self.paint.tone(Tone::Program, &format!("{call:20}")), command.summary));
+        }
+        line("");
+        let page = [
+            "Anything else is a program. It goes on over several lines until its brackets",
+            "close. *1 *2 *3 are the last values, *e is the last error. (dir) lists what",
+            "there is, (doc name) describes, (apropos \"word\") searches. Tab completes and",
+            "shows how a function is called; Ctrl-R searches the history; Ctrl-C clears what",
+            "was typed, or stops what runs; Ctrl-D ends.",
+        ];
+        page.into_iter().for_each(line);
+    }
+
+    fn explain(&mut self, name: &str) {
+        match self.session.explain(name, self.surroundings.observer()) {
+            Ok(text) => line(&described(&text, self.paint)),
+            Err(failure) => complain(&failure),
+        }
+    }
+
+    fn list_definitions(&mut self) {
+        let words = self.session.definitions(self.surroundings.observer());
+        if words.is_empty() {
+            self.remark("nothing is defined in this session yet");
+            return;
+        }
+        let room = self.keyboard.screen().columns;
+        let longest = words.iter().map(|word| word.name.chars().count()).max().unwrap_or_default().min(room / 3);
+        for word in &words {
+            let name = self.paint.tone(Tone::Program, &format!("{:longest$}", word.name));
+            line(&format!("{name}  {}", shorten(&word.summary, room.saturating_sub(longest + 2).max(20))));
+        }
+        let held = bytes(self.session.live_bytes());
+        self.remark(&format!("{} in all, {held}", words.len()));
+    }
+
+    fn list_limits(&self) {
+        for (name, value) in self.surroundings.limits.shown() {
+            let counted = COUNTED.iter().find(|(known, _)| *known == name).map_or("", |(_, counted)| counted);
+            line(&format!(
+                "{}  {:>10}  {}",
+                self.paint.tone(Tone::Program, &format!("{name:8}")),
+                value,
+                self.paint.tone(Tone::Quiet, counted)
+            ));
+        }
+    }
+
+    /// Says something that is no result.
+    fn remark(&self, text: &str) {
+        line(&self.paint.tone(Tone::Quiet, text));
+    }
+}
+
+/// `[12 ms, 3400 steps, 1.2 MiB, 2 tool calls]`
+fn spent(reply: &Reply) -> String {
+    let spent = &reply.spent;
+    let mut parts = vec![format!("{} ms", spent.total_ms)];
+    if spent.total_ms > spent.compute_ms + 1 {
+        parts.push(format!("{} ms of them computing", spent.compute_ms));
+    }
+    parts.push(format!("{} steps", spent.fuel));
+    parts.push(bytes(spent.memory_bytes));
+    match reply.calls.len() {
+        0 => {}
+        1 => parts.push("1 tool call".to_owned()),
+        calls => parts.push(format!("{calls} tool calls")),
+    }
+    format!("[{}]", parts.join(", "))
+}

@@ -1,0 +1,110 @@
+//! The REPL without a terminal: no prompt, values printed, and no further than the first error.
+
+use std::io::BufRead;
+use std::process::ExitCode;
+
+use lispbox::lang::{Request, Session};
+
+use super::forms;
+use crate::surroundings::{Problem, Surroundings};
+use crate::terminal::{Prints, show};
+
+/// Evaluates standard input form by form, as the forms come to their ends.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn run(surroundings: &Surroundings, keep_going: bool) -> Result<ExitCode, Problem> {
+    let mut session = surroundings.session();
+    let mut pending = Pending::default();
+    let mut all_well = true;
+    loop {
+        let mut bytes = Vec::new();
+        let count = std::io::stdin().lock().read_until(b'\n', &mut bytes);
+        let ended = count.map_err(|problem| Problem::Failed(format!("standard input: {problem}")))? == 0;
+        let typed = String::from_utf8(bytes).map_err(|_| Problem::Failed("standard input is no UTF-8".to_owned()))?;
+        for (line, program) in pending.take_in(&typed, ended, surroundings.limits.program) {
+            match evaluate(surroundings, &mut session, line, program) {
+                Ran::Well => {}
+                Ran::Badly if keep_going => all_well = false,
+                Ran::Badly | Ran::Unread => return Ok(ExitCode::FAILURE),
+            }
+        }
+        if ended {
+            return Ok(if all_well { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+        }
+    }
+}
+
+/// What came of one form.
+enum Ran {
+    Well,
+    Badly,
+    /// Nobody reads standard output any more.
+    Unread,
+}
+
+/// Evaluates one form and shows what came of it.
+fn evaluate(surroundings: &Surroundings, session: &mut Session, line: usize, program: String) -> Ran {
+    let limits = surroundings.limits.clone();
+    let host = surroundings.host(Prints::Stream, &limits);
+    let name = Some(format!("stdin line {line}"));
+    let reply = session.eval(Request { limits, name, ..Request::new(program) }, host.clone());
+    surroundings.at_rest();
+    show(&reply, &host, true);
+    match reply.failure {
+        _ if host.is_unread() => Ran::Unread,
+        Some(_) => Ran::Badly,
+        None => Ran::Well,
+    }
+}
+
+/// Lines that do not make a whole form yet.
+#[derive(Default)]
+struct Pending {
+    text: String,
+    /// How many lines stand before it.
+    lines_before: usize,
+}
+
+impl Pending {
+    /// Takes in a line; gives the programs that are complete with it, one for each form, with the lines
+    /// on which they begin. What cannot be read is given as it stands, so that evaluating it says why.
+    fn take_in(&mut self, typed: &str, ended: bool, longest: u64) -> Vec<(usize, String)> {
+        self.text.push_str(typed);
+        let all = std::mem::take(&mut self.text);
+        let before = self.lines_before;
+        let programs = match forms(&all) {
+            Ok(forms) => {
+                let line = |start| before + 1 + all[..start].matches('\n').count();
+                forms.into_iter().map(|(start, form)| (line(start), form)).collect()
+            }
+            // Whoever writes more than a program may have is told so, and not read again for each line.
+            Err(error) if error.incomplete && !ended && all.len() as u64 <= longest => {
+                self.text = all;
+                return Vec::new();
+            }
+            Err(_) => vec![(before + 1, all.clone())],
+        };
+        self.lines_before += all.matches('\n').count();
+        programs
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forms_are_taken_in_as_they_close() {
+        let mut pending = Pending::default();
+        let mut take = |typed, ended| pending.take_in(typed, ended, 1000);
+        let owned = |programs: &[(usize, &str)]| -> Vec<(usize, String)> {
+            programs.iter().map(|(line, program)| (*line, (*program).to_owned())).collect()
+        };
+        assert_eq!(take("(+ 1\n", false), []);
+        assert_eq!(take("   2) :a ; and\n", false), owned(&[(1, "(+ 1\n   2)"), (2, ":a")]));
+        assert_eq!(take("; nothing\n\n", false), []);
+        assert_eq!(take("(]\n", false), owned(&[(5, "(]\n")]));
+        assert_eq!(take("(a", true), owned(&[(6, "(a")]));
+    }
+}

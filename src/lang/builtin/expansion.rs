@@ -1,0 +1,38 @@
+//! Looking at what macros make of code.
+
+use super::Builtin;
+use crate::lang::error::Outcome;
+use crate::lang::eval::{Expansion, Machine};
+use crate::lang::value::Value;
+
+/// The entries of this file.
+pub const TABLE: &[Builtin] = &[
+    Builtin::new(
+        "macroexpand-1",
+        &["[form]"],
+        "What the macro at the head of a quoted form makes of it; the form itself where there is none.",
+        &[("(macroexpand-1 '(-> x (f 1) g))", "(g (f x 1))"), ("(macroexpand-1 '(f x))", "(f x)")],
+        |machine, arguments| machine.expand_data(&arguments[0], Expansion::Once),
+    ),
+    Builtin::new(
+        "macroexpand",
+        &["[form]"],
+        "Expands a quoted form until no macro is at its head.",
+        &[("(defmacro twice [x] `(do ~x ~x)) (macroexpand '(twice (f)))", "(do (f) (f))")],
+        |machine, arguments| machine.expand_data(&arguments[0], Expansion::Head),
+    ),
+    Builtin::new(
+        "macroexpand-all",
+        &["[form]"],
+        "Expands a quoted form and everything inside of it.",
+        &[("(macroexpand-all '(f (-> x g)))", "(f (g x))")],
+        all,
+    ),
+];
+
+/// Other names of what is in this file.
+pub const ALIASES: &[(&str, &str)] = &[("walk/macroexpand-all", "macroexpand-all")];
+
+fn all(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    machine.expand_data(&arguments[0], Expansion::All)
+}

@@ -1,0 +1,130 @@
+//! What the functions of the prelude begin with: selectors, and a collection before or behind them.
+//!
+//! A selector says what to take of an item: a function, a key (`:size`, `"size"`), a position (`2`) or a
+//! path of keys (`[:from :name]`).
+
+use super::Builtin;
+use super::arguments::take;
+use super::arithmetic::{is_number, not_a_number};
+use super::functions::bound;
+use crate::lang::error::{Error, Outcome};
+use crate::lang::eval::Machine;
+use crate::lang::value::Value;
+
+/// The entries of this file; programs do not see them.
+pub const TABLE: &[Builtin] = &[
+    Builtin::new("selector*", &["[selector]"], "A selector as a function of an item.", &[], selector),
+    Builtin::new("in-order*", &["[& arguments]"], "The arguments, the collection last.", &[], in_order),
+    Builtin::new("arranged*", &["[& arguments]"], "The selectors as functions, the collection last.", &[], arranged),
+    Builtin::new("numbers*", &["[coll]", "[f coll]"], "The numbers in a collection, as a vector.", &[], numbers),
+    Builtin::new("expected*", &["[what value advice]"], "Raises a `TypeError`.", &[], expected),
+];
+
+/// The functions that selectors become.
+pub const STEPS: &[&Builtin] = &[&VALUE_AT, &VALUE_UNDER];
+
+static VALUE_AT: Builtin = Builtin::new("value-at*", &["[key item]"], "What is under a key.", &[], value_at);
+static VALUE_UNDER: Builtin = Builtin::new("value-under*", &["[path item]"], "What a path leads to.", &[], value_under);
+
+/// How much a value is a selector: of the first argument and the last, the one that ranks lower is the
+/// collection; on a tie the last one is.
+fn rank(value: &Value) -> u8 {
+    match value {
+        value if value.is_function() => 7,
+        Value::Keyword(_) => 6,
+        Value::Str(_) | Value::Int(_) => 5,
+        path if is_path(path) => 4,
+        Value::Set(_) => 3,
+        Value::Map(_) => 2,
+        Value::Vector(_) => 1,
+        _ => 0,
+    }
+}
+
+/// True for a vector of a few keys, the first of which is no position.
+fn is_path(value: &Value) -> bool {
+    const LONGEST: usize = 8;
+    let Value::Vector(items) = value else { return false };
+    let is_key = |item: &Value| matches!(item, Value::Keyword(_) | Value::Str(_) | Value::Int(_));
+    (1..=LONGEST).contains(&items.len())
+        && items.iter().all(is_key)
+        && !matches!(items.get(0), None | Some(Value::Int(_)))
+}
+
+/// A selector as a function.
+fn function_of(value: Value) -> Value {
+    match value {
+        Value::Str(_) | Value::Int(_) => bound(&VALUE_AT, vec![value]),
+        path if is_path(&path) => bound(&VALUE_UNDER, vec![path]),
+        other => other,
+    }
+}
+
+fn selector(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    Ok(function_of(take(arguments, 0)))
+}
+
+fn put_in_order(arguments: &mut [Value]) {
+    if let [first, .., last] = arguments
+        && rank(last) > rank(first)
+    {
+        arguments.rotate_left(1);
+    }
+}
+
+fn in_order(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    machine.charge(arguments.len() as u64)?;
+    put_in_order(arguments);
+    Ok(Value::vector(arguments.iter_mut().map(std::mem::take).collect()))
+}
+
+fn arranged(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    machine.charge(arguments.len() as u64)?;
+    put_in_order(arguments);
+    let last = arguments.len().saturating_sub(1);
+    let arranged = arguments.iter_mut().map(std::mem::take).enumerate();
+    Ok(Value::vector(arranged.map(|(at, value)| if at < last { function_of(value) } else { value }).collect()))
+}
+
+fn value_at(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    machine.look_up(&arguments[1], &arguments[0], Value::Nil)
+}
+
+fn value_under(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let mut value = take(arguments, 1);
+    if let Value::Vector(path) = &arguments[0] {
+        for key in path.iter() {
+            machine.charge(1)?;
+            value = machine.look_up(&value, key, Value::Nil)?;
+        }
+    }
+    Ok(value)
+}
+
+fn numbers(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    put_in_order(arguments);
+    let (function, collection) = match arguments {
+        [collection] => (None, std::mem::take(collection)),
+        _ => (Some(function_of(take(arguments, 0))), take(arguments, 1)),
+    };
+    let mut cursor = machine.seq(collection)?;
+    let mut out = Vec::new();
+    while let Some(item) = cursor.next(machine)? {
+        let number = match &function {
+            Some(function) => machine.call1(function, item)?,
+            None => item,
+        };
+        if !is_number(&number) {
+            return Err(not_a_number(&number).into());
+        }
+        out.push(number);
+        machine.grown(out.len())?;
+    }
+    Ok(Value::vector(out))
+}
+
+fn expected(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_string();
+    let error = Error::expected(&text(&arguments[0]), &arguments[1]);
+    Err(error.suggest(text(&arguments[2])).into())
+}

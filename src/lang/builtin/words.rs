@@ -1,0 +1,196 @@
+//! Integers of 64 bits as Java has them: arithmetic that wraps round or fails, comparing,
+//! and their bits as text.
+
+use super::Builtin;
+use super::arguments::integer;
+use super::arithmetic::overflow;
+use crate::lang::error::Outcome;
+use crate::lang::value::Value;
+
+/// The entries of this file.
+pub const TABLE: &[Builtin] = &[
+    Builtin::new(
+        "unchecked-add",
+        &["[x y]"],
+        "The sum of two integers; what is beyond 64 bits is cut off.",
+        &[("(unchecked-add 9223372036854775807 1)", "-9223372036854775808")],
+        |_, arguments| wrapping(arguments, i64::wrapping_add),
+    ),
+    Builtin::new(
+        "unchecked-subtract",
+        &["[x y]"],
+        "The difference of two integers; what is beyond 64 bits is cut off.",
+        &[("(unchecked-subtract -9223372036854775808 1)", "9223372036854775807")],
+        |_, arguments| wrapping(arguments, i64::wrapping_sub),
+    ),
+    Builtin::new(
+        "unchecked-multiply",
+        &["[x y]"],
+        "The product of two integers; what is beyond 64 bits is cut off.",
+        &[("(unchecked-multiply 4611686018427387904 2)", "-9223372036854775808")],
+        |_, arguments| wrapping(arguments, i64::wrapping_mul),
+    ),
+    Builtin::new(
+        "unchecked-inc",
+        &["[x]"],
+        "One more; the largest integer is followed by the smallest.",
+        &[("(unchecked-inc 9223372036854775807)", "-9223372036854775808")],
+        |_, arguments| Ok(Value::Int(integer(&arguments[0])?.wrapping_add(1))),
+    ),
+    Builtin::new(
+        "unchecked-dec",
+        &["[x]"],
+        "One less; before the smallest integer comes the largest.",
+        &[("(unchecked-dec -9223372036854775808)", "9223372036854775807")],
+        |_, arguments| Ok(Value::Int(integer(&arguments[0])?.wrapping_sub(1))),
+    ),
+    Builtin::new(
+        "unchecked-negate",
+        &["[x]"],
+        "The integer with the other sign; the smallest stays as it is.",
+        &[("(unchecked-negate 5)", "-5")],
+        |_, arguments| Ok(Value::Int(integer(&arguments[0])?.wrapping_neg())),
+    ),
+    Builtin::new(
+        "math/add-exact",
+        &["[x y]"],
+        "The sum of two integers; an error beyond 64 bits.",
+        &[("(math/add-exact 1 2)", "3")],
+        |_, arguments| exact(arguments, "+", i64::checked_add),
+    ),
+    Builtin::new(
+        "math/subtract-exact",
+        &["[x y]"],
+        "The difference of two integers; an error beyond 64 bits.",
+        &[("(math/subtract-exact 5 8)", "-3")],
+        |_, arguments| exact(arguments, "-", i64::checked_sub),
+    ),
+    Builtin::new(
+        "math/multiply-exact",
+        &["[x y]"],
+        "The product of two integers; an error beyond 64 bits.",
+        &[("(math/multiply-exact 6 7)", "42")],
+        |_, arguments| exact(arguments, "*", i64::checked_mul),
+    ),
+    Builtin::new(
+        "Long/compare",
+        &["[x y]"],
+        "-1, 0 or 1 as the first integer is smaller, equal or larger.",
+        &[("(Long/compare 1 2)", "-1")],
+        |_, arguments| Ok(Value::Int(integer(&arguments[0])?.cmp(&integer(&arguments[1])?) as i64)),
+    ),
+    Builtin::new(
+        "Long/signum",
+        &["[x]"],
+        "-1, 0 or 1 as the integer is negative, zero or positive.",
+        &[("(Long/signum -9)", "-1")],
+        |_, arguments| Ok(Value::Int(integer(&arguments[0])?.signum())),
+    ),
+    Builtin::new(
+        "Long/bitCount",
+        &["[x]"],
+        "How many bits of the integer are set.",
+        &[("(Long/bitCount 255)", "8")],
+        |_, arguments| Ok(Value::Int(i64::from(integer(&arguments[0])?.count_ones()))),
+    ),
+    Builtin::new(
+        "Integer/toBinaryString",
+        &["[x]"],
+        "The integer in binary; of a negative one the 32 bits.",
+        &[("(Integer/toBinaryString 5)", "\"101\"")],
+        |_, arguments| bits(short(&arguments[0])?, 2),
+    ),
+    Builtin::new(
+        "Long/toBinaryString",
+        &["[x]"],
+        "The integer in binary; of a negative one the 64 bits.",
+        &[("(Long/toBinaryString 5)", "\"101\"")],
+        |_, arguments| bits(integer(&arguments[0])? as u64, 2),
+    ),
+    Builtin::new(
+        "Integer/toHexString",
+        &["[x]"],
+        "The integer in hexadecimal; of a negative one the 32 bits.",
+        &[("(Integer/toHexString 255)", "\"ff\"")],
+        |_, arguments| bits(short(&arguments[0])?, 16),
+    ),
+    Builtin::new(
+        "Long/toHexString",
+        &["[x]"],
+        "The integer in hexadecimal; of a negative one the 64 bits.",
+        &[("(Long/toHexString 255)", "\"ff\"")],
+        |_, arguments| bits(integer(&arguments[0])? as u64, 16),
+    ),
+    Builtin::new(
+        "Integer/toOctalString",
+        &["[x]"],
+        "The integer in octal; of a negative one the 32 bits.",
+        &[("(Integer/toOctalString 8)", "\"10\"")],
+        |_, arguments| bits(short(&arguments[0])?, 8),
+    ),
+    Builtin::new(
+        "Long/toOctalString",
+        &["[x]"],
+        "The integer in octal; of a negative one the 64 bits.",
+        &[("(Long/toOctalString 8)", "\"10\"")],
+        |_, arguments| bits(integer(&arguments[0])? as u64, 8),
+    ),
+];
+
+/// Names that mean the same here.
+pub const ALIASES: &[(&str, &str)] = &[
+    ("unchecked-add-int", "unchecked-add"),
+    ("unchecked-subtract-int", "unchecked-subtract"),
+    ("unchecked-multiply-int", "unchecked-multiply"),
+    ("unchecked-inc-int", "unchecked-inc"),
+    ("unchecked-dec-int", "unchecked-dec"),
+    ("unchecked-negate-int", "unchecked-negate"),
+    ("unchecked-divide-int", "quot"),
+    ("unchecked-remainder-int", "rem"),
+    ("math/addExact", "math/add-exact"),
+    ("math/subtractExact", "math/subtract-exact"),
+    ("math/multiplyExact", "math/multiply-exact"),
+    ("math/increment-exact", "inc"),
+    ("math/decrement-exact", "dec"),
+    ("math/negate-exact", "-"),
+    ("Integer/compare", "Long/compare"),
+    ("Integer/signum", "Long/signum"),
+    ("Integer/bitCount", "Long/bitCount"),
+    ("Long/max", "max"),
+    ("Long/min", "min"),
+    ("Long/sum", "+"),
+    ("Long/abs", "abs"),
+    ("Integer/max", "max"),
+    ("Integer/min", "min"),
+    ("Integer/sum", "+"),
+    ("Double/max", "max"),
+    ("Double/min", "min"),
+    ("Double/sum", "+"),
+    ("Double/compare", "compare"),
+];
+
+fn wrapping(arguments: &[Value], operation: fn(i64, i64) -> i64) -> Outcome<Value> {
+    Ok(Value::Int(operation(integer(&arguments[0])?, integer(&arguments[1])?)))
+}
+
+fn exact(arguments: &[Value], operator: &str, operation: fn(i64, i64) -> Option<i64>) -> Outcome<Value> {
+    let (x, y) = (integer(&arguments[0])?, integer(&arguments[1])?);
+    match operation(x, y) {
+        Some(result) => Ok(Value::Int(result)),
+        None => Err(overflow(&format!("({operator} {x} {y})"), &format!("{operator}'")).into()),
+    }
+}
+
+/// The bits of an integer: of one that Java's `Integer` holds just 32.
+fn short(value: &Value) -> Outcome<u64> {
+    let number = integer(value)?;
+    Ok(i32::try_from(number).map_or(number as u64, |number| u64::from(number as u32)))
+}
+
+fn bits(number: u64, radix: u32) -> Outcome<Value> {
+    Ok(Value::string(&match radix {
+        2 => format!("{number:b}"),
+        8 => format!("{number:o}"),
+        _ => format!("{number:x}"),
+    }))
+}

@@ -1,0 +1,89 @@
+//! Functions of the prelude from form to code: what their names mean, and nobody to pay for it.
+
+use super::{Function, Prelude};
+use crate::lang::builtin::Registry;
+use crate::lang::error::{Error, Outcome};
+use crate::lang::eval::{internal_error, value_of};
+use crate::lang::expand::{Expander, Macros};
+use crate::lang::form::Form;
+use crate::lang::meter;
+use crate::lang::resolve::{Meaning, Names, Resolver};
+use crate::lang::value::Value;
+use crate::lang::value::function::{Captures, Closure};
+use std::sync::Arc;
+
+/// Compiles a function, outside of the account of whoever uses it first.
+///
+/// # Errors
+/// Only where the text of the prelude is wrong, which a test finds out.
+pub fn compile(prelude: &Prelude, registry: &Registry, function: &Function) -> Outcome<Arc<Closure>> {
+    meter::outside(|| {
+        let source = &prelude.areas[function.area].source;
+        let expanded = Expander::new(&mut NoMacros, source).expand(&function.declaration().form)?;
+        // `(def name doc? (fn* name …))`: only the function is of use.
+        let code = expanded.as_list().and_then(<[Form]>::last).ok_or_else(internal_error)?;
+        let mut names = Before { prelude, registry, place: function.place, defines: false };
+        let functions = [(Some(function.name.to_string()), code.clone())];
+        let group = Resolver::new(&mut names, source).function(&functions, &[])?;
+        if names.defines {
+            return Err(internal_error().into());
+        }
+        Ok(Arc::new(Closure { group, index: 0, captures: Arc::new(Captures::default()) }))
+    })
+}
+
+/// The prelude has no macros of its own, and no session's definitions hide the language's.
+struct NoMacros;
+
+impl Macros for NoMacros {
+    fn charge(&mut self, _: u64) -> Outcome<()> {
+        Ok(())
+    }
+
+    fn is_macro(&self, _: &str) -> bool {
+        false
+    }
+
+    fn is_defined(&self, _: &str) -> bool {
+        false
+    }
+
+    fn call_macro(&mut self, _: &str, _: &Form) -> Outcome<Form> {
+        Err(internal_error().into())
+    }
+}
+
+/// The names that a function of the prelude sees: builtins, and the functions before it.
+struct Before<'a> {
+    prelude: &'a Prelude,
+    registry: &'a Registry,
+    place: usize,
+    /// True once a definition stood inside of the function: it would be a session's.
+    defines: bool,
+}
+
+impl Names for Before<'_> {
+    fn meaning(&mut self, name: &str, _: &[String]) -> Outcome<Meaning> {
+        if let Some(builtin) = self.registry.find_any(name) {
+            return Ok(Meaning::Builtin(builtin));
+        }
+        let base = name.strip_prefix("core/").unwrap_or(name);
+        if let Some(function) = self.prelude.find(base).filter(|function| function.place < self.place) {
+            let closure = self.prelude.closure(self.registry, function).ok_or_else(internal_error)?;
+            return Ok(Meaning::Prelude(function.qualified(), closure));
+        }
+        match crate::lang::builtin::math::constant(name) {
+            Some(constant) => Ok(Meaning::Constant(constant)),
+            None => Err(Error::new("UnboundVariable", format!("the prelude has no `{name}` before its use")).into()),
+        }
+    }
+
+    fn define(&mut self, _: &str) -> u32 {
+        self.defines = true;
+        0
+    }
+
+    fn constant(&mut self, form: &Form) -> Outcome<Value> {
+        value_of(form)
+    }
+}

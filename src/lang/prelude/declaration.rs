@@ -1,0 +1,64 @@
+//! What a `defn` of the prelude says of its function: doc string, attributes, argument lists.
+
+use crate::lang::form::{Form, FormKind};
+
+/// The declaration of a function:
+/// `(defn name "doc" {:examples [["program" "value"] …] :aliases [other …] :arglists [[a b] …]} …)`;
+/// `defn-` is for what no program can name.
+pub struct Declaration {
+    /// Its argument lists, as in `[f coll]`; those of the code where none are written.
+    pub arguments: Vec<String>,
+    /// What it does, first in one line.
+    pub doc: String,
+    /// Programs and what they print.
+    pub examples: Vec<(String, String)>,
+    pub(super) form: Form,
+}
+
+impl Declaration {
+    pub(super) fn read(text: &str) -> Declaration {
+        let forms = crate::lang::reader::read(text).expect("a test reads the prelude");
+        let form = forms.into_iter().next().expect("a definition begins with its form");
+        let items = form.as_list().unwrap_or_default();
+        let doc = match items.get(2).map(|item| &item.kind) {
+            // Lines of a doc string are indented in the file as the code is.
+            Some(FormKind::Str(doc)) => doc.lines().map(str::trim).collect::<Vec<_>>().join("\n"),
+            _ => String::new(),
+        };
+        let attributes = items.iter().skip(2).take(2).find_map(|item| match &item.kind {
+            FormKind::Map(pairs) => Some(pairs.as_slice()),
+            _ => None,
+        });
+        let attribute = |wanted: &str| {
+            let pairs = attributes.unwrap_or_default().chunks_exact(2);
+            pairs.filter(|pair| pair[0].as_keyword() == Some(wanted)).find_map(|pair| pair[1].as_vector())
+        };
+        let examples = attribute("examples").unwrap_or_default().iter().filter_map(|pair| match pair.as_vector()? {
+            [Form { kind: FormKind::Str(program), .. }, Form { kind: FormKind::Str(value), .. }] => {
+                Some((program.clone(), value.clone()))
+            }
+            _ => None,
+        });
+        let examples = examples.collect();
+        let arguments = match attribute("arglists") {
+            Some(lists) => lists.iter().filter_map(Form::as_vector).map(shown).collect(),
+            None => items.iter().filter_map(parameters).map(shown).collect(),
+        };
+        Declaration { arguments, doc, examples, form }
+    }
+}
+
+/// The parameters of a function's only arity, or of one of several.
+fn parameters(item: &Form) -> Option<&[Form]> {
+    match &item.kind {
+        FormKind::Vector(names) => Some(names),
+        FormKind::List(items) => items.first()?.as_vector(),
+        _ => None,
+    }
+}
+
+/// A list of parameters as documentation shows it.
+fn shown(names: &[Form]) -> String {
+    let names: Vec<&str> = names.iter().map(|name| name.as_symbol().unwrap_or("options")).collect();
+    format!("[{}]", names.join(" "))
+}

@@ -1,0 +1,232 @@
+//! Regular expressions as values: written as in Java, run by the `regex` crate.
+//!
+//! Where the two write the same thing in different ways, or mean different things by the same spelling, the
+//! expression is translated; what it was written as is kept for printing and comparing.
+
+use regex::{Regex, RegexBuilder};
+use std::iter::Peekable;
+use std::ops::Deref;
+use std::str::Chars;
+
+/// How large a compiled expression may be.
+pub const SIZE: usize = 1 << 20;
+
+/// A compiled expression and how it was written.
+#[derive(Debug)]
+pub struct Pattern {
+    written: Box<str>,
+    regex: Regex,
+}
+
+impl Pattern {
+    /// Compiles an expression in Java's syntax.
+    ///
+    /// # Errors
+    /// What the library says of it.
+    pub fn new(written: &str) -> Result<Pattern, regex::Error> {
+        let regex = RegexBuilder::new(&translate(written))
+            .crlf(true)
+            .size_limit(SIZE)
+            .dfa_size_limit(SIZE)
+            .nest_limit(100)
+            .build()?;
+        Ok(Pattern { written: written.into(), regex })
+    }
+
+    /// The expression as it was written.
+    pub fn as_str(&self) -> &str {
+        &self.written
+    }
+}
+
+impl Deref for Pattern {
+    type Target = Regex;
+
+    fn deref(&self) -> &Regex {
+        &self.regex
+    }
+}
+
+const DIGIT: &str = "0-9";
+const WORD: &str = "0-9A-Za-z_";
+const BLANK: &str = r"\t\n\x0B\x0C\r\x20";
+const HORIZONTAL: &str = r"\t\x20\x{A0}\x{1680}\x{180E}\x{2000}-\x{200A}\x{202F}\x{205F}\x{3000}";
+const VERTICAL: &str = r"\n\x0B\x0C\r\x{85}\x{2028}\x{2029}";
+
+/// Java's names of classes that the library does not know, or knows as something wider.
+const CLASSES: &[(&str, &str)] = &[
+    ("Lower", "a-z"),
+    ("Upper", "A-Z"),
+    ("ASCII", r"\x00-\x7F"),
+    ("Alpha", "A-Za-z"),
+    ("Digit", DIGIT),
+    ("Alnum", "0-9A-Za-z"),
+    ("Punct", r"!-/:-@\[-`{-\~"),
+    ("Graph", r"!-\~"),
+    ("Print", r"\x20-\~"),
+    ("Blank", r"\x20\t"),
+    ("Cntrl", r"\x00-\x1F\x7F"),
+    ("XDigit", "0-9A-Fa-f"),
+    ("Space", BLANK),
+    ("javaLowerCase", r"\p{Lowercase}"),
+    ("javaUpperCase", r"\p{Uppercase}"),
+    ("javaAlphabetic", r"\p{Alphabetic}"),
+    ("javaLetter", r"\p{L}"),
+    ("javaDigit", r"\p{Nd}"),
+    ("javaWhitespace", r"\p{White_Space}"),
+    ("IsLetter", r"\p{L}"),
+    ("IsDigit", r"\p{Nd}"),
+    ("IsPunctuation", r"\p{P}"),
+    ("IsWhite_Space", r"\p{White_Space}"),
+];
+
+/// The expression in the library's syntax.
+fn translate(written: &str) -> String {
+    let mut out = String::with_capacity(written.len());
+    let mut rest = written.chars().peekable();
+    // With `(?U)` the short classes are those of Unicode, as they are in the library.
+    let mut unicode = false;
+    while let Some(character) = rest.next() {
+        match character {
+            '\\' => escape(&mut out, &mut rest, unicode),
+            '(' => {
+                out.push('(');
+                unicode |= flags(&mut out, &mut rest);
+            }
+            character => out.push(character),
+        }
+    }
+    out
+}
+
+/// The flags behind `(?`, without those that the library does not have; true if Unicode classes are among them.
+fn flags(out: &mut String, rest: &mut Peekable<Chars<'_>>) -> bool {
+    let is_flag = |character: &char| "imsxudUc-".contains(*character);
+    let mut ahead = rest.clone();
+    if ahead.next() != Some('?') || !ahead.peek().is_some_and(is_flag) {
+        return false;
+    }
+    rest.next();
+    out.push('?');
+    let kept = out.len();
+    let mut unicode = false;
+    while let Some(flag) = rest.next_if(is_flag) {
+        match flag {
+            'U' => unicode = true,
+            'u' | 'd' | 'c' => {}
+            flag => out.push(flag),
+        }
+    }
+    if out.len() == kept && rest.peek() == Some(&')') {
+        // Nothing is left to set, and the library wants a flag here; this one says what holds anyway.
+        out.push('u');
+    }
+    unicode
+}
+
+/// What stands behind a backslash.
+fn escape(out: &mut String, rest: &mut Peekable<Chars<'_>>, unicode: bool) {
+    let Some(character) = rest.next() else {
+        out.push('\\');
+        return;
+    };
+    match character {
+        'd' if !unicode => class(out, DIGIT, false),
+        'D' if !unicode => class(out, DIGIT, true),
+        'w' if !unicode => class(out, WORD, false),
+        'W' if !unicode => class(out, WORD, true),
+        's' if !unicode => class(out, BLANK, false),
+        'S' if !unicode => class(out, BLANK, true),
+        'h' => class(out, HORIZONTAL, false),
+        'H' => class(out, HORIZONTAL, true),
+        'v' => class(out, VERTICAL, false),
+        'V' => class(out, VERTICAL, true),
+        'R' => {
+            out.push_str(r"(?:\r\n|[");
+            out.push_str(VERTICAL);
+            out.push_str("])");
+        }
+        'Z' => out.push_str(r"\z"),
+        'e' => out.push_str(r"\x1B"),
+        'Q' => quotation(out, rest),
+        'E' => {}
+        'c' => {
+            if let Some(control) = rest.next() {
+                code(out, u32::from(control) ^ 64);
+            }
+        }
+        '0' => octal(out, rest),
+        'p' | 'P' => property(out, rest, character == 'P'),
+        '<' | '>' => out.push(character),
+        character => {
+            out.push('\\');
+            out.push(character);
+        }
+    }
+}
+
+fn class(out: &mut String, members: &str, negated: bool) {
+    out.push_str(if negated { "[^" } else { "[" });
+    out.push_str(members);
+    out.push(']');
+}
+
+fn code(out: &mut String, code: u32) {
+    out.push_str(&format!("\\x{{{code:X}}}"));
+}
+
+/// Text up to `\E` that means nothing but itself.
+fn quotation(out: &mut String, rest: &mut Peekable<Chars<'_>>) {
+    let mut quoted = String::new();
+    while let Some(character) = rest.next() {
+        if character == '\\' && rest.next_if_eq(&'E').is_some() {
+            break;
+        }
+        quoted.push(character);
+    }
+    out.push_str(&regex::escape(&quoted));
+}
+
+/// `\0` and up to three octal digits.
+fn octal(out: &mut String, rest: &mut Peekable<Chars<'_>>) {
+    let mut number = 0;
+    for _ in 0..3 {
+        let digit = rest.peek().and_then(|next| next.to_digit(8));
+        match digit.filter(|digit| number * 8 + digit <= 0o377) {
+            Some(digit) => {
+                rest.next();
+                number = number * 8 + digit;
+            }
+            None => break,
+        }
+    }
+    code(out, number);
+}
+
+/// `\p{Name}`, `\pL`, and their opposites.
+fn property(out: &mut String, rest: &mut Peekable<Chars<'_>>, negated: bool) {
+    let mut ahead = rest.clone();
+    if ahead.next() == Some('{') {
+        let name: String = ahead.by_ref().take_while(|character| *character != '}').collect();
+        if let Some((_, members)) = CLASSES.iter().find(|(known, _)| *known == name) {
+            *rest = ahead;
+            return class(out, members, negated);
+        }
+    }
+    out.push_str(if negated { r"\P" } else { r"\p" });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::translate;
+
+    #[test]
+    fn what_java_writes_otherwise_is_translated() {
+        assert_eq!(translate(r"a+(\d)[\w-]\\d"), r"a+([0-9])[[0-9A-Za-z_]-]\\d");
+        assert_eq!(translate(r"\Qa.b\E\Z"), r"a\.b\z");
+        assert_eq!(translate(r"(?U)\w(?i:x)(?<n>y)"), r"(?u)\w(?i:x)(?<n>y)");
+        assert_eq!(translate(r"\p{Alpha}\P{Digit}\p{L}\pN"), r"[A-Za-z][^0-9]\p{L}\pN");
+        assert_eq!(translate(r"\0101\cA\<\e"), r"\x{41}\x{1}<\x1B");
+        assert_eq!(translate("\\"), "\\");
+    }
+}

@@ -1,0 +1,126 @@
+;;; Maps, one or many
+;;
+;; Where an argument is called a selector, it is a function, a key, or a path of keys such as
+;; [:from :name]. A collection may come before or behind what is done with it.
+
+(defn map-vals
+  "The map with `f` of each value."
+  {:examples [["(map-vals inc {:a 1 :b 2})" "{:a 2, :b 3}"]
+              ["(map-vals {:a [1 2]} count)" "{:a 2}"]]
+   :aliases [map-values]}
+  [f m]
+  (let [[f m] (arranged* f m)]
+    (update-vals (or m {}) f)))
+
+(defn map-keys
+  "The map with `f` of each key."
+  {:examples [["(map-keys name {:a 1})" "{\"a\" 1}"]]}
+  [f m]
+  (let [[f m] (arranged* f m)]
+    (update-keys (or m {}) f)))
+
+(defn- keep-entries [keep? m]
+  (reduce-kv (fn [out k v] (if (keep? k v) out (dissoc out k))) (or m {}) m))
+
+(defn filter-vals
+  "The entries of a map for whose values `pred` is true."
+  {:examples [["(filter-vals pos? {:a 1 :b -1})" "{:a 1}"]]}
+  [pred m]
+  (let [[pred m] (arranged* pred m)]
+    (keep-entries (fn [_ v] (pred v)) m)))
+
+(defn filter-keys
+  "The entries of a map for whose keys `pred` is true."
+  {:examples [["(filter-keys #{:a :c} {:a 1 :b 2})" "{:a 1}"]]}
+  [pred m]
+  (let [[pred m] (arranged* pred m)]
+    (keep-entries (fn [k _] (pred k)) m)))
+
+(defn remove-vals
+  "The entries of a map for whose values `pred` is false."
+  {:examples [["(remove-vals empty? {:to [] :cc [\"bo\"]})" "{:cc [\"bo\"]}"]]}
+  [pred m]
+  (let [[pred m] (arranged* pred m)]
+    (keep-entries (fn [_ v] (not (pred v))) m)))
+
+(defn remove-keys
+  "The entries of a map for whose keys `pred` is false."
+  {:examples [["(remove-keys #{:body} {:id 1 :body \"…\"})" "{:id 1}"]]}
+  [pred m]
+  (let [[pred m] (arranged* pred m)]
+    (keep-entries (fn [k _] (not (pred k))) m)))
+
+(defn deep-merge
+  "Merges maps, and the maps inside of them; of other values the last one stays."
+  {:examples [["(deep-merge {:a {:x 1 :y 1}} {:a {:y 2}} {:b 3})" "{:a {:x 1, :y 2}, :b 3}"]]
+   :aliases [merge-deep]}
+  [& maps]
+  (apply merge-with
+         (fn merged [a b] (if (and (map? a) (map? b)) (merge-with merged a b) b))
+         maps))
+
+;; Does to a map, or to each map of a sequence, what `f` does.
+(defn- to-each [f rows]
+  (cond
+    (nil? rows) nil
+    (map? rows) (f rows)
+    :else (map f rows)))
+
+(defn- picked [m wanted]
+  (reduce
+    (fn [out key]
+      (cond
+        (map? key) (reduce-kv (fn [out as from] (assoc out as ((selector* from) m))) out key)
+        (vector? key) (let [inner (get-in m (pop key))]
+                        (if (and (coll? inner) (contains? inner (peek key)))
+                          (assoc-in out key (get inner (peek key)))
+                          out))
+        (contains? m key) (assoc out key (get m key))
+        :else out))
+    {}
+    wanted))
+
+(defn pick
+  "Just these keys of a map, or of each map of a sequence.
+   A path `[:from :email]` keeps what is at its end where it is; a map `{:sender [:from :email]}` takes
+   keys under new names, from a key, a path or a function. What is not there is left out."
+  {:arglists [[m & keys] [coll & keys]]
+   :examples [["(pick {:id 1 :from {:name \"Ann\" :email \"a@x.com\"} :body \"…\"} :id [:from :email])"
+               "{:id 1, :from {:email \"a@x.com\"}}"]
+              ["(pick [{:id 1 :from {:name \"Ann\"}} {:id 2}] :id {:sender [:from :name]})"
+               "({:id 1, :sender \"Ann\"} {:id 2, :sender nil})"]
+              ["(->> [{:id 1 :size 5}] (pick :size))" "({:size 5})"]]
+   :aliases [select pick-keys]}
+  [& args]
+  (let [args (if (and (map? (first args)) (map? (last args)))
+               (concat (rest args) [(first args)])
+               (apply in-order* args))]
+    (to-each #(picked % (butlast args)) (last args))))
+
+(defn omit
+  "A map, or each map of a sequence, without these keys."
+  {:arglists [[m & keys] [coll & keys]]
+   :examples [["(omit {:id 1 :body \"…\"} :body)" "{:id 1}"]
+              ["(omit [{:id 1 :body \"…\"}] :body :html)" "({:id 1})"]]
+   :aliases [dissoc-keys without-keys]}
+  [& args]
+  (let [args (apply in-order* args)]
+    (to-each #(apply dissoc % (butlast args)) (last args))))
+
+(defn rename
+  "A map, or each map of a sequence, with keys renamed from the keys of `names` to its values."
+  {:arglists [[m names] [coll names]]
+   :examples [["(rename {:id 1} {:id :key})" "{:key 1}"]
+              ["(rename [{:id 1} {:id 2}] {:id :key})" "({:key 1} {:key 2})"]]}
+  [m names]
+  (if (map? names)
+    (to-each #(set/rename-keys % names) m)
+    (to-each #(set/rename-keys % m) names)))
+
+(defn dissoc-nil
+  "A map, or each map of a sequence, without the keys whose value is nil."
+  {:arglists [[m] [coll]]
+   :examples [["(dissoc-nil {:a 1 :b nil})" "{:a 1}"] ["(dissoc-nil [{:a nil} {:a false}])" "({} {:a false})"]]
+   :aliases [remove-nils remove-nil-vals compact-map]}
+  [m]
+  (to-each (fn [m] (keep-entries (fn [_ v] (some? v)) m)) m))

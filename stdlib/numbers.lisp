@@ -1,0 +1,79 @@
+;;; Numbers for people
+
+(defn round-to
+  "The number rounded to that many digits behind the point; to tens, hundreds and so on where they are negative."
+  {:arglists [[x digits]]
+   :examples [["(round-to 3.14159 2)" "3.14"] ["(round-to 1250 -2)" "1300"] ["(round-to 7 2)" "7"]]
+   :aliases [round-number]}
+  [x digits]
+  (cond
+    (neg? digits) (let [unit (long (math/pow 10 (- digits)))] (* unit (math/round (double (/ x unit)))))
+    (integer? x) x
+    (decimal? x) (bigdec (format (str "%." digits "f") x))
+    :else (parse-double (format (str "%." digits "f") x))))
+
+(defn clamp
+  "The number, or the nearest one between `least` and `most`."
+  {:examples [["(clamp 12 0 10)" "10"] ["(clamp 5 0 10)" "5"]]}
+  [x least most]
+  (max least (min most x)))
+
+(defn percent
+  "How many percent `part` is of `whole`, with one digit behind the point, or `digits`; nil where `whole` is 0."
+  {:arglists [[part whole] [part whole digits]]
+   :examples [["(percent 1 3)" "33.3"] ["(percent 1 3 0)" "33.0"] ["(percent 1 0)" "nil"]]
+   :aliases [percentage]}
+  ([part whole] (percent part whole 1))
+  ([part whole digits] (if (zero? whole) nil (round-to (double (/ (* 100 part) whole)) digits))))
+
+;; The text of a number with a point for decimals and nothing between its digits; nil where the
+;; separators contradict each other. A separator that comes last and is no group of three is the point.
+(defn- plain-digits [text]
+  (let [comma (str/last-index-of text ",")
+        point (str/last-index-of text ".")]
+    (cond
+      (and comma point) (if (< comma point)
+                          (str/replace text "," "")
+                          (-> text (str/replace "." "") (str/replace "," ".")))
+      (and comma (re-matches #"[^,]{1,3}(,\d{3})+" text)) (str/replace text "," "")
+      (and comma (= comma (str/index-of text ","))) (str/replace text "," ".")
+      (and point (re-matches #"[^.]{1,3}(\.\d{3}){2,}" text)) (str/replace text "." "")
+      comma nil
+      :else text)))
+
+(defn parse-number
+  "The number that a text says, whatever stands around it: `$1,234.50`, `1.234,50 €`, `(12)`, `15%`; nil if there is none.
+   Whole numbers come as integers; a number stays what it is."
+  {:arglists [[text]]
+   :examples [["(map parse-number [\"$1,234.50\" \"1.234,50 €\" \"(12)\" \"15%\" \"n/a\"])" "(1234.5 1234.5 -12 15 nil)"]
+              ["(parse-number 7)" "7"]]
+   :aliases [->number to-number parse-amount]}
+  [text]
+  (cond
+    (number? text) text
+    (not (string? text)) nil
+    :else
+    (let [bare (-> text
+                   (str/replace #"[\s\u00a0\u202f_'’]" "")
+                   (str/replace #"^[A-Z]{3}|[A-Z]{3}$" "")
+                   (str/replace #"[$€£¥₹%]" ""))
+          [_ open sign number close] (re-matches #"(\()?([-+−])?([\d.,]*\d[\d.,]*)(\))?" bare)
+          digits (if number (plain-digits number) nil)
+          value (cond
+                  (nil? digits) (parse-double bare)
+                  (re-find #"\." digits) (parse-double digits)
+                  :else (or (parse-long digits) (parse-double digits)))]
+      (cond
+        (nil? value) nil
+        (or (and open close) (contains? #{"-" "−"} sign)) (- value)
+        :else value))))
+
+(defn format-bytes
+  "A number of bytes as people read it."
+  {:examples [["(format-bytes 1536)" "\"1.5 KB\""] ["(format-bytes 20)" "\"20 B\""]]
+   :aliases [human-bytes]}
+  [bytes]
+  (loop [size bytes, units ["B" "KB" "MB" "GB" "TB"]]
+    (if (or (< size 1024) (= 1 (count units)))
+      (str (if (integer? size) size (format "%.1f" (double size))) " " (first units))
+      (recur (double (/ size 1024)) (rest units)))))

@@ -1,0 +1,194 @@
+;;; Rows: joins, summaries, tables
+
+;; How two collections of rows are joined: one key, two keys or a map of one to the other, perhaps
+;; behind :on, and perhaps :as and a name.
+(defn- join-keys [how]
+  (let [how (if (= :on (first how)) (rest how) how)
+        [a b & more] how]
+    (cond
+      (empty? how) (expected* "the key that the rows share" nil "as in `(left-join orders customers :customer-id :id)`")
+      (map? a) (let [[left right] (first a)] [left right (if (= :as b) (first more) nil)])
+      (= :as b) [a a (first more)]
+      (nil? b) [a a nil]
+      :else [a b (if (= :as (first more)) (second more) nil)])))
+
+(defn- matches [left right how unmatched]
+  (let [[left-key right-key as] (join-keys how)
+        left-key (selector* left-key)
+        index (group-by (selector* right-key) right)]
+    (mapcat (fn [row]
+              (let [k (left-key row)
+                    found (if (nil? k) nil (get index k))]
+                (cond
+                  (nil? found) (unmatched row as)
+                  (nil? as) (map #(merge row % row) found)
+                  :else (map #(assoc row as %) found))))
+            left)))
+
+(defn left-join
+  "Each row of `left` with the row of `right` that has the same key; rows without one stay as they are.
+   The key is a selector for both, or one for each side. Several rows of `right` that fit give several rows.
+   Where both have a key the value of `left` stays; `:as name` puts the whole row of `right` under a name instead."
+  {:arglists [[left right key] [left right left-key right-key] [left right left-key right-key :as name]]
+   :examples [["(left-join [{:order 1 :customer 7} {:order 2 :customer 8}] [{:id 7 :name \"Ann\"}] :customer :id)"
+               "({:order 1, :customer 7, :id 7, :name \"Ann\"} {:order 2, :customer 8})"]
+              ["(left-join [{:id 1}] [{:id 1 :x 2}] :id :as :other)" "({:id 1, :other {:id 1, :x 2}})"]]}
+  [left right & how]
+  (matches left right how (fn [row as] [(if (nil? as) row (assoc row as nil))])))
+
+(defn inner-join
+  "As `left-join`, without the rows of `left` that have no row in `right`."
+  {:arglists [[left right key] [left right left-key right-key] [left right left-key right-key :as name]]
+   :examples [["(inner-join [{:id 1 :a 1} {:id 2 :a 2}] [{:id 1 :b 3}] :id)" "({:id 1, :a 1, :b 3})"]]
+   :aliases [join-on join-by]}
+  [left right & how]
+  (matches left right how (fn [_ _] nil)))
+
+(defn anti-join
+  "The rows of `left` that have no row with the same key in `right`."
+  {:arglists [[left right key] [left right left-key right-key]]
+   :examples [["(anti-join [{:id 1} {:id 2}] [{:id 1}] :id)" "({:id 2})"]]}
+  [left right & how]
+  (let [[left-key right-key] (join-keys how)
+        left-key (selector* left-key)
+        known (set (map (selector* right-key) right))]
+    (remove #(contains? known (left-key %)) left)))
+
+(defn diff-by
+  "What has changed from one collection of rows to another, by a key: `:added`, `:removed`, and `:changed` as pairs."
+  {:examples [["(diff-by :id [{:id 1 :v 1} {:id 2}] [{:id 1 :v 2} {:id 3}])"
+               "{:added [{:id 3}], :removed [{:id 2}], :changed [[{:id 1, :v 1} {:id 1, :v 2}]]}"]]}
+  [key before after]
+  (let [k (selector* key)
+        old (index-by k before)
+        new (index-by k after)]
+    {:added (filterv #(not (contains? old (k %))) after)
+     :removed (filterv #(not (contains? new (k %))) before)
+     :changed (vec (keep #(let [is (get new (k %) %)] (if (= is %) nil [% is])) (vals old)))}))
+
+;; One number of many: what takes numbers one by one is applied to all of them.
+(defn- aggregate [f values]
+  (cond
+    (not (contains? #{+ * +' *' min max} f)) (f values)
+    (empty? values) (if (contains? #{+ +'} f) 0 nil)
+    :else (reduce f values)))
+
+(defn- aggregate-of [spec rows]
+  (cond
+    (fn? spec) (spec rows)
+    (and (vector? spec) (= 2 (count spec)))
+    (let [[a b] spec
+          [from f] (if (and (fn? a) (not (fn? b))) [b a] [a b])]
+      (if (fn? f)
+        (aggregate f (map (selector* from) rows))
+        (expected* "a function in `[:size sum]`" f "as in `{:count count :total [:size sum]}`")))
+    :else (expected* "a function of the rows, or a selector and a function" spec
+                     "as in `{:count count :total [:size sum]}`")))
+
+(defn- aggregates [specs rows]
+  (reduce-kv (fn [out as spec] (assoc out as (aggregate-of spec rows))) {} specs))
+
+;; `:count count :total [:size sum]`, or the same as a map, as one map.
+(defn- named-pairs [args]
+  (loop [args (seq args), out {}]
+    (cond
+      (empty? args) out
+      (map? (first args)) (recur (rest args) (merge out (first args)))
+      (= 1 (count args)) (expected* "a name and what it is" (first args) "as in `(summarize rows :by :sender :count count)`")
+      :else (recur (drop 2 args) (assoc out (first args) (second args))))))
+
+;; The columns that rows are grouped by: a map from name to function.
+(defn- group-columns [by]
+  (cond
+    (map? by) (map-vals selector* by)
+    (vector? by) (into {} (map (fn [k] [(if (vector? k) (peek k) (if (fn? k) :key k)) (selector* k)])) by)
+    (fn? by) {:key by}
+    :else {by (selector* by)}))
+
+(defn summarize
+  "One row for each group: what it is grouped by, and what functions make of its rows.
+   `:by` is a key, a vector of several, or a map from names to selectors; without it there is one row of all.
+   A value such as `count` is called with the rows of a group, `[:size sum]` with what the selector takes of them."
+  {:arglists [[coll :by key & names-and-functions] [coll :by key {name function}]]
+   :examples [["(summarize [{:from \"a\" :size 2} {:from \"b\" :size 1} {:from \"a\" :size 3}] :by :from :count count :total [:size sum])"
+               "[{:from \"a\", :count 2, :total 5} {:from \"b\", :count 1, :total 1}]"]
+              ["(summarize [{:size 2} {:size 4}] {:n count :mean [:size mean] :most [:size max]})" "{:n 2, :mean 3, :most 4}"]
+              ["(->> [{:at \"2025-06-01\"} {:at \"2025-06-01\"}] (summarize :by {:day #(subs (:at %) 0 10)}))"
+               "[{:day \"2025-06-01\", :count 2}]"]]
+   :aliases [summarise aggregate-by]}
+  [& args]
+  (let [last? (or (keyword? (first args)) (and (map? (first args)) (next args)))
+        rows (if last? (last args) (first args))
+        specs (named-pairs (if last? (butlast args) (rest args)))
+        by (:by specs)
+        specs (dissoc specs :by)
+        specs (if (empty? specs) {:count count} specs)]
+    (if (nil? by)
+      (aggregates specs rows)
+      (let [columns (group-columns by)
+            fs (vals columns)]
+        (mapv (fn [[values rows]] (merge (zipmap (keys columns) values) (aggregates specs rows)))
+              (group-by (fn [row] (mapv #(% row) fs)) rows))))))
+
+(defn- title [column]
+  (cond
+    (vector? column) (title (peek column))
+    (keyword? column) (subs (str column) 1)
+    :else (str column)))
+
+;; Text between two bars of a table.
+(defn- cell [value]
+  (let [text (cond
+               (nil? value) ""
+               (keyword? value) (subs (str value) 1)
+               (coll? value) (pr-str value)
+               :else (str value))]
+    (if (re-find #"[|\r\n]" text)
+      (-> text (str/replace "|" "\\|") (str/replace #"\r\n|\n|\r" "<br>"))
+      text)))
+
+(defn- line [cells] (str "| " (str/join " | " cells) " |"))
+
+(defn- as-rows [rows]
+  (cond
+    (map? rows) (map (fn [[k v]] {:key k :value v}) rows)
+    (every? map? rows) rows
+    (every? sequential? rows) (map #(zipmap (first rows) %) (rest rows))
+    :else (map (fn [x] {:value x}) rows)))
+
+;; Columns as a map from title to selector.
+(defn- columns-of [wanted rows]
+  (cond
+    (empty? wanted) (into {} (map (fn [k] [(title k) #(get % k)])) (distinct (mapcat keys rows)))
+    (map? (first wanted)) (map-keys title (map-vals selector* (first wanted)))
+    :else (into {} (map (fn [column] [(title column) (selector* column)])) wanted)))
+
+(defn table
+  "A Markdown table of a sequence of maps, with the columns given, or all in the order in which they come up.
+   A map `{\"Sender\" [:from :name]}` gives columns their titles. Numbers stand on the right.
+   A map becomes a table of keys and values; of a sequence of sequences the first is the header."
+  {:arglists [[rows] [rows columns] [rows & columns]]
+   :examples [["(println (table [{:id 1 :name \"Ann\"} {:id 2 :name \"Bo\"}]))" "nil"]
+              ["(str/split-lines (table [{:id 1 :name \"a|b\"}] [:name :id]))"
+               "[\"| name | id |\" \"| --- | ---: |\" \"| a\\\\|b | 1 |\"]"]]
+   :aliases [markdown-table md-table]}
+  [& args]
+  (let [[a b] args
+        column? #(or (keyword? %) (string? %))
+        last? (and (next args)
+                   (or (column? a) (and (vector? a) (column? (first a))) (and (map? a) (not (column? b)) (not (vector? b)))
+                       (and (map? a) (vector? b) (or (empty? b) (not (column? (first b)))))))
+        rows (as-rows (if last? (last args) a))
+        wanted (if last? (butlast args) (rest args))
+        wanted (if (and (= 1 (count wanted)) (sequential? (first wanted))) (first wanted) wanted)
+        columns (columns-of wanted rows)
+        cells (map (fn [row] (map #(% row) (vals columns))) rows)
+        numeric? (fn [at]
+                   (let [values (remove nil? (map #(nth % at) cells))]
+                     (and (seq values) (every? number? values))))]
+    (if (empty? columns)
+      ""
+      (str/join "\n"
+                (concat [(line (map cell (keys columns)))
+                         (line (map #(if (numeric? %) "---:" "---") (range (count columns))))]
+                        (map #(line (map cell %)) cells))))))

@@ -1,0 +1,185 @@
+;;; Sequences by a key
+
+(defn index-by
+  "A map from what a selector takes of an item to the item; of several the last one stays."
+  {:examples [["(index-by :id [{:id 1 :n \"a\"} {:id 2 :n \"b\"}])" "{1 {:id 1, :n \"a\"}, 2 {:id 2, :n \"b\"}}"]]
+   :aliases [key-by]}
+  [f coll]
+  (let [[f coll] (arranged* f coll)]
+    (reduce (fn [m item] (assoc m (f item) item)) {} coll)))
+
+(defn count-by
+  "A map from what a selector takes of an item to how many items have it."
+  {:examples [["(count-by :from [{:from \"a\"} {:from \"b\"} {:from \"a\"}])" "{\"a\" 2, \"b\" 1}"]]
+   :aliases [stats/count-by]}
+  [f coll]
+  (let [[f coll] (arranged* f coll)]
+    (frequencies f coll)))
+
+(defn distinct-by
+  "The items whose value by a selector has not come before."
+  {:examples [["(distinct-by :id [{:id 1 :v 1} {:id 2} {:id 1 :v 2}])" "({:id 1, :v 1} {:id 2})"]]
+   :aliases [unique-by uniq-by dedupe-by]}
+  [f coll]
+  (let [[f coll] (arranged* f coll)]
+    (or (vals (reduce (fn [seen item]
+                        (let [k (f item)]
+                          (if (contains? seen k) seen (assoc seen k item))))
+                      {}
+                      coll))
+        ())))
+
+(defn duplicates
+  "The items that share their value by a selector with another item, gathered by that value."
+  {:arglists [[coll] [f coll]]
+   :examples [["(duplicates [1 2 1])" "{1 [1 1]}"]
+              ["(duplicates :mail [{:mail \"a\" :id 1} {:mail \"b\"} {:mail \"a\" :id 2}])"
+               "{\"a\" [{:mail \"a\", :id 1} {:mail \"a\", :id 2}]}"]]}
+  ([coll] (keep-entries (fn [_ items] (< 1 (count items))) (group-by identity coll)))
+  ([f coll] (let [[f coll] (arranged* f coll)]
+              (keep-entries (fn [_ items] (< 1 (count items))) (group-by f coll)))))
+
+(defn- descending [a b] (compare b a))
+
+(defn sort-desc
+  "The items, the greatest first."
+  {:examples [["(sort-desc [1 3 2])" "(3 2 1)"]]
+   :aliases [sort-descending]}
+  [coll]
+  (sort descending coll))
+
+(defn sort-by-desc
+  "The items sorted by a selector, the greatest first."
+  {:examples [["(sort-by-desc :size [{:size 1} {:size 3} {:size 2}])" "({:size 3} {:size 2} {:size 1})"]]
+   :aliases [sort-desc-by sort-by-descending]}
+  [f coll]
+  (let [[f coll] (arranged* f coll)]
+    (sort-by f descending coll)))
+
+;; The first items in an order, for `top` and `bottom`: a number, a collection and perhaps a selector,
+;; in whatever order; `:by` may stand before the selector.
+(defn- ranked [order args]
+  (let [args (if (= 4 (count args)) (remove #(= :by %) args) args)
+        n (first (filter number? args))
+        others (remove number? args)
+        [f coll] (if (= 1 (count others)) [identity (first others)] (apply arranged* others))]
+    (if (nil? n)
+      (expected* "a number of items" (first args) "as in `(top 3 :size coll)`")
+      (take n (sort-by f order (filter #(some? (f %)) coll))))))
+
+(defn top
+  "The `n` items with the greatest values by a selector, the greatest first; items without one are left out."
+  {:arglists [[n coll] [n f coll] [coll n :by f]]
+   :examples [["(top 2 [5 1 9])" "(9 5)"]
+              ["(top 1 :size [{:size 1} {:size 3}])" "({:size 3})"]
+              ["(top [{:size 1} {:size 3}] 1 :by :size)" "({:size 3})"]]
+   :aliases [top-n top-by take-top]}
+  ([a b] (ranked descending [a b]))
+  ([a b c] (ranked descending [a b c]))
+  ([a b c d] (ranked descending [a b c d])))
+
+(defn bottom
+  "The `n` items with the least values by a selector, the least first; items without one are left out."
+  {:arglists [[n coll] [n f coll] [coll n :by f]]
+   :examples [["(bottom 2 [5 1 9])" "(1 5)"] ["(bottom 1 :size [{:size 4} {:size 3}])" "({:size 3})"]]
+   :aliases [bottom-n bottom-by]}
+  ([a b] (ranked compare [a b]))
+  ([a b c] (ranked compare [a b c]))
+  ([a b c d] (ranked compare [a b c d])))
+
+(defn- extreme [better? f coll]
+  (second
+    (reduce (fn [best item]
+              (let [value (f item)]
+                (if (and (some? value) (or (nil? best) (better? (compare value (first best)))))
+                  [value item]
+                  best)))
+            nil
+            coll)))
+
+(defn- extreme-in-groups [better? group f coll]
+  (let [[group f coll] (arranged* group f coll)]
+    (update-vals (group-by group coll) #(extreme better? f %))))
+
+(defn max-by
+  "The item with the greatest value by a selector, the first of several; nil of none.
+   With two selectors: a map from what the first one takes to the greatest item of that group."
+  {:arglists [[f coll] [group f coll]]
+   :examples [["(max-by :size [{:size 1} {:size 3}])" "{:size 3}"]
+              ["(max-by :thread :at [{:thread 1 :at \"08:00\"} {:thread 1 :at \"09:30\"}])"
+               "{1 {:thread 1, :at \"09:30\"}}"]]
+   :aliases [stats/max-by]}
+  ([f coll] (let [[f coll] (arranged* f coll)] (extreme pos? f coll)))
+  ([group f coll] (extreme-in-groups pos? group f coll)))
+
+(defn min-by
+  "The item with the least value by a selector, the first of several; nil of none.
+   With two selectors: a map from what the first one takes to the least item of that group."
+  {:arglists [[f coll] [group f coll]]
+   :examples [["(min-by :size [{:size 1} {:size 3}])" "{:size 1}"]]
+   :aliases [stats/min-by]}
+  ([f coll] (let [[f coll] (arranged* f coll)] (extreme neg? f coll)))
+  ([group f coll] (extreme-in-groups neg? group f coll)))
+
+(defn pluck
+  "What a selector takes of each item; with several selectors a vector for each item."
+  {:arglists [[coll f] [coll & fs]]
+   :examples [["(pluck [{:id 1} {:id 2}] :id)" "(1 2)"]
+              ["(pluck [{:id 1 :from {:name \"Ann\"}}] :id [:from :name])" "([1 \"Ann\"])"]]}
+  [& args]
+  (let [args (apply arranged* args)
+        fs (butlast args)]
+    (if (= 1 (count fs))
+      (map (first fs) (last args))
+      (map (apply juxt fs) (last args)))))
+
+(defn zip
+  "The first items of the collections, the second ones, and so on, up to the shortest."
+  {:examples [["(zip [1 2] [:a :b])" "([1 :a] [2 :b])"]]}
+  [& colls]
+  (if (empty? colls) () (apply map vector colls)))
+
+(defn enumerate
+  "Each item with its position in front, from 0 or from `start`."
+  {:examples [["(enumerate [:a :b])" "([0 :a] [1 :b])"] ["(enumerate [:a] 1)" "([1 :a])"]]}
+  ([coll] (map-indexed vector coll))
+  ([coll start] (map-indexed (fn [at item] [(+ start at) item]) coll)))
+
+(defn take-until
+  "The items up to and including the first for which `pred` is true."
+  {:examples [["(take-until even? [1 3 4 5])" "(1 3 4)"]]
+   :aliases [take-upto]}
+  [pred coll]
+  (let [[pred coll] (arranged* pred coll)]
+    (concat (take-while (complement pred) coll)
+            (take 1 (drop-while (complement pred) coll)))))
+
+(defn split-between
+  "Cuts a sequence wherever `pred` of an item and the next one is true: log lines into sessions, numbers into runs."
+  {:examples [["(split-between (fn [a b] (> (- b a) 10)) [1 2 30 31])" "([1 2] [30 31])"]]}
+  [pred coll]
+  (let [[pred coll] (arranged* pred coll)]
+    (if (empty? coll)
+      ()
+      (loop [items (rest coll), run [(first coll)], runs []]
+        (cond
+          (empty? items) (seq (conj runs run))
+          (pred (peek run) (first items)) (recur (rest items) [(first items)] (conj runs run))
+          :else (recur (rest items) (conj run (first items)) runs))))))
+
+(defn overlapping
+  "The pairs of items whose times overlap, by the selectors of their start and end: the conflicts of a calendar.
+   Times are compared as they are, so all have the same zone and format; touching is no overlap."
+  {:examples [["(overlapping :from :to [{:from 9 :to 10} {:from 10 :to 12} {:from 11 :to 13}])"
+               "([{:from 10, :to 12} {:from 11, :to 13}])"]]
+   :aliases [overlaps conflicts]}
+  [start end coll]
+  (let [[start end coll] (arranged* start end coll)]
+    (loop [items (sort-by start (filter #(and (some? (start %)) (some? (end %))) coll))
+           open []
+           found []]
+      (if (empty? items)
+        (or (seq found) ())
+        (let [item (first items)
+              open (filterv #(pos? (compare (end %) (start item))) open)]
+          (recur (rest items) (conj open item) (into found (map #(vector % item)) open)))))))

@@ -1,0 +1,288 @@
+//! The REPL as a person at a terminal uses it: keys in, a screen out.
+#![cfg(all(unix, feature = "cli"))]
+
+use std::path::Path;
+use std::process::Command;
+
+use rexpect::process::WaitStatus;
+use rexpect::reader::Options;
+use rexpect::session::{PtySession, spawn_with_options};
+use tempfile::TempDir;
+
+/// How long something may take on a machine that has much else to do.
+const PATIENCE_MS: u64 = 120_000;
+
+/// A conversation on a terminal of 80 columns whose height is not known.
+struct Talk {
+    terminal: PtySession,
+    colour: bool,
+    /// What keeps the history, where the test does not say.
+    _folder: TempDir,
+}
+
+/// How a conversation is begun.
+#[derive(Default)]
+struct Setting<'a> {
+    arguments: &'a [&'a str],
+    history: Option<&'a Path>,
+    colour: bool,
+}
+
+impl Talk {
+    fn begin() -> Talk {
+        Talk::with(Setting::default())
+    }
+
+    /// Begins a conversation and waits for its first prompt.
+    fn with(setting: Setting) -> Talk {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lispbox"));
+        command.arg("repl").args(setting.arguments);
+        command.env("TERM", "xterm").env("XDG_STATE_HOME", folder.path()).env("HOME", folder.path());
+        command.env("LISPBOX_CACHE", folder.path().join("cache"));
+        command.env_remove("NO_COLOR").env_remove("LISPBOX_HISTORY");
+        if let Some(history) = setting.history {
+            command.arg("--history").arg(history);
+        }
+        if !setting.colour {
+            command.env("NO_COLOR", "1");
+        }
+        let options = Options::new().timeout_ms(Some(PATIENCE_MS)).strip_ansi_escape_codes(!setting.colour);
+        let terminal = spawn_with_options(command, options).expect("a terminal");
+        let mut talk = Talk { terminal, colour: setting.colour, _folder: folder };
+        talk.expect("Ctrl-D ends");
+        talk.prompt();
+        talk
+    }
+
+    /// Types a line and Enter.
+    fn type_line(&mut self, text: &str) {
+        self.press(text);
+        self.press("\r");
+    }
+
+    /// Types without Enter; control characters are keys.
+    fn press(&mut self, keys: &str) {
+        self.terminal.send(keys).expect("it takes keys");
+        self.terminal.flush().expect("it takes keys");
+    }
+
+    /// Waits for a text; gives what came before it.
+    fn expect(&mut self, text: &str) -> String {
+        self.terminal.exp_string(text).unwrap_or_else(|problem| panic!("`{text}`: {problem}"))
+    }
+
+    /// Waits for the next prompt, behind what has been waited for: only then does the editor read.
+    fn prompt(&mut self) {
+        // The echo of what was typed begins its line anew, but never a new line.
+        self.expect(if self.colour { "=> " } else { "\n\r=> " });
+    }
+
+    /// Waits for a line that is just this, as values are shown; the echo of what was typed is none.
+    fn answers(&mut self, value: &str) {
+        self.expect(&format!("\n{value}\r"));
+        self.prompt();
+    }
+
+    /// Types a line and waits for its value.
+    fn asks(&mut self, text: &str, value: &str) {
+        self.type_line(text);
+        self.answers(value);
+    }
+
+    /// Types a line and waits for texts, none of which is in the line, and for the next prompt.
+    fn hears(&mut self, text: &str, parts: &[&str]) {
+        self.type_line(text);
+        for part in parts {
+            self.expect(part);
+        }
+        self.prompt();
+    }
+
+    /// Waits for the end; gives its exit code.
+    fn ends(&mut self) -> i32 {
+        self.terminal.exp_eof().expect("it ends");
+        match self.terminal.process().wait().expect("it ended") {
+            WaitStatus::Exited(_, code) => code,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+const CTRL_C: &str = "\u{3}";
+const CTRL_D: &str = "\u{4}";
+const TAB: &str = "\t";
+const UP: &str = "\u{1b}[A";
+
+#[test]
+fn an_entry_goes_on_until_its_brackets_close() {
+    let mut talk = Talk::begin();
+    talk.type_line("(defn twice [n]");
+    talk.type_line("  (str n \"(\" ; )");
+    talk.type_line("    n))");
+    talk.prompt();
+    talk.asks("(twice 7)", "\"7(7\"");
+    talk.asks("(+ 1 2) (* 7 9)", "3\r\n63");
+    talk.press(CTRL_D);
+    assert_eq!(talk.ends(), 0);
+}
+
+#[test]
+fn the_last_values_and_the_last_error_have_names() {
+    let mut talk = Talk::begin();
+    talk.asks("(* 6 7)", "42");
+    talk.asks("(str *1 \"!\")", "\"42!\"");
+    talk.asks("[*1 *2]", "[\"42!\" 42]");
+    talk.asks("*3", "42");
+    talk.hears("(throw (ex-info \"no way\" {:a 1}))", &["ExceptionInfo: no way"]);
+    talk.asks("(ex-data *e)", "{:a 1}");
+    talk.type_line(":quit");
+    assert_eq!(talk.ends(), 0);
+}
+
+#[test]
+fn an_error_points_at_its_place() {
+    let mut talk = Talk::begin();
+    talk.asks("(do (def total 1) :defined)", ":defined");
+    let place = ["UnboundVariable: `totl` is not defined", "(+ totl 1)", "|", "here", "Did you mean total?"];
+    talk.hears("(+ totl 1)", &place);
+    // What cannot be read is no reason to wait for more.
+    talk.hears("(]", &["UnbalancedBrackets"]);
+    talk.asks("(inc 41)", "42");
+}
+
+#[test]
+fn tab_completes_whatever_has_a_name() {
+    let mut talk = Talk::begin();
+    talk.asks("(do (def quartz-of-the-session 5) :defined)", ":defined");
+    talk.press("(inc quar");
+    talk.press(TAB);
+    talk.press(")\r");
+    talk.answers("6");
+    // Several candidates are listed, each with how it is called.
+    talk.press("(map");
+    talk.press(TAB);
+    talk.expect("(mapcat f coll)");
+    talk.press("v inc [1 2])\r");
+    talk.answers("[2 3]");
+    // What stands nearby is in scope too.
+    talk.press("(let [celestial 1] (dec celes");
+    talk.press(TAB);
+    talk.press("))\r");
+    talk.answers("0");
+    talk.press(":li");
+    talk.press(TAB);
+    talk.hears("", &["calls inside calls"]);
+}
+
+#[test]
+fn tools_complete_with_their_parameters() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let servers = folder.path().join("servers.json");
+    let server = serde_json::json!({"command": env!("CARGO_BIN_EXE_lispbox"), "args": ["sample-mailbox"]});
+    std::fs::write(&servers, serde_json::json!({"mcpServers": {"mail": server}}).to_string()).expect("written");
+    let arguments = ["--config", servers.to_str().expect("UTF-8")];
+    let mut talk = Talk::with(Setting { arguments: &arguments, ..Setting::default() });
+    talk.press("(count (mail/fet");
+    talk.press(TAB);
+    talk.press(" :li");
+    talk.press(TAB);
+    talk.press(" 30))\r");
+    talk.answers("30");
+    talk.type_line(":quit");
+    assert_eq!(talk.ends(), 0);
+}
+
+#[test]
+fn history_lasts_from_one_conversation_to_the_next() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let history = folder.path().join("deep").join("history");
+    let mut talk = Talk::with(Setting { history: Some(&history), ..Setting::default() });
+    talk.asks("(str \"remem\"\r  \"bered\")", "\"remembered\"");
+    talk.press(CTRL_D);
+    assert_eq!(talk.ends(), 0);
+
+    let mut talk = Talk::with(Setting { history: Some(&history), ..Setting::default() });
+    talk.press(UP);
+    talk.press("\r");
+    talk.answers("\"remembered\"");
+    talk.press(CTRL_D);
+    assert_eq!(talk.ends(), 0);
+}
+
+#[test]
+fn a_history_that_cannot_be_kept_is_no_hindrance() {
+    let mut talk = Talk::with(Setting { history: Some(Path::new("/dev/null/history")), ..Setting::default() });
+    talk.type_line("(* 6 7)");
+    talk.expect("history is not kept");
+    talk.answers("42");
+    talk.asks("(* 6 8)", "48");
+    let mut talk = Talk::with(Setting { arguments: &["--no-history"], ..Setting::default() });
+    talk.asks("(* 6 7)", "42");
+}
+
+#[test]
+fn ctrl_c_stops_what_runs_and_clears_what_was_typed() {
+    let arguments = ["--limit", "compute=1000s", "--limit", "total=1000s", "--limit", "fuel=1e15"];
+    let mut talk = Talk::with(Setting { arguments: &arguments, ..Setting::default() });
+    talk.asks("(do (def kept 11) :defined)", ":defined");
+    for _ in 0..2 {
+        talk.type_line("(do (println (str \"run\" \"ning\")) (loop [] (recur)))");
+        talk.expect("running");
+        talk.press(CTRL_C);
+        talk.expect("Cancelled");
+        talk.prompt();
+    }
+    talk.asks("(* kept 2)", "22");
+    talk.press("(never (closed");
+    talk.expect("closed");
+    talk.press(CTRL_C);
+    talk.prompt();
+    talk.asks("(* kept 3)", "33");
+    talk.press(CTRL_D);
+    assert_eq!(talk.ends(), 0);
+}
+
+#[test]
+fn commands_tell_about_the_session() {
+    let mut talk = Talk::begin();
+    talk.hears(":help", &[":env", ":limits", ":time", ":more", ":quit", "Ctrl-D"]);
+    talk.hears(":help map-indexed", &["(map-indexed f coll)"]);
+    talk.hears(":help map-indxed", &["Did you mean map-indexed?"]);
+    talk.hears(":env", &["nothing is defined"]);
+    talk.asks("(def prices [3 4 5]) (defn total [items] (reduce + items)) :defined", ":defined");
+    talk.hears(":env", &["vector of 3: [3 4 5]", "function [items]"]);
+    talk.hears(":limits", &["50000000"]);
+    talk.hears(":limits fuel 1000", &["calls inside calls"]);
+    talk.hears("(reduce + (range 100000))", &["LimitExceeded", "`:limits fuel VALUE` allows more"]);
+    talk.hears(":limits feul 1", &["Did you mean fuel?"]);
+    talk.hears(":limits fuel 1e7", &["10000000"]);
+    talk.asks("(reduce + (range 100000))", "4999950000");
+    talk.hears(":time", &["now says what it spent"]);
+    talk.hears("(total prices)", &["\n12\r\n", " steps, "]);
+    talk.hears(":time", &["no longer"]);
+    talk.hears(":hlep", &["did you mean `:help`?"]);
+    talk.asks(":sender", ":sender");
+}
+
+#[test]
+fn a_long_result_is_folded() {
+    let mut talk = Talk::begin();
+    talk.type_line("(map (fn [n] {:number n, :name (apply str (repeat 60 \"x\"))}) (range 100))");
+    talk.expect("{:number 0,");
+    let shown = talk.expect("more lines; :more shows them");
+    assert!(!shown.contains(":number 99"), "{shown}");
+    assert!(shown.lines().count() < 24, "{shown}");
+    talk.prompt();
+    talk.hears(":more", &["{:number 50,", "{:number 99,"]);
+    talk.hears(":more", &["nothing is folded"]);
+}
+
+#[test]
+fn colour_is_for_who_wants_it() {
+    let mut talk = Talk::with(Setting { colour: true, ..Setting::default() });
+    talk.type_line("(str \"a\" 7)");
+    talk.expect("\u{1b}[32m\"a7\"\u{1b}[0m");
+    talk.type_line("(oops)");
+    talk.expect("\u{1b}[1;31mUnboundVariable\u{1b}[0m");
+}
