@@ -9,6 +9,7 @@ pub mod builtin;
 pub mod error;
 pub mod eval;
 pub mod expand;
+mod foreign;
 pub mod form;
 pub mod heap;
 pub mod host;

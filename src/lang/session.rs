@@ -6,6 +6,7 @@ use crate::lang::builtin::discovery::vocabulary::{self, Word};
 use crate::lang::error::render::{Diagnosis, halt_message, trace_line};
 use crate::lang::error::{Error, Fault, Halt, Outcome, Raised, Signal};
 use crate::lang::eval::{Core, Machine, Stacks, internal_error};
+use crate::lang::foreign;
 use crate::lang::form::{Form, FormKind};
 use crate::lang::host::Host;
 use crate::lang::json;
@@ -366,6 +367,9 @@ fn run_forms(machine: &mut Machine, request: &Request, source: &Arc<Source>, rep
     }
     machine.charge(request.program.len() as u64 / 16)?;
     let forms = reader::read(&request.program).map_err(|error| unreadable(error, source))?;
+    if let Some((span, error)) = foreign::at_top_level(&forms, &request.program) {
+        return Err(Signal::from(error).at(source, span));
+    }
     machine.core.coming = forms.iter().filter_map(defined_name).map(str::to_string).collect();
     let mut last = Value::Nil;
     for (ordinal, form) in forms.iter().enumerate() {
@@ -443,7 +447,10 @@ fn no_json(name: &str, signal: Signal) -> Signal {
 
 fn unreadable(error: reader::ReadError, source: &Arc<Source>) -> Signal {
     let mut made = Error::new(error.code, error.message);
-    made.suggestion = error.suggestion;
+    made.suggestion = match foreign::advice(&source.text) {
+        Some(advice) => Some(format!("this looks like another language, and programs here are Clojure: {advice}")),
+        None => error.suggestion,
+    };
     Fault { related: error.related, ..Fault::new(made, source, error.span) }.into()
 }
 

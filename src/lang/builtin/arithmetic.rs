@@ -188,7 +188,7 @@ pub fn not_a_number(value: &Value) -> Error {
     let error = Error::expected("a number", value);
     match value {
         Value::Nil => error
-            .suggest("nil is what a missing key or an empty collection gives: `(or x 0)` puts a number in its place"),
+            .suggest("nil is what a missing key, an empty collection or a text that is no number gives: `(or x 0)` puts a number in its place"),
         Value::Str(_) => {
             error.suggest("`(parse-long s)` and `(parse-double s)` read a number from a string; `str` joins strings")
         }

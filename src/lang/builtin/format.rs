@@ -16,10 +16,11 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "format",
         &["[pattern & values]"],
-        "The values set into a pattern: `%s` any, `%d` an integer, `%.2f` a number with two decimals, `%e` `%x` `%o` `%b` `%c`, `%n` a line end, `%%`; with width and flags as in `%-5s`, `%05d`, `%,d`.",
+        "The values set into a pattern: `%s` any, `%d` an integer, `%.2f` a number with two decimals, `%e` `%x` `%o` `%b` `%c`, `%n` a line end, `%%`; with width and flags as in `%-5s`, `%05d`, `%,d`. With nil in front it is Common Lisp's, with `~a ~s ~d ~,2f ~%`.",
         &[
             ("(format \"%s has %d\" \"Ada\" 3)", "\"Ada has 3\""),
             ("(format \"%.2f\" 3.14159)", "\"3.14\""),
+            ("(format nil \"~a is ~,1f\" \"x\" 2)", "\"x is 2.0\""),
             ("(format \"%05d|%-4s|%,d\" 42 \"a\" 1234567)", "\"00042|a   |1,234,567\""),
         ],
         format,
@@ -54,10 +55,14 @@ struct Specifier {
 
 fn format(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let pattern = take(arguments, 0);
-    if let (Value::Nil | Value::Bool(true), Some(Value::Str(_))) = (&pattern, arguments.get(1)) {
-        return Err(Error::expected("a pattern", &pattern)
-            .suggest("this is Clojure's `format`: `(format \"%s is %d\" name n)`")
-            .into());
+    // Common Lisp's: nil gives a string, true prints it.
+    if let (Value::Nil | Value::Bool(_), Some(Value::Str(directives))) = (&pattern, arguments.get(1)) {
+        let text = super::dialects::directives::formatted(machine, directives.as_str(), &arguments[2..])?;
+        if pattern.is_truthy() {
+            machine.core.print(text.as_str());
+            return Ok(Value::Nil);
+        }
+        return Ok(text.finish());
     }
     let text = formatted(machine, string(&pattern)?, &arguments[1..])?;
     Ok(text.finish())

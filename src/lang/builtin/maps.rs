@@ -38,8 +38,9 @@ pub const TABLE: &[Builtin] = &[
     ),
     Builtin::new(
         "assoc",
-        &["[coll key val & keyvals]"],
-        "The map with `key` standing for `val`; of a vector, the item at an index replaced or added.",
+        &["[coll key val & keyvals]", "[key alist]"],
+        "The map with `key` standing for `val`; of a vector, the item at an index replaced or added. \
+         Of a key and a list of pairs, the pair with that key.",
         &[("(assoc {:a 1} :b 2 :a 3)", "{:a 3, :b 2}"), ("(assoc [1 2] 0 9)", "[9 2]"), ("(assoc nil :a 1)", "{:a 1}")],
         assoc,
     ),
@@ -60,8 +61,8 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "find",
         &["[coll key]"],
-        "The entry of a key, as `[key val]`, or nil.",
-        &[("(find {:a 1} :a)", "[:a 1]"), ("(find {:a 1} :b)", "nil")],
+        "The entry of a key, as `[key val]`, or nil. Of a function or an item and a list, the first item that fits.",
+        &[("(find {:a 1} :a)", "[:a 1]"), ("(find even? '(1 2))", "2"), ("(find {:a 1} :b)", "nil")],
         find,
     ),
     Builtin::new("key", &["[entry]"], "The key of an entry.", &[("(key (first {:a 1}))", ":a")], key),
@@ -215,6 +216,15 @@ pub(super) fn not_a_map(value: &Value) -> Error {
 }
 
 fn assoc(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    if arguments.len() == 2 {
+        let is_map = matches!(arguments[0], Value::Map(_) | Value::Vector(_));
+        if !is_map && matches!(arguments[1], Value::List(_) | Value::Vector(_)) {
+            return super::dialects::alists::pair_of(machine, arguments, 0);
+        }
+        return Err(Error::new("ArityError", "`assoc` takes a collection, a key and a value: `(assoc m :key value)`")
+            .suggest("`(get m :key)` looks a key up")
+            .into());
+    }
     let collection = take(arguments, 0);
     put(machine, collection, &mut arguments[1..])
 }
@@ -318,6 +328,12 @@ pub fn entry_of(machine: &mut Machine, collection: &Value, key: &Value) -> Outco
 }
 
 fn find(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    // Scheme's takes a predicate, Common Lisp's an item; neither is a map.
+    let is_map = |value: &Value| matches!(value, Value::Map(_) | Value::Set(_) | Value::Nil);
+    let is_list = |value: &Value| matches!(value, Value::List(_) | Value::Vector(_) | Value::Lazy(_));
+    if !is_map(&arguments[0]) && !is_map(&arguments[1]) && is_list(&arguments[1]) && !is_list(&arguments[0]) {
+        return super::dialects::lists::found(machine, arguments);
+    }
     collection_first(arguments);
     let found = entry_of(machine, &arguments[0], &arguments[1])?;
     Ok(found.map_or(Value::Nil, |(key, value)| Value::vector(vec![key, value])))

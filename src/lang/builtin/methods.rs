@@ -143,7 +143,6 @@ pub const ALIASES: &[(&str, &str)] = &[
     (".containsKey", "contains?"),
     (".values", "vals"),
     (".getKey", "key"),
-    (".getValue", "val"),
     (".toCharArray", "seq"),
     (".stripLeading", "str/triml"),
     (".stripTrailing", "str/trimr"),

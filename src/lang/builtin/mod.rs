@@ -14,6 +14,8 @@ mod characters;
 mod comparison;
 mod conversions;
 pub mod decimals;
+mod describe;
+mod dialects;
 mod digits;
 pub mod discovery;
 pub mod dispatch;
@@ -23,6 +25,7 @@ pub mod entry;
 mod exceptions;
 mod expansion;
 mod format;
+mod formats;
 mod functions;
 mod identity;
 mod json;
@@ -48,6 +51,7 @@ mod stacks;
 mod strings;
 pub mod syntax;
 mod text;
+pub mod time;
 mod transducers;
 pub mod types;
 mod updates;
@@ -243,6 +247,16 @@ pub const TABLES: &[(&str, &[Builtin])] = &[
     ("Bits", bits::TABLE),
     ("Integers of 64 bits", words::TABLE),
     ("Chance and time", chance::TABLE),
+    ("Dates from text and dates as text", time::PARSING),
+    ("Kinds of times", time::KINDS),
+    ("Earlier and later", time::MOVING),
+    ("Lengths of time", time::LENGTHS),
+    ("Questions about times", time::QUESTIONS),
+    ("Parts of times", time::FIELDS),
+    ("Java's classes of times", time::CLASSES),
+    ("Java's formatters of times", time::FORMATTERS),
+    ("Java's methods of times", time::METHODS),
+    ("Java's adjusters of dates", time::ADJUSTERS),
     ("Strings", strings::TABLE),
     ("Searching and replacing", search::TABLE),
     ("Characters", characters::TABLE),
@@ -252,6 +266,15 @@ pub const TABLES: &[(&str, &[Builtin])] = &[
     ("Printing", printing::TABLE),
     ("EDN", edn::TABLE),
     ("JSON", json::TABLE),
+    ("CSV", formats::csv::TABLE),
+    ("HTML", formats::html::TABLE),
+    ("Base64", formats::base64::TABLE),
+    ("URLs", formats::url::TABLE),
+    ("Digests", formats::sha256::TABLE),
+    ("The shape of data", describe::TABLE),
+    ("Other Lisps: lists", dialects::lists::TABLE),
+    ("Other Lisps: association lists", dialects::alists::TABLE),
+    ("Other Lisps: values, numbers, strings", dialects::other::TABLE),
     ("Parallel calls", branching::TABLE),
     ("Discovery", discovery::TABLE),
     ("Macros", expansion::TABLE),
@@ -303,6 +326,16 @@ const ALIASES: &[&[(&str, &str)]] = &[
     printing::ALIASES,
     edn::ALIASES,
     json::ALIASES,
+    formats::csv::ALIASES,
+    formats::html::ALIASES,
+    formats::base64::ALIASES,
+    formats::url::ALIASES,
+    formats::sha256::ALIASES,
+    describe::ALIASES,
+    dialects::ALIASES,
+    dialects::lists::ALIASES,
+    dialects::alists::ALIASES,
+    dialects::other::ALIASES,
 ];
 
 /// Builtins that stand in no table: what lazy sequences and functions made by functions consist of.
@@ -334,6 +367,9 @@ const NAMESPACES: &[(&str, &str)] = &[
     ("cheshire.core", "json"),
     ("cheshire", "json"),
     ("JSON", "json"),
+    ("clojure.data.csv", "csv"),
+    ("charred.api", "json"),
+    ("jsonista.core", "json"),
 ];
 
 /// All builtins by name, and the prelude once it is needed.
@@ -348,7 +384,7 @@ impl Default for Registry {
         for builtin in all() {
             by_name.insert(builtin.name, builtin);
         }
-        for (alias, name) in ALIASES.iter().copied().flatten() {
+        for (alias, name) in ALIASES.iter().chain(time::ALIASES).copied().flatten() {
             if let Some(builtin) = by_name.get(name).copied() {
                 by_name.insert(alias, builtin);
             }
@@ -362,6 +398,10 @@ impl Registry {
     pub fn find(&self, name: &str) -> Option<&'static Builtin> {
         if let Some(builtin) = self.by_name.get(name) {
             return Some(builtin);
+        }
+        // Emacs Lisp's names for Common Lisp's functions.
+        if let Some(plain) = name.strip_prefix("cl-") {
+            return self.by_name.get(plain).copied();
         }
         self.by_name.get(&*plain(name)?).copied()
     }
@@ -380,6 +420,14 @@ impl Registry {
     pub fn find_any_prelude(&self, name: &str) -> Option<&Function> {
         let prelude = self.prelude();
         prelude.find(name).or_else(|| prelude.find(&plain(name)?))
+    }
+
+    /// The namespace that is meant by the name of a library; `None` if there is nothing by that name.
+    pub fn namespace(&self, name: &str) -> Option<String> {
+        let meant = NAMESPACES.iter().find(|(from, _)| *from == name).map_or(name, |(_, to)| to);
+        let has_names =
+            self.by_name.keys().any(|known| known.strip_prefix(meant).is_some_and(|rest| rest.starts_with('/')));
+        (meant == "core" || has_names).then(|| meant.to_string())
     }
 
     /// The builtin of that name, those included that no program can name: the steps of lazy sequences.
@@ -422,7 +470,8 @@ impl Registry {
 /// A qualified name as the tables write it: the namespace that its own one stands for, none for `core`.
 fn plain(name: &str) -> Option<Cow<'_, str>> {
     let (namespace, base) = name.split_once('/')?;
-    let namespace = NAMESPACES.iter().find(|(from, _)| *from == namespace).map_or(namespace, |(_, to)| to);
+    let namespace =
+        NAMESPACES.iter().chain(time::NAMESPACES).find(|(from, _)| *from == namespace).map_or(namespace, |(_, to)| to);
     Some(if namespace == "core" { Cow::Borrowed(base) } else { Cow::Owned(format!("{namespace}/{base}")) })
 }
 

@@ -108,8 +108,6 @@ pub const ALIASES: &[(&str, &str)] = &[
     ("string-contains", "str/includes?"),
     ("starts-with?", "str/starts-with?"),
     ("ends-with?", "str/ends-with?"),
-    ("string-prefix?", "str/starts-with?"),
-    ("string-suffix?", "str/ends-with?"),
     (".startsWith", "str/starts-with?"),
     (".endsWith", "str/ends-with?"),
     ("split-lines", "str/split-lines"),

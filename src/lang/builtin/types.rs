@@ -63,6 +63,22 @@ const TYPES: &[Type] = &[
     Type("java.lang.RuntimeException", |value| matches!(value, Value::Exception(_))),
     Type("java.math.BigInteger", |_| false),
     Type("java.math.BigDecimal", |value| matches!(value, Value::Decimal(_))),
+    Type("java.time.Instant", |value| is_time(value, |time| matches!(time, Time::Instant(_)))),
+    Type("java.util.Date", |value| is_time(value, |time| matches!(time, Time::Instant(_)))),
+    Type("java.time.LocalDate", |value| is_time(value, |time| matches!(time, Time::Date(_)))),
+    Type("java.time.LocalTime", |value| is_time(value, |time| matches!(time, Time::Clock(_)))),
+    Type("java.time.LocalDateTime", |value| is_time(value, |time| matches!(time, Time::DateTime(_)))),
+    Type("java.time.OffsetDateTime", |value| {
+        is_time(value, |time| matches!(time, Time::Zoned(zoned) if is_fixed(zoned)))
+    }),
+    Type("java.time.ZonedDateTime", |value| is_time(value, |time| matches!(time, Time::Zoned(_)))),
+    Type("java.time.Duration", |value| is_time(value, |time| matches!(time, Time::Duration(_)))),
+    Type("java.time.Period", |value| is_time(value, |time| matches!(time, Time::Period(_)))),
+    Type("java.time.YearMonth", |value| is_time(value, |time| matches!(time, Time::YearMonth(_)))),
+    Type("java.time.ZoneId", |value| is_time(value, |time| matches!(time, Time::Zone(_)))),
+    Type("java.time.ZoneOffset", |value| {
+        is_time(value, |time| matches!(time, Time::Zone(zone) if zone.to_fixed_offset().is_ok()))
+    }),
     Type("java.util.regex.Pattern", |value| matches!(value, Value::Regex(_))),
     Type("java.util.Map", |value| matches!(value, Value::Map(_))),
     Type("java.util.List", |value| matches!(value, Value::List(_) | Value::Lazy(_) | Value::Vector(_))),
@@ -109,6 +125,10 @@ const TYPES: &[Type] = &[
 
 fn is_cell(value: &Value, kind: CellKind) -> bool {
     matches!(value, Value::Cell(cell) if cell.cell_kind() == kind)
+}
+
+fn is_time(value: &Value, is_of: fn(&Time) -> bool) -> bool {
+    matches!(value, Value::Time(time) if is_of(time))
 }
 
 /// The type of that name, with or without its package.
@@ -206,6 +226,7 @@ fn time_type(time: &Time) -> &'static str {
         Time::Zoned(_) => "java.time.ZonedDateTime",
         Time::Duration(_) => "java.time.Duration",
         Time::Period(_) => "java.time.Period",
+        Time::YearMonth(_) => "java.time.YearMonth",
         Time::Zone(_) => "java.time.ZoneId",
     }
 }

@@ -4,7 +4,7 @@ use super::Builtin;
 use super::arguments::{function_and_collection, map as map_argument, take};
 use super::maps::{not_a_map, put, remove};
 use super::sequences::add;
-use crate::lang::error::Outcome;
+use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
 use crate::lang::value::Value;
 use crate::lang::value::map::Map;
@@ -128,6 +128,12 @@ fn assoc_in(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 
 /// The keys of a path; the empty path is the key nil, as in Clojure.
 fn path(machine: &mut Machine, keys: Value) -> Outcome<Vec<Value>> {
+    if let Value::Keyword(_) | Value::Str(_) | Value::Int(_) | Value::Symbol(_) = keys {
+        let key = crate::lang::error::describe(&keys);
+        return Err(Error::new("TypeError", format!("expected the keys of a path in a vector, got {key}"))
+            .suggest("write them as `[:a :b]`, one key alone as `[:a]`")
+            .into());
+    }
     let mut keys = machine.items(keys)?;
     if keys.is_empty() {
         keys.push(Value::Nil);

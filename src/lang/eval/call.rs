@@ -274,7 +274,7 @@ impl Machine {
                 }
             },
             Value::Closure(_) => self.call(callee, arguments),
-            other => Err(not_callable(other).into()),
+            other => Err(not_callable(other, arguments).into()),
         }
     }
 
@@ -294,13 +294,19 @@ fn code(closure: &Closure) -> &Code {
 }
 
 #[cold]
-fn not_callable(value: &Value) -> Error {
+fn not_callable(value: &Value, arguments: &[Value]) -> Error {
+    const OPERATORS: [&str; 9] = ["+", "-", "*", "/", "<", ">", "<=", ">=", "="];
     let error = Error::new("NotCallable", format!("cannot call {} as a function", describe(value)));
     match value {
         Value::List(_) => error.suggest("a list of data is written `'(1 2 3)`, `(list 1 2 3)` or `[1 2 3]`"),
-        Value::Int(_) | Value::Float(_) | Value::Str(_) => error.suggest(
-            "a pair of brackets `( )` around a value calls it: remove the brackets, or write `[ ]` for a vector",
-        ),
+        Value::Int(_) | Value::Float(_) | Value::Str(_) => match arguments.first() {
+            Some(Value::Builtin(operator)) if OPERATORS.contains(&operator.name) => {
+                error.suggest(format!("operators stand first: `({} a b)`", operator.name))
+            }
+            _ => error.suggest(
+                "brackets `( )` around a value call it: leave them out, or write `[1 2 3]` for data; where a function is wanted, give one, such as `inc` or `(fn [x] …)`",
+            ),
+        },
         Value::Nil => {
             error.suggest("the name in front of the arguments is nil: check that it is defined as a function")
         }
@@ -317,9 +323,19 @@ fn arity_error(name: &str, lists: &[&str], arity: ArityRange, count: usize) -> E
     let shapes: Vec<String> = lists.iter().map(|list| call_shape(name, list)).collect();
     Error::new(
         "ArityError",
-        format!("`{name}` takes {} arguments, got {count}: {}", arity.describe(), shapes.join(" or ")),
+        format!(
+            "`{name}` takes {} {}, got {count}: {}",
+            arity.describe(),
+            arguments_word(&arity.describe()),
+            shapes.join(" or ")
+        ),
     )
     .about(name)
+}
+
+/// One argument, several arguments.
+fn arguments_word(count: &str) -> &'static str {
+    if count == "1" { "argument" } else { "arguments" }
 }
 
 /// `(f a b)` from the name `f` and the list `[a b]`.
@@ -337,9 +353,14 @@ fn closure_arity(code: &Code, count: usize) -> Error {
         .iter()
         .map(|arity| if arity.variadic { format!("at least {}", arity.required) } else { arity.required.to_string() })
         .collect();
-    Error::new(
-        "ArityError",
-        format!("`{name}` takes {} arguments, got {count}: {}", expected.join(" or "), shapes.join(" or ")),
-    )
-    .about(name)
+    let expected = expected.join(" or ");
+    let word = arguments_word(&expected);
+    let error =
+        Error::new("ArityError", format!("`{name}` takes {expected} {word}, got {count}: {}", shapes.join(" or ")));
+    if code.name.is_none() && count == 1 {
+        return error.suggest(
+            "a function given to `map` or `filter` gets one item, `(fn [x] …)`; `(fn [[k v]] …)` takes a pair apart, `(reduce (fn [acc x] …) start xs)` carries a value along",
+        );
+    }
+    error.about(name)
 }

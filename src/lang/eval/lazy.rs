@@ -318,6 +318,12 @@ impl Machine {
 #[cold]
 fn not_a_sequence(value: &Value) -> Error {
     let error = Error::expected("a collection", value);
+    let is_transducer = matches!(value, Value::Bound(bound) if bound.builtin.name == "transducer*");
+    if is_transducer {
+        return error.suggest(
+            "the collection is missing: `(map f)` and `(filter p)` alone are transducers, write `(map f xs)`",
+        );
+    }
     if value.is_function() {
         return error.suggest("a function came where data was meant: call it in brackets, or swap the arguments");
     }

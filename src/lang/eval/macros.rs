@@ -1,7 +1,8 @@
 //! Macros of the session: forms become data, a function makes other data of it, that becomes forms.
 
-use super::Machine;
-use super::names::{form_of, value_of};
+use super::names::{ALIAS, form_of, value_of};
+use super::{Global, Machine};
+use crate::lang::builtin::absent::libraries;
 use crate::lang::error::{Error, Outcome};
 use crate::lang::expand::{Expander, Macros};
 use crate::lang::form::Form;
@@ -33,6 +34,64 @@ impl Macros for Machine {
         }
         let expanded = self.call(&function, &mut arguments)?;
         form_of(self, &expanded, form.span)
+    }
+
+    fn library(&mut self, name: &str) -> Result<String, Error> {
+        if let Some(namespace) = self.core.registry.namespace(name) {
+            return Ok(namespace);
+        }
+        let servers = self.core.host.servers();
+        if servers.iter().any(|server| server.name == name) {
+            return Ok(name.to_string());
+        }
+        Err(libraries::missing(name))
+    }
+
+    fn alias(&mut self, alias: &str, namespace: &str) {
+        let key = format!("{ALIAS}{alias}");
+        let is_known = self.core.globals.find(&key).is_some();
+        if alias == namespace && !is_known
+            || self.core.registry.namespace(alias).as_deref() == Some(namespace) && !is_known
+        {
+            return;
+        }
+        let index = self.core.globals.index(&key);
+        let value = Some(Value::symbol(namespace));
+        self.core.globals.set(index, Global { value, ..Global::default() });
+    }
+
+    fn names_in(&self, namespace: &str) -> Vec<String> {
+        let registry = &self.core.registry;
+        let prefix = format!("{namespace}/");
+        let mut names: Vec<String> = registry
+            .names()
+            .filter_map(|name| name.strip_prefix(&prefix))
+            .filter(|base| registry.find(base).is_none() && self.core.globals.find(base).is_none())
+            .map(str::to_string)
+            .collect();
+        names.sort_unstable();
+        names
+    }
+
+    fn means_the_same(&self, name: &str, other: &str) -> bool {
+        let registry = &self.core.registry;
+        match (registry.find(name), registry.find(other)) {
+            (Some(one), Some(two)) => std::ptr::eq(one, two) && self.core.globals.find(name).is_none(),
+            _ => false,
+        }
+    }
+
+    fn class(&mut self, name: &str) -> Result<(), Error> {
+        let base = name.rsplit('.').next().unwrap_or(name);
+        let is_known = crate::lang::builtin::types::constant(name).is_some()
+            || name.starts_with("java.time.")
+            || name.starts_with("java.lang.")
+            || self
+                .core
+                .registry
+                .names()
+                .any(|known| known.strip_prefix(base).is_some_and(|rest| rest.starts_with('/') || rest == "."));
+        if is_known { Ok(()) } else { Err(libraries::missing_class(name)) }
     }
 }
 

@@ -14,8 +14,14 @@ use crate::lang::value::set::Set;
 use crate::lang::value::walk::{Cursor, Pace};
 use std::sync::Arc;
 
+/// What stands before the name of an alias in the table of definitions, so that it is undone, kept and
+/// written to snapshots as they are. No program can define a qualified name.
+pub(super) const ALIAS: &str = "alias/";
+
 impl Names for Machine {
     fn meaning(&mut self, name: &str, scope: &[String]) -> Outcome<Meaning> {
+        let aliased = self.unaliased(name);
+        let name = aliased.as_deref().unwrap_or(name);
         let plain = name.strip_prefix("session/").or_else(|| name.strip_prefix("user/")).unwrap_or(name);
         if let Some(at) = history_index(plain) {
             return Ok(Meaning::Constant(self.core.globals.history[at].clone()));
@@ -29,7 +35,9 @@ impl Names for Machine {
         if let Some(builtin) = self.core.registry.find(name) {
             return Ok(Meaning::Builtin(builtin));
         }
-        if let Some(value) = crate::lang::builtin::math::constant(name) {
+        if let Some(value) =
+            crate::lang::builtin::math::constant(name).or_else(|| crate::lang::builtin::time::constants::constant(name))
+        {
             return Ok(Meaning::Constant(value));
         }
         if let Some(value) = crate::lang::builtin::decimals::constant(name) {
@@ -81,6 +89,16 @@ impl Machine {
         }
     }
 
+    /// A qualified name whose namespace is an alias (`(require '[clojure.string :as s])`), written out.
+    fn unaliased(&self, name: &str) -> Option<String> {
+        let (namespace, base) = crate::lang::value::text::split_name(name);
+        let index = self.core.globals.find(&format!("{ALIAS}{}", namespace?))?;
+        match &self.core.globals.get(index).value {
+            Some(Value::Symbol(meant)) => Some(format!("{}/{base}", meant.as_str())),
+            _ => None,
+        }
+    }
+
     /// The error of a name that means nothing.
     pub(crate) fn unknown(&mut self, name: &str, scope: &[String]) -> Error {
         if let Some(message) = crate::lang::builtin::absent::advice(name) {
@@ -100,9 +118,16 @@ impl Machine {
         builtins.extend(registry.names());
         builtins.sort_unstable();
         // What the program or its user named is more likely meant than one of many builtins.
-        match closest(name, known).or_else(|| closest(name, builtins)) {
-            Some(nearest) if !nearest.contains("__") => error.suggest(did_you_mean(nearest)),
-            _ => error,
+        let nearest = closest(name, known).or_else(|| closest(name, builtins)).filter(|found| !found.contains("__"));
+        match (nearest, crate::lang::builtin::absent::kind_of_name(name)) {
+            (Some(nearest), None) => error.suggest(did_you_mean(nearest)),
+            (Some(nearest), Some(_)) if written_alike(name, nearest) => error.suggest(did_you_mean(nearest)),
+            (_, Some(message)) => {
+                Error::new("NotAvailable", format!("`{name}` does not exist here")).about(name).suggest(message)
+            }
+            (None, None) => error.suggest(format!(
+                "define it before, `(def {name} …)` or `(let [{name} …] …)`; `(dir)` lists servers and functions, `(apropos \"{name}\")` searches them"
+            )),
         }
     }
 }
@@ -112,6 +137,13 @@ fn no_value(name: &str) -> Error {
     Error::new("UnboundVariable", format!("`{name}` is a macro or special form: it has no value"))
         .about(name)
         .suggest(format!("wrap it in a function: `(fn [x y] ({name} x y))`"))
+}
+
+/// True if both are methods, or both constructors, or both have a namespace.
+fn written_alike(name: &str, other: &str) -> bool {
+    name.starts_with('.') == other.starts_with('.')
+        && name.ends_with('.') == other.ends_with('.')
+        && name.contains('/') == other.contains('/')
 }
 
 /// A form as data.

@@ -13,7 +13,12 @@ pub fn function(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outc
         _ => (None, rest),
     };
     let mut arities = Vec::new();
+    // `(fn (x y) …)`: parameters in round brackets.
+    let in_round = |items: &[Form]| items.iter().all(|item| item.as_symbol().is_some()) && rest.len() > 1;
     match rest.first().map(|first| &first.kind) {
+        Some(FormKind::List(items)) if in_round(items) => {
+            arities.push(arity(expander, &scheme_parameters(&rest[0]), &rest[1..], form.span)?);
+        }
         Some(FormKind::Vector(_)) => arities.push(arity(expander, &rest[0], &rest[1..], form.span)?),
         Some(FormKind::List(_)) => {
             for clause in rest {
@@ -23,7 +28,7 @@ pub fn function(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outc
                     }
                     _ => {
                         return expander
-                            .fail(clause.span, format!("an arity of a function is `([x] …)`, got {}", show(clause)));
+                            .fail(clause.span, format!("the parameters of the function are missing, `(fn [x] …)` or `(defn name [] …)`: got {}", show(clause)));
                     }
                 }
             }

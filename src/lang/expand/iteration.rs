@@ -25,6 +25,9 @@ fn clauses(expander: &Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Vec<C
             return expander.fail(rest[0].span, format!("expected bindings `[x xs]`, got {}", show(&rest[0])));
         }
     };
+    if items.get(1).is_some_and(|word| word.is_symbol("in") || word.is_symbol("of")) {
+        return expander.fail(rest[0].span, "no word stands between the name and the collection: `[x xs]`".to_string());
+    }
     if items.len() % 2 == 1 || items.is_empty() {
         return expander.fail(rest[0].span, "bindings come in pairs: `[x xs, y ys :when (f x y)]`".to_string());
     }

@@ -9,12 +9,15 @@
 mod conditionals;
 mod definitions;
 mod destructure;
+mod dialects;
 mod discovery;
 mod dispatch;
 mod dynamic;
 mod functions;
 mod iteration;
+mod java;
 mod letting;
+mod namespaces;
 mod threading;
 
 use crate::lang::error::{Error, Outcome};
@@ -39,6 +42,21 @@ pub trait Macros {
 
     /// Calls the session's macro of that name on the whole form.
     fn call_macro(&mut self, name: &str, form: &Form) -> Outcome<Form>;
+
+    /// The namespace that a library's functions have here, or what to use instead of it.
+    fn library(&mut self, name: &str) -> Result<String, Error>;
+
+    /// Makes a namespace known under another name, for this and later programs of the session.
+    fn alias(&mut self, alias: &str, namespace: &str);
+
+    /// The names of a namespace, those left out that mean something by themselves.
+    fn names_in(&self, namespace: &str) -> Vec<String>;
+
+    /// True if both names mean the same function of the language.
+    fn means_the_same(&self, name: &str, other: &str) -> bool;
+
+    /// Nothing if there is something here by the name of that class, else what to use instead.
+    fn class(&mut self, name: &str) -> Result<(), Error>;
 }
 
 /// A macro of the language: from the whole form and the forms behind its head to another form.
@@ -48,17 +66,31 @@ type Macro = fn(&mut Expander<'_>, &Form, &[Form]) -> Outcome<Form>;
 const MACROS: &[(&str, Macro)] = &[
     ("->", threading::first),
     ("->>", threading::last),
+    (".", java::dot),
+    ("..", java::dots),
+    ("and-let*", dialects::when_let_all),
     ("apropos", discovery::apropos),
     ("as->", threading::named),
     ("begin", conditionals::block),
+    ("begin0", dialects::prog1),
     ("binding", dynamic::binding),
     ("case", conditionals::case),
+    ("case-lambda", dialects::case_lambda),
+    ("cl-defun", definitions::defun),
+    ("cl-destructuring-bind", dialects::bind_values),
+    ("cl-dolist", dialects::dolist),
+    ("cl-flet", dialects::labels),
+    ("cl-labels", dialects::labels),
+    ("cl-loop", letting::loop_),
+    ("cl-multiple-value-bind", dialects::bind_values),
     ("comment", conditionals::comment),
     ("cond", conditionals::cond),
     ("cond->", threading::conditional_first),
     ("cond->>", threading::conditional_last),
     ("condp", conditionals::condp),
     ("declare", definitions::declare),
+    ("defconst", dialects::defparameter),
+    ("defconstant", dialects::defparameter),
     ("define", definitions::define),
     ("defmacro", definitions::defmacro),
     ("defmethod", dispatch::defmethod),
@@ -66,50 +98,72 @@ const MACROS: &[(&str, Macro)] = &[
     ("defn", definitions::defn),
     ("defn-", definitions::defn),
     ("defonce", definitions::defonce),
+    ("defparameter", dialects::defparameter),
     ("defprotocol", dispatch::defprotocol),
     ("defrecord", dispatch::defrecord),
     ("deftype", dispatch::defrecord),
     ("defun", definitions::defun),
+    ("defvar", dialects::defvar),
     ("delay", functions::delay),
+    ("destructuring-bind", dialects::bind_values),
     ("dir", discovery::dir),
     ("doc", discovery::doc),
+    ("dolist", dialects::dolist),
     ("doseq", iteration::doseq),
     ("dotimes", iteration::dotimes),
     ("doto", threading::doto),
     ("extend-protocol", dispatch::extend_protocol),
     ("extend-type", dispatch::extend_type),
+    ("flet", dialects::labels),
     ("fn", functions::function),
     ("for", iteration::comprehension),
     ("if-let", conditionals::if_let),
+    ("if-let*", dialects::if_let_all),
     ("if-not", conditionals::if_not),
     ("if-some", conditionals::if_some),
+    ("import", namespaces::import),
+    ("in-ns", namespaces::nothing),
+    ("labels", dialects::labels),
     ("lambda", functions::lambda),
     ("lazy-cat", functions::lazy_cat),
     ("lazy-seq", functions::lazy_seq),
     ("let", letting::let_),
+    ("let*-values", dialects::let_values),
+    ("let-values", dialects::let_values),
     ("letfn", letting::letfn),
     ("letrec", letting::letrec),
     ("loop", letting::loop_),
+    ("multiple-value-bind", dialects::bind_values),
     ("new", dispatch::new),
+    ("ns", namespaces::ns),
+    ("null", dialects::null),
     ("pcalls", functions::pcalls),
+    ("prog1", dialects::prog1),
     ("progn", conditionals::block),
     ("pvalues", functions::pcalls),
+    ("receive", dialects::bind_values),
+    ("refer", namespaces::use_),
+    ("refer-clojure", namespaces::nothing),
     ("reify", dispatch::reify),
+    ("require", namespaces::require),
     ("some->", threading::some_first),
     ("some->>", threading::some_last),
     ("source", discovery::source),
     ("syntax-quote", definitions::syntax_quote),
     ("time", conditionals::time),
     ("unless", conditionals::when_not),
+    ("use", namespaces::use_),
     ("when", conditionals::when),
     ("when-first", conditionals::when_first),
     ("when-let", conditionals::when_let),
+    ("when-let*", dialects::when_let_all),
     ("when-not", conditionals::when_not),
     ("when-some", conditionals::when_some),
     ("while", iteration::while_),
     ("with-out-str", dynamic::with_out_str),
     ("with-precision", conditionals::with_precision),
     ("with-redefs", dynamic::binding),
+    ("λ", functions::lambda),
 ];
 
 /// The special forms, which no name can hide.
@@ -191,7 +245,13 @@ impl<'a> Expander<'a> {
         }
         match self.expand_macro(head, name, form, rest)? {
             Some(expanded) => self.expand(&expanded),
-            None => Ok(Form::list(self.expand_all(items)?, form.span)),
+            None => match dialects::unquoted_function(name, rest) {
+                Some(rest) => {
+                    let items = [vec![items[0].clone()], rest].concat();
+                    Ok(Form::list(self.expand_all(&items)?, form.span))
+                }
+                None => Ok(Form::list(self.expand_all(items)?, form.span)),
+            },
         }
     }
 
@@ -231,10 +291,16 @@ impl<'a> Expander<'a> {
                 return self.expand(&rest[0]).map(Some);
             }
             "if" => {
+                if rest.len() > 3 {
+                    return self.fail(form.span, format!("`if` takes a test and two values, got {} forms: `(cond t1 a t2 b :else c)` has several tests, `(do a b)` puts forms together", rest.len()));
+                }
                 self.count(form, rest, 2, 3)?;
                 call("if", self.expand_all(rest)?, form.span)
             }
-            "do" => call("do", self.expand_body(rest, form.span)?, form.span),
+            "do" => match dialects::scheme_do(self, rest, form.span) {
+                Some(looping) => return self.expand(&looping).map(Some),
+                None => call("do", self.expand_body(rest, form.span)?, form.span),
+            },
             "and" | "or" | "recur" => call(name, self.expand_all(rest)?, form.span),
             "let*" if rest.first().is_some_and(|bindings| bindings.as_list().is_some()) => {
                 let expanded = letting::let_star(self, form, rest)?;
@@ -287,6 +353,16 @@ impl<'a> Expander<'a> {
     }
 
     fn expand_def(&mut self, form: &Form, rest: &[Form]) -> Outcome<Form> {
+        if rest.len() > 2 && !matches!(rest[1].kind, FormKind::Str(_)) {
+            return self.fail(
+                form.span,
+                format!(
+                    "`def` takes a name and one value: `(def {} value)`, got {} forms",
+                    plain(&rest[0]),
+                    rest.len()
+                ),
+            );
+        }
         self.count(form, rest, 1, 3)?;
         if rest[0].as_symbol().is_none() {
             return self.fail(rest[0].span, format!("`def` takes a name, not {}", show(&rest[0])));
@@ -370,6 +446,11 @@ fn body(forms: &[Form], span: Span) -> Form {
 
 fn nil(span: Span) -> Form {
     Form::new(FormKind::Nil, span)
+}
+
+/// A name as it is written.
+fn plain(form: &Form) -> &str {
+    form.as_symbol().unwrap_or("name")
 }
 
 /// A form as messages show it.

@@ -51,6 +51,24 @@ impl Macros for NoMacros {
     fn call_macro(&mut self, _: &str, _: &Form) -> Outcome<Form> {
         Err(internal_error().into())
     }
+
+    fn library(&mut self, _: &str) -> Result<String, Error> {
+        Err(internal_error())
+    }
+
+    fn alias(&mut self, _: &str, _: &str) {}
+
+    fn names_in(&self, _: &str) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn means_the_same(&self, name: &str, other: &str) -> bool {
+        name == other
+    }
+
+    fn class(&mut self, _: &str) -> Result<(), Error> {
+        Err(internal_error())
+    }
 }
 
 /// The names that a function of the prelude sees: builtins, and the functions before it.

@@ -73,8 +73,8 @@ pub const TABLE: &[Builtin] = &[
     ),
     Builtin::new(
         "count",
-        &["[coll]"],
-        "How many items there are; characters of a string, entries of a map.",
+        &["[coll]", "[pred coll]"],
+        "How many items there are; characters of a string, entries of a map. With a function, how many it is true of.",
         &[("(count [1 2])", "2"), ("(count \"äö\")", "2"), ("(count nil)", "0")],
         count_items,
     ),
@@ -206,6 +206,15 @@ fn seq(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 }
 
 fn count_items(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    if arguments.len() == 2 {
+        let finds = |value: &Value| value.is_function() || matches!(value, Value::Keyword(_));
+        if finds(&arguments[0]) || finds(&arguments[1]) {
+            return super::questions::count_if(machine, arguments);
+        }
+        return Err(Error::new("ArityError", "`count` takes one collection: `(count xs)`")
+            .suggest("`(count-if odd? xs)` counts the items that fit; those equal to x: `(count-if #(= x %) xs)`")
+            .into());
+    }
     count_of(machine, take(arguments, 0)).map(|count| Value::Int(count as i64))
 }
 

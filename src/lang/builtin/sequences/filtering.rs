@@ -28,8 +28,8 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "remove",
         &["[pred]", "[pred coll]"],
-        "The items for which `pred` is not true.",
-        &[("(remove odd? [1 2 3])", "(2)"), ("(remove nil? [1 nil])", "(1)")],
+        "The items for which `pred` is not true; a number, string or character instead of it is an item to leave out.",
+        &[("(remove odd? [1 2 3])", "(2)"), ("(remove nil? [1 nil])", "(1)"), ("(remove 2 [1 2 3])", "(1 3)")],
         remove,
     ),
     Builtin::new(
@@ -63,12 +63,8 @@ pub const TABLE: &[Builtin] = &[
 ];
 
 /// What other Lisps call these.
-pub const ALIASES: &[(&str, &str)] = &[
-    ("remove-if", "remove"),
-    ("remove-if-not", "filter"),
-    ("remove-duplicates", "distinct"),
-    ("delete-duplicates", "distinct"),
-];
+pub const ALIASES: &[(&str, &str)] =
+    &[("remove-if", "remove"), ("remove-if-not", "filter"), ("delete-duplicates", "distinct")];
 
 /// The steps of lazy sequences of this file.
 pub const STEPS: &[&Builtin] = &[&LAZY_FILTER];
@@ -83,6 +79,14 @@ fn filter(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 fn remove(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     if arguments.len() == 1 {
         return Ok(transducers::stateless(&steps::REMOVE, take(arguments, 0)));
+    }
+    // Common Lisp's `remove` takes an item, which no function is.
+    let item = &arguments[0];
+    if matches!(item, Value::Int(_) | Value::Float(_) | Value::Str(_) | Value::Char(_) | Value::Bool(_)) {
+        let is_list = matches!(arguments[1], Value::List(_) | Value::Vector(_) | Value::Nil);
+        if is_list {
+            return super::super::dialects::lists::delete(machine, arguments);
+        }
     }
     pick(machine, arguments, false)
 }

@@ -14,10 +14,12 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "partition",
         &["[n coll]", "[n step coll]", "[n step pad coll]"],
-        "Parts of `n` items, `step` (`n`) apart; a last part that is too short is filled up from `pad`, or left out.",
+        "Parts of `n` items, `step` (`n`) apart; a last part that is too short is filled up from `pad`, or left out. \
+         With a predicate in place of `n`, as in Scheme: those that fit and the others.",
         &[
             ("(partition 2 [1 2 3 4 5])", "((1 2) (3 4))"),
             ("(partition 2 1 [1 2 3])", "((1 2) (2 3))"),
+            ("(partition odd? [1 2 3])", "[(1 3) (2)]"),
             ("(partition 2 2 [:x] [1 2 3])", "((1 2) (3 :x))"),
         ],
         partition,
@@ -60,12 +62,29 @@ struct Cut {
 }
 
 fn partition(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    if arguments.len() == 2 && arguments[0].is_function() {
+        return by_truth(machine, arguments);
+    }
     collection_last(arguments);
     let size = positive("partition", &arguments[0])?;
     let step = if arguments.len() > 2 { positive("partition", &arguments[1])? } else { size };
     let short = if arguments.len() == 4 { Short::Padded(take(arguments, 2)) } else { Short::Dropped };
     let collection = take(arguments, arguments.len() - 1);
     parts(machine, &Cut { size, step, short }, collection)
+}
+
+/// SRFI 1's `(partition odd? xs)`: the items for which it is true, and the others.
+fn by_truth(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let (predicate, collection) = function_and_collection(arguments);
+    let mut cursor = machine.seq(collection)?;
+    let (mut yes, mut no) = (Vec::new(), Vec::new());
+    while let Some(item) = cursor.next(machine)? {
+        let side = if machine.call1(&predicate, item.clone())?.is_truthy() { &mut yes } else { &mut no };
+        side.push(item);
+        let len = side.len();
+        machine.grown(len)?;
+    }
+    Ok(Value::vector(vec![Value::list(yes), Value::list(no)]))
 }
 
 fn partition_all(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {

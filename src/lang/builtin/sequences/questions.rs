@@ -133,7 +133,7 @@ fn not_any(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(Value::Bool(first_such(machine, arguments, true)?.is_none()))
 }
 
-fn count_if(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+pub(super) fn count_if(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let (predicate, collection) = function_and_collection(arguments);
     let mut cursor = machine.seq(collection)?;
     let mut count = 0;

@@ -6,6 +6,7 @@ use super::super::transducers;
 use super::{add, before, change_vector, reduce_from, rest_of};
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
+use crate::lang::value::walk::Cursor;
 use crate::lang::value::{Reduced, Value};
 use std::sync::Arc;
 
@@ -122,6 +123,11 @@ fn reduce(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
         };
     }
     function_first(arguments);
+    // `(reduce + xs 0)`, as in Python and JavaScript.
+    let is_sequence = |value: &Value| Cursor::over(value.clone()).is_some();
+    if !is_sequence(&arguments[2]) && matches!(arguments[1], Value::List(_) | Value::Vector(_) | Value::Lazy(_)) {
+        arguments.swap(1, 2);
+    }
     let (function, init) = (take(arguments, 0), take(arguments, 1));
     let cursor = machine.seq(take(arguments, 2))?;
     reduce_from(machine, &function, init, cursor)

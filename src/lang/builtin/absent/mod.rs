@@ -1,0 +1,101 @@
+//! Names of powers and habits that do not exist here, each with code that does the same.
+
+mod habits;
+pub mod libraries;
+mod powers;
+
+use habits::HABITS;
+use powers::POWERS;
+
+/// What to do instead of using that name; `None` for all other names.
+pub fn advice(name: &str) -> Option<&'static str> {
+    let name = name.strip_prefix("clojure.core/").unwrap_or(name);
+    POWERS.iter().chain(HABITS).find(|(names, _)| names.contains(&name)).map(|(_, advice)| *advice)
+}
+
+/// What to say of a name that no list has, from how it is written.
+pub fn kind_of_name(name: &str) -> Option<String> {
+    if let Some(method) = name.strip_prefix(".-") {
+        return Some(format!("there are no objects: a map's entry is `(:{method} m)`"));
+    }
+    if let Some(method) = name.strip_prefix('.').filter(|method| !method.is_empty()) {
+        let field = method.strip_prefix("get").filter(|rest| rest.starts_with(char::is_uppercase));
+        return Some(match field {
+            Some(field) => {
+                format!("there are no Java objects: a map's entry is `(:{} m)`", crate::lang::value::map::kebab(field))
+            }
+            None => "there are no Java objects, and only some methods of strings and numbers: `(apropos \"…\")` finds a function".to_string(),
+        });
+    }
+    if let Some((object, method)) = foreign_method(name) {
+        return Some(format!(
+            "a method call of another language: here the function stands first, `({method} … {object})`"
+        ));
+    }
+    if let Some(class) = name.strip_suffix('.').filter(|class| libraries::is_class(class)) {
+        return Some(libraries::class_advice(class));
+    }
+    if let Some((class, _)) = name.split_once('/').filter(|(class, _)| libraries::is_class(class)) {
+        return Some(libraries::class_advice(class));
+    }
+    if libraries::is_class(name) && name.contains('.') {
+        return Some(libraries::class_advice(name));
+    }
+    infix(name)
+}
+
+/// `xs.map` as the name of an object and of what is called on it.
+fn foreign_method(name: &str) -> Option<(&str, &str)> {
+    let (object, method) = name.split_once('.')?;
+    let plain = |part: &str| {
+        part.starts_with(|c: char| c.is_lowercase() || c == '_')
+            && part.chars().all(|c| c.is_alphanumeric() || c == '_')
+    };
+    (plain(object) && plain(method)).then_some((object, method))
+}
+
+/// `x+1`, `a==b`: written without blanks, as other languages allow.
+fn infix(name: &str) -> Option<String> {
+    let at = name.find(|c: char| matches!(c, '*' | '+' | '=' | '<' | '>' | '%' | '&' | '|'))?;
+    let operator: String = name[at..].chars().take_while(|c| !c.is_alphanumeric() && *c != '_').collect();
+    let (left, right) = (&name[..at], &name[at + operator.len()..]);
+    if left.is_empty() || right.is_empty() || !left.chars().all(|c| c.is_alphanumeric() || c == '_') {
+        return None;
+    }
+    let function = match operator.as_str() {
+        "==" | "===" => "=",
+        "!=" | "!==" => "not=",
+        "**" => "math/pow",
+        "&&" => "and",
+        "||" => "or",
+        "%" => "mod",
+        "=" => "def",
+        other => other,
+    };
+    Some(format!("operators stand first, with blanks between all parts: `({function} {left} {right})`"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_name_has_two_answers() {
+        let mut names: Vec<&str> = POWERS.iter().chain(HABITS).flat_map(|(names, _)| names.iter().copied()).collect();
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), count);
+    }
+
+    #[test]
+    fn names_tell_where_they_come_from() {
+        let said = |name: &str| kind_of_name(name).unwrap_or_default();
+        assert!(said("xs.map").contains("(map … xs)"));
+        assert!(said("x*2").contains("(* x 2)"));
+        assert!(said("a==b").contains("(= a b)"));
+        assert!(said(".getName").contains("(:name m)"));
+        assert!(said("java.util.ArrayList.").contains("[]"));
+        assert!(kind_of_name("fetch-mail").is_none() && kind_of_name("*sum*").is_none());
+    }
+}

@@ -1,0 +1,429 @@
+//! Lists as Scheme, Common Lisp and Emacs Lisp know them: places, parts, deleting, joining.
+
+use super::super::Builtin;
+use super::super::arguments::{integer, option, options, take, text};
+use super::super::text::{Builder, byte_of};
+use crate::lang::error::{Error, Outcome};
+use crate::lang::eval::Machine;
+use crate::lang::value::Value;
+use crate::lang::value::map::Map;
+
+/// The entries of this file.
+pub const TABLE: &[Builtin] = &[
+    Builtin::new(
+        "position",
+        &["[x coll & options]"],
+        "The index of the first item that equals `x`, or, where `x` is a function, for which it is true; else nil.",
+        &[("(position 3 '(1 2 3))", "2"), ("(position even? [1 3 4])", "2"), ("(position 9 [1])", "nil")],
+        position,
+    ),
+    Builtin::new(
+        "in-sequence?",
+        &["[coll x]"],
+        "True if an item equals `x`; also with `x` first.",
+        &[("(in-sequence? '(1 2) 2)", "true")],
+        |machine, arguments| {
+            let (wanted, list) = item_and_list(arguments);
+            let mut cursor = machine.seq(list)?;
+            while let Some(item) = cursor.next(machine)? {
+                if machine.equal(&item, &wanted)? {
+                    return Ok(Value::Bool(true));
+                }
+            }
+            Ok(Value::Bool(false))
+        },
+    ),
+    Builtin::new(
+        "delete",
+        &["[x coll & options]"],
+        "The items that do not equal `x`; Common Lisp's `remove`.",
+        &[("(delete 2 '(1 2 3 2))", "(1 3)")],
+        delete,
+    ),
+    Builtin::new(
+        "remove-duplicates",
+        &["[coll & options]"],
+        "Each item once, as `distinct`; `:key f` tells items apart by what `f` makes of them.",
+        &[
+            ("(remove-duplicates '(1 2 1) :test #'equal)", "(1 2)"),
+            ("(remove-duplicates [{:id 1 :n 1} {:id 1 :n 2}] :key :id)", "({:id 1, :n 1})"),
+        ],
+        remove_duplicates,
+    ),
+    Builtin::new(
+        "subseq",
+        &["[coll]", "[coll start]", "[coll start end]"],
+        "The part of a string, vector or list from `start` up to `end`; negative places count from the end.",
+        &[("(subseq \"hello\" 1 3)", "\"el\""), ("(subseq [1 2 3] 1)", "[2 3]"), ("(subseq '(1 2 3) -2)", "(2 3)")],
+        subseq,
+    ),
+    Builtin::new(
+        "concatenate",
+        &["[type & colls]"],
+        "The collections one behind the other, as a `'string`, `'list` or `'vector`.",
+        &[
+            ("(concatenate 'string \"a\" \"b\")", "\"ab\""),
+            ("(concatenate 'list [1] '(2))", "(1 2)"),
+            ("(concatenate '((1) (2)))", "(1 2)"),
+        ],
+        concatenate,
+    ),
+    Builtin::new(
+        "concatenate-vectors",
+        &["[& colls]"],
+        "The collections one behind the other, as a vector; Scheme's `vector-append`.",
+        &[("(vector-append [1] [2 3])", "[1 2 3]")],
+        |machine, arguments| joined(machine, arguments).map(Value::vector),
+    ),
+    Builtin::new(
+        "coerce",
+        &["[x type]"],
+        "The items as a `'list`, `'vector` or `'string`, the number as a `'float` or `'integer`.",
+        &[
+            ("(coerce '(1 2) 'vector)", "[1 2]"),
+            ("(coerce '(#\\a #\\b) 'string)", "\"ab\""),
+            ("(coerce 1 'float)", "1.0"),
+        ],
+        coerce,
+    ),
+    Builtin::new(
+        "list->string",
+        &["[chars]"],
+        "The string of these characters.",
+        &[("(list->string '(#\\a #\\b))", "\"ab\"")],
+        |machine, arguments| string_of(machine, take(arguments, 0), ""),
+    ),
+    Builtin::new(
+        "string-map",
+        &["[f s]"],
+        "The string of what `f` makes of each character.",
+        &[("(string-map char-upcase \"ab\")", "\"AB\"")],
+        |machine, arguments| {
+            let (function, list) = super::super::arguments::function_and_collection(arguments);
+            let mut cursor = machine.seq(list)?;
+            let mut builder = Builder::default();
+            while let Some(item) = cursor.next(machine)? {
+                let made = machine.call1(&function, item)?;
+                builder.push_value(machine, &made)?;
+            }
+            Ok(builder.finish())
+        },
+    ),
+    Builtin::new(
+        "mapconcat",
+        &["[f coll]", "[f coll separator]"],
+        "What `f` makes of the items as one string, the separator between them.",
+        &[("(mapconcat #'str '(1 2 3) \", \")", "\"1, 2, 3\"")],
+        |machine, arguments| {
+            let separator = arguments.get_mut(2).map(std::mem::take).unwrap_or_default();
+            let separator = if separator.is_nil() { String::new() } else { text(machine, &separator)? };
+            let (function, list) = super::super::arguments::function_and_collection(&mut arguments[..2]);
+            let mut cursor = machine.seq(list)?;
+            let mut builder = Builder::default();
+            let mut first = true;
+            while let Some(item) = cursor.next(machine)? {
+                if !std::mem::take(&mut first) {
+                    builder.push(machine, &separator)?;
+                }
+                let made = machine.call1(&function, item)?;
+                builder.push_value(machine, &made)?;
+            }
+            Ok(builder.finish())
+        },
+    ),
+    Builtin::new(
+        "seq-reduce",
+        &["[f coll init]"],
+        "As `reduce`, with the first value behind the collection.",
+        &[("(seq-reduce #'+ '(1 2 3) 10)", "16")],
+        |machine, arguments| {
+            let (function, list, mut held) = (take(arguments, 0), take(arguments, 1), take(arguments, 2));
+            let mut cursor = machine.seq(list)?;
+            while let Some(item) = cursor.next(machine)? {
+                held = machine.call2(&function, held, item)?;
+                if let Value::Reduced(last) = held {
+                    return Ok(last.0.clone());
+                }
+            }
+            Ok(held)
+        },
+    ),
+    Builtin::new(
+        "build-list",
+        &["[n f]"],
+        "What `f` makes of the numbers from 0 up to `n`; also with the function first.",
+        &[("(build-list 3 (lambda (i) (* i i)))", "(0 1 4)")],
+        |machine, arguments| built(machine, arguments).map(Value::list),
+    ),
+    Builtin::new(
+        "build-vector",
+        &["[n f]"],
+        "As `build-list`, as a vector.",
+        &[("(build-vector 3 inc)", "[1 2 3]")],
+        |machine, arguments| built(machine, arguments).map(Value::vector),
+    ),
+    Builtin::new(
+        "make-vector",
+        &["[n]", "[n x]"],
+        "A vector of `n` times `x`.",
+        &[("(make-vector 3 0)", "[0 0 0]")],
+        |machine, arguments| {
+            let count = integer(&arguments[0])?.max(0) as u64;
+            machine.charge(count)?;
+            machine.reserve_values(count)?;
+            let item = arguments.get(1).cloned().unwrap_or_default();
+            Ok(Value::vector(vec![item; count as usize]))
+        },
+    ),
+    Builtin::new(
+        "pair?",
+        &["[x]"],
+        "True for a list or vector that is not empty.",
+        &[("(pair? '(1))", "true"), ("(pair? '())", "false"), ("(pair? 1)", "false")],
+        |machine, arguments| {
+            let value = take(arguments, 0);
+            if !matches!(value, Value::List(_) | Value::Vector(_) | Value::Lazy(_)) {
+                return Ok(Value::Bool(false));
+            }
+            let mut cursor = machine.seq(value)?;
+            Ok(Value::Bool(cursor.next(machine)?.is_some()))
+        },
+    ),
+    Builtin::new("fourth", &["[coll]"], "The fourth item.", &[("(fourth [1 2 3 4])", "4")], |machine, arguments| {
+        item_at(machine, take(arguments, 0), 3)
+    }),
+    Builtin::new("fifth", &["[coll]"], "The fifth item.", &[("(fifth [1 2 3 4 5])", "5")], |machine, arguments| {
+        item_at(machine, take(arguments, 0), 4)
+    }),
+];
+
+/// Other names.
+pub const ALIASES: &[(&str, &str)] = &[
+    ("position-if", "position"),
+    ("list-index", "position"),
+    ("vector-index", "position"),
+    ("find-index", "position"),
+    ("index-where", "position"),
+    ("findIndex", "position"),
+    ("delq", "delete"),
+    ("remq", "delete"),
+    ("remv", "delete"),
+    ("sublist", "subseq"),
+    ("vector-copy", "subseq"),
+    ("subvector", "subseq"),
+    ("string-copy", "subseq"),
+    ("slice", "subseq"),
+    ("list-tabulate", "build-list"),
+    ("vector-tabulate", "build-vector"),
+    ("vector->string", "list->string"),
+    ("chars->string", "list->string"),
+    ("cadddr", "fourth"),
+];
+
+/// The item and the collection of `(delete x xs)`, in either order.
+fn item_and_list(arguments: &mut [Value]) -> (Value, Value) {
+    let holds = |value: &Value| matches!(value, Value::List(_) | Value::Vector(_) | Value::Lazy(_) | Value::Set(_));
+    let (first, second) = (take(arguments, 0), take(arguments, 1));
+    if holds(&first) && !holds(&second) && !second.is_nil() { (second, first) } else { (first, second) }
+}
+
+/// What `:key` makes of an item.
+fn keyed(machine: &mut Machine, given: &Map, item: &Value) -> Outcome<Value> {
+    match option(given, "key") {
+        Some(key) if !key.is_nil() => machine.call1(&key, item.clone()),
+        _ => Ok(item.clone()),
+    }
+}
+
+/// True if an item is the wanted one: equal to it, or found by it, or by `:test`.
+fn fits(machine: &mut Machine, given: &Map, wanted: &Value, item: &Value) -> Outcome<bool> {
+    let item = keyed(machine, given, item)?;
+    if let Some(test) = option(given, "test") {
+        return Ok(machine.call2(&test, wanted.clone(), item)?.is_truthy());
+    }
+    if wanted.is_function() {
+        return Ok(machine.call1(wanted, item)?.is_truthy());
+    }
+    machine.equal(wanted, &item)
+}
+
+fn position(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let given = options("position", &mut arguments[2..], &["key", "test"])?;
+    let (wanted, list) = item_and_list(arguments);
+    let mut cursor = machine.seq(list)?;
+    let mut index = 0;
+    while let Some(item) = cursor.next(machine)? {
+        if fits(machine, &given, &wanted, &item)? {
+            return Ok(Value::Int(index));
+        }
+        index += 1;
+    }
+    Ok(Value::Nil)
+}
+
+/// `(find x xs)`, `(find even? xs)`: the first item that fits.
+pub(in crate::lang::builtin) fn found(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let given = Map::default();
+    let (wanted, list) = item_and_list(arguments);
+    let mut cursor = machine.seq(list)?;
+    while let Some(item) = cursor.next(machine)? {
+        if fits(machine, &given, &wanted, &item)? {
+            return Ok(item);
+        }
+    }
+    Ok(Value::Nil)
+}
+
+/// `(delete x xs)`, and `(remove x xs)` where `x` is no function.
+pub(in crate::lang::builtin) fn delete(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let given = options("delete", &mut arguments[2..], &["key", "test"])?;
+    let (wanted, list) = item_and_list(arguments);
+    let mut cursor = machine.seq(list)?;
+    let mut kept = Vec::new();
+    while let Some(item) = cursor.next(machine)? {
+        if !fits(machine, &given, &wanted, &item)? {
+            kept.push(item);
+            machine.grown(kept.len())?;
+        }
+    }
+    Ok(Value::list(kept))
+}
+
+fn remove_duplicates(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    // Values are told apart by `=` whatever the test is called.
+    let given = options("remove-duplicates", &mut arguments[1..], &["key", "test", "from-end"])?;
+    let mut cursor = machine.seq(take(arguments, 0))?;
+    let mut seen = Map::default();
+    let mut kept = Vec::new();
+    while let Some(item) = cursor.next(machine)? {
+        let key = keyed(machine, &given, &item)?;
+        let key = machine.key(key)?;
+        if !seen.contains_key(&key) {
+            seen.insert(key, Value::Nil);
+            kept.push(item);
+            machine.grown(kept.len())?;
+        }
+    }
+    Ok(Value::list(kept))
+}
+
+fn subseq(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let collection = take(arguments, 0);
+    let total = match &collection {
+        Value::Str(held) => {
+            machine.charge(held.as_str().len() as u64 / 16)?;
+            held.as_str().chars().count() as i64
+        }
+        other => machine.items(other.clone())?.len() as i64,
+    };
+    let place = |at: usize, default: i64| match arguments.get(at) {
+        None | Some(Value::Nil) => Ok(default),
+        Some(value) => integer(value).map(|place| if place < 0 { place + total } else { place }),
+    };
+    let (start, end) = (place(1, 0)?, place(2, total)?);
+    if start < 0 || end > total || start > end {
+        return Err(Error::new(
+            "IndexOutOfBounds",
+            format!("the part from {start} to {end} is outside of {total} items"),
+        )
+        .suggest("`(take n xs)` and `(drop n xs)` take what there is")
+        .into());
+    }
+    if let Value::Str(held) = &collection {
+        let held = held.as_str();
+        let (from, to) = (byte_of(held, start as u64).unwrap_or(0), byte_of(held, end as u64).unwrap_or(held.len()));
+        machine.reserve(2 * (to - from) as u64)?;
+        return Ok(Value::string(&held[from..to]));
+    }
+    let is_vector = matches!(collection, Value::Vector(_));
+    let part = machine.items(collection)?[start as usize..end as usize].to_vec();
+    Ok(if is_vector { Value::vector(part) } else { Value::list(part) })
+}
+
+/// All items of all collections.
+fn joined(machine: &mut Machine, collections: &mut [Value]) -> Outcome<Vec<Value>> {
+    let mut items = Vec::new();
+    for collection in collections {
+        let mut cursor = machine.seq(std::mem::take(collection))?;
+        while let Some(item) = cursor.next(machine)? {
+            items.push(item);
+            machine.grown(items.len())?;
+        }
+    }
+    Ok(items)
+}
+
+fn concatenate(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let (kind, rest) = match &arguments[0] {
+        Value::Symbol(name) => (name.as_str().to_lowercase(), &mut arguments[1..]),
+        Value::Keyword(name) => (name.as_str().to_lowercase(), &mut arguments[1..]),
+        // SRFI 1: one list of lists.
+        _ if arguments.len() == 1 => {
+            let mut lists = machine.items(take(arguments, 0))?;
+            return joined(machine, &mut lists).map(Value::list);
+        }
+        other => return Err(Error::expected("a type such as `'list`, `'vector` or `'string`", other).into()),
+    };
+    let items = joined(machine, rest)?;
+    of_kind(machine, &kind, items)
+}
+
+fn coerce(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let (Value::Symbol(name) | Value::Keyword(name)) = &arguments[1] else {
+        return Err(Error::expected("a type such as `'list`, `'vector` or `'string`", &arguments[1]).into());
+    };
+    let kind = name.as_str().rsplit('.').next().unwrap_or_default().to_lowercase();
+    let value = take(arguments, 0);
+    match (kind.as_str(), &value) {
+        ("float" | "double" | "double-float" | "single-float" | "number", Value::Int(number)) => {
+            Ok(Value::Float(*number as f64))
+        }
+        ("float" | "double" | "double-float" | "single-float" | "number", Value::Float(_)) => Ok(value),
+        ("integer" | "int" | "fixnum", _) => integer(&value).map(Value::Int).map_err(Into::into),
+        _ => {
+            let items = machine.items(value)?;
+            of_kind(machine, &kind, items)
+        }
+    }
+}
+
+/// Items as a collection of that kind.
+fn of_kind(machine: &mut Machine, kind: &str, items: Vec<Value>) -> Outcome<Value> {
+    match kind {
+        "list" | "cons" => Ok(Value::list(items)),
+        "vector" | "simple-vector" | "array" => Ok(Value::vector(items)),
+        "string" | "simple-string" => string_of(machine, Value::list(items), ""),
+        other => Err(Error::new("UnknownType", format!("there is no type `{other}` to make"))
+            .suggest("`'list`, `'vector` and `'string` can be made; `set` and `(into {} pairs)` make sets and maps")
+            .into()),
+    }
+}
+
+fn string_of(machine: &mut Machine, items: Value, separator: &str) -> Outcome<Value> {
+    let mut cursor = machine.seq(items)?;
+    let mut builder = Builder::default();
+    while let Some(item) = cursor.next(machine)? {
+        builder.push_value(machine, &item)?;
+        builder.push(machine, separator)?;
+    }
+    Ok(builder.finish())
+}
+
+fn built(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Vec<Value>> {
+    let (first, second) = (take(arguments, 0), take(arguments, 1));
+    let (function, count) = if first.is_function() { (first, second) } else { (second, first) };
+    let mut items = Vec::new();
+    for index in 0..integer(&count)? {
+        items.push(machine.call1(&function, Value::Int(index))?);
+        machine.grown(items.len())?;
+    }
+    Ok(items)
+}
+
+fn item_at(machine: &mut Machine, collection: Value, index: usize) -> Outcome<Value> {
+    let mut cursor = machine.seq(collection)?;
+    for _ in 0..index {
+        cursor.next(machine)?;
+    }
+    Ok(cursor.next(machine)?.unwrap_or_default())
+}

@@ -1,0 +1,100 @@
+//! Base64, in both its alphabets.
+
+use super::super::Builtin;
+use super::super::arguments::{option, options, string, take};
+use super::super::text::{ask_for_copy, excerpt, pay};
+use super::{bytes, text_or_bytes};
+use crate::lang::error::{Error, Outcome};
+use crate::lang::eval::Machine;
+use crate::lang::value::Value;
+use base64::Engine;
+use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+
+/// The entries of this file.
+pub const TABLE: &[Builtin] = &[
+    Builtin::new(
+        "base64/encode",
+        &["[s & options]"],
+        "A string's UTF-8, or a vector of bytes, as base64; `:url true` for the alphabet of URLs, without padding.",
+        &[("(base64/encode \"hi?>\")", "\"aGk/Pg==\""), ("(base64/encode \"hi?>\" :url true)", "\"aGk_Pg\"")],
+        encode,
+    ),
+    Builtin::new(
+        "base64/decode",
+        &["[s & options]"],
+        "The text that base64 stands for, in either alphabet, padded or not; `:bytes true` gives a vector of bytes.",
+        &[
+            ("(base64/decode \"SGVsbG8gd29ybGQ\")", "\"Hello world\""),
+            ("(base64/decode \"_w==\" :bytes true)", "[255]"),
+        ],
+        decode,
+    ),
+];
+
+/// Other names.
+pub const ALIASES: &[(&str, &str)] = &[
+    ("base64-encode", "base64/encode"),
+    ("base64/encode-string", "base64/encode"),
+    ("b64/encode", "base64/encode"),
+    ("b64encode", "base64/encode"),
+    ("base64/b64encode", "base64/encode"),
+    ("btoa", "base64/encode"),
+    ("base64-encode-string", "base64/encode"),
+    ("base64-decode", "base64/decode"),
+    ("base64/decode-string", "base64/decode"),
+    ("base64/decode-url", "base64/decode"),
+    ("b64/decode", "base64/decode"),
+    ("b64decode", "base64/decode"),
+    ("base64/b64decode", "base64/decode"),
+    ("base64/urlsafe_b64decode", "base64/decode"),
+    ("atob", "base64/decode"),
+    ("base64-decode-string", "base64/decode"),
+];
+
+fn encode(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let given = options("base64/encode", &mut arguments[1..], &["url"])?;
+    let content = bytes(machine, &arguments[0])?;
+    if content.len() >= 4_096 {
+        machine.charge(content.len() as u64 / 16)?;
+        machine.reserve(content.len() as u64 * 3)?;
+    }
+    let for_urls = option(&given, "url").is_some_and(|url| url.is_truthy());
+    let text = if for_urls { URL_SAFE_NO_PAD.encode(&content) } else { STANDARD.encode(&content) };
+    Ok(Value::string(&text))
+}
+
+fn decode(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let given = options("base64/decode", &mut arguments[1..], &["bytes", "url"])?;
+    let value = take(arguments, 0);
+    let text = string(&value)?;
+    pay(machine, text)?;
+    machine.charge(text.len() as u64 / 16)?;
+    ask_for_copy(machine, text, 2)?;
+    let plain: String = text
+        .chars()
+        .filter(|c| !c.is_ascii_whitespace() && *c != '=')
+        .map(|c| match c {
+            '-' => '+',
+            '_' => '/',
+            other => other,
+        })
+        .collect();
+    let engine = STANDARD_NO_PAD;
+    let decoded = engine.decode(&plain).map_err(|problem| {
+        Error::new("InvalidBase64", format!("`{}` is no base64: {}", excerpt(text), reason(&problem)))
+    })?;
+    text_or_bytes(machine, &decoded, option(&given, "bytes").is_some_and(|bytes| bytes.is_truthy()))
+}
+
+/// What is wrong, in words.
+fn reason(problem: &base64::DecodeError) -> String {
+    match problem {
+        base64::DecodeError::InvalidByte(at, byte) => {
+            format!("{:?} at position {at} is not of its alphabet", char::from(*byte))
+        }
+        base64::DecodeError::InvalidLength(length) => {
+            format!("its {length} digits are one too many or too few; the text may be cut off")
+        }
+        _ => "its end does not fit; the text may be cut off".to_string(),
+    }
+}

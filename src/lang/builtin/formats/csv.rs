@@ -1,0 +1,336 @@
+//! CSV to records and back, by the csv crate, paid for row by row.
+
+use super::super::Builtin;
+use super::super::arguments::{option, options, string, take, text};
+use super::super::text::{ask_for_copy, pay};
+use super::field_key;
+use crate::lang::error::{Error, Outcome};
+use crate::lang::eval::Machine;
+use crate::lang::value::Value;
+use crate::lang::value::map::Map;
+use crate::lang::value::shape::Shape;
+use csv::{ReaderBuilder, StringRecord, Terminator, WriterBuilder};
+use std::sync::Arc;
+
+/// The entries of this file.
+pub const TABLE: &[Builtin] = &[
+    Builtin::new(
+        "csv/parse",
+        &["[s & options]"],
+        "A vector of one map for each row, under the names of the first row (keywords where they read as such).\n\
+         Options: `:headers false` gives vectors, `:headers [\"a\" \"b\"]` names the columns; `:separator \";\"`, \
+         `:quote`, `:numbers true` reads numbers, `:trim true`. A short row has nil for what is missing; what a \
+         long row has beyond the columns stands in a vector under `:extra`; a name that comes twice gets a number \
+         (`a`, `a-2`), an empty one is `column-3`. A byte order mark and empty lines are passed over.",
+        &[
+            (
+                "(csv/parse \"name,n\\nAnn,1\\n\\\"Li, Bo\\\",2\\n\")",
+                "[{:name \"Ann\", :n \"1\"} {:name \"Li, Bo\", :n \"2\"}]",
+            ),
+            ("(csv/parse \"a;b\\n1;2.5\" :separator \\; :numbers true)", "[{:a 1, :b 2.5}]"),
+            ("(csv/parse \"a,b\\n1,2\" :headers false)", "[[\"a\" \"b\"] [\"1\" \"2\"]]"),
+        ],
+        |machine, arguments| parse(machine, arguments, true),
+    ),
+    Builtin::new(
+        "csv/read-csv",
+        &["[s & options]"],
+        "A vector of one vector for each row, the first row among them, as Clojure's data.csv; `csv/parse` gives maps.",
+        &[("(csv/read-csv \"a,b\\n1,2\")", "[[\"a\" \"b\"] [\"1\" \"2\"]]")],
+        |machine, arguments| parse(machine, arguments, false),
+    ),
+    Builtin::new(
+        "csv/write",
+        &["[rows & options]"],
+        "Rows as CSV text. Maps: the columns are their keys in order of first appearance, or `:columns [:a :b]`; \
+         vectors are written as they are. `:headers false` leaves the names out; `:separator`, `:quote`, `:newline \"\\r\\n\"`.",
+        &[
+            ("(csv/write [{:a 1 :b \"x,y\"} {:a 2 :c nil}])", "\"a,b,c\\n1,\\\"x,y\\\",\\n2,,\\n\""),
+            ("(csv/write [[1 2] [3 4]] :separator \\;)", "\"1;2\\n3;4\\n\""),
+        ],
+        write,
+    ),
+];
+
+/// Names in Clojure's libraries, and what others call it.
+pub const ALIASES: &[(&str, &str)] = &[
+    ("csv/read", "csv/parse"),
+    ("csv/parse-csv", "csv/parse"),
+    ("csv/read-maps", "csv/parse"),
+    ("csv/slurp-csv", "csv/parse"),
+    ("parse-csv", "csv/parse"),
+    ("csv->maps", "csv/parse"),
+    ("csv->", "csv/parse"),
+    ("csv/csv->maps", "csv/parse"),
+    ("csv/DictReader", "csv/parse"),
+    ("read-csv", "csv/read-csv"),
+    ("csv/reader", "csv/read-csv"),
+    ("csv/write-csv", "csv/write"),
+    ("csv/generate", "csv/write"),
+    ("csv/encode", "csv/write"),
+    ("csv/write-str", "csv/write"),
+    ("csv/decode", "csv/parse"),
+    ("csv/read-str", "csv/parse"),
+    ("write-csv", "csv/write"),
+    ("to-csv", "csv/write"),
+    ("maps->csv", "csv/write"),
+];
+
+/// The byte that an option names: `\;`, `";"`.
+fn mark(given: &Map, name: &str, default: u8) -> Result<u8, Error> {
+    let Some(value) = option(given, name) else { return Ok(default) };
+    let wanted = format!("a character of ASCII for `:{name}`");
+    match &value {
+        Value::Char(character) if character.is_ascii() => Ok(*character as u8),
+        Value::Str(text) => match text.as_str().as_bytes() {
+            [byte] if byte.is_ascii() => Ok(*byte),
+            _ => Err(Error::expected(&wanted, &value).suggest("a tab is `\\tab` or \"\\t\"")),
+        },
+        other => Err(Error::expected(&wanted, other)),
+    }
+}
+
+/// True if the option is given and true.
+fn is_on(given: &Map, name: &str) -> bool {
+    option(given, name).is_some_and(|value| value.is_truthy())
+}
+
+fn parse(machine: &mut Machine, arguments: &mut [Value], headers: bool) -> Outcome<Value> {
+    let known = ["headers", "header", "separator", "delimiter", "sep", "quote", "numbers", "trim", "key-fn"];
+    let given = match &mut arguments[1..] {
+        [Value::Map(given)] => (**given).clone(),
+        more => options("csv/parse", more, &known)?,
+    };
+    let value = take(arguments, 0);
+    let source = string(&value)?;
+    pay(machine, source)?;
+    ask_for_copy(machine, source, 1)?;
+    let source = source.strip_prefix('\u{feff}').unwrap_or(source);
+    let separator = ["separator", "delimiter", "sep"].iter().find(|name| option(&given, name).is_some());
+    let mut reader = ReaderBuilder::new()
+        .has_headers(false)
+        .flexible(true)
+        .delimiter(mark(&given, separator.unwrap_or(&"separator"), b',')?)
+        .quote(mark(&given, "quote", b'"')?)
+        .trim(if is_on(&given, "trim") { csv::Trim::All } else { csv::Trim::None })
+        .from_reader(source.as_bytes());
+    let numbers = is_on(&given, "numbers");
+    let named = option(&given, "headers").or_else(|| option(&given, "header")).unwrap_or(Value::Bool(headers));
+    let mut columns = match named {
+        Value::Vector(_) | Value::List(_) => Some(Columns::of(machine.items(named)?)),
+        _ => None,
+    };
+    let by_name = named_or(&columns, &given, headers);
+    let key_function = option(&given, "key-fn");
+    let mut rows = Vec::new();
+    let mut record = StringRecord::new();
+    while reader.read_record(&mut record).map_err(unreadable)? {
+        machine.charge(1 + record.len() as u64 + record.as_slice().len() as u64 / 64)?;
+        if !by_name {
+            rows.push(Value::vector(record.iter().map(|cell| cell_value(cell, numbers)).collect()));
+        } else if let Some(columns) = &columns {
+            rows.push(columns.row(machine, &record, numbers)?);
+        } else {
+            columns = Some(Columns::of(names(machine, &record, key_function.as_ref())?));
+        }
+        machine.grown(rows.len())?;
+    }
+    Ok(Value::vector(rows))
+}
+
+/// True if rows become maps.
+fn named_or(columns: &Option<Columns>, given: &Map, headers: bool) -> bool {
+    let asked = option(given, "headers").or_else(|| option(given, "header"));
+    columns.is_some() || asked.map_or(headers, |asked| asked.is_truthy())
+}
+
+#[cold]
+fn unreadable(problem: csv::Error) -> Error {
+    Error::new("InvalidCsv", format!("the text cannot be read as CSV: {problem}"))
+}
+
+/// The keys that the cells of the first row name, all different.
+fn names(machine: &mut Machine, record: &StringRecord, function: Option<&Value>) -> Outcome<Vec<Value>> {
+    let mut counts = std::collections::HashMap::new();
+    let mut keys = Vec::new();
+    for (at, cell) in record.iter().enumerate() {
+        machine.charge(1)?;
+        let name = cell.trim();
+        let name = if name.is_empty() { format!("column-{}", at + 1) } else { name.to_string() };
+        let count: &mut u32 = counts.entry(name.clone()).or_insert(0);
+        *count += 1;
+        let name = if *count > 1 { format!("{name}-{count}") } else { name };
+        keys.push(match function {
+            Some(function) => {
+                let key = machine.call1(function, Value::string(&name))?;
+                machine.key(key)?
+            }
+            None => field_key(&name),
+        });
+    }
+    Ok(keys)
+}
+
+/// The columns of a table: the layout that its rows share, where it is small enough for one.
+struct Columns {
+    keys: Vec<Value>,
+    shape: Option<Arc<Shape>>,
+}
+
+impl Columns {
+    fn of(keys: Vec<Value>) -> Columns {
+        let keys: Vec<Value> = keys
+            .into_iter()
+            .map(|key| match &key {
+                Value::Str(name) => field_key(name.as_str()),
+                _ => key,
+            })
+            .collect();
+        let small = keys.len() <= 32 && keys.iter().enumerate().all(|(at, key)| !keys[..at].contains(key));
+        let shape = small.then(|| Shape::new(keys.clone()));
+        Columns { keys, shape }
+    }
+
+    fn row(&self, machine: &mut Machine, record: &StringRecord, numbers: bool) -> Outcome<Value> {
+        let mut cells = record.iter();
+        let mut values = Vec::with_capacity(self.keys.len());
+        for _ in &self.keys {
+            values.push(cells.next().map_or(Value::Nil, |cell| cell_value(cell, numbers)));
+        }
+        machine.charge(self.keys.len() as u64)?;
+        let mut map = match &self.shape {
+            Some(shape) => Map::with_shape(shape.clone(), values),
+            None => {
+                let mut map = Map::default();
+                for (key, value) in self.keys.iter().zip(values) {
+                    map.insert(key.clone(), value);
+                }
+                map
+            }
+        }
+        .into_record();
+        let extra: Vec<Value> = cells.map(|cell| cell_value(cell, numbers)).collect();
+        if !extra.is_empty() {
+            map.insert(Value::keyword("extra"), Value::vector(extra));
+        }
+        Ok(Value::Map(Arc::new(map)))
+    }
+}
+
+/// A cell; where numbers are asked for, what is written as one is one.
+fn cell_value(cell: &str, numbers: bool) -> Value {
+    let trimmed = cell.trim();
+    let looks_like_one = numbers
+        && trimmed.len() < 32
+        && trimmed.ends_with(|c: char| c.is_ascii_digit())
+        && trimmed.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '.'));
+    if looks_like_one {
+        let digits = trimmed.trim_start_matches(['-', '+']);
+        // Codes such as 007 are no numbers.
+        let is_code = digits.len() > 1 && digits.starts_with('0') && !digits.starts_with("0.");
+        if !is_code && let Ok(number) = trimmed.parse::<i64>() {
+            return Value::Int(number);
+        }
+        if !is_code && let Ok(number) = trimmed.parse::<f64>() {
+            return Value::Float(number);
+        }
+    }
+    Value::string(cell)
+}
+
+fn write(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let known = ["columns", "headers", "header", "separator", "delimiter", "sep", "quote", "newline"];
+    let given = match &mut arguments[1..] {
+        [Value::Map(given)] => (**given).clone(),
+        more => options("csv/write", more, &known)?,
+    };
+    let rows = machine.items(take(arguments, 0))?;
+    let separator = ["separator", "delimiter", "sep"].iter().find(|name| option(&given, name).is_some());
+    let lines_end_as_in_windows = match option(&given, "newline") {
+        Some(Value::Str(text)) => text.as_str() == "\r\n",
+        Some(Value::Keyword(name)) => name.as_str().starts_with("cr"),
+        _ => false,
+    };
+    let mut writer = WriterBuilder::new()
+        .flexible(true)
+        .delimiter(mark(&given, separator.unwrap_or(&"separator"), b',')?)
+        .quote(mark(&given, "quote", b'"')?)
+        .terminator(if lines_end_as_in_windows { Terminator::CRLF } else { Terminator::Any(b'\n') })
+        .from_writer(Vec::new());
+    let columns = match option(&given, "columns") {
+        Some(columns) => machine.items(columns)?,
+        None => columns_of(machine, &rows)?,
+    };
+    let mut written = 0_u64;
+    let mut put = |machine: &mut Machine, cells: &[String]| -> Outcome<()> {
+        let more: u64 = cells.iter().map(|cell| cell.len() as u64 + 3).sum();
+        written += more;
+        machine.charge(1 + more / 16)?;
+        // The block may double, and the value is a copy of it.
+        machine.reserve(if written >= 4_096 { written * 3 } else { 0 })?;
+        writer.write_record(cells).map_err(|problem| unreadable(problem).into())
+    };
+    let headers = option(&given, "headers").or_else(|| option(&given, "header"));
+    let has_maps = rows.iter().any(|row| matches!(row, Value::Map(_)));
+    if has_maps && !columns.is_empty() && headers.is_none_or(|headers| headers.is_truthy()) {
+        let names = columns.iter().map(|column| cell_text(machine, column)).collect::<Outcome<Vec<String>>>()?;
+        put(machine, &names)?;
+    }
+    for row in rows {
+        let cells = match &row {
+            Value::Map(map) => columns
+                .iter()
+                .map(|column| map.get(column).map_or(Ok(String::new()), |value| cell_text(machine, value)))
+                .collect::<Outcome<Vec<String>>>()?,
+            Value::Vector(_) | Value::List(_) | Value::Lazy(_) => {
+                let items = machine.items(row)?;
+                items.iter().map(|item| cell_text(machine, item)).collect::<Outcome<Vec<String>>>()?
+            }
+            other => {
+                return Err(Error::expected("rows that are maps or vectors", other)
+                    .suggest("`(csv/write [{:a 1} {:a 2}])`; one column of values: `(map vector xs)`")
+                    .into());
+            }
+        };
+        put(machine, &cells)?;
+    }
+    let bytes = writer.into_inner().map_err(|_| Error::new("InvalidCsv", "the CSV text could not be written"))?;
+    Ok(Value::string(&String::from_utf8_lossy(&bytes)))
+}
+
+/// The keys of all the maps, in the order of first appearance.
+fn columns_of(machine: &mut Machine, rows: &[Value]) -> Outcome<Vec<Value>> {
+    let mut seen = Map::default();
+    let mut last: Option<Arc<Shape>> = None;
+    for row in rows {
+        machine.charge(1)?;
+        let Value::Map(map) = row else { continue };
+        let shape = map.as_shaped().map(|(shape, _)| shape);
+        if let (Some(shape), Some(last)) = (shape, &last)
+            && Arc::ptr_eq(shape, last)
+        {
+            continue;
+        }
+        machine.charge(map.len() as u64)?;
+        for (key, _) in map.iter() {
+            if !seen.contains_key(key) {
+                seen.insert(key.clone(), Value::Nil);
+            }
+        }
+        last = shape.cloned();
+    }
+    Ok(seen.iter().map(|(key, _)| key.clone()).collect())
+}
+
+/// A value in a cell: names without their colon, nil as nothing.
+fn cell_text(machine: &mut Machine, value: &Value) -> Outcome<String> {
+    Ok(match value {
+        Value::Nil => String::new(),
+        Value::Str(held) => {
+            pay(machine, held.as_str())?;
+            held.as_str().to_string()
+        }
+        Value::Keyword(name) | Value::Symbol(name) => name.as_str().to_string(),
+        other => text(machine, other)?,
+    })
+}

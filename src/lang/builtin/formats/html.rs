@@ -1,0 +1,112 @@
+//! HTML as text, by HTML's own tokenizer: whatever the markup is worth, in linear time and without
+//! building a tree.
+
+use super::super::Builtin;
+use super::super::arguments::{option, options, string, take};
+use super::super::text::{ask_for_copy, pay};
+use super::page::{Links, Page};
+use crate::lang::error::Outcome;
+use crate::lang::eval::Machine;
+use crate::lang::value::Value;
+use crate::lang::value::map::Map;
+use html5gum::emitters::callback::{CallbackEmitter, CallbackEvent};
+use html5gum::{Span, Tokenizer};
+use std::sync::Arc;
+
+/// The entries of this file.
+pub const TABLE: &[Builtin] = &[
+    Builtin::new(
+        "html/text",
+        &["[s & options]"],
+        "The text of an HTML page or mail: paragraphs and lines as they are shown, `- ` before the items of lists, \
+         ` | ` between the cells of a table, no scripts and styles. `:links true` puts the address behind the text of a link.",
+        &[
+            ("(html/text \"<p>Dear&nbsp;Ann,</p><ul><li>one<li>two</ul>\")", "\"Dear Ann,\\n\\n- one\\n- two\""),
+            ("(html/text \"see <a href='https://x.org/a'>this</a>\" :links true)", "\"see this (https://x.org/a)\""),
+        ],
+        to_text,
+    ),
+    Builtin::new(
+        "html/links",
+        &["[s]"],
+        "The links of an HTML page in order, each a map of `:text` and `:href`.",
+        &[(
+            "(html/links \"<a href='https://x.org?a=1&amp;b=2'>the <b>page</b></a>\")",
+            "[{:text \"the page\", :href \"https://x.org?a=1&b=2\"}]",
+        )],
+        links,
+    ),
+];
+
+/// Other names.
+pub const ALIASES: &[(&str, &str)] = &[
+    ("html->text", "html/text"),
+    ("html-to-text", "html/text"),
+    ("html/to-text", "html/text"),
+    ("html/->text", "html/text"),
+    ("html/strip", "html/text"),
+    ("html/strip-tags", "html/text"),
+    ("html/parse", "html/text"),
+    ("html2text", "html/text"),
+    ("strip-tags", "html/text"),
+    ("strip-html", "html/text"),
+    ("extract-links", "html/links"),
+    ("html->links", "html/links"),
+];
+
+fn to_text(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let given = options("html/text", &mut arguments[1..], &["links"])?;
+    let value = take(arguments, 0);
+    // What a missing body is, has no text.
+    if value.is_nil() {
+        return Ok(Value::string(""));
+    }
+    let mut page = Page::new(option(&given, "links").is_some_and(|links| links.is_truthy()));
+    tokenize(machine, string(&value)?, |event| page.take(event))?;
+    let text = page.finish();
+    ask_for_copy(machine, &text, 1)?;
+    Ok(Value::string(&text))
+}
+
+fn links(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let value = take(arguments, 0);
+    if value.is_nil() {
+        return Ok(Value::vector(Vec::new()));
+    }
+    let mut links = Links::default();
+    tokenize(machine, string(&value)?, |event| links.take(event))?;
+    let found = links.finish();
+    machine.reserve_values(4 * found.len() as u64)?;
+    let mut out = Vec::with_capacity(found.len());
+    for (text, href) in found {
+        machine.charge(1)?;
+        let mut link = Map::default();
+        link.insert(Value::keyword("text"), Value::string(&text));
+        link.insert(Value::keyword("href"), Value::string(&href));
+        out.push(Value::Map(Arc::new(link)));
+    }
+    Ok(Value::vector(out))
+}
+
+/// Hands over the events of the text one by one. `take` returns how much text it has made.
+fn tokenize(machine: &mut Machine, source: &str, mut take: impl FnMut(CallbackEvent<'_>) -> usize) -> Outcome<()> {
+    pay(machine, source)?;
+    ask_for_copy(machine, source, 1)?;
+    let mut emitter = CallbackEmitter::new(move |event: CallbackEvent<'_>, _: Span<()>| match event {
+        // Comments and errors cost nothing but their length.
+        CallbackEvent::Comment { .. } | CallbackEvent::Doctype { .. } | CallbackEvent::Error(_) => None,
+        event => Some(take(event)),
+    });
+    emitter.naively_switch_states(true);
+    let mut asked = 4_096;
+    machine.charge(source.len() as u64 / 16)?;
+    for made in Tokenizer::new_with_emitter(source, emitter) {
+        let Ok(made) = made;
+        machine.charge(1)?;
+        if made > asked {
+            asked = 2 * made;
+            machine.reserve(asked as u64)?;
+        }
+    }
+    Ok(())
+}

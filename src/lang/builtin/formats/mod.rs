@@ -1,0 +1,58 @@
+//! Formats that data comes in: CSV, HTML, base64, URLs, and the digest of a text.
+
+pub mod base64;
+pub mod csv;
+pub mod html;
+mod page;
+pub mod sha256;
+pub mod url;
+
+use super::arguments::string;
+use crate::lang::error::{Error, Outcome};
+use crate::lang::eval::Machine;
+use crate::lang::value::Value;
+use crate::lang::value::map::is_plain_keyword;
+use std::borrow::Cow;
+
+/// A name of a column or field as a key of a record: a keyword where it reads as one, as in JSON.
+fn field_key(name: &str) -> Value {
+    if is_plain_keyword(name) { Value::keyword(name) } else { Value::string(name) }
+}
+
+/// The bytes that a value stands for: a string's UTF-8, or the numbers of a vector or list.
+fn bytes<'v>(machine: &mut Machine, value: &'v Value) -> Outcome<Cow<'v, [u8]>> {
+    if !matches!(value, Value::Vector(_) | Value::List(_)) {
+        let text = string(value)?;
+        super::text::pay(machine, text)?;
+        return Ok(Cow::Borrowed(text.as_bytes()));
+    }
+    let mut bytes = Vec::new();
+    let mut cursor = machine.seq(value.clone())?;
+    while let Some(item) = cursor.next(machine)? {
+        match item {
+            // Java's bytes have signs.
+            Value::Int(number @ -128..=255) => bytes.push(number as u8),
+            other => return Err(Error::expected("a byte from 0 to 255", &other).into()),
+        }
+        machine.grown(bytes.len())?;
+    }
+    Ok(Cow::Owned(bytes))
+}
+
+/// Bytes as a string, or as a vector of numbers where that is asked for.
+fn text_or_bytes(machine: &mut Machine, bytes: &[u8], as_bytes: bool) -> Outcome<Value> {
+    if as_bytes {
+        machine.charge(bytes.len() as u64)?;
+        machine.reserve_values(bytes.len() as u64)?;
+        return Ok(Value::vector(bytes.iter().map(|byte| Value::Int(i64::from(*byte))).collect()));
+    }
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Ok(Value::string(text)),
+        Err(problem) => Err(Error::new(
+            "InvalidText",
+            format!("the bytes are no UTF-8 text: byte {} of {} does not fit", problem.valid_up_to() + 1, bytes.len()),
+        )
+        .suggest("with `:bytes true` they come as a vector of numbers")
+        .into()),
+    }
+}

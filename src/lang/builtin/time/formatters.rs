@@ -1,0 +1,202 @@
+//! Java's parsers, each of its own kind of text alone, and its formatters, which are patterns.
+
+use super::given::{self, Format, clock_of, date_of, value};
+use crate::lang::builtin::Builtin;
+use crate::lang::builtin::arguments::{string, take};
+use crate::lang::error::{Error, Outcome};
+use crate::lang::eval::Machine;
+use crate::lang::value::Value;
+use crate::lang::value::map::Map;
+use crate::lang::value::time::Time;
+use crate::lang::value::time::text::example;
+use jiff::tz::TimeZone;
+use std::sync::Arc;
+
+/// The entries of this file.
+pub const TABLE: &[Builtin] = &[
+    Builtin::new(
+        "Instant/parse",
+        &["[s]"],
+        "The instant that text of ISO 8601 spells.",
+        &[("(str (Instant/parse \"2024-03-05T14:00:00+01:00\"))", "\"2024-03-05T13:00:00Z\"")],
+        |machine, arguments| {
+            let time = strict(machine, arguments, "time/offset-date-time", "2024-03-05T14:00:00Z")?;
+            Ok(value(Time::Instant(super::calendar::timestamp(&time, &TimeZone::UTC)?)))
+        },
+    ),
+    Builtin::new(
+        "LocalDate/parse",
+        &["[s]", "[s formatter]"],
+        "The date that text spells: as `2024-03-05`, or in a pattern.",
+        &[
+            ("(str (LocalDate/parse \"2024-03-05\"))", "\"2024-03-05\""),
+            ("(str (LocalDate/parse \"05.03.2024\" (DateTimeFormatter/ofPattern \"dd.MM.yyyy\")))", "\"2024-03-05\""),
+        ],
+        |machine, arguments| {
+            let time = strict(machine, arguments, "time/date", "2024-03-05")?;
+            Ok(value(Time::Date(date_of(&time)?)))
+        },
+    ),
+    Builtin::new(
+        "LocalTime/parse",
+        &["[s]", "[s formatter]"],
+        "The time of day that text spells: as `14:30`, or in a pattern.",
+        &[("(str (LocalTime/parse \"2:30 PM\" (DateTimeFormatter/ofPattern \"h:mm a\")))", "\"14:30\"")],
+        |machine, arguments| {
+            let time = strict(machine, arguments, "time/time", "14:30:00")?;
+            Ok(value(Time::Clock(clock_of(&time)?)))
+        },
+    ),
+    Builtin::new(
+        "LocalDateTime/parse",
+        &["[s]", "[s formatter]"],
+        "The date and time that text spells: as `2024-03-05T14:30`, or in a pattern.",
+        &[("(str (LocalDateTime/parse \"2024-03-05T14:30\"))", "\"2024-03-05T14:30\"")],
+        |machine, arguments| {
+            let time = strict(machine, arguments, "time/date-time", "2024-03-05T14:30:00")?;
+            Ok(value(Time::DateTime(date_of(&time)?.to_datetime(clock_of(&time)?))))
+        },
+    ),
+    Builtin::new(
+        "ZonedDateTime/parse",
+        &["[s]", "[s formatter]"],
+        "The date and time with its offset or zone that text spells.",
+        &[(
+            "(str (ZonedDateTime/parse \"2024-03-05T14:30+01:00[Europe/Paris]\"))",
+            "\"2024-03-05T14:30+01:00[Europe/Paris]\"",
+        )],
+        |machine, arguments| match strict(machine, arguments, "time/zoned-date-time", "2024-03-05T14:30:00+01:00")? {
+            time @ Time::Zoned(_) => Ok(value(time)),
+            Time::Instant(at) => Ok(value(Time::Zoned(Box::new(at.to_zoned(TimeZone::UTC))))),
+            other => Err(Error::new("InvalidTime", format!("the text names no zone: it is {}", other.kind()))
+                .suggest("LocalDateTime/parse reads times without a zone")
+                .into()),
+        },
+    ),
+    Builtin::new(
+        "YearMonth/parse",
+        &["[s]", "[s formatter]"],
+        "The month of a year that text spells: as `2024-03`, or in a pattern.",
+        &[("(str (YearMonth/parse \"2024-03\"))", "\"2024-03\"")],
+        |machine, arguments| {
+            let time = strict(machine, arguments, "time/year-month", "2024-03")?;
+            Ok(value(Time::YearMonth(date_of(&time)?.first_of_month())))
+        },
+    ),
+    Builtin::new(
+        "Duration/parse",
+        &["[s]"],
+        "The duration that text of ISO 8601 spells: `PT1H30M`.",
+        &[("(str (Duration/parse \"PT90M\"))", "\"PT1H30M\"")],
+        |machine, arguments| strict(machine, arguments, "time/duration", "PT1H30M").map(value),
+    ),
+    Builtin::new(
+        "Period/parse",
+        &["[s]"],
+        "The period that text of ISO 8601 spells: `P1Y2M3D`.",
+        &[("(str (Period/parse \"P2W\"))", "\"P14D\"")],
+        |machine, arguments| strict(machine, arguments, "time/period", "P1Y2M3D").map(value),
+    ),
+    Builtin::new(
+        "DateTimeFormatter/ofPattern",
+        &["[pattern]", "[pattern locale]"],
+        "A formatter, which is its pattern: the language is English.",
+        &[("(.format (LocalDate/of 2024 3 5) (DateTimeFormatter/ofPattern \"d MMM yyyy\"))", "\"5 Mar 2024\"")],
+        |machine, arguments| {
+            let pattern = string(&arguments[0])?;
+            machine.charge(pattern.len() as u64 / 8)?;
+            super::pattern::Pattern::read(pattern)?;
+            Ok(take(arguments, 0))
+        },
+    ),
+    Builtin::new(
+        ".withZone",
+        &["[formatter zone]"],
+        "A formatter that shows times in a zone: a map of both.",
+        &[(
+            "(.format (.withZone (DateTimeFormatter/ofPattern \"HH:mm\") (ZoneId/of \"Asia/Tokyo\")) (Instant/parse \"2024-03-05T14:00:00Z\"))",
+            "\"23:00\"",
+        )],
+        |machine, arguments| {
+            let zone = given::zone(machine, &arguments[1])?;
+            let mut map = Map::default();
+            map.insert(Value::keyword("pattern"), take(arguments, 0));
+            map.insert(Value::keyword("zone"), value(Time::Zone(zone)));
+            Ok(Value::Map(Arc::new(map)))
+        },
+    ),
+    Builtin::new(
+        ".withLocale",
+        &["[formatter locale]"],
+        "The same formatter: the language is English.",
+        &[("(.withLocale (DateTimeFormatter/ofPattern \"MMM\") Locale/ENGLISH)", "\"MMM\"")],
+        |_, arguments| Ok(take(arguments, 0)),
+    ),
+    Builtin::new(
+        "java.text.SimpleDateFormat.",
+        &["[pattern]", "[pattern locale]"],
+        "A formatter that reads points in time, in UTC where the text has no zone.",
+        &[("(.format (java.text.SimpleDateFormat. \"yyyy-MM-dd\") (java.util.Date. 0))", "\"1970-01-01\"")],
+        |_, arguments| {
+            super::pattern::Pattern::read(string(&arguments[0])?)?;
+            let mut map = Map::default();
+            map.insert(Value::keyword("pattern"), take(arguments, 0));
+            map.insert(Value::keyword("simple"), Value::Bool(true));
+            Ok(Value::Map(Arc::new(map)))
+        },
+    ),
+    Builtin::new(
+        ".format",
+        &["[t formatter]", "[formatter t]"],
+        "A time as text in a pattern.",
+        &[("(.format (LocalDate/of 2024 3 5) DateTimeFormatter/ISO_DATE)", "\"2024-03-05\"")],
+        |machine, arguments| {
+            if !matches!(arguments[0], Value::Time(_)) {
+                arguments.swap(0, 1);
+            }
+            let time = given::time(machine, &arguments[0])?;
+            Format::of(machine, &arguments[1])?.write(machine, &time)
+        },
+    ),
+    Builtin::new(
+        ".parse",
+        &["[formatter s]"],
+        "The time that text in a pattern spells.",
+        &[("(.getTime (.parse (java.text.SimpleDateFormat. \"yyyy-MM-dd\") \"2024-03-05\"))", "1709596800000")],
+        |machine, arguments| {
+            let format = Format::of(machine, &arguments[0])?;
+            let time = format.read(machine, string(&arguments[1])?)?;
+            Ok(value(match (format.simple, time) {
+                (true, time) => Time::Instant(super::calendar::timestamp(&time, &TimeZone::UTC)?),
+                (false, time) => time,
+            }))
+        },
+    ),
+];
+
+/// Java's other names.
+pub const ALIASES: &[(&str, &str)] = &[
+    ("OffsetDateTime/parse", "ZonedDateTime/parse"),
+    ("ZonedDateTime/from", "ZonedDateTime/parse"),
+    ("Year/parse", "parse-long"),
+    ("SimpleDateFormat.", "java.text.SimpleDateFormat."),
+];
+
+/// Text in a pattern, or in the form that this kind of time has.
+fn strict(machine: &mut Machine, arguments: &[Value], tag: &str, shown: &str) -> Outcome<Time> {
+    let text = match &arguments[0] {
+        // What is a time already needs no reading.
+        Value::Time(time) => return Ok((**time).clone()),
+        given => string(given)?,
+    };
+    if let Some(formatter) = arguments.get(1) {
+        return Format::of(machine, formatter)?.read(machine, text);
+    }
+    machine.charge(1 + text.len().min(100) as u64 / 8)?;
+    let read = if text.len() > 100 { None } else { Time::read(tag, text).and_then(Result::ok) };
+    Ok(read.ok_or_else(|| {
+        let start: String = text.chars().take(60).collect();
+        let error = Error::new("InvalidTime", format!("expected text such as `{}`, got `{start}`", example(tag)));
+        error.suggest(format!("write `{shown}`, give a pattern, or read other spellings with (time/parse s)"))
+    })?)
+}

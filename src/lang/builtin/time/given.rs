@@ -1,0 +1,313 @@
+//! Arguments that are dates, zones and patterns: values, text and numbers that stand for them.
+
+use super::calendar::in_zone;
+use super::epoch::{epoch, epoch_float};
+use super::names::{month, zone_of_word};
+use super::pattern::{Pattern, named};
+use super::recognise::recognise;
+use super::units::too_far;
+use crate::lang::builtin::arguments::{integer, option, options};
+use crate::lang::error::{Error, Outcome};
+use crate::lang::eval::Machine;
+use crate::lang::value::Value;
+use crate::lang::value::map::Map;
+use crate::lang::value::time::{self as value_time, Time};
+use jiff::civil::{self, Date};
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, Zoned};
+use std::sync::Arc;
+
+/// A value of a time.
+pub fn value(time: Time) -> Value {
+    Value::Time(Arc::new(time))
+}
+
+/// A date or time: itself, text that spells one, a number since 1970, or a calendar's map with `dateTime`
+/// or `date`.
+///
+/// # Errors
+/// `TypeError`, `InvalidTime`, `AmbiguousDate`.
+pub fn time(machine: &mut Machine, given: &Value) -> Outcome<Time> {
+    machine.charge(1)?;
+    Ok(match given {
+        Value::Time(time) => (**time).clone(),
+        Value::Str(text) => {
+            machine.charge(text.as_str().len().min(200) as u64 / 8)?;
+            recognise(text.as_str(), None)?
+        }
+        Value::Int(number) => Time::Instant(epoch(*number).ok_or_else(too_far)?),
+        Value::Float(number) => Time::Instant(epoch_float(*number).ok_or_else(too_far)?),
+        Value::Map(map) => match ["dateTime", "date-time", "date"]
+            .iter()
+            .find_map(|key| [Value::keyword(key), Value::string(key)].iter().find_map(|key| map.get(key).cloned()))
+        {
+            Some(inner @ (Value::Str(_) | Value::Time(_) | Value::Int(_))) => return time(machine, &inner),
+            _ => return Err(not_a_time(given).into()),
+        },
+        other => return Err(not_a_time(other).into()),
+    })
+}
+
+fn not_a_time(given: &Value) -> Error {
+    let error = Error::expected("a date or time", given);
+    if given.is_nil() { error } else { error.suggest("such as \"2024-03-05\", \"2024-03-05T14:00:00Z\" or (time/now)") }
+}
+
+/// A time zone: itself, its name, its distance from UTC, or that of a time.
+///
+/// # Errors
+/// `TypeError`, `UnknownZone`.
+pub fn zone(machine: &mut Machine, given: &Value) -> Outcome<TimeZone> {
+    machine.charge(1)?;
+    let name = match given {
+        Value::Time(time) => match &**time {
+            Time::Zone(zone) => return Ok(zone.clone()),
+            Time::Zoned(zoned) => return Ok(zoned.time_zone().clone()),
+            Time::Instant(_) => return Ok(TimeZone::UTC),
+            _ => return Err(Error::expected("a time zone", given).into()),
+        },
+        Value::Str(name) => name.as_str(),
+        Value::Keyword(name) => name.as_str(),
+        other => return Err(Error::expected("a time zone such as \"Europe/Paris\"", other).into()),
+    };
+    if let Some(zone) = zone_named(name) {
+        return Ok(zone);
+    }
+    machine.charge(2_000)?;
+    let shown: String = name.chars().take(60).collect();
+    let error = Error::new("UnknownZone", format!("there is no time zone `{shown}`"));
+    let names: Vec<String> = jiff::tz::db().available().map(|name| name.as_str().to_string()).collect();
+    let ending = format!("/{}", name.replace(' ', "_").to_lowercase());
+    let same_city = names.iter().find(|known| known.to_lowercase().ends_with(&ending));
+    let near = crate::lang::error::suggest::closest(name, names.iter().map(String::as_str));
+    Err(match same_city.map(String::as_str).or(near) {
+        Some(near) => error.suggest(format!("Did you mean \"{near}\"?")),
+        None => error.suggest("zones are \"Europe/Paris\", \"America/New_York\", \"UTC\", \"+02:00\""),
+    }
+    .into())
+}
+
+fn zone_named(name: &str) -> Option<TimeZone> {
+    if name.len() > 60 {
+        return None;
+    }
+    let distance = name.strip_prefix("UTC").or_else(|| name.strip_prefix("GMT")).filter(|rest| !rest.is_empty());
+    // `+2` is `+02`, `+5:30` is `+05:30`.
+    let full = |text: &str| match text.strip_prefix(['+', '-']) {
+        Some(rest) if rest.len() == 1 || rest.find(':') == Some(1) => {
+            text.replacen(['+', '-'], &format!("{}0", &text[..1]), 1)
+        }
+        _ => text.to_string(),
+    };
+    value_time::zone(&full(distance.unwrap_or(name))).or_else(|| zone_of_word(name))
+}
+
+/// Now, by the host's clock.
+pub fn now(machine: &mut Machine) -> Timestamp {
+    Timestamp::from_millisecond(machine.core.host.now_millis()).unwrap_or_default()
+}
+
+/// The same point in time on the clocks of a zone; what has no zone of its own is read there.
+///
+/// # Errors
+/// `TypeError`, `ArithmeticError`.
+pub fn zoned(time: &Time, zone: &TimeZone) -> Result<Zoned, Error> {
+    match (time, super::calendar::local(time)) {
+        (Time::Date(_) | Time::DateTime(_) | Time::YearMonth(_), Some(local)) => in_zone(local, zone, None),
+        _ => Ok(super::calendar::timestamp(time, zone)?.to_zoned(zone.clone())),
+    }
+}
+
+/// A day.
+///
+/// # Errors
+/// `TypeError`.
+pub fn date_of(time: &Time) -> Result<Date, Error> {
+    match (time, super::calendar::local(time)) {
+        (Time::Clock(_), _) | (_, None) => {
+            Err(Error::new("TypeError", format!("expected a date, got {} ({time})", time.kind())))
+        }
+        (_, Some(local)) => Ok(local.date()),
+    }
+}
+
+/// A time of day.
+///
+/// # Errors
+/// `TypeError`.
+pub fn clock_of(time: &Time) -> Result<civil::Time, Error> {
+    match (time, super::calendar::local(time)) {
+        (Time::Date(_) | Time::YearMonth(_), _) | (_, None) => {
+            Err(Error::new("TypeError", format!("{} has no time of day", time.kind())))
+        }
+        (_, Some(local)) => Ok(local.time()),
+    }
+}
+
+/// A number within bounds, which the error names.
+///
+/// # Errors
+/// `TypeError`, `InvalidTime`.
+pub fn bounded(given: &Value, what: &str, least: i64, most: i64) -> Result<i64, Error> {
+    let number = integer(given)?;
+    if (least..=most).contains(&number) {
+        return Ok(number);
+    }
+    Err(Error::new("InvalidTime", format!("{what} must be from {least} to {most}, got {number}")))
+}
+
+/// Year, month and day as a date; the month may be its name.
+///
+/// # Errors
+/// `InvalidTime` that says which is wrong.
+pub fn date(given: &[Value]) -> Result<Date, Error> {
+    let year = bounded(&given[0], "the year", -9999, 9999)? as i16;
+    let month = match &given[1] {
+        Value::Str(name) if month(name.as_str()).is_some() => month(name.as_str()).unwrap_or(1),
+        other => bounded(other, "the month", 1, 12)? as i8,
+    };
+    let Some(day) = given.get(2) else { return Date::new(year, month, 1).map_err(|_| too_far()) };
+    let day = bounded(day, "the day", 1, 31)? as i8;
+    Date::new(year, month, day).map_err(|_| no_such_day(year, month, day))
+}
+
+/// The error of a day that its month does not have.
+pub fn no_such_day(year: i16, month: i8, day: i8) -> Error {
+    let name = super::names::MONTHS.get(month as usize - 1).copied().unwrap_or_default();
+    let days = Date::new(year, month, 1).map_or(31, |first| first.days_in_month());
+    Error::new("InvalidTime", format!("{name} {year} has {days} days, got {day}"))
+}
+
+/// Hours, minutes, and perhaps seconds and nanoseconds.
+///
+/// # Errors
+/// `InvalidTime` that says which is wrong.
+pub fn clock(given: &[Value]) -> Result<civil::Time, Error> {
+    let part = |at: usize, what: &str, most: i64| given.get(at).map_or(Ok(0), |given| bounded(given, what, 0, most));
+    let (hour, minute) = (part(0, "the hour", 23)?, part(1, "the minute", 59)?);
+    let (second, nanos) = (part(2, "the second", 59)?, part(3, "the nanosecond", 999_999_999)?);
+    civil::Time::new(hour as i8, minute as i8, second as i8, nanos as i32).map_err(|_| too_far())
+}
+
+/// How to write or read dates.
+#[derive(Default)]
+pub struct Format {
+    /// The pattern; without one it is ISO 8601, or what text is recognised as
+    pub pattern: Option<String>,
+    /// The zone to show or to read in
+    pub zone: Option<TimeZone>,
+    /// How to read `05/03/2024`
+    pub day_first: Option<bool>,
+    /// True for `SimpleDateFormat`, which reads points in time
+    pub simple: bool,
+}
+
+impl Format {
+    /// A pattern, the name of a formatter, or a map of both as `.withZone` makes it.
+    ///
+    /// # Errors
+    /// `TypeError`, `UnknownOption`.
+    pub fn of(machine: &mut Machine, given: &Value) -> Outcome<Format> {
+        let mut format = Format::default();
+        match given {
+            Value::Str(pattern) => format.pattern = Some(pattern.as_str().to_string()),
+            Value::Keyword(name) => {
+                let shouted = name.as_str().to_uppercase().replace('-', "_");
+                format.pattern = match &*shouted {
+                    "ISO" => None,
+                    "DATE" => Some("yyyy-MM-dd".to_string()),
+                    "TIME" => Some("HH:mm".to_string()),
+                    "RFC_2822" | "RFC2822" | "RFC_1123" | "HTTP" | "MAIL" => Some("RFC_1123_DATE_TIME".to_string()),
+                    other => match named(other) {
+                        Some(name) => Some(name.to_string()),
+                        None => {
+                            let error =
+                                Error::new("InvalidPattern", format!("there is no format `:{}`", name.as_str()));
+                            return Err(error
+                                .suggest("use :iso, :date, :time, :rfc-2822, or a pattern such as \"yyyy-MM-dd HH:mm\"")
+                                .into());
+                        }
+                    },
+                };
+            }
+            Value::Map(map) => format.take(machine, map)?,
+            other => return Err(Error::expected("a pattern such as \"yyyy-MM-dd HH:mm\"", other).into()),
+        }
+        Ok(format)
+    }
+
+    /// Adds what options say.
+    fn take(&mut self, machine: &mut Machine, map: &Map) -> Outcome<()> {
+        if let Some(Value::Str(pattern)) = option(map, "pattern").or_else(|| option(map, "format")) {
+            self.pattern = Some(pattern.as_str().to_string());
+        }
+        if let Some(given) = option(map, "zone").filter(|given| !given.is_nil()) {
+            self.zone = Some(zone(machine, &given)?);
+        }
+        self.day_first = option(map, "day-first").map(|given| given.is_truthy()).or(self.day_first);
+        self.simple |= option(map, "simple").is_some_and(|given| given.is_truthy());
+        Ok(())
+    }
+
+    /// A pattern, if the first of these is one, and options, as a map or in turn.
+    ///
+    /// # Errors
+    /// `UnknownOption`, `TypeError`.
+    pub fn from_arguments(machine: &mut Machine, name: &str, given: &mut [Value]) -> Outcome<Format> {
+        const KNOWN: [&str; 4] = ["pattern", "zone", "day-first", "format"];
+        let is_option = |given: &Value| matches!(given, Value::Keyword(name) if KNOWN.contains(&name.as_str()));
+        let (mut format, rest) = match given.first() {
+            Some(first) if given.len() % 2 == 1 && !is_option(first) => (Format::of(machine, first)?, &mut given[1..]),
+            _ => (Format::default(), given),
+        };
+        let map = options(name, rest, &KNOWN)?;
+        format.take(machine, &map)?;
+        Ok(format)
+    }
+
+    /// A time as text.
+    ///
+    /// # Errors
+    /// What patterns raise.
+    pub fn write(&self, machine: &mut Machine, time: &Time) -> Outcome<Value> {
+        let shown = match &self.zone {
+            Some(zone) => Time::Zoned(Box::new(zoned(time, zone)?)),
+            None => time.clone(),
+        };
+        let Some(pattern) = &self.pattern else { return Ok(Value::string(&shown.to_string())) };
+        machine.charge(1 + pattern.len() as u64 / 8)?;
+        Ok(Value::string(&Pattern::read(pattern)?.write(&shown)?))
+    }
+
+    /// The time that text spells.
+    ///
+    /// # Errors
+    /// What patterns raise.
+    pub fn read(&self, machine: &mut Machine, text: &str) -> Outcome<Time> {
+        machine.charge(1 + text.len().min(1000) as u64 / 8)?;
+        let time = match &self.pattern {
+            Some(_) if text.len() > 1_000 => {
+                return Err(super::recognise::unreadable(text, ": it is too long").into());
+            }
+            Some(pattern) => {
+                machine.charge(pattern.len() as u64 / 8)?;
+                Pattern::read(pattern)?.parse(text, pattern)?
+            }
+            None => recognise(text, self.day_first)?,
+        };
+        self.placed(time)
+    }
+
+    /// The time in the zone that is asked for.
+    ///
+    /// # Errors
+    /// `ArithmeticError`.
+    pub fn placed(&self, time: Time) -> Outcome<Time> {
+        match (&self.zone, time) {
+            (Some(zone), time @ (Time::Instant(_) | Time::DateTime(_) | Time::Zoned(_))) => {
+                Ok(Time::Zoned(Box::new(zoned(&time, zone)?)))
+            }
+            (_, time) => Ok(time),
+        }
+    }
+}

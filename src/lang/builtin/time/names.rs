@@ -1,0 +1,78 @@
+//! Names of months, weekdays and zones in the text of dates.
+
+use crate::lang::value::time::zone;
+use jiff::tz::{Offset, TimeZone};
+
+/// The months, January first.
+pub const MONTHS: [&str; 12] = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+];
+
+/// The days of the week, Monday first.
+pub const WEEKDAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
+
+/// Abbreviations of zones that mail and logs carry, with their distance from UTC in minutes. Those that
+/// several zones share are left out.
+const ABBREVIATIONS: &[(&str, i32)] = &[
+    ("Z", 0),
+    ("UT", 0),
+    ("UTC", 0),
+    ("GMT", 0),
+    ("WET", 0),
+    ("WEST", 60),
+    ("CET", 60),
+    ("CEST", 120),
+    ("EET", 120),
+    ("EEST", 180),
+    ("MSK", 180),
+    ("JST", 540),
+    ("EST", -300),
+    ("EDT", -240),
+    ("CST", -360),
+    ("CDT", -300),
+    ("MST", -420),
+    ("MDT", -360),
+    ("PST", -480),
+    ("PDT", -420),
+    ("AKST", -540),
+    ("AKDT", -480),
+    ("HST", -600),
+];
+
+/// Where a word stands among names: whole, or shortened to three letters or more.
+fn place(word: &str, names: &[&str]) -> Option<usize> {
+    let long_enough = word.len() >= 3 && word.is_ascii();
+    let begins = |name: &&str| name.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word));
+    if long_enough { names.iter().position(begins) } else { None }
+}
+
+/// The month of that name, whole or shortened, from 1 on.
+pub fn month(word: &str) -> Option<i8> {
+    place(word, &MONTHS).map(|at| at as i8 + 1)
+}
+
+/// The day of the week of that name, whole or shortened, Monday being 1.
+pub fn weekday(word: &str) -> Option<i8> {
+    place(word, &WEEKDAYS).map(|at| at as i8 + 1)
+}
+
+/// The zone of that name or abbreviation, as dates carry it.
+pub fn zone_of_word(word: &str) -> Option<TimeZone> {
+    let short = ABBREVIATIONS.iter().find(|(name, _)| name.eq_ignore_ascii_case(word));
+    match short {
+        Some((_, minutes)) => Offset::from_seconds(minutes * 60).ok().map(TimeZone::fixed),
+        None if word.contains('/') => zone(word),
+        None => None,
+    }
+}

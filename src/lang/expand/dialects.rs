@@ -1,0 +1,234 @@
+//! Forms of other Lisps: Common Lisp's `flet` and `dolist`, Scheme's `let-values`, `case-lambda` and `do`,
+//! Emacs Lisp's `if-let*`. Each becomes the Clojure form that does the same.
+
+use super::functions::scheme_parameters;
+use super::{Expander, body, call, nil, show};
+use crate::lang::error::Outcome;
+use crate::lang::form::{Form, FormKind};
+use crate::lang::span::Span;
+
+/// `(defparameter *name* value "doc")`, `(defconst name value)`
+pub fn defparameter(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
+    expander.count(form, rest, 2, 3)?;
+    Ok(call("def", named_value(rest), form.span))
+}
+
+/// `(defvar name value "doc")`: only where the name is not defined.
+pub fn defvar(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
+    expander.count(form, rest, 1, 3)?;
+    let known = rest[0].as_symbol().is_some_and(|name| expander.macros.is_defined(name));
+    if known {
+        return Ok(nil(form.span));
+    }
+    let arguments = if rest.len() == 1 { vec![rest[0].clone(), nil(form.span)] } else { named_value(rest) };
+    Ok(call("def", arguments, form.span))
+}
+
+/// Name, doc string and value, in Clojure's order.
+fn named_value(rest: &[Form]) -> Vec<Form> {
+    match rest {
+        [name, value, doc] => vec![name.clone(), doc.clone(), value.clone()],
+        other => other.to_vec(),
+    }
+}
+
+/// `(flet ((f (x) …)) …)`, `(labels …)`
+pub fn labels(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
+    expander.count(form, rest, 1, usize::MAX)?;
+    let (FormKind::List(functions) | FormKind::Vector(functions)) = &rest[0].kind else {
+        return expander.fail(rest[0].span, format!("expected functions `((f (x) …))`, got {}", show(&rest[0])));
+    };
+    let mut flat = Vec::new();
+    for function in functions {
+        let Some([name, parameters, forms @ ..]) = function.as_list() else {
+            return expander.fail(function.span, format!("a function is `(name (x) …)` here, got {}", show(function)));
+        };
+        let lambda = [vec![name.clone(), scheme_parameters(parameters)], forms.to_vec()].concat();
+        flat.push(Form::list(lambda, function.span));
+    }
+    Ok(call("letfn", [vec![Form::vector(flat, rest[0].span)], rest[1..].to_vec()].concat(), form.span))
+}
+
+/// `(dolist (x xs result) …)`
+pub fn dolist(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
+    expander.count(form, rest, 1, usize::MAX)?;
+    match &rest[0].kind {
+        FormKind::List(items) | FormKind::Vector(items) if matches!(items.len(), 2 | 3) => {
+            let bindings = Form::vector(items[..2].to_vec(), rest[0].span);
+            let each = call("doseq", [vec![bindings], rest[1..].to_vec()].concat(), form.span);
+            Ok(match items.get(2) {
+                Some(result) => call("do", vec![each, result.clone()], form.span),
+                None => each,
+            })
+        }
+        _ => expander.fail(rest[0].span, format!("`dolist` takes `(x xs)`, got {}", show(&rest[0]))),
+    }
+}
+
+/// `(prog1 value …)`: the first form's value.
+pub fn prog1(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
+    expander.count(form, rest, 1, usize::MAX)?;
+    let held = expander.fresh("first", form.span);
+    let bindings = Form::vector(vec![held.clone(), rest[0].clone()], form.span);
+    Ok(call("let*", [vec![bindings], rest[1..].to_vec(), vec![held]].concat(), form.span))
+}
+
+/// `(let-values (((q r) (values 1 2))) …)`
+pub fn let_values(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
+    expander.count(form, rest, 1, usize::MAX)?;
+    let mut bindings = Vec::new();
+    for pair in rest[0].as_list().or(rest[0].as_vector()).unwrap_or_default() {
+        let Some([names, value]) = pair.as_list().or(pair.as_vector()) else {
+            return expander.fail(pair.span, format!("expected `((a b) value)`, got {}", show(pair)));
+        };
+        bindings.extend([pattern(names), value.clone()]);
+    }
+    Ok(call("let", [vec![Form::vector(bindings, rest[0].span)], rest[1..].to_vec()].concat(), form.span))
+}
+
+/// `(multiple-value-bind (a b) value …)`, `(receive (a b) value …)`, `(destructuring-bind (a (b)) value …)`
+pub fn bind_values(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
+    expander.count(form, rest, 2, usize::MAX)?;
+    let bindings = Form::vector(vec![pattern(&rest[0]), rest[1].clone()], rest[0].span);
+    Ok(call("let", [vec![bindings], rest[2..].to_vec()].concat(), form.span))
+}
+
+/// A list of names, nested ones too, as a pattern: `(a (b . rest))` is `[a [b & rest]]`.
+fn pattern(names: &Form) -> Form {
+    let Some(items) = names.as_list() else { return names.clone() };
+    let items = items.iter().map(|item| match item.as_symbol() {
+        Some("." | "&rest" | "&body" | "&optional") => Form::symbol("&", item.span),
+        _ => pattern(item),
+    });
+    Form::vector(items.collect(), names.span)
+}
+
+/// `(case-lambda ((x) …) ((x y) …))`
+pub fn case_lambda(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
+    expander.count(form, rest, 1, usize::MAX)?;
+    let mut arities = Vec::new();
+    for clause in rest {
+        let Some([parameters, forms @ ..]) = clause.as_list() else {
+            return expander.fail(clause.span, format!("a clause is `((x y) …)`, got {}", show(clause)));
+        };
+        arities.push(Form::list([vec![scheme_parameters(parameters)], forms.to_vec()].concat(), clause.span));
+    }
+    Ok(call("fn", arities, form.span))
+}
+
+/// `(when-let* ((a x) (b y)) …)`, `(when-let* [a x b y] …)`, `(and-let* …)`
+pub fn when_let_all(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
+    expander.count(form, rest, 1, usize::MAX)?;
+    let inner = body(&rest[1..], form.span);
+    Ok(nested(expander, &rest[0], inner, &nil(form.span), form.span))
+}
+
+/// `(if-let* ((a x) (b y)) then else)`
+pub fn if_let_all(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
+    expander.count(form, rest, 2, usize::MAX)?;
+    // Emacs takes several forms for `else`.
+    let otherwise = if rest.len() > 2 { body(&rest[2..], form.span) } else { nil(form.span) };
+    Ok(nested(expander, &rest[0], rest[1].clone(), &otherwise, form.span))
+}
+
+/// `if-let` around `if-let`, one for each binding.
+fn nested(_: &Expander<'_>, bindings: &Form, inner: Form, otherwise: &Form, span: Span) -> Form {
+    let items = bindings.as_list().or(bindings.as_vector()).unwrap_or_default();
+    let in_pairs = items.iter().all(|item| item.as_list().or(item.as_vector()).is_some());
+    let pairs: Vec<Vec<Form>> = if in_pairs {
+        items.iter().map(|pair| pair.as_list().or(pair.as_vector()).unwrap_or_default().to_vec()).collect()
+    } else {
+        items.chunks(2).map(<[Form]>::to_vec).collect()
+    };
+    pairs.into_iter().rev().fold(inner, |inner, pair| match pair.len() {
+        2 => call("if-let", vec![Form::vector(pair, bindings.span), inner, otherwise.clone()], span),
+        _ => call("if", [pair, vec![inner, otherwise.clone()]].concat(), span),
+    })
+}
+
+/// Scheme's `(do ((i 0 (+ i 1)) (acc '() (cons i acc))) ((= i 3) acc) …)` as a loop; `None` for Clojure's
+/// `do`, whose first form is no list of such bindings.
+pub fn scheme_do(expander: &Expander<'_>, rest: &[Form], span: Span) -> Option<Form> {
+    let [bindings, end, forms @ ..] = rest else { return None };
+    let bindings = bindings.as_list()?;
+    let end = end.as_list()?;
+    let mut flat = Vec::new();
+    let mut again = Vec::new();
+    let mut steps = false;
+    for binding in bindings {
+        let items = binding.as_list()?;
+        let (name, start) = (items.first()?, items.get(1)?);
+        let known = name.as_symbol()?;
+        if items.len() > 3 || expander.is_local(known) || expander.macros.is_defined(known) {
+            return None;
+        }
+        steps |= items.len() == 3;
+        flat.extend([name.clone(), start.clone()]);
+        again.push(items.get(2).unwrap_or(name).clone());
+    }
+    if !steps || end.is_empty() {
+        return None;
+    }
+    let result = body(&end[1..], span);
+    let round = call("do", [forms.to_vec(), vec![call("recur", again, span)]].concat(), span);
+    let step = call("if", vec![end[0].clone(), result, round], span);
+    Some(call("loop", vec![Form::vector(flat, span), step], span))
+}
+
+/// `(null x)`: true of nil and of the empty list; the bare name is the nil of other languages.
+pub fn null(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
+    expander.count(form, rest, 1, 1)?;
+    Ok(call("core/null?", rest.to_vec(), form.span))
+}
+
+/// Functions of Common Lisp and Emacs Lisp that take another function first, quoted as `'car`.
+const OF_QUOTED: &[&str] = &[
+    "funcall",
+    "mapcar",
+    "mapc",
+    "mapcan",
+    "mapconcat",
+    "remove-if",
+    "remove-if-not",
+    "delete-if",
+    "delete-if-not",
+    "find-if",
+    "count-if",
+    "position-if",
+    "apply",
+    "reduce",
+    "every",
+    "some",
+    "cl-reduce",
+    "cl-remove-if",
+    "cl-remove-if-not",
+    "cl-find-if",
+    "cl-some",
+    "cl-every",
+    "seq-filter",
+    "seq-map",
+    "seq-reduce",
+    "seq-remove",
+    "seq-find",
+    "seq-some",
+    "seq-every-p",
+    "seq-count",
+    "seq-sort",
+    "seq-group-by",
+];
+
+/// `(mapcar 'car xs)` as `(mapcar car xs)`, and `(sort xs '<)` likewise; `None` for all else.
+pub fn unquoted_function(head: &str, rest: &[Form]) -> Option<Vec<Form>> {
+    let at = match head {
+        "sort" => 1,
+        head if OF_QUOTED.contains(&head) => 0,
+        _ => return None,
+    };
+    let [quote, name] = rest.get(at)?.as_list()? else { return None };
+    if !quote.is_symbol("quote") || name.as_symbol().is_none() {
+        return None;
+    }
+    let mut rest = rest.to_vec();
+    rest[at] = name.clone();
+    Some(rest)
+}

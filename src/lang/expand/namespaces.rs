@@ -1,0 +1,199 @@
+//! `ns`, `require`, `use`, `refer`, `import`, `in-ns`: everything is loaded already, so that all they do is
+//! to make the names known that they ask for, as definitions of the session.
+
+use super::{Expander, call, nil, show};
+use crate::lang::error::{Outcome, Signal};
+use crate::lang::form::{Form, FormKind};
+use crate::lang::span::Span;
+
+/// `(ns name "doc"? {attributes}? (:require …) …)`
+pub fn ns(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
+    expander.count(form, rest, 1, usize::MAX)?;
+    let mut definitions = Vec::new();
+    for clause in &rest[1..] {
+        let (FormKind::List(items) | FormKind::Vector(items)) = &clause.kind else { continue };
+        let Some((head, libraries)) = items.split_first() else { continue };
+        match head.as_keyword().or(head.as_symbol()) {
+            Some("require" | "require-macros") => libraries_of(expander, libraries, false, &mut definitions)?,
+            Some("use") => libraries_of(expander, libraries, true, &mut definitions)?,
+            Some("import") => classes(expander, libraries)?,
+            _ => {}
+        }
+    }
+    Ok(done(definitions, form.span))
+}
+
+/// `(in-ns 'name)`, `(refer-clojure …)`
+pub fn nothing(_: &mut Expander<'_>, form: &Form, _: &[Form]) -> Outcome<Form> {
+    Ok(nil(form.span))
+}
+
+/// `(require '[clojure.string :as s :refer [join]] …)`
+pub fn require(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
+    let mut definitions = Vec::new();
+    libraries_of(expander, rest, false, &mut definitions)?;
+    Ok(done(definitions, form.span))
+}
+
+/// `(use 'clojure.set)`, `(refer 'clojure.set :only '[union])`
+pub fn use_(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
+    let mut definitions = Vec::new();
+    if form.is_call_of("refer") && !rest.is_empty() {
+        let whole = rest.iter().map(|part| unquoted(part).clone()).collect();
+        library(expander, &Form::vector(whole, form.span), "", true, &mut definitions)?;
+    } else {
+        libraries_of(expander, rest, true, &mut definitions)?;
+    }
+    Ok(done(definitions, form.span))
+}
+
+/// `(import '(java.time LocalDate) …)`
+pub fn import(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
+    classes(expander, rest)?;
+    Ok(nil(form.span))
+}
+
+fn done(definitions: Vec<Form>, span: Span) -> Form {
+    if definitions.is_empty() {
+        return nil(span);
+    }
+    call("do", [definitions, vec![nil(span)]].concat(), span)
+}
+
+/// The form behind a quote that may be there or not.
+fn unquoted(form: &Form) -> &Form {
+    match form.as_list() {
+        Some([head, quoted]) if head.is_symbol("quote") => quoted,
+        _ => form,
+    }
+}
+
+fn libraries_of(
+    expander: &mut Expander<'_>,
+    libraries: &[Form],
+    everything: bool,
+    definitions: &mut Vec<Form>,
+) -> Outcome<()> {
+    for form in libraries {
+        let form = unquoted(form);
+        match &form.kind {
+            // `:reload`, `:verbose`
+            FormKind::Keyword(_) => {}
+            FormKind::Symbol(_) => {
+                library(expander, &Form::vector(vec![form.clone()], form.span), "", everything, definitions)?;
+            }
+            FormKind::Vector(_) => library(expander, form, "", everything, definitions)?,
+            // `(clojure [string :as s] set)`: libraries with a common beginning.
+            FormKind::List(items) if items.len() > 1 && items[1].as_keyword().is_none() => {
+                let prefix = format!("{}.", items[0].as_symbol().unwrap_or_default());
+                for item in &items[1..] {
+                    let item = match item.kind {
+                        FormKind::Symbol(_) => Form::vector(vec![item.clone()], item.span),
+                        _ => item.clone(),
+                    };
+                    library(expander, &item, &prefix, everything, definitions)?;
+                }
+            }
+            FormKind::List(items) => {
+                library(expander, &Form::vector(items.clone(), form.span), "", everything, definitions)?;
+            }
+            _ => {
+                return expander.fail(
+                    form.span,
+                    format!("a library is required as `'[clojure.string :as str]`, got {}", show(form)),
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+/// One library and its options: `[clojure.string :as s :refer [join] :rename {join j}]`.
+fn library(
+    expander: &mut Expander<'_>,
+    form: &Form,
+    prefix: &str,
+    everything: bool,
+    definitions: &mut Vec<Form>,
+) -> Outcome<()> {
+    let items = form.as_vector().unwrap_or_default();
+    let Some(name) = items.first().and_then(Form::as_symbol) else {
+        return expander.fail(form.span, "a library is required as `'[clojure.string :as str]`".to_string());
+    };
+    let span = items[0].span;
+    let namespace = match expander.macros.library(&format!("{prefix}{name}")) {
+        Ok(namespace) => namespace,
+        Err(error) => return Err(Signal::from(error).at(expander.source, span)),
+    };
+    let option = |wanted: &[&str]| {
+        items[1..]
+            .chunks_exact(2)
+            .find(|pair| pair[0].as_keyword().is_some_and(|name| wanted.contains(&name)))
+            .map(|pair| unquoted(&pair[1]))
+    };
+    if let Some(alias) = option(&["as", "as-alias"]) {
+        let Some(alias) = alias.as_symbol() else {
+            return expander.fail(alias.span, format!("`:as` takes a name, got {}", show(alias)));
+        };
+        expander.macros.alias(alias, &namespace);
+    }
+    let renamed: Vec<(Form, Form)> = match option(&["rename"]).map(|rename| &rename.kind) {
+        Some(FormKind::Map(pairs)) => pairs.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect(),
+        _ => Vec::new(),
+    };
+    let mut wanted: Vec<Form> = match option(&["refer", "only", "refer-macros"]).map(|names| &names.kind) {
+        Some(FormKind::Vector(names) | FormKind::List(names)) => names.clone(),
+        Some(_) => names_in(expander, &namespace, span),
+        None if everything => names_in(expander, &namespace, span),
+        None => Vec::new(),
+    };
+    // What was asked for by name comes before what comes with a whole namespace.
+    let known = |name: &Form| definitions.iter().any(|form| form.as_list().is_some_and(|items| items[1] == *name));
+    if !matches!(option(&["refer", "only"]).map(|names| &names.kind), Some(FormKind::Vector(_) | FormKind::List(_))) {
+        wanted.retain(|name| !known(name));
+    }
+    if let Some(FormKind::Vector(left_out) | FormKind::List(left_out)) = option(&["exclude"]).map(|names| &names.kind) {
+        wanted.retain(|name| !left_out.contains(name));
+    }
+    for name in wanted {
+        let Some(base) = name.as_symbol() else {
+            return expander.fail(name.span, format!("`:refer` takes names, got {}", show(&name)));
+        };
+        let new = renamed.iter().find(|(from, _)| *from == name).map_or(&name, |(_, to)| to);
+        let qualified = format!("{namespace}/{base}");
+        // What is there under that name already needs no definition.
+        if namespace != "core" && !expander.macros.means_the_same(new.as_symbol().unwrap_or_default(), &qualified) {
+            definitions.push(call("def", vec![new.clone(), Form::symbol(&qualified, name.span)], name.span));
+        }
+    }
+    Ok(())
+}
+
+/// All names of a namespace that mean nothing else yet.
+fn names_in(expander: &Expander<'_>, namespace: &str, span: Span) -> Vec<Form> {
+    expander.macros.names_in(namespace).iter().map(|name| Form::symbol(name, span)).collect()
+}
+
+/// `java.util.Date`, `(java.time LocalDate Duration)`
+fn classes(expander: &mut Expander<'_>, forms: &[Form]) -> Outcome<()> {
+    for form in forms {
+        let form = unquoted(form);
+        let names: Vec<(String, Span)> = match &form.kind {
+            FormKind::Symbol(name) => vec![(name.clone(), form.span)],
+            FormKind::List(items) | FormKind::Vector(items) if !items.is_empty() => {
+                let package = items[0].as_symbol().unwrap_or_default();
+                items[1..]
+                    .iter()
+                    .map(|class| (format!("{package}.{}", class.as_symbol().unwrap_or_default()), class.span))
+                    .collect()
+            }
+            _ => Vec::new(),
+        };
+        for (name, span) in names {
+            if let Err(error) = expander.macros.class(&name) {
+                return Err(Signal::from(error).at(expander.source, span));
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,415 @@
+//! The text of dates and times, as Java writes ISO 8601, and its way back.
+
+use super::{Period, Time, is_fixed, zone};
+use jiff::civil::{self, Date, DateTime};
+use jiff::tz::{Offset, TimeZone};
+use jiff::{SignedDuration, Timestamp};
+use std::fmt::{self, Write};
+
+impl Time {
+    /// Its text behind the tag: as [`Display`](fmt::Display) has it, but for points in time, which
+    /// Clojure writes with milliseconds and `-00:00`.
+    pub fn readable(&self) -> String {
+        match self {
+            Time::Instant(at) => {
+                let local = TimeZone::UTC.to_datetime(*at);
+                let nanos = local.subsec_nanosecond();
+                let fraction =
+                    if nanos % 1_000_000 == 0 { format!("{:03}", nanos / 1_000_000) } else { format!("{nanos:09}") };
+                let mut out = String::new();
+                // Writing to a string does not fail.
+                let _ = write_date(&mut out, local.date());
+                let (hour, minute, second) = (local.hour(), local.minute(), local.second());
+                let _ = write!(out, "T{hour:02}:{minute:02}:{second:02}.{fraction}-00:00");
+                out
+            }
+            other => other.to_string(),
+        }
+    }
+
+    /// What tagged text stands for; `None` for tags that are not about time.
+    ///
+    /// # Errors
+    /// A sentence that says what was expected.
+    pub fn read(tag: &str, text: &str) -> Option<Result<Time, String>> {
+        let pieces = || Pieces::read(text);
+        let read = match tag {
+            "inst" | "time/instant" => instant(text),
+            "time/date" => pieces().and_then(|pieces| match pieces {
+                Pieces { date: Some(date), clock: None, offset: None, zone: None } => Some(Time::Date(date)),
+                _ => None,
+            }),
+            "time/time" => pieces().and_then(|pieces| match pieces {
+                Pieces { date: None, clock: Some(clock), offset: None, zone: None } => Some(Time::Clock(clock)),
+                _ => None,
+            }),
+            "time/date-time" => pieces().and_then(|pieces| match pieces {
+                Pieces { date: Some(date), clock: Some(clock), offset: None, zone: None } => {
+                    Some(Time::DateTime(date.to_datetime(clock)))
+                }
+                _ => None,
+            }),
+            "time/offset-date-time" | "time/zoned-date-time" => pieces().and_then(Pieces::zoned),
+            "time/duration" => duration(text).map(Time::Duration),
+            "time/period" => period(text).map(Time::Period),
+            "time/year-month" => year_month(text).map(Time::YearMonth),
+            "time/zone" => zone(text).map(Time::Zone),
+            _ => return None,
+        };
+        Some(read.ok_or_else(|| format!("expected text such as `{}` behind `#{tag}`", example(tag))))
+    }
+}
+
+/// Text that stands behind that tag.
+pub fn example(tag: &str) -> &'static str {
+    match tag {
+        "time/date" => "2024-02-29",
+        "time/time" => "10:30:00",
+        "time/date-time" => "2024-02-29T10:30:00",
+        "time/zoned-date-time" => "2024-02-29T10:30:00+01:00[Europe/Paris]",
+        "time/offset-date-time" => "2024-02-29T10:30:00+01:00",
+        "time/duration" => "PT1H30M",
+        "time/period" => "P1Y2M3D",
+        "time/year-month" => "2024-02",
+        "time/zone" => "Europe/Paris",
+        _ => "2024-02-29T10:30:00Z",
+    }
+}
+
+/// The parts of a date and time in text, as ISO 8601 has them; each may be missing.
+#[derive(Clone, Copy, Debug)]
+pub struct Pieces<'t> {
+    /// The day
+    pub date: Option<Date>,
+    /// The time of day
+    pub clock: Option<civil::Time>,
+    /// The distance from UTC
+    pub offset: Option<Offset>,
+    /// The name of the zone
+    pub zone: Option<&'t str>,
+}
+
+impl<'t> Pieces<'t> {
+    /// Reads `2024-02-29`, `10:30`, `2024-02-29T10:30:05.5+01:00[Europe/Paris]` and their kin, whole.
+    pub fn read(text: &'t str) -> Option<Pieces<'t>> {
+        let mut pieces = Pieces { date: None, clock: None, offset: None, zone: None };
+        let mut rest = text;
+        if let Some((date, after)) = leading_date(rest) {
+            pieces.date = Some(date);
+            rest = after;
+            match rest.strip_prefix(['T', 't', ' ']) {
+                None if rest.is_empty() => return Some(pieces),
+                None => return None,
+                Some(after) => rest = after,
+            }
+        }
+        let (clock, after) = leading_clock(rest)?;
+        pieces.clock = Some(clock);
+        rest = after;
+        if let Some((offset, after)) = leading_offset(rest) {
+            pieces.offset = Some(offset);
+            rest = after;
+        }
+        if let Some(name) = rest.strip_prefix('[') {
+            pieces.zone = Some(name.strip_suffix(']')?);
+            rest = "";
+        }
+        rest.is_empty().then_some(pieces)
+    }
+
+    /// The point in time that the parts name, as its zone or its distance from UTC shows it.
+    fn zoned(self) -> Option<Time> {
+        let local = self.date?.to_datetime(self.clock?);
+        let zoned = match (self.offset, self.zone) {
+            (None, None) => return None,
+            (Some(offset), None) => offset.to_timestamp(local).ok()?.to_zoned(TimeZone::fixed(offset)),
+            (Some(offset), Some(name)) => offset.to_timestamp(local).ok()?.to_zoned(zone(name)?),
+            (None, Some(name)) => local.to_zoned(zone(name)?).ok()?,
+        };
+        Some(Time::Zoned(Box::new(zoned)))
+    }
+}
+
+/// A point in time, of which only the year must be given, as in Clojure's `#inst`.
+fn instant(text: &str) -> Option<Time> {
+    let whole = match text.len() {
+        4 => format!("{text}-01-01"),
+        7 => format!("{text}-01"),
+        _ => text.to_string(),
+    };
+    let pieces = Pieces::read(&whole)?;
+    let local = pieces.date?.to_datetime(pieces.clock.unwrap_or(civil::Time::midnight()));
+    let offset = pieces.offset.unwrap_or(Offset::UTC);
+    pieces.zone.is_none().then_some(())?;
+    offset.to_timestamp(local).ok().map(Time::Instant)
+}
+
+/// A month of a year: `2024-02`, as its first day.
+pub fn year_month(text: &str) -> Option<Date> {
+    let (date, rest) = leading_date(&format!("{text}-01")).map(|(date, rest)| (date, rest.len()))?;
+    (rest == 0).then_some(date)
+}
+
+/// That many digits at the start, as a number, and what follows.
+fn digits(text: &str, count: usize) -> Option<(i16, &str)> {
+    let (number, rest) = text.split_at_checked(count)?;
+    number.bytes().all(|byte| byte.is_ascii_digit()).then_some(())?;
+    Some((number.parse().ok()?, rest))
+}
+
+fn leading_date(text: &str) -> Option<(Date, &str)> {
+    let negative = text.starts_with('-');
+    let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let length = unsigned.bytes().take_while(u8::is_ascii_digit).count();
+    let (year, rest) = if length == 4 || length == 6 { digits(unsigned, length)? } else { return None };
+    let (month, rest) = digits(rest.strip_prefix('-')?, 2)?;
+    let (day, rest) = digits(rest.strip_prefix('-')?, 2)?;
+    let date = Date::new(if negative { -year } else { year }, i8::try_from(month).ok()?, i8::try_from(day).ok()?);
+    Some((date.ok()?, rest))
+}
+
+fn leading_clock(text: &str) -> Option<(civil::Time, &str)> {
+    let (hour, rest) = digits(text, 2)?;
+    let (minute, mut rest) = digits(rest.strip_prefix(':')?, 2)?;
+    let (mut second, mut nanos) = (0, 0);
+    if let Some(after) = rest.strip_prefix(':') {
+        (second, rest) = digits(after, 2)?;
+        if let Some(after) = rest.strip_prefix(['.', ',']) {
+            let length = after.bytes().take_while(u8::is_ascii_digit).count();
+            nanos = fraction(after.get(..length)?)?;
+            rest = &after[length..];
+        }
+    }
+    let of = |number: i16| i8::try_from(number).ok();
+    Some((civil::Time::new(of(hour)?, of(minute)?, of(second)?, nanos).ok()?, rest))
+}
+
+/// The nanoseconds that digits behind the point stand for.
+pub fn fraction(digits: &str) -> Option<i32> {
+    if digits.is_empty() || digits.len() > 9 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    Some(digits.parse::<i32>().ok()? * 10_i32.pow(9 - digits.len() as u32))
+}
+
+/// `Z`, `+01`, `+0100`, `+01:00`, `+01:00:30` at the start of text, and what follows.
+pub fn leading_offset(text: &str) -> Option<(Offset, &str)> {
+    if let Some(rest) = text.strip_prefix(['Z', 'z']) {
+        return Some((Offset::UTC, rest));
+    }
+    let sign = if text.starts_with('-') { -1 } else { 1 };
+    let (hours, mut rest) = digits(text.strip_prefix(['+', '-'])?, 2)?;
+    let mut seconds = i32::from(hours) * 3600;
+    for unit in [60, 1] {
+        match digits(rest.strip_prefix(':').unwrap_or(rest), 2) {
+            Some((number, after)) if number < 60 => {
+                seconds += i32::from(number) * unit;
+                rest = after;
+            }
+            _ => break,
+        }
+    }
+    Some((Offset::from_seconds(sign * seconds).ok()?, rest))
+}
+
+/// A length of time in text: months and days of the calendar, and what is exact.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Lengths {
+    /// Years, months and days
+    pub period: Period,
+    /// Hours, minutes and seconds
+    pub exact: SignedDuration,
+}
+
+impl Lengths {
+    /// Reads `P1Y2M3DT4H5M6.7S`, each part with a sign of its own if it has one.
+    pub fn read(text: &str) -> Option<Lengths> {
+        let signless = text.strip_prefix(['-', '+']).unwrap_or(text);
+        let mut sign = if text.starts_with('-') { -1 } else { 1 };
+        let mut rest = signless.strip_prefix(['P', 'p'])?;
+        let whole_sign = sign;
+        let mut lengths = Lengths::default();
+        let mut exact = false;
+        let mut parts = 0;
+        while !rest.is_empty() {
+            if let Some(after) = rest.strip_prefix(['T', 't']) {
+                if exact || after.is_empty() {
+                    return None;
+                }
+                exact = true;
+                rest = after;
+                continue;
+            }
+            sign = whole_sign;
+            if let Some(after) = rest.strip_prefix(['-', '+']) {
+                sign = if rest.starts_with('-') { -whole_sign } else { whole_sign };
+                rest = after;
+            }
+            let length = rest.bytes().take_while(u8::is_ascii_digit).count();
+            let number = rest.get(..length)?.parse::<i64>().ok()? * sign;
+            rest = &rest[length..];
+            let mut nanos = 0;
+            if let Some(after) = rest.strip_prefix(['.', ',']) {
+                let length = after.bytes().take_while(u8::is_ascii_digit).count();
+                nanos = fraction(&after[..length])?;
+                rest = &after[length..];
+                if !exact || !rest.starts_with(['S', 's']) {
+                    return None;
+                }
+            }
+            let unit = rest.chars().next()?;
+            rest = &rest[unit.len_utf8()..];
+            lengths.add(number, nanos * sign as i32, exact, unit.to_ascii_uppercase())?;
+            parts += 1;
+        }
+        (parts > 0).then_some(lengths)
+    }
+
+    fn add(&mut self, number: i64, nanos: i32, exact: bool, unit: char) -> Option<()> {
+        let add = |field: &mut i32, number: i64| -> Option<()> {
+            *field = field.checked_add(i32::try_from(number).ok()?)?;
+            Some(())
+        };
+        match (exact, unit) {
+            (false, 'Y') => add(&mut self.period.years, number),
+            (false, 'M') => add(&mut self.period.months, number),
+            (false, 'W') => add(&mut self.period.days, number.checked_mul(7)?),
+            (false, 'D') => add(&mut self.period.days, number),
+            (true, 'H' | 'M' | 'S') => {
+                let seconds = match unit {
+                    'H' => 3600,
+                    'M' => 60,
+                    _ => 1,
+                };
+                let part = SignedDuration::new(number.checked_mul(seconds)?, nanos);
+                self.exact = self.exact.checked_add(part)?;
+                Some(())
+            }
+            _ => None,
+        }
+    }
+}
+
+/// A duration: days count twenty-four hours.
+pub fn duration(text: &str) -> Option<SignedDuration> {
+    let lengths = Lengths::read(text)?;
+    let Period { years: 0, months: 0, days } = lengths.period else { return None };
+    lengths.exact.checked_add(SignedDuration::from_secs(i64::from(days) * 86_400))
+}
+
+/// A period: without hours, minutes and seconds.
+pub fn period(text: &str) -> Option<Period> {
+    let lengths = Lengths::read(text)?;
+    lengths.exact.is_zero().then_some(lengths.period)
+}
+
+fn write_date(out: &mut impl Write, date: Date) -> fmt::Result {
+    let sign = if date.year() < 0 { "-" } else { "" };
+    write!(out, "{sign}{:04}-{:02}-{:02}", date.year().unsigned_abs(), date.month(), date.day())
+}
+
+/// Seconds stand there unless they are nothing, or always.
+fn write_clock(out: &mut impl Write, clock: civil::Time, seconds: bool) -> fmt::Result {
+    write!(out, "{:02}:{:02}", clock.hour(), clock.minute())?;
+    let nanos = clock.subsec_nanosecond();
+    if seconds || clock.second() != 0 || nanos != 0 {
+        write!(out, ":{:02}", clock.second())?;
+    }
+    match nanos {
+        0 => Ok(()),
+        n if n % 1_000_000 == 0 => write!(out, ".{:03}", n / 1_000_000),
+        n if n % 1_000 == 0 => write!(out, ".{:06}", n / 1_000),
+        n => write!(out, ".{n:09}"),
+    }
+}
+
+fn write_local(out: &mut impl Write, local: DateTime) -> fmt::Result {
+    write_date(out, local.date())?;
+    out.write_char('T')?;
+    write_clock(out, local.time(), false)
+}
+
+/// A distance from UTC, as `Z` or `+01:00`.
+pub fn write_offset(out: &mut impl Write, offset: Offset) -> fmt::Result {
+    let seconds = offset.seconds();
+    if seconds == 0 {
+        return out.write_char('Z');
+    }
+    let (sign, seconds) = (if seconds < 0 { '-' } else { '+' }, seconds.abs());
+    write!(out, "{sign}{:02}:{:02}", seconds / 3600, seconds / 60 % 60)?;
+    if seconds % 60 == 0 { Ok(()) } else { write!(out, ":{:02}", seconds % 60) }
+}
+
+fn write_instant(out: &mut impl Write, at: Timestamp) -> fmt::Result {
+    let local = TimeZone::UTC.to_datetime(at);
+    write_date(out, local.date())?;
+    out.write_char('T')?;
+    write_clock(out, local.time(), true)?;
+    out.write_char('Z')
+}
+
+fn write_duration(out: &mut impl Write, duration: SignedDuration) -> fmt::Result {
+    let (whole, nanos) = (duration.as_secs(), duration.subsec_nanos());
+    let (hours, minutes, seconds) = (whole / 3600, whole / 60 % 60, whole % 60);
+    out.write_str("PT")?;
+    if hours != 0 {
+        write!(out, "{hours}H")?;
+    }
+    if minutes != 0 {
+        write!(out, "{minutes}M")?;
+    }
+    if seconds == 0 && nanos == 0 {
+        return if whole == 0 { out.write_str("0S") } else { Ok(()) };
+    }
+    let sign = if seconds == 0 && nanos < 0 { "-" } else { "" };
+    write!(out, "{sign}{seconds}")?;
+    if nanos != 0 {
+        let digits = format!("{:09}", nanos.unsigned_abs());
+        write!(out, ".{}", digits.trim_end_matches('0'))?;
+    }
+    out.write_char('S')
+}
+
+impl fmt::Display for Period {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_char('P')?;
+        for (number, unit) in [(self.years, 'Y'), (self.months, 'M'), (self.days, 'D')] {
+            if number != 0 {
+                write!(f, "{number}{unit}")?;
+            }
+        }
+        if *self == Period::default() { f.write_str("0D") } else { Ok(()) }
+    }
+}
+
+/// The text of ISO 8601 as Java writes it, without the tag.
+impl fmt::Display for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Time::Instant(at) => write_instant(f, *at),
+            Time::Date(date) => write_date(f, *date),
+            Time::Clock(clock) => write_clock(f, *clock, false),
+            Time::DateTime(local) => write_local(f, *local),
+            Time::Zoned(zoned) => {
+                write_local(f, zoned.datetime())?;
+                write_offset(f, zoned.offset())?;
+                match zoned.time_zone().iana_name() {
+                    Some(name) if !is_fixed(zoned) => write!(f, "[{name}]"),
+                    _ => Ok(()),
+                }
+            }
+            Time::Duration(duration) => write_duration(f, *duration),
+            Time::Period(period) => write!(f, "{period}"),
+            Time::YearMonth(first) => {
+                let mut text = String::new();
+                write_date(&mut text, *first)?;
+                f.write_str(text.strip_suffix("-01").unwrap_or(&text))
+            }
+            Time::Zone(zone) => match (zone.iana_name(), zone.to_fixed_offset()) {
+                (Some(name), _) => f.write_str(name),
+                (None, Ok(offset)) => write_offset(f, offset),
+                (None, Err(_)) => f.write_str("UTC"),
+            },
+        }
+    }
+}
