@@ -192,6 +192,9 @@ pub fn not_a_number(value: &Value) -> Error {
         Value::Str(_) => {
             error.suggest("`(parse-long s)` and `(parse-double s)` read a number from a string; `str` joins strings")
         }
+        Value::List(items) if items.as_slice().is_some_and(|items| items.len() == 1) => error.suggest(
+            "`first` takes the only item out of a list; the value of a map entry is `(val entry)` or `(second entry)`",
+        ),
         Value::List(_) | Value::Vector(_) | Value::Set(_) | Value::Lazy(_) => {
             error.suggest("for the items of a collection write `(reduce + xs)`, `(apply max xs)` or `(map inc xs)`")
         }

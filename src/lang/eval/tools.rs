@@ -207,7 +207,7 @@ fn tool_arguments(tool: &Tool, arguments: &mut [Value]) -> Outcome<Value> {
     let mut out = Map::default();
     let keywords = arguments.len().is_multiple_of(2)
         && !arguments.is_empty()
-        && arguments.iter().step_by(2).all(|key| matches!(key, Value::Keyword(_)));
+        && arguments.iter().step_by(2).all(|key| names_argument(&parameters, key));
     if let [Value::Map(map)] = arguments {
         for (key, value) in map.iter() {
             let name = parameter_name(&parameters, key)?;
@@ -237,6 +237,18 @@ fn tool_arguments(tool: &Tool, arguments: &mut [Value]) -> Outcome<Value> {
         }
     }
     Ok(Value::Map(Arc::new(out)))
+}
+
+/// True for a keyword, and for a quoted symbol that is the name of an argument: `'status "open"`.
+fn names_argument(parameters: &[(&str, bool)], key: &Value) -> bool {
+    match key {
+        Value::Keyword(_) => true,
+        Value::Symbol(name) => {
+            let names: Vec<&str> = parameters.iter().map(|(name, _)| *name).collect();
+            matches!(pick(name.as_str(), &names), Pick::One(_))
+        }
+        _ => false,
+    }
 }
 
 fn signature_hint(tool: &Tool, parameters: &[(&str, bool)]) -> String {
