@@ -37,7 +37,8 @@
 //! | [`lang::heap`] | what changes: atoms, delays, lazy sequences; journal and sweep |
 //! | [`lang::meter`] | the ledger of limits and the metering allocator |
 //! | [`lang::error`] | errors, faults, halts; suggestions; rendering with carets |
-//! | [`lang::builtin`] | one table entry for each function: name, arguments, doc, examples, code |
+//! | [`lang::builtin`] | one table entry for each function: name, arguments, doc, examples, code; a folder for each larger area (`sequences`, `transducers`, `time`, `formats`, `dispatch`, `dialects`); `absent` says what to use instead of what does not exist |
+//! | [`lang::prelude`], `stdlib/` | functions written in the language itself, compiled when they are first used; `stdlib/REFERENCE.md` is generated |
 //! | [`lang::prelude`] | functions in the language itself (`stdlib/*.lisp`), compiled when first used |
 //! | [`lang::json`] | JSON in and out |
 //! | [`lang::snapshot`] | sessions as s-expressions |
@@ -45,6 +46,8 @@
 //! | [`lang::Session`], [`lang::reply`] | programs run form by form; the one record of an evaluation |
 //! | `server` (feature `server`) | the MCP server: the two tools, sessions, downstream servers, configuration, logs |
 //! | `src/bin/lispbox/` | the command line, one file a command |
+//! | `grammar/` | the grammar, and its forms for constrained decoding and for editors, held to the reader by `tests/grammar/` |
+//! | `tests/clojure/` | programs with what real Clojure answers, recorded by `record.clj` |
 //! | `tests/` | specs by area (`tests/spec/*.md`), the points of `docs/values.md`, hostile and real peers |
 //!
 //! # What holds everywhere
