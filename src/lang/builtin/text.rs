@@ -122,6 +122,9 @@ pub fn textual<'v>(machine: &mut Machine, value: &'v Value) -> Outcome<Cow<'v, s
         Value::Nil => Err(Error::expected("a string", value)
             .suggest("nil is what a missing key gives: `(or s \"\")` puts a string in its place, `(str s)` makes one")
             .into()),
+        Value::List(items) if matches!(items.as_slice(), Some([Value::Char(_), ..])) => Err(Error::expected("a string", value)
+            .suggest("`concat` of strings gives their characters: `(str a b)` joins strings, `(apply str chars)` makes one of characters")
+            .into()),
         Value::List(_) | Value::Vector(_) | Value::Set(_) | Value::Lazy(_) => Err(Error::expected("a string", value)
             .suggest("for the items of a collection use `map`; `str/join` makes one string of them")
             .into()),

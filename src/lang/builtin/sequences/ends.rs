@@ -65,6 +65,20 @@ pub const TABLE: &[Builtin] = &[
     ),
     Builtin::new("cddr", &["[coll]"], "The items behind the second.", &[("(cddr '(1 2 3))", "(3)")], cddr),
     Builtin::new(
+        "cdar",
+        &["[coll]"],
+        "The items behind the first of the first item.",
+        &[("(cdar '((1 2 3) 4))", "(2 3)")],
+        cdar,
+    ),
+    Builtin::new(
+        "cadar",
+        &["[coll]"],
+        "The second item of the first item: the value of the first pair of an association list.",
+        &[("(cadar '((1 2) (3 4)))", "2")],
+        cadar,
+    ),
+    Builtin::new(
         "seq",
         &["[coll]"],
         "The collection as a sequence; nil if it is empty.",
@@ -193,6 +207,16 @@ fn nfirst(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 fn cddr(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let rest = behind_first(machine, take(arguments, 0))?;
     behind_first(machine, rest)
+}
+
+fn cdar(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let first = at(machine, take(arguments, 0), 0)?;
+    behind_first(machine, first)
+}
+
+fn cadar(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let first = at(machine, take(arguments, 0), 0)?;
+    at(machine, first, 1)
 }
 
 fn butlast(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {

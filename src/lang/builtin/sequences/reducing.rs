@@ -1,7 +1,7 @@
 //! One result out of many items: `reduce`, the folds, `into`, `conj`.
 
 use super::super::Builtin;
-use super::super::arguments::{function_and_collection, take};
+use super::super::arguments::{function_and_collection, option, options, take};
 use super::super::transducers;
 use super::{add, before, change_vector, reduce_from, rest_of};
 use crate::lang::error::{Error, Outcome};
@@ -14,9 +14,13 @@ use std::sync::Arc;
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "reduce",
-        &["[f coll]", "[f init coll]", "[f coll :initial-value init]"],
+        &["[f coll]", "[f init coll]", "[f coll :initial-value init]", "[f coll :key key :initial-value init]"],
         "`f` of the result so far and each item in turn; `(reduced x)` ends it.",
-        &[("(reduce + [1 2 3])", "6"), ("(reduce conj [] '(1 2))", "[1 2]")],
+        &[
+            ("(reduce + [1 2 3])", "6"),
+            ("(reduce conj [] '(1 2))", "[1 2]"),
+            ("(reduce + [{:n 1} {:n 2}] :key :n)", "3"),
+        ],
         reduce,
     ),
     Builtin::new(
@@ -105,14 +109,8 @@ pub const ALIASES: &[(&str, &str)] = &[("foldl", "fold"), ("foldr", "fold-right"
 pub const STEPS: &[&Builtin] = &[&LAZY_REDUCTIONS];
 
 fn reduce(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    if arguments.len() == 4 {
-        if !matches!(&arguments[2], Value::Keyword(name) if name.as_str() == "initial-value") {
-            return Err(Error::expected("`:initial-value` as the third of four arguments", &arguments[2]).into());
-        }
-        let init = take(arguments, 3);
-        let (function, collection) = function_and_collection(arguments);
-        let cursor = machine.seq(collection)?;
-        return reduce_from(machine, &function, init, cursor);
+    if arguments.len() > 3 {
+        return reduce_with_options(machine, arguments);
     }
     if arguments.len() == 2 {
         let (function, collection) = function_and_collection(arguments);
@@ -131,6 +129,31 @@ fn reduce(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let (function, init) = (take(arguments, 0), take(arguments, 1));
     let cursor = machine.seq(take(arguments, 2))?;
     reduce_from(machine, &function, init, cursor)
+}
+
+/// Common Lisp's `(reduce f coll :key key :initial-value init)`.
+fn reduce_with_options(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    if !matches!(&arguments[2], Value::Keyword(_)) {
+        return Err(Error::expected("`:initial-value` or `:key` behind the collection", &arguments[2]).into());
+    }
+    let options = options("reduce", &mut arguments[2..], &["key", "initial-value"])?;
+    let (function, collection) = function_and_collection(arguments);
+    let mut cursor = machine.seq(collection)?;
+    if let Some(key) = option(&options, "key") {
+        let mut values = Vec::new();
+        while let Some(item) = cursor.next(machine)? {
+            machine.grown(values.len())?;
+            values.push(machine.call1(&key, item)?);
+        }
+        cursor = machine.seq(Value::list(values))?;
+    }
+    if let Some(init) = option(&options, "initial-value") {
+        return reduce_from(machine, &function, init, cursor);
+    }
+    match cursor.next(machine)? {
+        None => machine.call(&function, &mut []),
+        Some(first) => reduce_from(machine, &function, first, cursor),
+    }
 }
 
 /// `(reduce f init coll)` out of `(reduce coll init f)` and `(reduce coll f init)`.
