@@ -136,10 +136,10 @@ fn character(name: &str, text: &str, span: Span) -> Result<FormKind, ReadError> 
 
 /// True for the tags that [`tagged`] knows.
 pub(super) fn is_known_tag(tag: &str) -> bool {
-    tag == "uuid" || Time::read(tag, "").is_some()
+    matches!(tag, "uuid" | "keyword" | "symbol") || Time::read(tag, "").is_some()
 }
 
-/// The value that tagged text stands for: `#inst "2024-02-29"`, `#uuid "…"`.
+/// The value that tagged text stands for: `#inst "2024-02-29"`, `#uuid "…"`, `#keyword "a b"`.
 pub(super) fn tagged(tag: &str, form: Form, span: Span) -> Result<Form, ReadError> {
     let error = |message: String| ReadError::new("InvalidTaggedText", span, message);
     let FormKind::Str(text) = &form.kind else {
@@ -151,6 +151,11 @@ pub(super) fn tagged(tag: &str, form: Form, span: Span) -> Result<Form, ReadErro
                 .suggest("it has 32 hexadecimal digits in groups of 8, 4, 4, 4 and 12"));
         }
         return Ok(Form::new(FormKind::Str(text.to_ascii_lowercase()), span));
+    }
+    match tag {
+        "keyword" => return Ok(Form::new(FormKind::Keyword(text.clone()), span)),
+        "symbol" => return Ok(Form::new(FormKind::Symbol(text.clone()), span)),
+        _ => {}
     }
     match Time::read(tag, text) {
         Some(Ok(time)) => Ok(Form::new(FormKind::Time(time), span)),

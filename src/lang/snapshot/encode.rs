@@ -12,6 +12,7 @@ use crate::lang::value::Value;
 use crate::lang::value::function::{Captures, Closure};
 use crate::lang::value::list::List;
 use crate::lang::value::print::{write_float, write_quoted};
+use crate::lang::value::spelling::{write_character, write_keyword, write_regex, write_symbol};
 use crate::lang::value::walk::Pace;
 use std::collections::{HashMap, VecDeque};
 use std::fmt::Write;
@@ -36,7 +37,9 @@ pub fn encode(machine: &mut Machine) -> Outcome<String> {
     let _ = writeln!(encoder.out, "(lispbox-session {VERSION})");
     let mut definitions = String::new();
     for (name, value, doc, is_macro) in &names {
-        let _ = write!(definitions, "(define {name} ");
+        definitions.push_str("(define ");
+        write_symbol(&mut definitions, name);
+        definitions.push(' ');
         encoder.value(value, &mut definitions, 0)?;
         if let Some(doc) = doc {
             definitions.push_str(" :doc ");
@@ -204,7 +207,9 @@ impl Encoder<'_> {
         let inner = depth + 1;
         match value {
             Value::Symbol(name) => {
-                let _ = write!(out, "(quote {})", name.as_str());
+                out.push_str("(quote ");
+                write_symbol(out, name.as_str());
+                out.push(')');
             }
             Value::List(list) => match &**list {
                 List::Range { start, step, count } => {
@@ -327,18 +332,32 @@ impl Encoder<'_> {
         write_quoted(out, &group.source.name);
         out.push_str(" (");
         for code in &group.lambdas {
-            let _ = write!(out, "[{} ", code.name.as_deref().unwrap_or("nil"));
+            out.push('[');
+            match code.name.as_deref() {
+                Some(name) => write_symbol(out, name),
+                None => out.push_str("nil"),
+            }
+            out.push(' ');
             write_form(out, &code.form);
             out.push(']');
             self.machine.step(out.len() as u64 / 64)?;
         }
         out.push_str(") (");
         for (name, meaning) in &group.names {
-            let _ = write!(out, "[{name} ");
+            out.push('[');
+            write_symbol(out, name);
+            out.push(' ');
             write_quoted(out, meaning);
             out.push(']');
         }
-        let _ = write!(out, ") [{}])", group.captured.join(" "));
+        out.push_str(") [");
+        for (at, name) in group.captured.iter().enumerate() {
+            if at > 0 {
+                out.push(' ');
+            }
+            write_symbol(out, name);
+        }
+        out.push_str("])");
         Ok(())
     }
 }
@@ -366,12 +385,10 @@ fn write_form(out: &mut String, form: &Form) {
         FormKind::Map(items) => seq("{", items, '}'),
         FormKind::Set(items) => seq("#{", items, '}'),
         FormKind::Nil => out.push_str("nil"),
-        FormKind::Symbol(name) => out.push_str(name),
+        FormKind::Symbol(name) => write_symbol(out, name),
         FormKind::Str(text) => write_quoted(out, text),
         FormKind::Float(value) => write_float(out, *value),
-        FormKind::Regex(pattern) => {
-            let _ = write!(out, "#\"{pattern}\"");
-        }
+        FormKind::Regex(pattern) => write_regex(out, pattern),
         FormKind::Bool(value) => {
             let _ = write!(out, "{value}");
         }
@@ -388,11 +405,7 @@ fn write_form(out: &mut String, form: &Form) {
         FormKind::Time(time) => {
             let _ = write!(out, "#{} \"{}\"", time.tag(), time.readable());
         }
-        FormKind::Keyword(name) => {
-            let _ = write!(out, ":{name}");
-        }
-        FormKind::Char(value) => {
-            let _ = write!(out, "{:?}", Value::Char(*value));
-        }
+        FormKind::Keyword(name) => write_keyword(out, name),
+        FormKind::Char(value) => write_character(out, *value),
     }
 }

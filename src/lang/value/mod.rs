@@ -17,6 +17,7 @@ pub mod print;
 mod release;
 pub mod set;
 pub mod shape;
+pub mod spelling;
 pub mod table;
 pub mod text;
 pub mod time;

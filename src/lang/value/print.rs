@@ -6,6 +6,7 @@
 use super::Value;
 use super::list::List;
 use super::map::Map;
+use super::spelling::{write_character, write_keyword, write_regex, write_symbol};
 use super::walk::{Cursor, Free, Pace};
 use std::convert::Infallible;
 use std::fmt::{self, Write};
@@ -150,6 +151,8 @@ impl Printer {
                 self.print_text(text.as_str(), (nested || self.readable) && !self.plain);
             }
             Value::Char(character) if self.plain => self.out.push(*character),
+            Value::Keyword(name) if self.readable => write_keyword(&mut self.out, name.as_str()),
+            Value::Symbol(name) if self.readable => write_symbol(&mut self.out, name.as_str()),
             scalar => {
                 if let Value::BigInt(number) = scalar {
                     // Finding its digits takes time that grows with the square of its length.
@@ -260,7 +263,10 @@ fn write_scalar(out: &mut String, value: &Value, quoted: bool) {
         Value::Char(value) => write!(out, "{value}"),
         Value::Keyword(name) => write!(out, ":{}", name.as_str()),
         Value::Symbol(name) => out.write_str(name.as_str()),
-        Value::Regex(regex) if quoted => write!(out, "#\"{}\"", regex.as_str()),
+        Value::Regex(regex) if quoted => {
+            write_regex(out, regex.as_str());
+            Ok(())
+        }
         Value::Regex(regex) => out.write_str(regex.as_str()),
         Value::Builtin(builtin) => write!(out, "#<function {}>", builtin.name),
         Value::Closure(closure) => match closure.group.lambdas[closure.index as usize].name.as_deref() {
@@ -322,22 +328,6 @@ pub fn write_quoted(out: &mut String, text: &str) {
         }
     }
     out.push('"');
-}
-
-fn write_character(out: &mut String, c: char) {
-    out.push('\\');
-    match c {
-        '\n' => out.push_str("newline"),
-        ' ' => out.push_str("space"),
-        '\t' => out.push_str("tab"),
-        '\r' => out.push_str("return"),
-        '\u{8}' => out.push_str("backspace"),
-        '\u{c}' => out.push_str("formfeed"),
-        c if c.is_control() && u32::from(c) < 0x10000 => {
-            let _ = write!(out, "u{:04x}", u32::from(c));
-        }
-        c => out.push(c),
-    }
 }
 
 impl fmt::Display for Value {
