@@ -44,6 +44,9 @@ pub(super) fn number(text: &str, span: Span) -> Result<FormKind, ReadError> {
         if let Some(value) = crate::lang::value::decimal::read(decimal) {
             return Ok(FormKind::Decimal(if negative { -value } else { value }));
         }
+        let message =
+            format!("the exponent of `{}` is too large: decimals have at most a million places", excerpt(text));
+        return Err(ReadError::new("InvalidNumber", span, message));
     } else if is_float(digits)
         && let Ok(value) = text.parse()
     {
