@@ -124,3 +124,32 @@
    :aliases [remove-nils remove-nil-vals compact-map]}
   [m]
   (to-each (fn [m] (keep-entries (fn [_ v] (some? v)) m)) m))
+
+(defn data/diff
+  "What is only in `a`, only in `b`, and in both: maps and sequences item by item, sets by their members."
+  {:examples [["(data/diff {:a 1 :b 2} {:a 1 :b 3})" "({:b 2} {:b 3} {:a 1})"]
+              ["(data/diff [1 2 3] [1 5])" "[[nil 2 3] [nil 5] [1]]"]
+              ["(data/diff #{1 2} #{2 3})" "[#{1} #{3} #{2}]"]]}
+  [a b]
+  (let [at-key (fn [a b k]
+                 (let [x (get a k), y (get b k)
+                       in-a (contains? a k), in-b (contains? b k)
+                       [only-x only-y shared] (data/diff x y)
+                       same (and in-a in-b (or (some? shared) (and (nil? x) (nil? y))))]
+                   (list (when (and in-a (or (some? only-x) (not same))) {k only-x})
+                         (when (and in-b (or (some? only-y) (not same))) {k only-y})
+                         (when same {k shared}))))
+        by-keys (fn [a b ks]
+                  (reduce (fn [found k] (map merge found (at-key a b k))) (list nil nil nil) ks))
+        in-places (fn [m]
+                    (when (seq m)
+                      (reduce (fn [out [k v]] (assoc out k v)) (vec (repeat (apply max (keys m)) nil)) m)))]
+    (cond
+      (= a b) [nil nil a]
+      (and (map? a) (map? b)) (by-keys a b (distinct (concat (keys a) (keys b))))
+      (and (set? a) (set? b)) [(not-empty (set/difference a b))
+                               (not-empty (set/difference b a))
+                               (not-empty (set/intersection a b))]
+      (and (sequential? a) (sequential? b)) (mapv in-places
+                                                  (by-keys (vec a) (vec b) (range (max (count a) (count b)))))
+      :else [a b nil])))

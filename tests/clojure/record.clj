@@ -7,7 +7,7 @@
 ;; Its answer is what its last form prints as, or `error`. A program whose answer differs from run to run,
 ;; shows an object's address, has no end or more than 2,000 characters is refused: it can be no example.
 (ns corpus.record
-  (:require [clojure.string :as str] [clojure.set] [clojure.walk] [clojure.math] [clojure.edn]))
+  (:require [clojure.string :as str] [clojure.set] [clojure.walk] [clojure.math] [clojure.edn] [clojure.data] [clojure.test]))
 
 (def aliases '{str clojure.string, set clojure.set, walk clojure.walk, math clojure.math, edn clojure.edn})
 (def seconds 10)
@@ -28,6 +28,7 @@
     (binding [*ns* (create-ns 'user)
               *out* silent
               *err* silent
+              clojure.test/*test-out* silent
               *in* (clojure.lang.LineNumberingPushbackReader. (java.io.StringReader. ""))
               *print-namespace-maps* false]
       (refer 'clojure.core)

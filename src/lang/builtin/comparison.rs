@@ -173,7 +173,7 @@ fn min(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 /// Of equal numbers the last one wins.
 fn extreme(machine: &mut Machine, arguments: &mut [Value], better: fn(Ordering) -> bool) -> Outcome<Value> {
     let mut best = take(arguments, 0);
-    if !is_number(&best) {
+    if arguments.len() > 1 && !is_number(&best) {
         return Err(not_a_number(&best).into());
     }
     for number in &mut arguments[1..] {

@@ -80,6 +80,30 @@ pub const TABLE: &[SyntaxEntry] = &[
         &[("(case 2 1 :one (2 3) :few :many)", ":few")],
     ),
     entry(
+        "is",
+        &["[check]", "[check message]"],
+        "The value of a check, which is printed where it fails; `(thrown? E …)` as the check is the error that the forms raise.",
+        &[("(is (= 4 (+ 2 2)))", "true")],
+    ),
+    entry(
+        "are",
+        &["[[names] check & values]"],
+        "The check with each row of values in place of the names.",
+        &[("(are [x y] (= x (inc y)) 2 1, 3 2)", "true")],
+    ),
+    entry(
+        "testing",
+        &["[what & forms]"],
+        "The forms, one after another: a text says what they check.",
+        &[("(testing \"sums\" (is (= 4 (+ 2 2))))", "true")],
+    ),
+    entry(
+        "deftest",
+        &["[name & checks]"],
+        "Defines a function without parameters that makes the checks: `(name)` runs them.",
+        &[("(deftest sums (is (= 4 (+ 2 2)))) (sums)", "true")],
+    ),
+    entry(
         "comment",
         &["[& forms]"],
         "Nothing: the forms are read and left alone.",

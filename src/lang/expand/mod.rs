@@ -6,6 +6,7 @@
 //! refers to is written with its qualified name (`core/get`), so that no definition of the program
 //! can come between.
 
+mod checks;
 mod conditionals;
 mod definitions;
 mod destructure;
@@ -70,6 +71,7 @@ const MACROS: &[(&str, Macro)] = &[
     ("..", java::dots),
     ("and-let*", dialects::when_let_all),
     ("apropos", discovery::apropos),
+    ("are", checks::are),
     ("as->", threading::named),
     ("begin", conditionals::block),
     ("begin0", dialects::prog1),
@@ -102,6 +104,7 @@ const MACROS: &[(&str, Macro)] = &[
     ("defprotocol", dispatch::defprotocol),
     ("defrecord", dispatch::defrecord),
     ("deftype", dispatch::defrecord),
+    ("deftest", checks::deftest),
     ("defun", definitions::defun),
     ("defvar", dialects::defvar),
     ("delay", functions::delay),
@@ -123,6 +126,7 @@ const MACROS: &[(&str, Macro)] = &[
     ("if-some", conditionals::if_some),
     ("import", namespaces::import),
     ("in-ns", namespaces::nothing),
+    ("is", checks::is),
     ("labels", dialects::labels),
     ("lambda", functions::lambda),
     ("lazy-cat", functions::lazy_cat),
@@ -150,6 +154,7 @@ const MACROS: &[(&str, Macro)] = &[
     ("some->>", threading::some_last),
     ("source", discovery::source),
     ("syntax-quote", definitions::syntax_quote),
+    ("testing", checks::testing),
     ("time", conditionals::time),
     ("unless", conditionals::when_not),
     ("use", namespaces::use_),

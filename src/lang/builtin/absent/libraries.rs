@@ -43,8 +43,8 @@ const LIBRARIES: &[(&[&str], &str)] = &[
         "leave the require out and use `get-in`, `update-in`, `walk/postwalk`, `update-vals`",
     ),
     (
-        &["clojure.test", "midje", "expectations", "clojure.test.check"],
-        "there is no test runner: check with `(assert (= expected (f x)))`",
+        &["midje", "expectations", "clojure.test.check"],
+        "there is no test runner: check with `(is (= expected (f x)))` or `(assert (= expected (f x)))`",
     ),
     (
         &["clojure.spec", "malli", "schema", "schema.core", "clojure.core.typed"],

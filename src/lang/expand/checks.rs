@@ -1,0 +1,84 @@
+//! `is`, `are`, `testing` and `deftest`: checks as they are written for Clojure. There is no runner: a check
+//! is a form like any other, a test a function.
+
+use super::{Expander, body, call, nil};
+use crate::lang::error::Outcome;
+use crate::lang::form::{Form, FormKind};
+use crate::lang::span::Span;
+
+/// `(is (= 4 (f 2)) "why"?)`, `(is (thrown? E (f nil)))`: the value of the check; one that fails is printed.
+pub fn is(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
+    expander.count(form, rest, 1, 2)?;
+    let span = form.span;
+    let checked = match rest[0].as_list() {
+        Some([head, class, forms @ ..]) if head.is_symbol("thrown?") => caught(expander, class, None, forms, span),
+        Some([head, class, pattern, forms @ ..]) if head.is_symbol("thrown-with-msg?") => {
+            caught(expander, class, Some(pattern), forms, span)
+        }
+        _ => rest[0].clone(),
+    };
+    let value = expander.fresh("value", span);
+    let mut report = vec![Form::new(FormKind::Str("FAIL".to_string()), span)];
+    report.extend(rest.get(1).cloned());
+    report.push(call("core/pr-str", vec![call("quote", vec![rest[0].clone()], span)], span));
+    let failed = call("core/println", report, span);
+    let told = call("if", vec![value.clone(), value.clone(), call("do", vec![failed, value.clone()], span)], span);
+    Ok(call("let", vec![Form::vector(vec![value, checked], span), told], span))
+}
+
+/// The error that the forms raise, if its message fits; else nil.
+fn caught(expander: &mut Expander<'_>, class: &Form, pattern: Option<&Form>, forms: &[Form], span: Span) -> Form {
+    let error = expander.fresh("error", span);
+    let answer = match pattern {
+        None => error.clone(),
+        Some(pattern) => {
+            let message = call("core/ex-message", vec![error.clone()], span);
+            call("if", vec![call("core/re-find", vec![pattern.clone(), message], span), error.clone(), nil(span)], span)
+        }
+    };
+    let tried = call("do", vec![body(forms, span), nil(span)], span);
+    call("try", vec![tried, call("catch", vec![class.clone(), error, answer], span)], span)
+}
+
+/// `(are [x y] (= x y) 1 1, 2 (inc 1))`: a check for each row.
+pub fn are(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
+    expander.count(form, rest, 2, usize::MAX)?;
+    let names = rest[0].as_vector().unwrap_or_default();
+    let values = &rest[2..];
+    if names.is_empty() || !values.len().is_multiple_of(names.len()) {
+        let message = "`are` takes names, a form and rows of values: `(are [x y] (= x y) 1 1, 2 (inc 1))`";
+        return expander.fail(form.span, message.to_string());
+    }
+    let rows = values.chunks_exact(names.len()).map(|row| call("is", vec![filled(&rest[1], names, row)], form.span));
+    Ok(body(&rows.collect::<Vec<_>>(), form.span))
+}
+
+/// The form with values in place of names.
+fn filled(form: &Form, names: &[Form], values: &[Form]) -> Form {
+    if let Some(at) = names.iter().position(|name| name == form) {
+        return values[at].clone();
+    }
+    let all = |items: &[Form]| items.iter().map(|item| filled(item, names, values)).collect::<Vec<_>>();
+    let kind = match &form.kind {
+        FormKind::List(items) => FormKind::List(all(items)),
+        FormKind::Vector(items) => FormKind::Vector(all(items)),
+        FormKind::Map(items) => FormKind::Map(all(items)),
+        FormKind::Set(items) => FormKind::Set(all(items)),
+        _ => return form.clone(),
+    };
+    Form { kind, ..form.clone() }
+}
+
+/// `(testing "what" …)`: the forms.
+pub fn testing(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
+    expander.count(form, rest, 1, usize::MAX)?;
+    Ok(body(&rest[1..], form.span))
+}
+
+/// `(deftest name …)`: a function that runs the checks.
+pub fn deftest(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
+    expander.count(form, rest, 1, usize::MAX)?;
+    let mut parts = vec![rest[0].clone(), Form::vector(Vec::new(), form.span)];
+    parts.extend_from_slice(&rest[1..]);
+    Ok(call("defn", parts, form.span))
+}
