@@ -151,7 +151,7 @@ fn numbers_that_are_none() {
     );
     assert_eq!(
         refusal("1e9999999M"),
-        "InvalidNumber at \"1e9999999M\": `1e9999999M` is not a number; a name cannot begin with a digit; if it is text, write `\"1e9999999M\"`"
+        "InvalidNumber at \"1e9999999M\": the exponent of `1e9999999M` is too large: decimals have at most a million places"
     );
     assert_eq!(suggestion("0b11"), "binary is written `2r11`");
     assert_eq!(suggestion("1_000"), "write it without `_`: `1000`");
