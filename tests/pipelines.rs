@@ -7,11 +7,11 @@
 
 mod common;
 
+use common::literate::documents;
 use lispbox::lang::{Reply, Request, ToolReply};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::path::Path;
 use std::sync::Arc;
 
 /// A tool's reply, and the arguments that it takes.
@@ -58,13 +58,12 @@ fn blocks(text: &str) -> Vec<(String, usize, String, String)> {
     blocks
 }
 
-fn cases(path: &Path) -> Vec<Case> {
-    let text = std::fs::read_to_string(path).expect("pipelines are text");
+fn cases(name: &str, text: &str) -> Vec<Case> {
     let mut cases: Vec<Case> = Vec::new();
     let mut data = None;
     let mut tools = BTreeMap::new();
-    for (title, line, mark, body) in blocks(&text) {
-        let place = format!("{}:{line}", path.display());
+    for (title, line, mark, body) in blocks(text) {
+        let place = format!("{name}:{line}");
         let words: Vec<&str> = mark.split_whitespace().collect();
         match words.as_slice() {
             ["json"] => data = Some(body),
@@ -112,14 +111,9 @@ fn run(case: &Case) -> Reply {
 
 #[test]
 fn every_pipeline_is_right_at_the_first_attempt() {
-    let mut files: Vec<_> = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/pipelines"))
-        .expect("there are pipelines")
-        .map(|entry| entry.expect("a file").path())
-        .collect();
-    files.sort();
     let mut wrong = String::new();
     let mut count = 0;
-    for case in files.iter().flat_map(|path| cases(path)) {
+    for case in documents("tests/pipelines").iter().flat_map(|(name, text)| cases(name, text)) {
         count += 1;
         let reply = run(&case);
         let value = match &reply.failure {

@@ -1,5 +1,7 @@
-//! What the tests of the language share: the metering allocator and a scripted host.
+//! What the tests of the language share: the metering allocator, a scripted host, and programs in Markdown.
 #![allow(dead_code, reason = "each test file uses its part")]
+
+pub mod literate;
 
 use lispbox::lang::{Engine, Host, Reply, Request, Session, Tool, ToolCall, ToolReply};
 use std::collections::HashMap;
@@ -114,5 +116,14 @@ pub fn value(program: &str) -> String {
         (Some(value), _) => value.clone(),
         (None, Some(failure)) => failure.rendered.clone(),
         (None, None) => String::new(),
+    }
+}
+
+/// The printed value, or `error: Code`, and the message of the error: as literate cases write it.
+pub fn answer(program: &str) -> (String, String) {
+    let reply = eval(program);
+    match reply.failure {
+        Some(failure) => (format!("error: {}", failure.error), failure.message),
+        None => (reply.value.unwrap_or_default(), String::new()),
     }
 }
