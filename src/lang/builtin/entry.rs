@@ -67,9 +67,12 @@ impl<'a> Entry<'a> {
 
     /// How it is called: `(map f coll)`, one for each argument list.
     pub fn calls(&self) -> impl Iterator<Item = String> {
-        self.arguments.iter().map(|list| {
-            let inner = list.strip_prefix('[').and_then(|list| list.strip_suffix(']')).unwrap_or(list);
-            format!("({}{}{inner})", self.name, if inner.is_empty() { "" } else { " " })
-        })
+        self.arguments.iter().map(|list| call_shape(self.name, list))
     }
+}
+
+/// How a function is called: `(f a b)` from the name `f` and the list `[a b]`.
+pub(crate) fn call_shape(name: &str, list: &str) -> String {
+    let inner = list.strip_prefix('[').and_then(|list| list.strip_suffix(']')).unwrap_or(list);
+    format!("({name}{}{inner})", if inner.is_empty() { "" } else { " " })
 }

@@ -486,3 +486,8 @@ fn namespace_meant(name: &str) -> &str {
 pub fn all() -> impl Iterator<Item = &'static Builtin> {
     TABLES.iter().flat_map(|(_, table)| table.iter())
 }
+
+/// What the constants of Java's classes and of `math/` stand for; `None` for all other names.
+pub fn constant(name: &str) -> Option<Value> {
+    math::constant(name).or_else(|| time::constants::constant(name)).or_else(|| decimals::constant(name))
+}

@@ -1,6 +1,7 @@
 //! Calls: of functions, of builtins by value, of everything else that can be called.
 
 use super::{Machine, NODES_A_CALL, stacks};
+use crate::lang::builtin::entry::call_shape;
 use crate::lang::builtin::{ArityRange, Builtin};
 use crate::lang::error::{Error, Outcome, Raised, Signal, describe};
 use crate::lang::node::{Arity, Code};
@@ -320,7 +321,7 @@ pub(super) fn builtin_arity(builtin: &Builtin, count: usize) -> Error {
 }
 
 fn arity_error(name: &str, lists: &[&str], arity: ArityRange, count: usize) -> Error {
-    let shapes: Vec<String> = lists.iter().map(|list| call_shape(name, list)).collect();
+    let shapes: Vec<String> = lists.iter().map(|list| format!("`{}`", call_shape(name, list))).collect();
     Error::new(
         "ArityError",
         format!(
@@ -338,16 +339,11 @@ fn arguments_word(count: &str) -> &'static str {
     if count == "1" { "argument" } else { "arguments" }
 }
 
-/// `(f a b)` from the name `f` and the list `[a b]`.
-fn call_shape(name: &str, list: &str) -> String {
-    let inner = list.strip_prefix('[').and_then(|list| list.strip_suffix(']')).unwrap_or(list);
-    if inner.is_empty() { format!("`({name})`") } else { format!("`({name} {inner})`") }
-}
-
 #[cold]
 fn closure_arity(code: &Code, count: usize) -> Error {
     let name = code.name.as_deref().unwrap_or("fn");
-    let shapes: Vec<String> = code.arities.iter().map(|arity| call_shape(name, &arity.parameters)).collect();
+    let shapes: Vec<String> =
+        code.arities.iter().map(|arity| format!("`{}`", call_shape(name, &arity.parameters))).collect();
     let expected: Vec<String> = code
         .arities
         .iter()

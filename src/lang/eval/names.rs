@@ -35,12 +35,7 @@ impl Names for Machine {
         if let Some(builtin) = self.core.registry.find(name) {
             return Ok(Meaning::Builtin(builtin));
         }
-        if let Some(value) =
-            crate::lang::builtin::math::constant(name).or_else(|| crate::lang::builtin::time::constants::constant(name))
-        {
-            return Ok(Meaning::Constant(value));
-        }
-        if let Some(value) = crate::lang::builtin::decimals::constant(name) {
+        if let Some(value) = crate::lang::builtin::constant(name) {
             return Ok(Meaning::Constant(value));
         }
         if self.core.coming.contains(plain) {

@@ -90,7 +90,7 @@ impl Names for Before<'_> {
             let closure = self.prelude.closure(self.registry, function).ok_or_else(internal_error)?;
             return Ok(Meaning::Prelude(function.qualified(), closure));
         }
-        match crate::lang::builtin::math::constant(name) {
+        match crate::lang::builtin::constant(name) {
             Some(constant) => Ok(Meaning::Constant(constant)),
             None => Err(Error::new("UnboundVariable", format!("the prelude has no `{name}` before its use")).into()),
         }

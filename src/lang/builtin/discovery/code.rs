@@ -1,7 +1,7 @@
 //! `(source name)`: the code of a function.
 
 use super::name_of;
-use crate::lang::error::{Error, Outcome};
+use crate::lang::error::Outcome;
 use crate::lang::eval::Machine;
 use crate::lang::value::Value;
 use crate::lang::value::function::Closure;
@@ -48,10 +48,7 @@ fn named(machine: &mut Machine, name: &str) -> Outcome<String> {
     if machine.find_tool(name)?.is_some() {
         return Ok(format!("`{name}` is a tool of a server; (doc {name}) says what it does"));
     }
-    Err(Error::new("UnknownName", format!("there is nothing called `{name}`"))
-        .about(name)
-        .suggest(format!("search with (apropos \"{name}\")"))
-        .into())
+    Err(super::nothing_called(machine, name).into())
 }
 
 /// The text that a function was made from.

@@ -55,13 +55,18 @@ pub fn explain(machine: &mut Machine, name: &str) -> Outcome<String> {
     if let Some(text) = documentation(machine, name)? {
         return Ok(text);
     }
+    Err(nothing_called(machine, name).into())
+}
+
+/// The error of a question about a name that means nothing.
+fn nothing_called(machine: &mut Machine, name: &str) -> Error {
     let mut error = machine.unknown(name, &[]);
     if error.code == "UnboundVariable" {
         error.code = "UnknownName";
         error.message = format!("there is nothing called `{name}`");
         error.suggestion.get_or_insert_with(|| format!("search with (apropos \"{name}\")"));
     }
-    Err(error.into())
+    error
 }
 
 fn apropos(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {

@@ -2,7 +2,7 @@
 
 use super::{signature, summary};
 use crate::lang::builtin::Registry;
-use crate::lang::builtin::entry::Entry;
+use crate::lang::builtin::entry::{Entry, call_shape};
 use crate::lang::error::Outcome;
 use crate::lang::eval::Machine;
 use crate::lang::host::Tool;
@@ -85,9 +85,5 @@ fn word(name: &str, entry: &Entry<'_>) -> Word {
 
 /// `(map f) (map f coll & more)`
 fn call(name: &str, arguments: &[&str]) -> String {
-    let calls = arguments.iter().map(|list| {
-        let inner = list.strip_prefix('[').and_then(|list| list.strip_suffix(']')).unwrap_or(list);
-        format!("({name} {inner}").trim_end().to_string() + ")"
-    });
-    calls.collect::<Vec<_>>().join(" ")
+    arguments.iter().map(|list| call_shape(name, list)).collect::<Vec<_>>().join(" ")
 }
