@@ -1,7 +1,7 @@
 //! What kind of collection, function or cell a value is.
 
-use super::Builtin;
 use super::ordered::is_sorted;
+use super::{Builtin, types};
 use crate::lang::error::Outcome;
 use crate::lang::eval::Machine;
 use crate::lang::heap::CellKind;
@@ -180,10 +180,7 @@ fn is_set(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 }
 
 fn is_collection(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    Ok(Value::Bool(matches!(
-        &arguments[0],
-        Value::Vector(_) | Value::Map(_) | Value::Set(_) | Value::List(_) | Value::Lazy(_)
-    )))
+    Ok(Value::Bool(types::is_collection(&arguments[0])))
 }
 
 fn is_sequential(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
@@ -191,7 +188,7 @@ fn is_sequential(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 }
 
 fn is_associative(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    Ok(Value::Bool(matches!(&arguments[0], Value::Map(_) | Value::Vector(_))))
+    Ok(Value::Bool(types::is_associative(&arguments[0])))
 }
 
 fn is_counted(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
@@ -262,7 +259,8 @@ fn is_special_symbol(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value>
     Ok(Value::Bool(matches!(&arguments[0], Value::Symbol(name) if SPECIAL.contains(&name.as_str()))))
 }
 
-fn is_counted_collection(value: &Value) -> bool {
+/// True of collections that know their count.
+pub(super) fn is_counted_collection(value: &Value) -> bool {
     match value {
         Value::Vector(_) | Value::Map(_) | Value::Set(_) => true,
         Value::List(list) => !list.is_endless() && !matches!(**list, List::Cons(_)),
@@ -270,7 +268,8 @@ fn is_counted_collection(value: &Value) -> bool {
     }
 }
 
-fn is_callable(value: &Value) -> bool {
+/// True of what can be called.
+pub(super) fn is_callable(value: &Value) -> bool {
     value.is_function()
         || matches!(value, Value::Keyword(_) | Value::Symbol(_) | Value::Map(_) | Value::Set(_) | Value::Vector(_))
 }

@@ -3,11 +3,14 @@
 //! There are no classes here: `String` and its kin are ordinary names that stand for symbols, which
 //! `type` returns and `instance?` understands, with or without their packages.
 
+use super::kinds::{is_callable, is_counted_collection};
+use super::ordered::is_sorted;
 use super::{Builtin, metadata};
 use crate::lang::error::suggest::{closest, did_you_mean};
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
 use crate::lang::heap::CellKind;
+use crate::lang::reader::is_uuid;
 use crate::lang::value::Value;
 use crate::lang::value::time::{Time, is_fixed};
 use std::sync::Arc;
@@ -33,10 +36,7 @@ pub const TABLE: &[Builtin] = &[
         &["[x]"],
         "True of the name of a type, as `type` gives it.",
         &[("(class? String)", "true"), ("(class? \"a\")", "false")],
-        |_, arguments| {
-            let known = |name: &str| TYPES.iter().any(|Type(full, _)| *full == name);
-            Ok(Value::Bool(matches!(&arguments[0], Value::Symbol(name) if known(name.as_str()))))
-        },
+        |_, arguments| Ok(Value::Bool(matches!(&arguments[0], Value::Symbol(name) if is_type_name(name.as_str())))),
     ),
 ];
 
@@ -80,6 +80,26 @@ const TYPES: &[Type] = &[
         is_time(value, |time| matches!(time, Time::Zone(zone) if zone.to_fixed_offset().is_ok()))
     }),
     Type("java.util.regex.Pattern", |value| matches!(value, Value::Regex(_))),
+    Type("java.util.UUID", |value| value.as_str().is_some_and(is_uuid)),
+    Type("java.lang.Class", |value| matches!(value, Value::Symbol(name) if is_type_name(name.as_str()))),
+    Type("java.lang.Comparable", |value| {
+        super::arithmetic::is_number(value)
+            || matches!(
+                value,
+                Value::Bool(_)
+                    | Value::Char(_)
+                    | Value::Str(_)
+                    | Value::Keyword(_)
+                    | Value::Symbol(_)
+                    | Value::Vector(_)
+                    | Value::Time(_)
+            )
+    }),
+    Type("java.lang.Iterable", is_collection),
+    Type("java.lang.Runnable", is_callable),
+    Type("java.util.concurrent.Callable", is_callable),
+    Type("java.util.RandomAccess", |value| matches!(value, Value::Vector(_))),
+    Type("java.util.Map$Entry", is_entry),
     Type("java.util.Map", |value| matches!(value, Value::Map(_))),
     Type("java.util.List", |value| matches!(value, Value::List(_) | Value::Lazy(_) | Value::Vector(_))),
     Type("java.util.Set", |value| matches!(value, Value::Set(_))),
@@ -103,15 +123,29 @@ const TYPES: &[Type] = &[
     Type("clojure.lang.LazySeq", |value| matches!(value, Value::Lazy(_))),
     Type("clojure.lang.ISeq", |value| matches!(value, Value::List(_) | Value::Lazy(_))),
     Type("clojure.lang.Sequential", |value| matches!(value, Value::List(_) | Value::Lazy(_) | Value::Vector(_))),
-    Type("clojure.lang.IPersistentCollection", |value| {
-        matches!(value, Value::List(_) | Value::Lazy(_) | Value::Vector(_) | Value::Map(_) | Value::Set(_))
+    Type("clojure.lang.IPersistentCollection", is_collection),
+    Type("clojure.lang.Seqable", is_collection),
+    Type("clojure.lang.Associative", is_associative),
+    Type("clojure.lang.ILookup", is_associative),
+    Type("clojure.lang.APersistentVector", |value| matches!(value, Value::Vector(_))),
+    Type("clojure.lang.IMapEntry", is_entry),
+    Type("clojure.lang.MapEntry", is_entry),
+    Type("clojure.lang.Cons", |value| matches!(value, Value::List(_))),
+    Type("clojure.lang.Counted", is_counted_collection),
+    Type("clojure.lang.Indexed", |value| matches!(value, Value::Vector(_))),
+    Type("clojure.lang.Reversible", |value| matches!(value, Value::Vector(_)) || is_sorted(value)),
+    Type("clojure.lang.Sorted", is_sorted),
+    Type("clojure.lang.PersistentTreeMap", |value| matches!(value, Value::Map(_)) && is_sorted(value)),
+    Type("clojure.lang.PersistentTreeSet", |value| matches!(value, Value::Set(_)) && is_sorted(value)),
+    Type("clojure.lang.IEditableCollection", |value| {
+        matches!(value, Value::Vector(_) | Value::Map(_) | Value::Set(_)) && !is_sorted(value)
     }),
-    Type("clojure.lang.Associative", |value| matches!(value, Value::Vector(_) | Value::Map(_))),
+    Type("clojure.lang.Named", |value| matches!(value, Value::Keyword(_) | Value::Symbol(_))),
+    Type("clojure.lang.IMeta", is_annotated),
+    Type("clojure.lang.IObj", is_annotated),
+    Type("clojure.lang.IPending", |value| matches!(value, Value::Lazy(_)) || is_cell(value, CellKind::Delay)),
     Type("clojure.lang.Fn", Value::is_function),
-    Type("clojure.lang.IFn", |value| {
-        value.is_function()
-            || matches!(value, Value::Keyword(_) | Value::Symbol(_) | Value::Map(_) | Value::Set(_) | Value::Vector(_))
-    }),
+    Type("clojure.lang.IFn", is_callable),
     Type("clojure.lang.Atom", |value| is_cell(value, CellKind::Atom)),
     Type("clojure.lang.Volatile", |value| is_cell(value, CellKind::Volatile)),
     Type("clojure.lang.Delay", |value| is_cell(value, CellKind::Delay)),
@@ -122,6 +156,31 @@ const TYPES: &[Type] = &[
         |value| matches!(value, Value::Exception(error) if error.code == "ExceptionInfo"),
     ),
 ];
+
+/// True of collections.
+pub(super) fn is_collection(value: &Value) -> bool {
+    matches!(value, Value::List(_) | Value::Lazy(_) | Value::Vector(_) | Value::Map(_) | Value::Set(_))
+}
+
+/// True of maps and vectors.
+pub(super) fn is_associative(value: &Value) -> bool {
+    matches!(value, Value::Vector(_) | Value::Map(_))
+}
+
+/// True of what carries metadata.
+fn is_annotated(value: &Value) -> bool {
+    is_collection(value) || value.is_function() || matches!(value, Value::Symbol(_))
+}
+
+/// True of what an entry of a map looks like.
+fn is_entry(value: &Value) -> bool {
+    matches!(value, Value::Vector(items) if items.len() == 2)
+}
+
+/// True of the full name of a type.
+fn is_type_name(name: &str) -> bool {
+    TYPES.iter().any(|Type(full, _)| *full == name)
+}
 
 fn is_cell(value: &Value, kind: CellKind) -> bool {
     matches!(value, Value::Cell(cell) if cell.cell_kind() == kind)
