@@ -32,6 +32,13 @@ pub const TABLE: &[Builtin] = &[
         random_uuid,
     ),
     Builtin::new(
+        "System/nanoTime",
+        &["[]"],
+        "The time of the host's clock in nanoseconds, for what passes between two calls; it is exact to a millisecond.",
+        &[("(let [start (System/nanoTime)] (>= (System/nanoTime) start))", "true")],
+        nanoseconds,
+    ),
+    Builtin::new(
         "now",
         &["[]"],
         "The time of day, in milliseconds since 1970-01-01T00:00:00Z.",
@@ -110,4 +117,8 @@ fn random_uuid(machine: &mut Machine, _: &mut [Value]) -> Outcome<Value> {
 
 fn now(machine: &mut Machine, _: &mut [Value]) -> Outcome<Value> {
     Ok(Value::Int(machine.core.host.now_millis()))
+}
+
+fn nanoseconds(machine: &mut Machine, _: &mut [Value]) -> Outcome<Value> {
+    Ok(Value::Int(machine.core.host.now_millis().saturating_mul(1_000_000)))
 }

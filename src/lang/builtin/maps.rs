@@ -373,6 +373,7 @@ fn halves(machine: &mut Machine, collection: Value, at: usize) -> Outcome<Value>
             out.extend(map.iter().map(|(key, value)| if at == 0 { key } else { value }.clone()));
         }
         Value::Nil => {}
+        Value::Str(text) if text.as_str().is_empty() => {}
         entries @ (Value::List(_) | Value::Lazy(_) | Value::Vector(_) | Value::Set(_)) => {
             let mut cursor = machine.seq(entries)?;
             while let Some(entry) = cursor.next(machine)? {

@@ -341,7 +341,12 @@ pub const TABLE: &[SyntaxEntry] = &[
         "Prints the code of a function: of the session's as it was written, of the language's where it is written in the language itself.",
         &[("(source sum)", "nil")],
     ),
-    entry("time", &["[& forms]"], "As `do`; what an evaluation took is in every reply.", &[("(time 1)", "1")]),
+    entry(
+        "time",
+        &["[& forms]"],
+        "The value of the forms; prints how long they took, in milliseconds of the host's clock.",
+        &[("(time 1)", "1")],
+    ),
     entry(
         "try",
         &["[& body (catch Class e & handler) (finally & last)]"],

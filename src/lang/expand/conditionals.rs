@@ -23,9 +23,17 @@ pub fn comment(_: &mut Expander<'_>, form: &Form, _rest: &[Form]) -> Outcome<For
     Ok(nil(form.span))
 }
 
-/// `(time …)`: the value alone; what an evaluation took is in every reply.
-pub fn time(_: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
-    Ok(call("do", rest.to_vec(), form.span))
+/// `(time …)`: the value; what it took by the host's clock is printed.
+pub fn time(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
+    let span = form.span;
+    let (start, value) = (expander.fresh("start", span), expander.fresh("value", span));
+    let now = call("core/now", Vec::new(), span);
+    let bindings = vec![start.clone(), now.clone(), value.clone(), call("do", rest.to_vec(), span)];
+    let elapsed = call("core/double", vec![call("core/-", vec![now, start], span)], span);
+    let text = |text: &str| Form::new(FormKind::Str(text.to_string()), span);
+    let line = call("core/str", vec![text("Elapsed time: "), elapsed, text(" msecs")], span);
+    let print = call("core/prn", vec![line], span);
+    Ok(call("let*", vec![Form::new(FormKind::Vector(bindings), span), print, value], span))
 }
 
 /// `(with-precision 10 :rounding HALF_UP …)`: the value, if it is a decimal, rounded to so many digits.

@@ -135,18 +135,14 @@ fn names<'f>(expander: &Expander<'_>, form: &'f Form) -> Outcome<&'f [Form]> {
     }
 }
 
-/// `(get whole key default)`; the default is evaluated only where it is needed.
+/// `(get whole key default)`: as in Clojure the default is evaluated whether it is needed or not.
 fn lookup(whole: &Form, key: Form, name: Option<&str>, defaults: Option<&[Form]>, span: Span) -> Form {
     let default = name.and_then(|name| {
         defaults?.chunks_exact(2).find(|pair| pair[0].is_symbol(name) || pair[0].as_keyword() == Some(name))
     });
-    match default {
-        None => call("core/get", vec![whole.clone(), key], span),
-        Some(pair) => {
-            let present = call("core/contains?", vec![whole.clone(), key.clone()], span);
-            call("if", vec![present, call("core/get", vec![whole.clone(), key], span), pair[1].clone()], span)
-        }
-    }
+    let mut arguments = vec![whole.clone(), key];
+    arguments.extend(default.map(|pair| pair[1].clone()));
+    call("core/get", arguments, span)
 }
 
 fn option<'f>(items: &'f [Form], name: &str) -> Option<&'f Form> {
