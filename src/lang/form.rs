@@ -117,6 +117,19 @@ impl Form {
         self.as_symbol() == Some(name)
     }
 
+    /// The name that it defines, if it is a definition.
+    pub fn defined_name(&self) -> Option<&str> {
+        let [head, name, ..] = self.as_list()? else { return None };
+        match head.as_symbol()? {
+            "def" | "defn" | "defn-" | "define" | "defun" | "defmacro" | "defonce" | "declare" | "defmulti"
+            | "defrecord" | "deftype" | "defprotocol" => match &name.kind {
+                FormKind::List(signature) => signature.first()?.as_symbol(),
+                _ => name.as_symbol(),
+            },
+            _ => None,
+        }
+    }
+
     /// True for a list whose head is the symbol of that name.
     pub fn is_call_of(&self, name: &str) -> bool {
         self.as_list().and_then(<[Form]>::first).is_some_and(|head| head.is_symbol(name))

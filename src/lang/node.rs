@@ -122,14 +122,27 @@ pub struct Call {
 pub struct Define {
     /// Index of the global.
     pub global: u32,
-    /// Its value.
-    pub value: Node,
+    /// Its value; none where the name is only declared.
+    pub value: Option<Node>,
+    /// Its metadata.
+    pub metadata: Option<Node>,
     /// Its doc string.
     pub doc: Option<String>,
-    /// True for `defmacro`.
-    pub is_macro: bool,
+    /// What it defines, and when.
+    pub kind: Definition,
     /// Where it stands.
     pub span: Span,
+}
+
+/// The kinds of definition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Definition {
+    /// `def`
+    Value,
+    /// `defmacro`
+    Macro,
+    /// `defonce`: only what has no value yet.
+    Once,
 }
 
 /// `try`.
@@ -178,6 +191,8 @@ pub struct Arity {
     pub nesting: u32,
     /// Its body.
     pub body: Node,
+    /// How many parameters stand in front of those that the program wrote: a macro's `&form` and `&env`.
+    pub implicit: u32,
     /// The parameters as they were written.
     pub parameters: String,
 }

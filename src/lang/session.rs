@@ -7,7 +7,7 @@ use crate::lang::error::render::{Diagnosis, halt_message, trace_line};
 use crate::lang::error::{Error, Fault, Halt, Outcome, Raised, Signal};
 use crate::lang::eval::{Core, Machine, Stacks, internal_error};
 use crate::lang::foreign;
-use crate::lang::form::{Form, FormKind};
+use crate::lang::form::Form;
 use crate::lang::host::Host;
 use crate::lang::json;
 use crate::lang::meter::{self, Limits, Meter};
@@ -370,7 +370,7 @@ fn run_forms(machine: &mut Machine, request: &Request, source: &Arc<Source>, rep
     if let Some((span, error)) = foreign::at_top_level(&forms, &request.program) {
         return Err(Signal::from(error).at(source, span));
     }
-    machine.core.coming = forms.iter().filter_map(defined_name).map(str::to_string).collect();
+    machine.core.coming = forms.iter().filter_map(Form::defined_name).map(str::to_string).collect();
     let mut last = Value::Nil;
     for (ordinal, form) in forms.iter().enumerate() {
         machine.core.form = ordinal as u32;
@@ -419,19 +419,6 @@ fn bind(machine: &mut Machine, name: &str, text: &str) -> Outcome<()> {
         machine.core.undo();
     }
     committed.map(drop).map_err(Signal::from)
-}
-
-/// The name that a top-level form defines.
-fn defined_name(form: &Form) -> Option<&str> {
-    let [head, name, ..] = form.as_list()? else { return None };
-    match head.as_symbol()? {
-        "def" | "defn" | "defn-" | "define" | "defun" | "defmacro" | "defonce" | "declare" | "defmulti"
-        | "defrecord" | "defprotocol" => match &name.kind {
-            FormKind::List(signature) => signature.first()?.as_symbol(),
-            _ => name.as_symbol(),
-        },
-        _ => None,
-    }
 }
 
 fn no_json(name: &str, signal: Signal) -> Signal {

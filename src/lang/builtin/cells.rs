@@ -31,7 +31,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "deref",
         &["[cell]"],
-        "What an atom or volatile holds, or a delay comes to; `@x` is `(deref x)`.",
+        "What an atom or volatile holds, a delay comes to, or a var stands for; `@x` is `(deref x)`.",
         &[("(deref (atom 1))", "1"), ("@(delay (+ 1 2))", "3")],
         deref,
     ),
@@ -108,8 +108,9 @@ fn delay_star(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> 
 fn deref(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     match take(arguments, 0) {
         Value::Cell(handle) => machine.realise(&handle),
+        Value::Var(name) => machine.var_value(&name),
         Value::Reduced(inner) => Ok(inner.0.clone()),
-        other => Err(Error::expected("an atom, a volatile or a delay", &other)
+        other => Err(Error::expected("an atom, a volatile, a delay or a var", &other)
             .suggest("only cells are looked into with `@`; other values are used as they are")
             .into()),
     }
@@ -118,7 +119,7 @@ fn deref(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 /// An atom or a volatile.
 fn changeable(value: Value) -> Outcome<Arc<Handle>> {
     match value {
-        Value::Cell(handle) if handle.cell_kind() != CellKind::Delay => Ok(handle),
+        Value::Cell(handle) if matches!(handle.cell_kind(), CellKind::Atom | CellKind::Volatile) => Ok(handle),
         other => Err(Error::expected("an atom", &other)
             .suggest("an atom is made with `(atom x)`; other values never change")
             .into()),

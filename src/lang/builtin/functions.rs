@@ -328,7 +328,7 @@ fn one_true(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 
 fn trampoline(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let mut result = funcall(machine, arguments)?;
-    while result.is_function() {
+    while result.is_function() && !matches!(result, Value::Var(_)) {
         result = machine.call(&result, &mut [])?;
     }
     Ok(result)

@@ -96,7 +96,6 @@ pub const TABLE: &[Builtin] = &[
         &[("(special-symbol? 'if)", "true"), ("(special-symbol? 'inc)", "false")],
         is_special_symbol,
     ),
-    Builtin::new("var?", &["[x]"], "Always false: definitions are no values here.", &[("(var? 1)", "false")], never),
     Builtin::new("bytes?", &["[x]"], "Always false: there are no arrays here.", &[("(bytes? \"a\")", "false")], never),
     Builtin::new(
         "uri?",
@@ -203,7 +202,8 @@ fn is_seqable(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 }
 
 fn is_function(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    Ok(Value::Bool(arguments[0].is_function()))
+    let is_var = matches!(&arguments[0], Value::Var(_));
+    Ok(Value::Bool(arguments[0].is_function() && !is_var))
 }
 
 fn is_invocable(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {

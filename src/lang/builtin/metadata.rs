@@ -15,13 +15,17 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "meta",
         &["[x]"],
-        "The metadata of a collection or function; nil where there is none.",
+        "The metadata of a collection, a function or a var; nil where there is none.",
         &[
             ("(meta (with-meta [1] {:unit :eur}))", "{:unit :eur}"),
             ("(meta ^:sorted [1])", "{:sorted true}"),
+            (
+                "(def ^:private limit \"The most.\" 5) (meta #'limit)",
+                "{:private true, :doc \"The most.\", :name limit}",
+            ),
             ("(meta [1])", "nil"),
         ],
-        |_, arguments| Ok(metadata(&arguments[0]).map_or(Value::Nil, Value::Map)),
+        |machine, arguments| Ok(metadata_now(machine, &arguments[0])?.map_or(Value::Nil, Value::Map)),
     ),
     Builtin::new(
         "with-meta",
@@ -36,6 +40,23 @@ pub const TABLE: &[Builtin] = &[
         "The collection or function with its metadata changed by `f`.",
         &[("(meta (vary-meta (with-meta [1] {:a 1}) assoc :b 2))", "{:a 1, :b 2}")],
         vary_meta,
+    ),
+    Builtin::new(
+        "alter-meta!",
+        &["[var f & args]"],
+        "Changes the metadata of a definition by `f`, and returns it.",
+        &[("(def x 1) (alter-meta! #'x assoc :unit :eur) (:unit (meta #'x))", ":eur")],
+        alter_meta,
+    ),
+    Builtin::new(
+        "reset-meta!",
+        &["[var metadata]"],
+        "Replaces the metadata of a definition, and returns it.",
+        &[("(def x 1) (reset-meta! #'x {:unit :eur}) (meta #'x)", "{:unit :eur}")],
+        |machine, arguments| {
+            let metadata = map_or_nil(take(arguments, 1))?;
+            replace(machine, &arguments[0], metadata)
+        },
     ),
 ];
 
@@ -96,7 +117,7 @@ pub fn annotate(machine: &mut Machine, value: Value, metadata: Option<Arc<Map>>)
             let function = bound.arguments.first().cloned().unwrap_or_default();
             return annotate(machine, function, metadata);
         }
-        function if function.is_function() => match metadata {
+        function if function.is_function() && !matches!(function, Value::Var(_)) => match metadata {
             Some(metadata) => {
                 let arguments = vec![function, Value::Map(metadata)];
                 Value::Bound(Arc::new(Bound { builtin: &ANNOTATED, arguments }))
@@ -115,12 +136,46 @@ fn without_metadata(value: &Value) -> Error {
         .suggest("`vec` makes a vector of a sequence; a map `{:value x :note …}` keeps a note beside any value")
 }
 
+/// The metadata of a value, or that of what it refers to and which changes.
+fn metadata_now(machine: &mut Machine, value: &Value) -> Outcome<Option<Arc<Map>>> {
+    match value {
+        Value::Var(name) => machine.var_metadata(name),
+        other => Ok(metadata(other)),
+    }
+}
+
+/// Replaces the metadata of what a value refers to, and returns it.
+fn replace(machine: &mut Machine, value: &Value, metadata: Option<Arc<Map>>) -> Outcome<Value> {
+    match value {
+        Value::Var(name) => machine.replace_metadata(name.as_str(), metadata.clone().unwrap_or_default())?,
+        other => {
+            return Err(Error::expected("a var such as `#'name`", other)
+                .suggest("`(with-meta x {…})` and `(vary-meta x f)` give a collection with other metadata")
+                .into());
+        }
+    }
+    Ok(metadata.map_or(Value::Nil, Value::Map))
+}
+
+fn alter_meta(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let value = take(arguments, 0);
+    let function = take(arguments, 1);
+    arguments[1] = metadata_now(machine, &value)?.map_or(Value::Nil, Value::Map);
+    let changed = machine.call(&function, &mut arguments[1..])?;
+    let changed = map_or_nil(changed)?;
+    replace(machine, &value, changed)
+}
+
+fn map_or_nil(value: Value) -> Outcome<Option<Arc<Map>>> {
+    match value {
+        Value::Map(map) => Ok(Some(map)),
+        Value::Nil => Ok(None),
+        other => Err(Error::expected("a map of metadata", &other).into()),
+    }
+}
+
 fn with_meta(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    let metadata = match take(arguments, 1) {
-        Value::Map(map) => Some(map),
-        Value::Nil => None,
-        other => return Err(Error::expected("a map of metadata", &other).into()),
-    };
+    let metadata = map_or_nil(take(arguments, 1))?;
     let value = take(arguments, 0);
     annotate(machine, value, metadata)
 }

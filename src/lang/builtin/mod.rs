@@ -55,6 +55,7 @@ pub mod time;
 mod transducers;
 pub mod types;
 mod updates;
+pub mod vars;
 mod walking;
 mod words;
 
@@ -279,6 +280,7 @@ pub const TABLES: &[(&str, &[Builtin])] = &[
     ("Discovery", discovery::TABLE),
     ("Macros", expansion::TABLE),
     ("What the prelude stands on", selectors::TABLE),
+    ("Vars", vars::TABLE),
     ("Dynamic scope", dynamic::TABLE),
 ];
 
@@ -308,6 +310,7 @@ const ALIASES: &[&[(&str, &str)]] = &[
     stacks::ALIASES,
     types::ALIASES,
     updates::ALIASES,
+    vars::ALIASES,
     walking::ALIASES,
     numbers::ALIASES,
     comparison::ALIASES,
@@ -344,6 +347,7 @@ const STEPS: &[&[&[&Builtin]]] = &[
     &[
         dispatch::methods::STEPS,
         metadata::STEPS,
+        vars::STEPS,
         functions::STEPS,
         transducers::STEPS,
         transducers::state::STEPS,
@@ -450,7 +454,7 @@ impl Registry {
     /// reference.
     pub fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
         let builtins = TABLES.iter().flat_map(|(area, table)| table.iter().map(|builtin| Entry::of(area, builtin)));
-        let forms = syntax::TABLE.iter().map(Entry::of_form);
+        let forms = syntax::all().map(|form| Entry::of_form(form));
         let prelude = self.prelude();
         let functions = prelude.functions().map(|function| Entry::of_prelude(prelude.title(function), function));
         forms.chain(builtins.flatten()).chain(functions)
@@ -462,7 +466,7 @@ impl Registry {
             return Entry::of("", builtin);
         }
         let base = name.strip_prefix("core/").unwrap_or(name);
-        if let Some(form) = syntax::TABLE.iter().find(|form| form.name == base) {
+        if let Some(form) = syntax::all().find(|form| form.name == base) {
             return Some(Entry::of_form(form));
         }
         let function = self.find_prelude(name)?;

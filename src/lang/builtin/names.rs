@@ -19,7 +19,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "symbol",
         &["[name]", "[namespace name]"],
-        "The symbol of that name.",
+        "The symbol of that name; of a var, its qualified name.",
         &[("(symbol \"a\")", "a"), ("(symbol :a/b)", "a/b")],
         symbol,
     ),
@@ -44,7 +44,6 @@ pub const TABLE: &[Builtin] = &[
         &[("(= (gensym) (gensym))", "false")],
         gensym,
     ),
-    Builtin::new("declare*", &["[name]"], "What `declare` expands to.", &[], declare),
 ];
 
 /// Other names of what is in this file.
@@ -82,12 +81,18 @@ fn keyword(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     })
 }
 
-fn symbol(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+/// The symbol of a name, or of what has one.
+pub fn symbol(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     if arguments.len() == 2 {
         return qualified(machine, arguments).map(|name| Value::symbol(&name));
     }
     match take(arguments, 0) {
         Value::Keyword(name) | Value::Symbol(name) => Ok(Value::Symbol(name)),
+        Value::Var(name) => Ok(Value::symbol(&match name.as_str().strip_prefix("core/") {
+            Some(base) => format!("clojure.core/{base}"),
+            None if name.namespace().is_none() => format!("user/{}", name.as_str()),
+            None => name.as_str().to_string(),
+        })),
         Value::Str(text) => {
             machine.reserve(text.as_str().len() as u64)?;
             Ok(Value::symbol(text.as_str()))
@@ -130,8 +135,4 @@ fn gensym(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     // The serial of a cell is a number that the session never sees again.
     let number = machine.core.heap.allocate(CellKind::Volatile, State::Done(Value::Nil)).serial();
     Ok(Value::symbol(&format!("{prefix}{number}")))
-}
-
-fn declare(_: &mut Machine, _: &mut [Value]) -> Outcome<Value> {
-    Ok(Value::Nil)
 }

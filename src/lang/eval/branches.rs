@@ -66,13 +66,15 @@ impl Machine {
         };
         let index = turns.index;
         let placeholder = Box::new(Core::placeholder(&self.core));
-        let core = std::mem::replace(&mut self.core, placeholder);
+        let mut core = std::mem::replace(&mut self.core, placeholder);
+        self.bindings.suspend(&mut core);
         handed_over(core, |core| turns.events.send(Event::Waits(index, core)).ok());
         let reply = meter::outside(|| host.call(call));
         let _ = turns.events.send(Event::Ready(index));
         match turns.turn.recv() {
-            Ok(core) => {
+            Ok(mut core) => {
                 meter::set_balance(core.live);
+                self.bindings.resume(&mut core);
                 self.core = core;
                 reply
             }
@@ -98,7 +100,9 @@ impl Machine {
         let form = self.core.form;
         let number = self.branch.next_call(form).ordinal;
         let placeholder = Box::new(Core::placeholder(&self.core));
-        let core = std::mem::replace(&mut self.core, placeholder);
+        let bound = self.bound_now();
+        let mut core = std::mem::replace(&mut self.core, placeholder);
+        self.bindings.suspend(&mut core);
         let mut scheduler = Scheduler {
             turns: Vec::with_capacity(count),
             ready: vec![false; count],
@@ -130,7 +134,8 @@ impl Machine {
                 let stacks = here.stacks.clone();
                 let size = stacks.size();
                 let (depth, nesting) = (self.depth, self.nesting);
-                let job = Job { branch, source, size, depth, nesting, function, arguments };
+                let bound = bound.clone();
+                let job = Job { branch, source, size, depth, nesting, bound, function, arguments };
                 if stacks.run(move || job.run()) {
                     handed_over(here, |core| turn.send(core).ok());
                     scheduler.turns.push(turn);
@@ -153,6 +158,7 @@ impl Machine {
         }
         let Some(core) = core else { return Err(Error::new("Busy", "a branch of the evaluation was lost").into()) };
         self.core = core;
+        self.bindings.resume(&mut self.core);
         let mut values = Vec::with_capacity(count);
         for result in scheduler.results.into_iter().flatten() {
             values.push(result?);
@@ -174,6 +180,8 @@ struct Job {
     size: usize,
     depth: u32,
     nesting: u32,
+    /// What the branch that began this one has bound.
+    bound: Vec<(u32, Value)>,
     function: Value,
     arguments: Vec<Value>,
 }
@@ -186,8 +194,10 @@ impl Job {
         machine.source = self.source;
         machine.branch = self.branch;
         (machine.depth, machine.nesting) = (self.depth, self.nesting);
-        let (function, arguments) = (&self.function, &mut self.arguments);
-        let called = std::panic::catch_unwind(AssertUnwindSafe(|| machine.call(function, arguments)));
+        let (bound, function, arguments) = (self.bound, &self.function, &mut self.arguments);
+        let called = std::panic::catch_unwind(AssertUnwindSafe(|| {
+            machine.with_bindings(bound, |machine| machine.call(function, arguments))
+        }));
         // A defect of ours must not leave the scheduler waiting.
         let result = called.unwrap_or_else(|_| Err(super::internal_error().into()));
         drop((self.function, self.arguments));

@@ -116,7 +116,15 @@ impl Machine {
             // The frame that made the call is gone; the arguments move to its beginning.
             let top = self.stack.len() - tail.count;
             self.stack.drain(base..top);
-            match tail.callee {
+            let callee = match tail.callee {
+                // What a var stands for takes the place of the call as if it stood there itself.
+                Value::Var(name) => match self.var_value(&name) {
+                    Ok(meant) => meant,
+                    Err(signal) => break Err(signal.at(&running.group.source, tail.span)),
+                },
+                callee => callee,
+            };
+            match callee {
                 Value::Closure(next) => {
                     if !next.group.source.is_hidden {
                         site = None;
@@ -237,6 +245,10 @@ impl Machine {
                 (bound.builtin.run)(machine, &mut all)
             }),
             Value::Tool(tool) => self.call_tool(tool, arguments),
+            Value::Var(name) => {
+                let meant = self.var_value(name)?;
+                self.call(&meant, arguments)
+            }
             Value::Keyword(_) | Value::Symbol(_) => match arguments {
                 [map] => self.look_up(map, callee, Value::Nil),
                 [map, default] => {
@@ -342,12 +354,16 @@ fn arguments_word(count: &str) -> &'static str {
 #[cold]
 fn closure_arity(code: &Code, count: usize) -> Error {
     let name = code.name.as_deref().unwrap_or("fn");
+    let count = count.saturating_sub(code.arities.first().map_or(0, |arity| arity.implicit as usize));
     let shapes: Vec<String> =
         code.arities.iter().map(|arity| format!("`{}`", call_shape(name, &arity.parameters))).collect();
     let expected: Vec<String> = code
         .arities
         .iter()
-        .map(|arity| if arity.variadic { format!("at least {}", arity.required) } else { arity.required.to_string() })
+        .map(|arity| {
+            let required = arity.required - arity.implicit;
+            if arity.variadic { format!("at least {required}") } else { required.to_string() }
+        })
         .collect();
     let expected = expected.join(" or ");
     let word = arguments_word(&expected);

@@ -8,6 +8,7 @@ use crate::lang::host::Host;
 use crate::lang::meter::Meter;
 use crate::lang::reply::CallRecord;
 use crate::lang::value::Value;
+use crate::lang::value::map::Map;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -35,6 +36,9 @@ pub struct Core {
     pub calls: Vec<CallRecord>,
     /// Names that later forms of the program define.
     pub coming: HashSet<String>,
+    /// Names that the running form defines, as far as it has been resolved: they hide what else has that
+    /// name.
+    pub shadowed: HashSet<String>,
     /// Ordinal of the running form.
     pub form: u32,
     /// State of the random numbers, seeded by the host when first needed.
@@ -54,6 +58,8 @@ pub struct Global {
     pub doc: Option<Arc<str>>,
     /// True for a macro.
     pub is_macro: bool,
+    /// Its metadata, where the program said more than a doc string.
+    pub metadata: Option<Arc<Map>>,
 }
 
 /// The session's definitions: an indexed table, with the names beside it.
@@ -82,6 +88,8 @@ pub struct Visible<'a> {
     pub doc: Option<&'a str>,
     /// True for a macro.
     pub is_macro: bool,
+    /// Its metadata, where the program said more than a doc string.
+    pub metadata: Option<&'a Arc<Map>>,
 }
 
 impl Globals {
@@ -126,14 +134,20 @@ impl Globals {
     }
 
     /// Exchanges the value of a definition for a while; whoever does it puts the old one back.
-    pub fn exchange(&mut self, index: u32, value: Value) -> Option<Value> {
-        let global = &mut self.slots[index as usize];
-        let old = global.clone();
-        let before = global.value.replace(value);
+    pub fn exchange(&mut self, index: u32, value: Option<Value>) -> Option<Value> {
+        // What stands in for a core that is elsewhere has no definitions.
+        let global = self.slots.get_mut(index as usize)?;
         if !self.journal.iter().any(|(known, _)| *known == index) {
-            self.journal.push((index, old));
+            self.journal.push((index, global.clone()));
         }
-        before
+        std::mem::replace(&mut global.value, value)
+    }
+
+    /// Exchanges a value that was put there by [`exchange`](Globals::exchange).
+    pub(super) fn swap(&mut self, index: u32, other: &mut Option<Value>) {
+        if let Some(global) = self.slots.get_mut(index as usize) {
+            std::mem::swap(&mut global.value, other);
+        }
     }
 
     /// Ends a form, keeping its definitions; returns their names.
@@ -154,7 +168,8 @@ impl Globals {
     pub fn iter(&self) -> impl Iterator<Item = Visible<'_>> {
         self.names.iter().zip(&self.slots).filter_map(|(name, global)| {
             let value = global.value.as_ref()?;
-            Some(Visible { name, value, doc: global.doc.as_deref(), is_macro: global.is_macro })
+            let metadata = global.metadata.as_ref();
+            Some(Visible { name, value, doc: global.doc.as_deref(), is_macro: global.is_macro, metadata })
         })
     }
 
@@ -171,7 +186,8 @@ impl Globals {
     /// All values that the session holds on to.
     pub fn roots(&self) -> Vec<Value> {
         let defined = self.slots.iter().filter_map(|global| global.value.clone());
-        defined.chain(self.history.iter().cloned()).chain([self.hierarchy.clone()]).collect()
+        let metadata = self.slots.iter().filter_map(|global| global.metadata.clone().map(Value::Map));
+        defined.chain(metadata).chain(self.history.iter().cloned()).chain([self.hierarchy.clone()]).collect()
     }
 }
 
@@ -190,6 +206,7 @@ impl Core {
             prints_cut: 0,
             calls: Vec::new(),
             coming: HashSet::new(),
+            shadowed: HashSet::new(),
             form: 0,
             random: None,
             live: 0,
@@ -204,6 +221,7 @@ impl Core {
         self.prints_cut = 0;
         self.calls = Vec::new();
         self.coming = HashSet::new();
+        self.shadowed = HashSet::new();
         self.form = 0;
         self.random = None;
     }

@@ -8,6 +8,7 @@ use crate::lang::expand::{Expander, Macros};
 use crate::lang::form::Form;
 use crate::lang::span::{Source, Span};
 use crate::lang::value::Value;
+use crate::lang::value::map::Map;
 use std::sync::Arc;
 
 impl Macros for Machine {
@@ -23,12 +24,13 @@ impl Macros for Machine {
         self.core.globals.find(name).is_some()
     }
 
-    fn call_macro(&mut self, name: &str, form: &Form) -> Outcome<Form> {
+    fn call_macro(&mut self, name: &str, form: &Form, locals: &[String]) -> Outcome<Form> {
         let function = self.core.globals.find(name).and_then(|index| self.core.globals.get(index).value.clone());
         let Some(function) = function else {
             return Err(Error::new("UnboundVariable", format!("there is no macro `{name}`")).into());
         };
-        let mut arguments = Vec::new();
+        self.charge(locals.len() as u64)?;
+        let mut arguments = vec![value_of(form)?, environment(locals)];
         for argument in form.as_list().unwrap_or_default().iter().skip(1) {
             arguments.push(value_of(argument)?);
         }
@@ -92,6 +94,18 @@ impl Macros for Machine {
                 .any(|known| known.strip_prefix(base).is_some_and(|rest| rest.starts_with('/') || rest == "."));
         if is_known { Ok(()) } else { Err(libraries::missing_class(name)) }
     }
+}
+
+/// What a macro sees as `&env`: the names that are bound around the call, nil where there are none.
+fn environment(locals: &[String]) -> Value {
+    if locals.is_empty() {
+        return Value::Nil;
+    }
+    let mut map = Map::default();
+    for name in locals {
+        map.insert(Value::symbol(name), Value::symbol(name));
+    }
+    Value::Map(Arc::new(map))
 }
 
 /// How far `macroexpand` and its kin go.

@@ -13,6 +13,7 @@ mod macros;
 mod names;
 mod stacks;
 mod tools;
+mod vars;
 mod walk;
 
 pub use call::Frame;
@@ -21,6 +22,7 @@ pub(crate) use macros::Expansion;
 pub(crate) use names::value_of;
 pub use stacks::Stacks;
 pub(crate) use tools::schema_parameters;
+pub(crate) use vars::is_unbound;
 
 use crate::lang::builtin::Builtin;
 use crate::lang::error::{Error, Outcome, Raised, Signal, suggest};
@@ -31,6 +33,7 @@ use crate::lang::value::Value;
 use crate::lang::value::function::Captures;
 use crate::lang::value::map::Map;
 use crate::lang::value::shape::Shape;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// How many nodes may nest for each call that may nest.
@@ -52,6 +55,8 @@ pub struct Machine {
     /// Callee and number of arguments of a tail call on its way up.
     tail: Option<call::Tail>,
     branch: branches::Branch,
+    /// What `binding` has bound in this branch.
+    bindings: vars::Bindings,
     /// The key that was last looked for in vain, and the keys that were there: when nil then turns up
     /// where something else was meant, this is likely why.
     missed: Option<(Value, Arc<Shape>)>,
@@ -69,6 +74,7 @@ impl Machine {
             source: Arc::new(Source::new("", "")),
             tail: None,
             branch: branches::Branch::default(),
+            bindings: vars::Bindings::default(),
             missed: None,
         }
     }
@@ -152,7 +158,19 @@ impl Machine {
     /// # Errors
     /// What any of these raises.
     pub fn evaluate(&mut self, form: &Form, source: &Arc<Source>) -> Outcome<Value> {
+        let Some(parts) = parts(form) else { return self.evaluate_whole(form, source) };
+        self.charge(parts.len() as u64)?;
+        self.core.coming.extend(parts.iter().filter_map(|part| part.defined_name()).map(str::to_string));
+        let mut last = Value::Nil;
+        for part in parts {
+            last = self.evaluate(&part, source)?;
+        }
+        Ok(last)
+    }
+
+    fn evaluate_whole(&mut self, form: &Form, source: &Arc<Source>) -> Outcome<Value> {
         self.source = source.clone();
+        self.core.shadowed.clear();
         let expanded = crate::lang::expand::Expander::new(self, source).expand(form)?;
         let program = crate::lang::resolve::Resolver::new(self, source).program(&expanded)?;
         self.run(&program, source)
@@ -204,6 +222,33 @@ impl Machine {
         drop(stack);
         core
     }
+}
+
+/// The parts of a `do` that defines something: what a definition means, a macro among them, holds for what
+/// follows it. Other forms stay together, so that a name that means nothing is found before any of them runs.
+fn parts<'a>(form: &'a Form) -> Option<Vec<Cow<'a, Form>>> {
+    if !is_defining_block(form) {
+        return None;
+    }
+    let [head, forms @ ..] = form.as_list()? else { return None };
+    let groups = forms.chunk_by(|one, other| !defines(one) && !defines(other));
+    let part = |group: &'a [Form]| match group {
+        [only] => Cow::Borrowed(only),
+        group => Cow::Owned(Form::list([std::slice::from_ref(head), group].concat(), form.span)),
+    };
+    Some(groups.map(part).collect())
+}
+
+fn defines(form: &Form) -> bool {
+    form.defined_name().is_some() || is_defining_block(form)
+}
+
+fn is_defining_block(form: &Form) -> bool {
+    let Some([head, forms @ ..]) = form.as_list() else { return false };
+    // Scheme's `(do ((i 0 (+ i 1))) …)` is a loop.
+    let first = forms.first().and_then(Form::as_list);
+    let is_loop = first.is_some_and(|first| first.first().is_none_or(|first| first.as_list().is_some()));
+    head.is_symbol("do") && !is_loop && forms.iter().any(defines)
 }
 
 /// The error of a defect in lispbox itself.

@@ -1,6 +1,7 @@
 //! What names mean, and the two-way street between forms and values.
 
 use super::Machine;
+use super::vars::session_name;
 use crate::lang::error::suggest::{closest, did_you_mean};
 use crate::lang::error::{Error, Outcome};
 use crate::lang::form::{Form, FormKind};
@@ -20,41 +21,20 @@ pub(super) const ALIAS: &str = "alias/";
 
 impl Names for Machine {
     fn meaning(&mut self, name: &str, scope: &[String]) -> Outcome<Meaning> {
-        let aliased = self.unaliased(name);
-        let name = aliased.as_deref().unwrap_or(name);
-        let plain = name.strip_prefix("session/").or_else(|| name.strip_prefix("user/")).unwrap_or(name);
-        if let Some(at) = history_index(plain) {
-            return Ok(Meaning::Constant(self.core.globals.history[at].clone()));
+        if self.is_session_macro(name) {
+            return Err(no_value(name).into());
         }
-        if let Some(index) = self.core.globals.find(plain) {
-            if self.core.globals.get(index).is_macro {
-                return Err(no_value(name).into());
-            }
-            return Ok(Meaning::Global(index));
+        match self.find_meaning(name)? {
+            Some(meaning) => Ok(meaning),
+            None => Err(self.unknown(name, scope).into()),
         }
-        if let Some(builtin) = self.core.registry.find(name) {
-            return Ok(Meaning::Builtin(builtin));
+    }
+
+    fn var(&mut self, name: &str, scope: &[String]) -> Outcome<String> {
+        match self.var_name(name)? {
+            Some(name) => Ok(name),
+            None => Err(self.unknown(name, scope).into()),
         }
-        if let Some(value) = crate::lang::builtin::constant(name) {
-            return Ok(Meaning::Constant(value));
-        }
-        if self.core.coming.contains(plain) {
-            return Ok(Meaning::Global(self.core.globals.index(plain)));
-        }
-        if let Some(function) = self.core.registry.find_prelude(name) {
-            return self.prelude_meaning(function);
-        }
-        // Other Lisps' names for true, and names of types: ordinary names that definitions hide.
-        if let "t" | "else" = name {
-            return Ok(Meaning::Constant(Value::Bool(true)));
-        }
-        if let Some(constant) = crate::lang::builtin::types::constant(name) {
-            return Ok(Meaning::Constant(constant));
-        }
-        if let Some(tool) = self.find_tool(name)? {
-            return Ok(Meaning::Tool(tool));
-        }
-        Err(self.unknown(name, scope).into())
     }
 
     fn define(&mut self, name: &str) -> u32 {
@@ -63,9 +43,64 @@ impl Names for Machine {
         self.core.globals.index(name)
     }
 
+    fn shadow(&mut self, name: &str) {
+        self.core.shadowed.insert(name.to_string());
+    }
+
     fn constant(&mut self, form: &Form) -> Outcome<Value> {
         self.charge(1)?;
         value_of(form)
+    }
+}
+
+impl Machine {
+    /// What a name outside of all functions means; `None` where it means nothing.
+    ///
+    /// # Errors
+    /// What looking for a tool of that name raises.
+    pub(super) fn find_meaning(&mut self, name: &str) -> Outcome<Option<Meaning>> {
+        let aliased = self.unaliased(name);
+        let name = aliased.as_deref().unwrap_or(name);
+        let plain = session_name(name);
+        if let Some(at) = history_index(plain) {
+            return Ok(Some(Meaning::Constant(self.core.globals.history[at].clone())));
+        }
+        if let Some(index) = self.core.globals.find(plain) {
+            return Ok(Some(Meaning::Global(index)));
+        }
+        if self.is_shadowed(plain) {
+            return Ok(Some(Meaning::Global(self.core.globals.index(plain))));
+        }
+        if let Some(builtin) = self.core.registry.find(name) {
+            return Ok(Some(Meaning::Builtin(builtin)));
+        }
+        if let Some(value) = crate::lang::builtin::constant(name) {
+            return Ok(Some(Meaning::Constant(value)));
+        }
+        if self.core.coming.contains(plain) {
+            return Ok(Some(Meaning::Global(self.core.globals.index(plain))));
+        }
+        if let Some(function) = self.core.registry.find_prelude(name) {
+            return self.prelude_meaning(function).map(Some);
+        }
+        // Other Lisps' names for true, and names of types: ordinary names that definitions hide.
+        if let "t" | "else" = name {
+            return Ok(Some(Meaning::Constant(Value::Bool(true))));
+        }
+        if let Some(constant) = crate::lang::builtin::types::constant(name) {
+            return Ok(Some(Meaning::Constant(constant)));
+        }
+        Ok(self.find_tool(name)?.map(Meaning::Tool))
+    }
+
+    /// True if the running form defines that name before the place that is being resolved.
+    pub(super) fn is_shadowed(&self, name: &str) -> bool {
+        self.core.shadowed.contains(name)
+    }
+
+    fn is_session_macro(&self, name: &str) -> bool {
+        let index = self.core.globals.find(session_name(name));
+        index.is_some_and(|index| self.core.globals.get(index).is_macro)
     }
 }
 
@@ -128,7 +163,7 @@ impl Machine {
 }
 
 /// The error of a macro or special form that stands where a value is meant.
-fn no_value(name: &str) -> Error {
+pub(super) fn no_value(name: &str) -> Error {
     Error::new("SyntaxError", format!("`{name}` is a form and no value: it stands first in its brackets, `({name} …)`"))
         .about(name)
         .suggest(format!("where a function is wanted, wrap it: `(fn [x y] ({name} x y))`"))
@@ -224,6 +259,7 @@ fn form_within(machine: &mut Machine, value: &Value, span: Span, levels: u32) ->
         Value::Symbol(name) => FormKind::Symbol(name.as_str().to_string()),
         Value::Regex(regex) => FormKind::Regex(regex.as_str().to_string()),
         Value::Builtin(builtin) => FormKind::Symbol(builtin.qualified()),
+        Value::Var(name) => FormKind::List(vec![Form::symbol("var", span), Form::symbol(name.as_str(), span)]),
         Value::List(_) | Value::Lazy(_) => FormKind::List(forms_within(machine, value, span, levels)?),
         Value::Vector(_) => FormKind::Vector(forms_within(machine, value, span, levels)?),
         Value::Set(_) => FormKind::Set(forms_within(machine, value, span, levels)?),

@@ -229,18 +229,30 @@ impl Machine {
 
     fn define(&mut self, frame: &Frame<'_>, define: &Define) -> Outcome<Value> {
         self.charge(1)?;
-        let value = self.eval(frame, &define.value)?;
-        let name = Value::symbol(self.core.globals.name(define.global));
+        let index = define.global;
+        if define.kind == Definition::Once && self.root(index).is_some_and(|value| !super::is_unbound(&value)) {
+            return Ok(Value::Nil);
+        }
+        let value = match &define.value {
+            Some(node) => self.eval(frame, node)?,
+            None => self.declared_value(index),
+        };
+        let metadata = define.metadata.as_ref().map(|node| self.eval(frame, node)).transpose()?;
         let doc = define.doc.as_deref().map(Arc::from);
-        let global = Global { value: Some(value.clone()), doc, is_macro: define.is_macro };
-        self.core.globals.set(define.global, global);
+        let is_macro = define.kind == Definition::Macro;
+        let mut global = Global { value: Some(value.clone()), doc, is_macro, metadata: None };
+        let name = self.core.globals.name(index).to_string();
+        if let Some(Value::Map(metadata)) = metadata {
+            self.add_metadata(&name, &mut global, metadata).map_err(|signal| self.placed(signal, define.span))?;
+        }
+        self.set_definition(index, global);
         // A lazy sequence may refer to its own name, and may go wrong further on than anyone asks for:
         // that error comes when such an item is asked for.
         match self.settle(&value) {
             Err(signal) if matches!(signal.raised(), Raised::Halt(_)) => return Err(self.placed(signal, define.span)),
             _ => {}
         }
-        Ok(name)
+        Ok(Value::Var(name.as_str().into()))
     }
 
     fn map(&mut self, frame: &Frame<'_>, pairs: &[(Node, Node)], span: Span) -> Outcome<Value> {

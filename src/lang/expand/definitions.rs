@@ -1,9 +1,10 @@
 //! Definitions: `defn`, `define`, `defun`, `defmacro`, `declare`, `defonce`, and `syntax-quote`.
 
 use super::functions::scheme_parameters;
-use super::{Expander, body, call, nil, show};
+use super::{Expander, body, call, nil, plain, show};
 use crate::lang::error::Outcome;
 use crate::lang::form::{Form, FormKind};
+use crate::lang::resolve::IMPLICIT;
 use crate::lang::span::Span;
 
 /// `(defn name "doc"? {attributes}? [x] …)`
@@ -24,23 +25,40 @@ fn define_function(expander: &mut Expander<'_>, form: &Form, rest: &[Form], defi
     }
     let mut parts = &rest[1..];
     let mut doc = None;
+    let mut attributes = match name.metadata.as_deref() {
+        Some(Form { kind: FormKind::Map(pairs), .. }) => pairs.clone(),
+        _ => Vec::new(),
+    };
+    if form.is_call_of("defn-") {
+        set_attribute(&mut attributes, "private", Form::new(FormKind::Bool(true), name.span));
+    }
     if let [first @ Form { kind: FormKind::Str(_), .. }, more @ ..] = parts
         && !more.is_empty()
     {
         doc = Some(first.clone());
         parts = more;
     }
-    if let [Form { kind: FormKind::Map(_), .. }, more @ ..] = parts
+    if let [Form { kind: FormKind::Map(pairs), .. }, more @ ..] = parts
         && !more.is_empty()
     {
+        add_attributes(&mut attributes, pairs);
         parts = more;
+    }
+    // `(defn f ([x] …) ([x y] …) {attributes})`
+    if let [clauses @ .., Form { kind: FormKind::Map(pairs), .. }] = parts
+        && !clauses.is_empty()
+        && clauses.iter().all(is_arity)
+    {
+        add_attributes(&mut attributes, pairs);
+        parts = clauses;
     }
     // `(defn f (x y) …)`: parameters in round brackets.
     let scheme = parts
         .first()
         .and_then(Form::as_list)
         .is_some_and(|items| items.iter().all(|item| item.as_symbol().is_some()) && parts.len() > 1);
-    let mut function = vec![name.clone()];
+    // Not the symbol: the function reaches itself through its definition.
+    let mut function = vec![Form::new(FormKind::Str(plain(name).to_string()), name.span)];
     if scheme {
         function.push(scheme_parameters(&parts[0]));
         parts = &parts[1..];
@@ -53,9 +71,78 @@ fn define_function(expander: &mut Expander<'_>, form: &Form, rest: &[Form], defi
         }
     }
     function.extend_from_slice(parts);
+    if define == "core/defmacro*" {
+        let has_arities = is_arity(&function[1]);
+        let parameters = if has_arities { &mut function[1..] } else { &mut function[1..2] };
+        parameters.iter_mut().for_each(with_implicit_parameters);
+    }
+    if doc.is_some() {
+        remove_attribute(&mut attributes, "doc");
+    }
     let function = call("fn", function, form.span);
-    let arguments = [vec![name.clone()], doc.into_iter().collect(), vec![function]].concat();
+    let name = with_attributes(name, attributes);
+    let arguments = [vec![name], doc.into_iter().collect(), vec![function]].concat();
     Ok(call(define, arguments, form.span))
+}
+
+/// `([x] …)`
+fn is_arity(form: &Form) -> bool {
+    form.as_list().and_then(<[Form]>::first).is_some_and(|parameters| parameters.as_vector().is_some())
+}
+
+/// Puts `&form` and `&env` before the parameters `[x]`, or before those of `([x] …)`.
+fn with_implicit_parameters(part: &mut Form) {
+    let parameters = match &mut part.kind {
+        FormKind::Vector(items) => items,
+        FormKind::List(items) => match items.first_mut().map(|first| &mut first.kind) {
+            Some(FormKind::Vector(items)) => items,
+            _ => return,
+        },
+        _ => return,
+    };
+    let span = part.span;
+    parameters.splice(0..0, IMPLICIT.map(|name| Form::symbol(name, span)));
+}
+
+/// A name with that metadata, or none.
+fn with_attributes(name: &Form, attributes: Vec<Form>) -> Form {
+    let metadata = match attributes.is_empty() {
+        true => None,
+        false => Some(Box::new(Form::new(FormKind::Map(attributes), name.span))),
+    };
+    Form { metadata, ..name.clone() }
+}
+
+fn add_attributes(attributes: &mut Vec<Form>, pairs: &[Form]) {
+    for pair in pairs.chunks_exact(2) {
+        match attributes.iter().step_by(2).position(|key| *key == pair[0]) {
+            Some(at) => attributes[2 * at + 1] = pair[1].clone(),
+            None => attributes.extend_from_slice(pair),
+        }
+    }
+}
+
+fn set_attribute(attributes: &mut Vec<Form>, name: &str, value: Form) {
+    let key = Form::new(FormKind::Keyword(name.to_string()), value.span);
+    add_attributes(attributes, &[key, value]);
+}
+
+fn remove_attribute(attributes: &mut Vec<Form>, name: &str) {
+    if let Some(at) = attributes.iter().step_by(2).position(|key| key.as_keyword() == Some(name)) {
+        attributes.drain(2 * at..2 * at + 2);
+    }
+}
+
+/// The metadata of a definition, which is evaluated, but for the types that it names.
+pub fn without_hints(metadata: &Form) -> Form {
+    let FormKind::Map(pairs) = &metadata.kind else { return metadata.clone() };
+    let mut pairs = pairs.clone();
+    for pair in pairs.chunks_exact_mut(2) {
+        if pair[0].as_keyword() == Some("tag") && pair[1].as_symbol().is_some() {
+            pair[1] = call("quote", vec![pair[1].clone()], pair[1].span);
+        }
+    }
+    Form::new(FormKind::Map(pairs), metadata.span)
 }
 
 /// `(defun name (x y) "doc"? …)`
@@ -77,7 +164,14 @@ pub fn defun(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome
 
 /// `(define name value)`, `(define (name x y) …)`, at the top level.
 pub fn define(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
-    let (name, value) = defined(expander, form, rest)?;
+    let (name, mut value) = defined(expander, form, rest)?;
+    // As `defn`: the function reaches itself through its definition.
+    if let FormKind::List(items) = &mut value.kind
+        && items[0].is_symbol("fn")
+        && items.get(1).is_some_and(|own| *own == name)
+    {
+        items[1] = Form::new(FormKind::Str(plain(&name).to_string()), items[1].span);
+    }
     Ok(call("def", vec![name, value], form.span))
 }
 
@@ -151,18 +245,23 @@ pub fn inner_defines(expander: &mut Expander<'_>, forms: &[Form], span: Span) ->
     Ok(Some(call("do", [forms[..first].to_vec(), vec![nested]].concat(), span)))
 }
 
-/// `(declare a b)`: names may be used before they are defined anyway.
+/// `(declare a b)`
 pub fn declare(_: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
-    let names =
-        rest.iter().map(|name| call("core/declare*", vec![call("quote", vec![name.clone()], form.span)], form.span));
-    Ok(call("do", names.chain([nil(form.span)]).collect(), form.span))
+    let definitions = rest.iter().map(|name| {
+        let mut attributes = match name.metadata.as_deref() {
+            Some(Form { kind: FormKind::Map(pairs), .. }) => pairs.clone(),
+            _ => Vec::new(),
+        };
+        set_attribute(&mut attributes, "declared", Form::new(FormKind::Bool(true), name.span));
+        call("def", vec![with_attributes(name, attributes)], name.span)
+    });
+    Ok(body(&definitions.collect::<Vec<_>>(), form.span))
 }
 
 /// `(defonce name value)`
 pub fn defonce(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
-    expander.count(form, rest, 2, 2)?;
-    let known = rest[0].as_symbol().is_some_and(|name| expander.macros.is_defined(name));
-    Ok(if known { nil(form.span) } else { call("def", rest.to_vec(), form.span) })
+    expander.count(form, rest, 2, 3)?;
+    Ok(call("core/defonce*", rest.to_vec(), form.span))
 }
 
 /// `` `form ``: a template that builds the form.

@@ -180,16 +180,14 @@ pub fn defrecord(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Out
     let of_map = call("core/record*", vec![type_name.clone(), merged], span);
     let arrow = Form::symbol(&format!("->{text}"), span);
     let from_map = Form::symbol(&format!("map->{text}"), span);
-    let constructor = call("fn", vec![arrow.clone(), Form::vector(fields.clone(), rest[1].span), of_fields], span);
+    let doc = |of: &str| Form::new(FormKind::Str(format!("A `{text}` of {of}.")), span);
+    let parameters = Form::vector(fields.clone(), rest[1].span);
+    let constructor = call("defn", vec![arrow.clone(), doc("its fields"), parameters, of_fields], span);
     let mut forms = vec![
         call("def", vec![name.clone(), type_name], span),
-        call("def", vec![arrow.clone(), constructor], span),
+        constructor,
         call("def", vec![Form::symbol(&format!("{text}."), span), arrow], span),
-        call(
-            "def",
-            vec![from_map.clone(), call("fn", vec![from_map, Form::vector(vec![map], span), of_map], span)],
-            span,
-        ),
+        call("defn", vec![from_map, doc("a map of its fields"), Form::vector(vec![map], span), of_map], span),
     ];
     // Inside its methods a record's fields are in scope, but for those that a parameter hides.
     let within = |parameters: &Form, body: &[Form]| {

@@ -2,25 +2,80 @@
 
 use super::functions::thunk;
 use super::{Expander, call, show};
-use crate::lang::error::Outcome;
-use crate::lang::form::{Form, FormKind};
+use crate::lang::error::{Error, Outcome, Signal};
+use crate::lang::form::Form;
 
-/// `(binding [*name* value] …)` and `(with-redefs [f g] …)`: definitions mean something else until the
-/// body is done.
+/// `(binding [*name* value] …)`: definitions mean something else until the body is done, in this branch.
 pub fn binding(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
+    meanwhile(expander, form, rest, "core/binding*")
+}
+
+/// `(with-redefs [f g] …)`: the same, for all branches.
+pub fn with_redefs(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
+    meanwhile(expander, form, rest, "core/with-redefs*")
+}
+
+fn meanwhile(expander: &mut Expander<'_>, form: &Form, rest: &[Form], function: &str) -> Outcome<Form> {
+    let pairs = pairs_of_names(expander, form, rest)?;
+    let mut arguments = Vec::with_capacity(pairs.len() + 1);
+    for pair in pairs.chunks_exact(2) {
+        arguments.extend([call("var", vec![pair[0].clone()], pair[0].span), pair[1].clone()]);
+    }
+    arguments.push(thunk(&rest[1..], form.span));
+    Ok(call(function, arguments, form.span))
+}
+
+fn pairs_of_names<'a>(expander: &Expander<'_>, form: &Form, rest: &'a [Form]) -> Outcome<&'a [Form]> {
     expander.count(form, rest, 1, usize::MAX)?;
     let Some(pairs) = rest[0].as_vector().filter(|items| items.len() % 2 == 0) else {
         return expander.fail(rest[0].span, "expected names and values in turn: `[*name* value]`".to_string());
     };
-    let mut arguments = Vec::with_capacity(pairs.len() + 1);
-    for pair in pairs.chunks_exact(2) {
-        if !matches!(pair[0].kind, FormKind::Symbol(_)) {
-            return expander.fail(pair[0].span, format!("expected the name of a definition, got {}", show(&pair[0])));
-        }
-        arguments.extend([call("quote", vec![pair[0].clone()], pair[0].span), pair[1].clone()]);
+    match pairs.iter().step_by(2).find(|name| name.as_symbol().is_none()) {
+        Some(name) => expander.fail(name.span, format!("expected the name of a definition, got {}", show(name))),
+        None => Ok(pairs),
     }
-    arguments.push(thunk(&rest[1..], form.span));
-    Ok(call("core/binding*", arguments, form.span))
+}
+
+/// `(with-local-vars [n 0] (var-set n (inc @n)) @n)`
+pub fn with_local_vars(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
+    let pairs = pairs_of_names(expander, form, rest)?;
+    let mut bindings = Vec::with_capacity(pairs.len());
+    for pair in pairs.chunks_exact(2) {
+        bindings.extend([pair[0].clone(), call("core/local-var*", vec![pair[1].clone()], pair[1].span)]);
+    }
+    Ok(call("let*", [vec![Form::vector(bindings, rest[0].span)], rest[1..].to_vec()].concat(), form.span))
+}
+
+/// `(with-bindings {#'*name* value} …)`
+pub fn with_bindings(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
+    expander.count(form, rest, 1, usize::MAX)?;
+    Ok(call("core/with-bindings*", vec![rest[0].clone(), thunk(&rest[1..], form.span)], form.span))
+}
+
+/// `(bound-fn [x] …)`
+pub fn bound_fn(_: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
+    Ok(call("core/bound-fn*", vec![call("fn", rest.to_vec(), form.span)], form.span))
+}
+
+/// `(set! *name* value)`, inside of a `binding` of that name.
+pub fn set(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
+    match rest {
+        [name, value] if name.as_symbol().is_some_and(|name| is_definition(expander, name)) => {
+            let var = call("var", vec![Form { metadata: None, ..name.clone() }], name.span);
+            Ok(call("core/var-set", vec![var, value.clone()], form.span))
+        }
+        _ => {
+            let advice = crate::lang::builtin::absent::advice("setq").unwrap_or_default();
+            let error = Error::new("NotAvailable", "`set!` changes nothing but what `binding` has bound around it");
+            Err(Signal::from(error.about("set!").suggest(advice)).at(expander.source, form.span))
+        }
+    }
+}
+
+/// True for what the session, or the form so far, defines.
+fn is_definition(expander: &Expander<'_>, name: &str) -> bool {
+    let is_defined = expander.macros.is_defined(name) || expander.defined.iter().any(|defined| defined == name);
+    is_defined && !expander.is_local(name)
 }
 
 /// `(with-out-str …)`

@@ -4,12 +4,13 @@ use super::destructure::destructure;
 use super::{Expander, call, show};
 use crate::lang::error::Outcome;
 use crate::lang::form::{Form, FormKind};
+use crate::lang::resolve::is_display_name;
 use crate::lang::span::Span;
 
 /// `(fn name? [x] …)` and `(fn name? ([x] …) ([x y] …))`: patterns and conditions move into the body.
 pub fn function(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
     let (name, rest) = match rest.first() {
-        Some(first) if first.as_symbol().is_some() => (Some(first.clone()), &rest[1..]),
+        Some(first) if first.as_symbol().is_some() || is_display_name(first) => (Some(first.clone()), &rest[1..]),
         _ => (None, rest),
     };
     let mut arities = Vec::new();
@@ -125,7 +126,7 @@ pub fn scheme_parameters(form: &Form) -> Form {
 /// The special form `fn*`: expands each body with its parameters in scope.
 pub fn expand_fn(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
     let (name, arities) = match rest.first() {
-        Some(first) if first.as_symbol().is_some() => (Some(first), &rest[1..]),
+        Some(first) if first.as_symbol().is_some() || is_display_name(first) => (Some(first), &rest[1..]),
         _ => (None, rest),
     };
     // `#(…)` is read as one bare arity.

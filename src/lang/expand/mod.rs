@@ -41,8 +41,8 @@ pub trait Macros {
     /// language.
     fn is_defined(&self, name: &str) -> bool;
 
-    /// Calls the session's macro of that name on the whole form.
-    fn call_macro(&mut self, name: &str, form: &Form) -> Outcome<Form>;
+    /// Calls the session's macro of that name on the whole form, where those names are bound around it.
+    fn call_macro(&mut self, name: &str, form: &Form, locals: &[String]) -> Outcome<Form>;
 
     /// The namespace that a library's functions have here, or what to use instead of it.
     fn library(&mut self, name: &str) -> Result<String, Error>;
@@ -76,6 +76,7 @@ const MACROS: &[(&str, Macro)] = &[
     ("begin", conditionals::block),
     ("begin0", dialects::prog1),
     ("binding", dynamic::binding),
+    ("bound-fn", dynamic::bound_fn),
     ("case", conditionals::case),
     ("case-lambda", dialects::case_lambda),
     ("cl-defun", definitions::defun),
@@ -150,6 +151,7 @@ const MACROS: &[(&str, Macro)] = &[
     ("refer-clojure", namespaces::nothing),
     ("reify", dispatch::reify),
     ("require", namespaces::require),
+    ("set!", dynamic::set),
     ("some->", threading::some_first),
     ("some->>", threading::some_last),
     ("source", discovery::source),
@@ -165,9 +167,11 @@ const MACROS: &[(&str, Macro)] = &[
     ("when-not", conditionals::when_not),
     ("when-some", conditionals::when_some),
     ("while", iteration::while_),
+    ("with-bindings", dynamic::with_bindings),
+    ("with-local-vars", dynamic::with_local_vars),
     ("with-out-str", dynamic::with_out_str),
     ("with-precision", conditionals::with_precision),
-    ("with-redefs", dynamic::binding),
+    ("with-redefs", dynamic::with_redefs),
     ("λ", functions::lambda),
 ];
 
@@ -186,6 +190,8 @@ pub struct Expander<'a> {
     source: &'a Arc<Source>,
     /// Names bound around the form at hand.
     locals: Vec<String>,
+    /// Names that the form has defined so far, which hide macros.
+    defined: Vec<String>,
     fresh: u32,
     depth: u32,
 }
@@ -193,7 +199,7 @@ pub struct Expander<'a> {
 impl<'a> Expander<'a> {
     /// An expander for forms of that source.
     pub fn new(macros: &'a mut dyn Macros, source: &'a Arc<Source>) -> Expander<'a> {
-        Expander { macros, source, locals: Vec::new(), fresh: 0, depth: 0 }
+        Expander { macros, source, locals: Vec::new(), defined: Vec::new(), fresh: 0, depth: 0 }
     }
 
     /// Expands a form all the way down.
@@ -262,8 +268,12 @@ impl<'a> Expander<'a> {
 
     /// What the macro at the head of a form makes of it.
     fn expand_macro(&mut self, head: &str, name: &str, form: &Form, rest: &[Form]) -> Outcome<Option<Form>> {
+        if self.defined.iter().any(|defined| defined == head) {
+            return Ok(None);
+        }
         if self.macros.is_macro(head) {
-            let expanded = self.macros.call_macro(head, form).map_err(|signal| signal.at(self.source, form.span))?;
+            let expanded =
+                self.macros.call_macro(head, form, &self.locals).map_err(|signal| signal.at(self.source, form.span))?;
             return Ok(Some(expanded));
         }
         match MACROS.binary_search_by_key(&name, |(name, _)| name) {
@@ -293,7 +303,12 @@ impl<'a> Expander<'a> {
             }
             "var" => {
                 self.count(form, rest, 1, 1)?;
-                return self.expand(&rest[0]).map(Some);
+                match rest[0].as_symbol() {
+                    Some(_) => call("var", vec![Form { metadata: None, ..rest[0].clone() }], form.span),
+                    // `#'(lambda (x) …)`
+                    None if rest[0].as_list().is_some() => return self.expand(&rest[0]).map(Some),
+                    None => return self.fail(form.span, format!("`var` takes a name, not {}", show(&rest[0]))),
+                }
             }
             "if" => {
                 if rest.len() > 3 {
@@ -314,7 +329,9 @@ impl<'a> Expander<'a> {
             "let*" | "loop*" => self.expand_bindings(name, form, rest)?,
             "fn*" => functions::expand_fn(self, form, rest)?,
             "letfn*" => self.expand_letfn(form, rest)?,
-            "def" => self.expand_def(form, rest)?,
+            "def" => self.expand_def("def", form, rest)?,
+            "defonce*" => self.expand_def("core/defonce*", form, rest)?,
+            "defmacro*" => self.expand_def("core/defmacro*", form, rest)?,
             "try" => conditionals::expand_try(self, form, rest)?,
             _ => return Ok(None),
         };
@@ -357,7 +374,7 @@ impl<'a> Expander<'a> {
         Ok(Form::list(items, form.span))
     }
 
-    fn expand_def(&mut self, form: &Form, rest: &[Form]) -> Outcome<Form> {
+    fn expand_def(&mut self, define: &str, form: &Form, rest: &[Form]) -> Outcome<Form> {
         if rest.len() > 2 && !matches!(rest[1].kind, FormKind::Str(_)) {
             return self.fail(
                 form.span,
@@ -379,9 +396,16 @@ impl<'a> Expander<'a> {
             return self
                 .fail(doc.span, format!("`def` takes a name, a doc string and a value; {shown} is no doc string"));
         }
-        let mut items = vec![Form::symbol("def", form.span), rest[0].clone()];
-        items.extend(self.expand_all(&rest[1..])?);
-        Ok(Form::list(items, form.span))
+        let value = self.expand_all(&rest[1..])?;
+        let metadata = match &rest[0].metadata {
+            Some(metadata) => Some(Box::new(self.expand(&definitions::without_hints(metadata))?)),
+            None => None,
+        };
+        let name = Form { metadata, ..rest[0].clone() };
+        if define != "core/defmacro*" {
+            self.defined.push(plain(&name).to_string());
+        }
+        Ok(call(define, [vec![name], value].concat(), form.span))
     }
 
     /// A body: inner `define`s are local to what follows them.

@@ -21,6 +21,8 @@ pub enum CellKind {
     Volatile,
     /// `(delay …)`
     Delay,
+    /// A name of `with-local-vars`
+    Var,
     /// `(lazy-seq …)` and what the lazy builtins make
     Lazy,
 }
@@ -46,6 +48,7 @@ impl Handle {
             CellKind::Atom => "an atom",
             CellKind::Volatile => "a volatile",
             CellKind::Delay => "a delay",
+            CellKind::Var => "a var",
             CellKind::Lazy => "a lazy sequence",
         }
     }

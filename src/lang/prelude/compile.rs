@@ -5,9 +5,9 @@ use crate::lang::builtin::Registry;
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::{internal_error, value_of};
 use crate::lang::expand::{Expander, Macros};
-use crate::lang::form::Form;
+use crate::lang::form::{Form, FormKind};
 use crate::lang::meter;
-use crate::lang::resolve::{Meaning, Names, Resolver};
+use crate::lang::resolve::{Meaning, Names, Resolver, is_display_name};
 use crate::lang::value::Value;
 use crate::lang::value::function::{Captures, Closure};
 use std::sync::Arc;
@@ -21,7 +21,13 @@ pub fn compile(prelude: &Prelude, registry: &Registry, function: &Function) -> O
         let source = &prelude.areas[function.area].source;
         let expanded = Expander::new(&mut NoMacros, source).expand(&function.declaration().form)?;
         // `(def name doc? (fn* name …))`: only the function is of use.
-        let code = expanded.as_list().and_then(<[Form]>::last).ok_or_else(internal_error)?;
+        let mut code = expanded.as_list().and_then(<[Form]>::last).ok_or_else(internal_error)?.clone();
+        // There is no definition of the session through which it could reach itself.
+        if let FormKind::List(items) = &mut code.kind
+            && items.get(1).is_some_and(is_display_name)
+        {
+            items[1] = Form::symbol(function.name, items[1].span);
+        }
         let mut names = Before { prelude, registry, place: function.place, defines: false };
         let functions = [(Some(function.name.to_string()), code.clone())];
         let group = Resolver::new(&mut names, source).function(&functions, &[])?;
@@ -48,7 +54,7 @@ impl Macros for NoMacros {
         false
     }
 
-    fn call_macro(&mut self, _: &str, _: &Form) -> Outcome<Form> {
+    fn call_macro(&mut self, _: &str, _: &Form, _: &[String]) -> Outcome<Form> {
         Err(internal_error().into())
     }
 
@@ -95,6 +101,12 @@ impl Names for Before<'_> {
             None => Err(Error::new("UnboundVariable", format!("the prelude has no `{name}` before its use")).into()),
         }
     }
+
+    fn var(&mut self, _: &str, _: &[String]) -> Outcome<String> {
+        Err(internal_error().into())
+    }
+
+    fn shadow(&mut self, _: &str) {}
 
     fn define(&mut self, _: &str) -> u32 {
         self.defines = true;

@@ -183,6 +183,8 @@ impl<'s> Builder<'s> {
                 Token::Unquote => wrapped("unquote", form),
                 Token::UnquoteSplicing => wrapped("unquote-splicing", form),
                 Token::Deref => wrapped("deref", form),
+                Token::Var if form.as_symbol().is_some() => wrapped("var", form),
+                // `#'(lambda (x) …)`
                 Token::Var => Form { span, ..form },
                 Token::Namespace => collections::qualify(self.source, frame.span, form)?,
                 Token::Tag => match &text_of(self.source, frame.span)[1..] {

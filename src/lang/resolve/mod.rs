@@ -37,8 +37,14 @@ pub trait Names {
     /// holds the names that are bound locally.
     fn meaning(&mut self, name: &str, scope: &[String]) -> Outcome<Meaning>;
 
+    /// The name under which a var refers to what a name means; an error says that it means nothing.
+    fn var(&mut self, name: &str, scope: &[String]) -> Outcome<String>;
+
     /// The index of a definition, made if need be.
     fn define(&mut self, name: &str) -> u32;
+
+    /// From here on the name means the session's definition, whatever else has it.
+    fn shadow(&mut self, name: &str);
 
     /// A quoted form or a literal as a value.
     fn constant(&mut self, form: &Form) -> Outcome<Value>;
@@ -208,8 +214,10 @@ impl<'a> Resolver<'a> {
             Some("recur") => self.recur(form, rest, tail),
             Some("fn*") => self.lambda(form),
             Some("letfn*") => self.letfn(rest, tail),
-            Some("def") => self.define(form, rest, false),
-            Some("core/defmacro*") => self.define(form, rest, true),
+            Some("var") => self.var(&rest[0]),
+            Some("def") => self.define(form, rest, Definition::Value),
+            Some("core/defmacro*") => self.define(form, rest, Definition::Macro),
+            Some("core/defonce*") => self.define(form, rest, Definition::Once),
             Some("try") => self.try_(rest),
             _ => self.call(form, items, tail),
         }
@@ -299,7 +307,23 @@ impl<'a> Resolver<'a> {
         Ok(if replaces { Node::TailCall(call) } else { Node::Call(call) })
     }
 
-    fn define(&mut self, form: &Form, rest: &[Form], is_macro: bool) -> Outcome<Node> {
+    /// `(var name)`: by its name, whatever it comes to mean.
+    fn var(&mut self, form: &Form) -> Outcome<Node> {
+        let name = form.as_symbol().unwrap_or_default();
+        let scope = self.frames.names();
+        let known = match self.names.var(name, &scope) {
+            Ok(known) => known,
+            // `(labels ((f (x) …)) (mapcar #'f xs))`: Common Lisp's way to name a local function.
+            Err(_) if scope.iter().any(|local| local == name) => return self.name(name, form.span),
+            Err(signal) => return Err(signal.at(self.source, form.span)),
+        };
+        let is_plain = crate::lang::value::text::split_name(&known).0.is_none();
+        let meaning = if is_plain { format!("session/{known}") } else { known.clone() };
+        self.frames.note_name(name, &meaning);
+        Ok(Node::Constant(Value::Var(known.as_str().into())))
+    }
+
+    fn define(&mut self, form: &Form, rest: &[Form], kind: Definition) -> Outcome<Node> {
         let name = rest[0].as_symbol().unwrap_or_default();
         let name = name.strip_prefix("session/").or_else(|| name.strip_prefix("user/")).unwrap_or(name);
         if crate::lang::value::text::split_name(name).0.is_some() {
@@ -312,11 +336,15 @@ impl<'a> Resolver<'a> {
             [_, value] => (None, Some(value)),
             _ => (None, None),
         };
-        let value = match value {
-            Some(value) => self.form(value, Tail::No)?,
-            None => Node::Constant(Value::Nil),
-        };
-        Ok(Node::Define(Box::new(Define { global, value, doc, is_macro, span: form.span })))
+        // A function that calls itself means its own definition; any other value is made before there is one.
+        let is_function = value.is_some_and(|value| value.is_call_of("fn*"));
+        if is_function {
+            self.names.shadow(name);
+        }
+        let value = value.map(|value| self.form(value, Tail::No)).transpose()?;
+        self.names.shadow(name);
+        let metadata = rest[0].metadata.as_deref().map(|metadata| self.form(metadata, Tail::No)).transpose()?;
+        Ok(Node::Define(Box::new(Define { global, value, metadata, doc, kind, span: form.span })))
     }
 
     fn try_(&mut self, rest: &[Form]) -> Outcome<Node> {
@@ -342,7 +370,10 @@ impl<'a> Resolver<'a> {
 
     fn lambda(&mut self, form: &Form) -> Outcome<Node> {
         let items = form.as_list().unwrap_or_default();
-        let name = items.get(1).and_then(Form::as_symbol).map(str::to_string);
+        let name = match items.get(1).map(|name| &name.kind) {
+            Some(FormKind::Symbol(name) | FormKind::Str(name)) => Some(name.clone()),
+            _ => None,
+        };
         let (group, captures) = self.group(&[(name, form.clone())])?;
         Ok(Node::Lambda(Box::new(Lambda { group, captures, result: LambdaResult::Value })))
     }
@@ -364,13 +395,20 @@ impl<'a> Resolver<'a> {
 
     /// Functions that see each other by name, and the nodes for what they capture.
     fn group(&mut self, functions: &[(Option<String>, Form)]) -> Outcome<(Arc<Group>, Box<[Node]>)> {
-        let siblings: Vec<String> = functions.iter().map(|(name, _)| name.clone().unwrap_or_default()).collect();
+        let siblings: Vec<String> = functions
+            .iter()
+            .map(|(name, form)| match form.as_list().and_then(|items| items.get(1)) {
+                // It reaches itself through its definition.
+                Some(name) if is_display_name(name) => String::new(),
+                _ => name.clone().unwrap_or_default(),
+            })
+            .collect();
         self.frames.enter_group(&siblings);
         let mut lambdas = Vec::with_capacity(functions.len());
         for (name, form) in functions {
             let items = form.as_list().unwrap_or_default();
-            let own = items.get(1).and_then(Form::as_symbol);
-            let arities = &items[if own.is_some() { 2 } else { 1 }..];
+            let is_named = items.get(1).is_some_and(|own| own.as_symbol().is_some() || is_display_name(own));
+            let arities = &items[if is_named { 2 } else { 1 }..];
             let mut codes = Vec::with_capacity(arities.len());
             for arity in arities {
                 codes.push(self.arity(arity)?);
@@ -415,16 +453,28 @@ impl<'a> Resolver<'a> {
         self.frames.set_recur_target(Some((0, plain.len())));
         let body = self.body(&items[1..], Tail::Yes)?;
         let frame = self.frames.leave_function();
-        let shown: Vec<&str> = parameters.iter().filter_map(Form::as_symbol).collect();
+        let mut shown: Vec<&str> = parameters.iter().filter_map(Form::as_symbol).collect();
+        let implicit = if shown.starts_with(&IMPLICIT) { IMPLICIT.len() } else { 0 };
+        shown.drain(..implicit);
         Ok(Arity {
             required: (plain.len() - usize::from(variadic)) as u32,
             variadic,
             frame: frame.slots,
             nesting: frame.nesting,
             body,
+            implicit: implicit as u32,
             parameters: format!("[{}]", shown.join(" ")),
         })
     }
+}
+
+/// The parameters in front of those that a macro is written with.
+pub const IMPLICIT: [&str; 2] = ["&form", "&env"];
+
+/// True for `"name"` in `(fn* "name" …)`, what a definition calls its function, which reaches itself through
+/// the definition; `(fn* name …)` binds the name inside.
+pub fn is_display_name(form: &Form) -> bool {
+    matches!(form.kind, FormKind::Str(_))
 }
 
 /// Whether a form's value is its function's own.

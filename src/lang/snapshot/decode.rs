@@ -99,7 +99,7 @@ impl Decoder<'_> {
     fn read_rows(&mut self, forms: &[Form]) -> Outcome<()> {
         for form in forms {
             if let ("object", [Form { kind: FormKind::Int(id), .. }, content]) = row_parts(form) {
-                if let (kind @ ("atom" | "volatile" | "delay" | "lazy"), [_, _]) = row_parts(content) {
+                if let (kind @ ("atom" | "volatile" | "delay" | "local-var" | "lazy"), [_, _]) = row_parts(content) {
                     let handle = self.machine.core.heap.allocate(cell_kind(kind), State::Done(Value::Nil));
                     let value = if kind == "lazy" { Value::Lazy(handle.clone()) } else { Value::Cell(handle.clone()) };
                     self.objects.insert(*id, Object::Value(value));
@@ -234,6 +234,7 @@ impl Decoder<'_> {
             ("function", [group, Form { kind: FormKind::Int(index), .. }, captures]) => {
                 self.function(form, group, *index, captures)
             }
+            ("var", [name]) => Ok(Value::Var(name.as_symbol().unwrap_or_default().into())),
             ("tool", [Form { kind: FormKind::Str(server), .. }, Form { kind: FormKind::Str(name), .. }]) => {
                 Ok(Value::Tool(tool_stub(server, name)))
             }
@@ -332,8 +333,15 @@ impl Decoder<'_> {
             _ => None,
         };
         let is_macro = matches!(option("macro"), Some(FormKind::Bool(true)));
+        let metadata = match options.chunks_exact(2).find(|pair| pair[0].as_keyword() == Some("meta")) {
+            Some([_, form]) => match self.value(form)? {
+                Value::Map(metadata) => Some(metadata),
+                _ => return Err(self.damaged(form).into()),
+            },
+            _ => None,
+        };
         let index = self.machine.core.globals.index(name);
-        self.machine.core.globals.set(index, Global { value: Some(value), doc, is_macro });
+        self.machine.core.globals.set(index, Global { value: Some(value), doc, is_macro, metadata });
         Ok(())
     }
 }
@@ -356,6 +364,7 @@ fn cell_kind(name: &str) -> CellKind {
         "atom" => CellKind::Atom,
         "volatile" => CellKind::Volatile,
         "delay" => CellKind::Delay,
+        "local-var" => CellKind::Var,
         _ => CellKind::Lazy,
     }
 }
@@ -422,9 +431,18 @@ impl Names for Meanings<'_> {
         }
     }
 
+    fn var(&mut self, name: &str, scope: &[String]) -> Outcome<String> {
+        match self.meanings.get(name) {
+            Some(meaning) => Ok(meaning.strip_prefix("session/").unwrap_or(meaning).to_string()),
+            None => self.machine.var(name, scope),
+        }
+    }
+
     fn define(&mut self, name: &str) -> u32 {
         self.machine.core.globals.index(name)
     }
+
+    fn shadow(&mut self, _: &str) {}
 
     fn constant(&mut self, form: &Form) -> Outcome<Value> {
         Names::constant(self.machine, form)

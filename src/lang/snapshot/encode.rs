@@ -25,18 +25,21 @@ use std::sync::Arc;
 pub fn encode(machine: &mut Machine) -> Outcome<String> {
     let mut names = Vec::new();
     for global in machine.core.globals.iter() {
-        names.push((global.name.to_string(), global.value.clone(), global.doc.map(str::to_string), global.is_macro));
+        let metadata = global.metadata.cloned().map(Value::Map);
+        let doc = global.doc.map(str::to_string);
+        names.push((global.name.to_string(), global.value.clone(), doc, global.is_macro, metadata));
     }
     let history = machine.core.globals.history.clone();
     let hierarchy = machine.core.globals.hierarchy.clone();
     let mut shared = HashMap::new();
-    let roots = names.iter().map(|(_, value, _, _)| value.clone()).chain(history.iter().cloned());
+    let defined = names.iter().flat_map(|(_, value, _, _, metadata)| [Some(value.clone()), metadata.clone()]);
+    let roots = defined.flatten().chain(history.iter().cloned());
     let roots = roots.chain([hierarchy.clone()]).collect();
     count_owners(machine, roots, &mut shared)?;
     let mut encoder = Encoder { machine, shared, ids: HashMap::new(), rows: VecDeque::new(), out: String::new() };
     let _ = writeln!(encoder.out, "(lispbox-session {VERSION})");
     let mut definitions = String::new();
-    for (name, value, doc, is_macro) in &names {
+    for (name, value, doc, is_macro, metadata) in &names {
         definitions.push_str("(define ");
         write_symbol(&mut definitions, name);
         definitions.push(' ');
@@ -44,6 +47,10 @@ pub fn encode(machine: &mut Machine) -> Outcome<String> {
         if let Some(doc) = doc {
             definitions.push_str(" :doc ");
             write_quoted(&mut definitions, doc);
+        }
+        if let Some(metadata) = metadata {
+            definitions.push_str(" :meta ");
+            encoder.value(metadata, &mut definitions, 0)?;
         }
         definitions.push_str(if *is_macro { " :macro true)\n" } else { ")\n" });
     }
@@ -257,6 +264,11 @@ impl Encoder<'_> {
             Value::Builtin(builtin) => {
                 let _ = write!(out, "(builtin {})", builtin.qualified());
             }
+            Value::Var(name) => {
+                out.push_str("(var ");
+                write_symbol(out, name.as_str());
+                out.push(')');
+            }
             Value::Bound(bound) => {
                 let _ = write!(out, "(bound {} ", bound.builtin.qualified());
                 self.sequence(bound.arguments.iter().cloned(), out, inner)?;
@@ -310,6 +322,7 @@ impl Encoder<'_> {
             CellKind::Atom => "atom",
             CellKind::Volatile => "volatile",
             CellKind::Delay => "delay",
+            CellKind::Var => "local-var",
             CellKind::Lazy => "lazy",
         };
         let state = self.machine.core.heap.state(handle)?.clone();

@@ -88,7 +88,9 @@ fn equal_at_once(left: &Value, right: &Value) -> Option<bool> {
         (Value::Float(a), Value::Float(b)) => a == b,
         (Value::Char(a), Value::Char(b)) => a == b,
         (Value::Str(a), Value::Str(b)) => a == b,
-        (Value::Keyword(a), Value::Keyword(b)) | (Value::Symbol(a), Value::Symbol(b)) => a == b,
+        (Value::Keyword(a), Value::Keyword(b))
+        | (Value::Symbol(a), Value::Symbol(b))
+        | (Value::Var(a), Value::Var(b)) => a == b,
         (Value::BigInt(a), Value::BigInt(b)) => a == b,
         (Value::Int(a), Value::BigInt(b)) | (Value::BigInt(b), Value::Int(a)) => **b == BigInt::from(*a),
         (Value::Decimal(a), Value::Decimal(b)) => decimal::equal(a, b),
@@ -191,6 +193,10 @@ fn hash_nested<H: Hasher>(value: &Value, state: &mut H, levels: u32) {
         }
         Value::Symbol(name) => {
             state.write_u8(4);
+            name.as_str().hash(state);
+        }
+        Value::Var(name) => {
+            state.write_u8(9);
             name.as_str().hash(state);
         }
         Value::List(_) | Value::Vector(_) => {

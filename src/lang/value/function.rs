@@ -51,6 +51,16 @@ pub struct Bound {
     pub arguments: Vec<Value>,
 }
 
+impl Bound {
+    /// The name that this value stands for, if it is what a declared name holds before it is defined.
+    pub fn unbound_name(&self) -> Option<&str> {
+        match self.arguments.first() {
+            Some(Value::Symbol(name)) if self.builtin.name == "unbound*" => Some(name.as_str()),
+            _ => None,
+        }
+    }
+}
+
 impl Drop for Bound {
     fn drop(&mut self) {
         release(std::mem::take(&mut self.arguments), Debris::Values);

@@ -82,6 +82,9 @@ pub enum Value {
     Bound(Arc<Bound>),
     /// A downstream tool
     Tool(Arc<ToolFunction>),
+    /// `#'name`: a definition by its name, looked up each time it is used. Names of the session are
+    /// plain, those of the language qualified (`core/inc`).
+    Var(Name),
     /// An atom, volatile or delay: its content is in the heap
     Cell(Arc<Handle>),
     /// A sequence that is computed when it is asked for: its content is in the heap
@@ -165,7 +168,7 @@ impl Value {
 
     /// True for what can be called as a function and is nothing else.
     pub fn is_function(&self) -> bool {
-        matches!(self, Value::Builtin(_) | Value::Closure(_) | Value::Bound(_) | Value::Tool(_))
+        matches!(self, Value::Builtin(_) | Value::Closure(_) | Value::Bound(_) | Value::Tool(_) | Value::Var(_))
     }
 
     /// True for values that hold no other values.
@@ -222,7 +225,9 @@ impl Value {
             Value::Map(_) => "a map",
             Value::Set(_) => "a set",
             Value::Regex(_) => "a regex",
+            Value::Bound(bound) if bound.unbound_name().is_some() => "a name without a value",
             Value::Builtin(_) | Value::Closure(_) | Value::Bound(_) => "a function",
+            Value::Var(_) => "a var",
             Value::Tool(_) => "a tool",
             Value::Cell(handle) => handle.kind(),
             Value::Lazy(_) => "a lazy sequence",

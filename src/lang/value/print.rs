@@ -153,6 +153,10 @@ impl Printer {
             Value::Char(character) if self.plain => self.out.push(*character),
             Value::Keyword(name) if self.readable => write_keyword(&mut self.out, name.as_str()),
             Value::Symbol(name) if self.readable => write_symbol(&mut self.out, name.as_str()),
+            Value::Var(name) => {
+                self.out.push_str("#'");
+                write_symbol(&mut self.out, shown_name(name.as_str()));
+            }
             scalar => {
                 if let Value::BigInt(number) = scalar {
                     // Finding its digits takes time that grows with the square of its length.
@@ -275,7 +279,10 @@ fn write_scalar(out: &mut String, value: &Value, quoted: bool) {
         },
         Value::Bound(bound) => match crate::lang::builtin::dispatch::methods::name_of(bound) {
             Some(name) => write!(out, "#<multimethod {name}>"),
-            None => write!(out, "#<function {}>", bound.builtin.name),
+            None => match bound.unbound_name() {
+                Some(name) => write!(out, "#<Unbound: {name}>"),
+                None => write!(out, "#<function {}>", bound.builtin.name),
+            },
         },
         Value::Tool(tool) => write!(out, "#<tool {}>", tool.name()),
         Value::Exception(error) => {
@@ -287,6 +294,11 @@ fn write_scalar(out: &mut String, value: &Value, quoted: bool) {
         }
         _ => Ok(()),
     };
+}
+
+/// The name of a definition as people write it: the language's own without its namespace.
+pub fn shown_name(name: &str) -> &str {
+    name.strip_prefix("core/").filter(|base| !base.is_empty()).unwrap_or(name)
 }
 
 /// A double as Java and so Clojure print it: `3.5`, `1.0E10`, `##Inf`.

@@ -97,7 +97,7 @@ fn tone(token: Token, text: &str, is_head: bool) -> Option<Tone> {
         Token::Number | Token::SymbolicNumber => Tone::Number,
         Token::Keyword | Token::True | Token::False => Tone::Keyword,
         Token::Name if matches!(text, "nil" | "true" | "false") => Tone::Keyword,
-        Token::Name if is_head && syntax::TABLE.iter().any(|form| form.name == text) => Tone::Form,
+        Token::Name if is_head && syntax::all().any(|form| form.name == text) => Tone::Form,
         Token::Discard | Token::Tag | Token::Metadata => Tone::Quiet,
         _ => return None,
     })

@@ -124,22 +124,7 @@ pub const POWERS: &[(&[&str], &str)] = &[
         "data is never run as code here: write the code itself, choose among functions with a map, `(({:inc inc :dec dec} op) x)`, or use `defmacro`",
     ),
     (
-        &[
-            "resolve",
-            "ns-resolve",
-            "requiring-resolve",
-            "find-var",
-            "symbol-function",
-            "intern",
-            "fboundp",
-            "boundp",
-            "ns-publics",
-            "all-ns",
-            "find-ns",
-            "the-ns",
-            "ns-map",
-            "create-ns",
-        ],
+        &["fboundp", "boundp", "ns-publics", "all-ns", "find-ns", "the-ns", "ns-map", "create-ns"],
         "names cannot be looked up at run time: put the functions into a map, `({\"inc\" inc} name)`; `(dir)` and `(doc f)` tell what there is",
     ),
     (
@@ -187,7 +172,6 @@ pub const POWERS: &[(&[&str], &str)] = &[
             ">!",
             "<!!",
             ">!!",
-            "bound-fn",
             "asyncio/gather",
             "future?",
             "future-done?",
@@ -233,21 +217,7 @@ pub const POWERS: &[(&[&str], &str)] = &[
     ),
     // Assignment
     (
-        &[
-            "set!",
-            "setq",
-            "setf",
-            "assign!",
-            "alter-var-root",
-            "var-set",
-            "setq-default",
-            "psetq",
-            "with-local-vars",
-            "vset",
-            "set-var!",
-            "let-mut",
-            "binding-set!",
-        ],
+        &["setq", "setf", "assign!", "setq-default", "psetq", "vset", "set-var!", "let-mut", "binding-set!"],
         "names are not assigned: `(let [x 1 x (+ x 1)] x)` binds anew, `(reduce + 0 xs)` and `(loop [i 0 sum 0] (if (< i 10) (recur (inc i) (+ sum i)) sum))` accumulate, an atom changes: `(def x (atom 0)) (reset! x 5) @x`",
     ),
     (
@@ -345,7 +315,7 @@ pub const POWERS: &[(&[&str], &str)] = &[
         "atoms have no watches and validators; do it where the atom is changed, for example in the function given to `swap!`",
     ),
     (
-        &["def!", "var", "const", "let!", "let-syntax", "define-syntax", "syntax-rules", "defsetf"],
+        &["def!", "const", "let!", "let-syntax", "define-syntax", "syntax-rules", "defsetf"],
         "define with `(def name value)`, bind locally with `(let [name value] …)`, write macros with `(defmacro name [x] `(…))`",
     ),
     (
@@ -357,7 +327,7 @@ pub const POWERS: &[(&[&str], &str)] = &[
         "there are no ratios: `(/ 1 4)` is 0.25, and decimals such as `0.25M` are exact",
     ),
     (
-        &["with-bindings", "with-redefs-fn", "parameterize", "fluid-let", "make-parameter"],
-        "names are not rebound for a while: pass the value as an argument, `(defn f [limit x] …)`, or bind it with `let` around the function",
+        &["parameterize", "fluid-let", "make-parameter"],
+        "definitions are rebound for a while with `binding`: `(def ^:dynamic *limit* 5) (binding [*limit* 10] (f))`; or pass the value as an argument, `(defn f [limit x] …)`",
     ),
 ];

@@ -135,7 +135,6 @@ pub const ALIASES: &[(&str, &str)] = &[
     ("exact-floor", "long"),
     ("every-p", "every?"),
     ("symbol->keyword", "keyword"),
-    ("intern", "symbol"),
     ("union", "set/union"),
     ("intersection", "set/intersection"),
     ("set-difference", "set/difference"),

@@ -209,7 +209,11 @@ impl Multi {
         if let Some(method) = methods.get(value) {
             return Ok(Some(method.clone()));
         }
-        let parents = match &self.hierarchy {
+        let hierarchy = match &self.hierarchy {
+            Value::Var(name) => machine.var_value(name)?,
+            other => other.clone(),
+        };
+        let parents = match &hierarchy {
             Value::Nil => session_parents(machine)?,
             Value::Cell(cell) => match machine.core.heap.state(cell)? {
                 State::Done(Value::Map(map)) => parents_in(map),

@@ -90,7 +90,7 @@ fn strings_regexes_and_characters() {
 #[test]
 fn prefixes() {
     assert_eq!(forms("'x `x ~x ~@x @x"), "(quote x) (syntax-quote x) (unquote x) (unquote-splicing x) (deref x)");
-    assert_eq!(forms("''(a) '#_b c #'f"), "(quote (quote (a))) (quote c) f");
+    assert_eq!(forms("''(a) '#_b c #'f"), "(quote (quote (a))) (quote c) (var f)");
     assert_eq!(forms("^String x ^:a ^{:doc \"y\"} [y] #^:b (z) (def ^:private w 1)"), "x [y] (z) (def w 1)");
     assert_eq!(forms("#inst \"2024\" 1.50M"), "#inst \"2024-01-01T00:00:00.000-00:00\" 1.50M");
     let uuid = "f81d4fae-7dec-11d0-a765-00a0c91e6bf6";

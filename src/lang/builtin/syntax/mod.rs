@@ -1,6 +1,8 @@
 //! What the forms of the language are for: the documentation of special forms and macros, with examples
 //! that run as tests like those of the builtins.
 
+mod definitions;
+
 /// The documentation of one form.
 pub struct SyntaxEntry {
     /// Its name.
@@ -22,8 +24,13 @@ const fn entry(
     SyntaxEntry { name, arguments, doc, examples }
 }
 
-/// All the forms, by name.
-pub const TABLE: &[SyntaxEntry] = &[
+/// All the forms.
+pub fn all() -> impl Iterator<Item = &'static SyntaxEntry> {
+    TABLE.iter().chain(definitions::TABLE)
+}
+
+/// The forms that define nothing, by name.
+const TABLE: &[SyntaxEntry] = &[
     entry(
         "->",
         &["[x & steps]"],
@@ -67,12 +74,6 @@ pub const TABLE: &[SyntaxEntry] = &[
         &[("(as-> 1 n (+ n 1) [n n])", "[2 2]")],
     ),
     entry("begin", &["[& forms]"], "Scheme's name for `do`.", &[("(begin 1 2)", "2")]),
-    entry(
-        "binding",
-        &["[[name value …] & body]"],
-        "Evaluates the body while definitions have other values; then they are as before.",
-        &[("(def ^:dynamic *level* 1) (defn level [] *level*) [(binding [*level* 2] (level)) (level)]", "[2 1]")],
-    ),
     entry(
         "case",
         &["[x & constants-and-values]"],
@@ -132,44 +133,6 @@ pub const TABLE: &[SyntaxEntry] = &[
         &["[pred x & tests-and-values]"],
         "The value beside the first test for which `(pred test x)` is true.",
         &[("(condp = 2 1 :one 2 :two)", ":two")],
-    ),
-    entry(
-        "declare",
-        &["[& names]"],
-        "Says that names will be defined; they may be used before that anyway.",
-        &[("(declare later)", "nil")],
-    ),
-    entry(
-        "def",
-        &["[name value]", "[name doc value]"],
-        "Defines a name for this and later programs of the session.",
-        &[("(def answer 42) answer", "42")],
-    ),
-    entry(
-        "define",
-        &["[name value]", "[(name & parameters) & body]"],
-        "Scheme's definition; inside a body it is local to it.",
-        &[("(define (twice x) (* 2 x)) (twice 4)", "8")],
-    ),
-    entry(
-        "defmacro",
-        &["[name [parameters] & body]"],
-        "Defines a macro: a function from forms to a form.",
-        &[("(defmacro unless-nil [x y] `(if (nil? ~x) nil ~y)) (unless-nil 1 :some)", ":some")],
-    ),
-    entry(
-        "defn",
-        &["[name [parameters] & body]"],
-        "Defines a function; several arities as `([x] …) ([x y] …)`.",
-        &[("(defn area [w h] (* w h)) (area 2 3)", "6")],
-    ),
-    entry("defn-", &["[name [parameters] & body]"], "As `defn`.", &[("(defn- f [x] x) (f 1)", "1")]),
-    entry("defonce", &["[name value]"], "Defines a name unless it is defined.", &[("(def a 1) (defonce a 2) a", "1")]),
-    entry(
-        "defun",
-        &["[name (parameters) & body]"],
-        "Common Lisp's `defn`.",
-        &[("(defun area (w h) (* w h)) (area 2 3)", "6")],
     ),
     entry(
         "delay",
@@ -462,12 +425,6 @@ pub const TABLE: &[SyntaxEntry] = &[
         &[("(defprotocol Greets (greet [this])) (greet (reify Greets (greet [_] \"hello\")))", "\"hello\"")],
     ),
     entry("new", &["[name & args]"], "`(Name. args)`.", &[("(defrecord P [x]) (new P 1)", "{:x 1}")]),
-    entry(
-        "with-redefs",
-        &["[[name value …] & body]"],
-        "As `binding`: evaluates the body while definitions have other values.",
-        &[("(defn fetch [] :real) (with-redefs [fetch (fn [] :mock)] (fetch))", ":mock")],
-    ),
     entry("and-let*", &["[[bindings] & body]"], "As `when-let*`.", &[("(and-let* ((a 1) (b 2)) (+ a b))", "3")]),
     entry("begin0", &["[value & forms]"], "Racket's name for `prog1`.", &[("(begin0 1 2)", "1")]),
     entry(
@@ -476,7 +433,6 @@ pub const TABLE: &[SyntaxEntry] = &[
         "Scheme's function of several arities.",
         &[("((case-lambda ((x) 1) ((x y) 2)) :a :b)", "2")],
     ),
-    entry("cl-defun", &["[name (parameters) & body]"], "As `defun`.", &[("(cl-defun f (x) x) (f 1)", "1")]),
     entry(
         "cl-destructuring-bind",
         &["[(names) value & body]"],
@@ -507,30 +463,6 @@ pub const TABLE: &[SyntaxEntry] = &[
         &["[(names) values & body]"],
         "As `multiple-value-bind`.",
         &[("(cl-multiple-value-bind (a b) (values 1 2) (+ a b))", "3")],
-    ),
-    entry(
-        "defconst",
-        &["[name value]", "[name value doc]"],
-        "Emacs Lisp's `def`.",
-        &[("(defconst answer 42) answer", "42")],
-    ),
-    entry(
-        "defconstant",
-        &["[name value]", "[name value doc]"],
-        "Common Lisp's `def`.",
-        &[("(defconstant answer 42) answer", "42")],
-    ),
-    entry(
-        "defparameter",
-        &["[name value]", "[name value doc]"],
-        "Common Lisp's `def`.",
-        &[("(defparameter *limit* 10 \"most\") *limit*", "10")],
-    ),
-    entry(
-        "defvar",
-        &["[name]", "[name value]", "[name value doc]"],
-        "Common Lisp's `defonce`.",
-        &[("(defvar *n* 1) (defvar *n* 2) *n*", "1")],
     ),
     entry(
         "destructuring-bind",

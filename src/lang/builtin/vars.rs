@@ -1,0 +1,397 @@
+//! Vars: definitions as values, looked at, changed, and bound for a while.
+
+use super::arguments::{map, take};
+use super::{Builtin, names};
+use crate::lang::error::{Error, Outcome};
+use crate::lang::eval::{Global, Machine, is_unbound};
+use crate::lang::heap::{CellKind, Handle, State};
+use crate::lang::value::Value;
+use crate::lang::value::function::Bound;
+use crate::lang::value::map::Map;
+use crate::lang::value::print::shown_name;
+use crate::lang::value::text::{Name, split_name};
+use std::sync::Arc;
+
+/// The entries of this file.
+pub const TABLE: &[Builtin] = &[
+    Builtin::new(
+        "var?",
+        &["[x]"],
+        "True of vars: `#'name`, what `def` and `resolve` return, the names of `with-local-vars`.",
+        &[("(var? #'inc)", "true"), ("(var? inc)", "false")],
+        |_, arguments| Ok(Value::Bool(Var::of(&arguments[0]).is_some())),
+    ),
+    Builtin::new(
+        "var-get",
+        &["[var]"],
+        "What a var stands for, as `@var`.",
+        &[("(def x 1) (var-get #'x)", "1")],
+        |machine, arguments| Var::expected(&arguments[0])?.value(machine),
+    ),
+    Builtin::new(
+        "var-set",
+        &["[var value]"],
+        "Changes what a var is bound to by `binding` or `with-local-vars`, and returns it.",
+        &[("(with-local-vars [n 1] (var-set n (inc @n)) @n)", "2")],
+        var_set,
+    ),
+    Builtin::new(
+        "bound?",
+        &["[& vars]"],
+        "True if every var has a value.",
+        &[("(def x) (bound? #'x)", "false"), ("(def x 1) (bound? #'x)", "true")],
+        is_bound,
+    ),
+    Builtin::new(
+        "thread-bound?",
+        &["[& vars]"],
+        "True if every var is bound by a `binding` around this place.",
+        &[("(def ^:dynamic *x* 1) [(thread-bound? #'*x*) (binding [*x* 2] (thread-bound? #'*x*))]", "[false true]")],
+        is_bound_here,
+    ),
+    Builtin::new(
+        "resolve",
+        &["[name]", "[locals name]"],
+        "The var of what a symbol names, nil where there is nothing; `((resolve 'inc) 1)` calls it. Names in `locals` are left out.",
+        &[("(resolve 'inc)", "#'inc"), ("((resolve 'inc) 1)", "2"), ("(resolve 'no-such-name)", "nil")],
+        |machine, arguments| {
+            let name = take(arguments, arguments.len() - 1);
+            let is_local = arguments.len() == 2 && is_among(&arguments[0], &name)?;
+            if is_local { Ok(Value::Nil) } else { resolve(machine, &name) }
+        },
+    ),
+    Builtin::new(
+        "ns-resolve",
+        &["[namespace name]", "[namespace locals name]"],
+        "As `resolve`, in a namespace of the language or a server; all others are the session's.",
+        &[("(ns-resolve 'str 'join)", "#'str/join"), ("(ns-resolve 'user 'inc)", "#'inc")],
+        ns_resolve,
+    ),
+    Builtin::new(
+        "find-var",
+        &["[name]"],
+        "As `resolve`.",
+        &[("(find-var 'clojure.core/inc)", "#'inc")],
+        |machine, arguments| resolve(machine, &arguments[0]),
+    ),
+    Builtin::new(
+        "intern",
+        &["[name]", "[namespace name]", "[namespace name value]"],
+        "Defines a name and returns its var; of one string, Common Lisp's `intern`: the symbol of that name.",
+        &[("(intern 'user 'limit 5) limit", "5"), ("(intern \"a\")", "a")],
+        intern,
+    ),
+    Builtin::new(
+        "alter-var-root",
+        &["[var f & args]"],
+        "Defines a name anew as what `f` makes of its value and `args`, and returns that.",
+        &[("(def n 1) (alter-var-root #'n + 10) n", "11")],
+        alter_var_root,
+    ),
+    Builtin::new(
+        "with-redefs-fn",
+        &["[values-by-var f]"],
+        "Calls `f` while definitions have other values.",
+        &[("(defn f [] 1) [(with-redefs-fn {#'f (fn [] 2)} (fn [] (f))) (f)]", "[2 1]")],
+        |machine, arguments| {
+            let pairs = by_var(machine, take(arguments, 0))?;
+            redefined(machine, pairs, &arguments[1])
+        },
+    ),
+    Builtin::new(
+        "with-bindings*",
+        &["[values-by-var f & args]"],
+        "Calls `f` with `args` while the vars are bound as by `binding`.",
+        &[("(def ^:dynamic *x* 1) (with-bindings* {#'*x* 2} (fn [n] (+ n *x*)) 10)", "12")],
+        |machine, arguments| {
+            let pairs = by_var(machine, take(arguments, 0))?;
+            let function = take(arguments, 1);
+            machine.with_bindings(pairs, |machine| machine.call(&function, &mut arguments[2..]))
+        },
+    ),
+    Builtin::new(
+        "bound-fn*",
+        &["[f]"],
+        "A function that calls `f` with what `binding` has bound here and now.",
+        &[("(def ^:dynamic *x* 1) (defn x [] *x*) ((binding [*x* 2] (bound-fn* x)))", "2")],
+        |machine, arguments| {
+            let bindings = bound_now(machine);
+            Ok(Value::Bound(Arc::new(Bound {
+                builtin: &BOUND_FUNCTION,
+                arguments: vec![take(arguments, 0), bindings],
+            })))
+        },
+    ),
+    Builtin::new(
+        "get-thread-bindings",
+        &["[]"],
+        "What `binding` has bound around this place: a map from var to value.",
+        &[("(def ^:dynamic *x* 1) (binding [*x* 2] (get-thread-bindings))", "{#'*x* 2}")],
+        |machine, _| Ok(bound_now(machine)),
+    ),
+    Builtin::new(
+        "binding*",
+        &["[& vars-values-and-function]"],
+        "What `binding` expands to.",
+        &[],
+        |machine, arguments| {
+            let (function, pairs) = pairs(machine, arguments)?;
+            machine.with_bindings(pairs, |machine| machine.call(&function, &mut []))
+        },
+    ),
+    Builtin::new(
+        "with-redefs*",
+        &["[& vars-values-and-function]"],
+        "What `with-redefs` expands to.",
+        &[],
+        |machine, arguments| {
+            let (function, pairs) = pairs(machine, arguments)?;
+            redefined(machine, pairs, &function)
+        },
+    ),
+    Builtin::new("local-var*", &["[value]"], "What `with-local-vars` expands to.", &[], |machine, arguments| {
+        let content = State::Done(take(arguments, 0));
+        Ok(Value::Cell(machine.core.heap.allocate(CellKind::Var, content)))
+    }),
+];
+
+/// Other names of what is in this file.
+pub const ALIASES: &[(&str, &str)] = &[("requiring-resolve", "resolve"), ("symbol-function", "resolve")];
+
+/// The codes of functions that this file makes.
+pub const STEPS: &[&Builtin] = &[&UNBOUND, &BOUND_FUNCTION];
+
+/// What a declared name holds before it is defined: its first argument is the name.
+pub static UNBOUND: Builtin = Builtin::new(
+    "unbound*",
+    &["[name & args]"],
+    "What a declared name holds before it is defined.",
+    &[],
+    |_, arguments| {
+        let name = arguments[0].to_string();
+        Err(Error::new("UnboundVariable", format!("`{name}` is declared, but has no value yet"))
+            .about(&name)
+            .suggest(format!("define it before it is used: `(defn {name} […] …)` or `(def {name} …)`"))
+            .into())
+    },
+);
+
+/// A function with what was bound when it was made: its arguments behind the first two are the function's.
+static BOUND_FUNCTION: Builtin = Builtin::new(
+    "bound*",
+    &["[f bindings & args]"],
+    "A function with what was bound when it was made.",
+    &[],
+    |machine, arguments| {
+        let pairs = by_var(machine, take(arguments, 1))?;
+        let function = take(arguments, 0);
+        machine.with_bindings(pairs, |machine| machine.call(&function, &mut arguments[2..]))
+    },
+);
+
+/// A var: a definition by its name, or a name of `with-local-vars`.
+enum Var<'a> {
+    Defined(&'a Name),
+    Local(&'a Arc<Handle>),
+}
+
+impl Var<'_> {
+    fn of(value: &Value) -> Option<Var<'_>> {
+        match value {
+            Value::Var(name) => Some(Var::Defined(name)),
+            Value::Cell(handle) if handle.cell_kind() == CellKind::Var => Some(Var::Local(handle)),
+            _ => None,
+        }
+    }
+
+    fn expected(value: &Value) -> Result<Var<'_>, Error> {
+        Var::of(value).ok_or_else(|| {
+            Error::expected("a var", value)
+                .suggest("`#'name` is the var of a definition, `(resolve 'name)` looks for one")
+        })
+    }
+
+    fn value(&self, machine: &mut Machine) -> Outcome<Value> {
+        match self {
+            Var::Defined(name) => machine.var_value(name),
+            Var::Local(handle) => machine.realise(handle),
+        }
+    }
+}
+
+/// The place of the session's definition that a var refers to.
+fn definition(machine: &Machine, value: &Value) -> Result<u32, Error> {
+    match value {
+        Value::Var(name) => machine.definition(name.as_str()),
+        other => Err(Error::expected("a var such as `#'name`", other)),
+    }
+}
+
+/// The value of a symbol as the var that it names, or nil.
+fn resolve(machine: &mut Machine, name: &Value) -> Outcome<Value> {
+    match name {
+        Value::Symbol(name) => {
+            machine.charge(1)?;
+            let known = machine.var_name(name.as_str())?;
+            Ok(known.map_or(Value::Nil, |known| Value::Var(known.as_str().into())))
+        }
+        var @ Value::Var(_) => Ok(var.clone()),
+        other => Err(Error::expected("a symbol", other).suggest("a quoted name: `(resolve 'inc)`").into()),
+    }
+}
+
+fn is_among(locals: &Value, name: &Value) -> Outcome<bool> {
+    Ok(match locals {
+        Value::Nil => false,
+        Value::Map(map) => map.get(name).is_some(),
+        Value::Set(set) => set.contains(name),
+        other => return Err(Error::expected("a map or set of local names", other).into()),
+    })
+}
+
+fn ns_resolve(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let name = take(arguments, arguments.len() - 1);
+    if arguments.len() == 3 && is_among(&arguments[1], &name)? {
+        return Ok(Value::Nil);
+    }
+    if let (Value::Symbol(namespace), Value::Symbol(plain)) = (&arguments[0], &name)
+        && plain.namespace().is_none()
+    {
+        machine.reserve((namespace.as_str().len() + plain.as_str().len()) as u64)?;
+        let qualified = Value::symbol(&format!("{}/{}", namespace.as_str(), plain.as_str()));
+        let found = resolve(machine, &qualified)?;
+        if !found.is_nil() {
+            return Ok(found);
+        }
+    }
+    resolve(machine, &name)
+}
+
+fn intern(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    if arguments.len() == 1 {
+        return names::symbol(machine, arguments);
+    }
+    let name = match &arguments[1] {
+        Value::Symbol(name) => name.as_str(),
+        Value::Str(text) => text.as_str(),
+        other => return Err(Error::expected("a symbol", other).into()),
+    };
+    if split_name(name).0.is_some() || name.is_empty() {
+        return Err(Error::expected("a plain name without a namespace", &arguments[1]).into());
+    }
+    let name = name.to_string();
+    machine.reserve(4 * name.len() as u64)?;
+    let index = machine.core.globals.index(&name);
+    let value = if arguments.len() == 3 { take(arguments, 2) } else { machine.declared_value(index) };
+    machine.set_definition(index, Global { value: Some(value), ..Global::default() });
+    Ok(Value::Var(name.as_str().into()))
+}
+
+fn alter_var_root(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let index = definition(machine, &arguments[0])?;
+    let function = take(arguments, 1);
+    let old = machine.root(index).unwrap_or_default();
+    arguments[1] = old;
+    let value = machine.call(&function, &mut arguments[1..])?;
+    let mut global = machine.core.globals.get(index).clone();
+    global.value = Some(value.clone());
+    machine.set_definition(index, global);
+    Ok(value)
+}
+
+fn var_set(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let value = take(arguments, 1);
+    match Var::expected(&arguments[0])? {
+        Var::Local(handle) => drop(machine.core.heap.change(handle, State::Done(value.clone()))?),
+        Var::Defined(name) => {
+            let shown = shown_name(name.as_str());
+            match machine.core.globals.find(name.as_str()).filter(|index| machine.is_bound_here(*index)) {
+                Some(index) => machine.rebind(index, value.clone()),
+                None => {
+                    return Err(Error::new("NotBound", format!("`{shown}` is not bound by a `binding` around this place"))
+                        .about(shown)
+                        .suggest(format!(
+                            "`(def {shown} …)` defines it anew; what changes is held by an atom: `(def {shown} (atom 0)) (reset! {shown} 5) @{shown}`"
+                        ))
+                        .into());
+                }
+            }
+        }
+    }
+    Ok(value)
+}
+
+fn is_bound(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    for var in arguments.iter() {
+        let has_value = match Var::expected(var)? {
+            Var::Local(_) => true,
+            Var::Defined(name) => match machine.core.globals.find(name.as_str()) {
+                Some(index) => !machine.core.globals.get(index).value.as_ref().is_some_and(is_unbound),
+                // Of the language or a server, unless it is a definition that was undone.
+                None => name.namespace().is_some() || machine.var_value(name).is_ok(),
+            },
+        };
+        if !has_value {
+            return Ok(Value::Bool(false));
+        }
+    }
+    Ok(Value::Bool(true))
+}
+
+fn is_bound_here(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    for var in arguments.iter() {
+        let holds = match Var::expected(var)? {
+            Var::Local(_) => true,
+            Var::Defined(name) => {
+                machine.core.globals.find(name.as_str()).is_some_and(|index| machine.is_bound_here(index))
+            }
+        };
+        if !holds {
+            return Ok(Value::Bool(false));
+        }
+    }
+    Ok(Value::Bool(true))
+}
+
+/// A map from vars to values as places in the table of definitions and values.
+fn by_var(machine: &mut Machine, bindings: Value) -> Outcome<Vec<(u32, Value)>> {
+    let bindings = map(bindings)?;
+    machine.charge(bindings.len() as u64)?;
+    machine.reserve_values(2 * bindings.len() as u64)?;
+    let mut out = Vec::with_capacity(bindings.len());
+    for (var, value) in bindings.iter() {
+        out.push((definition(machine, var)?, value.clone()));
+    }
+    Ok(out)
+}
+
+/// Vars and values in turn, and the function behind them.
+fn pairs(machine: &Machine, arguments: &mut [Value]) -> Outcome<(Value, Vec<(u32, Value)>)> {
+    let Some((function, pairs)) = arguments.split_last_mut() else { return Ok((Value::Nil, Vec::new())) };
+    let mut out = Vec::with_capacity(pairs.len() / 2);
+    for pair in pairs.chunks_exact_mut(2) {
+        out.push((definition(machine, &pair[0])?, take(pair, 1)));
+    }
+    Ok((std::mem::take(function), out))
+}
+
+/// Calls a function while definitions have other values, for every branch.
+fn redefined(machine: &mut Machine, pairs: Vec<(u32, Value)>, function: &Value) -> Outcome<Value> {
+    let mut before = Vec::with_capacity(pairs.len());
+    for (index, value) in pairs {
+        before.push((index, machine.exchange_root(index, Some(value))));
+    }
+    let result = machine.call(function, &mut []);
+    for (index, value) in before.into_iter().rev() {
+        machine.exchange_root(index, value);
+    }
+    result
+}
+
+fn bound_now(machine: &Machine) -> Value {
+    let mut out = Map::default();
+    for (index, value) in machine.bound_now() {
+        out.insert(Value::Var(machine.core.globals.name(index).into()), value);
+    }
+    Value::Map(Arc::new(out))
+}
