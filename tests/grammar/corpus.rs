@@ -24,7 +24,7 @@ pub fn programs() -> Vec<Program> {
         programs.push(Program { place: file.display().to_string(), text: text_of(&file) });
     }
     let builtins = builtin::all().map(|entry| (entry.name, entry.examples));
-    let forms = builtin::syntax::TABLE.iter().map(|entry| (entry.name, entry.examples));
+    let forms = builtin::syntax::all().map(|entry| (entry.name, entry.examples));
     for (name, examples) in builtins.chain(forms) {
         // What is printed is mostly a program too.
         for text in examples.iter().flat_map(|(program, printed)| [*program, *printed]) {

@@ -5,6 +5,7 @@ use super::{Builtin, names};
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::{Global, Machine, is_unbound};
 use crate::lang::heap::{CellKind, Handle, State};
+use crate::lang::meter::limit;
 use crate::lang::value::Value;
 use crate::lang::value::function::Bound;
 use crate::lang::value::map::Map;
@@ -227,11 +228,18 @@ fn definition(machine: &Machine, value: &Value) -> Result<u32, Error> {
     }
 }
 
+/// Steps that a look-up by name costs.
+const LOOK_UP: u64 = 64;
+
+/// How many names a session may know that it does not define (any more).
+const NAMES: u64 = 10_000;
+
 /// The value of a symbol as the var that it names, or nil.
 fn resolve(machine: &mut Machine, name: &Value) -> Outcome<Value> {
     match name {
         Value::Symbol(name) => {
-            machine.charge(1)?;
+            // The names of all tools may have to be looked through.
+            machine.charge(LOOK_UP)?;
             let known = machine.var_name(name.as_str())?;
             Ok(known.map_or(Value::Nil, |known| Value::Var(known.as_str().into())))
         }
@@ -281,6 +289,11 @@ fn intern(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     }
     let name = name.to_string();
     machine.reserve(4 * name.len() as u64)?;
+    let allowed = u64::from(machine.core.meter.limits.bindings) + NAMES;
+    let known = machine.core.globals.known() as u64;
+    if known > allowed {
+        return Err(limit("bindings", format!("{allowed} names"), format!("{known} names")).into());
+    }
     let index = machine.core.globals.index(&name);
     let value = if arguments.len() == 3 { take(arguments, 2) } else { machine.declared_value(index) };
     machine.set_definition(index, Global { value: Some(value), ..Global::default() });

@@ -173,6 +173,11 @@ impl Globals {
         })
     }
 
+    /// How many names have come up, defined or not.
+    pub fn known(&self) -> usize {
+        self.names.len()
+    }
+
     /// How many names are defined.
     pub fn len(&self) -> usize {
         self.slots.iter().filter(|global| global.value.is_some()).count()

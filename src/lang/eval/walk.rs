@@ -234,6 +234,8 @@ impl Machine {
             return Ok(Value::Nil);
         }
         let value = match &define.value {
+            // `(def x x)`
+            Some(Node::Global(own, _)) if *own == index && self.root(index).is_none() => self.declared_value(index),
             Some(node) => self.eval(frame, node)?,
             None => self.declared_value(index),
         };

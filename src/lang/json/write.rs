@@ -102,6 +102,10 @@ fn begin(machine: &mut Machine, value: &Value, out: &mut String, open: &mut Vec<
             write_string(out, name.as_str());
             Ok(())
         }
+        Value::Var(_) => {
+            write_string(out, &value.to_string());
+            Ok(())
+        }
         Value::Regex(regex) => {
             write_string(out, regex.as_str());
             Ok(())

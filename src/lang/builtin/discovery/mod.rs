@@ -13,7 +13,7 @@ use crate::lang::eval::Machine;
 use crate::lang::host::Tool;
 use crate::lang::value::Value;
 use crate::lang::value::map::kebab;
-use crate::lang::value::print::print_within;
+use crate::lang::value::print::{print_within, shown_name};
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -84,6 +84,7 @@ fn name_of(machine: &mut Machine, value: &Value) -> Outcome<String> {
         Value::Str(text) => text.as_str().to_string(),
         Value::Builtin(builtin) => builtin.name.to_string(),
         Value::Tool(tool) => tool.name(),
+        Value::Var(name) => shown_name(name.as_str()).to_string(),
         Value::Closure(closure) => {
             closure.group.lambdas[closure.index as usize].name.clone().unwrap_or_else(|| "fn".to_string())
         }
