@@ -186,7 +186,7 @@ fn ex_data(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 fn throw(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let thrown = take(arguments, 0);
     Err(match thrown {
-        Value::Exception(error) => Arc::unwrap_or_clone(error),
+        Value::Exception(error) => return Err(error.into()),
         text @ Value::Str(_) => Error::new(MADE, message(machine, &text)?),
         Value::Map(map) => {
             let said = ["message", "msg", "error"].iter().find_map(|key| map.get(&Value::keyword(key)).cloned());

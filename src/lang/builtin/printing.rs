@@ -2,6 +2,7 @@
 
 use super::Builtin;
 use super::arguments::{room, string, take};
+use super::dynamic::print_settings;
 use super::text::Builder;
 use crate::lang::error::Outcome;
 use crate::lang::eval::Machine;
@@ -102,6 +103,9 @@ pub const ALIASES: &[(&str, &str)] = &[
 /// The values with blanks between them. For the reply, what is lazy is printed as far as the reply could
 /// show it; a string is all or nothing.
 fn printed(machine: &mut Machine, arguments: &mut [Value], readable: bool, for_reply: bool) -> Outcome<Builder> {
+    let settings = print_settings(machine);
+    // `*print-dup*` asks for text that reads back whatever prints it, `*print-readably*` for none.
+    let readable = settings.duplicable || readable && settings.readable;
     let mut builder = Builder::default();
     for (at, value) in arguments.iter_mut().enumerate() {
         machine.charge(1)?;
@@ -113,9 +117,10 @@ fn printed(machine: &mut Machine, arguments: &mut [Value], readable: bool, for_r
             builder.push(machine, text.as_str())?;
             continue;
         }
-        let endless = for_reply && machine.is_lazy(&value);
+        let endless = for_reply && settings.length.is_none() && machine.is_lazy(&value);
         let budget = if endless { machine.core.meter.limits.output as usize } else { room(machine) };
-        let mut printer = if readable { Printer::new(budget, true) } else { Printer::plain(budget) };
+        let mut printer =
+            if readable { Printer::new(budget, true) } else { Printer::plain(budget) }.with(settings.clone());
         let complete = printer.print(&value, machine)?;
         builder.push(machine, &printer.into_text())?;
         if !complete && endless {
