@@ -198,9 +198,18 @@ fn validate_for(machine: &mut Machine, cell: &Handle, content: &Value) -> Outcom
     }
 }
 
+/// What can be called, so that a mistake shows where it was made.
+fn callable(value: &Value) -> Result<(), Error> {
+    let is_callable = value.is_function()
+        || value.as_name().is_some()
+        || matches!(value, Value::Map(_) | Value::Set(_) | Value::Vector(_));
+    if is_callable { Ok(()) } else { Err(Error::expected("a function", value)) }
+}
+
 fn add_watch(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let handle = changeable(take(arguments, 0))?;
     let (key, watch) = (machine.key(take(arguments, 1))?, take(arguments, 2));
+    callable(&watch)?;
     let mut notes = notes_of(machine, &handle);
     machine.charge(notes.watches.len() as u64 / 16)?;
     Arc::make_mut(&mut notes.watches).insert(key, watch);
@@ -221,6 +230,9 @@ fn remove_watch(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value
 fn set_validator(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let handle = changeable(take(arguments, 0))?;
     let validator = take(arguments, 1);
+    if !validator.is_nil() {
+        callable(&validator)?;
+    }
     let content = machine.realise(&handle)?;
     validate(machine, &validator, &content)?;
     let notes = Notes { validator, ..notes_of(machine, &handle) };

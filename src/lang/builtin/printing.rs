@@ -59,8 +59,12 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "pr-str",
         &["[& values]"],
-        "The values as one string, as they are read.",
-        &[("(pr-str \"a\" [1 \\b])", "\"\\\"a\\\" [1 \\\\b]\"")],
+        "The values as one string, as they are read.\n\
+         All that prints obeys `*print-length*`, `*print-level*`, `*print-meta*`, `*print-readably*`, `*print-dup*` and `*print-namespace-maps*`, as `binding` or `set!` sets them; `*warn-on-reflection*`, `*assert*`, `*unchecked-math*`, `*math-context*` and `*flush-on-newline*` are known, but change nothing.",
+        &[
+            ("(pr-str \"a\" [1 \\b])", "\"\\\"a\\\" [1 \\\\b]\""),
+            ("(binding [*print-length* 2] (pr-str (range 9)))", "\"(0 1 ...)\""),
+        ],
         |machine, arguments| to_string(machine, arguments, true, ""),
     ),
     Builtin::new(
