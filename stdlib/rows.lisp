@@ -192,3 +192,21 @@
                 (concat [(line (map cell (keys columns)))
                          (line (map #(if (numeric? %) "---:" "---") (range (count columns))))]
                         (map #(line (map cell %)) cells))))))
+
+(defn pprint/print-table
+  "Prints rows as a table of columns: those of `keys`, or of the first row."
+  {:examples [["(with-out-str (pprint/print-table [{:a 1 :b 22}]))" "\"\\n| :a | :b |\\n|----+----|\\n|  1 | 22 |\\n\""]]
+   :aliases [print-table clojure.pprint/print-table]}
+  ([rows] (pprint/print-table (keys (first rows)) rows))
+  ([keys rows]
+   (when (seq rows)
+     (let [widths (map (fn [k] (apply max (count (str k)) (map (fn [row] (count (str (get row k)))) rows))) keys)
+           cells (fn [row] (map (fn [k width]
+                                  (let [text (str (get row k))]
+                                    (str (str/join (repeat (- width (count text)) " ")) text)))
+                                keys widths))
+           line (fn [row] (str "| " (str/join " | " (cells row)) " |"))]
+       (println)
+       (println (line (zipmap keys keys)))
+       (println (str "|-" (str/join "-+-" (map (fn [width] (str/join (repeat width "-"))) widths)) "-|"))
+       (doseq [row rows] (println (line row)))))))

@@ -424,7 +424,7 @@ fn bind(machine: &mut Machine, name: &str, text: &str) -> Outcome<()> {
 fn no_json(name: &str, signal: Signal) -> Signal {
     match signal.into_raised() {
         Raised::Error(mut error) => {
-            error.message = format!("`{name}` is no JSON: {}", error.message);
+            Arc::make_mut(&mut error).message = format!("`{name}` is no JSON: {}", error.message);
             error.into()
         }
         Raised::Fault(fault) => fault.into(),

@@ -72,7 +72,7 @@ pub fn map(value: Value) -> Result<Arc<Map>, Error> {
 fn rank(value: &Value) -> u8 {
     match value {
         value if value.is_function() => 4,
-        Value::Keyword(_) | Value::Symbol(_) => 3,
+        Value::Keyword(_) | Value::Symbol(_) | Value::Annotated(_) => 3,
         Value::Set(_) => 2,
         Value::Map(_) | Value::Vector(_) => 1,
         _ => 0,
@@ -126,6 +126,9 @@ pub fn option(options: &Map, name: &str) -> Option<Value> {
 /// What realising lazy parts raises; limits.
 pub fn text(machine: &mut Machine, value: &Value) -> Outcome<String> {
     let mut printer = crate::lang::value::print::Printer::new(room(machine), false);
+    if !value.is_scalar() {
+        printer = printer.with(super::dynamic::print_settings(machine));
+    }
     if !printer.print(value, machine)? {
         machine.reserve(u64::MAX / 4)?;
     }

@@ -1,4 +1,4 @@
-//! What changes or is put off: atoms, volatiles, delays.
+//! What changes or is put off: atoms with their watches and validators, volatiles, delays.
 //!
 //! The content of a cell is in the session's heap, which remembers what a form changed, so that a form
 //! that fails leaves the cells as they were.
@@ -6,19 +6,22 @@
 use super::Builtin;
 use super::arguments::take;
 use super::identity::identical;
-use crate::lang::error::{Error, Outcome};
+use super::metadata::map_of_metadata;
+use crate::lang::error::{Error, Outcome, describe};
 use crate::lang::eval::Machine;
-use crate::lang::heap::{CellKind, Handle, State};
+use crate::lang::heap::{CellKind, Handle, Notes, State};
 use crate::lang::value::Value;
+use crate::lang::value::map::Map;
 use std::sync::Arc;
 
 /// The entries of this file.
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "atom",
-        &["[x]"],
-        "A cell that holds `x` until `swap!` or `reset!` changes it; `@` looks into it.",
-        &[("(let [a (atom 1)] (swap! a inc) @a)", "2")],
+        &["[x & options]"],
+        "A cell that holds `x` until `swap!` or `reset!` changes it; `@` looks into it.\n\
+         The option `:meta` gives it metadata, `:validator` a function that must be true of all that it holds.",
+        &[("(let [a (atom 1)] (swap! a inc) @a)", "2"), ("(meta (atom 1 :meta {:unit :eur}))", "{:unit :eur}")],
         atom,
     ),
     Builtin::new(
@@ -71,6 +74,44 @@ pub const TABLE: &[Builtin] = &[
         compare_and_set,
     ),
     Builtin::new(
+        "add-watch",
+        &["[atom key f]"],
+        "Calls `f` with `key`, the atom, its old and its new content after each change, and returns the atom.\n\
+         A watch of the same key is replaced; watches are called in the order in which they were added.",
+        &[(
+            "(let [a (atom 1) seen (atom [])] (add-watch a :log (fn [k a old new] (swap! seen conj [k old new]))) (swap! a inc) @seen)",
+            "[[:log 1 2]]",
+        )],
+        add_watch,
+    ),
+    Builtin::new(
+        "remove-watch",
+        &["[atom key]"],
+        "Takes the watch of that key away, and returns the atom.",
+        &[("(let [a (atom 1)] (add-watch a :k println) (remove-watch a :k) (reset! a 2))", "2")],
+        remove_watch,
+    ),
+    Builtin::new(
+        "set-validator!",
+        &["[atom f]"],
+        "Lets the atom hold only what `f` is true of; nil takes the validator away.",
+        &[(
+            "(let [a (atom 1)] (set-validator! a pos?) (try (reset! a -1) (catch Exception e (ex-message e))))",
+            "\"Invalid reference state: -1 (an integer) does not pass the validator\"",
+        )],
+        set_validator,
+    ),
+    Builtin::new(
+        "get-validator",
+        &["[atom]"],
+        "The validator of an atom, or nil.",
+        &[("(get-validator (atom 1))", "nil"), ("((get-validator (atom 1 :validator pos?)) -1)", "false")],
+        |machine, arguments| {
+            let handle = changeable(take(arguments, 0))?;
+            Ok(machine.core.heap.notes(&handle).map_or(Value::Nil, |notes| notes.validator.clone()))
+        },
+    ),
+    Builtin::new(
         "force",
         &["[x]"],
         "What a delay comes to; anything else as it is.",
@@ -91,8 +132,112 @@ pub const TABLE: &[Builtin] = &[
 pub const ALIASES: &[(&str, &str)] = &[("vreset!", "reset!"), ("vswap!", "swap!")];
 
 fn atom(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    let content = State::Done(take(arguments, 0));
-    Ok(Value::Cell(machine.core.heap.allocate(CellKind::Atom, content)))
+    let content = take(arguments, 0);
+    let options = &mut arguments[1..];
+    if !options.len().is_multiple_of(2) {
+        return Err(Error::new("ArityError", "`atom` takes its options as keywords and values in turn")
+            .suggest("`(atom x :meta {…} :validator f)`")
+            .into());
+    }
+    let mut notes = Notes::default();
+    for pair in options.chunks_exact_mut(2) {
+        let value = take(pair, 1);
+        match &pair[0] {
+            Value::Keyword(name) if name.as_str() == "meta" => notes.metadata = map_of_metadata(value)?,
+            Value::Keyword(name) if name.as_str() == "validator" => notes.validator = value,
+            _ => {}
+        }
+    }
+    validate(machine, &notes.validator, &content)?;
+    let handle = machine.core.heap.allocate(CellKind::Atom, State::Done(content));
+    if !notes.is_empty() {
+        machine.core.heap.annotate(&handle, notes)?;
+    }
+    Ok(Value::Cell(handle))
+}
+
+/// What stands beside an atom.
+fn notes_of(machine: &Machine, handle: &Handle) -> Notes {
+    machine.core.heap.notes(handle).map_or_else(Notes::default, |notes| (**notes).clone())
+}
+
+/// Gives an atom other metadata; a change that is undone with the form.
+///
+/// # Errors
+/// `ForeignCell`.
+pub(crate) fn set_metadata(machine: &mut Machine, handle: &Arc<Handle>, metadata: Option<Arc<Map>>) -> Outcome<()> {
+    let notes = Notes { metadata, ..notes_of(machine, handle) };
+    Ok(machine.core.heap.annotate(handle, notes)?)
+}
+
+/// Asks the validator, if there is one.
+fn validate(machine: &mut Machine, validator: &Value, content: &Value) -> Outcome<()> {
+    if validator.is_nil() || machine.call1(validator, content.clone())?.is_truthy() {
+        return Ok(());
+    }
+    let message = format!("Invalid reference state: {} does not pass the validator", describe(content));
+    Err(Error::new("InvalidState", message).into())
+}
+
+/// Makes an atom hold something else: the validator is asked before, the watches are called behind.
+fn change(machine: &mut Machine, cell: &Arc<Handle>, old: Value, new: Value) -> Outcome<()> {
+    let notes = machine.core.heap.notes(cell).cloned();
+    machine.core.heap.change(cell, State::Done(new.clone()))?;
+    for (key, watch) in notes.iter().flat_map(|notes| notes.watches.iter()) {
+        machine.charge(1)?;
+        machine.call(watch, &mut [key.clone(), Value::Cell(cell.clone()), old.clone(), new.clone()])?;
+    }
+    Ok(())
+}
+
+/// Asks an atom's own validator about what it is to hold.
+fn validate_for(machine: &mut Machine, cell: &Handle, content: &Value) -> Outcome<()> {
+    match machine.core.heap.notes(cell).cloned() {
+        Some(notes) => validate(machine, &notes.validator, content),
+        None => Ok(()),
+    }
+}
+
+/// What can be called, so that a mistake shows where it was made.
+fn callable(value: &Value) -> Result<(), Error> {
+    let is_callable = value.is_function()
+        || value.as_name().is_some()
+        || matches!(value, Value::Map(_) | Value::Set(_) | Value::Vector(_));
+    if is_callable { Ok(()) } else { Err(Error::expected("a function", value)) }
+}
+
+fn add_watch(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let handle = changeable(take(arguments, 0))?;
+    let (key, watch) = (machine.key(take(arguments, 1))?, take(arguments, 2));
+    callable(&watch)?;
+    let mut notes = notes_of(machine, &handle);
+    machine.charge(notes.watches.len() as u64 / 16)?;
+    Arc::make_mut(&mut notes.watches).insert(key, watch);
+    machine.core.heap.annotate(&handle, notes)?;
+    Ok(Value::Cell(handle))
+}
+
+fn remove_watch(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let handle = changeable(take(arguments, 0))?;
+    let key = machine.key(take(arguments, 1))?;
+    let mut notes = notes_of(machine, &handle);
+    machine.charge(notes.watches.len() as u64 / 16)?;
+    Arc::make_mut(&mut notes.watches).remove(&key);
+    machine.core.heap.annotate(&handle, notes)?;
+    Ok(Value::Cell(handle))
+}
+
+fn set_validator(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let handle = changeable(take(arguments, 0))?;
+    let validator = take(arguments, 1);
+    if !validator.is_nil() {
+        callable(&validator)?;
+    }
+    let content = machine.realise(&handle)?;
+    validate(machine, &validator, &content)?;
+    let notes = Notes { validator, ..notes_of(machine, &handle) };
+    machine.core.heap.annotate(&handle, notes)?;
+    Ok(Value::Nil)
 }
 
 fn volatile(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
@@ -145,8 +290,9 @@ fn exchange(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<(Value, V
             [] => machine.call1(&function, old.clone())?,
             more => machine.call(&function, &mut [std::slice::from_ref(&old), more].concat())?,
         };
+        validate_for(machine, &handle, &new)?;
         if identical(&machine.realise(&handle)?, &old) {
-            machine.core.heap.change(&handle, State::Done(new.clone()))?;
+            change(machine, &handle, old.clone(), new.clone())?;
             return Ok((old, new));
         }
     }
@@ -154,14 +300,21 @@ fn exchange(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<(Value, V
 
 fn reset(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let (handle, value) = (changeable(take(arguments, 0))?, take(arguments, 1));
-    machine.core.heap.change(&handle, State::Done(value.clone()))?;
+    exchange_for(machine, &handle, value.clone())?;
     Ok(value)
+}
+
+/// Makes an atom hold a value; gives what it held.
+fn exchange_for(machine: &mut Machine, cell: &Arc<Handle>, value: Value) -> Outcome<Value> {
+    validate_for(machine, cell, &value)?;
+    let old = machine.realise(cell)?;
+    change(machine, cell, old.clone(), value)?;
+    Ok(old)
 }
 
 fn reset_vals(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let (handle, value) = (changeable(take(arguments, 0))?, take(arguments, 1));
-    let old = machine.realise(&handle)?;
-    machine.core.heap.change(&handle, State::Done(value.clone()))?;
+    let old = exchange_for(machine, &handle, value.clone())?;
     Ok(Value::vector(vec![old, value]))
 }
 
@@ -169,7 +322,7 @@ fn compare_and_set(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Va
     let handle = changeable(take(arguments, 0))?;
     let holds = identical(&machine.realise(&handle)?, &arguments[1]);
     if holds {
-        machine.core.heap.change(&handle, State::Done(take(arguments, 2)))?;
+        exchange_for(machine, &handle, take(arguments, 2))?;
     }
     Ok(Value::Bool(holds))
 }
@@ -184,7 +337,7 @@ fn force(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 fn is_realized(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     match &arguments[0] {
         Value::Lazy(handle) | Value::Cell(handle) => {
-            Ok(Value::Bool(matches!(machine.core.heap.state(handle)?, State::Done(_))))
+            Ok(Value::Bool(matches!(machine.core.heap.state(handle)?, State::Done(_) | State::Failed(_))))
         }
         Value::List(_) => Ok(Value::Bool(true)),
         other => Err(Error::expected("a delay or a lazy sequence", other).into()),

@@ -186,7 +186,7 @@ impl Survey {
         let name = match &key {
             Value::Nil if self.places[at].maps > 0 => "*".to_string(),
             Value::Nil => "[]".to_string(),
-            Value::Keyword(name) | Value::Symbol(name) => shortened(name.as_str()),
+            named if let Some(name) = named.as_name() => shortened(name.as_str()),
             Value::Str(text) if text.as_str().contains([' ', '.']) || text.as_str().is_empty() => {
                 format!("\"{}\"", shortened(text.as_str()))
             }
@@ -233,7 +233,7 @@ impl Survey {
                 let left = if lazy { OF_A_LAZY_ONE } else { usize::MAX };
                 self.open.push(Open::Items(cursor, at, left));
             }
-            Value::Keyword(_) | Value::Symbol(_) | Value::Char(_) => {
+            Value::Keyword(_) | Value::Symbol(_) | Value::Annotated(_) | Value::Char(_) => {
                 place.other(value.kind());
                 place.sample(shown(value), most);
             }

@@ -1,13 +1,95 @@
-//! Where printing goes while a function runs.
+//! How values print and where printing goes while a function runs.
 
 use super::Builtin;
-use crate::lang::error::Outcome;
-use crate::lang::eval::Machine;
+use super::arguments::take;
+use crate::lang::error::{Error, Outcome};
+use crate::lang::eval::{Global, Machine};
 use crate::lang::value::Value;
+use crate::lang::value::print::Settings;
 
 /// The entries of this file.
-pub const TABLE: &[Builtin] =
-    &[Builtin::new("with-out-str*", &["[f]"], "What `with-out-str` expands to.", &[], with_out_str)];
+pub const TABLE: &[Builtin] = &[
+    Builtin::new("dynamic*", &["[name]"], "What a name such as `*print-length*` expands to.", &[], dynamic),
+    Builtin::new("set-dynamic*", &["[name value]"], "What `(set! *print-length* …)` expands to.", &[], set_dynamic),
+    Builtin::new("with-out-str*", &["[f]"], "What `with-out-str` expands to.", &[], with_out_str),
+];
+
+/// Clojure's dynamic names that are known without a definition, and what they are. Those that begin
+/// with `*print-` have their effect on printing; the others are taken and change nothing.
+const KNOWN: &[(&str, Value)] = &[
+    ("*assert*", Value::Bool(true)),
+    ("*compile-files*", Value::Bool(false)),
+    ("*default-data-reader-fn*", Value::Nil),
+    ("*flush-on-newline*", Value::Bool(true)),
+    ("*math-context*", Value::Nil),
+    ("*print-dup*", Value::Bool(false)),
+    ("*print-length*", Value::Nil),
+    ("*print-level*", Value::Nil),
+    ("*print-meta*", Value::Bool(false)),
+    ("*print-namespace-maps*", Value::Bool(false)),
+    ("*print-pretty*", Value::Bool(true)),
+    ("*print-readably*", Value::Bool(true)),
+    ("*print-right-margin*", Value::Int(72)),
+    ("*read-eval*", Value::Bool(true)),
+    ("*unchecked-math*", Value::Bool(false)),
+    ("*warn-on-reflection*", Value::Bool(false)),
+];
+
+/// A known dynamic name without its namespace, and what it is where nothing has set it.
+pub(crate) fn known_dynamic(name: &str) -> Option<(&'static str, &'static Value)> {
+    if !name.ends_with('*') {
+        return None;
+    }
+    let base = name.rsplit('/').next().unwrap_or(name);
+    KNOWN.iter().find(|(known, _)| *known == base).map(|(known, value)| (*known, value))
+}
+
+/// What a known dynamic name is now.
+fn current(machine: &Machine, name: &str) -> Value {
+    let globals = &machine.core.globals;
+    let own = globals.find(name).and_then(|index| globals.get(index).value.clone());
+    own.unwrap_or_else(|| known_dynamic(name).map_or(Value::Nil, |(_, value)| value.clone()))
+}
+
+/// How values print just now.
+pub(super) fn print_settings(machine: &Machine) -> Settings {
+    if !machine.core.globals.has_print_settings {
+        return Settings::default();
+    }
+    let number = |name: &str| match current(machine, name) {
+        Value::Int(number) => Some(number),
+        _ => None,
+    };
+    let flag = |name: &str| current(machine, name).is_truthy();
+    Settings {
+        length: number("*print-length*"),
+        level: number("*print-level*"),
+        metadata: flag("*print-meta*"),
+        namespace_maps: flag("*print-namespace-maps*"),
+        readable: flag("*print-readably*"),
+        duplicable: flag("*print-dup*"),
+    }
+}
+
+fn dynamic(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    Ok(arguments[0].as_symbol().map_or(Value::Nil, |name| current(machine, name.as_str())))
+}
+
+/// Inside a `binding` the name changes for as long as that lasts, else for the session; a name without
+/// an effect is left alone there.
+fn set_dynamic(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let value = take(arguments, 1);
+    let Some((name, _)) = arguments[0].as_symbol().and_then(|name| known_dynamic(name.as_str())) else {
+        return Err(Error::expected("a dynamic name", &arguments[0]).into());
+    };
+    let index = machine.core.globals.index(name);
+    if machine.is_bound_here(index) {
+        machine.rebind(index, value.clone());
+    } else if name.starts_with("*print-") {
+        machine.set_definition(index, Global { value: Some(value.clone()), ..Global::default() });
+    }
+    Ok(value)
+}
 
 fn with_out_str(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let depth = machine.core.captured.len();

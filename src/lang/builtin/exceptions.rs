@@ -43,6 +43,13 @@ pub const TABLE: &[Builtin] = &[
         ex_cause,
     ),
     Builtin::new(
+        "Throwable->map",
+        &["[e]"],
+        "An exception as data: `:cause` the innermost message, `:via` each exception with its `:type`, `:message` and `:data`, `:data` of the innermost one.",
+        &[("(:cause (Throwable->map (ex-info \"no\" {} (Exception. \"why\"))))", "\"why\"")],
+        as_map,
+    ),
+    Builtin::new(
         "throw",
         &["[x]"],
         "Raises an exception; of a string its message is made, of a map its data and, from `:message`, its message.",
@@ -183,10 +190,45 @@ fn ex_data(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(Value::Map(Arc::new(data)))
 }
 
+fn as_map(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let mut next = take(arguments, 0);
+    let mut via = Vec::new();
+    let mut out = Map::default();
+    out.insert(Value::keyword("via"), Value::Nil);
+    out.insert(Value::keyword("trace"), Value::vector(Vec::new()));
+    while let Value::Exception(error) = next {
+        machine.charge(1)?;
+        let mut step = Map::default();
+        step.insert(Value::keyword("type"), super::types::type_name(&Value::Exception(error.clone())));
+        machine.reserve(2 * error.message.len() as u64)?;
+        if error.message.is_empty() {
+            out.remove(&Value::keyword("cause"));
+        } else {
+            step.insert(Value::keyword("message"), Value::string(&error.message));
+            out.insert(Value::keyword("cause"), Value::string(&error.message));
+        }
+        let data = ex_data(machine, &mut [Value::Exception(error.clone())])?;
+        if data.is_nil() {
+            out.remove(&Value::keyword("data"));
+        } else {
+            step.insert(Value::keyword("data"), data.clone());
+            out.insert(Value::keyword("data"), data);
+        }
+        via.push(Value::Map(Arc::new(step)));
+        machine.grown(via.len())?;
+        next = error.cause().clone();
+    }
+    if via.is_empty() {
+        return Err(Error::expected("an exception", &next).into());
+    }
+    out.insert(Value::keyword("via"), Value::vector(via));
+    Ok(Value::Map(Arc::new(out)))
+}
+
 fn throw(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let thrown = take(arguments, 0);
     Err(match thrown {
-        Value::Exception(error) => Arc::unwrap_or_clone(error),
+        Value::Exception(error) => return Err(error.into()),
         text @ Value::Str(_) => Error::new(MADE, message(machine, &text)?),
         Value::Map(map) => {
             let said = ["message", "msg", "error"].iter().find_map(|key| map.get(&Value::keyword(key)).cloned());

@@ -57,12 +57,7 @@ fn format(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let pattern = take(arguments, 0);
     // Common Lisp's: nil gives a string, true prints it.
     if let (Value::Nil | Value::Bool(_), Some(Value::Str(directives))) = (&pattern, arguments.get(1)) {
-        let text = super::dialects::directives::formatted(machine, directives.as_str(), &arguments[2..])?;
-        if pattern.is_truthy() {
-            machine.core.print(text.as_str());
-            return Ok(Value::Nil);
-        }
-        return Ok(text.finish());
+        return super::directives::put(machine, &pattern, directives.as_str(), &arguments[2..]);
     }
     let text = formatted(machine, string(&pattern)?, &arguments[1..])?;
     Ok(text.finish())

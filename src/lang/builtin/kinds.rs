@@ -256,7 +256,7 @@ fn is_special_symbol(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value>
         "try",
         "var",
     ];
-    Ok(Value::Bool(matches!(&arguments[0], Value::Symbol(name) if SPECIAL.contains(&name.as_str()))))
+    Ok(Value::Bool(arguments[0].as_symbol().is_some_and(|name| SPECIAL.contains(&name.as_str()))))
 }
 
 /// True of collections that know their count.
@@ -271,5 +271,6 @@ pub(super) fn is_counted_collection(value: &Value) -> bool {
 /// True of what can be called.
 pub(super) fn is_callable(value: &Value) -> bool {
     value.is_function()
-        || matches!(value, Value::Keyword(_) | Value::Symbol(_) | Value::Map(_) | Value::Set(_) | Value::Vector(_))
+        || value.as_name().is_some()
+        || matches!(value, Value::Map(_) | Value::Set(_) | Value::Vector(_))
 }

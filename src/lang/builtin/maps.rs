@@ -414,6 +414,7 @@ pub(super) fn select(machine: &mut Machine, map: &Value, keys: &Value) -> Outcom
             out.insert(key, value);
         }
     }
+    out.set_metadata(super::metadata(map));
     let of_record = matches!(map, Value::Map(map) if map.is_record());
     Ok(if of_record { out.into_record() } else { out })
 }

@@ -1,13 +1,14 @@
-//! Metadata: a map beside a collection or a function, which equality does not see.
+//! Metadata: a map beside a collection, a symbol, a function or an atom, which equality does not see.
 
 use super::Builtin;
 use super::arguments::take;
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
-use crate::lang::value::Value;
+use crate::lang::heap::{CellKind, Notes, State};
 use crate::lang::value::function::Bound;
 use crate::lang::value::list::List;
 use crate::lang::value::map::Map;
+use crate::lang::value::{Annotated, Value};
 use std::sync::Arc;
 
 /// The entries of this file.
@@ -15,7 +16,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "meta",
         &["[x]"],
-        "The metadata of a collection, a function or a var; nil where there is none.",
+        "The metadata of a collection, a symbol, a function, an atom or a var; nil where there is none.",
         &[
             ("(meta (with-meta [1] {:unit :eur}))", "{:unit :eur}"),
             ("(meta ^:sorted [1])", "{:sorted true}"),
@@ -30,14 +31,14 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "with-meta",
         &["[x metadata]"],
-        "The collection or function with that map as its metadata.",
+        "The collection, symbol or function with that map as its metadata; nil takes it away.",
         &[("(= [1] (with-meta [1] {:a 1}))", "true"), ("(meta (conj (with-meta [] {:a 1}) 2))", "{:a 1}")],
         with_meta,
     ),
     Builtin::new(
         "vary-meta",
         &["[x f & args]"],
-        "The collection or function with its metadata changed by `f`.",
+        "The collection, symbol or function with its metadata changed by `f`.",
         &[("(meta (vary-meta (with-meta [1] {:a 1}) assoc :b 2))", "{:a 1, :b 2}")],
         vary_meta,
     ),
@@ -54,7 +55,7 @@ pub const TABLE: &[Builtin] = &[
         "Replaces the metadata of a definition, and returns it.",
         &[("(def x 1) (reset-meta! #'x {:unit :eur}) (meta #'x)", "{:unit :eur}")],
         |machine, arguments| {
-            let metadata = map_or_nil(take(arguments, 1))?;
+            let metadata = map_of_metadata(take(arguments, 1))?;
             replace(machine, &arguments[0], metadata)
         },
     ),
@@ -70,13 +71,22 @@ static ANNOTATED: Builtin =
         machine.call(&function, &mut arguments[2..])
     });
 
-/// The metadata of a value.
+/// The metadata of any value: that of atoms and lazy sequences is in the heap.
+pub fn metadata_of(machine: &Machine, value: &Value) -> Option<Arc<Map>> {
+    match value {
+        Value::Cell(handle) | Value::Lazy(handle) => machine.core.heap.notes(handle)?.metadata.clone(),
+        other => metadata(other),
+    }
+}
+
+/// The metadata that a value has in itself.
 pub fn metadata(value: &Value) -> Option<Arc<Map>> {
     match value {
         Value::List(list) => list.metadata().cloned(),
         Value::Vector(vector) => vector.metadata().cloned(),
         Value::Map(map) => map.metadata().cloned(),
         Value::Set(set) => set.metadata().cloned(),
+        Value::Annotated(symbol) => Some(symbol.metadata.clone()),
         Value::Bound(bound) if std::ptr::eq(bound.builtin, &ANNOTATED) => match bound.arguments.get(1) {
             Some(Value::Map(map)) => Some(map.clone()),
             _ => None,
@@ -105,10 +115,12 @@ pub fn annotate(machine: &mut Machine, value: Value, metadata: Option<Arc<Map>>)
             Arc::make_mut(&mut set).set_metadata(metadata);
             Value::Set(set)
         }
-        Value::List(list) if list.is_endless() => return Err(without_metadata(&Value::List(list)).into()),
         sequence @ (Value::List(_) | Value::Lazy(_)) => {
             if machine.is_lazy(&sequence) {
-                return Err(without_metadata(&sequence).into());
+                // Another lazy sequence of the same items; what realises one realises the other.
+                let handle = machine.core.heap.allocate(CellKind::Lazy, State::Done(sequence));
+                machine.core.heap.annotate(&handle, Notes { metadata, ..Notes::default() })?;
+                return Ok(Value::Lazy(handle));
             }
             let items = machine.items(sequence)?;
             Value::List(Arc::new(List::with_metadata(items, metadata)))
@@ -124,23 +136,31 @@ pub fn annotate(machine: &mut Machine, value: Value, metadata: Option<Arc<Map>>)
             }
             None => function,
         },
-        // Code carries type hints, which mean nothing here.
-        symbol @ Value::Symbol(_) => symbol,
-        other => return Err(without_metadata(&other).into()),
+        symbol @ (Value::Symbol(_) | Value::Annotated(_)) => match (symbol.as_symbol(), metadata) {
+            (Some(name), Some(metadata)) => Value::Annotated(Arc::new(Annotated { name: name.clone(), metadata })),
+            (Some(name), None) => Value::Symbol(name.clone()),
+            (None, _) => symbol,
+        },
+        other => return Err(no_metadata(&other).into()),
     })
 }
 
 #[cold]
-fn without_metadata(value: &Value) -> Error {
-    Error::expected("a realised collection or a function to carry metadata", value)
-        .suggest("`vec` makes a vector of a sequence; a map `{:value x :note …}` keeps a note beside any value")
+fn no_metadata(value: &Value) -> Error {
+    let error = Error::expected("a collection, a symbol or a function to carry metadata", value);
+    match value {
+        Value::Cell(_) => {
+            error.suggest("an atom gets its metadata when it is made, `(atom x :meta {…})`, or from `alter-meta!`")
+        }
+        _ => error.suggest("a map `{:value x :note …}` keeps a note beside any value"),
+    }
 }
 
 /// The metadata of a value, or that of what it refers to and which changes.
 fn metadata_now(machine: &mut Machine, value: &Value) -> Outcome<Option<Arc<Map>>> {
     match value {
         Value::Var(name) => machine.var_metadata(name),
-        other => Ok(metadata(other)),
+        other => Ok(metadata_of(machine, other)),
     }
 }
 
@@ -148,8 +168,11 @@ fn metadata_now(machine: &mut Machine, value: &Value) -> Outcome<Option<Arc<Map>
 fn replace(machine: &mut Machine, value: &Value, metadata: Option<Arc<Map>>) -> Outcome<Value> {
     match value {
         Value::Var(name) => machine.replace_metadata(name.as_str(), metadata.clone().unwrap_or_default())?,
+        Value::Cell(cell) if cell.cell_kind() == CellKind::Atom => {
+            super::cells::set_metadata(machine, cell, metadata.clone())?;
+        }
         other => {
-            return Err(Error::expected("a var such as `#'name`", other)
+            return Err(Error::expected("an atom or a var such as `#'name`", other)
                 .suggest("`(with-meta x {…})` and `(vary-meta x f)` give a collection with other metadata")
                 .into());
         }
@@ -162,11 +185,29 @@ fn alter_meta(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> 
     let function = take(arguments, 1);
     arguments[1] = metadata_now(machine, &value)?.map_or(Value::Nil, Value::Map);
     let changed = machine.call(&function, &mut arguments[1..])?;
-    let changed = map_or_nil(changed)?;
+    let changed = map_of_metadata(changed)?;
     replace(machine, &value, changed)
 }
 
-fn map_or_nil(value: Value) -> Outcome<Option<Arc<Map>>> {
+fn with_meta(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let metadata = map_of_metadata(take(arguments, 1))?;
+    let value = take(arguments, 0);
+    annotate(machine, value, metadata)
+}
+
+/// The value without its metadata.
+///
+/// # Errors
+/// Limits.
+pub(super) fn without_metadata(machine: &mut Machine, value: Value) -> Outcome<Value> {
+    if metadata(&value).is_some() { annotate(machine, value, None) } else { Ok(value) }
+}
+
+/// A map of metadata, or none.
+///
+/// # Errors
+/// `TypeError` for all but maps and nil.
+pub(super) fn map_of_metadata(value: Value) -> Outcome<Option<Arc<Map>>> {
     match value {
         Value::Map(map) => Ok(Some(map)),
         Value::Nil => Ok(None),
@@ -174,16 +215,10 @@ fn map_or_nil(value: Value) -> Outcome<Option<Arc<Map>>> {
     }
 }
 
-fn with_meta(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    let metadata = map_or_nil(take(arguments, 1))?;
-    let value = take(arguments, 0);
-    annotate(machine, value, metadata)
-}
-
 fn vary_meta(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let value = take(arguments, 0);
     let function = take(arguments, 1);
-    arguments[1] = metadata(&value).map_or(Value::Nil, Value::Map);
+    arguments[1] = metadata_of(machine, &value).map_or(Value::Nil, Value::Map);
     let changed = machine.call(&function, &mut arguments[1..])?;
     with_meta(machine, &mut [value, changed])
 }

@@ -260,7 +260,7 @@ fn hash_code(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 /// The name of a type, a keyword or a symbol; types are symbols with the dots of their packages.
 fn name_of(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     match &arguments[0] {
-        Value::Keyword(name) | Value::Symbol(name) => Ok(Value::string(name.base())),
+        named if let Some(name) = named.as_name() => Ok(Value::string(name.base())),
         other => Err(Error::expected("a type, a keyword or a symbol", other).into()),
     }
 }

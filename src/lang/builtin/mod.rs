@@ -17,6 +17,7 @@ pub mod decimals;
 mod describe;
 pub mod dialects;
 mod digits;
+mod directives;
 pub mod discovery;
 pub mod dispatch;
 mod dynamic;
@@ -59,7 +60,8 @@ pub mod vars;
 mod walking;
 mod words;
 
-pub use metadata::{annotate, metadata};
+pub(crate) use dynamic::known_dynamic;
+pub use metadata::{annotate, metadata, metadata_of};
 
 use crate::lang::error::Outcome;
 use crate::lang::eval::Machine;
@@ -263,6 +265,7 @@ pub const TABLES: &[(&str, &[Builtin])] = &[
     ("Characters", characters::TABLE),
     ("Regular expressions", regex::TABLE),
     ("Patterns", format::TABLE),
+    ("Patterns", directives::TABLE),
     ("Java's methods", methods::TABLE),
     ("Printing", printing::TABLE),
     ("EDN", edn::TABLE),
@@ -326,6 +329,7 @@ const ALIASES: &[&[(&str, &str)]] = &[
     characters::ALIASES,
     methods::ALIASES,
     regex::ALIASES,
+    directives::ALIASES,
     printing::ALIASES,
     edn::ALIASES,
     json::ALIASES,

@@ -72,7 +72,7 @@ fn keyword(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
         return qualified(machine, arguments).map(|name| Value::keyword(&name));
     }
     Ok(match take(arguments, 0) {
-        Value::Keyword(name) | Value::Symbol(name) => Value::Keyword(name),
+        ref named if let Some(name) = named.as_name() => Value::Keyword(name.clone()),
         Value::Str(text) => {
             machine.reserve(text.as_str().len() as u64)?;
             Value::keyword(text.as_str())
@@ -87,7 +87,8 @@ pub fn symbol(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> 
         return qualified(machine, arguments).map(|name| Value::symbol(&name));
     }
     match take(arguments, 0) {
-        Value::Keyword(name) | Value::Symbol(name) => Ok(Value::Symbol(name)),
+        Value::Keyword(name) => Ok(Value::Symbol(name)),
+        symbol @ (Value::Symbol(_) | Value::Annotated(_)) => Ok(symbol),
         Value::Var(name) => Ok(Value::symbol(&match name.as_str().strip_prefix("core/") {
             Some(base) => format!("clojure.core/{base}"),
             None if name.namespace().is_none() => format!("user/{}", name.as_str()),
@@ -103,7 +104,7 @@ pub fn symbol(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> 
 
 fn name(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     match take(arguments, 0) {
-        Value::Keyword(name) | Value::Symbol(name) => {
+        ref named if let Some(name) = named.as_name() => {
             machine.reserve(name.base().len() as u64)?;
             Ok(Value::string(name.base()))
         }
@@ -116,7 +117,7 @@ fn name(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 
 fn namespace(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     match take(arguments, 0) {
-        Value::Keyword(name) | Value::Symbol(name) => {
+        ref named if let Some(name) = named.as_name() => {
             let namespace = name.namespace().unwrap_or_default();
             machine.reserve(namespace.len() as u64)?;
             Ok(name.namespace().map_or(Value::Nil, Value::string))
@@ -127,7 +128,7 @@ fn namespace(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 
 fn gensym(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let prefix = match arguments.first() {
-        Some(Value::Keyword(prefix) | Value::Symbol(prefix)) => prefix.as_str(),
+        Some(named) if let Some(prefix) = named.as_name() => prefix.as_str(),
         Some(prefix) => string(prefix)?,
         None => "G__",
     };

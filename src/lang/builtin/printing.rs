@@ -2,6 +2,7 @@
 
 use super::Builtin;
 use super::arguments::{room, string, take};
+use super::dynamic::print_settings;
 use super::text::Builder;
 use crate::lang::error::Outcome;
 use crate::lang::eval::Machine;
@@ -58,8 +59,12 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "pr-str",
         &["[& values]"],
-        "The values as one string, as they are read.",
-        &[("(pr-str \"a\" [1 \\b])", "\"\\\"a\\\" [1 \\\\b]\"")],
+        "The values as one string, as they are read.\n\
+         All that prints obeys `*print-length*`, `*print-level*`, `*print-meta*`, `*print-readably*`, `*print-dup*` and `*print-namespace-maps*`, as `binding` or `set!` sets them; `*warn-on-reflection*`, `*assert*`, `*unchecked-math*`, `*math-context*` and `*flush-on-newline*` are known, but change nothing.",
+        &[
+            ("(pr-str \"a\" [1 \\b])", "\"\\\"a\\\" [1 \\\\b]\""),
+            ("(binding [*print-length* 2] (pr-str (range 9)))", "\"(0 1 ...)\""),
+        ],
         |machine, arguments| to_string(machine, arguments, true, ""),
     ),
     Builtin::new(
@@ -102,6 +107,9 @@ pub const ALIASES: &[(&str, &str)] = &[
 /// The values with blanks between them. For the reply, what is lazy is printed as far as the reply could
 /// show it; a string is all or nothing.
 fn printed(machine: &mut Machine, arguments: &mut [Value], readable: bool, for_reply: bool) -> Outcome<Builder> {
+    let settings = print_settings(machine);
+    // `*print-dup*` asks for text that reads back whatever prints it, `*print-readably*` for none.
+    let readable = settings.duplicable || readable && settings.readable;
     let mut builder = Builder::default();
     for (at, value) in arguments.iter_mut().enumerate() {
         machine.charge(1)?;
@@ -113,9 +121,10 @@ fn printed(machine: &mut Machine, arguments: &mut [Value], readable: bool, for_r
             builder.push(machine, text.as_str())?;
             continue;
         }
-        let endless = for_reply && machine.is_lazy(&value);
+        let endless = for_reply && settings.length.is_none() && machine.is_lazy(&value);
         let budget = if endless { machine.core.meter.limits.output as usize } else { room(machine) };
-        let mut printer = if readable { Printer::new(budget, true) } else { Printer::plain(budget) };
+        let mut printer =
+            if readable { Printer::new(budget, true) } else { Printer::plain(budget) }.with(settings.clone());
         let complete = printer.print(&value, machine)?;
         builder.push(machine, &printer.into_text())?;
         if !complete && endless {

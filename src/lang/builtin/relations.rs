@@ -5,6 +5,7 @@
 use super::Builtin;
 use super::arguments::take;
 use super::maps::{not_a_map, select};
+use super::metadata;
 use super::sequences::{add, count_of};
 use super::updates::{invert, rename};
 use crate::lang::error::Outcome;
@@ -53,23 +54,29 @@ pub const TABLE: &[Builtin] = &[
 ];
 
 fn project(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    let (mut rows, keys) = (machine.seq(take(arguments, 0))?, take(arguments, 1));
+    let (rows, keys) = (take(arguments, 0), take(arguments, 1));
+    let own = metadata(&rows);
+    let mut rows = machine.seq(rows)?;
     let mut out = Set::default();
     while let Some(row) = rows.next(machine)? {
         let row = select(machine, &row, &keys)?;
         out.insert(machine.key(Value::Map(Arc::new(row)))?);
     }
+    out.set_metadata(own);
     Ok(Value::Set(Arc::new(out)))
 }
 
 fn rename_rows(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    let mut rows = machine.seq(take(arguments, 0))?;
+    let rows = take(arguments, 0);
+    let own = metadata(&rows);
+    let mut rows = machine.seq(rows)?;
     let renames = row_of(take(arguments, 1))?;
     let mut out = Set::default();
     while let Some(row) = rows.next(machine)? {
         let row = rename(machine, row_of(row)?, &renames)?;
         out.insert(machine.key(Value::Map(row))?);
     }
+    out.set_metadata(own);
     Ok(Value::Set(Arc::new(out)))
 }
 

@@ -237,11 +237,11 @@ fn is_keyword(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 }
 
 fn is_symbol(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    Ok(Value::Bool(matches!(&arguments[0], Value::Symbol(_))))
+    Ok(Value::Bool(arguments[0].as_symbol().is_some()))
 }
 
 fn is_ident(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    Ok(Value::Bool(matches!(&arguments[0], Value::Keyword(_) | Value::Symbol(_))))
+    Ok(Value::Bool(arguments[0].as_name().is_some()))
 }
 
 fn is_simple_keyword(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
@@ -253,17 +253,17 @@ fn is_qualified_keyword(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Val
 }
 
 fn is_simple_symbol(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    Ok(Value::Bool(matches!(&arguments[0], Value::Symbol(name) if name.namespace().is_none())))
+    Ok(Value::Bool(arguments[0].as_symbol().is_some_and(|name| name.namespace().is_none())))
 }
 
 fn is_qualified_symbol(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    Ok(Value::Bool(matches!(&arguments[0], Value::Symbol(name) if name.namespace().is_some())))
+    Ok(Value::Bool(arguments[0].as_symbol().is_some_and(|name| name.namespace().is_some())))
 }
 
 fn is_simple_ident(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    Ok(Value::Bool(matches!(&arguments[0], Value::Keyword(name) | Value::Symbol(name) if name.namespace().is_none())))
+    Ok(Value::Bool(arguments[0].as_name().is_some_and(|name| name.namespace().is_none())))
 }
 
 fn is_qualified_ident(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    Ok(Value::Bool(matches!(&arguments[0], Value::Keyword(name) | Value::Symbol(name) if name.namespace().is_some())))
+    Ok(Value::Bool(arguments[0].as_name().is_some_and(|name| name.namespace().is_some())))
 }

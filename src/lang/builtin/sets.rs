@@ -5,6 +5,7 @@
 
 use super::Builtin;
 use super::arguments::{function_and_collection, take};
+use super::metadata::without_metadata;
 use super::sequences::set_of;
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
@@ -81,7 +82,7 @@ fn hash_set(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 
 fn set(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     match take(arguments, 0) {
-        set @ Value::Set(_) => Ok(set),
+        set @ Value::Set(_) => without_metadata(machine, set),
         other => Ok(Value::Set(Arc::new(set_of(machine, other)?))),
     }
 }
@@ -141,7 +142,11 @@ fn union(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
             united = more;
             continue;
         }
+        let own = (more.len() > united.len()).then(|| more.metadata().cloned());
         let set = Arc::make_mut(&mut united);
+        if let Some(own) = own {
+            set.set_metadata(own);
+        }
         for at in 0..more.positions() {
             machine.charge(1)?;
             if let Some(member) = more.member(at) {
@@ -164,7 +169,12 @@ fn intersection(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value
             return Ok(Value::Nil);
         }
         let more = as_set(machine, std::mem::take(more))?;
-        shared = Arc::new(keep(machine, &shared, |_, member| Ok(more.contains(member)))?);
+        let smaller_first = shared.len() <= more.len();
+        let mut kept = keep(machine, &shared, |_, member| Ok(more.contains(member)))?;
+        if !smaller_first {
+            kept.set_metadata(more.metadata().cloned());
+        }
+        shared = Arc::new(kept);
     }
     Ok(Value::Set(shared))
 }
@@ -201,6 +211,7 @@ fn keep(machine: &mut Machine, set: &Set, mut test: impl FnMut(&mut Machine, &Va
             out.insert(member.clone());
         }
     }
+    out.set_metadata(set.metadata().cloned());
     Ok(out)
 }
 

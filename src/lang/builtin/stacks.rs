@@ -2,6 +2,7 @@
 
 use super::Builtin;
 use super::arguments::{take, whole};
+use super::metadata::without_metadata;
 use super::sequences::change_vector;
 use super::{annotate, metadata};
 use crate::lang::error::{Error, Outcome};
@@ -133,10 +134,15 @@ fn outside(start: i64, end: i64, length: usize) -> Error {
 }
 
 fn empty(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    Ok(match take(arguments, 0) {
-        vector @ Value::Vector(_) => return annotate(machine, Value::vector(Vec::new()), metadata(&vector)),
+    emptied(machine, &take(arguments, 0))
+}
+
+/// The empty collection of the same kind, with the same metadata.
+pub(super) fn emptied(machine: &mut Machine, collection: &Value) -> Outcome<Value> {
+    Ok(match collection {
+        vector @ Value::Vector(_) => return annotate(machine, Value::vector(Vec::new()), metadata(vector)),
         list @ (Value::List(_) | Value::Lazy(_)) => {
-            return annotate(machine, Value::list(Vec::new()), metadata(&list));
+            return annotate(machine, Value::list(Vec::new()), metadata(list));
         }
         Value::Set(set) => {
             let mut empty = set.order().map_or_else(Set::default, |order| Set::sorted(order.comparator.clone()));
@@ -154,9 +160,9 @@ fn empty(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     })
 }
 
-fn transient(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+fn transient(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     match take(arguments, 0) {
-        collection @ (Value::Vector(_) | Value::Map(_) | Value::Set(_)) => Ok(collection),
+        collection @ (Value::Vector(_) | Value::Map(_) | Value::Set(_)) => without_metadata(machine, collection),
         other => Err(Error::expected("a vector, a map or a set", &other).into()),
     }
 }

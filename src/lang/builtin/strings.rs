@@ -344,7 +344,7 @@ fn string_to_symbol(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<V
 
 fn symbol_to_string(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     match &arguments[0] {
-        Value::Symbol(name) | Value::Keyword(name) => {
+        named if let Some(name) = named.as_name() => {
             pay(machine, name.as_str())?;
             ask_for_copy(machine, name.as_str(), 1)?;
             Ok(Value::string(name.as_str()))

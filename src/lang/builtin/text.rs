@@ -115,6 +115,7 @@ pub fn textual<'v>(machine: &mut Machine, value: &'v Value) -> Outcome<Cow<'v, s
         Value::Char(character) => Ok(Cow::Owned(character.to_string())),
         Value::Keyword(_)
         | Value::Symbol(_)
+        | Value::Annotated(_)
         | Value::Int(_)
         | Value::Float(_)
         | Value::BigInt(_)

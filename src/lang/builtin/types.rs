@@ -91,6 +91,7 @@ const TYPES: &[Type] = &[
                     | Value::Str(_)
                     | Value::Keyword(_)
                     | Value::Symbol(_)
+                    | Value::Annotated(_)
                     | Value::Vector(_)
                     | Value::Time(_)
             )
@@ -107,7 +108,7 @@ const TYPES: &[Type] = &[
         matches!(value, Value::List(_) | Value::Lazy(_) | Value::Vector(_) | Value::Set(_))
     }),
     Type("clojure.lang.Keyword", |value| matches!(value, Value::Keyword(_))),
-    Type("clojure.lang.Symbol", |value| matches!(value, Value::Symbol(_))),
+    Type("clojure.lang.Symbol", |value| value.as_symbol().is_some()),
     Type("clojure.lang.BigInt", |value| matches!(value, Value::BigInt(_))),
     Type("clojure.lang.Ratio", |_| false),
     Type("clojure.lang.PersistentVector", |value| matches!(value, Value::Vector(_))),
@@ -140,7 +141,7 @@ const TYPES: &[Type] = &[
     Type("clojure.lang.IEditableCollection", |value| {
         matches!(value, Value::Vector(_) | Value::Map(_) | Value::Set(_)) && !is_sorted(value)
     }),
-    Type("clojure.lang.Named", |value| matches!(value, Value::Keyword(_) | Value::Symbol(_))),
+    Type("clojure.lang.Named", |value| value.as_name().is_some()),
     Type("clojure.lang.IMeta", is_annotated),
     Type("clojure.lang.IObj", is_annotated),
     Type("clojure.lang.IPending", |value| matches!(value, Value::Lazy(_)) || is_cell(value, CellKind::Delay)),
@@ -170,7 +171,7 @@ pub(super) fn is_associative(value: &Value) -> bool {
 
 /// True of what carries metadata.
 fn is_annotated(value: &Value) -> bool {
-    is_collection(value) || value.is_function() || matches!(value, Value::Symbol(_))
+    is_collection(value) || value.is_function() || value.as_symbol().is_some() || is_cell(value, CellKind::Atom)
 }
 
 /// True of what an entry of a map looks like.
@@ -218,7 +219,7 @@ pub fn type_name(value: &Value) -> Value {
         Value::Char(_) => "java.lang.Character",
         Value::Str(_) => "java.lang.String",
         Value::Keyword(_) => "clojure.lang.Keyword",
-        Value::Symbol(_) => "clojure.lang.Symbol",
+        Value::Symbol(_) | Value::Annotated(_) => "clojure.lang.Symbol",
         Value::BigInt(_) => "clojure.lang.BigInt",
         Value::Decimal(_) => "java.math.BigDecimal",
         Value::Time(time) => time_type(time),

@@ -258,6 +258,7 @@ fn update_keys(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value>
             out.insert(key, value.clone());
         }
     }
+    out.set_metadata(map.metadata().cloned());
     Ok(Value::Map(Arc::new(out)))
 }
 
@@ -270,8 +271,12 @@ fn map_of(value: Value) -> Outcome<Arc<Map>> {
 }
 
 fn merge(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let leads = arguments[..].first().is_some_and(Value::is_truthy);
     let mut maps = arguments.iter_mut().map(std::mem::take).skip_while(|map| !map.is_truthy());
     let Some(mut merged) = maps.next() else { return Ok(Value::Nil) };
+    if !leads {
+        merged = plain(merged);
+    }
     for more in maps {
         if !matches!(merged, Value::Map(_)) {
             merged = add(machine, merged, more)?;
@@ -285,6 +290,17 @@ fn merge(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(merged)
 }
 
+/// What is merged into nothing is a map of its own, without the metadata.
+fn plain(value: Value) -> Value {
+    match value {
+        Value::Map(mut map) if map.metadata().is_some() => {
+            Arc::make_mut(&mut map).set_metadata(None);
+            Value::Map(map)
+        }
+        other => other,
+    }
+}
+
 fn merge_with(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     if let [.., last] = arguments
         && last.is_function()
@@ -293,9 +309,10 @@ fn merge_with(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> 
         arguments.rotate_right(1);
     }
     let function = take(arguments, 0);
+    let leads = arguments.get(1).is_some_and(Value::is_truthy);
     let mut maps = arguments[1..].iter_mut().map(std::mem::take).skip_while(|map| !map.is_truthy());
     let Some(first) = maps.next() else { return Ok(Value::Nil) };
-    let mut merged = map_of(first)?;
+    let mut merged = map_of(if leads { first } else { plain(first) })?;
     for more in maps {
         let more = map_of(more)?;
         for at in 0..more.positions() {

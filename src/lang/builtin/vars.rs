@@ -221,7 +221,7 @@ impl Var<'_> {
 }
 
 /// The place of the session's definition that a var refers to.
-fn definition(machine: &Machine, value: &Value) -> Result<u32, Error> {
+fn definition(machine: &mut Machine, value: &Value) -> Result<u32, Error> {
     match value {
         Value::Var(name) => machine.definition(name.as_str()),
         other => Err(Error::expected("a var such as `#'name`", other)),
@@ -237,7 +237,7 @@ const NAMES: u64 = 10_000;
 /// The value of a symbol as the var that it names, or nil.
 fn resolve(machine: &mut Machine, name: &Value) -> Outcome<Value> {
     match name {
-        Value::Symbol(name) => {
+        symbol if let Some(name) = symbol.as_symbol() => {
             // The names of all tools may have to be looked through.
             machine.charge(LOOK_UP)?;
             let known = machine.var_name(name.as_str())?;
@@ -379,7 +379,7 @@ fn by_var(machine: &mut Machine, bindings: Value) -> Outcome<Vec<(u32, Value)>> 
 }
 
 /// Vars and values in turn, and the function behind them.
-fn pairs(machine: &Machine, arguments: &mut [Value]) -> Outcome<(Value, Vec<(u32, Value)>)> {
+fn pairs(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<(Value, Vec<(u32, Value)>)> {
     let Some((function, pairs)) = arguments.split_last_mut() else { return Ok((Value::Nil, Vec::new())) };
     let mut out = Vec::with_capacity(pairs.len() / 2);
     for pair in pairs.chunks_exact_mut(2) {

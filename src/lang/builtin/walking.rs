@@ -4,11 +4,14 @@
 
 use super::Builtin;
 use super::arguments::take;
+use super::metadata;
 use super::sequences::add;
+use super::stacks::emptied;
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
 use crate::lang::value::Value;
 use crate::lang::value::map::Map;
+use crate::lang::value::vector::Vector;
 use crate::lang::value::walk::Cursor;
 use std::sync::Arc;
 
@@ -91,13 +94,15 @@ enum When {
 struct Level {
     /// What it was, without its items where they are not needed.
     kind: Kind,
+    /// The collection of its kind that has no items; nil for lists, which keep nothing of what they were.
+    empty: Value,
     /// The items still to come.
     cursor: Cursor,
     /// The items that are done.
     done: Vec<Value>,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 enum Kind {
     List,
     Vector,
@@ -116,17 +121,22 @@ fn enter(machine: &mut Machine, value: &Value) -> Outcome<Option<Level>> {
         Value::Map(_) => Kind::Map,
         _ => return Ok(None),
     };
+    let empty = if kind == Kind::List { Value::Nil } else { emptied(machine, value)? };
     let cursor = machine.seq(value.clone())?;
-    Ok(Some(Level { kind, cursor, done: Vec::new() }))
+    Ok(Some(Level { kind, empty, cursor, done: Vec::new() }))
 }
 
-/// A collection of that kind with these items.
-fn rebuild(machine: &mut Machine, kind: Kind, items: Vec<Value>) -> Outcome<Value> {
+/// The collection that `empty` has become with these items.
+fn rebuild(machine: &mut Machine, kind: Kind, empty: Value, items: Vec<Value>) -> Outcome<Value> {
     let mut out = match kind {
         Kind::List => return Ok(Value::list(items)),
-        Kind::Vector => return Ok(Value::vector(items)),
-        Kind::Set => Value::Set(Arc::default()),
-        Kind::Map | Kind::Record => Value::Map(Arc::default()),
+        Kind::Vector => {
+            let mut vector = Vector::from(items);
+            vector.set_metadata(metadata(&empty));
+            return Ok(Value::Vector(Arc::new(vector)));
+        }
+        Kind::Record => Value::Map(Arc::default()),
+        Kind::Set | Kind::Map => empty,
     };
     for item in items {
         out = add(machine, out, item)?;
@@ -197,10 +207,8 @@ fn walk(machine: &mut Machine, how: &Change<'_>, when: When, whole: Value) -> Ou
             if coming.is_some() {
                 break;
             }
-            let kind = level.kind;
-            let items = std::mem::take(&mut level.done);
-            levels.pop();
-            let value = rebuild(machine, kind, items)?;
+            let Some(Level { kind, empty, done, .. }) = levels.pop() else { break };
+            let value = rebuild(machine, kind, empty, done)?;
             finished = Some(if when == When::After { change(machine, how, value)? } else { value });
         }
     }
@@ -232,7 +240,7 @@ fn walk_once(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
         level.done.push(machine.call1(&inner, item)?);
         machine.grown(level.done.len())?;
     }
-    let whole = rebuild(machine, level.kind, level.done)?;
+    let whole = rebuild(machine, level.kind, level.empty, level.done)?;
     machine.call1(&outer, whole)
 }
 

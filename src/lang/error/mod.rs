@@ -117,8 +117,8 @@ pub struct Fault {
 
 impl Fault {
     /// An error at that place.
-    pub fn new(error: Error, source: &Arc<Source>, span: Span) -> Fault {
-        Fault { error: Arc::new(error), source: source.clone(), span, related: Vec::new(), trace: Vec::new() }
+    pub fn new(error: impl Into<Arc<Error>>, source: &Arc<Source>, span: Span) -> Fault {
+        Fault { error: error.into(), source: source.clone(), span, related: Vec::new(), trace: Vec::new() }
     }
 }
 
@@ -157,8 +157,9 @@ pub struct Signal(Box<Raised>);
 /// What a [`Signal`] carries.
 #[derive(Debug)]
 pub enum Raised {
-    /// Something went wrong; the place is not known yet.
-    Error(Error),
+    /// Something went wrong; the place is not known yet. Shared, so that what is thrown again is the same
+    /// exception.
+    Error(Arc<Error>),
     /// Something went wrong.
     Fault(Fault),
     /// A limit or a cancellation.
@@ -198,7 +199,7 @@ impl Signal {
         if let Raised::Error(error) = &mut *self.0
             && error.message.starts_with("expected ")
         {
-            error.message = format!("`{function}` {}", error.message);
+            Arc::make_mut(error).message = format!("`{function}` {}", error.message);
         }
         self
     }
@@ -222,6 +223,13 @@ const TRACE: usize = 12;
 impl From<Error> for Signal {
     #[cold]
     fn from(error: Error) -> Signal {
+        Signal(Box::new(Raised::Error(Arc::new(error))))
+    }
+}
+
+impl From<Arc<Error>> for Signal {
+    #[cold]
+    fn from(error: Arc<Error>) -> Signal {
         Signal(Box::new(Raised::Error(error)))
     }
 }

@@ -249,7 +249,7 @@ impl Machine {
                 let meant = self.var_value(name)?;
                 self.call(&meant, arguments)
             }
-            Value::Keyword(_) | Value::Symbol(_) => match arguments {
+            Value::Keyword(_) | Value::Symbol(_) | Value::Annotated(_) => match arguments {
                 [map] => self.look_up(map, callee, Value::Nil),
                 [map, default] => {
                     let default = std::mem::take(default);

@@ -74,6 +74,8 @@ pub struct Globals {
     defined: Vec<u32>,
     /// `*1`, `*2`, `*3`, `*e`.
     pub history: [Value; 4],
+    /// True if a name that printing obeys, such as `*print-length*`, has ever had a value of its own.
+    pub has_print_settings: bool,
     /// The atom of the hierarchy that `derive` changes; nil before its first use.
     pub hierarchy: Value,
 }
@@ -98,6 +100,7 @@ impl Globals {
         if let Some(index) = self.by_name.get(name) {
             return *index;
         }
+        self.has_print_settings |= name.starts_with("*print-");
         let index = self.slots.len() as u32;
         self.slots.push(Global::default());
         self.names.push(name.to_string());

@@ -46,6 +46,7 @@ impl Machine {
     pub fn realise(&mut self, handle: &Arc<Handle>) -> Outcome<Value> {
         match self.core.heap.state(handle)? {
             State::Done(value) => return Ok(value.clone()),
+            State::Failed(Value::Exception(error)) => return Err(error.clone().into()),
             State::Running => {
                 return Err(Error::new(
                     "RecursiveRealisation",
@@ -53,7 +54,7 @@ impl Machine {
                 )
                 .into());
             }
-            State::Waiting(_) => {}
+            State::Waiting(_) | State::Failed(_) => {}
         }
         let State::Waiting(function) = self.core.heap.realise(handle, State::Running)? else { return Ok(Value::Nil) };
         let called = self.call(&function, &mut []).and_then(|value| {
@@ -66,7 +67,9 @@ impl Machine {
                 Ok(value)
             }
             Err(signal) => {
-                self.core.heap.realise(handle, State::Waiting(function))?;
+                // A delay fails once for all, as it succeeds; a sequence may be tried again.
+                let failed = super::walk::caught(&signal).filter(|_| handle.cell_kind() == CellKind::Delay);
+                self.core.heap.realise(handle, failed.map_or(State::Waiting(function), State::Failed))?;
                 Err(signal)
             }
         }

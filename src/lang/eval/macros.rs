@@ -61,6 +61,10 @@ impl Macros for Machine {
         self.core.globals.set(index, Global { value, ..Global::default() });
     }
 
+    fn is_dynamic(&self, name: &str) -> bool {
+        crate::lang::builtin::known_dynamic(name).is_some()
+    }
+
     fn names_in(&self, namespace: &str) -> Vec<String> {
         let registry = &self.core.registry;
         let prefix = format!("{namespace}/");

@@ -185,13 +185,14 @@ impl Machine {
     }
 
     /// The error with the key that was likely meant, where a nil from a look-up is to blame.
-    fn blame_miss(&self, mut error: Error) -> Error {
+    fn blame_miss(&self, mut error: Arc<Error>) -> Arc<Error> {
         let Some((key, shape)) = &self.missed else { return error };
         if error.code == "TypeError" && error.message.ends_with("got nil") {
             let written = format!("{key:?}");
             let keys: Vec<String> = shape.keys().iter().map(|key| format!("{key:?}")).collect();
             if let Some(nearest) = suggest::closest(&written, keys.iter().map(String::as_str)) {
-                error.suggestion = Some(format!("the map has no key {written}. {}", suggest::did_you_mean(nearest)));
+                Arc::make_mut(&mut error).suggestion =
+                    Some(format!("the map has no key {written}. {}", suggest::did_you_mean(nearest)));
             }
         }
         error

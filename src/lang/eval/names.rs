@@ -3,16 +3,16 @@
 use super::Machine;
 use super::vars::session_name;
 use crate::lang::error::suggest::{closest, did_you_mean};
-use crate::lang::error::{Error, Outcome};
+use crate::lang::error::{Error, Outcome, Raised};
 use crate::lang::form::{Form, FormKind};
 use crate::lang::prelude::Function;
 use crate::lang::resolve::{Meaning, Names};
 use crate::lang::span::Span;
-use crate::lang::value::Value;
 use crate::lang::value::list::List;
 use crate::lang::value::map::Map;
 use crate::lang::value::set::Set;
 use crate::lang::value::walk::{Cursor, Pace};
+use crate::lang::value::{Annotated, Value};
 use std::sync::Arc;
 
 /// What stands before the name of an alias in the table of definitions, so that it is undone, kept and
@@ -193,6 +193,7 @@ pub fn value_of(form: &Form) -> Outcome<Value> {
             Value::Vector(vector) => Arc::make_mut(vector).set_metadata(Some(metadata)),
             Value::Map(map) => Arc::make_mut(map).set_metadata(Some(metadata)),
             Value::Set(set) => Arc::make_mut(set).set_metadata(Some(metadata)),
+            Value::Symbol(name) => value = Value::Annotated(Arc::new(Annotated { name: name.clone(), metadata })),
             _ => {}
         }
     }
@@ -257,6 +258,7 @@ fn form_within(machine: &mut Machine, value: &Value, span: Span, levels: u32) ->
         Value::Str(text) => FormKind::Str(text.as_str().to_string()),
         Value::Keyword(name) => FormKind::Keyword(name.as_str().to_string()),
         Value::Symbol(name) => FormKind::Symbol(name.as_str().to_string()),
+        Value::Annotated(symbol) => FormKind::Symbol(symbol.name.as_str().to_string()),
         Value::Regex(regex) => FormKind::Regex(regex.as_str().to_string()),
         Value::Builtin(builtin) => FormKind::Symbol(builtin.qualified()),
         Value::Var(name) => FormKind::List(vec![Form::symbol("var", span), Form::symbol(name.as_str(), span)]),
@@ -273,8 +275,13 @@ fn form_within(machine: &mut Machine, value: &Value, span: Span, levels: u32) ->
         }
         other => return Err(Error::expected("code made of lists, symbols and literals from a macro", other).into()),
     };
-    let metadata = match crate::lang::builtin::metadata(value) {
-        Some(metadata) => Some(Box::new(form_within(machine, &Value::Map(metadata), span, levels - 1)?)),
+    let metadata = match crate::lang::builtin::metadata_of(machine, value) {
+        Some(metadata) => match form_within(machine, &Value::Map(metadata), span, levels - 1) {
+            Ok(form) => Some(Box::new(form)),
+            Err(signal) if matches!(signal.raised(), Raised::Halt(_)) => return Err(signal),
+            // Metadata may hold anything; what is no code is left out of the code.
+            Err(_) => None,
+        },
         None => None,
     };
     Ok(Form { metadata, ..Form::new(kind, span) })

@@ -10,6 +10,7 @@
 use super::core::{Global, unbound};
 use super::{Core, Machine};
 use crate::lang::builtin::entry::Entry;
+use crate::lang::builtin::known_dynamic;
 use crate::lang::error::{Error, Outcome};
 use crate::lang::expand::{SPECIAL_FORMS, macro_names};
 use crate::lang::reader;
@@ -73,6 +74,9 @@ impl Machine {
         if self.core.globals.find(plain).is_some() || self.is_shadowed(plain) {
             return Ok(Some(plain.to_string()));
         }
+        if let Some((known, _)) = known_dynamic(name) {
+            return Ok(Some(known.to_string()));
+        }
         if let Some(known) = language_name(name) {
             return Ok(Some(known));
         }
@@ -96,6 +100,9 @@ impl Machine {
         if let Some(index) = self.core.globals.find(name) {
             return Ok(self.core.globals.get(index).value.clone().unwrap_or_default());
         }
+        if let Some((_, value)) = known_dynamic(name) {
+            return Ok(value.clone());
+        }
         if language_name(name).is_some() {
             return Err(super::names::no_value(shown_name(name)).into());
         }
@@ -112,7 +119,10 @@ impl Machine {
     ///
     /// # Errors
     /// `UnboundVariable` for what the session does not define.
-    pub(crate) fn definition(&self, name: &str) -> Result<u32, Error> {
+    pub(crate) fn definition(&mut self, name: &str) -> Result<u32, Error> {
+        if let Some((known, _)) = known_dynamic(name) {
+            return Ok(self.core.globals.index(known));
+        }
         self.core.globals.find(name).ok_or_else(|| {
             let shown = shown_name(name);
             Error::new("UnboundVariable", format!("`{shown}` is not defined by the session")).about(shown).suggest(

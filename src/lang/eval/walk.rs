@@ -308,10 +308,9 @@ impl Machine {
 }
 
 /// The exception that a handler gets; a halt is never caught.
-fn caught(signal: &Signal) -> Option<Value> {
+pub(super) fn caught(signal: &Signal) -> Option<Value> {
     match signal.raised() {
-        Raised::Fault(Fault { error, .. }) => Some(Value::Exception(error.clone())),
-        Raised::Error(error) => Some(Value::Exception(Arc::new(error.clone()))),
+        Raised::Fault(Fault { error, .. }) | Raised::Error(error) => Some(Value::Exception(error.clone())),
         Raised::Halt(_) => None,
     }
 }

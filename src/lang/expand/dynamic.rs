@@ -60,6 +60,11 @@ pub fn bound_fn(_: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<For
 /// `(set! *name* value)`, inside of a `binding` of that name.
 pub fn set(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
     match rest {
+        // `(set! *print-length* 10)`: these hold for the session, too.
+        [name, value] if name.as_symbol().is_some_and(|name| expander.macros.is_dynamic(name)) => {
+            let name = call("quote", vec![Form { metadata: None, ..name.clone() }], name.span);
+            Ok(call("core/set-dynamic*", vec![name, value.clone()], form.span))
+        }
         [name, value] if name.as_symbol().is_some_and(|name| is_definition(expander, name)) => {
             let var = call("var", vec![Form { metadata: None, ..name.clone() }], name.span);
             Ok(call("core/var-set", vec![var, value.clone()], form.span))

@@ -50,6 +50,9 @@ pub trait Macros {
     /// Makes a namespace known under another name, for this and later programs of the session.
     fn alias(&mut self, alias: &str, namespace: &str);
 
+    /// True of Clojure's dynamic names that mean something before anybody defines them: `*print-length*`.
+    fn is_dynamic(&self, name: &str) -> bool;
+
     /// The names of a namespace, those left out that mean something by themselves.
     fn names_in(&self, namespace: &str) -> Vec<String>;
 
@@ -232,6 +235,7 @@ impl<'a> Expander<'a> {
             FormKind::Vector(items) => FormKind::Vector(self.expand_all(items)?),
             FormKind::Map(items) => FormKind::Map(self.expand_all(items)?),
             FormKind::Set(items) => FormKind::Set(self.expand_all(items)?),
+            FormKind::Symbol(name) if self.macros.is_dynamic(name) => return Ok(self.dynamic(form, name)),
             _ => return Ok(form.clone()),
         };
         Ok(Form::new(kind, form.span))
@@ -418,6 +422,15 @@ impl<'a> Expander<'a> {
 
     fn expand_all(&mut self, forms: &[Form]) -> Outcome<Vec<Form>> {
         forms.iter().map(|form| self.expand(form)).collect()
+    }
+
+    /// A name such as `*print-length*`, which means something before anybody defines it.
+    fn dynamic(&self, form: &Form, name: &str) -> Form {
+        if self.is_local(name) || self.macros.is_defined(name) {
+            return form.clone();
+        }
+        let base = name.rsplit('/').next().unwrap_or(name);
+        call("core/dynamic*", vec![call("quote", vec![Form::symbol(base, form.span)], form.span)], form.span)
     }
 
     /// Brings a name into scope.

@@ -23,7 +23,7 @@ fn insert(place: Place, value: Form, step: &Form) -> Form {
             };
             let mut items = items.clone();
             items.insert(at, value);
-            Form::list(items, step.span)
+            Form { metadata: step.metadata.clone(), ..Form::list(items, step.span) }
         }
         // A name, a keyword, or a function written in place: it is called.
         _ => Form::list(vec![step.clone(), value], step.span),

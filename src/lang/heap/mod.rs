@@ -5,10 +5,13 @@
 //! holds itself) is found by [`sweep`](Heap::sweep). The first change of a cell within a top-level
 //! form is journaled, so that a form that fails can be undone.
 
+mod notes;
 mod sweep;
 
 use crate::lang::error::Error;
 use crate::lang::value::Value;
+pub use notes::Notes;
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -96,6 +99,18 @@ pub enum State {
     Waiting(Value),
     /// The function is being called.
     Running,
+    /// The exception that a delay's function raised.
+    Failed(Value),
+}
+
+impl State {
+    /// The value that the cell holds on to.
+    pub fn held(&self) -> Option<&Value> {
+        match self {
+            State::Done(value) | State::Waiting(value) | State::Failed(value) => Some(value),
+            State::Running => None,
+        }
+    }
 }
 
 struct Cell {
@@ -110,14 +125,23 @@ pub struct Heap {
     /// In blocks of [`BLOCK`], so that a large heap grows without ever being copied.
     blocks: Vec<Vec<Option<Cell>>>,
     free: Vec<u32>,
+    /// What stands beside the few cells that have more than their content.
+    notes: HashMap<u32, Arc<Notes>>,
     released: Arc<Released>,
     serial: u64,
     form: u64,
-    journal: Vec<(Arc<Handle>, State)>,
+    journal: Vec<Before>,
     /// How many cells there may be before the end of a form looks for cycles.
     sweep_at: usize,
     /// How many cells there may be before a running program is interrupted for it.
     sweep_amid_at: usize,
+}
+
+/// A cell as it was before the running form changed it.
+struct Before {
+    handle: Arc<Handle>,
+    state: State,
+    notes: Option<Arc<Notes>>,
 }
 
 /// How many cells stand in one block.
@@ -134,6 +158,7 @@ impl Default for Heap {
         Heap {
             blocks: Vec::new(),
             free: Vec::new(),
+            notes: HashMap::new(),
             released: Arc::default(),
             serial: 0,
             form: 1,
@@ -190,6 +215,9 @@ impl Heap {
             }
             for index in indices {
                 *self.slot(index) = None;
+                if !self.notes.is_empty() {
+                    self.notes.remove(&index);
+                }
                 self.free.push(index);
             }
         }
@@ -231,14 +259,23 @@ impl Heap {
     /// As [`Heap::state`].
     pub fn change(&mut self, handle: &Arc<Handle>, state: State) -> Result<State, Error> {
         self.own(handle)?;
+        self.journal(handle);
+        match self.cell_mut(handle.index) {
+            Some(cell) => Ok(std::mem::replace(&mut cell.state, state)),
+            None => Err(foreign()),
+        }
+    }
+
+    /// Remembers what a cell was before the running form first changes it.
+    fn journal(&mut self, handle: &Arc<Handle>) {
         let form = self.form;
-        let Some(cell) = self.cell_mut(handle.index) else { return Err(foreign()) };
-        let old = std::mem::replace(&mut cell.state, state);
+        let Some(cell) = self.cell_mut(handle.index) else { return };
         if cell.journaled != form {
             cell.journaled = form;
-            self.journal.push((handle.clone(), old.clone()));
+            let state = cell.state.clone();
+            let notes = self.notes.get(&handle.index).cloned();
+            self.journal.push(Before { handle: handle.clone(), state, notes });
         }
-        Ok(old)
     }
 
     /// Replaces the state of a delay or a lazy sequence as it is realised. That is never undone: it
@@ -263,9 +300,10 @@ impl Heap {
 
     /// Ends a form, undoing its changes.
     pub fn undo(&mut self) {
-        while let Some((handle, state)) = self.journal.pop() {
+        while let Some(Before { handle, state, notes }) = self.journal.pop() {
             if let Some(cell) = self.cell_mut(handle.index) {
                 cell.state = state;
+                self.put_notes(handle.index, notes);
             }
         }
         self.commit();

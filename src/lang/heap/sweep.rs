@@ -37,10 +37,9 @@ impl Heap {
         let mut reached: HashMap<usize, Reached> = HashMap::new();
         let mut alive: Vec<Value> = Vec::new();
         let mut waiting: Vec<Value> = Vec::new();
-        for cell in self.blocks.iter().flatten().flatten() {
-            if let State::Done(value) | State::Waiting(value) = &cell.state {
-                waiting.push(value.clone());
-            }
+        let contents = self.blocks.iter().flatten().flatten().filter_map(|cell| cell.state.held().cloned());
+        for held in contents.chain(self.notes.values().flat_map(|notes| notes.values())) {
+            waiting.push(held);
             while let Some(value) = waiting.pop() {
                 let Some((address, _)) = value.node() else { continue };
                 let known = reached.entry(address);
@@ -101,11 +100,8 @@ impl Heap {
             }
             if let Value::Cell(handle) | Value::Lazy(handle) = &value {
                 kept.insert(handle.index);
-                if let Some(cell) = self.cell(handle.index)
-                    && let State::Done(content) | State::Waiting(content) = &cell.state
-                {
-                    waiting.push(content.clone());
-                }
+                waiting.extend(self.cell(handle.index).and_then(|cell| cell.state.held()).cloned());
+                waiting.extend(self.notes.get(&handle.index).into_iter().flat_map(|notes| notes.values()));
             }
             children(&value, &mut waiting, &mut within);
             waiting.append(&mut within);
@@ -118,6 +114,7 @@ impl Heap {
                 cell.state = State::Done(Value::Nil);
             }
         }
+        self.notes.retain(|index, _| kept.contains(index));
         self.reclaim();
         seen.len() as u64
     }

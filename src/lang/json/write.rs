@@ -98,7 +98,7 @@ fn begin(machine: &mut Machine, value: &Value, out: &mut String, open: &mut Vec<
             write_string(out, text.as_str());
             Ok(())
         }
-        Value::Keyword(name) | Value::Symbol(name) => {
+        named if let Some(name) = named.as_name() => {
             write_string(out, name.as_str());
             Ok(())
         }
@@ -155,7 +155,7 @@ fn new_line(out: &mut String, depth: usize) {
 
 fn write_key(out: &mut String, key: &Value) {
     match key {
-        Value::Keyword(name) | Value::Symbol(name) => write_string(out, name.as_str()),
+        named if let Some(name) = named.as_name() => write_string(out, name.as_str()),
         Value::Str(text) => write_string(out, text.as_str()),
         Value::Nil => write_string(out, "null"),
         other => write_string(out, &format!("{other:?}")),

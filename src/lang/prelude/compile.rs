@@ -64,6 +64,10 @@ impl Macros for NoMacros {
 
     fn alias(&mut self, _: &str, _: &str) {}
 
+    fn is_dynamic(&self, _: &str) -> bool {
+        false
+    }
+
     fn names_in(&self, _: &str) -> Vec<String> {
         Vec::new()
     }

@@ -4,7 +4,7 @@ use super::VERSION;
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::{Global, Machine};
 use crate::lang::form::{Form, FormKind};
-use crate::lang::heap::{CellKind, Handle, State};
+use crate::lang::heap::{CellKind, Handle, Notes, State};
 use crate::lang::host::Tool;
 use crate::lang::node::Group;
 use crate::lang::reader;
@@ -99,7 +99,8 @@ impl Decoder<'_> {
     fn read_rows(&mut self, forms: &[Form]) -> Outcome<()> {
         for form in forms {
             if let ("object", [Form { kind: FormKind::Int(id), .. }, content]) = row_parts(form) {
-                if let (kind @ ("atom" | "volatile" | "delay" | "local-var" | "lazy"), [_, _]) = row_parts(content) {
+                if let (kind @ ("atom" | "volatile" | "delay" | "local-var" | "lazy"), [_, _, ..]) = row_parts(content)
+                {
                     let handle = self.machine.core.heap.allocate(cell_kind(kind), State::Done(Value::Nil));
                     let value = if kind == "lazy" { Value::Lazy(handle.clone()) } else { Value::Cell(handle.clone()) };
                     self.objects.insert(*id, Object::Value(value));
@@ -136,10 +137,23 @@ impl Decoder<'_> {
             waiting.extend(missing);
         }
         for (handle, form) in std::mem::take(&mut self.cells) {
-            let (_, [word, value]) = row_parts(&form) else { return Err(self.damaged(&form).into()) };
+            let (_, [word, value, notes @ ..]) = row_parts(&form) else { return Err(self.damaged(&form).into()) };
             let value = self.value(value)?;
-            let state = if word.is_symbol("waiting") { State::Waiting(value) } else { State::Done(value) };
+            let state = match word.as_symbol() {
+                Some("waiting") => State::Waiting(value),
+                Some("failed") => State::Failed(value),
+                _ => State::Done(value),
+            };
             self.machine.core.heap.realise(&handle, state)?;
+            if let [metadata, validator, watches] = notes {
+                let metadata = match self.value(metadata)? {
+                    Value::Map(metadata) => Some(metadata),
+                    _ => None,
+                };
+                let validator = self.value(validator)?;
+                let Value::Map(watches) = self.value(watches)? else { return Err(self.damaged(&form).into()) };
+                self.machine.core.heap.annotate(&handle, Notes { metadata, validator, watches })?;
+            }
         }
         Ok(())
     }

@@ -13,6 +13,7 @@ use crate::lang::value::function::{Captures, Closure};
 use crate::lang::value::list::List;
 use crate::lang::value::print::{write_float, write_quoted};
 use crate::lang::value::spelling::{write_character, write_keyword, write_regex, write_symbol};
+use crate::lang::value::text::Name;
 use crate::lang::value::walk::Pace;
 use std::collections::{HashMap, VecDeque};
 use std::fmt::Write;
@@ -109,10 +110,10 @@ fn parts(machine: &mut Machine, value: &Value, into: &mut Vec<Value>) -> Outcome
         Value::Bound(bound) => into.extend(bound.arguments.iter().cloned()),
         Value::Exception(error) => into.extend([error.data().clone(), error.cause().clone()]),
         Value::Reduced(inner) => into.push(inner.0.clone()),
-        Value::Cell(handle) | Value::Lazy(handle) => match machine.core.heap.state(handle)? {
-            State::Done(value) | State::Waiting(value) => into.push(value.clone()),
-            State::Running => {}
-        },
+        Value::Cell(handle) | Value::Lazy(handle) => {
+            into.extend(machine.core.heap.state(handle)?.held().cloned());
+            into.extend(machine.core.heap.notes(handle).into_iter().flat_map(|notes| notes.values()));
+        }
         _ => {}
     }
     Ok(())
@@ -213,9 +214,9 @@ impl Encoder<'_> {
     fn plain(&mut self, value: &Value, out: &mut String, depth: u32) -> Outcome<()> {
         let inner = depth + 1;
         match value {
-            Value::Symbol(name) => {
+            Value::Symbol(_) | Value::Annotated(_) => {
                 out.push_str("(quote ");
-                write_symbol(out, name.as_str());
+                write_symbol(out, value.as_symbol().map_or("", Name::as_str));
                 out.push(')');
             }
             Value::List(list) => match &**list {
@@ -329,12 +330,20 @@ impl Encoder<'_> {
         let (word, value) = match state {
             State::Done(value) => ("done", value),
             State::Waiting(value) => ("waiting", value),
+            State::Failed(value) => ("failed", value),
             State::Running => {
                 return Err(Error::new("SnapshotError", "a value is being computed and cannot be written").into());
             }
         };
         let _ = write!(out, "({kind} {word} ");
         self.value(&value, out, 1)?;
+        if let Some(notes) = self.machine.core.heap.notes(handle).cloned() {
+            let metadata = notes.metadata.clone().map_or(Value::Nil, Value::Map);
+            for note in [metadata, notes.validator.clone(), Value::Map(notes.watches.clone())] {
+                out.push(' ');
+                self.value(&note, out, 1)?;
+            }
+        }
         out.push(')');
         Ok(())
     }

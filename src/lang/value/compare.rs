@@ -2,6 +2,7 @@
 //! vectors by length and then item by item.
 
 use super::Value;
+use super::text::Name;
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
 use num_bigint::BigInt;
@@ -73,10 +74,8 @@ fn compare_scalars(left: &Value, right: &Value) -> Option<Ordering> {
         (Value::Char(a), Value::Char(b)) => a.cmp(b),
         (Value::Time(a), Value::Time(b)) => return a.compare(b),
         (Value::Str(a), Value::Str(b)) => a.as_str().cmp(b.as_str()),
-        (Value::Keyword(a), Value::Keyword(b)) | (Value::Symbol(a), Value::Symbol(b)) => {
-            // Names without a namespace come before all that have one.
-            (a.namespace(), a.base()).cmp(&(b.namespace(), b.base()))
-        }
+        (Value::Keyword(a), Value::Keyword(b)) => compare_names(a, b),
+        (a, b) if let (Some(a), Some(b)) = (a.as_symbol(), b.as_symbol()) => compare_names(a, b),
         (a, b) => return compare_numbers(a, b),
     })
 }
@@ -112,4 +111,9 @@ fn compare_with_float(integer: &BigInt, float: f64) -> Ordering {
         None if float > 0.0 => Ordering::Less,
         None => Ordering::Greater,
     }
+}
+
+/// Names without a namespace come before all that have one.
+fn compare_names(a: &Name, b: &Name) -> Ordering {
+    (a.namespace(), a.base()).cmp(&(b.namespace(), b.base()))
 }

@@ -7,6 +7,7 @@
 
 use super::map::Map;
 use super::set::Set;
+use super::text::Name;
 use super::walk::{Cursor, Free, Pace};
 use super::{Value, decimal};
 use num_bigint::BigInt;
@@ -91,6 +92,7 @@ fn equal_at_once(left: &Value, right: &Value) -> Option<bool> {
         (Value::Keyword(a), Value::Keyword(b))
         | (Value::Symbol(a), Value::Symbol(b))
         | (Value::Var(a), Value::Var(b)) => a == b,
+        (Value::Annotated(a), b) | (b, Value::Annotated(a)) => b.as_symbol() == Some(&a.name),
         (Value::BigInt(a), Value::BigInt(b)) => a == b,
         (Value::Int(a), Value::BigInt(b)) | (Value::BigInt(b), Value::Int(a)) => **b == BigInt::from(*a),
         (Value::Decimal(a), Value::Decimal(b)) => decimal::equal(a, b),
@@ -173,6 +175,11 @@ impl Hash for Value {
     }
 }
 
+fn hash_symbol<H: Hasher>(name: &Name, state: &mut H) {
+    state.write_u8(4);
+    name.as_str().hash(state);
+}
+
 fn hash_nested<H: Hasher>(value: &Value, state: &mut H, levels: u32) {
     match value {
         Value::Nil => state.write_u8(0),
@@ -191,10 +198,8 @@ fn hash_nested<H: Hasher>(value: &Value, state: &mut H, levels: u32) {
             state.write_u8(3);
             name.as_str().hash(state);
         }
-        Value::Symbol(name) => {
-            state.write_u8(4);
-            name.as_str().hash(state);
-        }
+        Value::Symbol(name) => hash_symbol(name, state),
+        Value::Annotated(symbol) => hash_symbol(&symbol.name, state),
         Value::Var(name) => {
             state.write_u8(9);
             name.as_str().hash(state);

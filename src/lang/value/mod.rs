@@ -58,6 +58,8 @@ pub enum Value {
     Keyword(Name),
     /// `name`
     Symbol(Name),
+    /// A symbol with metadata: `^:private name`. Apart from the plain ones, which stay as small as they are.
+    Annotated(Arc<Annotated>),
     /// An integer of any size
     BigInt(Arc<BigInt>),
     /// An exact decimal: `1.50M`
@@ -106,6 +108,14 @@ pub enum Jump {
     Recur,
     /// Callee and arguments are ready: call it in place of this one.
     Call,
+}
+
+/// A symbol and its metadata.
+pub struct Annotated {
+    /// The symbol.
+    pub name: Name,
+    /// What `meta` gives.
+    pub metadata: Arc<Map>,
 }
 
 /// The value inside `(reduced x)`.
@@ -166,6 +176,23 @@ impl Value {
         }
     }
 
+    /// The name, if it is a symbol, with metadata or without.
+    pub fn as_symbol(&self) -> Option<&Name> {
+        match self {
+            Value::Symbol(name) => Some(name),
+            Value::Annotated(symbol) => Some(&symbol.name),
+            _ => None,
+        }
+    }
+
+    /// The name, if it is a keyword or a symbol.
+    pub fn as_name(&self) -> Option<&Name> {
+        match self {
+            Value::Keyword(name) => Some(name),
+            other => other.as_symbol(),
+        }
+    }
+
     /// True for what can be called as a function and is nothing else.
     pub fn is_function(&self) -> bool {
         matches!(self, Value::Builtin(_) | Value::Closure(_) | Value::Bound(_) | Value::Tool(_) | Value::Var(_))
@@ -184,6 +211,7 @@ impl Value {
                 | Value::Lazy(_)
                 | Value::Exception(_)
                 | Value::Reduced(_)
+                | Value::Annotated(_)
         )
     }
 
@@ -202,6 +230,7 @@ impl Value {
             Value::Cell(node) | Value::Lazy(node) => of(node),
             Value::Exception(node) => of(node),
             Value::Reduced(node) => of(node),
+            Value::Annotated(node) => of(node),
             _ => return None,
         })
     }
@@ -219,7 +248,7 @@ impl Value {
             Value::Char(_) => "a character",
             Value::Str(_) => "a string",
             Value::Keyword(_) => "a keyword",
-            Value::Symbol(_) => "a symbol",
+            Value::Symbol(_) | Value::Annotated(_) => "a symbol",
             Value::List(_) => "a list",
             Value::Vector(_) => "a vector",
             Value::Map(_) => "a map",

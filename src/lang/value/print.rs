@@ -7,7 +7,9 @@ use super::Value;
 use super::list::List;
 use super::map::Map;
 use super::spelling::{write_character, write_keyword, write_regex, write_symbol};
+use super::text::Name;
 use super::walk::{Cursor, Free, Pace};
+use crate::lang::builtin::metadata;
 use std::convert::Infallible;
 use std::fmt::{self, Write};
 use std::sync::Arc;
@@ -18,8 +20,41 @@ pub struct Printer {
     budget: usize,
     readable: bool,
     plain: bool,
+    settings: Settings,
+    /// How many collections are open.
+    depth: i64,
     shown: usize,
     complete_until: usize,
+}
+
+/// What `*print-length*` and its kin ask for.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// How many items of each collection are shown.
+    pub length: Option<i64>,
+    /// How many levels of collections are shown.
+    pub level: Option<i64>,
+    /// Whether metadata is shown.
+    pub metadata: bool,
+    /// Whether a map whose keys have one namespace is written with it in front.
+    pub namespace_maps: bool,
+    /// Whether strings and characters are quoted where the function that prints quotes them.
+    pub readable: bool,
+    /// Whether all is to read back, however long.
+    pub duplicable: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            length: None,
+            level: None,
+            metadata: false,
+            namespace_maps: false,
+            readable: true,
+            duplicable: false,
+        }
+    }
 }
 
 /// What was printed.
@@ -33,8 +68,9 @@ pub struct Printed {
 
 /// An open bracket and what is still to be printed inside.
 enum Open {
-    Sequence { cursor: Cursor, first: bool, close: &'static str },
-    Entries { map: Arc<Map>, position: usize, first: bool },
+    Sequence { cursor: Cursor, first: bool, close: &'static str, left: Option<i64> },
+    Entries { map: Arc<Map>, position: usize, first: bool, left: Option<i64>, lifted: bool },
+    Bare(Value),
     ValueOf(Value),
     Close(&'static str),
 }
@@ -43,12 +79,24 @@ impl Printer {
     /// A printer of up to `budget` bytes. Readable output quotes strings and characters, as `pr-str`;
     /// otherwise those at the top print as they are, as `str`.
     pub fn new(budget: usize, readable: bool) -> Printer {
-        Printer { out: String::new(), budget, readable, plain: false, shown: 0, complete_until: 0 }
+        let settings = Settings::default();
+        Printer { out: String::new(), budget, readable, plain: false, settings, depth: 0, shown: 0, complete_until: 0 }
     }
 
     /// A printer that quotes no string and no character at all, as `println`.
     pub fn plain(budget: usize) -> Printer {
         Printer { plain: true, ..Printer::new(budget, false) }
+    }
+
+    /// The same printer with other settings.
+    pub fn with(mut self, settings: Settings) -> Printer {
+        self.plain |= !settings.readable && !self.readable;
+        if settings.duplicable {
+            self.settings = Settings { length: None, level: None, metadata: true, ..settings };
+        } else {
+            self.settings = settings;
+        }
+        self
     }
 
     /// Prints one value. False once the budget is used up.
@@ -70,22 +118,36 @@ impl Printer {
                     open.pop();
                     self.begin(&value, &mut open, &mut in_cell, pace)?;
                 }
-                Open::Sequence { cursor, first, close } => match cursor.next(pace)? {
+                Open::Bare(value) => {
+                    let value = std::mem::take(value);
+                    open.pop();
+                    self.begin_bare(&value, &mut open, &mut in_cell, pace)?;
+                }
+                Open::Sequence { cursor, first, close, left } => match cursor.next(pace)? {
                     Some(item) => {
                         if !std::mem::take(first) {
                             self.out.push(' ');
+                        }
+                        if is_cut(left) {
+                            self.out.push_str("...");
+                            self.out.push_str(close);
+                            self.depth -= 1;
+                            open.pop();
+                            continue;
                         }
                         self.begin(&item, &mut open, &mut in_cell, pace)?;
                     }
                     None => {
                         self.out.push_str(close);
+                        self.depth -= 1;
                         open.pop();
                     }
                 },
-                Open::Entries { map, position, first } => {
+                Open::Entries { map, position, first, left, lifted } => {
                     pace.step(1)?;
                     if *position >= map.positions() {
                         self.out.push('}');
+                        self.depth -= 1;
                         open.pop();
                     } else {
                         let at = *position;
@@ -95,9 +157,22 @@ impl Printer {
                             if !std::mem::take(first) {
                                 self.out.push_str(", ");
                             }
+                            if is_cut(left) {
+                                self.out.push_str("...}");
+                                self.depth -= 1;
+                                open.pop();
+                                continue;
+                            }
+                            let lifted = *lifted;
                             open.push(Open::ValueOf(value.clone()));
                             open.push(Open::Close(" "));
-                            self.begin(key, &mut open, &mut in_cell, pace)?;
+                            match key {
+                                Value::Keyword(name) if lifted => write_keyword(&mut self.out, name.base()),
+                                key if let (true, Some(name)) = (lifted, key.as_symbol()) => {
+                                    write_symbol(&mut self.out, name.base());
+                                }
+                                key => self.begin(key, &mut open, &mut in_cell, pace)?,
+                            }
                         }
                     }
                 }
@@ -109,7 +184,32 @@ impl Printer {
         Ok(self.out.len() <= self.budget)
     }
 
+    /// Begins a value with its metadata in front, where that is asked for.
     fn begin<P: Pace>(
+        &mut self,
+        value: &Value,
+        open: &mut Vec<Open>,
+        in_cell: &mut bool,
+        pace: &mut P,
+    ) -> Result<(), P::Stop> {
+        if self.settings.metadata
+            && !self.plain
+            && let Some(metadata) = metadata(value).filter(|m| !m.is_empty())
+        {
+            self.out.push('^');
+            open.push(Open::Bare(value.clone()));
+            open.push(Open::Close(" "));
+            let shown = match metadata.get(&Value::keyword("tag")) {
+                Some(tag) if metadata.len() == 1 => tag.clone(),
+                _ => Value::Map(metadata),
+            };
+            open.push(Open::ValueOf(shown));
+            return Ok(());
+        }
+        self.begin_bare(value, open, in_cell, pace)
+    }
+
+    fn begin_bare<P: Pace>(
         &mut self,
         value: &Value,
         open: &mut Vec<Open>,
@@ -120,14 +220,26 @@ impl Printer {
         if open.len() == 1 {
             self.shown += 1;
         }
+        let is_collection =
+            matches!(value, Value::List(_) | Value::Lazy(_) | Value::Vector(_) | Value::Map(_) | Value::Set(_));
+        if is_collection && self.settings.level.is_some_and(|most| self.depth >= most) {
+            self.out.push('#');
+            return Ok(());
+        }
         match value {
             Value::List(list) if list.is_empty() => self.out.push_str("()"),
             Value::List(_) | Value::Lazy(_) => self.open(value, "(", ")", open),
             Value::Vector(_) => self.open(value, "[", "]", open),
             Value::Set(_) => self.open(value, "#{", "}", open),
             Value::Map(map) => {
+                let namespace = if self.settings.namespace_maps { shared_namespace(map) } else { None };
+                if let Some(namespace) = namespace {
+                    let _ = write!(self.out, "#:{namespace}");
+                }
                 self.out.push('{');
-                open.push(Open::Entries { map: map.clone(), position: 0, first: true });
+                self.depth += 1;
+                let (left, lifted) = (self.settings.length, namespace.is_some());
+                open.push(Open::Entries { map: map.clone(), position: 0, first: true, left, lifted });
             }
             Value::Reduced(inner) => {
                 self.out.push_str("#<reduced ");
@@ -152,7 +264,9 @@ impl Printer {
             }
             Value::Char(character) if self.plain => self.out.push(*character),
             Value::Keyword(name) if self.readable => write_keyword(&mut self.out, name.as_str()),
-            Value::Symbol(name) if self.readable => write_symbol(&mut self.out, name.as_str()),
+            Value::Symbol(_) | Value::Annotated(_) if self.readable => {
+                write_symbol(&mut self.out, value.as_symbol().map_or("", Name::as_str));
+            }
             Value::Var(name) => {
                 self.out.push_str("#'");
                 write_symbol(&mut self.out, shown_name(name.as_str()));
@@ -172,7 +286,8 @@ impl Printer {
     fn open(&mut self, value: &Value, bracket: &str, close: &'static str, open: &mut Vec<Open>) {
         self.out.push_str(bracket);
         let cursor = Cursor::over(value.clone()).unwrap_or(Cursor::End);
-        open.push(Open::Sequence { cursor, first: true, close });
+        self.depth += 1;
+        open.push(Open::Sequence { cursor, first: true, close, left: self.settings.length });
     }
 
     fn print_text(&mut self, text: &str, quoted: bool) {
@@ -193,6 +308,30 @@ impl Printer {
     pub fn into_text(self) -> String {
         self.out
     }
+}
+
+/// Counts an item off what may be shown; true if it is one too many.
+fn is_cut(left: &mut Option<i64>) -> bool {
+    match left {
+        Some(left) => {
+            *left -= 1;
+            *left < 0
+        }
+        None => false,
+    }
+}
+
+/// The namespace that all keys of a map have.
+fn shared_namespace(map: &Map) -> Option<&str> {
+    let mut shared = None;
+    for (key, _) in map.iter() {
+        let own = key.as_name()?.namespace()?;
+        if shared.is_some_and(|shared| shared != own) {
+            return None;
+        }
+        shared = Some(own);
+    }
+    shared
 }
 
 /// Prints within `budget` bytes; a collection that does not fit is cut behind a whole item, and
@@ -267,6 +406,7 @@ fn write_scalar(out: &mut String, value: &Value, quoted: bool) {
         Value::Char(value) => write!(out, "{value}"),
         Value::Keyword(name) => write!(out, ":{}", name.as_str()),
         Value::Symbol(name) => out.write_str(name.as_str()),
+        Value::Annotated(symbol) => out.write_str(symbol.name.as_str()),
         Value::Regex(regex) if quoted => {
             write_regex(out, regex.as_str());
             Ok(())

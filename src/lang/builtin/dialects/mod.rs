@@ -1,7 +1,6 @@
 //! The everyday vocabulary of other Lisps, where it is no other name of what Clojure has.
 
 pub mod alists;
-pub mod directives;
 pub mod lists;
 pub mod other;
 

@@ -80,7 +80,7 @@ fn apropos(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 fn name_of(machine: &mut Machine, value: &Value) -> Outcome<String> {
     machine.charge(1)?;
     Ok(match value {
-        Value::Symbol(name) | Value::Keyword(name) => name.as_str().to_string(),
+        named if let Some(name) = named.as_name() => name.as_str().to_string(),
         Value::Str(text) => text.as_str().to_string(),
         Value::Builtin(builtin) => builtin.name.to_string(),
         Value::Tool(tool) => tool.name(),

@@ -2,6 +2,7 @@
 
 use super::super::Builtin;
 use super::super::arguments::{count, take, whole};
+use super::super::metadata::without_metadata;
 use super::joining::concat_two;
 use super::{as_seq, before, count_up, in_front, is_number, or_empty, rest_of};
 use crate::lang::error::{Error, Outcome};
@@ -112,7 +113,7 @@ fn cons(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 
 fn vec(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     match take(arguments, 0) {
-        vector @ Value::Vector(_) => Ok(vector),
+        vector @ Value::Vector(_) => without_metadata(machine, vector),
         other => Ok(Value::vector(machine.items(other)?)),
     }
 }

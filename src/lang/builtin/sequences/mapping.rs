@@ -219,7 +219,8 @@ fn replace(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     match arguments.get_mut(1).map(std::mem::take) {
         None => Ok(transducer),
         Some(vector @ Value::Vector(_)) => {
-            let (push, none) = (Value::Builtin(&transducers::PUSH), Value::vector(Vec::new()));
+            let none = crate::lang::builtin::stacks::emptied(machine, &vector)?;
+            let push = Value::Builtin(&transducers::PUSH);
             transducers::reduce(machine, &transducer, &push, none, vector)
         }
         Some(collection) => transducers::through(machine, &transducer, collection),

@@ -2,12 +2,15 @@
 
 use super::super::Builtin;
 use super::super::arguments::{function_and_collection, take};
+use super::super::metadata;
 use super::merge;
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
 use crate::lang::value::Value;
 use crate::lang::value::compare::{compare, compare_numbers};
 use crate::lang::value::function::Bound;
+use crate::lang::value::list::List;
+use crate::lang::value::map::Map;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -90,13 +93,16 @@ pub const STEPS: &[&Builtin] = &[&COMPARED];
 fn sort(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     match arguments.len() {
         1 => {
-            let items = machine.items(take(arguments, 0))?;
-            sorted(machine, items, None).map(Value::list)
+            let collection = take(arguments, 0);
+            let own = metadata(&collection);
+            let items = machine.items(collection)?;
+            sorted(machine, items, None).map(|items| list_with(items, own))
         }
         2 => {
             let (comparator, collection) = function_and_collection(arguments);
+            let own = metadata(&collection);
             let items = machine.items(collection)?;
-            sorted(machine, items, Some(&comparator)).map(Value::list)
+            sorted(machine, items, Some(&comparator)).map(|items| list_with(items, own))
         }
         _ => {
             if !matches!(&arguments[2], Value::Keyword(name) if name.as_str() == "key") {
@@ -107,6 +113,11 @@ fn sort(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
             sorted_by(machine, &key, Some(&comparator), collection)
         }
     }
+}
+
+/// A list with the metadata of the collection that was sorted.
+fn list_with(items: Vec<Value>, metadata: Option<Arc<Map>>) -> Value {
+    Value::List(Arc::new(List::with_metadata(items, metadata)))
 }
 
 /// These items in order; without a comparator, in their natural one.
@@ -158,6 +169,7 @@ fn is_key_function(value: &Value) -> bool {
 
 /// The items of a collection in order of what `key` makes of each, which is asked for once.
 fn sorted_by(machine: &mut Machine, key: &Value, comparator: Option<&Value>, collection: Value) -> Outcome<Value> {
+    let own = metadata(&collection);
     let mut cursor = machine.seq(collection)?;
     if let Some(count) = cursor.remaining() {
         machine.reserve_values(count.saturating_mul(2))?;
@@ -171,14 +183,14 @@ fn sorted_by(machine: &mut Machine, key: &Value, comparator: Option<&Value>, col
     merge::sort(machine, &mut pairs, &mut |machine, left: &(Value, Value), right: &(Value, Value)| {
         precedes(machine, comparator, &left.0, &right.0)
     })?;
-    Ok(Value::list(pairs.into_iter().map(|(_, item)| item).collect()))
+    Ok(list_with(pairs.into_iter().map(|(_, item)| item).collect(), own))
 }
 
 fn compare_two(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let order = compare(machine, &arguments[0], &arguments[1])?;
     let difference = match (&arguments[0], &arguments[1]) {
         (Value::Str(left), Value::Str(right)) => text_difference(machine, left.as_str(), right.as_str())?,
-        (Value::Keyword(left), Value::Keyword(right)) | (Value::Symbol(left), Value::Symbol(right)) => {
+        (left, right) if let (Some(left), Some(right)) = (left.as_name(), right.as_name()) => {
             text_difference(machine, left.as_str(), right.as_str())?
         }
         (Value::Char(left), Value::Char(right)) => i64::from(u32::from(*left)) - i64::from(u32::from(*right)),

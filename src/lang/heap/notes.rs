@@ -1,0 +1,60 @@
+//! What few cells have: metadata, a validator, watches. It stands beside the cells, so that the others
+//! pay nothing for it.
+
+use super::{Handle, Heap, foreign};
+use crate::lang::error::Error;
+use crate::lang::value::Value;
+use crate::lang::value::map::Map;
+use std::sync::Arc;
+
+/// What stands beside a cell.
+#[derive(Clone, Default)]
+pub struct Notes {
+    /// What `meta` gives.
+    pub metadata: Option<Arc<Map>>,
+    /// The function that every new content of an atom must pass; nil where there is none.
+    pub validator: Value,
+    /// The functions that are called after each change, by their keys, in the order in which they were added.
+    pub watches: Arc<Map>,
+}
+
+impl Notes {
+    /// True if there is nothing to remember.
+    pub fn is_empty(&self) -> bool {
+        self.metadata.is_none() && self.validator.is_nil() && self.watches.is_empty()
+    }
+
+    /// The values that they hold.
+    pub fn values(&self) -> impl Iterator<Item = Value> {
+        let maps = self.metadata.iter().chain((!self.watches.is_empty()).then_some(&self.watches));
+        maps.map(|map| Value::Map(map.clone())).chain((!self.validator.is_nil()).then(|| self.validator.clone()))
+    }
+}
+
+impl Heap {
+    /// What stands beside a cell; `None` for most.
+    pub fn notes(&self, handle: &Handle) -> Option<&Arc<Notes>> {
+        if self.notes.is_empty() || self.own(handle).is_err() { None } else { self.notes.get(&handle.index) }
+    }
+
+    /// Puts notes beside a cell in place of those that it has; a change that the form may have to undo.
+    ///
+    /// # Errors
+    /// As [`Heap::state`].
+    pub fn annotate(&mut self, handle: &Arc<Handle>, notes: Notes) -> Result<(), Error> {
+        self.own(handle)?;
+        if self.cell(handle.index).is_none() {
+            return Err(foreign());
+        }
+        self.journal(handle);
+        self.put_notes(handle.index, (!notes.is_empty()).then(|| Arc::new(notes)));
+        Ok(())
+    }
+
+    pub(super) fn put_notes(&mut self, index: u32, notes: Option<Arc<Notes>>) {
+        match notes {
+            Some(notes) => self.notes.insert(index, notes),
+            None => self.notes.remove(&index),
+        };
+    }
+}

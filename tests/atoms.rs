@@ -1,0 +1,82 @@
+//! What stands beside an atom (metadata, a validator, watches) is undone, swept and written as its content is.
+
+mod common;
+
+use common::{Scripted, engine, session};
+use lispbox::lang::{Host, Request, Session};
+use std::sync::Arc;
+
+fn host() -> Arc<dyn Host> {
+    Arc::new(Scripted::new())
+}
+
+fn run(session: &mut Session, program: &str) -> String {
+    let reply = session.eval(Request::new(program), host());
+    match (&reply.failure, &reply.value) {
+        (Some(failure), _) => failure.error.clone(),
+        (None, value) => value.clone().unwrap_or_default(),
+    }
+}
+
+#[test]
+fn a_form_that_fails_undoes_watches_validators_and_metadata() {
+    let mut session = session();
+    run(&mut session, "(def log (atom [])) (def a (atom 1 :meta {:n 1}))");
+    run(&mut session, "(add-watch a :kept (fn [k _ old new] (swap! log conj [k old new])))");
+    assert_eq!(
+        run(
+            &mut session,
+            "(do (remove-watch a :kept) (add-watch a :lost println) (set-validator! a pos?) (alter-meta! a assoc :n 2) (reset! a 5) (/ 1 0))"
+        ),
+        "ArithmeticError"
+    );
+    assert_eq!(run(&mut session, "[(meta a) (get-validator a) @a @log]"), "[{:n 1} nil 1 []]");
+    assert_eq!(run(&mut session, "(reset! a -7)"), "-7");
+    assert_eq!(run(&mut session, "@log"), "[[:kept 1 -7]]");
+}
+
+#[test]
+fn an_atom_keeps_its_watches_in_a_snapshot() {
+    let mut session = session();
+    for program in [
+        "(def log (atom []))",
+        "(def a (atom 1 :meta {:unit :eur} :validator (fn [x] (< x 10))))",
+        "(add-watch a :log (fn [k _ old new] (swap! log conj [k old new])))",
+        "(def hinted (list (with-meta 'x {:tag 'String}) (with-meta (lazy-seq [1]) {:from :here})))",
+        "(def broken (delay (throw (ex-info \"no\" {:id 1}))))",
+        "(try @broken (catch Exception e nil))",
+    ] {
+        run(&mut session, program);
+    }
+    let text = session.encode(host()).expect("it encodes");
+    let mut other = engine().session();
+    other.decode(&text, host()).expect("it decodes");
+    assert_eq!(other.encode(host()).expect("it encodes"), text);
+    for (program, value) in [
+        ("(do (swap! a inc) [@a @log (meta a)])", "[2 [[:log 1 2]] {:unit :eur}]"),
+        ("(try (reset! a 50) (catch Exception e [:refused @a]))", "[:refused 2]"),
+        ("(map meta hinted)", "({:tag String} {:from :here})"),
+        ("(try @broken (catch Exception e (ex-data e)))", "{:id 1}"),
+    ] {
+        assert_eq!(run(&mut other, program), value);
+    }
+}
+
+#[test]
+fn atoms_that_hold_themselves_through_watches_are_freed() {
+    let program = "(dotimes [_ 200000]
+        (let [a (atom (vec (range 20)))]
+          (add-watch a :self (fn [_ _ _ _] @a))
+          (alter-meta! a assoc :self a)
+          (set-validator! a (fn [_] a))))";
+    let mut request = Request::new(program);
+    request.limits.memory = 32 * 1024 * 1024;
+    let reply = session().eval(request, host());
+    assert!(reply.failure.is_none(), "{:?}", reply.failure);
+}
+
+#[test]
+fn symbols_that_hold_symbols_in_their_metadata_are_dropped_at_any_depth() {
+    let program = "(do (loop [n 0 s 'x] (if (< n 300000) (recur (inc n) (with-meta 'x {:inner s})) s)) :done)";
+    assert_eq!(common::value(program), ":done");
+}
