@@ -38,6 +38,7 @@ mod names;
 mod numbers;
 pub mod ordered;
 mod patterns;
+mod primitives;
 mod printing;
 mod reals;
 pub mod regex;
@@ -53,6 +54,7 @@ pub mod syntax;
 mod text;
 pub mod time;
 mod transducers;
+pub mod transients;
 pub mod types;
 mod updates;
 pub mod vars;
@@ -226,6 +228,7 @@ pub const TABLES: &[(&str, &[Builtin])] = &[
     ("Sorted maps and sets", ordered::TABLE),
     ("Relations", relations::TABLE),
     ("Ends and parts of collections", stacks::TABLE),
+    ("Transients", transients::TABLE),
     ("Walking through nested data", walking::TABLE),
     ("Atoms and delays", cells::TABLE),
     ("Exceptions", exceptions::TABLE),
@@ -242,6 +245,7 @@ pub const TABLES: &[(&str, &[Builtin])] = &[
     ("Arithmetic", numbers::TABLE),
     ("Comparing numbers", comparison::TABLE),
     ("Conversions", conversions::TABLE),
+    ("Java's kinds of numbers", primitives::TABLE),
     ("Exact decimals", decimals::TABLE),
     ("Mathematics", math::TABLE),
     ("Rarer mathematics", reals::TABLE),
@@ -306,8 +310,6 @@ const ALIASES: &[&[(&str, &str)]] = &[
     maps::ALIASES,
     names::ALIASES,
     scalars::ALIASES,
-    sets::ALIASES,
-    stacks::ALIASES,
     types::ALIASES,
     updates::ALIASES,
     vars::ALIASES,
@@ -315,6 +317,7 @@ const ALIASES: &[&[(&str, &str)]] = &[
     numbers::ALIASES,
     comparison::ALIASES,
     conversions::ALIASES,
+    primitives::ALIASES,
     decimals::ALIASES,
     math::ALIASES,
     reals::ALIASES,

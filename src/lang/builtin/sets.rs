@@ -67,9 +67,6 @@ pub const TABLE: &[Builtin] = &[
     ),
 ];
 
-/// Other names of what is in this file.
-pub const ALIASES: &[(&str, &str)] = &[("disj!", "disj")];
-
 fn hash_set(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let mut set = Set::default();
     for item in arguments {
@@ -86,7 +83,7 @@ fn set(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     }
 }
 
-fn disj(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+pub(super) fn disj(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     match take(arguments, 0) {
         Value::Nil => Ok(Value::Nil),
         Value::Set(mut set) => {

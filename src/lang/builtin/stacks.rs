@@ -41,18 +41,7 @@ pub const TABLE: &[Builtin] = &[
         &[("(empty [1 2])", "[]"), ("(empty {:a 1})", "{}")],
         empty,
     ),
-    Builtin::new(
-        "transient",
-        &["[coll]"],
-        "The collection itself: a collection that nobody else holds is changed in place anyway.\n\
-         `conj!`, `assoc!` and `dissoc!` are `conj`, `assoc` and `dissoc`: go on with what they return.",
-        &[("(persistent! (conj! (transient [1]) 2))", "[1 2]")],
-        transient,
-    ),
 ];
-
-/// Other names of what is in this file.
-pub const ALIASES: &[(&str, &str)] = &[("persistent!", "transient"), ("pop!", "pop"), ("conj!", "conj")];
 
 fn peek(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     match take(arguments, 0) {
@@ -64,7 +53,7 @@ fn peek(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     }
 }
 
-fn pop(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+pub(super) fn pop(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     match take(arguments, 0) {
         Value::Nil => Ok(Value::Nil),
         Value::Vector(mut items) => {
@@ -152,11 +141,4 @@ fn empty(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
         }
         _ => Value::Nil,
     })
-}
-
-fn transient(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    match take(arguments, 0) {
-        collection @ (Value::Vector(_) | Value::Map(_) | Value::Set(_)) => Ok(collection),
-        other => Err(Error::expected("a vector, a map or a set", &other).into()),
-    }
 }

@@ -19,6 +19,8 @@ pub enum CellKind {
     Atom,
     /// `(volatile! x)`
     Volatile,
+    /// `(transient coll)`
+    Transient,
     /// `(delay …)`
     Delay,
     /// A name of `with-local-vars`
@@ -47,6 +49,7 @@ impl Handle {
         match self.kind {
             CellKind::Atom => "an atom",
             CellKind::Volatile => "a volatile",
+            CellKind::Transient => "a transient",
             CellKind::Delay => "a delay",
             CellKind::Var => "a var",
             CellKind::Lazy => "a lazy sequence",

@@ -325,7 +325,7 @@ fn add_all(machine: &mut Machine, mut to: Value, from: Value) -> Outcome<Value> 
     Ok(to)
 }
 
-fn conj(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+pub(in crate::lang::builtin) fn conj(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     if arguments.is_empty() {
         return Ok(Value::vector(Vec::new()));
     }
