@@ -274,6 +274,7 @@ fn outside(index: &Value, length: usize) -> Error {
 
 pub(super) fn dissoc(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     match take(arguments, 0) {
+        alone if arguments.len() == 1 => Ok(alone),
         Value::Nil => Ok(Value::Nil),
         Value::Map(mut map) => {
             for key in &mut arguments[1..] {

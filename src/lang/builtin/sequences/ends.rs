@@ -248,6 +248,10 @@ fn bounded_count(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Valu
     let (most, collection) = count_and_collection(arguments)?;
     let mut cursor = machine.seq(collection)?;
     let mut counted = 0;
+    // What knows its count tells it, however many were asked for.
+    if let Some(count) = cursor.remaining().filter(|count| *count != List::ENDLESS) {
+        return Ok(Value::Int(count as i64));
+    }
     while counted < most {
         match cursor.remaining() {
             Some(List::ENDLESS) => counted = most,
