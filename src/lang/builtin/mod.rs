@@ -28,9 +28,11 @@ mod format;
 mod formats;
 mod functions;
 mod identity;
+pub mod input;
 mod json;
 mod kinds;
 mod maps;
+mod matchers;
 pub mod math;
 mod metadata;
 mod methods;
@@ -266,10 +268,12 @@ pub const TABLES: &[(&str, &[Builtin])] = &[
     ("Searching and replacing", search::TABLE),
     ("Characters", characters::TABLE),
     ("Regular expressions", regex::TABLE),
+    ("Matchers", matchers::TABLE),
     ("Patterns", format::TABLE),
     ("Java's methods", methods::TABLE),
     ("Printing", printing::TABLE),
     ("EDN", edn::TABLE),
+    ("Reading from a text", input::TABLE),
     ("JSON", json::TABLE),
     ("CSV", formats::csv::TABLE),
     ("HTML", formats::html::TABLE),
@@ -496,5 +500,5 @@ pub fn all() -> impl Iterator<Item = &'static Builtin> {
 
 /// What the constants of Java's classes and of `math/` stand for; `None` for all other names.
 pub fn constant(name: &str) -> Option<Value> {
-    math::constant(name).or_else(|| time::constants::constant(name)).or_else(|| decimals::constant(name))
+    math::constant(name).or_else(|| time::constants::constant(name)).or_else(|| decimals::constant(name)).or_else(|| input::constant(name))
 }

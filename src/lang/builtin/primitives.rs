@@ -2,7 +2,7 @@
 //! doubles all the same.
 
 use super::Builtin;
-use super::arithmetic::float;
+use super::arithmetic::{division_by_zero, float};
 use super::conversions::{double, long};
 use crate::lang::error::{Error, Outcome, describe};
 use crate::lang::eval::Machine;
@@ -67,6 +67,62 @@ pub const TABLE: &[Builtin] = &[
         "The number as an integer, of which only the last 8 bits are kept.",
         &[("(unchecked-byte 200)", "-56")],
         |_, arguments| Ok(Value::Int(i64::from(cut_to_32(&arguments[0])? as i8))),
+    ),
+    Builtin::new(
+        "unchecked-add-int",
+        &["[x y]"],
+        "The sum of two integers, of which only the last 32 bits are kept.",
+        &[("(unchecked-add-int 2147483647 1)", "-2147483648")],
+        |_, arguments| short(arguments, i32::wrapping_add),
+    ),
+    Builtin::new(
+        "unchecked-subtract-int",
+        &["[x y]"],
+        "The difference of two integers, of which only the last 32 bits are kept.",
+        &[("(unchecked-subtract-int 5 8)", "-3")],
+        |_, arguments| short(arguments, i32::wrapping_sub),
+    ),
+    Builtin::new(
+        "unchecked-multiply-int",
+        &["[x y]"],
+        "The product of two integers, of which only the last 32 bits are kept.",
+        &[("(unchecked-multiply-int 65536 65536)", "0")],
+        |_, arguments| short(arguments, i32::wrapping_mul),
+    ),
+    Builtin::new(
+        "unchecked-inc-int",
+        &["[x]"],
+        "One more, of which only the last 32 bits are kept.",
+        &[("(unchecked-inc-int 2147483647)", "-2147483648")],
+        |_, arguments| short(arguments, i32::wrapping_add),
+    ),
+    Builtin::new(
+        "unchecked-dec-int",
+        &["[x]"],
+        "One less, of which only the last 32 bits are kept.",
+        &[("(unchecked-dec-int 1)", "0")],
+        |_, arguments| short(arguments, i32::wrapping_sub),
+    ),
+    Builtin::new(
+        "unchecked-negate-int",
+        &["[x]"],
+        "The integer with the other sign, of which only the last 32 bits are kept.",
+        &[("(unchecked-negate-int 5)", "-5")],
+        |_, arguments| short(arguments, |x, _| x.wrapping_neg()),
+    ),
+    Builtin::new(
+        "unchecked-divide-int",
+        &["[x y]"],
+        "The quotient of two integers of 32 bits, rounded towards zero.",
+        &[("(unchecked-divide-int -7 2)", "-3")],
+        |_, arguments| divided(arguments, i32::wrapping_div),
+    ),
+    Builtin::new(
+        "unchecked-remainder-int",
+        &["[x y]"],
+        "What `unchecked-divide-int` leaves over.",
+        &[("(unchecked-remainder-int -7 2)", "-1")],
+        |_, arguments| divided(arguments, i32::wrapping_rem),
     ),
     Builtin::new(
         "vector-of",
@@ -140,6 +196,19 @@ fn cut_to_32(value: &Value) -> Outcome<i32> {
         Value::Float(number) => *number as i32,
         number => cut(number)? as i32,
     })
+}
+
+/// An operation on one integer and another, or 1, of 32 bits.
+fn short(arguments: &[Value], operation: fn(i32, i32) -> i32) -> Outcome<Value> {
+    let (x, y) = (cut_to_32(&arguments[0])?, arguments.get(1).map_or(Ok(1), cut_to_32)?);
+    Ok(Value::Int(i64::from(operation(x, y))))
+}
+
+fn divided(arguments: &[Value], operation: fn(i32, i32) -> i32) -> Outcome<Value> {
+    match cut_to_32(&arguments[1])? {
+        0 => Err(division_by_zero().into()),
+        _ => short(arguments, operation),
+    }
 }
 
 fn vector_of(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {

@@ -4,6 +4,7 @@
 use super::Builtin;
 use super::arguments::integer;
 use super::arithmetic::{Operation, mixed, overflow};
+use super::conversions::long;
 use crate::lang::error::Outcome;
 use crate::lang::eval::Machine;
 use crate::lang::value::Value;
@@ -57,21 +58,42 @@ pub const TABLE: &[Builtin] = &[
         &["[x y]"],
         "The sum of two integers; an error beyond 64 bits.",
         &[("(math/add-exact 1 2)", "3")],
-        |_, arguments| exact(arguments, "+", i64::checked_add),
+        |machine, arguments| exact(machine, arguments, "+", i64::checked_add),
     ),
     Builtin::new(
         "math/subtract-exact",
         &["[x y]"],
         "The difference of two integers; an error beyond 64 bits.",
         &[("(math/subtract-exact 5 8)", "-3")],
-        |_, arguments| exact(arguments, "-", i64::checked_sub),
+        |machine, arguments| exact(machine, arguments, "-", i64::checked_sub),
     ),
     Builtin::new(
         "math/multiply-exact",
         &["[x y]"],
         "The product of two integers; an error beyond 64 bits.",
         &[("(math/multiply-exact 6 7)", "42")],
-        |_, arguments| exact(arguments, "*", i64::checked_mul),
+        |machine, arguments| exact(machine, arguments, "*", i64::checked_mul),
+    ),
+    Builtin::new(
+        "math/increment-exact",
+        &["[x]"],
+        "One more; an error beyond 64 bits.",
+        &[("(math/increment-exact 1)", "2")],
+        |machine, arguments| exact(machine, arguments, "+", i64::checked_add),
+    ),
+    Builtin::new(
+        "math/decrement-exact",
+        &["[x]"],
+        "One less; an error beyond 64 bits.",
+        &[("(math/decrement-exact 1)", "0")],
+        |machine, arguments| exact(machine, arguments, "-", i64::checked_sub),
+    ),
+    Builtin::new(
+        "math/negate-exact",
+        &["[x]"],
+        "The integer with the other sign; an error beyond 64 bits.",
+        &[("(math/negate-exact 5)", "-5")],
+        |machine, arguments| exact(machine, arguments, "-", |x, _| x.checked_neg()),
     ),
     Builtin::new(
         "Long/compare",
@@ -140,20 +162,12 @@ pub const TABLE: &[Builtin] = &[
 
 /// Names that mean the same here.
 pub const ALIASES: &[(&str, &str)] = &[
-    ("unchecked-add-int", "unchecked-add"),
-    ("unchecked-subtract-int", "unchecked-subtract"),
-    ("unchecked-multiply-int", "unchecked-multiply"),
-    ("unchecked-inc-int", "unchecked-inc"),
-    ("unchecked-dec-int", "unchecked-dec"),
-    ("unchecked-negate-int", "unchecked-negate"),
-    ("unchecked-divide-int", "quot"),
-    ("unchecked-remainder-int", "rem"),
     ("math/addExact", "math/add-exact"),
     ("math/subtractExact", "math/subtract-exact"),
     ("math/multiplyExact", "math/multiply-exact"),
-    ("math/increment-exact", "inc"),
-    ("math/decrement-exact", "dec"),
-    ("math/negate-exact", "-"),
+    ("math/incrementExact", "math/increment-exact"),
+    ("math/decrementExact", "math/decrement-exact"),
+    ("math/negateExact", "math/negate-exact"),
     ("Integer/compare", "Long/compare"),
     ("Integer/signum", "Long/signum"),
     ("Integer/bitCount", "Long/bitCount"),
@@ -201,8 +215,18 @@ fn negate(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     }
 }
 
-fn exact(arguments: &[Value], operator: &str, operation: fn(i64, i64) -> Option<i64>) -> Outcome<Value> {
-    let (x, y) = (integer(&arguments[0])?, integer(&arguments[1])?);
+/// An operation on numbers that are first made integers, as `long` does.
+fn exact(
+    machine: &mut Machine,
+    arguments: &mut [Value],
+    operator: &str,
+    operation: fn(i64, i64) -> Option<i64>,
+) -> Outcome<Value> {
+    let x = integer(&long(machine, &mut arguments[..1])?)?;
+    let y = match arguments.get_mut(1..2) {
+        Some([_]) => integer(&long(machine, &mut arguments[1..2])?)?,
+        _ => 1,
+    };
     match operation(x, y) {
         Some(result) => Ok(Value::Int(result)),
         None => Err(overflow(&format!("({operator} {x} {y})"), &format!("{operator}'")).into()),
