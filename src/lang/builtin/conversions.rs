@@ -8,8 +8,8 @@ use crate::lang::error::{Error, Outcome, describe};
 use crate::lang::eval::Machine;
 use crate::lang::reader::is_uuid;
 use crate::lang::value::Value;
+use crate::lang::value::decimal;
 use num_bigint::BigInt;
-use num_traits::FromPrimitive;
 use std::sync::Arc;
 
 /// The entries of this file.
@@ -193,7 +193,9 @@ fn num(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 fn bigint(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let number = match &arguments[0] {
         Value::Float(number) => {
-            BigInt::from_f64(*number).ok_or_else(|| Error::expected("a finite number", &arguments[0]))?
+            // As it is written, not to the last bit: 1e23 is a one and its zeros.
+            let written = decimal::read(&format!("{number:e}")).ok_or_else(|| Error::expected("a finite number", &arguments[0]))?;
+            decimals::truncated(machine, &written)?
         }
         Value::Str(text) => match whole(machine, text.as_str(), 10)? {
             Some(number) => return Ok(Value::BigInt(big(&number)?)),

@@ -21,7 +21,10 @@ pub const TABLE: &[Builtin] = &[
         &["[]", "[in]", "[in eof-error? eof-value]", "[in eof-error? eof-value recursive?]"],
         "The next form of the text that `with-in-str` gives, as data. At its end an error, or `eof-value` where \
          `eof-error?` is false. Nothing is evaluated.",
-        &[("(with-in-str \"1 (+ 1 2)\" [(read) (read)])", "[1 (+ 1 2)]"), ("(with-in-str \"\" (read *in* false :end))", ":end")],
+        &[
+            ("(with-in-str \"1 (+ 1 2)\" [(read) (read)])", "[1 (+ 1 2)]"),
+            ("(with-in-str \"\" (read *in* false :end))", ":end"),
+        ],
         read_form,
     ),
 ];
@@ -42,8 +45,9 @@ fn with_in_str(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value>
 
 #[cold]
 fn no_input() -> Error {
-    Error::new("NotAvailable", "nobody types while a program runs")
-        .suggest("put what it needs into the program, pass it in as `data`, or read a text with `(with-in-str s (read-line))`")
+    Error::new("NotAvailable", "nobody types while a program runs").suggest(
+        "put what it needs into the program, pass it in as `data`, or read a text with `(with-in-str s (read-line))`",
+    )
 }
 
 fn read_line(machine: &mut Machine, _: &mut [Value]) -> Outcome<Value> {

@@ -208,9 +208,9 @@ fn contains(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 pub(super) fn not_a_map(value: &Value) -> Error {
     let error = Error::expected("a map", value);
     match value {
-        Value::Cell(cell) if cell.cell_kind() == CellKind::Transient => {
-            error.suggest("a transient is changed with `conj!`, `assoc!` and their kin; `(persistent! t)` makes a collection of it")
-        }
+        Value::Cell(cell) if cell.cell_kind() == CellKind::Transient => error.suggest(
+            "a transient is changed with `conj!`, `assoc!` and their kin; `(persistent! t)` makes a collection of it",
+        ),
         Value::Cell(_) => error.suggest("look into an atom with `@a`, change it with `(swap! a assoc k v)`"),
         Value::List(_) | Value::Lazy(_) => {
             error.suggest("this is a sequence: take one map out of it with `first`, or do the same to each with `map`")

@@ -97,6 +97,18 @@ fn last_match(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> 
     Ok(found)
 }
 
+/// What a matcher found last, the whole match first; nothing of what is no matcher.
+pub fn last_groups(machine: &Machine, value: &Value) -> Option<Vec<Value>> {
+    if !matches!(value, Value::Cell(_)) {
+        return None;
+    }
+    match content(machine, value).ok()? {
+        [.., Value::Nil] => Some(Vec::new()),
+        [.., Value::Vector(groups)] => Some(groups.iter().cloned().collect()),
+        [.., text] => Some(vec![text]),
+    }
+}
+
 fn group(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let index = arguments.get(1).map(whole).transpose()?.unwrap_or(0);
     match last_match(machine, arguments)? {

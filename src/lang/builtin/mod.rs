@@ -500,5 +500,8 @@ pub fn all() -> impl Iterator<Item = &'static Builtin> {
 
 /// What the constants of Java's classes and of `math/` stand for; `None` for all other names.
 pub fn constant(name: &str) -> Option<Value> {
-    math::constant(name).or_else(|| time::constants::constant(name)).or_else(|| decimals::constant(name)).or_else(|| input::constant(name))
+    math::constant(name)
+        .or_else(|| time::constants::constant(name))
+        .or_else(|| decimals::constant(name))
+        .or_else(|| input::constant(name))
 }

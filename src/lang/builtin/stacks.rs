@@ -96,9 +96,14 @@ fn subvec(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
                 .into());
         }
     };
-    let start = whole(&arguments[1])?;
+    // As in Java, no number is zero as an index.
+    let place = |value: &Value| match value {
+        Value::Float(number) if number.is_nan() => Ok(0),
+        value => whole(value),
+    };
+    let start = place(&arguments[1])?;
     let end = match arguments.get(2) {
-        Some(end) => whole(end)?,
+        Some(end) => place(end)?,
         None => items.len() as i64,
     };
     let bounds = (usize::try_from(start), usize::try_from(end));

@@ -31,8 +31,8 @@ pub const TABLE: &[Builtin] = &[
     ),
     Builtin::new(
         "conj!",
-        &["[]", "[transient]", "[transient x & more]"],
-        "Adds items to a transient, in place, and returns it.",
+        &["[]", "[transient]", "[transient x]"],
+        "Adds an item to a transient, in place, and returns it.",
         &[("(persistent! (reduce conj! (transient []) [1 2]))", "[1 2]")],
         add,
     ),
@@ -55,7 +55,9 @@ pub const TABLE: &[Builtin] = &[
         &["[transient]", "[transient item & items]"],
         "Takes members out of a transient set, in place, and returns it.",
         &[("(persistent! (disj! (transient #{1 2}) 1))", "#{2}")],
-        |machine, arguments| if arguments.len() == 1 { Ok(take(arguments, 0)) } else { change(machine, arguments, sets::disj) },
+        |machine, arguments| {
+            if arguments.len() == 1 { Ok(take(arguments, 0)) } else { change(machine, arguments, sets::disj) }
+        },
     ),
     Builtin::new(
         "pop!",
@@ -88,8 +90,9 @@ fn transient(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 fn cell_of(value: &Value) -> Result<&Arc<Handle>, Error> {
     match value {
         Value::Cell(handle) if handle.cell_kind() == CellKind::Transient => Ok(handle),
-        other => Err(Error::expected("a transient", other)
-            .suggest("`(transient coll)` makes one; a collection itself takes `conj`, `assoc`, `dissoc`, `disj` and `pop`")),
+        other => Err(Error::expected("a transient", other).suggest(
+            "`(transient coll)` makes one; a collection itself takes `conj`, `assoc`, `dissoc`, `disj` and `pop`",
+        )),
     }
 }
 

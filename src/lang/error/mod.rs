@@ -53,9 +53,9 @@ impl Error {
     pub fn expected(what: &str, got: &Value) -> Error {
         let error = Error::new("TypeError", format!("expected {what}, got {}", describe(got)));
         match got {
-            Value::Cell(cell) if cell.cell_kind() == CellKind::Transient => {
-                error.suggest("`(persistent! t)` makes a collection of a transient; `conj!`, `assoc!` and their kin change it")
-            }
+            Value::Cell(cell) if cell.cell_kind() == CellKind::Transient => error.suggest(
+                "`(persistent! t)` makes a collection of a transient; `conj!`, `assoc!` and their kin change it",
+            ),
             _ => error,
         }
     }

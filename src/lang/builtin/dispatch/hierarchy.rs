@@ -160,7 +160,8 @@ fn of_parents(machine: &mut Machine, parents: Arc<Map>) -> Outcome<Value> {
         ancestors.insert(tag.clone(), Value::Set(Arc::new(reached)));
     }
     let relations = [parents, Arc::new(descendants), Arc::new(ancestors)];
-    let hierarchy: Map = RELATIONS.into_iter().zip(relations).map(|(name, map)| (Value::keyword(name), Value::Map(map))).collect();
+    let hierarchy: Map =
+        RELATIONS.into_iter().zip(relations).map(|(name, map)| (Value::keyword(name), Value::Map(map))).collect();
     Ok(Value::Map(Arc::new(hierarchy)))
 }
 

@@ -2,7 +2,7 @@
 
 use super::super::Builtin;
 use super::super::arguments::{take, whole};
-use super::super::transients;
+use super::super::{matchers, transients};
 use super::{as_seq, count_and_collection, count_of, is_number, or_empty, rest_of, skip};
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
@@ -265,6 +265,9 @@ fn bounded_count(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Valu
 
 fn nth(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     transients::open(machine, &mut arguments[0])?;
+    if let Some(groups) = matchers::last_groups(machine, &arguments[0]) {
+        arguments[0] = Value::vector(groups);
+    }
     if is_number(&arguments[0]) && !is_number(&arguments[1]) {
         arguments.swap(0, 1);
     }
