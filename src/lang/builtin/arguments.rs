@@ -21,6 +21,7 @@ pub fn integer(value: &Value) -> Result<i64, Error> {
         Value::Int(number) => Ok(*number),
         // A whole double is what a division left behind.
         Value::Float(number) if number.fract() == 0.0 && number.abs() < 9e15 => Ok(*number as i64),
+        Value::BigInt(number) if number.bits() < 64 => Ok(i64::try_from(&**number).unwrap_or_default()),
         other => Err(Error::expected("an integer", other)),
     }
 }
@@ -32,6 +33,7 @@ pub fn integer(value: &Value) -> Result<i64, Error> {
 pub fn whole(value: &Value) -> Result<i64, Error> {
     match value {
         Value::Float(number) if number.is_finite() => integer(&Value::Float(number.trunc())),
+        Value::Decimal(number) => integer(&Value::Float(super::decimals::to_float(number).trunc())),
         value => integer(value),
     }
 }
@@ -43,6 +45,7 @@ pub fn whole(value: &Value) -> Result<i64, Error> {
 pub fn count(value: &Value) -> Result<u64, Error> {
     match value {
         Value::Float(number) if *number > 9e15 => Ok(u64::MAX),
+        Value::Decimal(number) => count(&Value::Float(super::decimals::to_float(number).ceil())),
         value => integer(value).map(|number| number.max(0) as u64),
     }
 }

@@ -5,7 +5,7 @@
 //! integers is paid for by the size of the operands, before it is done.
 
 use super::decimals;
-use crate::lang::error::{Error, Outcome};
+use crate::lang::error::{Error, Outcome, describe};
 use crate::lang::eval::Machine;
 use crate::lang::value::Value;
 use num_bigint::BigInt;
@@ -65,6 +65,13 @@ pub fn mixed(machine: &mut Machine, operation: Operation, left: &Value, right: &
     Ok(Value::BigInt(Arc::new(result)))
 }
 
+#[cold]
+fn no_whole_quotient(left: f64, right: f64) -> Error {
+    let (left, right) = (describe(&Value::Float(left)), describe(&Value::Float(right)));
+    Error::new("ArithmeticError", format!("{left} divided by {right} has no whole quotient"))
+        .suggest("test with `NaN?` and `infinite?` first")
+}
+
 fn floats(operation: Operation, left: f64, right: f64) -> Outcome<Value> {
     let remainder = || {
         let quotient = left / right;
@@ -75,12 +82,16 @@ fn floats(operation: Operation, left: f64, right: f64) -> Outcome<Value> {
     if wants_divisor && right == 0.0 {
         return Err(division_by_zero().into());
     }
+    if wants_divisor && !(left / right).is_finite() {
+        return Err(no_whole_quotient(left, right).into());
+    }
     Ok(Value::Float(match operation {
         Operation::Add => left + right,
         Operation::Subtract => left - right,
         Operation::Multiply => left * right,
         Operation::Divide => left / right,
-        Operation::Quotient => (left / right).trunc(),
+        // Whole, and so without the sign that zero may have.
+        Operation::Quotient => (left / right).trunc() + 0.0,
         Operation::Remainder => remainder(),
         Operation::Modulo => match remainder() {
             rest if rest == 0.0 || (left > 0.0) == (right > 0.0) => rest,

@@ -252,7 +252,7 @@ fn delay_star(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> 
 
 fn deref(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     match take(arguments, 0) {
-        Value::Cell(handle) => machine.realise(&handle),
+        Value::Cell(handle) if handle.cell_kind() != CellKind::Transient => machine.realise(&handle),
         Value::Var(name) => machine.var_value(&name),
         Value::Reduced(inner) => Ok(inner.0.clone()),
         other => Err(Error::expected("an atom, a volatile, a delay or a var", &other)
@@ -336,7 +336,7 @@ fn force(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 
 fn is_realized(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     match &arguments[0] {
-        Value::Lazy(handle) | Value::Cell(handle) => {
+        Value::Lazy(handle) | Value::Cell(handle) if matches!(handle.cell_kind(), CellKind::Lazy | CellKind::Delay) => {
             Ok(Value::Bool(matches!(machine.core.heap.state(handle)?, State::Done(_) | State::Failed(_))))
         }
         Value::List(_) => Ok(Value::Bool(true)),

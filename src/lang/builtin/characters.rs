@@ -155,7 +155,7 @@ fn character(value: &Value) -> Result<char, Error> {
     }
 }
 
-fn char(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+pub(super) fn char(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(Value::Char(character(&take(arguments, 0))?))
 }
 

@@ -80,6 +80,8 @@ pub const TABLE: &[Builtin] = &[
 pub const ALIASES: &[(&str, &str)] = &[
     ("nan?", "NaN?"),
     ("Double/isNaN", "NaN?"),
+    ("Float/isNaN", "NaN?"),
+    ("Float/isInfinite", "infinite?"),
     ("Double/isInfinite", "infinite?"),
     ("positive?", "pos?"),
     ("negative?", "neg?"),

@@ -8,22 +8,21 @@ use crate::lang::error::{Error, Outcome, describe};
 use crate::lang::eval::Machine;
 use crate::lang::reader::is_uuid;
 use crate::lang::value::Value;
+use crate::lang::value::decimal;
 use num_bigint::BigInt;
-use num_traits::FromPrimitive;
 use std::sync::Arc;
 
 /// The entries of this file.
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
-        "int",
+        "long",
         &["[x]"],
         "The number as an integer, what is behind the point cut off; the code of a character.",
-        &[("(int 3.7)", "3"), ("(int -3.7)", "-3"), ("(int \\a)", "97")],
+        &[("(long 2.5)", "2"), ("(long -2.5)", "-2")],
         long,
     ),
-    Builtin::new("long", &["[x]"], "As `int`: all integers have 64 bits.", &[("(long 2.5)", "2")], long),
     Builtin::new("double", &["[x]"], "The number as a double.", &[("(double 1)", "1.0")], double),
-    Builtin::new("num", &["[x]"], "The number itself.", &[("(num 1)", "1")], num),
+    Builtin::new("num", &["[x]"], "The number itself; nil of nil.", &[("(num 1)", "1")], num),
     Builtin::new(
         "bigint",
         &["[x]"],
@@ -126,11 +125,6 @@ pub const TABLE: &[Builtin] = &[
 
 /// Java's and other Lisps' names.
 pub const ALIASES: &[(&str, &str)] = &[
-    ("float", "double"),
-    ("short", "long"),
-    ("byte", "long"),
-    ("unchecked-int", "long"),
-    ("unchecked-long", "long"),
     ("biginteger", "bigint"),
     ("exact->inexact", "double"),
     ("Integer/parseInt", "Long/parseLong"),
@@ -152,7 +146,7 @@ pub const ALIASES: &[(&str, &str)] = &[
     ("Double/toString", "number->string"),
 ];
 
-fn long(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+pub(super) fn long(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(match &arguments[0] {
         Value::Int(number) => Value::Int(*number),
         Value::Char(character) => Value::Int(i64::from(u32::from(*character))),
@@ -181,7 +175,7 @@ fn not_convertible(value: &Value) -> Error {
     }
 }
 
-fn double(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+pub(super) fn double(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     match &arguments[0] {
         number if is_number(number) => Ok(Value::Float(float(number)?)),
         other => Err(not_convertible(other).into()),
@@ -190,6 +184,7 @@ fn double(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 
 fn num(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     match take(arguments, 0) {
+        nil @ Value::Nil => Ok(nil),
         number if is_number(&number) => Ok(number),
         other => Err(not_convertible(&other).into()),
     }
@@ -198,7 +193,10 @@ fn num(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 fn bigint(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let number = match &arguments[0] {
         Value::Float(number) => {
-            BigInt::from_f64(*number).ok_or_else(|| Error::expected("a finite number", &arguments[0]))?
+            // As it is written, not to the last bit: 1e23 is a one and its zeros.
+            let written = decimal::read(&format!("{number:e}"))
+                .ok_or_else(|| Error::expected("a finite number", &arguments[0]))?;
+            decimals::truncated(machine, &written)?
         }
         Value::Str(text) => match whole(machine, text.as_str(), 10)? {
             Some(number) => return Ok(Value::BigInt(big(&number)?)),

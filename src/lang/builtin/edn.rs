@@ -5,6 +5,7 @@ use super::arguments::map;
 use super::text::excerpt;
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::{Machine, value_of};
+use crate::lang::form::Form;
 use crate::lang::reader::{ReadError, read};
 use crate::lang::value::Value;
 
@@ -47,10 +48,14 @@ fn read_code(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let text = arguments.last_mut().map(std::mem::take).unwrap_or_default();
     match first_form(machine, &text)?.or(nothing) {
         Some(value) => Ok(value),
-        None => Err(Error::new("NothingToRead", "there is no form in the text")
-            .suggest("`(edn/read-string s)` gives nil then")
-            .into()),
+        None => Err(nothing_to_read().into()),
     }
+}
+
+/// The error of a text without a form.
+#[cold]
+pub(super) fn nothing_to_read() -> Error {
+    Error::new("NothingToRead", "there is no form in the text").suggest("`(edn/read-string s)` gives nil then")
 }
 
 /// What to give at the end of the text, if the options say so.
@@ -66,7 +71,11 @@ fn first_form(machine: &mut Machine, text: &Value) -> Outcome<Option<Value>> {
     let Value::Str(text) = text else {
         return Err(Error::expected("a string", text).suggest("`(pr-str x)` spells a value").into());
     };
-    let text = text.as_str();
+    forms_of(machine, text.as_str())?.first().map(value_of).transpose()
+}
+
+/// The forms that a text spells.
+pub(super) fn forms_of(machine: &mut Machine, text: &str) -> Outcome<Vec<Form>> {
     let longest = machine.core.meter.limits.program;
     if text.len() as u64 > longest {
         return Err(Error::new("TextTooLong", format!("data of at most {longest} bytes can be read"))
@@ -75,7 +84,7 @@ fn first_form(machine: &mut Machine, text: &Value) -> Outcome<Option<Value>> {
     }
     machine.charge(text.len() as u64)?;
     machine.reserve(text.len() as u64 * BYTES_A_BYTE)?;
-    read(text).map_err(|error| unreadable(text, &error))?.first().map(value_of).transpose()
+    Ok(read(text).map_err(|error| unreadable(text, &error))?)
 }
 
 /// The error of the reader, with the place in the text.

@@ -6,8 +6,10 @@
 use super::Builtin;
 use super::arguments::take;
 use super::sequences::change_vector;
+use super::transients;
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
+use crate::lang::heap::CellKind;
 use crate::lang::value::Value;
 use crate::lang::value::map::Map;
 use std::sync::Arc;
@@ -98,7 +100,7 @@ pub const TABLE: &[Builtin] = &[
 ];
 
 /// Other names of what is in this file.
-pub const ALIASES: &[(&str, &str)] = &[("array-map", "hash-map"), ("assoc!", "assoc"), ("dissoc!", "dissoc")];
+pub const ALIASES: &[(&str, &str)] = &[("array-map", "hash-map")];
 
 /// Keys and values in turn put into a map.
 pub(super) fn put_all(machine: &mut Machine, map: &mut Map, pairs: &mut [Value]) -> Outcome<()> {
@@ -185,6 +187,7 @@ fn has(machine: &mut Machine, collection: &Value, key: &Value) -> Outcome<bool> 
 }
 
 fn contains(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    transients::open(machine, &mut arguments[0])?;
     collection_first(arguments);
     match (&arguments[0], &arguments[1]) {
         (Value::Nil | Value::Map(_) | Value::Set(_) | Value::Vector(_), _) | (Value::Str(_), Value::Int(_)) => {
@@ -205,6 +208,9 @@ fn contains(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 pub(super) fn not_a_map(value: &Value) -> Error {
     let error = Error::expected("a map", value);
     match value {
+        Value::Cell(cell) if cell.cell_kind() == CellKind::Transient => error.suggest(
+            "a transient is changed with `conj!`, `assoc!` and their kin; `(persistent! t)` makes a collection of it",
+        ),
         Value::Cell(_) => error.suggest("look into an atom with `@a`, change it with `(swap! a assoc k v)`"),
         Value::List(_) | Value::Lazy(_) => {
             error.suggest("this is a sequence: take one map out of it with `first`, or do the same to each with `map`")
@@ -215,7 +221,7 @@ pub(super) fn not_a_map(value: &Value) -> Error {
     }
 }
 
-fn assoc(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+pub(super) fn assoc(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     if arguments.len() == 2 {
         let is_map = matches!(arguments[0], Value::Map(_) | Value::Vector(_));
         if !is_map && matches!(arguments[1], Value::List(_) | Value::Vector(_)) {
@@ -266,8 +272,9 @@ fn outside(index: &Value, length: usize) -> Error {
         .suggest("`conj` adds an item at the end")
 }
 
-fn dissoc(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+pub(super) fn dissoc(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     match take(arguments, 0) {
+        alone if arguments.len() == 1 => Ok(alone),
         Value::Nil => Ok(Value::Nil),
         Value::Map(mut map) => {
             for key in &mut arguments[1..] {
@@ -328,6 +335,7 @@ pub fn entry_of(machine: &mut Machine, collection: &Value, key: &Value) -> Outco
 }
 
 fn find(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    transients::open(machine, &mut arguments[0])?;
     // Scheme's takes a predicate, Common Lisp's an item; neither is a map.
     let is_map = |value: &Value| matches!(value, Value::Map(_) | Value::Set(_) | Value::Nil);
     let is_list = |value: &Value| matches!(value, Value::List(_) | Value::Vector(_) | Value::Lazy(_));

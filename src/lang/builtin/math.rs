@@ -16,7 +16,7 @@ pub const TABLE: &[Builtin] = &[
         &["[x y]"],
         "`x` to the power of `y`, as a double.",
         &[("(math/pow 2 10)", "1024.0"), ("(Math/pow 10 1e10)", "##Inf")],
-        |_, arguments| reals(arguments, f64::powf),
+        |_, arguments| reals(arguments, raised),
     ),
     Builtin::new(
         "expt",
@@ -153,6 +153,22 @@ pub fn constant(name: &str) -> Option<Value> {
     Some(match name {
         "math/PI" | "Math/PI" | "clojure.math/PI" => Value::Float(std::f64::consts::PI),
         "math/E" | "Math/E" | "clojure.math/E" => Value::Float(std::f64::consts::E),
+        "Double/MAX_EXPONENT" => Value::Int(1_023),
+        "Double/MIN_EXPONENT" => Value::Int(-1_022),
+        "Double/MIN_NORMAL" => Value::Float(f64::MIN_POSITIVE),
+        "Float/MAX_VALUE" => Value::Float(f64::from(f32::MAX)),
+        "Float/MIN_VALUE" => Value::Float(1.4e-45),
+        "Float/POSITIVE_INFINITY" => Value::Float(f64::INFINITY),
+        "Float/NEGATIVE_INFINITY" => Value::Float(f64::NEG_INFINITY),
+        "Float/NaN" => Value::Float(f64::NAN),
+        "Short/MAX_VALUE" => Value::Int(i64::from(i16::MAX)),
+        "Short/MIN_VALUE" => Value::Int(i64::from(i16::MIN)),
+        "Byte/MAX_VALUE" => Value::Int(i64::from(i8::MAX)),
+        "Byte/MIN_VALUE" => Value::Int(i64::from(i8::MIN)),
+        "Long/SIZE" | "Double/SIZE" => Value::Int(64),
+        "Integer/SIZE" | "Float/SIZE" => Value::Int(32),
+        "Long/BYTES" | "Double/BYTES" => Value::Int(8),
+        "Integer/BYTES" | "Float/BYTES" => Value::Int(4),
         "Long/MAX_VALUE" => Value::Int(i64::MAX),
         "Long/MIN_VALUE" => Value::Int(i64::MIN),
         "Integer/MAX_VALUE" => Value::Int(i64::from(i32::MAX)),
@@ -172,6 +188,11 @@ fn real(arguments: &[Value], function: fn(f64) -> f64) -> Outcome<Value> {
 
 fn reals(arguments: &[Value], function: fn(f64, f64) -> f64) -> Outcome<Value> {
     Ok(Value::Float(function(float(&arguments[0])?, float(&arguments[1])?)))
+}
+
+/// The power as Java has it, which is no number where the exponent says nothing.
+fn raised(base: f64, exponent: f64) -> f64 {
+    if exponent.is_nan() || (base.abs() == 1.0 && exponent.is_infinite()) { f64::NAN } else { base.powf(exponent) }
 }
 
 fn log(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
@@ -207,7 +228,7 @@ fn round(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 
 fn expt(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     match (&arguments[0], &arguments[1]) {
-        (Value::Float(_), _) | (_, Value::Float(_)) => reals(arguments, f64::powf),
+        (Value::Float(_), _) | (_, Value::Float(_)) => reals(arguments, raised),
         (base, Value::Int(exponent)) => {
             let base = big(base)?;
             let result = power(machine, &base, exponent.unsigned_abs())?;
@@ -230,7 +251,8 @@ fn expt(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 fn floor_division(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     match (&arguments[0], &arguments[1]) {
         (Value::Int(_), Value::Int(0)) => Err(division_by_zero().into()),
-        (Value::Int(a), Value::Int(b)) if *b != -1 => Ok(Value::Int(Integer::div_floor(a, b))),
+        (Value::Int(a), Value::Int(-1)) => Ok(Value::Int(a.wrapping_neg())),
+        (Value::Int(a), Value::Int(b)) => Ok(Value::Int(Integer::div_floor(a, b))),
         (a, b) => {
             let rest = mixed(machine, Operation::Modulo, a, b)?;
             let whole = mixed(machine, Operation::Subtract, a, &rest)?;

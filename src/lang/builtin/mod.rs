@@ -29,9 +29,11 @@ mod format;
 mod formats;
 mod functions;
 mod identity;
+pub mod input;
 mod json;
 mod kinds;
 mod maps;
+mod matchers;
 pub mod math;
 mod metadata;
 mod methods;
@@ -39,6 +41,7 @@ mod names;
 mod numbers;
 pub mod ordered;
 mod patterns;
+mod primitives;
 mod printing;
 mod reals;
 pub mod regex;
@@ -54,6 +57,7 @@ pub mod syntax;
 mod text;
 pub mod time;
 mod transducers;
+pub mod transients;
 pub mod types;
 mod updates;
 pub mod vars;
@@ -228,6 +232,7 @@ pub const TABLES: &[(&str, &[Builtin])] = &[
     ("Sorted maps and sets", ordered::TABLE),
     ("Relations", relations::TABLE),
     ("Ends and parts of collections", stacks::TABLE),
+    ("Transients", transients::TABLE),
     ("Walking through nested data", walking::TABLE),
     ("Atoms and delays", cells::TABLE),
     ("Exceptions", exceptions::TABLE),
@@ -244,6 +249,7 @@ pub const TABLES: &[(&str, &[Builtin])] = &[
     ("Arithmetic", numbers::TABLE),
     ("Comparing numbers", comparison::TABLE),
     ("Conversions", conversions::TABLE),
+    ("Java's kinds of numbers", primitives::TABLE),
     ("Exact decimals", decimals::TABLE),
     ("Mathematics", math::TABLE),
     ("Rarer mathematics", reals::TABLE),
@@ -264,11 +270,13 @@ pub const TABLES: &[(&str, &[Builtin])] = &[
     ("Searching and replacing", search::TABLE),
     ("Characters", characters::TABLE),
     ("Regular expressions", regex::TABLE),
+    ("Matchers", matchers::TABLE),
     ("Patterns", format::TABLE),
     ("Patterns", directives::TABLE),
     ("Java's methods", methods::TABLE),
     ("Printing", printing::TABLE),
     ("EDN", edn::TABLE),
+    ("Reading from a text", input::TABLE),
     ("JSON", json::TABLE),
     ("CSV", formats::csv::TABLE),
     ("HTML", formats::html::TABLE),
@@ -309,8 +317,6 @@ const ALIASES: &[&[(&str, &str)]] = &[
     maps::ALIASES,
     names::ALIASES,
     scalars::ALIASES,
-    sets::ALIASES,
-    stacks::ALIASES,
     types::ALIASES,
     updates::ALIASES,
     vars::ALIASES,
@@ -318,6 +324,7 @@ const ALIASES: &[&[(&str, &str)]] = &[
     numbers::ALIASES,
     comparison::ALIASES,
     conversions::ALIASES,
+    primitives::ALIASES,
     decimals::ALIASES,
     math::ALIASES,
     reals::ALIASES,
@@ -497,5 +504,8 @@ pub fn all() -> impl Iterator<Item = &'static Builtin> {
 
 /// What the constants of Java's classes and of `math/` stand for; `None` for all other names.
 pub fn constant(name: &str) -> Option<Value> {
-    math::constant(name).or_else(|| time::constants::constant(name)).or_else(|| decimals::constant(name))
+    math::constant(name)
+        .or_else(|| time::constants::constant(name))
+        .or_else(|| decimals::constant(name))
+        .or_else(|| input::constant(name))
 }

@@ -79,13 +79,24 @@ pub const TABLE: &[Builtin] = &[
     ),
 ];
 
+/// What is to order keys must be a function, even where there is nothing to order yet.
+fn check_comparator(comparator: &Value) -> Result<(), Error> {
+    if comparator.is_nil() || super::kinds::is_callable(comparator) {
+        return Ok(());
+    }
+    Err(Error::expected("a comparator", comparator)
+        .suggest("it comes first, a function of two keys such as `>` or `#(compare %2 %1)`; `sorted-map` needs none"))
+}
+
 fn map_from(machine: &mut Machine, comparator: Value, pairs: &mut [Value]) -> Outcome<Value> {
+    check_comparator(&comparator)?;
     let mut map = Map::sorted(comparator);
     super::maps::put_all(machine, &mut map, pairs)?;
     Ok(Value::Map(Arc::new(map)))
 }
 
 fn set_from(machine: &mut Machine, comparator: Value, items: &mut [Value]) -> Outcome<Value> {
+    check_comparator(&comparator)?;
     let mut set = Set::sorted(comparator);
     for item in items {
         let item = machine.key(std::mem::take(item))?;

@@ -116,6 +116,9 @@ fn next_after(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 
 fn ulp(number: f64) -> f64 {
     let number = number.abs();
+    if number.is_infinite() {
+        return number;
+    }
     if number == f64::MAX { number - number.next_down() } else { number.next_up() - number }
 }
 

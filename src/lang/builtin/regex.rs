@@ -23,8 +23,8 @@ pub const TABLE: &[Builtin] = &[
     ),
     Builtin::new(
         "re-find",
-        &["[regex s]"],
-        "The first match in the string, or nil; with groups, a vector of the match and the groups.",
+        &["[matcher]", "[regex s]"],
+        "The first match in the string, or nil; with groups, a vector of the match and the groups. Of a matcher, the next match.",
         &[
             ("(re-find #\"\\d+\" \"a12b3\")", "\"12\""),
             ("(re-find #\"(\\w)=(\\d)\" \"a=1\")", "[\"a=1\" \"a\" \"1\"]"),
@@ -169,8 +169,21 @@ impl<'t> Search<'t> {
     /// # Errors
     /// Limits.
     pub fn new(machine: &mut Machine, regex: &'t Regex, text: &'t str) -> Outcome<Search<'t>> {
-        pay_for_search(machine, regex, text)?;
-        Ok(Search { regex, text, next: Some(0) })
+        Search::from(machine, regex, text, 0)
+    }
+
+    /// As [`Search::new`], from a byte of the text on.
+    ///
+    /// # Errors
+    /// Limits.
+    pub fn from(machine: &mut Machine, regex: &'t Regex, text: &'t str, at: usize) -> Outcome<Search<'t>> {
+        pay_for_search(machine, regex, &text[at..])?;
+        Ok(Search { regex, text, next: Some(at) })
+    }
+
+    /// The byte from which the search will go on; none behind the last match.
+    pub fn place(&self) -> Option<usize> {
+        self.next
     }
 
     /// The next match.
@@ -236,6 +249,9 @@ fn re_pattern(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> 
 }
 
 fn re_find(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    if let [matcher] = arguments {
+        return super::matchers::next(machine, matcher);
+    }
     let (regex, text) = regex_and_text(arguments)?;
     let text = textual(machine, &text)?;
     pay_for_search(machine, &regex, &text)?;

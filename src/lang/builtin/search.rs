@@ -3,7 +3,7 @@
 use super::Builtin;
 use super::arguments::{integer, string, take};
 use super::regex::{Search, compile_running, groups};
-use super::text::{Builder, ask_for_copy, byte_of, excerpt, index_of_byte, pay, textual};
+use super::text::{Builder, ask_for_copy, byte_of, excerpt, index_of_byte, pay, spelled, textual};
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
 use crate::lang::value::Value;
@@ -117,14 +117,14 @@ pub const ALIASES: &[(&str, &str)] = &[
 ];
 
 fn test(machine: &mut Machine, arguments: &[Value], holds: fn(&str, &str) -> bool) -> Outcome<Value> {
-    let text = textual(machine, &arguments[0])?;
+    let text = spelled(machine, &arguments[0])?;
     let part = textual(machine, &arguments[1])?;
     Ok(Value::Bool(holds(&text, &part)))
 }
 
 /// The index of the first place of a part, for `(index-of s part from)`.
 pub(super) fn first_place(machine: &mut Machine, arguments: &[Value]) -> Outcome<Option<i64>> {
-    let text = textual(machine, &arguments[0])?;
+    let text = spelled(machine, &arguments[0])?;
     let part = textual(machine, &arguments[1])?;
     let from = arguments.get(2).map(integer).transpose()?.unwrap_or(0).max(0);
     let from = byte_of(&text, from as u64).unwrap_or(text.len());
@@ -133,7 +133,7 @@ pub(super) fn first_place(machine: &mut Machine, arguments: &[Value]) -> Outcome
 
 /// The index of the last place of a part, for `(last-index-of s part from)`.
 pub(super) fn last_place(machine: &mut Machine, arguments: &[Value]) -> Outcome<Option<i64>> {
-    let text = textual(machine, &arguments[0])?;
+    let text = spelled(machine, &arguments[0])?;
     let part = textual(machine, &arguments[1])?;
     let end = match arguments.get(2).map(integer).transpose()? {
         Some(from) if from < 0 => return Ok(None),
@@ -234,7 +234,7 @@ enum Replacement {
 /// Replaces up to `most` matches.
 pub(super) fn replace(machine: &mut Machine, arguments: &mut [Value], most: usize) -> Outcome<Value> {
     let (text, pattern, replacement) = (take(arguments, 0), take(arguments, 1), take(arguments, 2));
-    let text = textual(machine, &text)?;
+    let text = spelled(machine, &text)?;
     let replacement = match replacement {
         Value::Str(_) | Value::Char(_) => {
             let replacement = textual(machine, &replacement)?.into_owned();

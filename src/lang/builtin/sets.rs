@@ -68,9 +68,6 @@ pub const TABLE: &[Builtin] = &[
     ),
 ];
 
-/// Other names of what is in this file.
-pub const ALIASES: &[(&str, &str)] = &[("disj!", "disj")];
-
 fn hash_set(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let mut set = Set::default();
     for item in arguments {
@@ -87,8 +84,9 @@ fn set(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     }
 }
 
-fn disj(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+pub(super) fn disj(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     match take(arguments, 0) {
+        alone if arguments.len() == 1 => Ok(alone),
         Value::Nil => Ok(Value::Nil),
         Value::Set(mut set) => {
             for item in &mut arguments[1..] {
@@ -130,6 +128,9 @@ pub(super) fn as_set(machine: &mut Machine, value: Value) -> Outcome<Arc<Set>> {
 }
 
 fn union(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    if let [alone] = arguments {
+        return Ok(std::mem::take(alone));
+    }
     let mut sets = arguments.iter_mut().map(std::mem::take).peekable();
     let mut known_nil = sets.peek().is_some();
     let mut united = Arc::<Set>::default();
@@ -159,6 +160,9 @@ fn union(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 }
 
 fn intersection(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    if let [alone] = arguments {
+        return Ok(std::mem::take(alone));
+    }
     // With nil nothing is shared; Clojure then answers nil, unless the first set is empty anyway.
     if arguments[0].is_nil() {
         return Ok(Value::Nil);
@@ -180,6 +184,9 @@ fn intersection(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value
 }
 
 fn difference(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    if let [alone] = arguments {
+        return Ok(std::mem::take(alone));
+    }
     if arguments[0].is_nil() {
         return Ok(Value::Nil);
     }

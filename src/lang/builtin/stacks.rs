@@ -2,7 +2,6 @@
 
 use super::Builtin;
 use super::arguments::{take, whole};
-use super::metadata::without_metadata;
 use super::sequences::change_vector;
 use super::{annotate, metadata};
 use crate::lang::error::{Error, Outcome};
@@ -42,18 +41,7 @@ pub const TABLE: &[Builtin] = &[
         &[("(empty [1 2])", "[]"), ("(empty {:a 1})", "{}")],
         empty,
     ),
-    Builtin::new(
-        "transient",
-        &["[coll]"],
-        "The collection itself: a collection that nobody else holds is changed in place anyway.\n\
-         `conj!`, `assoc!` and `dissoc!` are `conj`, `assoc` and `dissoc`: go on with what they return.",
-        &[("(persistent! (conj! (transient [1]) 2))", "[1 2]")],
-        transient,
-    ),
 ];
-
-/// Other names of what is in this file.
-pub const ALIASES: &[(&str, &str)] = &[("persistent!", "transient"), ("pop!", "pop"), ("conj!", "conj")];
 
 fn peek(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     match take(arguments, 0) {
@@ -65,7 +53,7 @@ fn peek(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     }
 }
 
-fn pop(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+pub(super) fn pop(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     match take(arguments, 0) {
         Value::Nil => Ok(Value::Nil),
         Value::Vector(mut items) => {
@@ -108,9 +96,14 @@ fn subvec(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
                 .into());
         }
     };
-    let start = whole(&arguments[1])?;
+    // As in Java, no number is zero as an index.
+    let place = |value: &Value| match value {
+        Value::Float(number) if number.is_nan() => Ok(0),
+        value => whole(value),
+    };
+    let start = place(&arguments[1])?;
     let end = match arguments.get(2) {
-        Some(end) => whole(end)?,
+        Some(end) => place(end)?,
         None => items.len() as i64,
     };
     let bounds = (usize::try_from(start), usize::try_from(end));
@@ -158,11 +151,4 @@ pub(super) fn emptied(machine: &mut Machine, collection: &Value) -> Outcome<Valu
         }
         _ => Value::Nil,
     })
-}
-
-fn transient(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    match take(arguments, 0) {
-        collection @ (Value::Vector(_) | Value::Map(_) | Value::Set(_)) => without_metadata(machine, collection),
-        other => Err(Error::expected("a vector, a map or a set", &other).into()),
-    }
 }

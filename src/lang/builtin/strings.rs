@@ -2,7 +2,7 @@
 
 use super::Builtin;
 use super::arguments::{integer, string, take};
-use super::text::{Builder, ask_for_copy, byte_of, pay, pieces, text_of, textual};
+use super::text::{Builder, ask_for_copy, byte_of, pay, pieces, spelled, text_of, textual};
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
 use crate::lang::value::Value;
@@ -238,14 +238,14 @@ fn join(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 }
 
 fn upper_case(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    let text = textual(machine, &arguments[0])?;
+    let text = spelled(machine, &arguments[0])?;
     let mut builder = Builder::default();
     push_changed(machine, &mut builder, &text, str::to_uppercase)?;
     Ok(builder.finish())
 }
 
 fn lower_case(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    let text = textual(machine, &arguments[0])?;
+    let text = spelled(machine, &arguments[0])?;
     let mut builder = Builder::default();
     push_changed(machine, &mut builder, &text, str::to_lowercase)?;
     Ok(builder.finish())
@@ -261,7 +261,7 @@ fn push_changed(machine: &mut Machine, builder: &mut Builder, text: &str, change
 }
 
 fn capitalize(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    let text = textual(machine, &arguments[0])?;
+    let text = spelled(machine, &arguments[0])?;
     let mut builder = Builder::default();
     let first = text.chars().next().map_or(0, char::len_utf8);
     push_changed(machine, &mut builder, &text[..first], str::to_uppercase)?;

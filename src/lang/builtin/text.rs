@@ -133,6 +133,19 @@ pub fn textual<'v>(machine: &mut Machine, value: &'v Value) -> Outcome<Cow<'v, s
     }
 }
 
+/// The text of any value but nil: for the functions that ask whatever they get for its text, as Clojure's do.
+///
+/// # Errors
+/// `TypeError` for nil; limits.
+pub fn spelled<'v>(machine: &mut Machine, value: &'v Value) -> Outcome<Cow<'v, str>> {
+    match value {
+        Value::Vector(_) | Value::Map(_) | Value::Set(_) | Value::List(_) | Value::Bool(_) => {
+            arguments::text(machine, value).map(Cow::Owned)
+        }
+        value => textual(machine, value),
+    }
+}
+
 /// Pays for one walk through a text.
 ///
 /// # Errors

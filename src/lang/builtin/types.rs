@@ -36,12 +36,17 @@ pub const TABLE: &[Builtin] = &[
         &["[x]"],
         "True of the name of a type, as `type` gives it.",
         &[("(class? String)", "true"), ("(class? \"a\")", "false")],
-        |_, arguments| Ok(Value::Bool(matches!(&arguments[0], Value::Symbol(name) if is_type_name(name.as_str())))),
+        |_, arguments| Ok(Value::Bool(is_class(&arguments[0]))),
     ),
 ];
 
 /// Other names of what is in this file.
 pub const ALIASES: &[(&str, &str)] = &[("class", "type"), ("type-of", "type")];
+
+/// True of the name of a type.
+pub fn is_class(value: &Value) -> bool {
+    matches!(value, Value::Symbol(name) if is_type_name(name.as_str()))
+}
 
 /// A type by its full name, and what is of it.
 struct Type(&'static str, fn(&Value) -> bool);
@@ -151,7 +156,10 @@ const TYPES: &[Type] = &[
     Type("clojure.lang.Atom", |value| is_cell(value, CellKind::Atom)),
     Type("clojure.lang.Volatile", |value| is_cell(value, CellKind::Volatile)),
     Type("clojure.lang.Delay", |value| is_cell(value, CellKind::Delay)),
-    Type("clojure.lang.IDeref", |value| matches!(value, Value::Cell(_) | Value::Reduced(_) | Value::Var(_))),
+    Type("clojure.lang.ITransientCollection", |value| is_cell(value, CellKind::Transient)),
+    Type("clojure.lang.IDeref", |value| {
+        matches!(value, Value::Cell(_) | Value::Reduced(_) | Value::Var(_)) && !is_cell(value, CellKind::Transient)
+    }),
     Type("clojure.lang.Reduced", |value| matches!(value, Value::Reduced(_))),
     Type(
         "clojure.lang.ExceptionInfo",
@@ -234,6 +242,7 @@ pub fn type_name(value: &Value) -> Value {
         Value::Cell(cell) => match cell.cell_kind() {
             CellKind::Atom => "clojure.lang.Atom",
             CellKind::Volatile => "clojure.lang.Volatile",
+            CellKind::Transient => "clojure.lang.ITransientCollection",
             CellKind::Delay => "clojure.lang.Delay",
             CellKind::Var => "clojure.lang.Var",
             CellKind::Lazy => "clojure.lang.LazySeq",

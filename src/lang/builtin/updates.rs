@@ -250,6 +250,7 @@ fn update_keys(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value>
     let (function, collection) = function_and_collection(arguments);
     let map = map_of(collection)?;
     let mut out = Map::default();
+    out.set_metadata(map.metadata().cloned());
     for at in 0..map.positions() {
         machine.charge(1)?;
         if let Some((key, value)) = map.entry(at) {

@@ -3,8 +3,10 @@
 
 use super::Builtin;
 use super::arguments::integer;
-use super::arithmetic::overflow;
+use super::arithmetic::{Operation, mixed, overflow};
+use super::conversions::long;
 use crate::lang::error::Outcome;
+use crate::lang::eval::Machine;
 use crate::lang::value::Value;
 
 /// The entries of this file.
@@ -14,63 +16,84 @@ pub const TABLE: &[Builtin] = &[
         &["[x y]"],
         "The sum of two integers; what is beyond 64 bits is cut off.",
         &[("(unchecked-add 9223372036854775807 1)", "-9223372036854775808")],
-        |_, arguments| wrapping(arguments, i64::wrapping_add),
+        |machine, arguments| unchecked(machine, arguments, i64::wrapping_add, Operation::Add),
     ),
     Builtin::new(
         "unchecked-subtract",
         &["[x y]"],
         "The difference of two integers; what is beyond 64 bits is cut off.",
         &[("(unchecked-subtract -9223372036854775808 1)", "9223372036854775807")],
-        |_, arguments| wrapping(arguments, i64::wrapping_sub),
+        |machine, arguments| unchecked(machine, arguments, i64::wrapping_sub, Operation::Subtract),
     ),
     Builtin::new(
         "unchecked-multiply",
         &["[x y]"],
         "The product of two integers; what is beyond 64 bits is cut off.",
         &[("(unchecked-multiply 4611686018427387904 2)", "-9223372036854775808")],
-        |_, arguments| wrapping(arguments, i64::wrapping_mul),
+        |machine, arguments| unchecked(machine, arguments, i64::wrapping_mul, Operation::Multiply),
     ),
     Builtin::new(
         "unchecked-inc",
         &["[x]"],
         "One more; the largest integer is followed by the smallest.",
         &[("(unchecked-inc 9223372036854775807)", "-9223372036854775808")],
-        |_, arguments| Ok(Value::Int(integer(&arguments[0])?.wrapping_add(1))),
+        |machine, arguments| with_one(machine, arguments, i64::wrapping_add, Operation::Add),
     ),
     Builtin::new(
         "unchecked-dec",
         &["[x]"],
         "One less; before the smallest integer comes the largest.",
         &[("(unchecked-dec -9223372036854775808)", "9223372036854775807")],
-        |_, arguments| Ok(Value::Int(integer(&arguments[0])?.wrapping_sub(1))),
+        |machine, arguments| with_one(machine, arguments, i64::wrapping_sub, Operation::Subtract),
     ),
     Builtin::new(
         "unchecked-negate",
         &["[x]"],
         "The integer with the other sign; the smallest stays as it is.",
         &[("(unchecked-negate 5)", "-5")],
-        |_, arguments| Ok(Value::Int(integer(&arguments[0])?.wrapping_neg())),
+        negate,
     ),
     Builtin::new(
         "math/add-exact",
         &["[x y]"],
         "The sum of two integers; an error beyond 64 bits.",
         &[("(math/add-exact 1 2)", "3")],
-        |_, arguments| exact(arguments, "+", i64::checked_add),
+        |machine, arguments| exact(machine, arguments, "+", i64::checked_add),
     ),
     Builtin::new(
         "math/subtract-exact",
         &["[x y]"],
         "The difference of two integers; an error beyond 64 bits.",
         &[("(math/subtract-exact 5 8)", "-3")],
-        |_, arguments| exact(arguments, "-", i64::checked_sub),
+        |machine, arguments| exact(machine, arguments, "-", i64::checked_sub),
     ),
     Builtin::new(
         "math/multiply-exact",
         &["[x y]"],
         "The product of two integers; an error beyond 64 bits.",
         &[("(math/multiply-exact 6 7)", "42")],
-        |_, arguments| exact(arguments, "*", i64::checked_mul),
+        |machine, arguments| exact(machine, arguments, "*", i64::checked_mul),
+    ),
+    Builtin::new(
+        "math/increment-exact",
+        &["[x]"],
+        "One more; an error beyond 64 bits.",
+        &[("(math/increment-exact 1)", "2")],
+        |machine, arguments| exact(machine, arguments, "+", i64::checked_add),
+    ),
+    Builtin::new(
+        "math/decrement-exact",
+        &["[x]"],
+        "One less; an error beyond 64 bits.",
+        &[("(math/decrement-exact 1)", "0")],
+        |machine, arguments| exact(machine, arguments, "-", i64::checked_sub),
+    ),
+    Builtin::new(
+        "math/negate-exact",
+        &["[x]"],
+        "The integer with the other sign; an error beyond 64 bits.",
+        &[("(math/negate-exact 5)", "-5")],
+        |machine, arguments| exact(machine, arguments, "-", |x, _| x.checked_neg()),
     ),
     Builtin::new(
         "Long/compare",
@@ -139,20 +162,12 @@ pub const TABLE: &[Builtin] = &[
 
 /// Names that mean the same here.
 pub const ALIASES: &[(&str, &str)] = &[
-    ("unchecked-add-int", "unchecked-add"),
-    ("unchecked-subtract-int", "unchecked-subtract"),
-    ("unchecked-multiply-int", "unchecked-multiply"),
-    ("unchecked-inc-int", "unchecked-inc"),
-    ("unchecked-dec-int", "unchecked-dec"),
-    ("unchecked-negate-int", "unchecked-negate"),
-    ("unchecked-divide-int", "quot"),
-    ("unchecked-remainder-int", "rem"),
     ("math/addExact", "math/add-exact"),
     ("math/subtractExact", "math/subtract-exact"),
     ("math/multiplyExact", "math/multiply-exact"),
-    ("math/increment-exact", "inc"),
-    ("math/decrement-exact", "dec"),
-    ("math/negate-exact", "-"),
+    ("math/incrementExact", "math/increment-exact"),
+    ("math/decrementExact", "math/decrement-exact"),
+    ("math/negateExact", "math/negate-exact"),
     ("Integer/compare", "Long/compare"),
     ("Integer/signum", "Long/signum"),
     ("Integer/bitCount", "Long/bitCount"),
@@ -166,15 +181,52 @@ pub const ALIASES: &[(&str, &str)] = &[
     ("Double/max", "max"),
     ("Double/min", "min"),
     ("Double/sum", "+"),
-    ("Double/compare", "compare"),
 ];
 
-fn wrapping(arguments: &[Value], operation: fn(i64, i64) -> i64) -> Outcome<Value> {
-    Ok(Value::Int(operation(integer(&arguments[0])?, integer(&arguments[1])?)))
+/// An operation that wraps round on two integers, and is the usual one on numbers of other kinds.
+fn unchecked(
+    machine: &mut Machine,
+    arguments: &[Value],
+    operation: fn(i64, i64) -> i64,
+    usual: Operation,
+) -> Outcome<Value> {
+    match arguments {
+        [Value::Int(x), Value::Int(y)] => Ok(Value::Int(operation(*x, *y))),
+        [x, y] => mixed(machine, usual, x, y),
+        _ => Ok(Value::Nil),
+    }
 }
 
-fn exact(arguments: &[Value], operator: &str, operation: fn(i64, i64) -> Option<i64>) -> Outcome<Value> {
-    let (x, y) = (integer(&arguments[0])?, integer(&arguments[1])?);
+fn with_one(
+    machine: &mut Machine,
+    arguments: &mut [Value],
+    operation: fn(i64, i64) -> i64,
+    usual: Operation,
+) -> Outcome<Value> {
+    unchecked(machine, &[std::mem::take(&mut arguments[0]), Value::Int(1)], operation, usual)
+}
+
+fn negate(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    match &arguments[0] {
+        Value::Int(number) => Ok(Value::Int(number.wrapping_neg())),
+        // Not 0 - x: the negative of 0.0 is -0.0.
+        Value::Float(number) => Ok(Value::Float(-number)),
+        other => mixed(machine, Operation::Subtract, &Value::Int(0), other),
+    }
+}
+
+/// An operation on numbers that are first made integers, as `long` does.
+fn exact(
+    machine: &mut Machine,
+    arguments: &mut [Value],
+    operator: &str,
+    operation: fn(i64, i64) -> Option<i64>,
+) -> Outcome<Value> {
+    let x = integer(&long(machine, &mut arguments[..1])?)?;
+    let y = match arguments.get_mut(1..2) {
+        Some([_]) => integer(&long(machine, &mut arguments[1..2])?)?,
+        _ => 1,
+    };
     match operation(x, y) {
         Some(result) => Ok(Value::Int(result)),
         None => Err(overflow(&format!("({operator} {x} {y})"), &format!("{operator}'")).into()),

@@ -8,6 +8,7 @@ pub mod render;
 pub mod suggest;
 
 use crate::lang::builtin::Builtin;
+use crate::lang::heap::CellKind;
 use crate::lang::span::{Source, Span};
 use crate::lang::value::{Reduced, Value};
 use std::sync::Arc;
@@ -50,7 +51,13 @@ impl Error {
     /// assert_eq!(error.message, "expected a number, got \"x\" (a string)");
     /// ```
     pub fn expected(what: &str, got: &Value) -> Error {
-        Error::new("TypeError", format!("expected {what}, got {}", describe(got)))
+        let error = Error::new("TypeError", format!("expected {what}, got {}", describe(got)));
+        match got {
+            Value::Cell(cell) if cell.cell_kind() == CellKind::Transient => error.suggest(
+                "`(persistent! t)` makes a collection of a transient; `conj!`, `assoc!` and their kin change it",
+            ),
+            _ => error,
+        }
     }
 
     /// The same error, about that name.

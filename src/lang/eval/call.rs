@@ -2,7 +2,7 @@
 
 use super::{Machine, NODES_A_CALL, stacks};
 use crate::lang::builtin::entry::call_shape;
-use crate::lang::builtin::{ArityRange, Builtin};
+use crate::lang::builtin::{ArityRange, Builtin, transients};
 use crate::lang::error::{Error, Outcome, Raised, Signal, describe};
 use crate::lang::node::{Arity, Code};
 use crate::lang::span::Span;
@@ -287,7 +287,10 @@ impl Machine {
                 }
             },
             Value::Closure(_) => self.call(callee, arguments),
-            other => Err(not_callable(other, arguments).into()),
+            other => match transients::content(self, other)? {
+                Some(content) => self.apply_slice(&content, arguments),
+                None => Err(not_callable(other, arguments).into()),
+            },
         }
     }
 

@@ -9,6 +9,7 @@ use crate::lang::meter::Meter;
 use crate::lang::reply::CallRecord;
 use crate::lang::value::Value;
 use crate::lang::value::map::Map;
+use crate::lang::value::text::Text;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -30,6 +31,8 @@ pub struct Core {
     pub prints: String,
     /// Where prints go instead while a `with-out-str` runs, the innermost last.
     pub captured: Vec<String>,
+    /// The texts of the running `with-in-str`, each with the byte to go on reading from, the innermost last.
+    pub inputs: Vec<(Text, usize)>,
     /// Bytes printed beyond that.
     pub prints_cut: u64,
     /// Tool calls in the order in which they began.
@@ -211,6 +214,7 @@ impl Core {
             stacks,
             prints: String::new(),
             captured: Vec::new(),
+            inputs: Vec::new(),
             prints_cut: 0,
             calls: Vec::new(),
             coming: HashSet::new(),

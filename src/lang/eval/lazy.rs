@@ -1,7 +1,7 @@
 //! Lazy sequences and look-ups: what builtins ask the machine for.
 
 use super::Machine;
-use crate::lang::builtin::Builtin;
+use crate::lang::builtin::{Builtin, transients};
 use crate::lang::error::{Error, Outcome, Signal};
 use crate::lang::heap::{CellKind, Handle, State};
 use crate::lang::value::Value;
@@ -312,6 +312,10 @@ impl Machine {
                     },
                     _ => default,
                 },
+            },
+            Value::Cell(_) => match transients::content(self, collection)? {
+                Some(content) => return self.look_up(&content, key, default),
+                None => default,
             },
             _ => default,
         })

@@ -87,3 +87,9 @@ fn is_definition(expander: &Expander<'_>, name: &str) -> bool {
 pub fn with_out_str(_: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
     Ok(call("core/with-out-str*", vec![thunk(rest, form.span)], form.span))
 }
+
+/// `(with-in-str s …)`
+pub fn with_in_str(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
+    expander.count(form, rest, 1, usize::MAX)?;
+    Ok(call("core/with-in-str*", vec![rest[0].clone(), thunk(&rest[1..], form.span)], form.span))
+}

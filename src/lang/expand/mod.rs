@@ -171,6 +171,7 @@ const MACROS: &[(&str, Macro)] = &[
     ("when-some", conditionals::when_some),
     ("while", iteration::while_),
     ("with-bindings", dynamic::with_bindings),
+    ("with-in-str", dynamic::with_in_str),
     ("with-local-vars", dynamic::with_local_vars),
     ("with-out-str", dynamic::with_out_str),
     ("with-precision", conditionals::with_precision),

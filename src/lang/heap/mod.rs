@@ -22,6 +22,8 @@ pub enum CellKind {
     Atom,
     /// `(volatile! x)`
     Volatile,
+    /// `(transient coll)`
+    Transient,
     /// `(delay …)`
     Delay,
     /// A name of `with-local-vars`
@@ -50,6 +52,7 @@ impl Handle {
         match self.kind {
             CellKind::Atom => "an atom",
             CellKind::Volatile => "a volatile",
+            CellKind::Transient => "a transient",
             CellKind::Delay => "a delay",
             CellKind::Var => "a var",
             CellKind::Lazy => "a lazy sequence",

@@ -322,6 +322,7 @@ impl Encoder<'_> {
         let kind = match handle.cell_kind() {
             CellKind::Atom => "atom",
             CellKind::Volatile => "volatile",
+            CellKind::Transient => "transient",
             CellKind::Delay => "delay",
             CellKind::Var => "local-var",
             CellKind::Lazy => "lazy",

@@ -450,12 +450,13 @@ pub fn write_float(out: &mut String, value: f64) {
     } else if value == 0.0 || (1e-3..1e7).contains(&value.abs()) {
         let _ = write!(out, "{value:?}");
     } else {
-        let text = format!("{value:e}");
+        let mut text = format!("{value:e}");
+        if !text.contains('.') {
+            // Two digits at least, and so the nearest of two: the smallest double is 4.9E-324.
+            text = format!("{value:.1e}");
+        }
         let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
         out.push_str(mantissa);
-        if !mantissa.contains('.') {
-            out.push_str(".0");
-        }
         out.push('E');
         out.push_str(exponent);
     }

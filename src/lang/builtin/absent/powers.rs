@@ -38,7 +38,7 @@ pub const POWERS: &[(&[&str], &str)] = &[
         "programs cannot read files, but a tool can: `(dir)` lists the servers and `(apropos \"read\")` finds one; text that you have is parsed by `json/parse`, `csv/parse`, `html/text`",
     ),
     (
-        &["read-line", "*in*", "read-from-minibuffer", "stdin", "System/in", "with-in-str"],
+        &["read-from-minibuffer", "stdin", "System/in"],
         "nobody types while a program runs: put what it needs into the program, or pass it in as `data`",
     ),
     (
@@ -317,10 +317,6 @@ pub const POWERS: &[(&[&str], &str)] = &[
     (
         &["def!", "const", "let!", "let-syntax", "define-syntax", "syntax-rules", "defsetf"],
         "define with `(def name value)`, bind locally with `(let [name value] …)`, write macros with `(defmacro name [x] `(…))`",
-    ),
-    (
-        &["re-matcher", "re-groups"],
-        "there are no matchers: `(re-seq #\"…\" s)` gives all matches, each with its groups",
     ),
     (
         &["numerator", "denominator", "rationalize"],

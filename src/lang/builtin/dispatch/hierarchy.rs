@@ -74,7 +74,7 @@ pub const TABLE: &[Builtin] = &[
 /// The parents of each tag in a hierarchy that is given as the first of `count` arguments, or in the
 /// session's own.
 fn given(machine: &mut Machine, arguments: &[Value], count: usize) -> Outcome<Arc<Map>> {
-    if arguments.len() < count { session_parents(machine) } else { parents_of(&arguments[0]) }
+    if arguments.len() < count { session_parents(machine) } else { Ok(relation_of(&arguments[0], "parents")) }
 }
 
 /// The parents of each tag in the session's hierarchy.
@@ -86,16 +86,39 @@ pub fn session_parents(machine: &mut Machine) -> Outcome<Arc<Map>> {
     }
 }
 
-/// The parents of each tag in a hierarchy.
-fn parents_of(hierarchy: &Value) -> Outcome<Arc<Map>> {
-    let found = match hierarchy {
-        Value::Map(map) => map.get(&Value::keyword("parents")).cloned(),
-        _ => None,
-    };
-    match found {
-        Some(Value::Map(parents)) => Ok(parents),
-        _ => Err(Error::expected("a hierarchy, as `make-hierarchy` makes it", hierarchy).into()),
+/// One of the three relations of a hierarchy; in what is none, nothing is related.
+fn relation_of(hierarchy: &Value, name: &str) -> Arc<Map> {
+    match hierarchy {
+        Value::Map(map) => match map.get(&Value::keyword(name)) {
+            Some(Value::Map(relation)) => relation.clone(),
+            _ => Arc::default(),
+        },
+        _ => Arc::default(),
     }
+}
+
+/// What is to be changed must be a hierarchy with all its relations.
+fn check_hierarchy(hierarchy: &Value) -> Result<(), Error> {
+    let has = |name: &str| match hierarchy {
+        Value::Map(map) => matches!(map.get(&Value::keyword(name)), Some(Value::Map(_))),
+        _ => false,
+    };
+    match RELATIONS.into_iter().all(has) {
+        true => Ok(()),
+        false => Err(Error::expected("a hierarchy, as `make-hierarchy` makes it", hierarchy)),
+    }
+}
+
+/// A tag is a name or a type, and a parent a name that is no type: what a type is a kind of is settled.
+fn check_tags(tag: &Value, parent: &Value) -> Result<(), Error> {
+    let is_name = |value: &Value| matches!(value, Value::Keyword(_) | Value::Symbol(_));
+    if !is_name(tag) {
+        return Err(Error::expected("a keyword, a symbol or a type as the tag", tag));
+    }
+    if !is_name(parent) || types::is_class(parent) {
+        return Err(Error::expected("a keyword or a symbol as the parent", parent));
+    }
+    Ok(())
 }
 
 fn set_at(map: &Map, key: &Value) -> Arc<Set> {
@@ -120,6 +143,9 @@ fn reach(machine: &mut Machine, parents: &Map, tag: &Value) -> Outcome<Set> {
     Ok(found)
 }
 
+/// The relations of a hierarchy.
+const RELATIONS: [&str; 3] = ["parents", "descendants", "ancestors"];
+
 /// A hierarchy as a map of its three relations.
 fn of_parents(machine: &mut Machine, parents: Arc<Map>) -> Outcome<Value> {
     let (mut ancestors, mut descendants) = (Map::default(), Map::default());
@@ -133,17 +159,23 @@ fn of_parents(machine: &mut Machine, parents: Arc<Map>) -> Outcome<Value> {
         }
         ancestors.insert(tag.clone(), Value::Set(Arc::new(reached)));
     }
-    let relations = [("parents", parents), ("descendants", Arc::new(descendants)), ("ancestors", Arc::new(ancestors))];
-    let hierarchy: Map = relations.into_iter().map(|(name, map)| (Value::keyword(name), Value::Map(map))).collect();
+    let relations = [parents, Arc::new(descendants), Arc::new(ancestors)];
+    let hierarchy: Map =
+        RELATIONS.into_iter().zip(relations).map(|(name, map)| (Value::keyword(name), Value::Map(map))).collect();
     Ok(Value::Map(Arc::new(hierarchy)))
 }
 
 fn derive(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     change(machine, arguments, |machine, parents, tag, parent| {
+        check_tags(tag, parent)?;
         if tag == parent || reach(machine, parents, parent)?.contains(tag) {
             return Err(Error::new("CyclicDerivation", format!("{parent:?} is a kind of {tag:?} already")).into());
         }
         let mut set = (*set_at(parents, tag)).clone();
+        if !set.contains(parent) && reach(machine, parents, tag)?.contains(parent) {
+            let error = Error::new("RedundantDerivation", format!("{tag:?} is a kind of {parent:?} already"));
+            return Err(error.suggest("leave this `derive` out: what was derived before says it").into());
+        }
         set.insert(parent.clone());
         parents.insert(tag.clone(), Value::Set(Arc::new(set)));
         Ok(())
@@ -168,6 +200,9 @@ type Change = fn(&mut Machine, &mut Map, &Value, &Value) -> Outcome<()>;
 
 fn change(machine: &mut Machine, arguments: &mut [Value], change: Change) -> Outcome<Value> {
     let of_session = arguments.len() == 2;
+    if !of_session {
+        check_hierarchy(&arguments[0])?;
+    }
     let mut parents = (*given(machine, arguments, 3)?).clone();
     let [.., tag, parent] = arguments else { return Ok(Value::Nil) };
     let (tag, parent) = (machine.key(std::mem::take(tag))?, machine.key(std::mem::take(parent))?);
@@ -195,6 +230,10 @@ fn relatives(machine: &mut Machine, arguments: &mut [Value], relation: &str) -> 
     let Value::Map(hierarchy) = of_parents(machine, parents)? else { return Ok(Value::Nil) };
     let [.., tag] = arguments else { return Ok(Value::Nil) };
     let tag = take(std::slice::from_mut(tag), 0);
+    if relation == "descendants" && types::is_class(&tag) {
+        let error = Error::new("IllegalArgument", "the descendants of a type are not known");
+        return Err(error.suggest("`(isa? child Type)` asks about one").into());
+    }
     let Some(Value::Map(of)) = hierarchy.get(&Value::keyword(relation)) else { return Ok(Value::Nil) };
     let tag = machine.key(tag)?;
     Ok(of.get(&tag).cloned().unwrap_or_default())

@@ -2,6 +2,7 @@
 
 use super::super::Builtin;
 use super::super::arguments::{take, whole};
+use super::super::{matchers, transients};
 use super::{as_seq, count_and_collection, count_of, is_number, or_empty, rest_of, skip};
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
@@ -239,6 +240,7 @@ fn count_items(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value>
             .suggest("`(count-if odd? xs)` counts the items that fit; those equal to x: `(count-if #(= x %) xs)`")
             .into());
     }
+    transients::open(machine, &mut arguments[0])?;
     count_of(machine, take(arguments, 0)).map(|count| Value::Int(count as i64))
 }
 
@@ -246,6 +248,10 @@ fn bounded_count(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Valu
     let (most, collection) = count_and_collection(arguments)?;
     let mut cursor = machine.seq(collection)?;
     let mut counted = 0;
+    // What knows its count tells it, however many were asked for.
+    if let Some(count) = cursor.remaining().filter(|count| *count != List::ENDLESS) {
+        return Ok(Value::Int(count as i64));
+    }
     while counted < most {
         match cursor.remaining() {
             Some(List::ENDLESS) => counted = most,
@@ -258,6 +264,10 @@ fn bounded_count(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Valu
 }
 
 fn nth(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    transients::open(machine, &mut arguments[0])?;
+    if let Some(groups) = matchers::last_groups(machine, &arguments[0]) {
+        arguments[0] = Value::vector(groups);
+    }
     if is_number(&arguments[0]) && !is_number(&arguments[1]) {
         arguments.swap(0, 1);
     }

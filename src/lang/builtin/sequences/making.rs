@@ -2,13 +2,16 @@
 
 use super::super::Builtin;
 use super::super::arguments::{count, take, whole};
+use super::super::arithmetic::{self, Operation, mixed};
 use super::super::metadata::without_metadata;
 use super::joining::concat_two;
 use super::{as_seq, before, count_up, in_front, is_number, or_empty, rest_of};
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
 use crate::lang::value::Value;
+use crate::lang::value::compare::compare_numbers;
 use crate::lang::value::list::List;
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 /// The entries of this file.
@@ -139,6 +142,10 @@ fn range(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
         let end = if *step < 0 { end.floor() } else { end.ceil() };
         return Ok(Value::List(Arc::new(integer_range(*start, end as i64, *step))));
     }
+    let is_exact = |number: &Value| matches!(number, Value::BigInt(_) | Value::Decimal(_));
+    if is_exact(&start) || is_exact(&end) || is_exact(&step) {
+        return exact_range(machine, start, &end, &step);
+    }
     let (from, to, by) = (as_double(&start)?, as_double(&end)?, as_double(&step)?);
     let mut out = Vec::new();
     let mut at = from;
@@ -149,6 +156,44 @@ fn range(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
         at += by;
     }
     Ok(Value::list(out))
+}
+
+/// The range of numbers of which one is a big integer or a decimal.
+fn exact_range(machine: &mut Machine, start: Value, end: &Value, step: &Value) -> Outcome<Value> {
+    let wanted = match compare_with(step, &Value::Int(0))? {
+        Some(Ordering::Greater) => Ordering::Less,
+        Some(Ordering::Less) => Ordering::Greater,
+        _ => return Ok(Value::list(Vec::new())),
+    };
+    let mut out = Vec::new();
+    let mut at = start;
+    while compare_with(&at, end)? == Some(wanted) {
+        machine.charge(1)?;
+        out.push(at.clone());
+        machine.grown(out.len())?;
+        at = mixed(machine, Operation::Add, &at, step).map(smallest_of(&at, step))?;
+    }
+    Ok(Value::list(out))
+}
+
+/// The sum of two integers of 64 bits is one, if it fits.
+fn smallest_of(left: &Value, right: &Value) -> fn(Value) -> Value {
+    match (left, right) {
+        (Value::Int(_), Value::Int(_)) => |sum| match sum {
+            Value::BigInt(sum) => Value::integer((*sum).clone()),
+            sum => sum,
+        },
+        _ => |sum| sum,
+    }
+}
+
+fn compare_with(left: &Value, right: &Value) -> Result<Option<Ordering>, Error> {
+    for number in [left, right] {
+        if !arithmetic::is_number(number) {
+            return Err(Error::expected("a number", number));
+        }
+    }
+    Ok(compare_numbers(left, right))
 }
 
 fn integer_range(start: i64, end: i64, step: i64) -> List {

@@ -242,7 +242,7 @@ fn extreme(machine: &mut Machine, arguments: &mut [Value], wanted: Ordering) -> 
         return Ok(best);
     }
     let mut best_key = machine.call1(&key, best.clone())?;
-    for item in &mut arguments[2..] {
+    for (at, item) in arguments[2..].iter_mut().enumerate() {
         let item = std::mem::take(item);
         let item_key = machine.call1(&key, item.clone())?;
         if item_key.is_nil() || best_key.is_nil() {
@@ -250,8 +250,18 @@ fn extreme(machine: &mut Machine, arguments: &mut [Value], wanted: Ordering) -> 
                 .suggest("leave items without the key out first, as in `(filter :key coll)`")
                 .into());
         }
-        let order = compare(machine, &item_key, &best_key)?;
-        if order == wanted || order == Ordering::Equal {
+        let is_nan = |key: &Value| matches!(key, Value::Float(key) if key.is_nan());
+        let order = match is_nan(&item_key) || is_nan(&best_key) {
+            true => None,
+            false => Some(compare(machine, &item_key, &best_key)?),
+        };
+        // What cannot be compared goes the way that Clojure's two comparisons let it go: the second
+        // argument takes the place of the first, later ones do not.
+        let is_better = match order {
+            Some(order) => order == wanted || order == Ordering::Equal,
+            None => at == 0,
+        };
+        if is_better {
             (best, best_key) = (item, item_key);
         }
     }

@@ -184,7 +184,22 @@ fn reduce_kv(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
             return Ok(result);
         }
         Value::Nil => return Ok(result),
-        other => return Err(Error::expected("a map or a vector", &other).suggest("use `reduce` for sequences").into()),
+        entries @ (Value::List(_) | Value::Lazy(_)) => {
+            let mut cursor = machine.seq(entries)?;
+            while let Some(pair) = cursor.next(machine)? {
+                let (key, value) = super::entry(machine, &pair)?;
+                result = machine.call(&function, &mut [result, key, value])?;
+                if let Value::Reduced(inner) = &result {
+                    return Ok(inner.0.clone());
+                }
+            }
+            return Ok(result);
+        }
+        other => {
+            return Err(Error::expected("a map, a vector or a sequence of entries", &other)
+                .suggest("use `reduce` for other sequences")
+                .into());
+        }
     };
     for position in 0..map.positions() {
         machine.charge(1)?;
@@ -214,6 +229,9 @@ fn reductions(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> 
             None => return Ok(Value::list(vec![machine.call(&function, &mut [])?])),
         },
     };
+    if let Value::Reduced(inner) = &result {
+        return Ok(Value::list(vec![inner.0.clone()]));
+    }
     if is_lazy {
         let rest = rest_of(machine, cursor)?;
         let rest = machine.lazy(&LAZY_REDUCTIONS, vec![function, result.clone(), rest]);
@@ -325,7 +343,7 @@ fn add_all(machine: &mut Machine, mut to: Value, from: Value) -> Outcome<Value> 
     Ok(to)
 }
 
-fn conj(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+pub(in crate::lang::builtin) fn conj(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     if arguments.is_empty() {
         return Ok(Value::vector(Vec::new()));
     }

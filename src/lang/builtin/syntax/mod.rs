@@ -349,6 +349,7 @@ const TABLE: &[SyntaxEntry] = &[
         "Evaluates the body as long as the test is true.",
         &[("(def a (atom 3)) (while (pos? @a) (swap! a dec)) @a", "0")],
     ),
+    entry("with-in-str", &["[s & body]"], "Lets `read` read `s`.", &[("(with-in-str \"1\" (read))", "1")]),
     entry(
         "with-out-str",
         &["[& body]"],

@@ -1,0 +1,166 @@
+//! Transients: collections that are changed in place until `persistent!` makes values of them again.
+//!
+//! A transient is a cell whose content nobody else holds, so that what is done to it copies nothing.
+
+use super::arguments::take;
+use super::metadata::without_metadata;
+use super::{Builtin, Run, maps, sequences, sets, stacks};
+use crate::lang::error::{Error, Outcome};
+use crate::lang::eval::Machine;
+use crate::lang::heap::{CellKind, Handle, State};
+use crate::lang::value::Value;
+use std::sync::Arc;
+
+/// The entries of this file.
+pub const TABLE: &[Builtin] = &[
+    Builtin::new(
+        "transient",
+        &["[coll]"],
+        "A copy of a vector, map or set that `conj!`, `assoc!`, `dissoc!`, `disj!` and `pop!` change in place; \
+         `persistent!` makes a collection of it again.\n\
+         It is looked into with `get`, `nth`, `count` and `contains?`. `conj` and `assoc` are as fast on a collection \
+         that nobody else holds.",
+        &[("(persistent! (conj! (transient [1]) 2))", "[1 2]"), ("(count (transient {:a 1}))", "1")],
+        transient,
+    ),
+    Builtin::new(
+        "persistent!",
+        &["[transient]"],
+        "The collection that a transient has become. The transient is of no use after that.",
+        &[("(persistent! (assoc! (transient {}) :a 1))", "{:a 1}")],
+        persistent,
+    ),
+    Builtin::new(
+        "conj!",
+        &["[]", "[transient]", "[transient x]"],
+        "Adds an item to a transient, in place, and returns it.",
+        &[("(persistent! (reduce conj! (transient []) [1 2]))", "[1 2]")],
+        add,
+    ),
+    Builtin::new(
+        "assoc!",
+        &["[transient key val & keyvals]"],
+        "Makes keys of a transient map, or indices of a transient vector, stand for values, in place, and returns it.",
+        &[("(persistent! (assoc! (transient [1 2]) 0 5))", "[5 2]")],
+        put,
+    ),
+    Builtin::new(
+        "dissoc!",
+        &["[transient key & keys]"],
+        "Takes keys out of a transient map, in place, and returns it.",
+        &[("(persistent! (dissoc! (transient {:a 1 :b 2}) :a))", "{:b 2}")],
+        |machine, arguments| change(machine, arguments, maps::dissoc),
+    ),
+    Builtin::new(
+        "disj!",
+        &["[transient]", "[transient item & items]"],
+        "Takes members out of a transient set, in place, and returns it.",
+        &[("(persistent! (disj! (transient #{1 2}) 1))", "#{2}")],
+        |machine, arguments| {
+            if arguments.len() == 1 { Ok(take(arguments, 0)) } else { change(machine, arguments, sets::disj) }
+        },
+    ),
+    Builtin::new(
+        "pop!",
+        &["[transient]"],
+        "Takes the last item off a transient vector, in place, and returns it.",
+        &[("(persistent! (pop! (transient [1 2])))", "[1]")],
+        |machine, arguments| change(machine, arguments, stacks::pop),
+    ),
+];
+
+/// The state of a transient that can no longer be used.
+const SPENT: State = State::Waiting(Value::Nil);
+
+fn transient(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let content = take(arguments, 0);
+    let sorted = match &content {
+        Value::Vector(_) => false,
+        Value::Map(map) => map.order().is_some(),
+        Value::Set(set) => set.order().is_some(),
+        other => return Err(Error::expected("a vector, a map or a set", other).into()),
+    };
+    if sorted {
+        let error = Error::new("TypeError", "a sorted collection cannot be made a transient");
+        return Err(error.suggest("put into it with `into`, `conj` and `assoc`").into());
+    }
+    let content = without_metadata(machine, content)?;
+    Ok(Value::Cell(machine.core.heap.allocate(CellKind::Transient, State::Done(content))))
+}
+
+/// The cell of a transient.
+fn cell_of(value: &Value) -> Result<&Arc<Handle>, Error> {
+    match value {
+        Value::Cell(handle) if handle.cell_kind() == CellKind::Transient => Ok(handle),
+        other => Err(Error::expected("a transient", other).suggest(
+            "`(transient coll)` makes one; a collection itself takes `conj`, `assoc`, `dissoc`, `disj` and `pop`",
+        )),
+    }
+}
+
+#[cold]
+fn spent() -> Error {
+    Error::new("IllegalState", "this transient can no longer be used: `persistent!` or an error ended it")
+        .suggest("go on with what `persistent!` returned")
+}
+
+/// What a transient holds, for looking into it; none for any other value.
+///
+/// # Errors
+/// `IllegalState` after `persistent!`.
+pub fn content(machine: &Machine, value: &Value) -> Result<Option<Value>, Error> {
+    let Ok(cell) = cell_of(value) else { return Ok(None) };
+    match machine.core.heap.state(cell)? {
+        State::Done(content) => Ok(Some(content.clone())),
+        _ => Err(spent()),
+    }
+}
+
+/// Puts what a transient holds in place of the transient.
+///
+/// # Errors
+/// As [`content`].
+pub fn open(machine: &Machine, value: &mut Value) -> Result<(), Error> {
+    if matches!(value, Value::Cell(_))
+        && let Some(content) = content(machine, value)?
+    {
+        *value = content;
+    }
+    Ok(())
+}
+
+/// Does to the content of the transient, which comes first, what `function` does to a collection.
+fn change(machine: &mut Machine, arguments: &mut [Value], function: Run) -> Outcome<Value> {
+    let transient = take(arguments, 0);
+    let cell = cell_of(&transient)?;
+    let State::Done(content) = machine.core.heap.change(cell, SPENT)? else { return Err(spent().into()) };
+    arguments[0] = content;
+    let changed = function(machine, arguments)?;
+    machine.core.heap.change(cell, State::Done(changed))?;
+    Ok(transient)
+}
+
+fn persistent(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    match machine.core.heap.change(cell_of(&arguments[0])?, SPENT)? {
+        State::Done(content) => Ok(content),
+        _ => Err(spent().into()),
+    }
+}
+
+fn add(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    match arguments {
+        [] => transient(machine, &mut [Value::vector(Vec::new())]),
+        [same] => Ok(std::mem::take(same)),
+        arguments => change(machine, arguments, sequences::reducing::conj),
+    }
+}
+
+fn put(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    if arguments.len() % 2 == 1 {
+        return change(machine, arguments, maps::assoc);
+    }
+    // The last key stands for nil, as in Clojure.
+    let mut arguments: Vec<Value> = arguments.iter_mut().map(std::mem::take).collect();
+    arguments.push(Value::Nil);
+    change(machine, &mut arguments, maps::assoc)
+}
