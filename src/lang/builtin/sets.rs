@@ -72,6 +72,9 @@ pub const TABLE: &[Builtin] = &[
 pub const ALIASES: &[(&str, &str)] = &[("disj!", "disj")];
 
 fn hash_set(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    if matches!(arguments, [Value::Map(_), _, _]) {
+        return super::dialects::tables::hash_set(machine, arguments);
+    }
     let mut set = Set::default();
     for item in arguments {
         machine.charge(1)?;
@@ -129,7 +132,16 @@ pub(super) fn as_set(machine: &mut Machine, value: Value) -> Outcome<Arc<Set>> {
     }
 }
 
+/// Common Lisp's `:test #'equal` behind two collections says nothing that is not so anyway.
+fn without_test(arguments: &mut [Value]) -> &mut [Value] {
+    match arguments {
+        [_, _, Value::Keyword(name), _] if name.as_str() == "test" => &mut arguments[..2],
+        _ => arguments,
+    }
+}
+
 fn union(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let arguments = without_test(arguments);
     let mut sets = arguments.iter_mut().map(std::mem::take).peekable();
     let mut known_nil = sets.peek().is_some();
     let mut united = Arc::<Set>::default();
@@ -159,6 +171,7 @@ fn union(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 }
 
 fn intersection(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let arguments = without_test(arguments);
     // With nil nothing is shared; Clojure then answers nil, unless the first set is empty anyway.
     if arguments[0].is_nil() {
         return Ok(Value::Nil);
@@ -180,6 +193,7 @@ fn intersection(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value
 }
 
 fn difference(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let arguments = without_test(arguments);
     if arguments[0].is_nil() {
         return Ok(Value::Nil);
     }
