@@ -125,6 +125,13 @@
   [m]
   (to-each (fn [m] (keep-entries (fn [_ v] (some? v)) m)) m))
 
+(defn Object/fromEntries
+  "The map of pairs of keys and values, as JavaScript has it."
+  {:examples [["(Object/fromEntries [[:a 1] [:b 2]])" "{:a 1, :b 2}"]]
+   :aliases [js/Object.fromEntries]}
+  [entries]
+  (into {} entries))
+
 (defn data/diff
   "What is only in `a`, only in `b`, and in both: maps and sequences item by item, sets by their members."
   {:examples [["(data/diff {:a 1 :b 2} {:a 1 :b 3})" "({:b 2} {:b 3} {:a 1})"]

@@ -77,3 +77,37 @@
     (if (or (< size 1024) (= 1 (count units)))
       (str (if (integer? size) size (format "%.1f" (double size))) " " (first units))
       (recur (double (/ size 1024)) (rest units)))))
+
+(defn parseFloat
+  "The number that a text begins with, as JavaScript reads it; `##NaN` if it begins with none."
+  {:examples [["(parseFloat \"12.5 EUR\")" "12.5"] ["(parseFloat \"x\")" "##NaN"] ["(parseFloat 3)" "3"]]
+   :aliases [js/parseFloat Number/parseFloat Number.parseFloat]}
+  [x]
+  (if (number? x)
+    x
+    (let [digits (re-find #"^\s*[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?" (str x))]
+      (if (nil? digits) ##NaN (parse-double (str/trim digits))))))
+
+(defn parseInt
+  "The whole number that a text begins with, as JavaScript reads it; `##NaN` if it begins with none."
+  {:arglists [[x] [x radix]]
+   :examples [["(parseInt \"42px\")" "42"] ["(parseInt \"x\")" "##NaN"] ["(parseInt 3.7)" "3"]]
+   :aliases [js/parseInt Number/parseInt Number.parseInt]}
+  ([x] (parseInt x 10))
+  ([x radix]
+   (cond
+     (not= radix 10) (throw (ex-info "`parseInt` reads decimal numbers: expected 10 as its radix; `(Integer/parseInt text radix)` reads others" {:radix radix}))
+     (number? x) (long x)
+     :else (let [digits (re-find #"^\s*[-+]?\d+" (str x))]
+             (if (nil? digits) ##NaN (parse-long (str/trim digits)))))))
+
+(defn isNaN
+  "True of what JavaScript makes no number of."
+  {:examples [["(isNaN ##NaN)" "true"] ["(isNaN 1)" "false"] ["(isNaN \"x\")" "true"]]
+   :aliases [js/isNaN Number/isNaN Number.isNaN]}
+  [x]
+  (cond
+    (number? x) (NaN? x)
+    (nil? x) false
+    (boolean? x) false
+    :else (nil? (parse-double (str/trim (str x))))))

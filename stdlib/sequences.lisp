@@ -183,3 +183,10 @@
         (let [item (first items)
               open (filterv #(pos? (compare (end %) (start item))) open)]
           (recur (rest items) (conj open item) (into found (map #(vector % item)) open)))))))
+
+(defn in-naturals
+  "The whole numbers from 0, or `start`, on, as Racket has it."
+  {:examples [["(for/list ([x '(a b)] [i (in-naturals 1)]) (list i x))" "((1 a) (2 b))"]]
+   :aliases [in-count]}
+  ([] (range))
+  ([start] (iterate inc start)))

@@ -155,3 +155,39 @@ fn source_shows_code() {
         Some("UnknownName".to_string())
     );
 }
+
+/// What is wrong for nearly every function, one way or another.
+const WRONG: &[&str] =
+    &["nil", "5", "\"text\"", "{:a 1}", "[]", "[1 nil \"x\"]", ":key", "##NaN", "[[1] {:b 2}]", "inc"];
+
+/// How many arguments a function of the prelude is called with in the walk, from its argument lists.
+fn counts(lists: &[String]) -> Vec<usize> {
+    let mut counts: Vec<usize> = lists
+        .iter()
+        .map(|list| list.trim_matches(['[', ']']).split_whitespace().take_while(|word| *word != "&").count())
+        .filter(|count| (1..=3).contains(count))
+        .collect();
+    counts.dedup();
+    counts
+}
+
+#[test]
+fn what_goes_wrong_in_them_is_said_by_their_names() {
+    let engine = common::engine();
+    let mut nameless = Vec::new();
+    let mut session = engine.session();
+    for function in engine.registry().entries().filter(|entry| engine.registry().find_prelude(entry.name).is_some()) {
+        let lists: Vec<String> = function.arguments.iter().map(ToString::to_string).collect();
+        for count in counts(&lists) {
+            for at in 0..WRONG.len().pow(count.min(2) as u32) {
+                let arguments = [WRONG[at % WRONG.len()], WRONG[at / WRONG.len() % WRONG.len()], "3"];
+                let program = format!("(do ({} {}) nil)", function.name, arguments[..count].join(" "));
+                let Some(failure) = run(&mut session, &program).failure else { continue };
+                if !failure.message.contains(&format!("`{}`", function.name)) {
+                    nameless.push(format!("{program}: {}", failure.message));
+                }
+            }
+        }
+    }
+    assert!(nameless.is_empty(), "{} messages name no function:\n{}", nameless.len(), nameless.join("\n"));
+}

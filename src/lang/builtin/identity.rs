@@ -4,6 +4,7 @@ use super::Builtin;
 use crate::lang::error::Outcome;
 use crate::lang::eval::Machine;
 use crate::lang::value::Value;
+use crate::lang::value::map::Map;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
@@ -47,9 +48,9 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new("xor", &["[x y]"], "True if just one of the two is true.", &[("(xor true nil)", "true")], xor),
     Builtin::new(
         "hash",
-        &["[x]"],
-        "A number that is the same for equal values.",
-        &[("(= (hash [1 2]) (hash '(1 2)))", "true")],
+        &["[x]", "[& keyvals]"],
+        "A number that is the same for equal values. Of keys and values in turn, Racket's: the map of them.",
+        &[("(= (hash [1 2]) (hash '(1 2)))", "true"), ("(hash 'a 1)", "{a 1}"), ("(hash)", "{}")],
         hash,
     ),
 ];
@@ -116,6 +117,11 @@ fn xor(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 }
 
 fn hash(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    if arguments.len() != 1 {
+        let mut map = Map::default();
+        super::maps::put_all(machine, &mut map, arguments)?;
+        return Ok(Value::Map(Arc::new(map)));
+    }
     let value = machine.key(super::arguments::take(arguments, 0))?;
     // Not the secret hash of the tables: a program may see this one.
     let mut hasher = DefaultHasher::new();

@@ -19,8 +19,12 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "hash-map",
         &["[& keyvals]"],
-        "A map of keys and values in turn.",
-        &[("(hash-map :a 1 :b 2)", "{:a 1, :b 2}"), ("(hash-map)", "{}")],
+        "A map of keys and values in turn. Of a map and a function, Racket's: what the function makes of each key and value.",
+        &[
+            ("(hash-map :a 1 :b 2)", "{:a 1, :b 2}"),
+            ("(hash-map)", "{}"),
+            ("(hash-map {:a 1} (lambda (k v) (* 2 v)))", "(2)"),
+        ],
         hash_map,
     ),
     Builtin::new(
@@ -121,6 +125,9 @@ pub(super) fn put_all(machine: &mut Machine, map: &mut Map, pairs: &mut [Value])
 }
 
 fn hash_map(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    if matches!(arguments, [Value::Map(_), function] if function.is_function()) {
+        return super::dialects::tables::hash_map(machine, arguments);
+    }
     let mut map = Map::default();
     put_all(machine, &mut map, arguments)?;
     Ok(Value::Map(Arc::new(map)))
@@ -344,7 +351,7 @@ fn find(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     }
     collection_first(arguments);
     let found = entry_of(machine, &arguments[0], &arguments[1])?;
-    Ok(found.map_or(Value::Nil, |(key, value)| Value::vector(vec![key, value])))
+    Ok(found.map_or(Value::Nil, |(key, value)| Value::pair(key, value)))
 }
 
 /// One half of an entry.

@@ -155,6 +155,20 @@ pub const ALIASES: &[(&str, &str)] = &[
     (".longValue", "long"),
     (".doubleValue", "double"),
     ("string-ci=?", ".equalsIgnoreCase"),
+    // JavaScript's methods of arrays.
+    (".map", "map"),
+    (".flatMap", "mapcat"),
+    (".filter", "filter"),
+    (".find", "find-if"),
+    (".findIndex", "position"),
+    (".forEach", "for-each"),
+    (".some", "some"),
+    (".every", "every?"),
+    (".includes", ".contains"),
+    (".slice", "sublist"),
+    (".join", "string-join"),
+    ("Pattern/compile", "re-pattern"),
+    ("java.util.regex.Pattern/compile", "re-pattern"),
 ];
 
 fn contains(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {

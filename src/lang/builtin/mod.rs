@@ -286,6 +286,7 @@ pub const TABLES: &[(&str, &[Builtin])] = &[
     ("The shape of data", describe::TABLE),
     ("Other Lisps: lists", dialects::lists::TABLE),
     ("Other Lisps: association lists", dialects::alists::TABLE),
+    ("Other Lisps: hash tables", dialects::tables::TABLE),
     ("Other Lisps: values, numbers, strings", dialects::other::TABLE),
     ("Parallel calls", branching::TABLE),
     ("Discovery", discovery::TABLE),
@@ -349,6 +350,7 @@ const ALIASES: &[&[(&str, &str)]] = &[
     dialects::ALIASES,
     dialects::lists::ALIASES,
     dialects::alists::ALIASES,
+    dialects::tables::ALIASES,
     dialects::other::ALIASES,
 ];
 

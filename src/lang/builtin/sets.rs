@@ -69,6 +69,10 @@ pub const TABLE: &[Builtin] = &[
 ];
 
 fn hash_set(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    // Racket's, of a table, a key and a value: nobody puts a map and a bare name into one set.
+    if let [Value::Map(_), Value::Keyword(_) | Value::Symbol(_) | Value::Str(_), _] = arguments {
+        return super::dialects::tables::hash_set(machine, arguments);
+    }
     let mut set = Set::default();
     for item in arguments {
         machine.charge(1)?;
@@ -127,7 +131,16 @@ pub(super) fn as_set(machine: &mut Machine, value: Value) -> Outcome<Arc<Set>> {
     }
 }
 
+/// Common Lisp's `:test #'equal` behind two collections says nothing that is not so anyway.
+fn without_test(arguments: &mut [Value]) -> &mut [Value] {
+    match arguments {
+        [_, _, Value::Keyword(name), _] if name.as_str() == "test" => &mut arguments[..2],
+        _ => arguments,
+    }
+}
+
 fn union(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let arguments = without_test(arguments);
     if let [alone] = arguments {
         return Ok(std::mem::take(alone));
     }
@@ -160,6 +173,7 @@ fn union(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 }
 
 fn intersection(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let arguments = without_test(arguments);
     if let [alone] = arguments {
         return Ok(std::mem::take(alone));
     }
@@ -184,6 +198,7 @@ fn intersection(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value
 }
 
 fn difference(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let arguments = without_test(arguments);
     if let [alone] = arguments {
         return Ok(std::mem::take(alone));
     }

@@ -211,6 +211,19 @@ impl Signal {
         self
     }
 
+    /// The same signal; an error that has come up inside a function of the prelude says in which.
+    #[cold]
+    pub(crate) fn inside(self, function: &str) -> Signal {
+        let mut named = self.by(function);
+        if let Raised::Error(error) = &mut *named.0 {
+            let name = format!("`{function}`");
+            if !error.message.contains(&name) {
+                Arc::make_mut(error).message = format!("in {name}: {}", error.message);
+            }
+        }
+        named
+    }
+
     /// The same signal; a fault has passed the call of `function` at that place.
     #[cold]
     pub(crate) fn through(mut self, function: &str, source: &Arc<Source>, span: Span) -> Signal {

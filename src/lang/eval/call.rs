@@ -5,7 +5,7 @@ use crate::lang::builtin::entry::call_shape;
 use crate::lang::builtin::{ArityRange, Builtin, transients};
 use crate::lang::error::{Error, Outcome, Raised, Signal, describe};
 use crate::lang::node::{Arity, Code};
-use crate::lang::span::Span;
+use crate::lang::span::{Source, Span};
 use crate::lang::value::function::Closure;
 use crate::lang::value::{Jump, Value};
 use std::sync::Arc;
@@ -93,12 +93,14 @@ impl Machine {
         let mut running = closure.clone();
         // The function that a function of the prelude took the place of, and where.
         let mut site: Option<(Arc<Closure>, Span)> = None;
+        // The function by which the program, or the prelude, went into the prelude.
+        let mut entered = closure.clone();
         let result = loop {
             match self.enter(&running, base, depth, nesting) {
                 Ok(Value::Jump(Jump::Call)) => {}
                 Ok(value) => break Ok(value),
                 Err(signal) => {
-                    let signal = self.out_of_prelude(signal, &running, site.as_ref());
+                    let signal = self.out_of_prelude(signal, &running, &entered, &caller, site.as_ref());
                     let unplaced = matches!(signal.raised(), Raised::Error(_));
                     break Err(match span {
                         // The call of it is the place, as for a builtin.
@@ -130,6 +132,7 @@ impl Machine {
                         site = None;
                     } else if !running.group.source.is_hidden {
                         site = Some((running, tail.span));
+                        entered = next.clone();
                     }
                     running = next;
                 }
@@ -137,7 +140,7 @@ impl Machine {
                     let mut arguments: Vec<Value> = self.stack.drain(base..).collect();
                     let source = running.group.source.clone();
                     break self.apply_slice(&other, &mut arguments).map_err(|signal| {
-                        let signal = self.out_of_prelude(signal, &running, site.as_ref());
+                        let signal = self.out_of_prelude(signal, &running, &entered, &caller, site.as_ref());
                         signal.at(&source, tail.span)
                     });
                 }
@@ -152,12 +155,20 @@ impl Machine {
     /// What went wrong in a function of the prelude, as if it were a builtin: said by its name, at the
     /// place where the program called it.
     #[cold]
-    fn out_of_prelude(&self, signal: Signal, running: &Closure, site: Option<&(Arc<Closure>, Span)>) -> Signal {
-        if !running.group.source.is_hidden {
+    fn out_of_prelude(
+        &self,
+        signal: Signal,
+        running: &Closure,
+        entered: &Closure,
+        caller: &Source,
+        site: Option<&(Arc<Closure>, Span)>,
+    ) -> Signal {
+        // Inside the prelude nothing is said: the function that the program called says it.
+        if !running.group.source.is_hidden || (site.is_none() && caller.is_hidden) {
             return signal;
         }
-        let signal = match self.core.registry.prelude().declared(running) {
-            Some(function) if !function.is_private => signal.by(function.name),
+        let signal = match self.core.registry.prelude().declared(entered) {
+            Some(function) if !function.is_private => signal.inside(function.name),
             _ => signal,
         };
         match site {

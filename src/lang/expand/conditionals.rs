@@ -69,6 +69,17 @@ pub fn if_not(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcom
 
 /// `(cond test value …)` as in Clojure, or clauses `((test) value …)` as in Scheme and Common Lisp.
 pub fn cond(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
+    // Racket writes clauses in square brackets; as a test a vector would make no sense.
+    let in_square = rest.iter().all(|clause| clause.as_list().or(clause.as_vector()).is_some_and(|c| c.len() > 1))
+        && rest.iter().any(|clause| clause.as_vector().is_some());
+    if in_square && rest.first().is_some_and(|clause| clause.as_vector().is_some()) {
+        let round = |clause: &Form| match clause.as_vector() {
+            Some(items) => Form::list(items.to_vec(), clause.span),
+            None => clause.clone(),
+        };
+        let clauses: Vec<Form> = rest.iter().map(round).collect();
+        return cond_clauses(expander, &clauses, form.span);
+    }
     if is_clauses(rest) {
         return cond_clauses(expander, rest, form.span);
     }

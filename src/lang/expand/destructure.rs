@@ -25,7 +25,7 @@ pub fn destructure(expander: &mut Expander<'_>, pattern: &Form, value: Form, fla
     }
 }
 
-/// `[a b & more :as all]`
+/// `[a b & more :as all]`, and `[a . b]` for the pairs of other Lisps
 fn sequence(expander: &mut Expander<'_>, items: &[Form], value: Form, span: Span, flat: &mut Vec<Form>) -> Outcome<()> {
     let whole = hold(expander, "items", value, span, flat);
     // With `&` any collection is walked through, without it only what `nth` reaches into.
@@ -51,6 +51,14 @@ fn sequence(expander: &mut Expander<'_>, items: &[Form], value: Form, span: Span
                 taken = call("core/options*", vec![taken], span);
             }
             destructure(expander, rest, taken, flat)?;
+            at += 2;
+        } else if item.is_symbol(".") && at + 2 == items.len() && at > 0 {
+            let before = Form::new(FormKind::Int(position - 1), span);
+            let last = match position {
+                1 => items_of.clone(),
+                _ => call("core/nthrest*", vec![items_of.clone(), before], span),
+            };
+            destructure(expander, &items[at + 1], call("core/cdr", vec![last], span), flat)?;
             at += 2;
         } else if item.as_keyword() == Some("as") {
             let Some(name) = items.get(at + 1) else {

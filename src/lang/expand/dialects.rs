@@ -93,11 +93,11 @@ pub fn bind_values(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> O
     Ok(call("let", [vec![bindings], rest[2..].to_vec()].concat(), form.span))
 }
 
-/// A list of names, nested ones too, as a pattern: `(a (b . rest))` is `[a [b & rest]]`.
-fn pattern(names: &Form) -> Form {
+/// A list of names, nested ones too, as a pattern: `(a (b &rest c))` is `[a [b & c]]`.
+pub(super) fn pattern(names: &Form) -> Form {
     let Some(items) = names.as_list() else { return names.clone() };
     let items = items.iter().map(|item| match item.as_symbol() {
-        Some("." | "&rest" | "&body" | "&optional") => Form::symbol("&", item.span),
+        Some("&rest" | "&body" | "&optional") => Form::symbol("&", item.span),
         _ => pattern(item),
     });
     Form::vector(items.collect(), names.span)

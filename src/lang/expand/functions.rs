@@ -114,10 +114,24 @@ pub fn lambda(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcom
 pub fn scheme_parameters(form: &Form) -> Form {
     let dotted = |item: &Form| {
         let rest = item.is_symbol(".") || item.is_symbol("&rest");
-        if rest { Form::symbol("&", item.span) } else { item.clone() }
+        match item.as_list() {
+            _ if rest => Form::symbol("&", item.span),
+            // `(lambda ((a b)) …)`: a pair or a list, taken apart.
+            Some(_) => super::dialects::pattern(item),
+            None => item.clone(),
+        }
     };
     match &form.kind {
-        FormKind::List(items) => Form::vector(items.iter().map(dotted).collect(), form.span),
+        FormKind::List(items) => {
+            let mut parameters: Vec<Form> = items.iter().map(dotted).collect();
+            // What may be left out is taken from the rest.
+            if let Some(at) = items.iter().position(|item| item.is_symbol("&optional")) {
+                let optional = parameters.split_off(at + 1);
+                parameters[at] = Form::symbol("&", form.span);
+                parameters.push(Form::vector(optional, form.span));
+            }
+            Form::vector(parameters, form.span)
+        }
         FormKind::Symbol(_) => Form::vector(vec![Form::symbol("&", form.span), form.clone()], form.span),
         _ => form.clone(),
     }

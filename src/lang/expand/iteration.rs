@@ -72,6 +72,9 @@ fn nest(clauses: &[Clause], operation: &str, innermost: Form, span: Span) -> For
 
 /// `(for [x xs :when (odd? x)] …)`
 pub fn comprehension(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
+    if rest.first().is_some_and(super::racket::is_clauses) {
+        return super::racket::effects(expander, form, rest);
+    }
     let clauses = clauses(expander, form, rest)?;
     let result = super::body(&rest[1..], form.span);
     if let [Clause::Each(pattern, collection)] = &clauses[..] {

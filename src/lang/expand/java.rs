@@ -19,7 +19,7 @@ pub fn dot(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<F
         let function = Form::symbol(&format!("{class}/{name}"), method.span);
         return Ok(Form::list([vec![function], arguments.to_vec()].concat(), form.span));
     }
-    let method = Form::symbol(&format!(".{}", name.trim_start_matches('-')), method.span);
+    let method = Form::symbol(&format!(".{name}"), method.span);
     Ok(Form::list([vec![method, rest[0].clone()], arguments.to_vec()].concat(), form.span))
 }
 

@@ -1,7 +1,7 @@
 //! `let` in all its spellings, `letfn`, `letrec`, `loop`.
 
 use super::{Expander, body, call, show};
-use crate::lang::error::{Error, Outcome, Signal};
+use crate::lang::error::Outcome;
 use crate::lang::expand::destructure::destructure;
 use crate::lang::form::{Form, FormKind};
 use crate::lang::span::Span;
@@ -146,8 +146,8 @@ pub fn letfn(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome
 /// `(loop [i 0] …)`; patterns are taken apart inside.
 pub fn loop_(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
     expander.count(form, rest, 1, usize::MAX)?;
-    if matches!(rest[0].kind, FormKind::Symbol(_)) {
-        return Err(Signal::from(loop_of_words(rest)).at(expander.source, form.span));
+    if matches!(rest[0].kind, FormKind::Symbol(_) | FormKind::Keyword(_)) {
+        return super::loops::loop_of_words(expander, form, rest);
     }
     let bindings = pairs(expander, "loop", &rest[0])?;
     if bindings.iter().all(|(name, _)| name.as_symbol().is_some()) {
@@ -169,29 +169,4 @@ pub fn loop_(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome
     let inner = [vec![Form::vector(inside, form.span)], rest[1..].to_vec()].concat();
     let looped = call("loop*", vec![Form::vector(slots, form.span), call("let*", inner, form.span)], form.span);
     Ok(call("let*", vec![Form::vector(outside, form.span), body(&[looped], form.span)], form.span))
-}
-
-/// The error of Common Lisp's `(loop for x in xs collect …)`, with the form that does the same.
-fn loop_of_words(rest: &[Form]) -> Error {
-    let words = || rest.iter().filter_map(Form::as_symbol);
-    let has = |names: &[&str]| words().any(|word| names.contains(&word));
-    let name = words().nth(1).filter(|_| rest[0].is_symbol("for")).unwrap_or("x");
-    let instead = if has(&["collect", "collecting", "append", "nconc"]) {
-        format!("`(for [{name} xs :when (odd? {name})] (* {name} {name}))` collects; `(mapcat f xs)` appends")
-    } else if has(&["sum", "summing", "count", "counting", "maximize", "minimize"]) {
-        format!(
-            "`(reduce + (for [{name} xs :when (odd? {name})] (* {name} {name})))` sums up, `(count (filter odd? xs))` counts, `(apply max xs)` is the greatest"
-        )
-    } else if has(&["while", "until", "repeat"]) {
-        "`(loop [i 0 acc []] (if (< i 10) (recur (inc i) (conj acc i)) acc))` goes round while a test holds".to_string()
-    } else {
-        format!(
-            "`(doseq [{name} xs] (println {name}))` goes through a collection, `(doseq [i (range 1 11)] …)` through numbers, `(for [{name} xs] …)` gives values"
-        )
-    };
-    Error::new(
-        "SyntaxError",
-        "`loop` takes a vector of bindings, as in `(loop [i 0] …)`: Common Lisp's words do not exist here",
-    )
-    .suggest(instead)
 }

@@ -18,7 +18,9 @@ mod functions;
 mod iteration;
 mod java;
 mod letting;
+mod loops;
 mod namespaces;
+mod racket;
 mod threading;
 
 use crate::lang::error::{Error, Outcome};
@@ -249,6 +251,9 @@ impl<'a> Expander<'a> {
         let rest = &items[1..];
         // A field of a record as Java's: `(.-x point)`.
         if let (Some(field), [_]) = (head.strip_prefix(".-"), rest) {
+            if field == "length" {
+                return self.expand(&call("core/length-of*", rest.to_vec(), form.span));
+            }
             let keyword = Form::new(FormKind::Keyword(field.to_string()), items[0].span);
             return self.expand(&Form::list(vec![keyword, rest[0].clone()], form.span));
         }
@@ -283,6 +288,9 @@ impl<'a> Expander<'a> {
         }
         match MACROS.binary_search_by_key(&name, |(name, _)| name) {
             Ok(at) if !self.macros.is_defined(head) => (MACROS[at].1)(self, form, rest).map(Some),
+            Err(_) if racket::is_loop(name) && !self.macros.is_defined(head) => {
+                racket::expanded(self, form, rest).map(Some)
+            }
             _ => Ok(None),
         }
     }

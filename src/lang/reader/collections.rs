@@ -184,6 +184,16 @@ pub(super) fn spliced(chosen: Option<Form>) -> Result<Vec<Form>, ReadError> {
     }
 }
 
+/// `#:name` before anything but a map: Racket's keyword.
+pub(super) fn racket_keyword(source: &str, span: Span) -> Result<Form, ReadError> {
+    let shown = text_of(source, span);
+    match shown.strip_prefix("#:").filter(|name| !name.is_empty() && !name.contains([':', '/'])) {
+        Some(name) => Ok(Form::new(FormKind::Keyword(name.to_string()), span)),
+        None => Err(ReadError::new("InvalidKeyword", span, format!("`{}` goes before a map", excerpt(shown)))
+            .suggest("a keyword is written `:name`")),
+    }
+}
+
 /// The map behind `#:name`, its keys that have no namespace qualified by that name; `_` takes a namespace away.
 pub(super) fn qualify(source: &str, prefix: Span, form: Form) -> Result<Form, ReadError> {
     let shown = text_of(source, prefix);
@@ -193,10 +203,7 @@ pub(super) fn qualify(source: &str, prefix: Span, form: Form) -> Result<Form, Re
         return Err(error(format!("`{}` names no namespace", excerpt(shown))));
     }
     let span = prefix.to(form.span);
-    let FormKind::Map(mut items) = form.kind else {
-        return Err(error(format!("`{}` goes before a map", excerpt(shown)))
-            .suggest(format!("a keyword is written `:{namespace}`")));
-    };
+    let FormKind::Map(mut items) = form.kind else { return Ok(form) };
     for key in items.iter_mut().step_by(2) {
         if let FormKind::Keyword(name) | FormKind::Symbol(name) = &mut key.kind {
             match name.strip_prefix("_/") {

@@ -186,6 +186,12 @@ impl<'s> Builder<'s> {
                 Token::Var if form.as_symbol().is_some() => wrapped("var", form),
                 // `#'(lambda (x) …)`
                 Token::Var => Form { span, ..form },
+                // Racket's `#:key f`.
+                Token::Namespace if !matches!(form.kind, FormKind::Map(_)) => {
+                    let keyword = collections::racket_keyword(self.source, frame.span)?;
+                    self.deliver(keyword)?;
+                    form
+                }
                 Token::Namespace => collections::qualify(self.source, frame.span, form)?,
                 Token::Tag => match &text_of(self.source, frame.span)[1..] {
                     tag if is_known_tag(tag) => tagged(tag, form, span)?,

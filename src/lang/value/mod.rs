@@ -143,6 +143,11 @@ impl Value {
         Value::Vector(Arc::new(Vector::from(items)))
     }
 
+    /// An entry of a map, or a pair of other Lisps: a vector of which `cdr` gives the second item.
+    pub fn pair(key: Value, value: Value) -> Value {
+        Value::Vector(Arc::new(Vector::pair(key, value)))
+    }
+
     /// A list of these items.
     pub fn list(items: Vec<Value>) -> Value {
         Value::List(Arc::new(List::from(items)))

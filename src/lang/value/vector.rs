@@ -1,4 +1,5 @@
-//! Vectors: a plain block of items, or a persistent tree once a large one is changed while shared.
+//! Vectors: a plain block of items, or a persistent tree once a large one is changed while shared; a pair
+//! is a vector of two items of which `cdr` gives the second, as of an entry of a map.
 
 use super::Value;
 use super::map::Map;
@@ -15,6 +16,8 @@ pub struct Vector(Repr);
 #[derive(Clone)]
 enum Repr {
     Flat(Vec<Value>),
+    /// An entry of a map, or a pair of other Lisps: what is made of it by a change is none.
+    Pair(Box<[Value; 2]>),
     /// Boxed, so that the many plain blocks are small.
     Tree(Box<Tree>),
 }
@@ -32,6 +35,7 @@ impl Vector {
     pub fn len(&self) -> usize {
         match &self.0 {
             Repr::Flat(items) => items.len(),
+            Repr::Pair(_) => 2,
             Repr::Tree(tree) => tree.items.len(),
         }
     }
@@ -46,6 +50,7 @@ impl Vector {
     pub fn get(&self, index: usize) -> Option<&Value> {
         match &self.0 {
             Repr::Flat(items) => items.get(index),
+            Repr::Pair(items) => items.get(index),
             Repr::Tree(tree) => tree.items.get(index),
         }
     }
@@ -54,6 +59,7 @@ impl Vector {
     pub fn as_slice(&self) -> Option<&[Value]> {
         match &self.0 {
             Repr::Flat(items) => Some(items),
+            Repr::Pair(items) => Some(&items[..]),
             Repr::Tree(_) => None,
         }
     }
@@ -62,6 +68,7 @@ impl Vector {
     pub fn iter(&self) -> Box<dyn Iterator<Item = &Value> + '_> {
         match &self.0 {
             Repr::Flat(items) => Box::new(items.iter()),
+            Repr::Pair(items) => Box::new(items.iter()),
             Repr::Tree(tree) => Box::new(tree.items.iter()),
         }
     }
@@ -70,6 +77,7 @@ impl Vector {
     pub fn changeable(&self) -> Vector {
         match &self.0 {
             Repr::Flat(items) if items.len() > SMALL => Vector(Repr::Tree(Box::new(Tree::of(items)))),
+            Repr::Pair(items) => Vector(Repr::Flat(items.to_vec())),
             other => Vector(other.clone()),
         }
     }
@@ -78,30 +86,58 @@ impl Vector {
     pub fn change_cost(&self) -> u64 {
         match &self.0 {
             Repr::Flat(items) => items.len() as u64,
+            Repr::Pair(_) => 2,
             Repr::Tree(_) => 1,
+        }
+    }
+
+    /// A pair.
+    pub fn pair(key: Value, value: Value) -> Vector {
+        Vector(Repr::Pair(Box::new([key, value])))
+    }
+
+    /// The second item of a pair; nothing of all other vectors.
+    pub fn second_of_pair(&self) -> Option<&Value> {
+        match &self.0 {
+            Repr::Pair(items) => Some(&items[1]),
+            Repr::Flat(_) | Repr::Tree(_) => None,
+        }
+    }
+
+    /// Makes a plain block of a pair, before it is changed.
+    fn flatten(&mut self) {
+        if let Repr::Pair(items) = &mut self.0 {
+            let items = items.iter_mut().map(std::mem::take).collect();
+            self.0 = Repr::Flat(items);
         }
     }
 
     /// Adds an item at the end.
     pub fn push(&mut self, item: Value) {
+        self.flatten();
         match &mut self.0 {
             Repr::Flat(items) => items.push(item),
+            Repr::Pair(_) => {}
             Repr::Tree(tree) => tree.items.push_back(item),
         }
     }
 
     /// Takes the last item away.
     pub fn pop(&mut self) -> Option<Value> {
+        self.flatten();
         match &mut self.0 {
             Repr::Flat(items) => items.pop(),
+            Repr::Pair(_) => None,
             Repr::Tree(tree) => tree.items.pop_back(),
         }
     }
 
     /// Replaces the item at an index that exists.
     pub fn set(&mut self, index: usize, item: Value) {
+        self.flatten();
         match &mut self.0 {
             Repr::Flat(items) => items[index] = item,
+            Repr::Pair(_) => {}
             Repr::Tree(tree) => {
                 tree.items.set(index, item);
             }
@@ -119,13 +155,16 @@ impl Vector {
     /// What `meta` gives.
     pub fn metadata(&self) -> Option<&Arc<Map>> {
         match &self.0 {
-            Repr::Flat(_) => None,
+            Repr::Flat(_) | Repr::Pair(_) => None,
             Repr::Tree(tree) => tree.metadata.as_ref(),
         }
     }
 
     /// Replaces the metadata.
     pub fn set_metadata(&mut self, metadata: Option<Arc<Map>>) {
+        if metadata.is_some() {
+            self.flatten();
+        }
         if let (Repr::Flat(items), true) = (&self.0, metadata.is_some()) {
             self.0 = Repr::Tree(Box::new(Tree::of(items)));
         }
@@ -145,6 +184,7 @@ impl Drop for Vector {
     fn drop(&mut self) {
         match &mut self.0 {
             Repr::Flat(items) => release(std::mem::take(items), Debris::Values),
+            Repr::Pair(items) => release(items.each_mut().map(std::mem::take), Debris::Pair),
             Repr::Tree(tree) => release(std::mem::take(&mut **tree), Debris::Tree),
         }
     }

@@ -121,7 +121,7 @@ impl Cursor {
                 Cursor::Map(map, at) => {
                     let mut found = None;
                     while found.is_none() && *at < map.positions() {
-                        found = map.entry(*at).map(|(key, value)| Value::vector(vec![key.clone(), value.clone()]));
+                        found = map.entry(*at).map(|(key, value)| Value::pair(key.clone(), value.clone()));
                         *at += 1;
                     }
                     found
@@ -191,7 +191,7 @@ impl Cursor {
             Cursor::Before(value) => value,
             Cursor::Vector(vector, at) => rest_of(vector.len(), at, |index| vector.get(index).cloned()),
             Cursor::Map(map, at) => rest_of(map.positions(), at, |index| {
-                map.entry(index).map(|(key, value)| Value::vector(vec![key.clone(), value.clone()]))
+                map.entry(index).map(|(key, value)| Value::pair(key.clone(), value.clone()))
             }),
             Cursor::Set(set, at) => rest_of(set.positions(), at, |index| set.member(index).cloned()),
             Cursor::Characters(text, at) => {

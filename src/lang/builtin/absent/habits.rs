@@ -166,7 +166,7 @@ pub const HABITS: &[(&[&str], &str)] = &[
         "a map is written `{:a 1 \"b\" 2}`, made of pairs with `(into {} [[:a 1] [:b 2]])`, counted with `(frequencies xs)`",
     ),
     (
-        &["enumerate", "Object.keys", "Object.entries", "Object.values", "Object/keys", "Object/entries"],
+        &["enumerate", "Object.keys", "Object.entries", "Object.values"],
         "with their indices items come from `(map-indexed vector xs)`; a map's entries are `(for [[k v] m] …)`, `(keys m)`, `(vals m)`",
     ),
     (
@@ -222,8 +222,6 @@ pub const HABITS: &[(&[&str], &str)] = &[
     ),
     (
         &[
-            "parseInt",
-            "parseFloat",
             "Number",
             "atoi",
             "to-int",

@@ -70,7 +70,8 @@ fn infix(name: &str) -> Option<String> {
         "||" => "or",
         "%" => "mod",
         "=" => "def",
-        other => other,
+        "+" | "-" | "*" | "<" | ">" | "<=" | ">=" | "+=" | "*=" | "-=" => operator.as_str(),
+        _ => return None,
     };
     Some(format!("operators stand first, with blanks between all parts: `({function} {left} {right})`"))
 }

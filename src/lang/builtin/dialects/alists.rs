@@ -37,7 +37,7 @@ pub const TABLE: &[Builtin] = &[
         "The association list with one more pair in front.",
         &[("(acons 'a 1 '((b 2)))", "([a 1] (b 2))")],
         |machine, arguments| {
-            let pair = Value::vector(vec![take(arguments, 0), take(arguments, 1)]);
+            let pair = Value::pair(take(arguments, 0), take(arguments, 1));
             let rest = machine.items(take(arguments, 2))?;
             machine.reserve_values(rest.len() as u64)?;
             Ok(Value::list([vec![pair], rest].concat()))
@@ -45,7 +45,7 @@ pub const TABLE: &[Builtin] = &[
     ),
     Builtin::new(
         "alist->map",
-        &["[alist]"],
+        &["[]", "[alist]"],
         "The map of an association list; of pairs with the same key the first counts.",
         &[("(alist->map '((a 1) (b . 2)))", "{a 1, b 2}")],
         alist_to_map,
@@ -122,6 +122,9 @@ fn alist_get(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 }
 
 fn alist_to_map(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    if arguments.is_empty() {
+        return Ok(Value::Map(Arc::default()));
+    }
     let mut cursor = machine.seq(take(arguments, 0))?;
     let mut map = Map::default();
     while let Some(pair) = cursor.next(machine)? {

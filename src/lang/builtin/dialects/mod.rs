@@ -3,6 +3,7 @@
 pub mod alists;
 pub mod lists;
 pub mod other;
+pub mod tables;
 
 /// Names of other Lisps for builtins of Clojure.
 pub const ALIASES: &[(&str, &str)] = &[
@@ -112,6 +113,8 @@ pub const ALIASES: &[(&str, &str)] = &[
     ("delete-if-not", "filter"),
     ("take-right", "take-last"),
     ("drop-right", "drop-last"),
+    ("ormap", "some"),
+    ("andmap", "every?"),
     ("notany", "not-any?"),
     ("notevery", "not-every?"),
     ("reduce-left", "reduce"),
@@ -120,9 +123,6 @@ pub const ALIASES: &[(&str, &str)] = &[
     ("append!", "concat"),
     ("reverse!", "reverse"),
     ("append-reverse", "concat"),
-    ("hash-table-contains?", "contains?"),
-    ("hash-table-exists?", "contains?"),
-    ("hash-has-key?", "contains?"),
     ("mapcar*", "map"),
     ("copy-list", "identity"),
     ("copy-seq", "identity"),

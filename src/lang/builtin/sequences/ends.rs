@@ -64,12 +64,25 @@ pub const TABLE: &[Builtin] = &[
         &[("(nnext [1 2 3])", "(3)"), ("(nnext [1 2])", "nil")],
         nnext,
     ),
+    Builtin::new(
+        "cdr",
+        &["[pair]"],
+        "Of a pair what stands second: of an entry of a map its value, of `(a . b)` b. Of all else `rest`.",
+        &[
+            ("(cdr '(1 2 3))", "(2 3)"),
+            ("(cdr [1 2])", "(2)"),
+            ("(map cdr {:a 1 :b 2})", "(1 2)"),
+            ("(cdr '(a . b))", "b"),
+            ("(cdr (cons :a 1))", "1"),
+        ],
+        |machine, arguments| cdr(machine, take(arguments, 0)),
+    ),
     Builtin::new("cddr", &["[coll]"], "The items behind the second.", &[("(cddr '(1 2 3))", "(3)")], cddr),
     Builtin::new(
         "cdar",
         &["[coll]"],
-        "The items behind the first of the first item.",
-        &[("(cdar '((1 2 3) 4))", "(2 3)")],
+        "The `cdr` of the first item: the items behind its first, or the value of an entry.",
+        &[("(cdar '((1 2 3) 4))", "(2 3)"), ("(cdar {:a 1})", "1")],
         cdar,
     ),
     Builtin::new(
@@ -112,7 +125,6 @@ pub const TABLE: &[Builtin] = &[
 /// What other Lisps call these.
 pub const ALIASES: &[(&str, &str)] = &[
     ("car", "first"),
-    ("cdr", "rest"),
     ("cadr", "second"),
     ("caddr", "third"),
     ("caar", "ffirst"),
@@ -210,9 +222,26 @@ fn cddr(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     behind_first(machine, rest)
 }
 
+/// Scheme's `cdr`. Vectors of two items are pairs only where a map or `cons` has made them: an array of
+/// two items from JSON is a list that happens to be short.
+fn cdr(machine: &mut Machine, value: Value) -> Outcome<Value> {
+    if let Value::Vector(vector) = &value
+        && let Some(second) = vector.second_of_pair()
+    {
+        return Ok(second.clone());
+    }
+    if let Value::List(list) = &value
+        && let Some([_, Value::Symbol(dot), second]) = list.as_slice()
+        && dot.as_str() == "."
+    {
+        return Ok(second.clone());
+    }
+    behind_first(machine, value)
+}
+
 fn cdar(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let first = at(machine, take(arguments, 0), 0)?;
-    behind_first(machine, first)
+    cdr(machine, first)
 }
 
 fn cadar(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {

@@ -27,8 +27,8 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "cons",
         &["[x coll]"],
-        "A sequence of `x` and then the items of `coll`.",
-        &[("(cons 1 [2 3])", "(1 2 3)")],
+        "A sequence of `x` and then the items of `coll`; of two scalars the pair.",
+        &[("(cons 1 [2 3])", "(1 2 3)"), ("(cons :a 1)", "[:a 1]")],
         cons,
     ),
     Builtin::new("vec", &["[coll]"], "A vector of the items of `coll`.", &[("(vec (range 3))", "[0 1 2]")], vec),
@@ -109,9 +109,29 @@ fn cons(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let (head, tail) = (take(arguments, 0), take(arguments, 1));
     let tail = match tail {
         Value::List(_) | Value::Lazy(_) | Value::Nil => tail,
+        // Scheme's dotted pair. A collection in front of a scalar is the wrong order.
+        other if is_atomic(&other) && (is_atomic(&head) || matches!(head, Value::Str(_))) => {
+            return Ok(Value::pair(head, other));
+        }
         other => as_seq(machine, other)?,
     };
     Ok(before(head, tail))
+}
+
+/// True for what holds no items.
+fn is_atomic(value: &Value) -> bool {
+    matches!(
+        value,
+        Value::Bool(_)
+            | Value::Int(_)
+            | Value::Float(_)
+            | Value::Char(_)
+            | Value::Keyword(_)
+            | Value::Symbol(_)
+            | Value::BigInt(_)
+            | Value::Decimal(_)
+            | Value::Time(_)
+    )
 }
 
 fn vec(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {

@@ -1,0 +1,434 @@
+//! Common Lisp's `loop` with words: `(loop for x in xs when (odd? x) collect x)` as one `reduce`.
+//!
+//! What is gathered is handed from round to round; what `for` goes through stands side by side. Shapes
+//! that need more than that (`then`, `named`, `initially`) are told the same thing in Clojure.
+
+use super::dialects::pattern;
+use super::{Expander, call, nil};
+use crate::lang::error::{Error, Outcome, Signal};
+use crate::lang::form::{Form, FormKind};
+use crate::lang::span::Span;
+
+/// A thing that is gathered: the word, its name, and what it starts with.
+struct Gathered {
+    word: &'static str,
+    name: Form,
+    is_answer: bool,
+}
+
+/// What one round does, in order.
+enum Act {
+    /// A gathering of the value, at that place among the gathered things.
+    Gather(usize, Form),
+    /// Acts under a condition, and others where it does not hold.
+    When(Form, Vec<Act>, Vec<Act>),
+    /// Forms for their effects.
+    Do(Vec<Form>),
+    /// The end of the loop unless the condition holds.
+    While(Form),
+    /// The end of the loop with that value, where the condition holds.
+    Return(Form, Form),
+    /// A name for what follows.
+    Let(Form, Form),
+}
+
+/// The words as they are read.
+struct Words<'f> {
+    rest: &'f [Form],
+    span: Span,
+    /// Names and the collections that they go through, side by side.
+    each: Vec<(Form, Form)>,
+    outside: Vec<Form>,
+    gathered: Vec<Gathered>,
+    finally: Option<Form>,
+    /// What the loop comes to where nothing is gathered and nothing ends it.
+    otherwise: Option<Form>,
+}
+
+const GATHERING: &[(&str, &str)] = &[
+    ("collect", "collect"),
+    ("collecting", "collect"),
+    ("append", "append"),
+    ("appending", "append"),
+    ("nconc", "append"),
+    ("nconcing", "append"),
+    ("sum", "sum"),
+    ("summing", "sum"),
+    ("count", "count"),
+    ("counting", "count"),
+    ("maximize", "maximize"),
+    ("maximizing", "maximize"),
+    ("minimize", "minimize"),
+    ("minimizing", "minimize"),
+];
+
+/// `(loop for x in xs …)`; the words are looked at without their colons.
+pub fn loop_of_words(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
+    let mut words = Words {
+        rest,
+        span: form.span,
+        each: Vec::new(),
+        outside: Vec::new(),
+        gathered: Vec::new(),
+        finally: None,
+        otherwise: None,
+    };
+    let mut acts = Vec::new();
+    while !words.rest.is_empty() {
+        if words.clause(expander, &mut acts).is_none() {
+            return Err(Signal::from(not_here(rest)).at(expander.source, form.span));
+        }
+    }
+    Ok(words.assemble(expander, acts))
+}
+
+fn word(form: &Form) -> Option<&str> {
+    form.as_symbol().or(form.as_keyword())
+}
+
+impl Words<'_> {
+    fn form(&mut self) -> Option<Form> {
+        let (first, rest) = self.rest.split_first()?;
+        self.rest = rest;
+        Some(first.clone())
+    }
+
+    /// Takes the next word, if it is one of these.
+    fn take(&mut self, words: &[&str]) -> bool {
+        let found = self.rest.first().and_then(word).is_some_and(|word| words.contains(&word));
+        if found {
+            self.rest = &self.rest[1..];
+        }
+        found
+    }
+
+    /// One clause of the loop; `None` where it is none that is known here.
+    fn clause(&mut self, expander: &mut Expander<'_>, acts: &mut Vec<Act>) -> Option<()> {
+        if self.take(&["for", "as"]) {
+            return self.each(expander, acts);
+        }
+        if self.take(&["with"]) {
+            let name = pattern(&self.form()?);
+            let value = if self.take(&["="]) { self.form()? } else { nil(self.span) };
+            self.outside.extend([name, value]);
+        } else if self.take(&["repeat"]) {
+            let (unused, count) = (expander.fresh("round", self.span), self.form()?);
+            self.each.push((unused, call("core/range", vec![count], self.span)));
+        } else if self.take(&["finally"]) {
+            let last = self.form()?;
+            self.finally = match last.as_list() {
+                Some([head, value]) if head.is_symbol("return") => Some(value.clone()),
+                _ if word(&last) == Some("return") => Some(self.form()?),
+                _ => None,
+            };
+            self.finally.as_ref()?;
+        } else {
+            let act = self.act(expander)?;
+            acts.push(act);
+        }
+        Some(())
+    }
+
+    /// What stands behind `for`.
+    fn each(&mut self, expander: &mut Expander<'_>, acts: &mut Vec<Act>) -> Option<()> {
+        let span = self.span;
+        let name = pattern(&self.form()?);
+        if self.take(&["in", "across", "elements"]) {
+            let collection = self.form()?;
+            self.each.push((name, collection));
+        } else if self.take(&["on"]) {
+            let (seq, rest) = (Form::symbol("core/seq", span), Form::symbol("core/rest", span));
+            let tails = call("core/iterate", vec![rest, self.form()?], span);
+            let tails = call("core/take-while", vec![seq, tails], span);
+            self.each.push((name, tails));
+        } else if self.take(&["="]) {
+            let value = self.form()?;
+            if self.take(&["then"]) {
+                return None;
+            }
+            acts.push(Act::Let(name, value));
+        } else if self.take(&["being"]) {
+            self.table(name)?;
+        } else {
+            self.numbers(expander, name)?;
+        }
+        Some(())
+    }
+
+    /// `for k being the hash-keys of h using (hash-value v)`
+    fn table(&mut self, name: Form) -> Option<()> {
+        self.take(&["the", "each"]);
+        let keys = self.take(&["hash-key", "hash-keys"]);
+        if !keys && !self.take(&["hash-value", "hash-values"]) {
+            return None;
+        }
+        if !self.take(&["of", "in"]) {
+            return None;
+        }
+        let table = self.form()?;
+        let other = if self.take(&["using"]) { Some(self.form()?.as_list()?.get(1)?.clone()) } else { None };
+        let other = other.unwrap_or_else(|| Form::symbol("_", self.span));
+        let pair = if keys { vec![name, other] } else { vec![other, name] };
+        self.each.push((Form::vector(pair, self.span), table));
+        Some(())
+    }
+
+    /// `for i from 1 to 10 by 2`
+    fn numbers(&mut self, expander: &mut Expander<'_>, name: Form) -> Option<()> {
+        let span = self.span;
+        let one = || Form::new(FormKind::Int(1), span);
+        let (mut start, mut end, mut step, mut down, mut within) = (None, None, None, false, true);
+        loop {
+            if self.take(&["from", "upfrom"]) {
+                start = Some(self.form()?);
+            } else if self.take(&["downfrom"]) {
+                (start, down) = (Some(self.form()?), true);
+            } else if self.take(&["to", "upto"]) {
+                end = Some(self.form()?);
+            } else if self.take(&["downto"]) {
+                (end, down) = (Some(self.form()?), true);
+            } else if self.take(&["below"]) {
+                (end, within) = (Some(self.form()?), false);
+            } else if self.take(&["above"]) {
+                (end, down, within) = (Some(self.form()?), true, false);
+            } else if self.take(&["by"]) {
+                step = Some(self.form()?);
+            } else {
+                break;
+            }
+        }
+        if start.is_none() && end.is_none() {
+            return None;
+        }
+        let start = start.unwrap_or_else(|| Form::new(FormKind::Int(0), span));
+        let step = step.unwrap_or_else(one);
+        let step = if down { call("core/-", vec![step], span) } else { step };
+        let numbers = match end {
+            None => call(
+                "core/iterate",
+                vec![call("core/partial", vec![Form::symbol("core/+", span), step], span), start],
+                span,
+            ),
+            Some(end) if within => {
+                let held = expander.fresh("end", span);
+                let beyond = call(if down { "core/dec" } else { "core/inc" }, vec![held.clone()], span);
+                let range = call("core/range", vec![start, beyond, step], span);
+                call("let", vec![Form::vector(vec![held, end], span), range], span)
+            }
+            Some(end) => call("core/range", vec![start, end, step], span),
+        };
+        self.each.push((name, numbers));
+        Some(())
+    }
+
+    /// What a round does: gathering, conditions, effects, ends.
+    fn act(&mut self, expander: &mut Expander<'_>) -> Option<Act> {
+        let span = self.span;
+        if let Some((_, kind)) = self.rest.first().and_then(word).and_then(|w| GATHERING.iter().find(|(k, _)| *k == w))
+        {
+            self.rest = &self.rest[1..];
+            let value = self.form()?;
+            let name = if self.take(&["into"]) { Some(self.form()?) } else { None };
+            let at = self.place(expander, kind, name);
+            return Some(Act::Gather(at, value));
+        }
+        let not = |test: Form| call("core/not", vec![test], span);
+        if self.take(&["when", "if"]) {
+            let test = self.form()?;
+            return self.branches(expander, test);
+        }
+        if self.take(&["unless"]) {
+            let test = not(self.form()?);
+            return self.branches(expander, test);
+        }
+        if self.take(&["do", "doing"]) {
+            let mut forms = Vec::new();
+            while self.rest.first().is_some_and(|next| word(next).is_none()) {
+                forms.push(self.form()?);
+            }
+            // `do (return x)` ends the loop.
+            return Some(match forms.as_slice() {
+                [only] if only.is_call_of("return") => {
+                    let value = only.as_list()?.get(1).cloned().unwrap_or_else(|| nil(span));
+                    Act::Return(Form::new(FormKind::Bool(true), span), value)
+                }
+                _ => Act::Do(forms),
+            });
+        }
+        if self.take(&["return"]) {
+            return Some(Act::Return(Form::new(FormKind::Bool(true), span), self.form()?));
+        }
+        if self.take(&["while"]) {
+            return Some(Act::While(self.form()?));
+        }
+        if self.take(&["until"]) {
+            return Some(Act::While(not(self.form()?)));
+        }
+        let truth = |value| Form::new(FormKind::Bool(value), span);
+        if self.take(&["always"]) {
+            self.otherwise = Some(truth(true));
+            return Some(Act::Return(not(self.form()?), truth(false)));
+        }
+        if self.take(&["never"]) {
+            self.otherwise = Some(truth(true));
+            return Some(Act::Return(self.form()?, truth(false)));
+        }
+        if self.take(&["thereis"]) {
+            let test = self.form()?;
+            return Some(Act::Return(test.clone(), test));
+        }
+        None
+    }
+
+    /// `when test act and act else act end`
+    fn branches(&mut self, expander: &mut Expander<'_>, test: Form) -> Option<Act> {
+        let mut sides = [Vec::new(), Vec::new()];
+        for side in &mut sides {
+            side.push(self.act(expander)?);
+            while self.take(&["and"]) {
+                side.push(self.act(expander)?);
+            }
+            if !self.take(&["else"]) {
+                break;
+            }
+        }
+        self.take(&["end"]);
+        let [yes, no] = sides;
+        Some(Act::When(test, yes, no))
+    }
+
+    /// The place of what is gathered: under its name, or, without one, as the answer.
+    fn place(&mut self, expander: &mut Expander<'_>, word: &'static str, name: Option<Form>) -> usize {
+        let known = self.gathered.iter().position(|gathered| match &name {
+            Some(name) => gathered.name == *name || gathered.name.as_symbol() == name.as_symbol(),
+            None => gathered.is_answer,
+        });
+        known.unwrap_or_else(|| {
+            let is_answer = name.is_none();
+            let name = name.unwrap_or_else(|| expander.fresh("gathered", self.span));
+            self.gathered.push(Gathered { word, name, is_answer });
+            self.gathered.len() - 1
+        })
+    }
+
+    fn assemble(self, expander: &mut Expander<'_>, acts: Vec<Act>) -> Form {
+        let span = self.span;
+        let ended = expander.fresh("ended", span);
+        let mut names: Vec<Form> = self.gathered.iter().map(|gathered| gathered.name.clone()).collect();
+        names.push(ended.clone());
+        let state = Form::vector(names, span);
+        let mut starts: Vec<Form> = self.gathered.iter().map(|gathered| start(gathered.word, span)).collect();
+        starts.push(nil(span));
+        let round = self.round(&acts, &state, state.clone());
+        let (names, collections): (Vec<Form>, Vec<Form>) = match self.each.len() {
+            // `(loop while …)`: only effects can end it, so it goes on for ever.
+            0 => (vec![expander.fresh("round", span)], vec![call("core/range", Vec::new(), span)]),
+            _ => self.each.iter().cloned().unzip(),
+        };
+        let (item, collection) = if names.len() == 1 {
+            (names[0].clone(), collections[0].clone())
+        } else {
+            let sides = [vec![Form::symbol("core/vector", span)], collections].concat();
+            (Form::vector(names, span), call("core/map", sides, span))
+        };
+        let step = call("fn", vec![Form::vector(vec![state.clone(), item], span), round], span);
+        let folded = call("core/reduce", vec![step, Form::vector(starts, span), collection], span);
+        let mut bindings = self.outside.clone();
+        bindings.extend([state, folded]);
+        for gathered in self.gathered.iter().filter(|gathered| matches!(gathered.word, "collect" | "append")) {
+            let list = call("core/sequence", vec![gathered.name.clone()], span);
+            bindings.extend([gathered.name.clone(), list]);
+        }
+        let answer = self.gathered.iter().find(|gathered| gathered.is_answer).map(|gathered| gathered.name.clone());
+        let answer = self.finally.or(answer).or(self.otherwise).unwrap_or_else(|| nil(span));
+        let early = call("core/first", vec![ended.clone()], span);
+        call("let", vec![Form::vector(bindings, span), call("if", vec![ended, early, answer], span)], span)
+    }
+
+    /// The form of what is left of a round: the state that it ends in.
+    fn round(&self, acts: &[Act], state: &Form, last: Form) -> Form {
+        let span = self.span;
+        let reduced = |value: Form| call("core/reduced", vec![value], span);
+        acts.iter().rev().fold(last, |after, act| match act {
+            Act::Gather(at, value) => {
+                let Gathered { word, name, .. } = &self.gathered[*at];
+                let bound = Form::vector(vec![name.clone(), gathered(word, name, value, span)], span);
+                call("let", vec![bound, after], span)
+            }
+            Act::When(test, yes, no) if ends(yes) || ends(no) => {
+                // An end inside must stay the last thing of its branch.
+                let branch = |acts: &[Act]| self.round(acts, state, after.clone());
+                call("if", vec![test.clone(), branch(yes), branch(no)], span)
+            }
+            Act::When(test, yes, no) => {
+                let branch = |acts: &[Act]| self.round(acts, state, state.clone());
+                let chosen = call("if", vec![test.clone(), branch(yes), branch(no)], span);
+                call("let", vec![Form::vector(vec![state.clone(), chosen], span), after], span)
+            }
+            Act::Do(forms) => call("do", [forms.clone(), vec![after]].concat(), span),
+            Act::While(test) => call("if", vec![test.clone(), after, reduced(state.clone())], span),
+            Act::Return(test, value) => {
+                let mut names = state.as_vector().unwrap_or_default().to_vec();
+                names.pop();
+                names.push(Form::vector(vec![value.clone()], span));
+                call("if", vec![test.clone(), reduced(Form::vector(names, span)), after], span)
+            }
+            Act::Let(name, value) => {
+                call("let", vec![Form::vector(vec![name.clone(), value.clone()], span), after], span)
+            }
+        })
+    }
+}
+
+/// True if one of the acts may end the loop.
+fn ends(acts: &[Act]) -> bool {
+    acts.iter().any(|act| match act {
+        Act::While(_) | Act::Return(..) => true,
+        Act::When(_, yes, no) => ends(yes) || ends(no),
+        _ => false,
+    })
+}
+
+/// What a gathering starts with.
+fn start(word: &str, span: Span) -> Form {
+    match word {
+        "collect" | "append" => Form::vector(Vec::new(), span),
+        "sum" | "count" => Form::new(FormKind::Int(0), span),
+        _ => nil(span),
+    }
+}
+
+/// What is gathered with one more value.
+fn gathered(word: &str, name: &Form, value: &Form, span: Span) -> Form {
+    let both = |function: &str| call(function, vec![name.clone(), value.clone()], span);
+    match word {
+        "collect" => both("core/conj"),
+        "append" => both("core/into"),
+        "sum" => both("core/+"),
+        "count" => call("if", vec![value.clone(), call("core/inc", vec![name.clone()], span), name.clone()], span),
+        "maximize" => {
+            call("if", vec![call("core/nil?", vec![name.clone()], span), value.clone(), both("core/max")], span)
+        }
+        _ => call("if", vec![call("core/nil?", vec![name.clone()], span), value.clone(), both("core/min")], span),
+    }
+}
+
+/// The error of a loop that has no counterpart here, with the form that does the same.
+fn not_here(rest: &[Form]) -> Error {
+    let words = || rest.iter().filter_map(Form::as_symbol);
+    let has = |names: &[&str]| words().any(|word| names.contains(&word));
+    let name = words().nth(1).filter(|_| rest[0].is_symbol("for")).unwrap_or("x");
+    let instead = if has(&["then"]) {
+        format!(
+            "`(take-while (fn [{name}] (< {name} 100)) (iterate (fn [{name}] (* 2 {name})) 1))` steps from value to value"
+        )
+    } else if has(&["while", "until"]) {
+        "`(loop [i 0 acc []] (if (< i 10) (recur (inc i) (conj acc i)) acc))` goes round while a test holds".to_string()
+    } else {
+        format!(
+            "`(for [{name} xs :when (odd? {name})] (* {name} {name}))` collects, `(doseq [{name} xs] (println {name}))` is for effects, `(reduce + 0 xs)` gathers"
+        )
+    };
+    Error::new("SyntaxError", "this `loop` of Common Lisp has a clause that does not exist here: it takes `for … in/across/on/from … to`, `for … =`, `with`, `repeat`, `when`/`unless`, `collect`, `append`, `sum`, `count`, `maximize`, `minimize`, `do`, `while`, `until`, `return`, `always`, `never`, `thereis`, `finally return`")
+        .suggest(instead)
+}
