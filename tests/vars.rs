@@ -161,7 +161,7 @@ fn bindings_and_redefinitions_hold_no_memory() {
     let before = session.live_bytes();
     let program = "(dotimes [i 20000]
         (binding [*x* (vec (range 40))] (set! *x* [*x*]) (with-redefs [y *x*] (count y)))
-        (with-local-vars [v nil] (var-set v [v])))";
+        (with-local-vars [v i] @v))";
     let mut request = Request::new(program);
     for (limit, amount) in [("memory", "16MiB"), ("compute", "30s")] {
         request.limits.set(limit, amount).expect("a known limit");
