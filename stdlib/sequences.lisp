@@ -183,3 +183,9 @@
         (let [item (first items)
               open (filterv #(pos? (compare (end %) (start item))) open)]
           (recur (rest items) (conj open item) (into found (map #(vector % item)) open)))))))
+
+(defn apply-template
+  "A form as data with values in place of names, as `do-template` makes it for each row."
+  {:examples [["(apply-template '[x y] '(+ x y x) [1 2])" "(+ 1 2 1)"]]}
+  [names form values]
+  (walk/prewalk-replace (zipmap names values) form))

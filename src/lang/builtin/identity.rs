@@ -115,7 +115,7 @@ fn xor(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(Value::Bool(arguments[0].is_truthy() != arguments[1].is_truthy()))
 }
 
-fn hash(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+pub(super) fn hash(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let value = machine.key(super::arguments::take(arguments, 0))?;
     // Not the secret hash of the tables: a program may see this one.
     let mut hasher = DefaultHasher::new();
