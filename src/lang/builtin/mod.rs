@@ -492,7 +492,7 @@ impl Registry {
     /// reference.
     pub fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
         let builtins = TABLES.iter().flat_map(|(area, table)| table.iter().map(|builtin| Entry::of(area, builtin)));
-        let forms = syntax::all().map(|form| Entry::of_form(form));
+        let forms = syntax::all().map(Entry::of_form);
         let prelude = self.prelude();
         let functions = prelude.functions().map(|function| Entry::of_prelude(prelude.title(function), function));
         forms.chain(builtins.flatten()).chain(functions)

@@ -26,7 +26,7 @@ const fn entry(
 }
 
 /// All the forms.
-pub fn all() -> impl Iterator<Item = &'static SyntaxEntry> {
+pub fn all<'a>() -> impl Iterator<Item = &'a SyntaxEntry> {
     TABLE.iter().chain(definitions::TABLE).chain(checks::TABLE)
 }
 
