@@ -190,3 +190,9 @@
    :aliases [in-count]}
   ([] (range))
   ([start] (iterate inc start)))
+
+(defn apply-template
+  "A form as data with values in place of names, as `do-template` makes it for each row."
+  {:examples [["(apply-template '[x y] '(+ x y x) [1 2])" "(+ 1 2 1)"]]}
+  [names form values]
+  (walk/prewalk-replace (zipmap names values) form))

@@ -7,7 +7,7 @@
 use super::decimals;
 use crate::lang::error::{Error, Outcome, describe};
 use crate::lang::eval::Machine;
-use crate::lang::value::Value;
+use crate::lang::value::{Value, quotient};
 use num_bigint::BigInt;
 use num_integer::Integer;
 use num_traits::{ToPrimitive, Zero};
@@ -56,7 +56,7 @@ pub fn mixed(machine: &mut Machine, operation: Operation, left: &Value, right: &
         Operation::Multiply => &*left * &*right,
         Operation::Divide => match left.div_rem(&right) {
             (quotient, rest) if rest.is_zero() => quotient,
-            _ => return Ok(Value::Float(ratio(&left, &right))),
+            _ => return Ok(Value::Float(quotient::inexact(&left, &right))),
         },
         Operation::Quotient => &*left / &*right,
         Operation::Remainder => &*left % &*right,
@@ -98,24 +98,6 @@ fn floats(operation: Operation, left: f64, right: f64) -> Outcome<Value> {
             rest => rest + right,
         },
     }))
-}
-
-/// The quotient of two integers that may both be beyond the range of doubles.
-fn ratio(left: &BigInt, right: &BigInt) -> f64 {
-    // Sixty-six bits of the quotient are more than a double keeps.
-    let shift = 66 + right.bits() as i64 - left.bits() as i64;
-    let quotient = match u64::try_from(shift) {
-        Ok(shift) => (left << shift) / right,
-        Err(_) => (left >> shift.unsigned_abs()) / right,
-    };
-    // In two steps, since either alone may leave the range.
-    let half = i32::try_from(-shift / 2).unwrap_or(i32::MIN);
-    let other = i32::try_from(-shift - i64::from(half)).unwrap_or(i32::MIN);
-    float_of(&quotient) * 2_f64.powi(half) * 2_f64.powi(other)
-}
-
-fn float_of(number: &BigInt) -> f64 {
-    number.to_f64().unwrap_or(f64::NAN)
 }
 
 /// Pays for an operation on integers of that many bits, and asks for the memory of its result.
@@ -169,7 +151,7 @@ pub fn float(value: &Value) -> Result<f64, Error> {
     match value {
         Value::Float(number) => Ok(*number),
         Value::Int(number) => Ok(*number as f64),
-        Value::BigInt(number) => Ok(float_of(number)),
+        Value::BigInt(number) => Ok(number.to_f64().unwrap_or(f64::NAN)),
         Value::Decimal(number) => Ok(decimals::to_float(number)),
         other => Err(not_a_number(other)),
     }

@@ -116,7 +116,7 @@ fn xor(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(Value::Bool(arguments[0].is_truthy() != arguments[1].is_truthy()))
 }
 
-fn hash(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+pub(super) fn hash(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     if arguments.len() != 1 {
         let mut map = Map::default();
         super::maps::put_all(machine, &mut map, arguments)?;

@@ -7,7 +7,7 @@ use crate::lang::eval::Machine;
 use crate::lang::heap::{CellKind, Notes, State};
 use crate::lang::value::function::Bound;
 use crate::lang::value::list::List;
-use crate::lang::value::map::Map;
+use crate::lang::value::map::{KIND, Map, without_kind};
 use crate::lang::value::{Annotated, Value};
 use std::sync::Arc;
 
@@ -79,8 +79,16 @@ pub fn metadata_of(machine: &Machine, value: &Value) -> Option<Arc<Map>> {
     }
 }
 
-/// The metadata that a value has in itself.
+/// The metadata that a value has in itself, without what makes a map a record.
 pub fn metadata(value: &Value) -> Option<Arc<Map>> {
+    match value {
+        Value::Map(map) => map.metadata().and_then(without_kind),
+        other => all_metadata(other),
+    }
+}
+
+/// The metadata of a value, what makes a map a record included.
+pub fn all_metadata(value: &Value) -> Option<Arc<Map>> {
     match value {
         Value::List(list) => list.metadata().cloned(),
         Value::Vector(vector) => vector.metadata().cloned(),
@@ -108,6 +116,7 @@ pub fn annotate(machine: &mut Machine, value: Value, metadata: Option<Arc<Map>>)
             Value::Vector(vector)
         }
         Value::Map(mut map) => {
+            let metadata = with_kind(&map, metadata);
             Arc::make_mut(&mut map).set_metadata(metadata);
             Value::Map(map)
         }
@@ -143,6 +152,19 @@ pub fn annotate(machine: &mut Machine, value: Value, metadata: Option<Arc<Map>>)
         },
         other => return Err(no_metadata(&other).into()),
     })
+}
+
+/// New metadata for a map, which stays the record that it is.
+fn with_kind(map: &Map, metadata: Option<Arc<Map>>) -> Option<Arc<Map>> {
+    let key = Value::keyword(KIND);
+    match map.kind() {
+        Some(kind) if !metadata.as_ref().is_some_and(|new| new.contains_key(&key)) => {
+            let mut all = metadata.map(|new| (*new).clone()).unwrap_or_default();
+            all.insert(key, Value::Map(kind.clone()));
+            Some(Arc::new(all))
+        }
+        _ => metadata,
+    }
 }
 
 #[cold]

@@ -3,6 +3,7 @@
 
 use super::Builtin;
 use super::arguments::{integer, string, take};
+use super::dispatch::objects::object_method;
 use super::regex::{compile_running, matches};
 use super::search::{first_place, last_place, replace, split_at};
 use super::text::{byte_of, textual};
@@ -75,7 +76,10 @@ pub const TABLE: &[Builtin] = &[
         &["[x y]"],
         "True if the two are equal.",
         &[("(.equals \"a\" \"a\")", "true")],
-        |machine, arguments| machine.equal(&arguments[0], &arguments[1]).map(Value::Bool),
+        |machine, arguments| match object_method(machine, &arguments[0], "equals")? {
+            Some(own) => machine.call(&own, arguments),
+            None => machine.equal(&arguments[0], &arguments[1]).map(Value::Bool),
+        },
     ),
     Builtin::new(
         ".equalsIgnoreCase",
@@ -92,6 +96,36 @@ pub const TABLE: &[Builtin] = &[
         |machine, arguments| Ok(Value::Int(compare(machine, &arguments[0], &arguments[1])? as i64)),
     ),
     Builtin::new(".keySet", &["[m]"], "The keys of the map, as a set.", &[("(.keySet {:a 1})", "#{:a}")], key_set),
+    Builtin::new(
+        ".containsValue",
+        &["[m x]"],
+        "True if the map has that value.",
+        &[("(.containsValue {:a 1} 1)", "true")],
+        |machine, arguments| {
+            let map = super::arguments::map(take(arguments, 0))?;
+            for (_, value) in map.iter() {
+                machine.charge(1)?;
+                if machine.equal(value, &arguments[1])? {
+                    return Ok(Value::Bool(true));
+                }
+            }
+            Ok(Value::Bool(false))
+        },
+    ),
+    Builtin::new(
+        ".entrySet",
+        &["[m]"],
+        "The entries of the map, as a set.",
+        &[("(.entrySet {:a 1})", "#{[:a 1]}")],
+        |machine, arguments| {
+            let map = Value::Map(super::arguments::map(take(arguments, 0))?);
+            let mut entries = crate::lang::value::set::Set::default();
+            for entry in machine.items(map)? {
+                entries.insert(machine.key(entry)?);
+            }
+            Ok(Value::Set(std::sync::Arc::new(entries)))
+        },
+    ),
     Builtin::new(
         ".codePointAt",
         &["[s index]"],
@@ -115,7 +149,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         ".hashCode",
         &["[s]"],
-        "The number that Java makes of the string.",
+        "The number that Java makes of a string; of all else `hash`.",
         &[("(.hashCode \"abc\")", "96354")],
         hash_code,
     ),
@@ -142,6 +176,16 @@ pub const ALIASES: &[(&str, &str)] = &[
     (".getOrDefault", "get"),
     (".containsKey", "contains?"),
     (".values", "vals"),
+    (".valAt", "get"),
+    (".assoc", "assoc"),
+    (".cons", "conj"),
+    (".seq", "seq"),
+    (".count", "count"),
+    (".nth", "nth"),
+    (".isNaN", "NaN?"),
+    (".isInfinite", "infinite?"),
+    (".key", "key"),
+    (".val", "val"),
     (".getKey", "key"),
     (".toCharArray", "seq"),
     (".stripLeading", "str/triml"),
@@ -267,6 +311,12 @@ fn key_set(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 }
 
 fn hash_code(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    if let Some(own) = object_method(machine, &arguments[0], "hashCode")? {
+        return machine.call(&own, arguments);
+    }
+    if !matches!(arguments[0], Value::Str(_)) {
+        return super::identity::hash(machine, arguments);
+    }
     let text = textual(machine, &arguments[0])?;
     Ok(Value::Int(i64::from(super::text::java_hash(machine, &text)?)))
 }

@@ -11,6 +11,7 @@ pub mod branching;
 mod cells;
 mod chance;
 mod characters;
+mod checks;
 mod comparison;
 mod conversions;
 pub mod decimals;
@@ -27,6 +28,7 @@ mod exceptions;
 mod expansion;
 mod format;
 mod formats;
+mod fractions;
 mod functions;
 mod identity;
 pub mod input;
@@ -38,6 +40,7 @@ pub mod math;
 mod metadata;
 mod methods;
 mod names;
+pub mod namespaces;
 mod numbers;
 pub mod ordered;
 mod patterns;
@@ -65,7 +68,7 @@ mod walking;
 mod words;
 
 pub(crate) use dynamic::known_dynamic;
-pub use metadata::{annotate, metadata, metadata_of};
+pub use metadata::{all_metadata, annotate, metadata, metadata_of};
 
 use crate::lang::error::Outcome;
 use crate::lang::eval::Machine;
@@ -250,6 +253,7 @@ pub const TABLES: &[(&str, &[Builtin])] = &[
     ("Comparing numbers", comparison::TABLE),
     ("Conversions", conversions::TABLE),
     ("Java's kinds of numbers", primitives::TABLE),
+    ("Fractions", fractions::TABLE),
     ("Exact decimals", decimals::TABLE),
     ("Mathematics", math::TABLE),
     ("Rarer mathematics", reals::TABLE),
@@ -290,6 +294,8 @@ pub const TABLES: &[(&str, &[Builtin])] = &[
     ("Other Lisps: values, numbers, strings", dialects::other::TABLE),
     ("Parallel calls", branching::TABLE),
     ("Discovery", discovery::TABLE),
+    ("Tests", checks::TABLE),
+    ("Namespaces", namespaces::TABLE),
     ("Macros", expansion::TABLE),
     ("What the prelude stands on", selectors::TABLE),
     ("Vars", vars::TABLE),
@@ -359,6 +365,7 @@ const STEPS: &[&[&[&Builtin]]] = &[
     sequences::STEPS,
     &[
         dispatch::methods::STEPS,
+        dispatch::objects::STEPS,
         metadata::STEPS,
         vars::STEPS,
         functions::STEPS,
@@ -379,6 +386,9 @@ const NAMESPACES: &[(&str, &str)] = &[
     ("clojure.math", "math"),
     ("clojure.edn", "edn"),
     ("clojure.data", "data"),
+    ("clojure.zip", "zip"),
+    ("clojure.template", "core"),
+    ("clojure.core.protocols", "core"),
     ("clojure.test", "core"),
     ("clojure.repl", "core"),
     ("Math", "math"),
@@ -445,9 +455,26 @@ impl Registry {
     /// The namespace that is meant by the name of a library; `None` if there is nothing by that name.
     pub fn namespace(&self, name: &str) -> Option<String> {
         let meant = namespace_meant(name);
-        let has_names =
-            self.by_name.keys().any(|known| known.strip_prefix(meant).is_some_and(|rest| rest.starts_with('/')));
-        (meant == "core" || has_names).then(|| meant.to_string())
+        let is_in = |known: &str| known.strip_prefix(meant).is_some_and(|rest| rest.starts_with('/'));
+        let has_names = || self.by_name.keys().any(|known| is_in(known)) || self.prelude().names().any(is_in);
+        (meant == "core" || has_names()).then(|| meant.to_string())
+    }
+
+    /// The name without its namespace, if that is one that stands for `core`.
+    pub fn in_core<'n>(&self, name: &'n str) -> Option<&'n str> {
+        let (namespace, base) = crate::lang::value::text::split_name(name);
+        namespace.filter(|namespace| namespace_meant(namespace) == "core").map(|_| base)
+    }
+
+    /// All namespaces that functions are in, in order.
+    pub fn namespaces(&self) -> Vec<&str> {
+        let mut found: Vec<&str> =
+            self.names().filter_map(|name| name.split_once('/')).map(|(space, _)| space).collect();
+        found.retain(|space| space.starts_with(char::is_lowercase) && namespace_meant(space) == *space);
+        found.push("core");
+        found.sort_unstable();
+        found.dedup();
+        found
     }
 
     /// The builtin of that name, those included that no program can name: the steps of lazy sequences.
@@ -504,10 +531,8 @@ pub fn all() -> impl Iterator<Item = &'static Builtin> {
     TABLES.iter().flat_map(|(_, table)| table.iter())
 }
 
-/// What the constants of Java's classes and of `math/` stand for; `None` for all other names.
+/// What `*ns*`, the constants of Java's classes and those of `math/` stand for; `None` for all other names.
 pub fn constant(name: &str) -> Option<Value> {
-    math::constant(name)
-        .or_else(|| time::constants::constant(name))
-        .or_else(|| decimals::constant(name))
-        .or_else(|| input::constant(name))
+    let here = namespaces::constant(name).or_else(|| decimals::constant(name)).or_else(|| input::constant(name));
+    here.or_else(|| math::constant(name)).or_else(|| time::constants::constant(name))
 }

@@ -13,6 +13,16 @@ use std::sync::Arc;
 pub const TABLE: &[Builtin] = &[
     Builtin::new("as-map*", &["[x]"], "What a map pattern looks into.", &[], as_map),
     Builtin::new("options*", &["[rest]"], "What a map pattern behind `&` looks into.", &[], options),
+    Builtin::new(
+        "seq-to-map-for-destructuring",
+        &["[s]"],
+        "What a map pattern looks into: keys and values in turn as a map, with a last map's entries.",
+        &[("(seq-to-map-for-destructuring '(:a 1 {:b 2}))", "{:a 1, :b 2}")],
+        |machine, arguments| match options(machine, arguments)? {
+            Value::Nil => Ok(Value::Map(Default::default())),
+            map => Ok(map),
+        },
+    ),
     Builtin::new("walked*", &["[x]"], "What a pattern with `&` looks into.", &[], walked),
 ];
 

@@ -56,7 +56,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "ratio?",
         &["[x]"],
-        "Always false: there are no ratios, `(/ 7 2)` is 3.5.",
+        "Always false: there are no ratios, `(/ 7 2)` and `7/2` are 3.5.",
         &[("(ratio? 0.5)", "false")],
         is_ratio,
     ),

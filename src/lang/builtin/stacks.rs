@@ -7,7 +7,7 @@ use super::{annotate, metadata};
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
 use crate::lang::value::Value;
-use crate::lang::value::map::Map;
+use crate::lang::value::map::{Map, without_kind};
 use crate::lang::value::set::Set;
 use std::sync::Arc;
 
@@ -146,7 +146,7 @@ pub(super) fn emptied(machine: &mut Machine, collection: &Value) -> Outcome<Valu
         Value::Map(map) if map.is_record() => Value::Map(Arc::new(Map::default().into_record())),
         Value::Map(map) => {
             let mut empty = map.order().map_or_else(Map::default, |order| Map::sorted(order.comparator.clone()));
-            empty.set_metadata(map.metadata().cloned());
+            empty.set_metadata(map.metadata().and_then(without_kind));
             Value::Map(Arc::new(empty))
         }
         _ => Value::Nil,

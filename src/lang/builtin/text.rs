@@ -1,6 +1,7 @@
 //! Building text under the meter, and the places of characters in it.
 
 use super::arguments;
+use super::dispatch::objects::own_text;
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
 use crate::lang::value::Value;
@@ -45,10 +46,14 @@ impl Builder {
             Value::Float(number) if number.is_infinite() => {
                 self.push(machine, if *number > 0.0 { "Infinity" } else { "-Infinity" })
             }
-            other => {
-                let text = arguments::text(machine, other)?;
-                self.push(machine, &text)
-            }
+            other => match own_text(machine, other)? {
+                Some(Value::Str(text)) => self.push(machine, text.as_str()),
+                Some(other) => Err(Error::expected("a string from `toString`", &other).into()),
+                None => {
+                    let text = arguments::text(machine, other)?;
+                    self.push(machine, &text)
+                }
+            },
         }
     }
 

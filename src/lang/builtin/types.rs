@@ -51,6 +51,9 @@ pub fn is_class(value: &Value) -> bool {
 /// A type by its full name, and what is of it.
 struct Type(&'static str, fn(&Value) -> bool);
 
+/// What the records of `defrecord` are.
+const RECORD: &str = "clojure.lang.IRecord";
+
 /// The types that have names.
 const TYPES: &[Type] = &[
     Type("java.lang.String", |value| matches!(value, Value::Str(_))),
@@ -106,6 +109,7 @@ const TYPES: &[Type] = &[
     Type("java.util.concurrent.Callable", is_callable),
     Type("java.util.RandomAccess", |value| matches!(value, Value::Vector(_))),
     Type("java.util.Map$Entry", is_entry),
+    Type(RECORD, |value| matches!(value, Value::Map(map) if map.fields().is_some())),
     Type("java.util.Map", |value| matches!(value, Value::Map(_))),
     Type("java.util.List", |value| matches!(value, Value::List(_) | Value::Lazy(_) | Value::Vector(_))),
     Type("java.util.Set", |value| matches!(value, Value::Set(_))),
@@ -216,9 +220,12 @@ fn type_of(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 
 /// The type of a value as a symbol; what its metadata says under `:type` comes first, as in Clojure.
 pub fn type_name(value: &Value) -> Value {
-    if let Some(own) = metadata(value).and_then(|own| own.get(&Value::keyword("type")).cloned()) {
-        return own;
-    }
+    let said = metadata(value).and_then(|own| own.get(&Value::keyword("type")).cloned());
+    said.unwrap_or_else(|| class_name(value))
+}
+
+/// The type of a value as a symbol, whatever its metadata says.
+pub fn class_name(value: &Value) -> Value {
     let name = match value {
         Value::Nil => return Value::Nil,
         Value::Bool(_) => "java.lang.Boolean",
@@ -234,7 +241,10 @@ pub fn type_name(value: &Value) -> Value {
         Value::List(_) => "clojure.lang.PersistentList",
         Value::Lazy(_) => "clojure.lang.LazySeq",
         Value::Vector(_) => "clojure.lang.PersistentVector",
-        Value::Map(_) => "clojure.lang.PersistentArrayMap",
+        Value::Map(map) => match map.type_name() {
+            Some(name) => return name.clone(),
+            None => "clojure.lang.PersistentArrayMap",
+        },
         Value::Set(_) => "clojure.lang.PersistentHashSet",
         Value::Regex(_) => "java.util.regex.Pattern",
         Value::Builtin(_) | Value::Closure(_) | Value::Bound(_) | Value::Tool(_) => "clojure.lang.Fn",
@@ -263,6 +273,7 @@ pub fn is_kind_of(child: &str, parent: &str) -> bool {
     match (sample(child), find(parent)) {
         (Some(sample), Some(Type(_, is_of))) => is_of(&sample),
         // A record is a map.
+        (None, Some(_)) if parent == RECORD => child.starts_with("user."),
         (None, Some(Type(_, is_of))) => child.starts_with("user.") && is_of(&Value::Map(Arc::default())),
         _ => false,
     }
@@ -312,7 +323,7 @@ fn instance(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
         && wanted.as_str().starts_with("user.")
     {
         return Ok(Value::Bool(
-            matches!(type_name(&arguments[1]), Value::Symbol(own) if own.as_str() == wanted.as_str()),
+            matches!(class_name(&arguments[1]), Value::Symbol(own) if own.as_str() == wanted.as_str()),
         ));
     }
     let Value::Symbol(name) = &arguments[0] else {

@@ -65,6 +65,12 @@ impl Macros for Machine {
         crate::lang::builtin::known_dynamic(name).is_some()
     }
 
+    fn base_name(&self, name: &str) -> Option<String> {
+        let name = self.unaliased(name).unwrap_or_else(|| name.to_string());
+        let own = name.strip_prefix("user/").or_else(|| name.strip_prefix("session/"));
+        own.or_else(|| self.core.registry.in_core(&name)).map(str::to_string)
+    }
+
     fn names_in(&self, namespace: &str) -> Vec<String> {
         let registry = &self.core.registry;
         let prefix = format!("{namespace}/");

@@ -90,7 +90,15 @@ impl Machine {
         if let Some(constant) = crate::lang::builtin::types::constant(name) {
             return Ok(Some(Meaning::Constant(constant)));
         }
-        Ok(self.find_tool(name)?.map(Meaning::Tool))
+        if let Some(tool) = self.find_tool(name)? {
+            return Ok(Some(Meaning::Tool(tool)));
+        }
+        // `Point/create`: what Java calls `map->Point`.
+        let from_map = name.strip_suffix("/create").map(|class| format!("map->{class}"));
+        if let Some(index) = from_map.and_then(|name| self.core.globals.find(&name)) {
+            return Ok(Some(Meaning::Global(index)));
+        }
+        Ok(crate::lang::builtin::dispatch::objects::method(name).map(Meaning::Constant))
     }
 
     /// True if the running form defines that name before the place that is being resolved.
@@ -120,7 +128,7 @@ impl Machine {
     }
 
     /// A qualified name whose namespace is an alias (`(require '[clojure.string :as s])`), written out.
-    fn unaliased(&self, name: &str) -> Option<String> {
+    pub(super) fn unaliased(&self, name: &str) -> Option<String> {
         let (namespace, base) = crate::lang::value::text::split_name(name);
         let index = self.core.globals.find(&format!("{ALIAS}{}", namespace?))?;
         match &self.core.globals.get(index).value {

@@ -3,7 +3,7 @@
 use super::call::{Frame, Tail};
 use super::core::Global;
 use super::{Machine, core};
-use crate::lang::error::{Fault, Outcome, Raised, Signal};
+use crate::lang::error::{Error, Fault, Outcome, Raised, Signal, describe};
 use crate::lang::node::*;
 use crate::lang::span::Span;
 use crate::lang::value::function::{Captures, Closure};
@@ -264,6 +264,9 @@ impl Machine {
             let key = self.eval(frame, key)?;
             let key = self.key(key).map_err(|signal| self.placed(signal, span))?;
             let value = self.eval(frame, value)?;
+            if map.contains_key(&key) {
+                return Err(self.placed(twice(&key, "key", "map").into(), span));
+            }
             map.insert(key, value);
         }
         Ok(Value::Map(Arc::new(map)))
@@ -274,7 +277,11 @@ impl Machine {
         let mut set = Set::default();
         for node in nodes {
             let member = self.eval(frame, node)?;
-            set.insert(self.key(member).map_err(|signal| self.placed(signal, span))?);
+            let member = self.key(member).map_err(|signal| self.placed(signal, span))?;
+            if set.contains(&member) {
+                return Err(self.placed(twice(&member, "item", "set").into(), span));
+            }
+            set.insert(member);
         }
         Ok(Value::Set(Arc::new(set)))
     }
@@ -313,4 +320,12 @@ pub(super) fn caught(signal: &Signal) -> Option<Value> {
         Raised::Fault(Fault { error, .. }) | Raised::Error(error) => Some(Value::Exception(error.clone())),
         Raised::Halt(_) => None,
     }
+}
+
+/// The error of a literal that turns out to have equal keys.
+#[cold]
+fn twice(key: &Value, what: &str, whose: &str) -> Error {
+    let made = if whose == "map" { "(assoc {} k v …)" } else { "(set [a b …])" };
+    Error::new("DuplicateKey", format!("the {what} {} stands twice in this {whose}", describe(key)))
+        .suggest(format!("where items may be equal, `{made}` keeps one of them"))
 }

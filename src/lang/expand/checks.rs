@@ -1,5 +1,5 @@
-//! `is`, `are`, `testing` and `deftest`: checks as they are written for Clojure. There is no runner: a check
-//! is a form like any other, a test a function.
+//! `is`, `are`, `testing` and `deftest`: checks as they are written for Clojure. A check is a form like any
+//! other, a test a function.
 
 use super::{Expander, body, call, nil};
 use crate::lang::error::Outcome;
@@ -18,12 +18,32 @@ pub fn is(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Fo
         _ => rest[0].clone(),
     };
     let value = expander.fresh("value", span);
-    let mut report = vec![Form::new(FormKind::Str("FAIL".to_string()), span)];
-    report.extend(rest.get(1).cloned());
-    report.push(call("core/pr-str", vec![call("quote", vec![rest[0].clone()], span)], span));
-    let failed = call("core/println", report, span);
-    let told = call("if", vec![value.clone(), value.clone(), call("do", vec![failed, value.clone()], span)], span);
-    Ok(call("let", vec![Form::vector(vec![value, checked], span), told], span))
+    let told = report("FAIL", rest, Vec::new(), value.clone(), span);
+    let passed = call("do", vec![counted("pass", span), value.clone()], span);
+    let told = call("if", vec![value.clone(), passed, told], span);
+    let check = call("let*", vec![Form::vector(vec![value, checked], span), told], span);
+    Ok(guarded(expander, check, rest, span))
+}
+
+/// The form; an error that it raises is one of the check, and the checks behind it are still to be made.
+fn guarded(expander: &mut Expander<'_>, form: Form, check: &[Form], span: Span) -> Form {
+    let error = expander.fresh("error", span);
+    let message = call("core/ex-message", vec![error.clone()], span);
+    let told = report("ERROR", check, vec![message], nil(span), span);
+    call("try", vec![form, call("catch", vec![Form::symbol("Throwable", span), error, told], span)], span)
+}
+
+/// Prints and counts what came of a check and its message, then gives the value.
+fn report(outcome: &str, check: &[Form], more: Vec<Form>, value: Form, span: Span) -> Form {
+    let mut words = vec![Form::new(FormKind::Str(outcome.to_string()), span)];
+    words.extend(check.get(1).cloned());
+    words.push(call("core/pr-str", vec![call("quote", vec![check[0].clone()], span)], span));
+    words.extend(more);
+    call("do", vec![call("core/println", words, span), counted(&outcome.to_lowercase(), span), value], span)
+}
+
+fn counted(outcome: &str, span: Span) -> Form {
+    call("core/count-check*", vec![Form::new(FormKind::Keyword(outcome.to_string()), span)], span)
 }
 
 /// The error that the forms raise, if its message fits; else nil.
@@ -53,6 +73,17 @@ pub fn are(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<F
     Ok(body(&rows.collect::<Vec<_>>(), form.span))
 }
 
+/// `(do-template [name n] (def name n) a 1, b 2)`: the form for each row.
+pub fn do_template(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
+    expander.count(form, rest, 2, usize::MAX)?;
+    let Some(names) = rest[0].as_vector().filter(|names| !names.is_empty()) else {
+        let message = "`do-template` takes names, a form and rows of values: `(do-template [x y] (f x y) 1 2, 3 4)`";
+        return expander.fail(form.span, message.to_string());
+    };
+    let rows = rest[2..].chunks_exact(names.len()).map(|row| filled(&rest[1], names, row));
+    Ok(call("do", rows.collect(), form.span))
+}
+
 /// The form with values in place of names.
 fn filled(form: &Form, names: &[Form], values: &[Form]) -> Form {
     if let Some(at) = names.iter().position(|name| name == form) {
@@ -78,7 +109,10 @@ pub fn testing(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outco
 /// `(deftest name …)`: a function that runs the checks.
 pub fn deftest(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
     expander.count(form, rest, 1, usize::MAX)?;
-    let mut parts = vec![rest[0].clone(), Form::vector(Vec::new(), form.span)];
-    parts.extend_from_slice(&rest[1..]);
-    Ok(call("defn", parts, form.span))
+    let name = rest[0].clone();
+    let body = call("do", rest[1..].to_vec(), form.span);
+    let body = guarded(expander, body, std::slice::from_ref(&name), form.span);
+    let function = call("defn", vec![name.clone(), Form::vector(Vec::new(), form.span), body], form.span);
+    let noted = call("core/note-test*", vec![call("quote", vec![name], form.span)], form.span);
+    Ok(call("do", vec![noted, function], form.span))
 }

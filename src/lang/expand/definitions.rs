@@ -272,6 +272,23 @@ pub fn syntax_quote(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> 
 }
 
 fn template(expander: &mut Expander<'_>, form: &Form, names: &mut Vec<(String, Form)>) -> Outcome<Form> {
+    expander.macros.charge(1)?;
+    if expander.depth >= super::NESTING {
+        return expander.fail(form.span, "templates nest too deep".to_string());
+    }
+    expander.depth += 1;
+    let made = template_of(expander, form, names);
+    expander.depth -= 1;
+    match (&form.metadata, &form.kind) {
+        (Some(metadata), FormKind::List(_) | FormKind::Vector(_) | FormKind::Map(_) | FormKind::Set(_)) => {
+            let metadata = template(expander, metadata, names)?;
+            Ok(call("core/with-meta", vec![made?, metadata], form.span))
+        }
+        _ => made,
+    }
+}
+
+fn template_of(expander: &mut Expander<'_>, form: &Form, names: &mut Vec<(String, Form)>) -> Outcome<Form> {
     let span = form.span;
     Ok(match &form.kind {
         FormKind::Symbol(name) => {
@@ -280,6 +297,7 @@ fn template(expander: &mut Expander<'_>, form: &Form, names: &mut Vec<(String, F
                     Some((_, fresh)) => fresh.clone(),
                     None => {
                         let fresh = expander.fresh(stem, span);
+                        let fresh = Form::symbol(&format!("{}__auto__", super::plain(&fresh)), span);
                         names.push((name.clone(), fresh.clone()));
                         fresh
                     }
@@ -291,7 +309,12 @@ fn template(expander: &mut Expander<'_>, form: &Form, names: &mut Vec<(String, F
         FormKind::List(_) if form.is_call_of("unquote") => {
             form.as_list().and_then(|items| items.get(1)).cloned().unwrap_or_else(|| nil(span))
         }
-        FormKind::List(items) if items.is_empty() => form.clone(),
+        // The inner template is what the outer one quotes.
+        FormKind::List(items) if form.is_call_of("syntax-quote") && items.len() == 2 => {
+            let inner = template(expander, &items[1], &mut Vec::new())?;
+            template(expander, &inner, names)?
+        }
+        FormKind::List(items) if items.is_empty() => Form { metadata: None, ..form.clone() },
         FormKind::List(items) => {
             call("core/apply", vec![Form::symbol("core/list", span), parts(expander, items, names, span)?], span)
         }

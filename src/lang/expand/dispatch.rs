@@ -62,6 +62,27 @@ pub fn defmethod(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Out
 pub fn defprotocol(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
     let name = needs_name(expander, form, rest)?;
     let signatures = rest[1..].iter().filter_map(Form::as_list);
+    let mut known: Vec<&Form> = Vec::new();
+    for signature in signatures.clone() {
+        let Some([method, lists @ ..]) = Some(signature) else { continue };
+        if lists.iter().any(|list| list.as_vector().is_some_and(<[Form]>::is_empty)) {
+            let message = format!(
+                "{} takes no parameter: a protocol chooses by the first one, `({} [this])`",
+                show(method),
+                super::plain(method)
+            );
+            return expander.fail(method.span, message);
+        }
+        if known.contains(&method) {
+            let message = format!(
+                "{} stands twice in the protocol: `({} [this] [this x])` has several arities",
+                show(method),
+                super::plain(method)
+            );
+            return expander.fail(method.span, message);
+        }
+        known.push(method);
+    }
     let methods: Vec<Form> = signatures.filter_map(|items| items.first().cloned()).collect();
     let made = call("core/protocol*", [vec![quoted(&name)], methods.iter().map(quoted).collect()].concat(), form.span);
     let mut forms = vec![call("def", vec![name.clone(), made], form.span)];
@@ -77,12 +98,7 @@ pub fn defprotocol(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> O
 
 /// Protocols, each with its methods: `Shape (area [this] …) (scale [this] …) (scale [this by] …)`, as
 /// protocols and maps of functions in turn. `within` wraps the body of each method.
-fn implementations(
-    expander: &Expander<'_>,
-    specs: &[Form],
-    within: &dyn Fn(&Form, &[Form]) -> Vec<Form>,
-    span: Span,
-) -> Outcome<Vec<Form>> {
+fn implementations(expander: &Expander<'_>, specs: &[Form], within: &Within<'_>, span: Span) -> Outcome<Vec<Form>> {
     let mut out: Vec<Form> = Vec::new();
     let mut methods: Vec<(String, Form, Vec<Form>)> = Vec::new();
     let finish = |out: &mut Vec<Form>, methods: &mut Vec<(String, Form, Vec<Form>)>| {
@@ -125,16 +141,19 @@ fn implementations(
     Ok(out)
 }
 
+/// Makes an arity's parameters and body anew.
+type Within<'w> = dyn Fn(&Form, &[Form]) -> Vec<Form> + 'w;
+
 /// `([this by] …)` with its body wrapped.
-fn arity(items: &[Form], within: &dyn Fn(&Form, &[Form]) -> Vec<Form>, span: Span) -> Form {
+fn arity(items: &[Form], within: &Within<'_>, span: Span) -> Form {
     match items {
-        [parameters, body @ ..] => Form::list([vec![parameters.clone()], within(parameters, body)].concat(), span),
+        [parameters, body @ ..] => Form::list(within(parameters, body), span),
         [] => Form::list(Vec::new(), span),
     }
 }
 
-fn as_it_is(_: &Form, body: &[Form]) -> Vec<Form> {
-    body.to_vec()
+fn as_it_is(parameters: &Form, body: &[Form]) -> Vec<Form> {
+    [std::slice::from_ref(parameters), body].concat()
 }
 
 /// `(extend-type String Shape (area [this] …))`
@@ -174,28 +193,35 @@ pub fn defrecord(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Out
     let keyword = |field: &Form| Form::new(FormKind::Keyword(field.as_symbol().unwrap_or_default().into()), span);
     let entries = fields.iter().flat_map(|field| [keyword(field), field.clone()]).collect();
     let absent = fields.iter().flat_map(|field| [keyword(field), nil(span)]).collect();
-    let of_fields = call("core/record*", vec![type_name.clone(), Form::new(FormKind::Map(entries), span)], span);
+    let keys = Form::vector(fields.iter().map(keyword).collect(), span);
+    let record = |map: Form| call("core/record*", vec![type_name.clone(), keys.clone(), map], span);
+    let of_fields = record(Form::new(FormKind::Map(entries), span));
     let map = expander.fresh("map", span);
     let merged = call("core/merge", vec![Form::new(FormKind::Map(absent), span), map.clone()], span);
-    let of_map = call("core/record*", vec![type_name.clone(), merged], span);
+    let of_map = record(merged);
     let arrow = Form::symbol(&format!("->{text}"), span);
     let from_map = Form::symbol(&format!("map->{text}"), span);
     let doc = |of: &str| Form::new(FormKind::Str(format!("A `{text}` of {of}.")), span);
     let parameters = Form::vector(fields.clone(), rest[1].span);
     let constructor = call("defn", vec![arrow.clone(), doc("its fields"), parameters, of_fields], span);
     let mut forms = vec![
-        call("def", vec![name.clone(), type_name], span),
+        call("def", vec![name.clone(), type_name.clone()], span),
         constructor,
-        call("def", vec![Form::symbol(&format!("{text}."), span), arrow], span),
+        class_constructor(expander, text, &fields, span),
         call("defn", vec![from_map, doc("a map of its fields"), Form::vector(vec![map], span), of_map], span),
     ];
     // Inside its methods a record's fields are in scope, but for those that a parameter hides.
+    let held = expander.fresh("this", span);
     let within = |parameters: &Form, body: &[Form]| {
-        let parameters = parameters.as_vector().unwrap_or_default();
-        let Some(this) = parameters.first().filter(|this| this.as_symbol().is_some()) else { return body.to_vec() };
-        let seen = fields.iter().filter(|field| !parameters.contains(field));
-        let bindings = seen.flat_map(|field| [field.clone(), Form::list(vec![keyword(field), this.clone()], span)]);
-        vec![call("let", [vec![Form::vector(bindings.collect(), span)], body.to_vec()].concat(), span)]
+        let Some([this, others @ ..]) = parameters.as_vector() else { return as_it_is(parameters, body) };
+        let seen = fields.iter().filter(|field| !parameters_bind(parameters, field));
+        let mut bindings: Vec<Form> =
+            seen.flat_map(|field| [field.clone(), Form::list(vec![keyword(field), held.clone()], span)]).collect();
+        if !others.contains(this) {
+            bindings.extend([this.clone(), held.clone()]);
+        }
+        let parameters = Form::vector([std::slice::from_ref(&held), others].concat(), parameters.span);
+        vec![parameters, call("let", [vec![Form::vector(bindings, span)], body.to_vec()].concat(), span)]
     };
     let parts = implementations(expander, &rest[2..], &within, span)?;
     if !parts.is_empty() {
@@ -203,6 +229,26 @@ pub fn defrecord(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Out
     }
     forms.push(name);
     Ok(call("do", forms, span))
+}
+
+/// True if the name stands anywhere in the parameters and their patterns.
+fn parameters_bind(parameters: &Form, name: &Form) -> bool {
+    match &parameters.kind {
+        FormKind::Vector(items) | FormKind::Map(items) => items.iter().any(|item| parameters_bind(item, name)),
+        _ => parameters == name,
+    }
+}
+
+/// `Point.`: as `->Point`, or with metadata and a map of further entries behind the fields.
+fn class_constructor(expander: &mut Expander<'_>, name: &str, fields: &[Form], span: Span) -> Form {
+    let (own, more) = (expander.fresh("metadata", span), expander.fresh("more", span));
+    let made = Form::list([vec![Form::symbol(&format!("->{name}"), span)], fields.to_vec()].concat(), span);
+    let longer = [fields.to_vec(), vec![own.clone(), more.clone()]].concat();
+    let full = call("core/with-meta", vec![call("core/merge", vec![made.clone(), more], span), own], span);
+    let arity = |parameters: Vec<Form>, body: Form| Form::list(vec![Form::vector(parameters, span), body], span);
+    let name = Form::symbol(&format!("{name}."), span);
+    let function = call("fn", vec![name.clone(), arity(fields.to_vec(), made), arity(longer, full)], span);
+    call("def", vec![name, function], span)
 }
 
 /// `(new Point 1 2)`: `(Point. 1 2)`.

@@ -26,6 +26,7 @@ mod threading;
 use crate::lang::error::{Error, Outcome};
 use crate::lang::form::{Form, FormKind};
 use crate::lang::span::{Source, Span};
+use crate::lang::value::map::KIND;
 use std::sync::Arc;
 
 /// How deep expanded code may nest.
@@ -55,6 +56,9 @@ pub trait Macros {
     /// True of Clojure's dynamic names that mean something before anybody defines them: `*print-length*`.
     fn is_dynamic(&self, name: &str) -> bool;
 
+    /// A qualified name without its namespace, if that is the session's own or stands for `core`.
+    fn base_name(&self, name: &str) -> Option<String>;
+
     /// The names of a namespace, those left out that mean something by themselves.
     fn names_in(&self, namespace: &str) -> Vec<String>;
 
@@ -74,6 +78,7 @@ const MACROS: &[(&str, Macro)] = &[
     ("->>", threading::last),
     (".", java::dot),
     ("..", java::dots),
+    ("alias", namespaces::alias),
     ("and-let*", dialects::when_let_all),
     ("apropos", discovery::apropos),
     ("are", checks::are),
@@ -116,6 +121,7 @@ const MACROS: &[(&str, Macro)] = &[
     ("delay", functions::delay),
     ("destructuring-bind", dialects::bind_values),
     ("dir", discovery::dir),
+    ("do-template", checks::do_template),
     ("doc", discovery::doc),
     ("dolist", dialects::dolist),
     ("doseq", iteration::doseq),
@@ -131,7 +137,7 @@ const MACROS: &[(&str, Macro)] = &[
     ("if-not", conditionals::if_not),
     ("if-some", conditionals::if_some),
     ("import", namespaces::import),
-    ("in-ns", namespaces::nothing),
+    ("in-ns", namespaces::in_ns),
     ("is", checks::is),
     ("labels", dialects::labels),
     ("lambda", functions::lambda),
@@ -165,6 +171,7 @@ const MACROS: &[(&str, Macro)] = &[
     ("time", conditionals::time),
     ("unless", conditionals::when_not),
     ("use", namespaces::use_),
+    ("use-fixtures", namespaces::nothing),
     ("when", conditionals::when),
     ("when-first", conditionals::when_first),
     ("when-let", conditionals::when_let),
@@ -230,7 +237,13 @@ impl<'a> Expander<'a> {
                 FormKind::List(_) => form.is_call_of("fn"),
                 kind => matches!(kind, FormKind::Vector(_) | FormKind::Map(_) | FormKind::Set(_)),
             };
-            let annotated = call("core/with-meta", vec![plain.clone(), (**metadata).clone()], form.span);
+            let says_kind = |items: &Vec<Form>| items.iter().step_by(2).any(|key| key.as_keyword() == Some(KIND));
+            let metadata = match &metadata.kind {
+                // A record as it prints: its type is a name, not what the name stands for.
+                FormKind::Map(items) if says_kind(items) => call("quote", vec![(**metadata).clone()], form.span),
+                _ => (**metadata).clone(),
+            };
+            let annotated = call("core/with-meta", vec![plain.clone(), metadata], form.span);
             return self.expand(if carries { &annotated } else { &plain });
         }
         let kind = match &form.kind {
@@ -245,6 +258,12 @@ impl<'a> Expander<'a> {
     }
 
     fn expand_list(&mut self, form: &Form, items: &[Form]) -> Outcome<Form> {
+        if let Some(Form { kind: FormKind::Nil, .. }) = items.first() {
+            return self.fail(
+                form.span,
+                "cannot call nil; a list as data is quoted, `'(nil …)`, or made with `(list nil …)`".to_string(),
+            );
+        }
         let Some(head) = items.first().and_then(Form::as_symbol) else {
             return Ok(Form::list(self.expand_all(items)?, form.span));
         };
@@ -257,10 +276,11 @@ impl<'a> Expander<'a> {
             let keyword = Form::new(FormKind::Keyword(field.to_string()), items[0].span);
             return self.expand(&Form::list(vec![keyword, rest[0].clone()], form.span));
         }
-        let name = head.strip_prefix("core/").or_else(|| head.strip_prefix("clojure.core/")).unwrap_or(head);
         if self.is_local(head) {
             return Ok(Form::list(self.expand_all(items)?, form.span));
         }
+        let base = self.base_name(head);
+        let name = base.as_deref().unwrap_or(head);
         if let Some(expanded) = self.expand_special(name, form, rest)? {
             return Ok(expanded);
         }
@@ -278,17 +298,19 @@ impl<'a> Expander<'a> {
 
     /// What the macro at the head of a form makes of it.
     fn expand_macro(&mut self, head: &str, name: &str, form: &Form, rest: &[Form]) -> Outcome<Option<Form>> {
-        if self.defined.iter().any(|defined| defined == head) {
+        // `user/twice`: a macro of the session under its full name.
+        let own = if head.starts_with("user/") { name } else { head };
+        if self.defined.iter().any(|defined| defined == own) {
             return Ok(None);
         }
-        if self.macros.is_macro(head) {
+        if self.macros.is_macro(own) {
             let expanded =
-                self.macros.call_macro(head, form, &self.locals).map_err(|signal| signal.at(self.source, form.span))?;
+                self.macros.call_macro(own, form, &self.locals).map_err(|signal| signal.at(self.source, form.span))?;
             return Ok(Some(expanded));
         }
         match MACROS.binary_search_by_key(&name, |(name, _)| name) {
-            Ok(at) if !self.macros.is_defined(head) => (MACROS[at].1)(self, form, rest).map(Some),
-            Err(_) if racket::is_loop(name) && !self.macros.is_defined(head) => {
+            Ok(at) if !self.macros.is_defined(own) => (MACROS[at].1)(self, form, rest).map(Some),
+            Err(_) if racket::is_loop(name) && !self.macros.is_defined(own) => {
                 racket::expanded(self, form, rest).map(Some)
             }
             _ => Ok(None),
@@ -303,8 +325,14 @@ impl<'a> Expander<'a> {
         self.macros.charge(1)?;
         let Some([head, rest @ ..]) = form.as_list() else { return Ok(None) };
         let Some(head) = head.as_symbol() else { return Ok(None) };
-        let name = head.strip_prefix("core/").or_else(|| head.strip_prefix("clojure.core/")).unwrap_or(head);
+        let base = self.base_name(head);
+        let name = base.as_deref().unwrap_or(head);
         if SPECIAL_FORMS.contains(&name) { Ok(None) } else { self.expand_macro(head, name, form, rest) }
+    }
+
+    /// A qualified head without its namespace, if that stands for `core` or the session.
+    fn base_name(&self, head: &str) -> Option<String> {
+        if head.contains('/') { self.macros.base_name(head) } else { None }
     }
 
     /// The special forms, whose parts are not all expressions.

@@ -23,7 +23,21 @@ pub fn ns(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Fo
     Ok(done(definitions, form.span))
 }
 
-/// `(in-ns 'name)`, `(refer-clojure …)`
+/// `(in-ns 'name)`: the session's own, whatever is asked for.
+pub fn in_ns(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
+    expander.count(form, rest, 1, 1)?;
+    Ok(Form::symbol("*ns*", form.span))
+}
+
+/// `(alias 'set 'clojure.set)`
+pub fn alias(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
+    expander.count(form, rest, 2, 2)?;
+    let as_ = Form::new(FormKind::Keyword("as".to_string()), form.span);
+    let library = Form::vector(vec![unquoted(&rest[1]).clone(), as_, unquoted(&rest[0]).clone()], form.span);
+    require(expander, form, &[library])
+}
+
+/// `(refer-clojure …)`
 pub fn nothing(_: &mut Expander<'_>, form: &Form, _: &[Form]) -> Outcome<Form> {
     Ok(nil(form.span))
 }
@@ -123,7 +137,12 @@ fn library(
     let span = items[0].span;
     let namespace = match expander.macros.library(&format!("{prefix}{name}")) {
         Ok(namespace) => namespace,
-        Err(error) => return Err(Signal::from(error).at(expander.source, span)),
+        Err(_) => {
+            // An error of the running program, which it may catch.
+            let named = call("quote", vec![Form::symbol(&format!("{prefix}{name}"), span)], span);
+            definitions.push(call("core/missing-library*", vec![named], span));
+            return Ok(());
+        }
     };
     let option = |wanted: &[&str]| {
         items[1..]
@@ -148,7 +167,9 @@ fn library(
         None => Vec::new(),
     };
     // What was asked for by name comes before what comes with a whole namespace.
-    let known = |name: &Form| definitions.iter().any(|form| form.as_list().is_some_and(|items| items[1] == *name));
+    let known = |name: &Form| {
+        definitions.iter().any(|form| form.is_call_of("def") && form.as_list().is_some_and(|items| items[1] == *name))
+    };
     if !matches!(option(&["refer", "only"]).map(|names| &names.kind), Some(FormKind::Vector(_) | FormKind::List(_))) {
         wanted.retain(|name| !known(name));
     }

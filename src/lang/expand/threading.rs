@@ -45,7 +45,8 @@ pub fn last(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<
     thread(expander, Place::Last, form, rest)
 }
 
-/// Steps one after another, each made from the name that holds the value so far.
+/// Steps one after another, each made from the name that holds the value so far; the last one is in tail
+/// position.
 fn steps(
     expander: &mut Expander<'_>,
     span: Span,
@@ -53,14 +54,14 @@ fn steps(
     steps: impl Iterator<Item = Box<dyn FnOnce(&Form) -> Form>>,
 ) -> Form {
     let mut bindings = Vec::new();
-    let mut held = expander.fresh("step", span);
-    bindings.extend([held.clone(), value]);
+    let mut last = value;
     for step in steps {
+        let held = expander.fresh("step", span);
         let next = step(&held);
-        held = expander.fresh("step", span);
-        bindings.extend([held.clone(), next]);
+        bindings.extend([held, last]);
+        last = next;
     }
-    call("let*", vec![Form::vector(bindings, span), held], span)
+    call("let*", vec![Form::vector(bindings, span), last], span)
 }
 
 fn some(expander: &mut Expander<'_>, place: Place, form: &Form, rest: &[Form]) -> Outcome<Form> {
@@ -115,11 +116,13 @@ pub fn conditional_last(expander: &mut Expander<'_>, form: &Form, rest: &[Form])
 pub fn named(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
     expander.count(form, rest, 2, usize::MAX)?;
     let name = &rest[1];
-    let mut bindings = vec![name.clone(), rest[0].clone()];
+    let mut bindings = Vec::new();
+    let mut last = rest[0].clone();
     for step in &rest[2..] {
-        bindings.extend([name.clone(), step.clone()]);
+        bindings.extend([name.clone(), last]);
+        last = step.clone();
     }
-    Ok(call("let", vec![Form::vector(bindings, form.span), name.clone()], form.span))
+    Ok(call("let", vec![Form::vector(bindings, form.span), last], form.span))
 }
 
 /// `(doto x (f a) …)`

@@ -68,6 +68,10 @@ impl Macros for NoMacros {
         false
     }
 
+    fn base_name(&self, name: &str) -> Option<String> {
+        name.strip_prefix("core/").map(str::to_string)
+    }
+
     fn names_in(&self, _: &str) -> Vec<String> {
         Vec::new()
     }

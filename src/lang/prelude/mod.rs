@@ -24,6 +24,7 @@ const FILES: &[(&str, &str)] = &[
     ("stdlib/stats.lisp", include_str!("../../../stdlib/stats.lisp")),
     ("stdlib/rows.lisp", include_str!("../../../stdlib/rows.lisp")),
     ("stdlib/numbers.lisp", include_str!("../../../stdlib/numbers.lisp")),
+    ("stdlib/zip.lisp", include_str!("../../../stdlib/zip.lisp")),
     ("stdlib/text.lisp", include_str!("../../../stdlib/text.lisp")),
 ];
 

@@ -7,6 +7,7 @@ use super::{ReadError, excerpt, text_of};
 use crate::lang::form::{Form, FormKind};
 use crate::lang::lexer::{Lexeme, Token};
 use crate::lang::span::Span;
+use crate::lang::value::map::KIND;
 use crate::lang::value::time::Time;
 
 /// The form that a token stands for by itself; nothing for brackets and prefixes.
@@ -132,6 +133,25 @@ fn character(name: &str, text: &str, span: Span) -> Result<FormKind, ReadError> 
             "characters are `\\a`, `\\newline`, `\\space`, `\\tab`, `\\return`, `\\u0041`; text is written in double quotes",
         )
     })
+}
+
+/// True for the tag of a record: `#user.Point{:x 1}`.
+pub(super) fn is_record_tag(tag: &str) -> bool {
+    tag.strip_prefix("user.").is_some_and(|name| !name.is_empty())
+}
+
+/// A record as it prints: the map, and what it is as its metadata.
+pub(super) fn record(tag: &str, form: Form, span: Span) -> Result<Form, ReadError> {
+    let keyword = |name: &str| Form::new(FormKind::Keyword(name.to_string()), span);
+    let FormKind::Map(items) = &form.kind else {
+        let message = format!("`#{}` stands before a map", excerpt(tag));
+        return Err(ReadError::new("InvalidTaggedText", span, message)
+            .suggest("a record is written `#user.Name{:field value}`"));
+    };
+    let fields = items.iter().step_by(2).cloned().collect();
+    let kind = vec![keyword("type"), Form::symbol(tag, span), keyword("fields"), Form::vector(fields, span)];
+    let metadata = Form::new(FormKind::Map(vec![keyword(KIND), Form::new(FormKind::Map(kind), span)]), span);
+    Ok(Form { metadata: Some(Box::new(metadata)), span, ..form })
 }
 
 /// True for the tags that [`tagged`] knows.

@@ -5,6 +5,7 @@ use num_bigint::BigInt;
 use super::{ReadError, excerpt};
 use crate::lang::form::FormKind;
 use crate::lang::span::Span;
+use crate::lang::value::quotient;
 
 /// Digits that an integer may have: decoding takes quadratic time.
 const MAX_DIGITS: usize = 10_000;
@@ -52,7 +53,37 @@ pub(super) fn number(text: &str, span: Span) -> Result<FormKind, ReadError> {
     {
         return Ok(FormKind::Float(value));
     }
-    Err(not_a_number(text, digits, span))
+    match text.split_once('/') {
+        Some((above, below)) if is_ratio(above, below) => ratio(above, below, span),
+        // Clojure's numbers begin with a digit, so that this is a name there.
+        _ if text.starts_with('.') => Ok(FormKind::Symbol(text.to_string())),
+        _ => Err(not_a_number(text, digits, span)),
+    }
+}
+
+/// True for the parts of `-2/3`.
+fn is_ratio(above: &str, below: &str) -> bool {
+    let all_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    all_digits(above.strip_prefix(['+', '-']).unwrap_or(above)) && all_digits(below)
+}
+
+/// What `(/ above below)` gives: an integer where it divides evenly, else a double.
+fn ratio(above: &str, below: &str, span: Span) -> Result<FormKind, ReadError> {
+    if above.len().max(below.len()) > MAX_DIGITS {
+        let message = format!("a ratio of more than {MAX_DIGITS} digits");
+        return Err(ReadError::new("InvalidNumber", span, message));
+    }
+    let digits = |text: &str| BigInt::parse_bytes(text.trim_start_matches('+').as_bytes(), 10).unwrap_or_default();
+    let (above, below) = (digits(above), digits(below));
+    if below == BigInt::default() {
+        return Err(ReadError::new("InvalidNumber", span, "divide by zero")
+            .suggest("a ratio `a/b` needs a `b` other than 0; infinity is written `##Inf`"));
+    }
+    let whole = &above / &below;
+    if &whole * &below == above {
+        return Ok(i64::try_from(&whole).map_or(FormKind::BigInt(whole), FormKind::Int));
+    }
+    Ok(FormKind::Float(quotient::inexact(&above, &below)))
 }
 
 /// Radix and digits of an integer without its sign, and whether it ends in `N`.
@@ -97,13 +128,6 @@ fn is_decimal(text: &str) -> bool {
 fn not_a_number(text: &str, digits: &str, span: Span) -> ReadError {
     let shown = excerpt(text);
     let all_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    if let Some((above, below)) = text.split_once('/')
-        && all_digits(above.trim_start_matches(['+', '-']))
-        && all_digits(below)
-    {
-        return ReadError::new("UnsupportedLiteral", span, format!("ratios such as `{shown}` are not supported"))
-            .suggest(format!("write `(/ {above} {below})`"));
-    }
     let error = ReadError::new("InvalidNumber", span, format!("`{shown}` is not a number"));
     let digits_of = |prefix: [&str; 2]| {
         let rest = digits.strip_prefix(prefix[0]).or_else(|| digits.strip_prefix(prefix[1]));

@@ -3,7 +3,7 @@
 use chumsky::prelude::*;
 
 use super::collections::{self, FunctionLiteral};
-use super::literals::{is_known_tag, literal, tagged};
+use super::literals::{is_known_tag, is_record_tag, literal, record, tagged};
 use super::tokens::single_quoted;
 use super::{MAX_NESTING, ReadError, brackets, excerpt, text_of};
 use crate::lang::form::{Form, FormKind};
@@ -195,6 +195,7 @@ impl<'s> Builder<'s> {
                 Token::Namespace => collections::qualify(self.source, frame.span, form)?,
                 Token::Tag => match &text_of(self.source, frame.span)[1..] {
                     tag if is_known_tag(tag) => tagged(tag, form, span)?,
+                    tag if is_record_tag(tag) => record(tag, form, span)?,
                     // In a branch for another dialect, its tags are none of our business.
                     _ if self.is_passed_over() => form,
                     tag => return Err(unknown_tag(self.source, tag, frame.span)),

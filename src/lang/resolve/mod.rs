@@ -421,6 +421,12 @@ impl<'a> Resolver<'a> {
                 return self
                     .fail(form.span, "a function has two arities with the same number of parameters".to_string());
             }
+            let most = codes.iter().filter(|arity| !arity.variadic).map(|arity| arity.required).max();
+            if codes.iter().any(|arity| arity.variadic && Some(arity.required) < most) {
+                let message =
+                    "an arity with fixed parameters takes more than the variadic one: `([a & more] …)` goes with fewer";
+                return self.fail(form.span, message.to_string());
+            }
             lambdas.push(Code { name: name.clone(), arities: codes, form: Arc::new(form.clone()) });
         }
         let left = self.frames.leave_group();

@@ -1,7 +1,7 @@
 //! Writing an environment.
 
 use super::{ROW_NESTING, VERSION};
-use crate::lang::builtin::metadata;
+use crate::lang::builtin::all_metadata as metadata;
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
 use crate::lang::form::{Form, FormKind};

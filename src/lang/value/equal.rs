@@ -1,5 +1,6 @@
 //! Equality and hashing, as Clojure's `=` and `hash`: lists and vectors with the same items are
-//! equal, an integer never equals a double, records equal maps.
+//! equal, an integer never equals a double, records from JSON equal maps, those of `defrecord` only
+//! their own kind.
 //!
 //! Equality keeps its own list of what is still to be compared, so that depth costs no stack. Keys of
 //! maps and members of sets nest at most [`KEY_NESTING`] deep (checked when they are put in), which
@@ -113,7 +114,7 @@ fn equal_at_once(left: &Value, right: &Value) -> Option<bool> {
         (Value::Map(a), Value::Map(b)) => {
             if Arc::ptr_eq(a, b) {
                 true
-            } else if a.len() != b.len() {
+            } else if a.len() != b.len() || !a.is_alike(b) {
                 false
             } else {
                 return None;

@@ -11,6 +11,10 @@ use super::release::{Debris, release};
 use super::shape::Shape;
 use std::sync::Arc;
 
+/// Where the metadata of a record of `defrecord`, or of an object of `reify`, says what it is: a map with its
+/// `:type`, the `:fields` of a record, the methods of an object.
+pub const KIND: &str = "core/record";
+
 /// The most entries that stand in one block.
 const SMALL: usize = 32;
 
@@ -181,6 +185,11 @@ impl Map {
                 large.remove(&known);
             }
         }
+        // Without one of its fields a record is a plain map.
+        if matches!(self.fields(), Some(Value::Vector(fields)) if fields.iter().any(|field| *field == known)) {
+            let plain = self.metadata().and_then(without_kind);
+            self.set_metadata(plain);
+        }
     }
 
     /// An empty sorted map; nil as the comparator stands for `compare`.
@@ -220,6 +229,35 @@ impl Map {
         }
     }
 
+    /// What makes this a record of `defrecord` or an object of `reify`; nothing for all other maps.
+    #[inline]
+    pub fn kind(&self) -> Option<&Arc<Map>> {
+        kind_in(self.metadata()?)
+    }
+
+    /// The name of the type of a record or an object.
+    pub fn type_name(&self) -> Option<&Value> {
+        self.kind()?.get(&Value::keyword("type"))
+    }
+
+    /// The fields of a record's type.
+    pub fn fields(&self) -> Option<&Value> {
+        self.kind()?.get(&Value::keyword("fields"))
+    }
+
+    /// True if both are plain maps, or records of one type.
+    #[inline]
+    pub fn is_alike(&self, other: &Map) -> bool {
+        match (self.metadata(), other.metadata()) {
+            (None, None) => true,
+            _ => match (self.kind(), other.kind()) {
+                (None, None) => true,
+                (Some(_), Some(_)) => self.fields().is_some() && self.type_name() == other.type_name(),
+                _ => false,
+            },
+        }
+    }
+
     #[cold]
     fn find_other_spelling(&self, key: &Value) -> Option<(&Value, &Value)> {
         let text = spelled(key)?;
@@ -248,6 +286,23 @@ impl Map {
             }
         }
     }
+}
+
+fn kind_in(metadata: &Map) -> Option<&Arc<Map>> {
+    match metadata.get(&Value::keyword(KIND)) {
+        Some(Value::Map(kind)) => Some(kind),
+        _ => None,
+    }
+}
+
+/// Metadata without what makes its map a record: what programs see of it.
+pub fn without_kind(metadata: &Arc<Map>) -> Option<Arc<Map>> {
+    if kind_in(metadata).is_none() {
+        return Some(metadata.clone());
+    }
+    let mut plain = (**metadata).clone();
+    plain.remove(&Value::keyword(KIND));
+    (!plain.is_empty()).then(|| Arc::new(plain))
 }
 
 /// The text of a key that has other spellings: keywords and strings have.

@@ -14,6 +14,7 @@ pub mod list;
 pub mod map;
 pub mod pattern;
 pub mod print;
+pub mod quotient;
 mod release;
 pub mod set;
 pub mod shape;

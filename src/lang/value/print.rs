@@ -232,8 +232,11 @@ impl Printer {
             Value::Vector(_) => self.open(value, "[", "]", open),
             Value::Set(_) => self.open(value, "#{", "}", open),
             Value::Map(map) => {
-                let namespace = if self.settings.namespace_maps { shared_namespace(map) } else { None };
-                if let Some(namespace) = namespace {
+                let is_plain = map.type_name().is_none();
+                let namespace = if is_plain && self.settings.namespace_maps { shared_namespace(map) } else { None };
+                if let Some(Value::Symbol(name)) = map.type_name() {
+                    let _ = write!(self.out, "#{}", name.as_str());
+                } else if let Some(namespace) = namespace {
                     let _ = write!(self.out, "#:{namespace}");
                 }
                 self.out.push('{');

@@ -25,6 +25,10 @@ pub const HABITS: &[(&[&str], &str)] = &[
         &["this", "self", "super", "bean", "memfn"],
         "there are no objects: a function takes the map it works on as an argument, `(defn total [order] (reduce + (map :price (:items order))))`",
     ),
+    (
+        &[".put", ".putAll", ".remove", ".clear", ".addAll", ".removeAll", ".putIfAbsent", ".computeIfAbsent"],
+        "values never change: `(assoc m k v)`, `(dissoc m k)`, `(conj xs x)`, `(disj s x)`, `(merge m n)` and `(into xs ys)` give new ones; what has to change is an atom, `(swap! state assoc k v)`",
+    ),
     // The surroundings
     (
         &[

@@ -63,17 +63,7 @@ const LIBRARIES: &[(&[&str], &str)] = &[
         "programs have no database; call a tool: `(apropos \"query\")` searches them",
     ),
     (
-        &[
-            "clojure.xml",
-            "clojure.data.xml",
-            "clojure.zip",
-            "hickory",
-            "net.cgrand.enlive-html",
-            "hiccup",
-            "reaver",
-            "jsoup",
-            "bs4",
-        ],
+        &["clojure.xml", "clojure.data.xml", "hickory", "net.cgrand.enlive-html", "hiccup", "reaver", "jsoup", "bs4"],
         "leave the require out: `(html/text s)` and `(html/links s)` read HTML; other markup is searched with `re-seq`",
     ),
     (
@@ -104,15 +94,7 @@ const LIBRARIES: &[(&[&str], &str)] = &[
         "leave the require out: `(doc f)`, `(dir)` and `(apropos \"…\")` are there",
     ),
     (
-        &[
-            "yaml",
-            "clj-yaml",
-            "toml",
-            "clojure.data.priority-map",
-            "flatland.ordered",
-            "clojure.data.avl",
-            "clojure.data",
-        ],
+        &["yaml", "clj-yaml", "toml", "clojure.data.priority-map", "flatland.ordered", "clojure.data.avl"],
         "leave the require out: there are `json/`, `csv/`, `html/` and `url/` for formats, maps keep the order of insertion, `sort-by` orders",
     ),
     (

@@ -124,11 +124,23 @@ pub const POWERS: &[(&[&str], &str)] = &[
         "data is never run as code here: write the code itself, choose among functions with a map, `(({:inc inc :dec dec} op) x)`, or use `defmacro`",
     ),
     (
-        &["fboundp", "boundp", "ns-publics", "all-ns", "find-ns", "the-ns", "ns-map", "create-ns"],
+        &[
+            "fboundp",
+            "boundp",
+            "ns-publics",
+            "ns-interns",
+            "ns-refers",
+            "ns-imports",
+            "ns-map",
+            "ns-unmap",
+            "ns-unalias",
+            "ns-aliases",
+            "remove-ns",
+        ],
         "names cannot be looked up at run time: put the functions into a map, `({\"inc\" inc} name)`; `(dir)` and `(doc f)` tell what there is",
     ),
     (
-        &["*ns*", "ns-name", "*file*", "*clojure-version*", "clojure-version", "__name__"],
+        &["*file*", "*clojure-version*", "clojure-version", "__name__"],
         "a session is one namespace; definitions stay for later programs",
     ),
     (
@@ -307,10 +319,6 @@ pub const POWERS: &[(&[&str], &str)] = &[
     (
         &["def!", "const", "let!", "let-syntax", "define-syntax", "syntax-rules", "defsetf"],
         "define with `(def name value)`, bind locally with `(let [name value] …)`, write macros with `(defmacro name [x] `(…))`",
-    ),
-    (
-        &["numerator", "denominator", "rationalize"],
-        "there are no ratios: `(/ 1 4)` is 0.25, and decimals such as `0.25M` are exact",
     ),
     (
         &["parameterize", "fluid-let", "make-parameter"],

@@ -182,16 +182,26 @@ impl Multi {
         self.dispatch.is_nil()
     }
 
+    /// The method that an object of `reify` or the metadata of a value has for itself.
+    fn carried(&self, first: &Value) -> Option<Value> {
+        if let Value::Map(map) = first
+            && let Some(own) = map.kind().and_then(|kind| kind.get(&self.name))
+        {
+            return Some(own.clone());
+        }
+        let own = metadata(first)?;
+        own.get(&self.name).or_else(|| own.get(&Value::symbol(&format!("user/{}", self.name)))).cloned()
+    }
+
     /// The method for a call; the protocol's own way where there is no dispatch function: what the first
     /// argument carries itself, else by its type.
     fn method_for(&self, machine: &mut Machine, call: &[Value]) -> Outcome<Value> {
         let value = if self.is_of_protocol() {
             let first = call.first().cloned().unwrap_or_default();
-            let carried = metadata(&first).and_then(|own| own.get(&self.name).cloned());
-            if let Some(method) = carried {
+            if let Some(method) = self.carried(&first) {
                 return Ok(method);
             }
-            crate::lang::builtin::types::type_name(&first)
+            crate::lang::builtin::types::class_name(&first)
         } else {
             let value = machine.call(&self.dispatch, &mut call.to_vec())?;
             machine.key(value)?
@@ -241,7 +251,9 @@ impl Multi {
                 better => better,
             };
         }
-        Ok(best.map(|(_, method)| method.clone()).or_else(|| methods.get(&self.default).cloned()))
+        // A protocol has no default: what it does for nil is for nil alone.
+        let default = || if self.is_of_protocol() { None } else { methods.get(&self.default).cloned() };
+        Ok(best.map(|(_, method)| method.clone()).or_else(default))
     }
 
     /// True if the method of `one` comes before that of `other`.
@@ -267,6 +279,23 @@ impl Multi {
                 "there are methods for: {known}; add one with `(defmethod {name} {value:?} [args] …)`, or a default with `:default`"
             ))
         })
+    }
+}
+
+/// True for a function of a protocol.
+pub fn is_of_protocol(function: &Value) -> bool {
+    Multi::of(function).is_ok_and(|multi| multi.is_of_protocol())
+}
+
+/// What a function of a protocol does for a value; nothing where it is not implemented.
+///
+/// # Errors
+/// `TypeError` where it is none; limits.
+pub fn implemented(machine: &mut Machine, function: &Value, value: &Value) -> Outcome<Option<Value>> {
+    let multi = Multi::of(function)?;
+    match multi.carried(value) {
+        Some(method) => Ok(Some(method)),
+        None => multi.choose(machine, &crate::lang::builtin::types::class_name(value)),
     }
 }
 

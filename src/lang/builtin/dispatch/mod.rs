@@ -7,4 +7,5 @@
 
 pub mod hierarchy;
 pub mod methods;
+pub mod objects;
 pub mod protocols;

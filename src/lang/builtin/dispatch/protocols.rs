@@ -3,15 +3,16 @@
 //! A record of `defrecord` is a map whose metadata names its type, so all that works on maps works on it.
 
 use super::methods::{add, multimethod};
+use super::objects;
 use crate::lang::builtin::Builtin;
+use crate::lang::builtin::annotate;
 use crate::lang::builtin::arguments::take;
-use crate::lang::builtin::types::type_name;
-use crate::lang::builtin::{annotate, metadata};
+use crate::lang::builtin::types::class_name;
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
 use crate::lang::heap::{CellKind, State};
 use crate::lang::value::Value;
-use crate::lang::value::map::Map;
+use crate::lang::value::map::{KIND, Map};
 use crate::lang::value::set::Set;
 use std::sync::Arc;
 
@@ -37,11 +38,10 @@ pub const TABLE: &[Builtin] = &[
             "[true false]",
         )],
         |machine, arguments| {
-            let carried = metadata(&arguments[1]).is_some_and(|own| own.contains_key(&Value::keyword("implements")));
-            if carried && carries(&arguments[1], &arguments[0]) {
+            if carries(&arguments[1], &arguments[0])? {
                 return Ok(Value::Bool(true));
             }
-            extends(machine, &arguments[0], &type_name(&arguments[1])).map(Value::Bool)
+            extends(machine, &arguments[0], &class_name(&arguments[1])).map(Value::Bool)
         },
     ),
     Builtin::new(
@@ -54,10 +54,24 @@ pub const TABLE: &[Builtin] = &[
             extends(machine, &arguments[0], &of).map(Value::Bool)
         },
     ),
-    Builtin::new("record*", &["[type map]"], "A record of that type.", &[], |machine, arguments| {
-        let own: Map = [(Value::keyword("type"), take(arguments, 0))].into_iter().collect();
-        let map = take(arguments, 1);
-        annotate(machine, map, Some(Arc::new(own)))
+    Builtin::new(
+        "extenders",
+        &["[protocol]"],
+        "The types for which the protocol is implemented.",
+        &[(
+            "(defprotocol Sized (size [x])) (extend-type String Sized (size [s] (count s))) (extenders Sized)",
+            "(java.lang.String)",
+        )],
+        |machine, arguments| {
+            let known = types_of(machine, &arguments[0])?;
+            machine.reserve_values(known.len() as u64)?;
+            Ok(if known.is_empty() { Value::Nil } else { Value::list(known.iter().cloned().collect()) })
+        },
+    ),
+    Builtin::new("record*", &["[type fields map]"], "A record of that type.", &[], |machine, arguments| {
+        let kind = [("type", take(arguments, 0)), ("fields", take(arguments, 1))];
+        let kind: Map = kind.into_iter().map(|(key, value)| (Value::keyword(key), value)).collect();
+        of_kind(machine, take(arguments, 2), kind)
     }),
     Builtin::new("reify*", &["[& protocols-and-methods]"], "What `reify` expands to.", &[], reify),
     Builtin::new(
@@ -65,10 +79,7 @@ pub const TABLE: &[Builtin] = &[
         &["[x]"],
         "True for a record of `defrecord`.",
         &[("(defrecord P [x]) [(record? (->P 1)) (record? {:x 1})]", "[true false]")],
-        |_, arguments| {
-            let is_typed = metadata(&arguments[0]).is_some_and(|own| own.contains_key(&Value::keyword("type")));
-            Ok(Value::Bool(is_typed && matches!(arguments[0], Value::Map(_))))
-        },
+        |_, arguments| Ok(Value::Bool(matches!(&arguments[0], Value::Map(map) if map.fields().is_some()))),
     ),
 ];
 
@@ -94,7 +105,7 @@ fn field(protocol: &Value, name: &str) -> Outcome<Value> {
     };
     found.ok_or_else(|| {
         Error::expected("a protocol", protocol)
-            .suggest("`(defprotocol Name (method [this]))` defines one; interfaces and classes of Java, `Object` included, cannot be implemented: write a function")
+            .suggest("`(defprotocol Name (method [this]))` defines one; interfaces and classes of Java cannot be implemented, but for `Object` in a `defrecord`, `deftype` or `reify`: write a function")
             .into()
     })
 }
@@ -122,6 +133,10 @@ fn extend(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
         let [protocol, methods] = pair else {
             return Err(Error::new("ArityError", "`extend` takes protocols and maps of functions in turn").into());
         };
+        if objects::is_object(protocol) && objects::is_own(&of) {
+            objects::extend(machine, &of, &std::mem::take(methods))?;
+            continue;
+        }
         let Value::Cell(types) = field(protocol, "types")? else { continue };
         let mut known = match machine.core.heap.state(&types)? {
             State::Done(Value::Set(set)) => (**set).clone(),
@@ -140,13 +155,24 @@ fn extend(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(Value::Nil)
 }
 
-/// True if the protocol is implemented for that type or a kind that it is of.
-fn extends(machine: &mut Machine, protocol: &Value, of: &Value) -> Outcome<bool> {
-    let Value::Cell(types) = field(protocol, "types")? else { return Ok(false) };
-    let known = match machine.core.heap.state(&types)? {
+/// The types for which a protocol is implemented.
+fn types_of(machine: &mut Machine, protocol: &Value) -> Outcome<Arc<Set>> {
+    let Value::Cell(types) = field(protocol, "types")? else { return Ok(Arc::default()) };
+    Ok(match machine.core.heap.state(&types)? {
         State::Done(Value::Set(set)) => set.clone(),
         _ => Arc::default(),
-    };
+    })
+}
+
+/// A map as a record or an object of that kind.
+fn of_kind(machine: &mut Machine, map: Value, kind: Map) -> Outcome<Value> {
+    let own: Map = [(Value::keyword(KIND), Value::Map(Arc::new(kind)))].into_iter().collect();
+    annotate(machine, map, Some(Arc::new(own)))
+}
+
+/// True if the protocol is implemented for that type or a kind that it is of.
+fn extends(machine: &mut Machine, protocol: &Value, of: &Value) -> Outcome<bool> {
+    let known = types_of(machine, protocol)?;
     let parents = super::hierarchy::session_parents(machine)?;
     for known in known.iter() {
         if super::hierarchy::is_a(machine, &parents, of, known)? {
@@ -157,9 +183,11 @@ fn extends(machine: &mut Machine, protocol: &Value, of: &Value) -> Outcome<bool>
 }
 
 /// True if an object of `reify` implements the protocol.
-fn carries(value: &Value, protocol: &Value) -> bool {
-    let (Some(own), Ok(name)) = (metadata(value), field(protocol, "protocol")) else { return false };
-    matches!(own.get(&Value::keyword("implements")), Some(Value::Set(names)) if names.contains(&name))
+fn carries(value: &Value, protocol: &Value) -> Outcome<bool> {
+    let name = field(protocol, "protocol")?;
+    let Value::Map(map) = value else { return Ok(false) };
+    let implemented = map.kind().and_then(|kind| kind.get(&Value::keyword("implements")));
+    Ok(matches!(implemented, Some(Value::Set(names)) if names.contains(&name)))
 }
 
 /// An object that carries its methods itself: `(reify* Sized {:size f})`.
@@ -168,14 +196,17 @@ fn reify(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let mut names = Set::default();
     for pair in arguments.chunks_mut(2) {
         let [protocol, methods] = pair else { break };
-        names.insert(field(protocol, "protocol")?);
+        let is_object = objects::is_object(protocol);
+        names.insert(if is_object { protocol.clone() } else { field(protocol, "protocol")? });
         let Value::Map(methods) = std::mem::take(methods) else { break };
         for (name, function) in methods.iter() {
-            method_of(protocol, name)?;
+            if !is_object {
+                method_of(protocol, name)?;
+            }
             own.insert(Value::symbol(name.to_string().trim_start_matches(':')), function.clone());
         }
     }
     own.insert(Value::keyword("type"), Value::symbol("user.reify"));
     own.insert(Value::keyword("implements"), Value::Set(Arc::new(names)));
-    annotate(machine, Value::Map(Arc::default()), Some(Arc::new(own)))
+    of_kind(machine, Value::Map(Arc::default()), own)
 }

@@ -1,6 +1,7 @@
 //! What the forms of the language are for: the documentation of special forms and macros, with examples
 //! that run as tests like those of the builtins.
 
+mod checks;
 mod definitions;
 
 /// The documentation of one form.
@@ -26,7 +27,7 @@ const fn entry(
 
 /// All the forms.
 pub fn all<'a>() -> impl Iterator<Item = &'a SyntaxEntry> {
-    TABLE.iter().chain(definitions::TABLE)
+    TABLE.iter().chain(definitions::TABLE).chain(checks::TABLE)
 }
 
 /// The forms that define nothing, by name.
@@ -79,30 +80,6 @@ const TABLE: &[SyntaxEntry] = &[
         &["[x & constants-and-values]"],
         "The value beside the constant that equals `x`; a last single form is the default.",
         &[("(case 2 1 :one (2 3) :few :many)", ":few")],
-    ),
-    entry(
-        "is",
-        &["[check]", "[check message]"],
-        "The value of a check, which is printed where it fails; `(thrown? E …)` as the check is the error that the forms raise.",
-        &[("(is (= 4 (+ 2 2)))", "true")],
-    ),
-    entry(
-        "are",
-        &["[[names] check & values]"],
-        "The check with each row of values in place of the names.",
-        &[("(are [x y] (= x (inc y)) 2 1, 3 2)", "true")],
-    ),
-    entry(
-        "testing",
-        &["[what & forms]"],
-        "The forms, one after another: a text says what they check.",
-        &[("(testing \"sums\" (is (= 4 (+ 2 2))))", "true")],
-    ),
-    entry(
-        "deftest",
-        &["[name & checks]"],
-        "Defines a function without parameters that makes the checks: `(name)` runs them.",
-        &[("(deftest sums (is (= 4 (+ 2 2)))) (sums)", "true")],
     ),
     entry(
         "comment",
@@ -208,7 +185,13 @@ const TABLE: &[SyntaxEntry] = &[
         "Accepted for classes whose functions are known here; they need no import.",
         &[("(import '(java.time LocalDate))", "nil")],
     ),
-    entry("in-ns", &["[name]"], "Nothing: a session is one namespace.", &[("(in-ns 'app)", "nil")]),
+    entry("in-ns", &["[name]"], "The session's own namespace: there is no other.", &[("(in-ns 'app)", "user")]),
+    entry(
+        "alias",
+        &["[alias namespace]"],
+        "Makes a namespace known under another name, as `require` with `:as`.",
+        &[("(alias 's 'clojure.string) (s/trim \" a \")", "\"a\"")],
+    ),
     entry("lambda", &["[(parameters) & body]"], "Scheme's `fn`.", &[("((lambda (x) (* x x)) 3)", "9")]),
     entry(
         "lazy-cat",
@@ -407,7 +390,7 @@ const TABLE: &[SyntaxEntry] = &[
     entry(
         "defrecord",
         &["[name [fields] & protocols-and-methods]"],
-        "Defines a kind of map with the constructors `(->Name field …)`, `(Name. field …)` and `(map->Name {…})`.",
+        "Defines a kind of map with the constructors `(->Name field …)`, `(Name. field …)` and `(map->Name {…})`. In its methods the fields are in scope; `Object (toString [this] …)` says what `str` makes of it.",
         &[
             ("(defrecord Point [x y]) (:x (->Point 1 2))", "1"),
             ("(defrecord P [x]) (instance? P (map->P {:x 1}))", "true"),
@@ -425,7 +408,7 @@ const TABLE: &[SyntaxEntry] = &[
         "An object that implements protocols by itself.",
         &[("(defprotocol Greets (greet [this])) (greet (reify Greets (greet [_] \"hello\")))", "\"hello\"")],
     ),
-    entry("new", &["[name & args]"], "`(Name. args)`.", &[("(defrecord P [x]) (new P 1)", "{:x 1}")]),
+    entry("new", &["[name & args]"], "`(Name. args)`.", &[("(defrecord P [x]) (new P 1)", "#user.P{:x 1}")]),
     entry("and-let*", &["[[bindings] & body]"], "As `when-let*`.", &[("(and-let* ((a 1) (b 2)) (+ a b))", "3")]),
     entry("begin0", &["[value & forms]"], "Racket's name for `prog1`.", &[("(begin0 1 2)", "1")]),
     entry(

@@ -146,8 +146,8 @@ fn numbers_that_are_none() {
         "InvalidNumber at \"12abc\": `12abc` is not a number; a name cannot begin with a digit; if it is text, write `\"12abc\"`"
     );
     assert_eq!(
-        refusal("-1/2"),
-        "UnsupportedLiteral at \"-1/2\": ratios such as `-1/2` are not supported; write `(/ -1 2)`"
+        refusal("-1/00"),
+        "InvalidNumber at \"-1/00\": divide by zero; a ratio `a/b` needs a `b` other than 0; infinity is written `##Inf`"
     );
     assert_eq!(
         refusal("1e9999999M"),

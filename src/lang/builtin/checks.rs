@@ -1,0 +1,119 @@
+//! Tests that a session has defined with `deftest`, and the counts of their checks.
+//!
+//! Both stand in the table of definitions under names that no program can define, so that they are undone,
+//! kept and written to snapshots as definitions are.
+
+use super::Builtin;
+use super::arguments::take;
+use crate::lang::error::{Error, Outcome};
+use crate::lang::eval::{Global, Machine};
+use crate::lang::value::Value;
+use crate::lang::value::map::Map;
+use std::sync::Arc;
+
+/// The entries of this file.
+pub const TABLE: &[Builtin] = &[
+    Builtin::new(
+        "run-tests",
+        &["[& namespaces]"],
+        "Runs all tests of the session, prints what fails and how many there were, and gives the counts.",
+        &[("(deftest sums (is (= 4 (+ 2 2)))) (run-tests)", "{:test 1, :pass 1, :fail 0, :error 0, :type :summary}")],
+        run_tests,
+    ),
+    Builtin::new(
+        "test-vars",
+        &["[tests]"],
+        "Runs tests, one after another.",
+        &[("(deftest sums (is (= 4 (+ 2 2)))) (test-vars [sums])", "nil")],
+        |machine, arguments| {
+            for test in machine.items(take(arguments, 0))? {
+                machine.call(&test, &mut [])?;
+            }
+            Ok(Value::Nil)
+        },
+    ),
+    Builtin::new(
+        "note-test*",
+        &["[name]"],
+        "Puts a test among those that `run-tests` runs.",
+        &[],
+        |machine, arguments| {
+            let mut tests = noted(machine, TESTS);
+            tests.insert(take(arguments, 0), Value::Bool(true));
+            note(machine, TESTS, Some(tests));
+            Ok(Value::Nil)
+        },
+    ),
+    Builtin::new(
+        "count-check*",
+        &["[outcome]"],
+        "Counts a check while `run-tests` runs.",
+        &[],
+        |machine, arguments| {
+            if machine.core.globals.find(COUNTS).is_some() {
+                count(machine, &arguments[0]);
+            }
+            Ok(Value::Nil)
+        },
+    ),
+];
+
+/// Where the names of the tests are kept.
+const TESTS: &str = "tests/names";
+
+/// Where checks are counted while the tests run.
+const COUNTS: &str = "tests/counts";
+
+fn noted(machine: &Machine, name: &str) -> Map {
+    let known = machine.core.globals.find(name).and_then(|index| machine.core.globals.get(index).value.as_ref());
+    match known {
+        Some(Value::Map(map)) => (**map).clone(),
+        _ => Map::default(),
+    }
+}
+
+fn note(machine: &mut Machine, name: &str, map: Option<Map>) {
+    let index = machine.core.globals.index(name);
+    let value = map.map(|map| Value::Map(Arc::new(map)));
+    machine.core.globals.set(index, Global { value, ..Global::default() });
+}
+
+fn count(machine: &mut Machine, outcome: &Value) {
+    let mut counts = noted(machine, COUNTS);
+    let so_far = match counts.get(outcome) {
+        Some(Value::Int(count)) => *count,
+        _ => 0,
+    };
+    counts.insert(outcome.clone(), Value::Int(so_far + 1));
+    note(machine, COUNTS, Some(counts));
+}
+
+fn run_tests(machine: &mut Machine, _: &mut [Value]) -> Outcome<Value> {
+    let zeros = ["test", "pass", "fail", "error"].map(|outcome| (Value::keyword(outcome), Value::Int(0)));
+    note(machine, COUNTS, Some(zeros.into_iter().collect()));
+    let ran = run_noted(machine);
+    let mut counts = noted(machine, COUNTS);
+    note(machine, COUNTS, None);
+    ran?;
+    let number = |name: &str| counts.get(&Value::keyword(name)).cloned().unwrap_or_default().to_string();
+    let (tests, fails, errors) = (number("test"), number("fail"), number("error"));
+    let passed = number("pass");
+    machine
+        .core
+        .print(&format!("Ran {tests} tests: {passed} checks passed, {fails} failed, {errors} raised errors.\n"));
+    counts.insert(Value::keyword("type"), Value::keyword("summary"));
+    Ok(Value::Map(Arc::new(counts)))
+}
+
+fn run_noted(machine: &mut Machine) -> Outcome<()> {
+    let tests = noted(machine, TESTS);
+    for (name, _) in tests.iter() {
+        let found = machine.core.globals.find(&name.to_string());
+        let Some(test) = found.and_then(|index| machine.core.globals.get(index).value.clone()) else {
+            return Err(Error::new("UnboundVariable", format!("there is no test `{name}` any more")).into());
+        };
+        count(machine, &Value::keyword("test"));
+        machine.call(&test, &mut [])?;
+    }
+    Ok(())
+}
