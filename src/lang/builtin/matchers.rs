@@ -6,6 +6,7 @@
 use super::Builtin;
 use super::arguments::{take, whole};
 use super::regex::{Search, groups};
+use super::sequences::questions::find_if;
 use super::text::textual;
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
@@ -31,10 +32,17 @@ pub const TABLE: &[Builtin] = &[
     ),
     Builtin::new(
         ".find",
-        &["[matcher]"],
-        "True if the matcher finds another match, which `re-groups` and `.group` then give.",
-        &[("(let [m (re-matcher #\"\\d\" \"1\")] [(.find m) (.group m) (.find m)])", "[true \"1\" false]")],
-        |machine, arguments| next(machine, &arguments[0]).map(|found| Value::Bool(!found.is_nil())),
+        &["[matcher]", "[coll pred]"],
+        "True if the matcher finds another match, which `re-groups` and `.group` then give; of a collection, the \
+         first item for which `pred` is true, as in JavaScript.",
+        &[
+            ("(let [m (re-matcher #\"\\d\" \"1\")] [(.find m) (.group m) (.find m)])", "[true \"1\" false]"),
+            ("(.find [1 2 3] even?)", "2"),
+        ],
+        |machine, arguments| match arguments {
+            [matcher] => next(machine, matcher).map(|found| Value::Bool(!found.is_nil())),
+            _ => find_if(machine, arguments),
+        },
     ),
     Builtin::new(
         ".group",

@@ -203,7 +203,6 @@ pub const ALIASES: &[(&str, &str)] = &[
     (".map", "map"),
     (".flatMap", "mapcat"),
     (".filter", "filter"),
-    (".find", "find-if"),
     (".findIndex", "position"),
     (".forEach", "for-each"),
     (".some", "some"),

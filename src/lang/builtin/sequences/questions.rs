@@ -117,7 +117,7 @@ fn some(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(first_such(machine, arguments, true)?.map_or(Value::Nil, |(_, answer)| answer))
 }
 
-fn find_if(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+pub fn find_if(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(first_such(machine, arguments, true)?.map_or(Value::Nil, |(item, _)| item))
 }
 
