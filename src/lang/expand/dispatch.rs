@@ -84,7 +84,13 @@ pub fn defprotocol(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> O
         known.push(method);
     }
     let methods: Vec<Form> = signatures.filter_map(|items| items.first().cloned()).collect();
-    let made = call("core/protocol*", [vec![quoted(&name)], methods.iter().map(quoted).collect()].concat(), form.span);
+    let by_metadata = rest[1..].windows(2).any(|pair| {
+        pair[0].as_keyword() == Some("extend-via-metadata")
+            && !matches!(pair[1].kind, FormKind::Nil | FormKind::Bool(false))
+    });
+    let by_metadata = Form::new(FormKind::Bool(by_metadata), form.span);
+    let parts = [vec![quoted(&name), by_metadata], methods.iter().map(quoted).collect()].concat();
+    let made = call("core/protocol*", parts, form.span);
     let mut forms = vec![call("def", vec![name.clone(), made], form.span)];
     for (method, signature) in methods.iter().zip(rest[1..].iter().filter(|item| item.as_list().is_some())) {
         let taken = call("core/protocol-method*", vec![name.clone(), quoted(method)], signature.span);

@@ -182,14 +182,15 @@ impl Multi {
         self.dispatch.is_nil()
     }
 
-    /// The method that an object of `reify` or the metadata of a value has for itself.
+    /// The method that an object of `reify` has for itself, or the metadata of a value where the protocol
+    /// looks there: the default of a protocol, which has none, says so.
     fn carried(&self, first: &Value) -> Option<Value> {
         if let Value::Map(map) = first
             && let Some(own) = map.kind().and_then(|kind| kind.get(&self.name))
         {
             return Some(own.clone());
         }
-        let own = metadata(first)?;
+        let own = if self.default.is_truthy() { metadata(first)? } else { return None };
         own.get(&self.name).or_else(|| own.get(&Value::symbol(&format!("user/{}", self.name)))).cloned()
     }
 
@@ -198,10 +199,14 @@ impl Multi {
     fn method_for(&self, machine: &mut Machine, call: &[Value]) -> Outcome<Value> {
         let value = if self.is_of_protocol() {
             let first = call.first().cloned().unwrap_or_default();
-            if let Some(method) = self.carried(&first) {
+            let class = crate::lang::builtin::types::class_name(&first);
+            // What a record does itself comes before what is said in its metadata.
+            let is_record = matches!(&first, Value::Map(map) if map.fields().is_some());
+            let own = if is_record { self.part(machine, "methods")?.get(&class).cloned() } else { None };
+            if let Some(method) = own.or_else(|| self.carried(&first)) {
                 return Ok(method);
             }
-            crate::lang::builtin::types::class_name(&first)
+            class
         } else {
             let value = machine.call(&self.dispatch, &mut call.to_vec())?;
             machine.key(value)?

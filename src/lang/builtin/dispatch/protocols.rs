@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 /// The entries of this file.
 pub const TABLE: &[Builtin] = &[
-    Builtin::new("protocol*", &["[name & methods]"], "What `defprotocol` expands to.", &[], protocol),
+    Builtin::new("protocol*", &["[name by-metadata & methods]"], "What `defprotocol` expands to.", &[], protocol),
     Builtin::new("protocol-method*", &["[protocol name]"], "A function of a protocol.", &[], |_, arguments| {
         method_of(&arguments[0], &arguments[1])
     }),
@@ -86,10 +86,11 @@ pub const TABLE: &[Builtin] = &[
 /// `{:protocol name, :methods {"size" multimethod}, :types (atom #{})}`
 fn protocol(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let name = take(arguments, 0);
+    let by_metadata = take(arguments, 1);
     let mut methods = Map::default();
-    for method in &mut arguments[1..] {
+    for method in &mut arguments[2..] {
         let method = std::mem::take(method);
-        let function = multimethod(machine, method.clone(), Value::Nil, Value::Nil, Value::Nil);
+        let function = multimethod(machine, method.clone(), Value::Nil, by_metadata.clone(), Value::Nil);
         methods.insert(Value::keyword(&method.to_string()), function);
     }
     let types = machine.core.heap.allocate(CellKind::Atom, State::Done(Value::Set(Arc::default())));
