@@ -32,6 +32,13 @@ pub const TABLE: &[Builtin] = &[
         volatile,
     ),
     Builtin::new(
+        "Object.",
+        &["[]"],
+        "A value that is identical to no other: a mark that no data can hold.",
+        &[("(let [none (Object.)] (identical? none (get {} :a none)))", "true")],
+        |machine, _| Ok(Value::Cell(machine.core.heap.allocate(CellKind::Volatile, State::Done(Value::Nil)))),
+    ),
+    Builtin::new(
         "deref",
         &["[cell]"],
         "What an atom or volatile holds, a delay comes to, or a var stands for; `@x` is `(deref x)`.",

@@ -117,11 +117,16 @@ fn enter(machine: &mut Machine, value: &Value) -> Outcome<Option<Level>> {
         Value::List(_) | Value::Lazy(_) => Kind::List,
         Value::Vector(_) => Kind::Vector,
         Value::Set(_) => Kind::Set,
-        Value::Map(map) if map.is_record() => Kind::Record,
+        Value::Map(map) if map.is_record() && map.fields().is_none() => Kind::Record,
         Value::Map(_) => Kind::Map,
         _ => return Ok(None),
     };
-    let empty = if kind == Kind::List { Value::Nil } else { emptied(machine, value)? };
+    let empty = match value {
+        Value::List(_) | Value::Lazy(_) => Value::Nil,
+        // A record of `defrecord` keeps its type: the changed entries take the place of its own.
+        Value::Map(map) if map.fields().is_some() => value.clone(),
+        _ => emptied(machine, value)?,
+    };
     let cursor = machine.seq(value.clone())?;
     Ok(Some(Level { kind, empty, cursor, done: Vec::new() }))
 }

@@ -87,8 +87,12 @@ pub fn comprehension(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) ->
 
 /// `(doseq [x xs] …)`
 pub fn doseq(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
-    let clauses = clauses(expander, form, rest)?;
+    expander.count(form, rest, 1, usize::MAX)?;
     let effects = call("do", [rest[1..].to_vec(), vec![nil(form.span)]].concat(), form.span);
+    if rest[0].as_vector().is_some_and(<[Form]>::is_empty) {
+        return Ok(effects);
+    }
+    let clauses = clauses(expander, form, rest)?;
     Ok(nest(&clauses, "core/doseq*", effects, form.span))
 }
 
