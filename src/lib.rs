@@ -32,14 +32,13 @@
 //! | [`lang::lexer`], [`lang::reader`], [`lang::form`] | text to tokens to forms; one pass over the brackets finds every one that does not fit |
 //! | [`lang::expand`] | macros: forms to the few forms that the resolver knows |
 //! | [`lang::resolve`], [`lang::node`] | names looked up once: forms to nodes with slots and indices |
-//! | [`lang::eval`] | the tree walk, calls, branches (`pmap`), tools as functions, evaluation threads |
+//! | [`lang::eval`] | the tree walk, calls, branches (`pmap`), tools as functions, vars and their bindings, evaluation threads |
 //! | [`lang::value`] | what programs compute with; walking, comparing, printing, dropping without recursion |
 //! | [`lang::heap`] | what changes: atoms, delays, lazy sequences; journal and sweep |
 //! | [`lang::meter`] | the ledger of limits and the metering allocator |
 //! | [`lang::error`] | errors, faults, halts; suggestions; rendering with carets |
 //! | [`lang::builtin`] | one table entry for each function: name, arguments, doc, examples, code; a folder for each larger area (`sequences`, `transducers`, `time`, `formats`, `dispatch`, `dialects`); `absent` says what to use instead of what does not exist |
 //! | [`lang::prelude`], `stdlib/` | functions written in the language itself, compiled when they are first used; `stdlib/REFERENCE.md` is generated |
-//! | [`lang::prelude`] | functions in the language itself (`stdlib/*.lisp`), compiled when first used |
 //! | [`lang::json`] | JSON in and out |
 //! | [`lang::snapshot`] | sessions as s-expressions |
 //! | [`lang::host`] | the one door out: the [`Host`](lang::Host) trait |
