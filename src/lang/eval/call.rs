@@ -256,10 +256,11 @@ impl Machine {
                 (bound.builtin.run)(machine, &mut all)
             }),
             Value::Tool(tool) => self.call_tool(tool, arguments),
-            Value::Var(name) => {
-                let meant = self.var_value(name)?;
-                self.call(&meant, arguments)
-            }
+            // A var may stand for itself, so this is a level like any other.
+            Value::Var(name) => self.nested(|machine| {
+                let meant = machine.var_value(name)?;
+                machine.call(&meant, arguments)
+            }),
             Value::Keyword(_) | Value::Symbol(_) | Value::Annotated(_) => match arguments {
                 [map] => self.look_up(map, callee, Value::Nil),
                 [map, default] => {
