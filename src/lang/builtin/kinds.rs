@@ -104,20 +104,6 @@ pub const TABLE: &[Builtin] = &[
         &[("(uri? \"http://a.b\")", "false")],
         never,
     ),
-    Builtin::new(
-        "tagged-literal?",
-        &["[x]"],
-        "Always false: tags are read at once here.",
-        &[("(tagged-literal? 1)", "false")],
-        never,
-    ),
-    Builtin::new(
-        "reader-conditional?",
-        &["[x]"],
-        "Always false: reader conditionals are decided at once here.",
-        &[("(reader-conditional? 1)", "false")],
-        never,
-    ),
     Builtin::new("fn?", &["[x]"], "True of functions.", &[("(fn? inc)", "true"), ("(fn? :a)", "false")], is_function),
     Builtin::new(
         "ifn?",

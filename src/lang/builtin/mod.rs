@@ -34,6 +34,7 @@ mod identity;
 pub mod input;
 mod json;
 mod kinds;
+mod literals;
 mod maps;
 mod matchers;
 pub mod math;
@@ -247,6 +248,7 @@ pub const TABLES: &[(&str, &[Builtin])] = &[
     ("Protocols and records", dispatch::protocols::TABLE),
     ("Types", types::TABLE),
     ("Metadata", metadata::TABLE),
+    ("Tagged literals", literals::TABLE),
     ("Keywords and symbols", names::TABLE),
     ("Patterns", patterns::TABLE),
     ("Arithmetic", numbers::TABLE),

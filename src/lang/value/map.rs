@@ -15,6 +15,12 @@ use std::sync::Arc;
 /// `:type`, the `:fields` of a record, the methods of an object.
 pub const KIND: &str = "core/record";
 
+/// The type of what `tagged-literal` makes.
+pub const TAGGED: &str = "clojure.lang.TaggedLiteral";
+
+/// The type of what `reader-conditional` makes.
+pub const CONDITIONAL: &str = "clojure.lang.ReaderConditional";
+
 /// The most entries that stand in one block.
 const SMALL: usize = 32;
 

@@ -5,7 +5,7 @@
 
 use super::Value;
 use super::list::List;
-use super::map::Map;
+use super::map::{CONDITIONAL, Map, TAGGED};
 use super::spelling::{write_character, write_keyword, write_regex, write_symbol};
 use super::text::Name;
 use super::walk::{Cursor, Free, Pace};
@@ -231,6 +231,7 @@ impl Printer {
             Value::List(_) | Value::Lazy(_) => self.open(value, "(", ")", open),
             Value::Vector(_) => self.open(value, "[", "]", open),
             Value::Set(_) => self.open(value, "#{", "}", open),
+            Value::Map(map) if self.open_literal(map, open) => {}
             Value::Map(map) => {
                 let is_plain = map.type_name().is_none();
                 let namespace = if is_plain && self.settings.namespace_maps { shared_namespace(map) } else { None };
@@ -284,6 +285,24 @@ impl Printer {
             }
         }
         Ok(())
+    }
+
+    /// Begins what `tagged-literal` or `reader-conditional` made; false for all other maps.
+    fn open_literal(&mut self, map: &Map, open: &mut Vec<Open>) -> bool {
+        let Some(Value::Symbol(kind)) = map.type_name() else { return false };
+        let part = |name: &str| map.get(&Value::keyword(name));
+        match (kind.as_str(), part("tag").and_then(Value::as_symbol), part("splicing?"), part("form")) {
+            (TAGGED, Some(tag), _, Some(form)) => {
+                let _ = write!(self.out, "#{} ", tag.as_str());
+                open.push(Open::ValueOf(form.clone()));
+            }
+            (CONDITIONAL, _, Some(splicing), Some(form)) => {
+                self.out.push_str(if splicing.is_truthy() { "#?@" } else { "#?" });
+                open.push(Open::ValueOf(form.clone()));
+            }
+            _ => return false,
+        }
+        true
     }
 
     fn open(&mut self, value: &Value, bracket: &str, close: &'static str, open: &mut Vec<Open>) {

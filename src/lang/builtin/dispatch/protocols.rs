@@ -166,7 +166,7 @@ fn types_of(machine: &mut Machine, protocol: &Value) -> Outcome<Arc<Set>> {
 }
 
 /// A map as a record or an object of that kind.
-fn of_kind(machine: &mut Machine, map: Value, kind: Map) -> Outcome<Value> {
+pub(in crate::lang::builtin) fn of_kind(machine: &mut Machine, map: Value, kind: Map) -> Outcome<Value> {
     let own: Map = [(Value::keyword(KIND), Value::Map(Arc::new(kind)))].into_iter().collect();
     annotate(machine, map, Some(Arc::new(own)))
 }
