@@ -2,24 +2,12 @@
 
 mod common;
 
-use common::{Scripted, engine, eval, session, value};
+use common::{Scripted, engine, eval, host, moved, run, session, value};
 use lispbox::lang::{CallId, Engine, Host, Request, Session, Status, ToolReply, Value};
 use serde_json::json;
 use std::io::Write;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Barrier, Mutex};
-
-fn host() -> Arc<dyn Host> {
-    Arc::new(Scripted::new())
-}
-
-fn run(session: &mut Session, program: &str) -> String {
-    let reply = session.eval(Request::new(program), host());
-    match (&reply.failure, &reply.value) {
-        (Some(failure), _) => failure.rendered.clone(),
-        (None, value) => value.clone().unwrap_or_default(),
-    }
-}
 
 fn with_limit(program: &str, limits: &[(&str, &str)]) -> lispbox::lang::Reply {
     let mut request = Request::new(program);
@@ -136,9 +124,7 @@ fn a_million_levels_survive_a_snapshot() {
         request.limits.set(name, amount).expect("a known limit");
     }
     assert_eq!(session.eval(request, host()).value.as_deref(), Some(":ok"));
-    let text = session.encode(host()).expect("it encodes");
-    let mut other = engine().session();
-    other.decode(&text, host()).expect("it decodes");
+    let mut other = moved(&mut session);
     assert_eq!(run(&mut other, "(count (str d))"), "20002");
 }
 
@@ -214,9 +200,7 @@ fn a_later_definition_does_not_change_what_a_function_meant() {
     assert_eq!(value("(defn f [] 1) (defn g [] (f)) (defn f [] 2) (g)"), "2");
     let mut session = session();
     run(&mut session, "(defn size [x] (count x)) (defn count [x] :mine)");
-    let text = session.encode(host()).expect("it encodes");
-    let mut other = engine().session();
-    other.decode(&text, host()).expect("it decodes");
+    let mut other = moved(&mut session);
     assert_eq!(run(&mut other, "(size [1 2])"), "2");
 }
 
@@ -238,10 +222,7 @@ fn what_carries_more_than_its_items_survives_a_snapshot() {
     ] {
         run(&mut session, program);
     }
-    let text = session.encode(host()).expect("it encodes");
-    let mut other = engine().session();
-    other.decode(&text, host()).expect("it decodes");
-    assert_eq!(other.encode(host()).expect("it encodes"), text);
+    let mut other = moved(&mut session);
     for (program, value) in [
         ("[noted @(:note (meta noted))]", "[{:a [1]} 5]"),
         ("(seq (assoc ranked 2 :z))", "([3 :y] [2 :z] [1 :x])"),

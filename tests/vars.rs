@@ -3,31 +3,10 @@
 
 mod common;
 
-use common::{Scripted, engine, session};
-use lispbox::lang::{Host, Request, Session, ToolReply};
+use common::{Scripted, host, moved, run, session};
+use lispbox::lang::{Request, Session, ToolReply};
 use serde_json::json;
 use std::sync::Arc;
-
-fn host() -> Arc<dyn Host> {
-    Arc::new(Scripted::new())
-}
-
-fn run(session: &mut Session, program: &str) -> String {
-    let reply = session.eval(Request::new(program), host());
-    match (&reply.failure, &reply.value) {
-        (Some(failure), _) => failure.rendered.clone(),
-        (None, value) => value.clone().unwrap_or_default(),
-    }
-}
-
-/// The session after it has been written and read.
-fn moved(session: &mut Session) -> Session {
-    let text = session.encode(host()).expect("it encodes");
-    let mut other = engine().session();
-    other.decode(&text, host()).unwrap_or_else(|error| panic!("{error}\n{text}"));
-    assert_eq!(other.encode(host()).expect("it encodes"), text);
-    other
-}
 
 #[test]
 fn a_form_that_fails_leaves_definitions_and_their_metadata_as_they_were() {

@@ -104,19 +104,40 @@ pub fn session() -> Session {
     engine().session()
 }
 
+/// A host without tools.
+pub fn host() -> Arc<dyn Host> {
+    Arc::new(Scripted::new())
+}
+
+/// The printed value of a program in a session, or the whole error as text.
+pub fn run(session: &mut Session, program: &str) -> String {
+    shown(session.eval(Request::new(program), host()))
+}
+
+/// The session after it has been written and read; what is read is written as the same text again.
+pub fn moved(session: &mut Session) -> Session {
+    let text = session.encode(host()).expect("it encodes");
+    let mut other = engine().session();
+    other.decode(&text, host()).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    assert_eq!(other.encode(host()).expect("it encodes"), text);
+    other
+}
+
+fn shown(reply: Reply) -> String {
+    match reply.failure {
+        Some(failure) => failure.rendered,
+        None => reply.value.unwrap_or_default(),
+    }
+}
+
 /// Evaluates in a fresh session without tools.
 pub fn eval(program: &str) -> Reply {
-    session().eval(Request::new(program), Arc::new(Scripted::new()))
+    session().eval(Request::new(program), host())
 }
 
 /// The printed value, or the whole error as text.
 pub fn value(program: &str) -> String {
-    let reply = eval(program);
-    match (&reply.value, &reply.failure) {
-        (Some(value), _) => value.clone(),
-        (None, Some(failure)) => failure.rendered.clone(),
-        (None, None) => String::new(),
-    }
+    shown(eval(program))
 }
 
 /// The printed value, or `error: Code`, and the message of the error: as literate cases write it.
