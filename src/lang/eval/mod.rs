@@ -19,7 +19,7 @@ mod walk;
 pub use call::Frame;
 pub use core::{Core, Global, Globals, Visible};
 pub(crate) use macros::Expansion;
-pub(crate) use names::value_of;
+pub(crate) use names::{Constants, value_of};
 pub use stacks::Stacks;
 pub(crate) use tools::schema_parameters;
 pub(crate) use vars::is_unbound;

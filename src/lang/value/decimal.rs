@@ -6,9 +6,12 @@
 use super::Value;
 use bigdecimal::BigDecimal;
 use num_bigint::{BigInt, Sign};
+use num_integer::Integer;
 use num_traits::{FromPrimitive, Signed, Zero};
 use std::cmp::Ordering;
+use std::f64::consts::LOG10_2;
 use std::fmt::Write;
+use std::hash::{Hash, Hasher};
 
 /// The largest power of ten, up or down, that a decimal may have.
 pub const MAX_SCALE: i64 = 1_000_000;
@@ -59,6 +62,64 @@ pub fn equal(left: &BigDecimal, right: &BigDecimal) -> bool {
     order(left, right) == Ordering::Equal
 }
 
+/// How many bits its integer has.
+pub fn bits(value: &BigDecimal) -> u64 {
+    value.as_bigint_and_scale().0.bits()
+}
+
+/// Feeds a hasher with what equal decimals have in common: their digits without the zeros at the end.
+pub fn hash<H: Hasher>(value: &BigDecimal, state: &mut H) {
+    let (unscaled, scale) = value.as_bigint_and_scale();
+    let (digits, zeros) = without_zeros(unscaled.into_owned());
+    let power = if digits.is_zero() { 0 } else { scale - zeros };
+    (digits, power).hash(state);
+}
+
+/// An integer without the zeros at its end, and how many those were. An integer that ends in few zeros is
+/// only walked through; they are taken off in ever larger groups, and then in ever smaller ones.
+fn without_zeros(mut number: BigInt) -> (BigInt, i64) {
+    let mut zeros = 0;
+    let mut group = 1_u32;
+    // No more zeros than its bits end in.
+    while let Some(most) = number.trailing_zeros().filter(|most| *most > 0) {
+        if u64::from(group) <= most {
+            let (quotient, rest) = number.div_rem(&BigInt::from(10).pow(group));
+            if rest.is_zero() {
+                number = quotient;
+                zeros += i64::from(group);
+                group *= 2;
+                continue;
+            }
+        }
+        if group == 1 {
+            break;
+        }
+        group /= 2;
+    }
+    (number, zeros)
+}
+
+/// The steps that comparing a decimal with a number takes beside the first: where their powers of ten
+/// differ, one of them is written out.
+pub fn comparing_effort(left: &BigDecimal, right: &Value) -> u64 {
+    let (other, scale) = match right {
+        Value::Decimal(right) => (bits(right), right.fractional_digit_count()),
+        Value::BigInt(right) => (right.bits(), 0),
+        Value::Int(_) => (64, 0),
+        // The exact value of a double has up to a thousand digits.
+        Value::Float(_) => (4_096, 0),
+        _ => return 0,
+    };
+    let own = bits(left);
+    let apart = scale.abs_diff(left.fractional_digit_count());
+    if apart == 0 {
+        return own.min(other) / 512;
+    }
+    // As long as the longer one at most: of other lengths, none is written out.
+    let words = own.max(other) / 64;
+    words.saturating_mul(words) / 8
+}
+
 /// How a decimal stands to a number of any kind, exactly; `None` for what is no number.
 pub fn compare(left: &BigDecimal, right: &Value) -> Option<Ordering> {
     Some(match right {
@@ -85,12 +146,19 @@ fn order(left: &BigDecimal, right: &BigDecimal) -> Ordering {
     match sign(left).cmp(&sign(right)) {
         Ordering::Equal if left.is_zero() => Ordering::Equal,
         Ordering::Equal => {
-            let magnitude = |value: &BigDecimal| value.digits() as i64 - value.fractional_digit_count();
-            let by_size = magnitude(left).cmp(&magnitude(right));
-            match (by_size, left.is_negative()) {
-                (Ordering::Equal, _) => left.cmp(right),
-                (unequal, false) => unequal,
-                (unequal, true) => unequal.reverse(),
+            let ((own, scale), (other, other_scale)) = (left.as_bigint_and_scale(), right.as_bigint_and_scale());
+            if scale == other_scale {
+                return own.cmp(&other);
+            }
+            // Between which powers of ten it lies, as far as the length of its integer tells.
+            let least = |bits: u64, scale: i64| ((bits - 1) as f64 * LOG10_2).floor() as i64 - 1 - scale;
+            let most = |bits: u64, scale: i64| (bits as f64 * LOG10_2).ceil() as i64 + 1 - scale;
+            let larger = least(own.bits(), scale) > most(other.bits(), other_scale);
+            let smaller = most(own.bits(), scale) < least(other.bits(), other_scale);
+            match (larger, smaller) {
+                (false, false) => left.cmp(right),
+                (larger, _) if larger == left.is_negative() => Ordering::Less,
+                _ => Ordering::Greater,
             }
         }
         unequal => unequal,
