@@ -7,6 +7,7 @@ use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
 use crate::lang::value::Value;
 use crate::lang::value::compare::compare_numbers;
+use crate::lang::value::equal::comparing_effort;
 use num_integer::Integer;
 use std::cmp::Ordering;
 

@@ -22,6 +22,8 @@ pub(super) const ALIAS: &str = "alias/";
 
 impl Names for Machine {
     fn meaning(&mut self, name: &str, scope: &[String]) -> Outcome<Meaning> {
+        // Whoever looks a name up looks through those first.
+        self.charge(scope.len() as u64 / 64)?;
         if self.is_session_macro(name) {
             return Err(no_value(name).into());
         }

@@ -18,8 +18,40 @@ pub const MAX_SCALE: i64 = 1_000_000;
 
 /// What digits, perhaps with a point and an exponent, stand for; `None` beyond [`MAX_SCALE`].
 pub fn read(text: &str) -> Option<BigDecimal> {
-    let value: BigDecimal = text.parse().ok()?;
+    let value: BigDecimal = if text.len() > AT_ONCE { read_long(text)? } else { text.parse().ok()? };
     (value.fractional_digit_count().abs() <= MAX_SCALE).then_some(value)
+}
+
+fn read_long(text: &str) -> Option<BigDecimal> {
+    let (digits, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let integer = read_integer(&format!("{whole}{fraction}"), 10)?;
+    let scale = (fraction.len() as i64).checked_sub(exponent.parse().ok()?)?;
+    Some(BigDecimal::new(integer, scale))
+}
+
+/// How many digits are read in one go.
+const AT_ONCE: usize = 2_000;
+
+/// The integer that digits, perhaps with a sign, spell. Long ones are read in halves: the time for reading
+/// them in one go grows with the square of their number.
+pub fn read_integer(text: &str, radix: u32) -> Option<BigInt> {
+    if text.len() <= AT_ONCE {
+        return BigInt::parse_bytes(text.as_bytes(), radix);
+    }
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let number = read_halves(digits.as_bytes(), radix)?;
+    Some(if text.starts_with('-') { -number } else { number })
+}
+
+fn read_halves(digits: &[u8], radix: u32) -> Option<BigInt> {
+    if digits.len() <= AT_ONCE {
+        let only_digits = digits.iter().all(u8::is_ascii_alphanumeric);
+        return only_digits.then(|| BigInt::parse_bytes(digits, radix)).flatten();
+    }
+    let (above, below) = digits.split_at(digits.len() / 2);
+    let power = BigInt::from(radix).pow(below.len() as u32);
+    Some(read_halves(above, radix)? * power + read_halves(below, radix)?)
 }
 
 /// The exact value of a double; `None` for infinite ones and NaN.
@@ -173,6 +205,21 @@ pub fn of_integer(value: BigInt) -> BigDecimal {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_numbers_read_as_short_ones_do() {
+        let digits: String = (1..3_000_u32).map(|n| n.to_string()).collect();
+        for text in [digits.clone(), format!("-{digits}"), format!("+{digits}")] {
+            assert_eq!(read_integer(&text, 10), text.parse().ok());
+            assert_eq!(read_integer(&text, 16), BigInt::parse_bytes(text.as_bytes(), 16));
+        }
+        for text in [format!("-{digits}.{digits}e-7"), format!("{digits}E+12"), format!("0.{digits}"), digits.clone()] {
+            assert_eq!(read(&text), text.parse().ok());
+        }
+        for text in [format!("{digits}x"), format!("{digits}.1.2"), format!("{digits}e"), format!("--{digits}")] {
+            assert!(read(&text).is_none() && read_integer(&text, 10).is_none());
+        }
+    }
 
     #[test]
     fn decimals_print_as_in_java() {
