@@ -4,7 +4,7 @@ use super::Builtin;
 use crate::lang::error::Outcome;
 use crate::lang::eval::Machine;
 use crate::lang::value::Value;
-use crate::lang::value::equal::visible_hash;
+use crate::lang::value::equal::{comparing_effort, visible_hash};
 use crate::lang::value::map::Map;
 use std::sync::Arc;
 
@@ -83,7 +83,8 @@ fn not_equal(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(Value::Bool(!equal.is_truthy()))
 }
 
-fn is_identical(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+fn is_identical(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    machine.charge(comparing_effort(&arguments[0], &arguments[1]))?;
     Ok(Value::Bool(identical(&arguments[0], &arguments[1])))
 }
 

@@ -246,7 +246,10 @@ fn plain_value_of(payer: &mut dyn Constants, form: &Form) -> Outcome<Value> {
         FormKind::Time(value) => Value::Time(Arc::new(value.clone())),
         FormKind::Float(value) => Value::Float(*value),
         FormKind::Char(value) => Value::Char(*value),
-        FormKind::Str(text) => Value::string(text),
+        FormKind::Str(text) => {
+            payer.pay(text.len() as u64 / 64)?;
+            Value::string(text)
+        }
         FormKind::Keyword(name) => Value::keyword(name),
         FormKind::Symbol(name) => Value::symbol(name),
         FormKind::Regex(pattern) => Value::Regex(payer.regex(pattern)?),

@@ -100,7 +100,9 @@ pub fn equal<P: Pace>(left: &Value, right: &Value, pace: &mut P) -> Result<bool,
             Task::Sets(left, right) => {
                 for at in 0..left.positions() {
                     pace.step(1)?;
-                    if left.member(at).is_some_and(|member| !right.contains(member)) {
+                    let Some(member) = left.member(at) else { continue };
+                    pace.step(hashing_effort(member))?;
+                    if !right.contains(member) {
                         return Ok(false);
                     }
                 }
@@ -111,6 +113,7 @@ pub fn equal<P: Pace>(left: &Value, right: &Value, pace: &mut P) -> Result<bool,
                     continue;
                 }
                 if let Some((key, value)) = left.entry(position) {
+                    pace.step(hashing_effort(key))?;
                     let Some(other) = right.get(key) else { return Ok(false) };
                     tasks.push(Task::Values(value.clone(), other.clone()));
                 }

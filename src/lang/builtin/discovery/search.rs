@@ -80,10 +80,12 @@ fn score(words: &[String], name: &str, description: &str, parameters: &str) -> O
             12
         } else if name.contains(word.as_str()) {
             8
-        } else if parts
-            .iter()
-            .any(|part| part.len() > 3 && word.len() > 3 && part.len().abs_diff(word.len()) <= 4 && strsim::damerau_levenshtein(part, word) == 1)
-        {
+        } else if parts.iter().any(|part| {
+            part.len() > 3
+                && word.len() > 3
+                && part.len().abs_diff(word.len()) <= 4
+                && strsim::damerau_levenshtein(part, word) == 1
+        }) {
             5
         } else if description.contains(word.as_str()) {
             3
