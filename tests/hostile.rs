@@ -165,7 +165,7 @@ fn messages_about_long_values_take_no_longer_than_others() {
     }
     assert!(value(&format!("(first {LONG})")).contains("got #<about 39456 digits> (a big integer)"));
     let text = value("(inc (str/repeat \"ab, \" 1000))");
-    assert!(text.contains("got \"ab, ab, ab, ab, ab, ab, ab, ab, ab, ab, ab, ab, ab, ab, ab, … (a string)"), "{text}");
+    assert!(text.contains("got \"ab, ab, ab, ab, ab, ab, ab, ab, ab, ab, ab, ab, ab, ab, ab,… (a string)"), "{text}");
 }
 
 #[test]
@@ -226,12 +226,12 @@ fn the_hash_that_a_program_sees_depends_on_nothing_but_the_program() {
 fn fuel_is_exact() {
     let cases = [
         ("(count '[1 [2 3] {:a #{4}}])", 14),
-        ("(count [#\"a+\" #\"a+\" #\"b\"])", 0),
-        ("(apply (partial + 1 2) (range 1000))", 0),
-        ("((juxt + -) 1 2)", 0),
-        ("(hash (str/repeat \"x\" 6400))", 0),
-        ("(= (bigdec (str/repeat \"7\" 3000)) 1.5M)", 0),
-        ("(defmacro m [] (vec (repeat 100 \"xyz\"))) (count (m))", 0),
+        ("(count [#\"a+\" #\"a+\" #\"b\"])", 1_019),
+        ("(apply (partial + 1 2) (range 1000))", 2_083),
+        ("((juxt + -) 1 2)", 23),
+        ("(hash (str/repeat \"x\" 6400))", 211),
+        ("(= (bigdec (str/repeat \"7\" 3000)) 1.5M)", 7_625),
+        ("(defmacro m [] (vec (repeat 100 \"xyz\"))) (count (m))", 730),
     ];
     let spent = cases.map(|(program, _)| (program, eval(program).spent.fuel));
     assert_eq!(spent, cases);
