@@ -64,7 +64,7 @@ pub const ALIASES: &[(&str, &str)] = &[("java.util.regex.Pattern/quote", "Patter
 /// What compiling costs, beside a step for each unit of weight.
 const COMPILING: u64 = 500;
 
-/// How many expressions a session remembers that were compiled as it ran.
+/// How many expressions an evaluation remembers that were compiled as it ran.
 const REMEMBERED: usize = 16;
 
 /// The heaviest expression that is remembered.
