@@ -137,9 +137,7 @@ pub fn comparing_effort(left: &BigDecimal, right: &Value) -> u64 {
     let (other, scale) = match right {
         Value::Decimal(right) => (bits(right), right.fractional_digit_count()),
         Value::BigInt(right) => (right.bits(), 0),
-        Value::Int(_) => (64, 0),
-        // The exact value of a double has up to a thousand digits.
-        Value::Float(_) => (4_096, 0),
+        Value::Int(_) | Value::Float(_) => (64, 0),
         _ => return 0,
     };
     let own = bits(left);
