@@ -7,6 +7,7 @@ use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
 use crate::lang::value::Value;
 use crate::lang::value::compare::compare_numbers;
+use crate::lang::value::equal::comparing_effort;
 use num_integer::Integer;
 use std::cmp::Ordering;
 
@@ -137,7 +138,7 @@ fn same_number(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value>
 /// True if every two neighbours stand as `holds` wants it.
 fn chain(machine: &mut Machine, numbers: &[Value], holds: fn(Ordering) -> bool) -> Outcome<Value> {
     for pair in numbers.windows(2) {
-        machine.charge(1)?;
+        machine.charge(1 + comparing_effort(&pair[0], &pair[1]))?;
         if !order(&pair[0], &pair[1])?.is_some_and(holds) {
             return Ok(Value::Bool(false));
         }
@@ -179,7 +180,7 @@ fn extreme(machine: &mut Machine, arguments: &mut [Value], better: fn(Ordering) 
         return Err(not_a_number(&best).into());
     }
     for number in &mut arguments[1..] {
-        machine.charge(1)?;
+        machine.charge(1 + comparing_effort(number, &best))?;
         match order(number, &best)? {
             Some(order) if !better(order) => {}
             // What is compared with NaN comes out as NaN.

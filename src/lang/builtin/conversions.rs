@@ -9,7 +9,6 @@ use crate::lang::eval::Machine;
 use crate::lang::reader::is_uuid;
 use crate::lang::value::Value;
 use crate::lang::value::decimal;
-use num_bigint::BigInt;
 use std::sync::Arc;
 
 /// The entries of this file.
@@ -218,7 +217,7 @@ fn whole(machine: &mut Machine, text: &str, radix: u32) -> Outcome<Option<Value>
         return Ok(None);
     }
     pay_for_digits(machine, digits.len() as u64 * 4)?;
-    Ok(BigInt::parse_bytes(text.as_bytes(), radix).map(Value::integer))
+    Ok(decimal::read_integer(text, radix).map(Value::integer))
 }
 
 /// A string that is to spell a number.

@@ -71,7 +71,7 @@ fn first_form(machine: &mut Machine, text: &Value) -> Outcome<Option<Value>> {
     let Value::Str(text) = text else {
         return Err(Error::expected("a string", text).suggest("`(pr-str x)` spells a value").into());
     };
-    forms_of(machine, text.as_str())?.first().map(value_of).transpose()
+    forms_of(machine, text.as_str())?.first().map(|form| value_of(machine, form)).transpose()
 }
 
 /// The forms that a text spells.

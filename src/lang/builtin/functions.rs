@@ -192,7 +192,10 @@ fn partial(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     }
     match &arguments[0] {
         // A builtin takes its first arguments itself; that it can take so many is checked at the call.
-        Value::Builtin(builtin) => Ok(bound(builtin, arguments[1..].to_vec())),
+        Value::Builtin(builtin) => {
+            let builtin = *builtin;
+            Ok(bound(builtin, arguments[1..].iter_mut().map(std::mem::take).collect()))
+        }
         _ => Ok(bound(&PARTIAL, arguments.iter_mut().map(std::mem::take).collect())),
     }
 }
@@ -208,7 +211,9 @@ static JUXTAPOSED: Builtin = Builtin::new("juxtaposed*", &["[fs & args]"], "What
 fn juxtaposed(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let mut out = Vec::new();
     for function in several(arguments).iter() {
+        machine.pay_for_arguments(arguments.len())?;
         out.push(machine.call(function, &mut arguments[1..].to_vec())?);
+        machine.grown(out.len())?;
     }
     Ok(Value::vector(out))
 }
@@ -262,6 +267,7 @@ static MEMOIZED: Builtin = Builtin::new("memoized*", &["[f known & args]"], "Wha
 fn memoized(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let (function, cell) = (take(arguments, 0), take(arguments, 1));
     let Value::Cell(cell) = cell else { return funcall(machine, &mut arguments[1..]) };
+    machine.pay_for_arguments(arguments.len())?;
     let key = match machine.key(Value::vector(arguments[2..].to_vec())) {
         Ok(key) => key,
         // What cannot be a key cannot be remembered; a halt stops all the same.

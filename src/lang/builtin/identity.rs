@@ -4,8 +4,8 @@ use super::Builtin;
 use crate::lang::error::Outcome;
 use crate::lang::eval::Machine;
 use crate::lang::value::Value;
+use crate::lang::value::equal::{comparing_effort, visible_hash};
 use crate::lang::value::map::Map;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 /// The entries of this file.
@@ -70,9 +70,6 @@ pub const ALIASES: &[(&str, &str)] = &[
 
 fn equal(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     for pair in arguments.windows(2) {
-        if let [Value::Str(text), Value::Str(_)] = pair {
-            machine.charge(text.as_str().len() as u64 / 64)?;
-        }
         machine.charge(1)?;
         if !machine.equal(&pair[0], &pair[1])? {
             return Ok(Value::Bool(false));
@@ -86,7 +83,8 @@ fn not_equal(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(Value::Bool(!equal.is_truthy()))
 }
 
-fn is_identical(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+fn is_identical(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    machine.charge(comparing_effort(&arguments[0], &arguments[1]))?;
     Ok(Value::Bool(identical(&arguments[0], &arguments[1])))
 }
 
@@ -123,8 +121,5 @@ pub(super) fn hash(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Va
         return Ok(Value::Map(Arc::new(map)));
     }
     let value = machine.key(super::arguments::take(arguments, 0))?;
-    // Not the secret hash of the tables: a program may see this one.
-    let mut hasher = DefaultHasher::new();
-    value.hash(&mut hasher);
-    Ok(Value::Int(i64::from(hasher.finish() as i32)))
+    Ok(Value::Int(i64::from(visible_hash(&value) as i32)))
 }

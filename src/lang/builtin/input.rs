@@ -84,5 +84,5 @@ fn read_form(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     if let Some((_, at)) = machine.core.inputs.last_mut() {
         *at += passed;
     }
-    value_of(form)
+    value_of(machine, form)
 }

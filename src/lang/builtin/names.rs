@@ -6,6 +6,7 @@ use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
 use crate::lang::heap::{CellKind, State};
 use crate::lang::value::Value;
+use crate::lang::value::text::LONGEST_NAME;
 
 /// The entries of this file.
 pub const TABLE: &[Builtin] = &[
@@ -54,37 +55,45 @@ pub const ALIASES: &[(&str, &str)] = &[
     ("string->keyword", "keyword"),
 ];
 
-/// The text of a name with its namespace.
-fn qualified(machine: &mut Machine, arguments: &[Value]) -> Outcome<String> {
-    let [namespace, name] = arguments else { return Ok(String::new()) };
-    let name = string(name)?;
-    if namespace.is_nil() {
-        machine.reserve(2 * name.len() as u64)?;
-        return Ok(name.to_string());
+/// A text that becomes the name of a keyword or symbol: the door that keeps names short enough to compare,
+/// hash and print without paying for their length.
+///
+/// # Errors
+/// `NameTooLong`.
+pub fn short_enough(name: &str) -> Result<&str, Error> {
+    if name.len() <= LONGEST_NAME {
+        return Ok(name);
     }
-    let namespace = string(namespace)?;
-    machine.reserve(2 * (namespace.len() + name.len()) as u64)?;
-    Ok(format!("{namespace}/{name}"))
+    let length = name.len();
+    Err(Error::new("NameTooLong", format!("a name may have at most {LONGEST_NAME} bytes, got {length}"))
+        .suggest("keep long text in a string"))
 }
 
-fn keyword(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+/// The text of a name with its namespace.
+fn qualified(arguments: &[Value]) -> Result<String, Error> {
+    let [namespace, name] = arguments else { return Ok(String::new()) };
+    let name = short_enough(string(name)?)?;
+    if namespace.is_nil() {
+        return Ok(name.to_string());
+    }
+    Ok(short_enough(&format!("{}/{name}", short_enough(string(namespace)?)?))?.to_string())
+}
+
+fn keyword(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     if arguments.len() == 2 {
-        return qualified(machine, arguments).map(|name| Value::keyword(&name));
+        return Ok(Value::keyword(&qualified(arguments)?));
     }
     Ok(match take(arguments, 0) {
         ref named if let Some(name) = named.as_name() => Value::Keyword(name.clone()),
-        Value::Str(text) => {
-            machine.reserve(text.as_str().len() as u64)?;
-            Value::keyword(text.as_str())
-        }
+        Value::Str(text) => Value::keyword(short_enough(text.as_str())?),
         _ => Value::Nil,
     })
 }
 
 /// The symbol of a name, or of what has one.
-pub fn symbol(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+pub fn symbol(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     if arguments.len() == 2 {
-        return qualified(machine, arguments).map(|name| Value::symbol(&name));
+        return Ok(Value::symbol(&qualified(arguments)?));
     }
     match take(arguments, 0) {
         Value::Keyword(name) => Ok(Value::Symbol(name)),
@@ -94,20 +103,14 @@ pub fn symbol(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> 
             None if name.namespace().is_none() => format!("user/{}", name.as_str()),
             None => name.as_str().to_string(),
         })),
-        Value::Str(text) => {
-            machine.reserve(text.as_str().len() as u64)?;
-            Ok(Value::symbol(text.as_str()))
-        }
+        Value::Str(text) => Ok(Value::symbol(short_enough(text.as_str())?)),
         other => Err(Error::expected("a string, a keyword or a symbol", &other).into()),
     }
 }
 
-fn name(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+fn name(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     match take(arguments, 0) {
-        ref named if let Some(name) = named.as_name() => {
-            machine.reserve(name.base().len() as u64)?;
-            Ok(Value::string(name.base()))
-        }
+        ref named if let Some(name) = named.as_name() => Ok(Value::string(name.base())),
         text @ Value::Str(_) => Ok(text),
         other => Err(Error::expected("a keyword, a symbol or a string", &other)
             .suggest("`(str x)` makes a string of anything")
@@ -115,13 +118,9 @@ fn name(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     }
 }
 
-fn namespace(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+fn namespace(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     match take(arguments, 0) {
-        ref named if let Some(name) = named.as_name() => {
-            let namespace = name.namespace().unwrap_or_default();
-            machine.reserve(namespace.len() as u64)?;
-            Ok(name.namespace().map_or(Value::Nil, Value::string))
-        }
+        ref named if let Some(name) = named.as_name() => Ok(name.namespace().map_or(Value::Nil, Value::string)),
         other => Err(Error::expected("a keyword or a symbol", &other).into()),
     }
 }
@@ -132,7 +131,7 @@ fn gensym(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
         Some(prefix) => string(prefix)?,
         None => "G__",
     };
-    machine.reserve(prefix.len() as u64)?;
+    let prefix = short_enough(prefix)?;
     // The serial of a cell is a number that the session never sees again.
     let number = machine.core.heap.allocate(CellKind::Volatile, State::Done(Value::Nil)).serial();
     Ok(Value::symbol(&format!("{prefix}{number}")))

@@ -8,7 +8,7 @@ use super::text::{excerpt, textual};
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
 use crate::lang::value::Value;
-use crate::lang::value::pattern::{Pattern, SIZE};
+use crate::lang::value::pattern::{Draft, LONGEST, Pattern, SIZE};
 use regex::{Captures, Regex};
 use std::sync::Arc;
 
@@ -64,23 +64,45 @@ pub const ALIASES: &[(&str, &str)] = &[("java.util.regex.Pattern/quote", "Patter
 /// What compiling costs, beside a step for each unit of weight.
 const COMPILING: u64 = 500;
 
-/// How many expressions a session remembers that were compiled as it ran.
+/// How many expressions an evaluation remembers that were compiled as it ran.
 const REMEMBERED: usize = 16;
 
 /// The heaviest expression that is remembered.
 const REMEMBERED_WEIGHT: u64 = 2_000;
 
-/// Compiles an expression.
-///
-/// # Errors
-/// `InvalidRegex` with what the library says of it.
-pub fn compile(pattern: &str) -> Result<Arc<Pattern>, Error> {
-    Pattern::new(pattern).map(Arc::new).map_err(|error| {
+/// An expression that is short enough to be compiled.
+fn draft(pattern: &str) -> Result<Draft<'_>, Error> {
+    Draft::new(pattern).ok_or_else(|| {
+        let length = pattern.len();
+        Error::new("InvalidRegex", format!("a regex may have at most {LONGEST} bytes, got {length}"))
+            .suggest("look for a long text with `str/index-of` and `str/includes?`")
+    })
+}
+
+fn compile(draft: Draft<'_>, pattern: &str) -> Result<Arc<Pattern>, Error> {
+    draft.compile().map(Arc::new).map_err(|error| {
         let said = error.to_string();
         let last = said.lines().last().unwrap_or_default().trim_start_matches("error: ").to_string();
         Error::new("InvalidRegex", format!("the regex `{}` is not valid: {last}", excerpt(pattern)))
             .suggest("the syntax is that of Rust's regex crate: no look-around and no back-references")
     })
+}
+
+/// Compiles an expression of the language's own code, for which no program pays.
+///
+/// # Errors
+/// `InvalidRegex` with what the library says of it.
+pub fn compile_own(pattern: &str) -> Result<Arc<Pattern>, Error> {
+    compile(draft(pattern)?, pattern)
+}
+
+/// A literal as a value of its own: no two are equal, but those that are written alike are compiled once.
+///
+/// # Errors
+/// As [`compile_running`].
+pub fn literal(machine: &mut Machine, pattern: &str) -> Outcome<Arc<Pattern>> {
+    machine.charge(1 + pattern.len() as u64 / 64)?;
+    compile_running(machine, pattern).map(|compiled| Arc::new(Pattern::clone(&compiled)))
 }
 
 /// Compiles an expression as the program runs; the last few are remembered.
@@ -91,10 +113,11 @@ pub fn compile_running(machine: &mut Machine, pattern: &str) -> Outcome<Arc<Patt
     if let Some(known) = machine.core.regexes.get(pattern) {
         return Ok(known.clone());
     }
+    let draft = draft(pattern)?;
     let weight = weight(pattern);
     machine.charge(COMPILING + weight)?;
-    machine.reserve(SIZE as u64)?;
-    let regex = compile(pattern)?;
+    machine.reserve(draft.room())?;
+    let regex = compile(draft, pattern)?;
     if weight <= REMEMBERED_WEIGHT {
         if machine.core.regexes.len() >= REMEMBERED {
             machine.core.regexes.clear();

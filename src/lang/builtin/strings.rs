@@ -335,11 +335,8 @@ fn ordered(machine: &mut Machine, strings: &[Value], holds: fn(Ordering) -> bool
     Ok(Value::Bool(true))
 }
 
-fn string_to_symbol(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    let name = string(&arguments[0])?;
-    pay(machine, name)?;
-    ask_for_copy(machine, name, 1)?;
-    Ok(Value::symbol(name))
+fn string_to_symbol(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    Ok(Value::symbol(super::names::short_enough(string(&arguments[0])?)?))
 }
 
 fn symbol_to_string(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {

@@ -10,6 +10,7 @@ pub mod suggest;
 use crate::lang::builtin::Builtin;
 use crate::lang::heap::CellKind;
 use crate::lang::span::{Source, Span};
+use crate::lang::value::walk::Free;
 use crate::lang::value::{Reduced, Value};
 use std::sync::Arc;
 
@@ -95,16 +96,19 @@ impl Error {
     }
 }
 
-/// A value as messages show it: shortened, with its kind.
+/// A value as messages show it: shortened, with its kind. It takes no longer for a long value than for a
+/// short one, since nobody pays for it.
 pub fn describe(value: &Value) -> String {
-    match value {
-        Value::Nil => "nil".to_string(),
-        value => {
-            let printed = crate::lang::value::print::print_within(value, 60, true, &mut crate::lang::value::walk::Free);
-            let Ok(printed) = printed;
-            format!("{} ({})", printed.text, value.kind())
-        }
-    }
+    const SHOWN: usize = 60;
+    let beginning = match value {
+        Value::Nil => return "nil".to_string(),
+        // What was cut is counted otherwise, which takes a walk through all of it.
+        Value::Str(text) => Some(Value::string(&text.as_str()[..text.as_str().floor_char_boundary(4 * SHOWN)])),
+        _ => None,
+    };
+    let shown = beginning.as_ref().unwrap_or(value);
+    let Ok(printed) = crate::lang::value::print::print_within(shown, SHOWN, true, &mut Free);
+    format!("{} ({})", printed.text, value.kind())
 }
 
 /// An error with its place and the calls that led there.

@@ -48,6 +48,7 @@ impl Machine {
         self.charge(1)?;
         match callee {
             Value::Closure(_) => {
+                self.pay_for_arguments(arguments.len())?;
                 self.stack.extend(arguments.iter_mut().map(std::mem::take));
                 self.apply_stacked(callee.clone(), arguments.len(), None)
             }
@@ -73,12 +74,29 @@ impl Machine {
         self.call(callee, &mut [first, second])
     }
 
+    /// Pays for moving or copying that many arguments into a block of their own, and asks for its memory:
+    /// free for as many as people write.
+    ///
+    /// # Errors
+    /// Limits.
+    #[inline]
+    pub fn pay_for_arguments(&mut self, count: usize) -> Outcome<()> {
+        if count < 64 { Ok(()) } else { self.pay_for_many(count as u64) }
+    }
+
+    #[cold]
+    fn pay_for_many(&mut self, count: u64) -> Outcome<()> {
+        self.charge(count / 16)?;
+        self.reserve_values(count)
+    }
+
     /// Calls `callee` with the `count` values on top of the stack, which it consumes.
     pub(super) fn apply_stacked(&mut self, callee: Value, count: usize, span: Option<Span>) -> Outcome<Value> {
         let base = self.stack.len() - count;
         match &callee {
             Value::Closure(closure) => self.apply_closure(closure, base, span),
             _ => {
+                self.pay_for_arguments(count)?;
                 let mut arguments: Vec<Value> = self.stack.drain(base..).collect();
                 self.apply_slice(&callee, &mut arguments)
             }
@@ -137,6 +155,9 @@ impl Machine {
                     running = next;
                 }
                 other => {
+                    if let Err(signal) = self.pay_for_arguments(tail.count) {
+                        break Err(signal);
+                    }
                     let mut arguments: Vec<Value> = self.stack.drain(base..).collect();
                     let source = running.group.source.clone();
                     break self.apply_slice(&other, &mut arguments).map_err(|signal| {
@@ -205,6 +226,7 @@ impl Machine {
                 return Ok(arity);
             }
             if arity.variadic && count >= required {
+                self.pay_for_arguments(count - required)?;
                 let rest: Vec<Value> = self.stack.drain(base + required..).collect();
                 self.stack.push(if rest.is_empty() { Value::Nil } else { Value::list(rest) });
                 return Ok(arity);
@@ -248,7 +270,10 @@ impl Machine {
                 (builtin.run)(machine, arguments).map_err(|signal| machine.named(signal, builtin))
             }),
             Value::Bound(bound) => self.nested(|machine| {
-                let mut all = bound.arguments.clone();
+                let count = bound.arguments.len() + arguments.len();
+                machine.pay_for_arguments(count)?;
+                let mut all = Vec::with_capacity(count);
+                all.extend(bound.arguments.iter().cloned());
                 all.extend(arguments.iter_mut().map(std::mem::take));
                 if !bound.builtin.arity.accepts(all.len()) {
                     return Err(builtin_arity(bound.builtin, all.len()).into());

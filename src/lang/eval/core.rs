@@ -48,7 +48,7 @@ pub struct Core {
     pub random: Option<u64>,
     /// Live bytes of the evaluation's account, while no thread has it open.
     pub live: i64,
-    /// The last few expressions that were compiled as a program ran.
+    /// The last few expressions that were compiled as the evaluation ran.
     pub regexes: HashMap<String, Arc<crate::lang::value::pattern::Pattern>>,
 }
 
@@ -236,6 +236,8 @@ impl Core {
         self.shadowed = HashSet::new();
         self.form = 0;
         self.random = None;
+        // What a program spends is not to depend on what ran before it.
+        self.regexes = HashMap::new();
     }
 
     /// What stands in a machine while its core is elsewhere.

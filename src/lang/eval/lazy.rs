@@ -5,10 +5,9 @@ use crate::lang::builtin::{Builtin, transients};
 use crate::lang::error::{Error, Outcome, Signal};
 use crate::lang::heap::{CellKind, Handle, State};
 use crate::lang::value::Value;
-use crate::lang::value::equal::KEY_NESTING;
+use crate::lang::value::equal::{KEY_NESTING, hashing_effort};
 use crate::lang::value::function::Bound;
 use crate::lang::value::list::List;
-use crate::lang::value::text::Text;
 use crate::lang::value::walk::{Cursor, Pace};
 use std::sync::Arc;
 
@@ -182,18 +181,18 @@ impl Machine {
     /// `KeyTooDeep` beyond sixty-four levels; what realising raises.
     pub fn key(&mut self, value: Value) -> Outcome<Value> {
         if value.is_scalar() {
-            self.charge_text(&value)?;
+            self.charge_scalar(&value)?;
             return Ok(value);
         }
         self.key_within(value, KEY_NESTING)
     }
 
-    /// Pays for hashing and comparing a long string.
+    /// Pays for hashing and comparing a long string or number.
     #[inline]
-    fn charge_text(&mut self, value: &Value) -> Outcome<()> {
-        match value {
-            Value::Str(Text::Long(text)) => self.charge(text.len() as u64 / 64),
-            _ => Ok(()),
+    fn charge_scalar(&mut self, value: &Value) -> Outcome<()> {
+        match hashing_effort(value) {
+            0 => Ok(()),
+            steps => self.charge(steps),
         }
     }
 
@@ -209,6 +208,7 @@ impl Machine {
         match &value {
             Value::Vector(vector) => {
                 for item in vector.iter() {
+                    self.charge_scalar(item)?;
                     if !item.is_scalar() {
                         let items = self.items(value.clone())?;
                         let items =
@@ -245,7 +245,7 @@ impl Machine {
     /// Checks the nesting of what stands inside a map or set that becomes a key.
     fn key_depth(&mut self, value: &Value, levels: u32) -> Outcome<()> {
         if value.is_scalar() {
-            return self.charge(1);
+            return self.charge(1 + hashing_effort(value));
         }
         let fit = self.key_within(value.clone(), levels)?;
         if self.is_lazy(value) {
@@ -262,7 +262,7 @@ impl Machine {
         self.charge(1)?;
         let realised;
         let key = if key.is_scalar() {
-            self.charge_text(key)?;
+            self.charge_scalar(key)?;
             key
         } else {
             realised = self.key(key.clone())?;

@@ -30,9 +30,9 @@ impl Macros for Machine {
             return Err(Error::new("UnboundVariable", format!("there is no macro `{name}`")).into());
         };
         self.charge(locals.len() as u64)?;
-        let mut arguments = vec![value_of(form)?, environment(locals)];
+        let mut arguments = vec![value_of(self, form)?, environment(locals)];
         for argument in form.as_list().unwrap_or_default().iter().skip(1) {
-            arguments.push(value_of(argument)?);
+            arguments.push(value_of(self, argument)?);
         }
         let expanded = self.call(&function, &mut arguments)?;
         form_of(self, &expanded, form.span)
@@ -150,6 +150,6 @@ impl Machine {
                 break;
             }
         }
-        value_of(&form)
+        value_of(self, &form)
     }
 }

@@ -19,7 +19,7 @@ mod walk;
 pub use call::Frame;
 pub use core::{Core, Global, Globals, Visible};
 pub(crate) use macros::Expansion;
-pub(crate) use names::value_of;
+pub(crate) use names::{Constants, value_of};
 pub use stacks::Stacks;
 pub(crate) use tools::schema_parameters;
 pub(crate) use vars::is_unbound;
@@ -134,8 +134,12 @@ impl Machine {
     fn sweep(&mut self) {
         const NODE: u64 = 160;
         let most = self.core.meter.limits.memory / 2 / NODE;
-        let looked_at = self.core.heap.sweep(usize::try_from(most).unwrap_or(usize::MAX));
-        let _ = self.core.meter.pay(looked_at);
+        let core = &mut *self.core;
+        // Only the time can be used up meanwhile, and then the program ends at the next look.
+        let (meter, host) = (&mut core.meter, &*core.host);
+        let mut stop = || meter.check_time(host).is_err();
+        let looked_at = core.heap.sweep(usize::try_from(most).unwrap_or(usize::MAX), &mut stop);
+        let _ = core.meter.pay(looked_at);
     }
 
     /// Runs a resolved top-level form.

@@ -10,6 +10,7 @@ use crate::lang::resolve::{Meaning, Names};
 use crate::lang::span::Span;
 use crate::lang::value::list::List;
 use crate::lang::value::map::Map;
+use crate::lang::value::pattern::Pattern;
 use crate::lang::value::set::Set;
 use crate::lang::value::walk::{Cursor, Pace};
 use crate::lang::value::{Annotated, Value};
@@ -21,6 +22,8 @@ pub(super) const ALIAS: &str = "alias/";
 
 impl Names for Machine {
     fn meaning(&mut self, name: &str, scope: &[String]) -> Outcome<Meaning> {
+        // Whoever looks a name up looks through those first.
+        self.charge(scope.len() as u64 / 64)?;
         if self.is_session_macro(name) {
             return Err(no_value(name).into());
         }
@@ -48,8 +51,7 @@ impl Names for Machine {
     }
 
     fn constant(&mut self, form: &Form) -> Outcome<Value> {
-        self.charge(1)?;
-        value_of(form)
+        value_of(self, form)
     }
 }
 
@@ -184,14 +186,39 @@ fn written_alike(name: &str, other: &str) -> bool {
         && name.contains('/') == other.contains('/')
 }
 
+/// Who pays for the values that forms become.
+pub trait Constants {
+    /// Pays for steps.
+    ///
+    /// # Errors
+    /// Limits.
+    fn pay(&mut self, steps: u64) -> Outcome<()>;
+
+    /// A regex that is written as a literal.
+    ///
+    /// # Errors
+    /// `InvalidRegex`; limits.
+    fn regex(&mut self, pattern: &str) -> Outcome<Arc<Pattern>>;
+}
+
+impl Constants for Machine {
+    fn pay(&mut self, steps: u64) -> Outcome<()> {
+        self.charge(steps)
+    }
+
+    fn regex(&mut self, pattern: &str) -> Outcome<Arc<Pattern>> {
+        crate::lang::builtin::regex::literal(self, pattern)
+    }
+}
+
 /// A form as data.
 ///
 /// # Errors
-/// `InvalidRegex`; keys of map literals that nest too deep.
-pub fn value_of(form: &Form) -> Outcome<Value> {
-    let mut value = plain_value_of(form)?;
+/// `InvalidRegex`; keys of map literals that nest too deep; limits.
+pub fn value_of(payer: &mut dyn Constants, form: &Form) -> Outcome<Value> {
+    let mut value = plain_value_of(payer, form)?;
     if let Some(metadata) = &form.metadata
-        && let Value::Map(metadata) = plain_value_of(metadata)?
+        && let Value::Map(metadata) = plain_value_of(payer, metadata)?
     {
         match &mut value {
             Value::List(list) => {
@@ -208,7 +235,8 @@ pub fn value_of(form: &Form) -> Outcome<Value> {
     Ok(value)
 }
 
-fn plain_value_of(form: &Form) -> Outcome<Value> {
+fn plain_value_of(payer: &mut dyn Constants, form: &Form) -> Outcome<Value> {
+    payer.pay(1)?;
     Ok(match &form.kind {
         FormKind::Nil => Value::Nil,
         FormKind::Bool(value) => Value::Bool(*value),
@@ -218,14 +246,17 @@ fn plain_value_of(form: &Form) -> Outcome<Value> {
         FormKind::Time(value) => Value::Time(Arc::new(value.clone())),
         FormKind::Float(value) => Value::Float(*value),
         FormKind::Char(value) => Value::Char(*value),
-        FormKind::Str(text) => Value::string(text),
+        FormKind::Str(text) => {
+            payer.pay(text.len() as u64 / 64)?;
+            Value::string(text)
+        }
         FormKind::Keyword(name) => Value::keyword(name),
         FormKind::Symbol(name) => Value::symbol(name),
-        FormKind::Regex(pattern) => Value::Regex(crate::lang::builtin::regex::compile(pattern)?),
-        FormKind::List(items) => Value::list(values_of(items)?),
-        FormKind::Vector(items) => Value::vector(values_of(items)?),
+        FormKind::Regex(pattern) => Value::Regex(payer.regex(pattern)?),
+        FormKind::List(items) => Value::list(values_of(payer, items)?),
+        FormKind::Vector(items) => Value::vector(values_of(payer, items)?),
         FormKind::Map(items) => {
-            let values = values_of(items)?;
+            let values = values_of(payer, items)?;
             let mut map = Map::default();
             let mut rest = values.into_iter();
             while let (Some(key), Some(value)) = (rest.next(), rest.next()) {
@@ -233,12 +264,12 @@ fn plain_value_of(form: &Form) -> Outcome<Value> {
             }
             Value::Map(Arc::new(map))
         }
-        FormKind::Set(items) => Value::Set(Arc::new(values_of(items)?.into_iter().collect::<Set>())),
+        FormKind::Set(items) => Value::Set(Arc::new(values_of(payer, items)?.into_iter().collect::<Set>())),
     })
 }
 
-fn values_of(forms: &[Form]) -> Outcome<Vec<Value>> {
-    forms.iter().map(value_of).collect()
+fn values_of(payer: &mut dyn Constants, forms: &[Form]) -> Outcome<Vec<Value>> {
+    forms.iter().map(|form| value_of(payer, form)).collect()
 }
 
 /// Data as a form at that place: what a macro returned.
@@ -246,61 +277,102 @@ fn values_of(forms: &[Form]) -> Outcome<Vec<Value>> {
 /// # Errors
 /// `SyntaxError` for values that have no form, such as functions; limits.
 pub fn form_of(machine: &mut Machine, value: &Value, span: Span) -> Outcome<Form> {
-    form_within(machine, value, span, 1_000)
+    Copying { machine, span, bytes: 0, asked: 0 }.form(value, 1_000)
 }
 
-fn form_within(machine: &mut Machine, value: &Value, span: Span, levels: u32) -> Outcome<Form> {
-    machine.charge(1)?;
-    if levels == 0 {
-        return Err(Error::new("SyntaxError", "a macro returned code that nests too deep").into());
-    }
-    let kind = match value {
-        Value::Nil => FormKind::Nil,
-        Value::Bool(value) => FormKind::Bool(*value),
-        Value::Int(value) => FormKind::Int(*value),
-        Value::BigInt(value) => FormKind::BigInt((**value).clone()),
-        Value::Decimal(value) => FormKind::Decimal((**value).clone()),
-        Value::Time(value) => FormKind::Time((**value).clone()),
-        Value::Float(value) => FormKind::Float(*value),
-        Value::Char(value) => FormKind::Char(*value),
-        Value::Str(text) => FormKind::Str(text.as_str().to_string()),
-        Value::Keyword(name) => FormKind::Keyword(name.as_str().to_string()),
-        Value::Symbol(name) => FormKind::Symbol(name.as_str().to_string()),
-        Value::Annotated(symbol) => FormKind::Symbol(symbol.name.as_str().to_string()),
-        Value::Regex(regex) => FormKind::Regex(regex.as_str().to_string()),
-        Value::Builtin(builtin) => FormKind::Symbol(builtin.qualified()),
-        Value::Var(name) => FormKind::List(vec![Form::symbol("var", span), Form::symbol(name.as_str(), span)]),
-        Value::List(_) | Value::Lazy(_) => FormKind::List(forms_within(machine, value, span, levels)?),
-        Value::Vector(_) => FormKind::Vector(forms_within(machine, value, span, levels)?),
-        Value::Set(_) => FormKind::Set(forms_within(machine, value, span, levels)?),
-        Value::Map(map) => {
-            let mut items = Vec::new();
-            for (key, value) in map.iter() {
-                items.push(form_within(machine, key, span, levels - 1)?);
-                items.push(form_within(machine, value, span, levels - 1)?);
-            }
-            FormKind::Map(items)
+/// Data on its way into forms. Forms share nothing, so what stands in many places of the data is there as
+/// often in the code: that is paid for, and asked for before it is copied.
+struct Copying<'m> {
+    machine: &'m mut Machine,
+    span: Span,
+    /// What the forms so far weigh.
+    bytes: u64,
+    /// Up to where that has been asked for.
+    asked: u64,
+}
+
+impl Copying<'_> {
+    /// Asks for the memory of forms, and of the copies that the expander and the resolver make of them.
+    fn take(&mut self, bytes: usize) -> Outcome<()> {
+        const COPIES: u64 = 3;
+        const AT_ONCE: u64 = 16 << 10;
+        self.bytes += bytes as u64;
+        if self.bytes >= self.asked {
+            self.asked = self.bytes + AT_ONCE;
+            self.machine.reserve(self.asked.saturating_mul(COPIES))?;
         }
-        other => return Err(Error::expected("code made of lists, symbols and literals from a macro", other).into()),
-    };
-    let metadata = match crate::lang::builtin::metadata_of(machine, value) {
-        Some(metadata) => match form_within(machine, &Value::Map(metadata), span, levels - 1) {
-            Ok(form) => Some(Box::new(form)),
-            Err(signal) if matches!(signal.raised(), Raised::Halt(_)) => return Err(signal),
-            // Metadata may hold anything; what is no code is left out of the code.
-            Err(_) => None,
-        },
-        None => None,
-    };
-    Ok(Form { metadata, ..Form::new(kind, span) })
-}
-
-fn forms_within(machine: &mut Machine, value: &Value, span: Span, levels: u32) -> Outcome<Vec<Form>> {
-    let mut cursor = Cursor::over(value.clone()).unwrap_or(Cursor::End);
-    let mut forms = Vec::new();
-    while let Some(item) = cursor.next(machine)? {
-        machine.step(1)?;
-        forms.push(form_within(machine, &item, span, levels - 1)?);
+        Ok(())
     }
-    Ok(forms)
+
+    fn text(&mut self, text: &str) -> Outcome<String> {
+        self.machine.charge(text.len() as u64 / 64)?;
+        self.take(text.len())?;
+        Ok(text.to_string())
+    }
+
+    fn form(&mut self, value: &Value, levels: u32) -> Outcome<Form> {
+        self.machine.charge(1)?;
+        self.take(size_of::<Form>())?;
+        if levels == 0 {
+            return Err(Error::new("SyntaxError", "a macro returned code that nests too deep").into());
+        }
+        let span = self.span;
+        let kind = match value {
+            Value::Nil => FormKind::Nil,
+            Value::Bool(value) => FormKind::Bool(*value),
+            Value::Int(value) => FormKind::Int(*value),
+            Value::BigInt(value) => {
+                self.take(value.bits() as usize / 8)?;
+                FormKind::BigInt((**value).clone())
+            }
+            Value::Decimal(value) => {
+                self.take(value.as_bigint_and_exponent().0.bits() as usize / 8)?;
+                FormKind::Decimal((**value).clone())
+            }
+            Value::Time(value) => FormKind::Time((**value).clone()),
+            Value::Float(value) => FormKind::Float(*value),
+            Value::Char(value) => FormKind::Char(*value),
+            Value::Str(text) => FormKind::Str(self.text(text.as_str())?),
+            Value::Keyword(name) => FormKind::Keyword(self.text(name.as_str())?),
+            Value::Symbol(name) => FormKind::Symbol(self.text(name.as_str())?),
+            Value::Annotated(symbol) => FormKind::Symbol(self.text(symbol.name.as_str())?),
+            Value::Regex(regex) => FormKind::Regex(self.text(regex.as_str())?),
+            Value::Builtin(builtin) => FormKind::Symbol(builtin.qualified()),
+            Value::Var(name) => FormKind::List(vec![Form::symbol("var", span), Form::symbol(name.as_str(), span)]),
+            Value::List(_) | Value::Lazy(_) => FormKind::List(self.forms(value, levels)?),
+            Value::Vector(_) => FormKind::Vector(self.forms(value, levels)?),
+            Value::Set(_) => FormKind::Set(self.forms(value, levels)?),
+            Value::Map(map) => {
+                let mut items = Vec::new();
+                for (key, value) in map.iter() {
+                    items.push(self.form(key, levels - 1)?);
+                    items.push(self.form(value, levels - 1)?);
+                }
+                FormKind::Map(items)
+            }
+            other => {
+                return Err(Error::expected("code made of lists, symbols and literals from a macro", other).into());
+            }
+        };
+        let metadata = match crate::lang::builtin::metadata_of(self.machine, value) {
+            Some(metadata) => match self.form(&Value::Map(metadata), levels - 1) {
+                Ok(form) => Some(Box::new(form)),
+                Err(signal) if matches!(signal.raised(), Raised::Halt(_)) => return Err(signal),
+                // Metadata may hold anything; what is no code is left out of the code.
+                Err(_) => None,
+            },
+            None => None,
+        };
+        Ok(Form { metadata, ..Form::new(kind, span) })
+    }
+
+    fn forms(&mut self, value: &Value, levels: u32) -> Outcome<Vec<Form>> {
+        let mut cursor = Cursor::over(value.clone()).unwrap_or(Cursor::End);
+        let mut forms = Vec::new();
+        while let Some(item) = cursor.next(self.machine)? {
+            self.machine.step(1)?;
+            forms.push(self.form(&item, levels - 1)?);
+        }
+        Ok(forms)
+    }
 }

@@ -335,7 +335,7 @@ fn parameter_lists(machine: &mut Machine, lists: &[&str]) -> Outcome<Value> {
     for list in lists {
         machine.charge(1 + list.len() as u64 / 16)?;
         if let Ok([form]) = reader::read(list).as_deref() {
-            out.push(super::value_of(form)?);
+            out.push(super::value_of(machine, form)?);
         }
     }
     Ok(Value::list(out))

@@ -220,7 +220,8 @@ impl<'a> Expander<'a> {
     /// # Errors
     /// `SyntaxError` with its place; what a macro of the session raises; limits.
     pub fn expand(&mut self, form: &Form) -> Outcome<Form> {
-        self.macros.charge(1)?;
+        // A name is looked for among all that are bound around it.
+        self.macros.charge(1 + self.locals.len() as u64 / 64)?;
         if self.depth >= NESTING {
             return self.fail(form.span, format!("expanded code nests more than {NESTING} deep"));
         }

@@ -11,6 +11,9 @@ use crate::lang::value::Value;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+/// How many nodes are looked at between two questions whether to stop.
+const STRETCH: usize = 4_096;
+
 /// A node reached from a cell, and how often.
 struct Reached {
     edges: usize,
@@ -24,15 +27,16 @@ impl Heap {
     }
 
     /// Clears cells that hold themselves alive, wherever the program is; leaves everything as it is
-    /// when that takes a look at more than `most` nodes, each of which takes up to 160 bytes meanwhile.
-    /// Returns how many nodes were looked at, which is what the sweep costs.
-    pub fn sweep(&mut self, most: usize) -> u64 {
-        let looked_at = self.sweep_within(most);
+    /// when that takes a look at more than `most` nodes, each of which takes up to 160 bytes meanwhile, or
+    /// when `stop`, asked every few thousand nodes, says so. Returns how many nodes were looked at, which is
+    /// what the sweep costs.
+    pub fn sweep(&mut self, most: usize, stop: &mut dyn FnMut() -> bool) -> u64 {
+        let looked_at = self.sweep_within(most, stop);
         self.sweep_amid_at = (2 * self.len()).max(super::FIRST_SWEEP_AMID);
         looked_at
     }
 
-    fn sweep_within(&mut self, most: usize) -> u64 {
+    fn sweep_within(&mut self, most: usize, stop: &mut dyn FnMut() -> bool) -> u64 {
         self.reclaim();
         let mut reached: HashMap<usize, Reached> = HashMap::new();
         let mut alive: Vec<Value> = Vec::new();
@@ -49,8 +53,8 @@ impl Heap {
                 }
                 children(&value, &mut waiting, &mut alive);
                 known.or_insert(Reached { edges: 1, value });
-                if reached.len() > most {
-                    return most as u64;
+                if reached.len() > most || reached.len().is_multiple_of(STRETCH) && stop() {
+                    return reached.len() as u64;
                 }
             }
         }
@@ -72,7 +76,7 @@ impl Heap {
         }
         let looked_at = reached.len() as u64;
         drop(reached);
-        looked_at + self.keep_only(alive)
+        looked_at + self.keep_only(alive, stop)
     }
 
     /// Clears every cell that cannot be reached from `roots`, if there are so many cells that it
@@ -82,13 +86,13 @@ impl Heap {
         if self.len() < self.sweep_at {
             return 0;
         }
-        let looked_at = self.keep_only(roots());
+        let looked_at = self.keep_only(roots(), &mut || false);
         self.sweep_at = (2 * self.len()).max(super::FIRST_SWEEP);
         looked_at
     }
 
-    /// Clears every cell that cannot be reached from `alive`.
-    fn keep_only(&mut self, alive: Vec<Value>) -> u64 {
+    /// Clears every cell that cannot be reached from `alive`, or none if it is stopped before it knows them.
+    fn keep_only(&mut self, alive: Vec<Value>, stop: &mut dyn FnMut() -> bool) -> u64 {
         let mut seen: HashSet<usize> = HashSet::new();
         let mut kept: HashSet<u32> = HashSet::new();
         let mut waiting = alive;
@@ -97,6 +101,9 @@ impl Heap {
             let Some((address, _)) = value.node() else { continue };
             if !seen.insert(address) {
                 continue;
+            }
+            if seen.len().is_multiple_of(STRETCH) && stop() {
+                return seen.len() as u64;
             }
             if let Value::Cell(handle) | Value::Lazy(handle) = &value {
                 kept.insert(handle.index);

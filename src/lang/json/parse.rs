@@ -3,9 +3,9 @@
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
 use crate::lang::value::Value;
+use crate::lang::value::decimal::read_integer;
 use crate::lang::value::map::{Map, is_plain_keyword};
 use crate::lang::value::shape::Shape;
-use num_bigint::BigInt;
 use std::sync::Arc;
 
 /// How deep JSON may nest.
@@ -280,9 +280,9 @@ impl Parser<'_> {
         // Reading digits into a big integer takes time that grows with their square.
         let digits = text.len() as u64;
         self.machine.charge(digits.saturating_mul(digits) / 64)?;
-        match text.parse::<BigInt>() {
-            Ok(number) => Ok(Value::integer(number)),
-            Err(_) => {
+        match read_integer(text, 10) {
+            Some(number) => Ok(Value::integer(number)),
+            None => {
                 self.at = start;
                 Err(self.fail("a number"))
             }

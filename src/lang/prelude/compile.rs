@@ -3,13 +3,14 @@
 use super::{Function, Prelude};
 use crate::lang::builtin::Registry;
 use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::{internal_error, value_of};
+use crate::lang::eval::{Constants, internal_error, value_of};
 use crate::lang::expand::{Expander, Macros};
 use crate::lang::form::{Form, FormKind};
 use crate::lang::meter;
 use crate::lang::resolve::{Meaning, Names, Resolver, is_display_name};
 use crate::lang::value::Value;
 use crate::lang::value::function::{Captures, Closure};
+use crate::lang::value::pattern::Pattern;
 use std::sync::Arc;
 
 /// Compiles a function, outside of the account of whoever uses it first.
@@ -122,6 +123,17 @@ impl Names for Before<'_> {
     }
 
     fn constant(&mut self, form: &Form) -> Outcome<Value> {
-        value_of(form)
+        value_of(self, form)
+    }
+}
+
+/// Nobody pays for the language's own code.
+impl Constants for Before<'_> {
+    fn pay(&mut self, _: u64) -> Outcome<()> {
+        Ok(())
+    }
+
+    fn regex(&mut self, pattern: &str) -> Outcome<Arc<Pattern>> {
+        Ok(crate::lang::builtin::regex::compile_own(pattern)?)
     }
 }

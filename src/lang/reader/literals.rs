@@ -8,12 +8,18 @@ use crate::lang::form::{Form, FormKind};
 use crate::lang::lexer::{Lexeme, Token};
 use crate::lang::span::Span;
 use crate::lang::value::map::KIND;
+use crate::lang::value::text::LONGEST_NAME;
 use crate::lang::value::time::Time;
 
 /// The form that a token stands for by itself; nothing for brackets and prefixes.
 pub(super) fn literal(source: &str, lexeme: Lexeme) -> Option<Result<Form, ReadError>> {
     let Lexeme { token, span } = lexeme;
     let text = text_of(source, span);
+    if matches!(token, Token::Name | Token::Keyword)
+        && let Err(error) = short_enough(text, span)
+    {
+        return Some(Err(error));
+    }
     let kind = match token {
         Token::Name => name(text, span),
         Token::Keyword => keyword(text, span),
@@ -28,6 +34,14 @@ pub(super) fn literal(source: &str, lexeme: Lexeme) -> Option<Result<Form, ReadE
         _ => return None,
     };
     Some(kind.map(|kind| Form::new(kind, span)).map_err(|error| or_single_quoted(source, error)))
+}
+
+fn short_enough(name: &str, span: Span) -> Result<(), ReadError> {
+    if name.len() <= LONGEST_NAME {
+        return Ok(());
+    }
+    let message = format!("a name may have at most {LONGEST_NAME} bytes, got {}", name.len());
+    Err(ReadError::new("NameTooLong", span, message).suggest("long text is written as a string, `\"…\"`"))
 }
 
 fn name(text: &str, span: Span) -> Result<FormKind, ReadError> {
@@ -173,8 +187,8 @@ pub(super) fn tagged(tag: &str, form: Form, span: Span) -> Result<Form, ReadErro
         return Ok(Form::new(FormKind::Str(text.to_ascii_lowercase()), span));
     }
     match tag {
-        "keyword" => return Ok(Form::new(FormKind::Keyword(text.clone()), span)),
-        "symbol" => return Ok(Form::new(FormKind::Symbol(text.clone()), span)),
+        "keyword" => return short_enough(text, span).map(|()| Form::new(FormKind::Keyword(text.clone()), span)),
+        "symbol" => return short_enough(text, span).map(|()| Form::new(FormKind::Symbol(text.clone()), span)),
         _ => {}
     }
     match Time::read(tag, text) {

@@ -188,14 +188,14 @@ impl Decoder<'_> {
             return Ok(Value::vector(self.values(items)?));
         }
         if form.as_list().is_none() {
-            return crate::lang::eval::value_of(form);
+            return crate::lang::eval::value_of(self.machine, form);
         }
         match row_parts(form) {
             ("ref", [id]) => match self.reference(id)? {
                 Object::Value(value) => Ok(value.clone()),
                 _ => Err(self.damaged(form).into()),
             },
-            ("quote", [quoted]) => crate::lang::eval::value_of(quoted),
+            ("quote", [quoted]) => crate::lang::eval::value_of(self.machine, quoted),
             ("list", items) => Ok(Value::list(self.values(items)?)),
             ("cons", [head, tail]) => {
                 let (head, tail) = (self.value(head)?, self.value(tail)?);

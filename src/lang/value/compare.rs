@@ -2,6 +2,7 @@
 //! vectors by length and then item by item.
 
 use super::Value;
+use super::equal::comparing_effort;
 use super::text::Name;
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
@@ -15,7 +16,7 @@ use std::sync::Arc;
 /// # Errors
 /// `TypeError` where the two have no order.
 pub fn compare(machine: &mut Machine, left: &Value, right: &Value) -> Outcome<Ordering> {
-    machine.charge(1)?;
+    machine.charge(1 + comparing_effort(left, right))?;
     if let Some(order) = compare_scalars(left, right) {
         return Ok(order);
     }
@@ -34,6 +35,7 @@ pub fn compare(machine: &mut Machine, left: &Value, right: &Value) -> Outcome<Or
         }
         let (Some(x), Some(y)) = (a.get(at).cloned(), b.get(at).cloned()) else { continue };
         tasks.push((left, right, at + 1));
+        machine.charge(comparing_effort(&x, &y))?;
         match compare_scalars(&x, &y) {
             Some(Ordering::Equal) => {}
             Some(unequal) => return Ok(unequal),

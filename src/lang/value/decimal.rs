@@ -6,17 +6,52 @@
 use super::Value;
 use bigdecimal::BigDecimal;
 use num_bigint::{BigInt, Sign};
+use num_integer::Integer;
 use num_traits::{FromPrimitive, Signed, Zero};
 use std::cmp::Ordering;
+use std::f64::consts::LOG10_2;
 use std::fmt::Write;
+use std::hash::{Hash, Hasher};
 
 /// The largest power of ten, up or down, that a decimal may have.
 pub const MAX_SCALE: i64 = 1_000_000;
 
 /// What digits, perhaps with a point and an exponent, stand for; `None` beyond [`MAX_SCALE`].
 pub fn read(text: &str) -> Option<BigDecimal> {
-    let value: BigDecimal = text.parse().ok()?;
+    let value: BigDecimal = if text.len() > AT_ONCE { read_long(text)? } else { text.parse().ok()? };
     (value.fractional_digit_count().abs() <= MAX_SCALE).then_some(value)
+}
+
+fn read_long(text: &str) -> Option<BigDecimal> {
+    let (digits, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let integer = read_integer(&format!("{whole}{fraction}"), 10)?;
+    let scale = (fraction.len() as i64).checked_sub(exponent.parse().ok()?)?;
+    Some(BigDecimal::new(integer, scale))
+}
+
+/// How many digits are read in one go.
+const AT_ONCE: usize = 2_000;
+
+/// The integer that digits, perhaps with a sign, spell. Long ones are read in halves: the time for reading
+/// them in one go grows with the square of their number.
+pub fn read_integer(text: &str, radix: u32) -> Option<BigInt> {
+    if text.len() <= AT_ONCE {
+        return BigInt::parse_bytes(text.as_bytes(), radix);
+    }
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let number = read_halves(digits.as_bytes(), radix)?;
+    Some(if text.starts_with('-') { -number } else { number })
+}
+
+fn read_halves(digits: &[u8], radix: u32) -> Option<BigInt> {
+    if digits.len() <= AT_ONCE {
+        let only_digits = digits.iter().all(u8::is_ascii_alphanumeric);
+        return only_digits.then(|| BigInt::parse_bytes(digits, radix)).flatten();
+    }
+    let (above, below) = digits.split_at(digits.len() / 2);
+    let power = BigInt::from(radix).pow(below.len() as u32);
+    Some(read_halves(above, radix)? * power + read_halves(below, radix)?)
 }
 
 /// The exact value of a double; `None` for infinite ones and NaN.
@@ -59,6 +94,62 @@ pub fn equal(left: &BigDecimal, right: &BigDecimal) -> bool {
     order(left, right) == Ordering::Equal
 }
 
+/// How many bits its integer has.
+pub fn bits(value: &BigDecimal) -> u64 {
+    value.as_bigint_and_scale().0.bits()
+}
+
+/// Feeds a hasher with what equal decimals have in common: their digits without the zeros at the end.
+pub fn hash<H: Hasher>(value: &BigDecimal, state: &mut H) {
+    let (unscaled, scale) = value.as_bigint_and_scale();
+    let (digits, zeros) = without_zeros(unscaled.into_owned());
+    let power = if digits.is_zero() { 0 } else { scale - zeros };
+    (digits, power).hash(state);
+}
+
+/// An integer without the zeros at its end, and how many those were. An integer that ends in few zeros is
+/// only walked through; they are taken off in ever larger groups, and then in ever smaller ones.
+fn without_zeros(mut number: BigInt) -> (BigInt, i64) {
+    let mut zeros = 0;
+    let mut group = 1_u32;
+    // No more zeros than its bits end in.
+    while let Some(most) = number.trailing_zeros().filter(|most| *most > 0) {
+        if u64::from(group) <= most {
+            let (quotient, rest) = number.div_rem(&BigInt::from(10).pow(group));
+            if rest.is_zero() {
+                number = quotient;
+                zeros += i64::from(group);
+                group *= 2;
+                continue;
+            }
+        }
+        if group == 1 {
+            break;
+        }
+        group /= 2;
+    }
+    (number, zeros)
+}
+
+/// The steps that comparing a decimal with a number takes beside the first: where their powers of ten
+/// differ, one of them is written out.
+pub fn comparing_effort(left: &BigDecimal, right: &Value) -> u64 {
+    let (other, scale) = match right {
+        Value::Decimal(right) => (bits(right), right.fractional_digit_count()),
+        Value::BigInt(right) => (right.bits(), 0),
+        Value::Int(_) | Value::Float(_) => (64, 0),
+        _ => return 0,
+    };
+    let own = bits(left);
+    let apart = scale.abs_diff(left.fractional_digit_count());
+    if apart == 0 {
+        return own.min(other) / 512;
+    }
+    // As long as the longer one at most: of other lengths, none is written out.
+    let words = own.max(other) / 64;
+    words.saturating_mul(words) / 8
+}
+
 /// How a decimal stands to a number of any kind, exactly; `None` for what is no number.
 pub fn compare(left: &BigDecimal, right: &Value) -> Option<Ordering> {
     Some(match right {
@@ -85,12 +176,19 @@ fn order(left: &BigDecimal, right: &BigDecimal) -> Ordering {
     match sign(left).cmp(&sign(right)) {
         Ordering::Equal if left.is_zero() => Ordering::Equal,
         Ordering::Equal => {
-            let magnitude = |value: &BigDecimal| value.digits() as i64 - value.fractional_digit_count();
-            let by_size = magnitude(left).cmp(&magnitude(right));
-            match (by_size, left.is_negative()) {
-                (Ordering::Equal, _) => left.cmp(right),
-                (unequal, false) => unequal,
-                (unequal, true) => unequal.reverse(),
+            let ((own, scale), (other, other_scale)) = (left.as_bigint_and_scale(), right.as_bigint_and_scale());
+            if scale == other_scale {
+                return own.cmp(&other);
+            }
+            // Between which powers of ten it lies, as far as the length of its integer tells.
+            let least = |bits: u64, scale: i64| ((bits - 1) as f64 * LOG10_2).floor() as i64 - 1 - scale;
+            let most = |bits: u64, scale: i64| (bits as f64 * LOG10_2).ceil() as i64 + 1 - scale;
+            let larger = least(own.bits(), scale) > most(other.bits(), other_scale);
+            let smaller = most(own.bits(), scale) < least(other.bits(), other_scale);
+            match (larger, smaller) {
+                (false, false) => left.cmp(right),
+                (larger, _) if larger == left.is_negative() => Ordering::Less,
+                _ => Ordering::Greater,
             }
         }
         unequal => unequal,
@@ -105,6 +203,21 @@ pub fn of_integer(value: BigInt) -> BigDecimal {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_numbers_read_as_short_ones_do() {
+        let digits: String = (1..3_000_u32).map(|n| n.to_string()).collect();
+        for text in [digits.clone(), format!("-{digits}"), format!("+{digits}")] {
+            assert_eq!(read_integer(&text, 10), text.parse().ok());
+            assert_eq!(read_integer(&text, 16), BigInt::parse_bytes(text.as_bytes(), 16));
+        }
+        for text in [format!("-{digits}.{digits}e-7"), format!("{digits}E+12"), format!("0.{digits}"), digits.clone()] {
+            assert_eq!(read(&text), text.parse().ok());
+        }
+        for text in [format!("{digits}x"), format!("{digits}.1.2"), format!("{digits}e"), format!("--{digits}")] {
+            assert!(read(&text).is_none() && read_integer(&text, 10).is_none());
+        }
+    }
 
     #[test]
     fn decimals_print_as_in_java() {

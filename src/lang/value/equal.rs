@@ -8,7 +8,7 @@
 
 use super::map::Map;
 use super::set::Set;
-use super::text::Name;
+use super::text::{Name, Text};
 use super::walk::{Cursor, Free, Pace};
 use super::{Value, decimal};
 use num_bigint::BigInt;
@@ -27,26 +27,68 @@ enum Task {
     Sets(Arc<Set>, Arc<Set>),
 }
 
+/// How many bits an integer or a decimal has, without its power of ten; none for all else.
+pub fn bits(value: &Value) -> u64 {
+    match value {
+        Value::BigInt(number) => number.bits(),
+        Value::Decimal(number) => decimal::bits(number),
+        _ => 0,
+    }
+}
+
+/// The steps that finding the digits of a long number takes: the time grows with the square of its length.
+pub fn digits_effort(value: &Value) -> u64 {
+    let words = bits(value) / 64;
+    words.saturating_mul(words) / 8
+}
+
+/// The steps that hashing a scalar takes, beside the first. Names are short enough to take none.
+#[inline]
+pub fn hashing_effort(value: &Value) -> u64 {
+    match value {
+        Value::Str(Text::Long(text)) => text.len() as u64 / 64,
+        Value::BigInt(number) => number.bits() / 512,
+        Value::Decimal(_) => digits_effort(value),
+        _ => 0,
+    }
+}
+
+/// The steps that comparing two scalars takes, beside the first.
+#[inline]
+pub fn comparing_effort(left: &Value, right: &Value) -> u64 {
+    match (left, right) {
+        (Value::Str(Text::Long(a)), Value::Str(Text::Long(b))) => a.len().min(b.len()) as u64 / 64,
+        (Value::BigInt(a), Value::BigInt(b)) => a.bits().min(b.bits()) / 512,
+        (Value::Decimal(a), b) | (b, Value::Decimal(a)) => decimal::comparing_effort(a, b),
+        _ => 0,
+    }
+}
+
 /// True if the two values are equal. Lazy sequences are realised through `pace` as far as needed.
 pub fn equal<P: Pace>(left: &Value, right: &Value, pace: &mut P) -> Result<bool, P::Stop> {
+    pace.step(comparing_effort(left, right))?;
     if let Some(answer) = equal_at_once(left, right) {
         return Ok(answer);
     }
     let mut tasks = vec![Task::Values(left.clone(), right.clone())];
     while let Some(task) = tasks.pop() {
         match task {
-            Task::Values(left, right) => match equal_at_once(&left, &right) {
-                Some(true) => {}
-                Some(false) => return Ok(false),
-                None => match nested(left, right, pace)? {
-                    Some(task) => tasks.push(task),
-                    None => return Ok(false),
-                },
-            },
+            Task::Values(left, right) => {
+                pace.step(comparing_effort(&left, &right))?;
+                match equal_at_once(&left, &right) {
+                    Some(true) => {}
+                    Some(false) => return Ok(false),
+                    None => match nested(left, right, pace)? {
+                        Some(task) => tasks.push(task),
+                        None => return Ok(false),
+                    },
+                }
+            }
             Task::Sequences(mut left, mut right) => match (left.next(pace)?, right.next(pace)?) {
                 (None, None) => {}
                 (Some(a), Some(b)) => {
                     tasks.push(Task::Sequences(left, right));
+                    pace.step(comparing_effort(&a, &b))?;
                     match equal_at_once(&a, &b) {
                         Some(true) => {}
                         Some(false) => return Ok(false),
@@ -58,7 +100,9 @@ pub fn equal<P: Pace>(left: &Value, right: &Value, pace: &mut P) -> Result<bool,
             Task::Sets(left, right) => {
                 for at in 0..left.positions() {
                     pace.step(1)?;
-                    if left.member(at).is_some_and(|member| !right.contains(member)) {
+                    let Some(member) = left.member(at) else { continue };
+                    pace.step(hashing_effort(member))?;
+                    if !right.contains(member) {
                         return Ok(false);
                     }
                 }
@@ -69,6 +113,7 @@ pub fn equal<P: Pace>(left: &Value, right: &Value, pace: &mut P) -> Result<bool,
                     continue;
                 }
                 if let Some((key, value)) = left.entry(position) {
+                    pace.step(hashing_effort(key))?;
                     let Some(other) = right.get(key) else { return Ok(false) };
                     tasks.push(Task::Values(value.clone(), other.clone()));
                 }
@@ -172,8 +217,24 @@ impl Eq for Value {}
 
 impl Hash for Value {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        hash_nested(self, state, KEY_NESTING);
+        hash_nested(self, state, KEY_NESTING, Identity::Address);
     }
+}
+
+/// The hash that a program sees: the same in every process, and not the secret one of the tables.
+pub fn visible_hash(value: &Value) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    hash_nested(value, &mut hasher, KEY_NESTING, Identity::Place);
+    hasher.finish()
+}
+
+/// What tells values apart that are equal only to themselves.
+#[derive(Clone, Copy)]
+enum Identity {
+    /// Where they are in memory: in tables, which show nothing of it.
+    Address,
+    /// What they are made of: wherever a program sees it.
+    Place,
 }
 
 fn hash_symbol<H: Hasher>(name: &Name, state: &mut H) {
@@ -181,7 +242,7 @@ fn hash_symbol<H: Hasher>(name: &Name, state: &mut H) {
     name.as_str().hash(state);
 }
 
-fn hash_nested<H: Hasher>(value: &Value, state: &mut H, levels: u32) {
+fn hash_nested<H: Hasher>(value: &Value, state: &mut H, levels: u32, identity: Identity) {
     match value {
         Value::Nil => state.write_u8(0),
         Value::Bool(value) => state.write_u8(1 + u8::from(*value)),
@@ -191,7 +252,7 @@ fn hash_nested<H: Hasher>(value: &Value, state: &mut H, levels: u32) {
             Err(_) => value.hash(state),
         },
         Value::Float(value) => state.write_u64((value + 0.0).to_bits()),
-        Value::Decimal(value) => value.normalized().hash(state),
+        Value::Decimal(value) => decimal::hash(value, state),
         Value::Time(time) => time.hash(state),
         Value::Char(value) => value.hash(state),
         Value::Str(text) => text.hash(state),
@@ -210,7 +271,7 @@ fn hash_nested<H: Hasher>(value: &Value, state: &mut H, levels: u32) {
             if levels > 0 {
                 let mut cursor = Cursor::over(value.clone()).unwrap_or(Cursor::End);
                 while let Ok(Some(item)) = cursor.next(&mut Free) {
-                    hash_nested(&item, state, levels - 1);
+                    hash_nested(&item, state, levels - 1, identity);
                 }
             }
         }
@@ -219,8 +280,8 @@ fn hash_nested<H: Hasher>(value: &Value, state: &mut H, levels: u32) {
             if levels > 0 {
                 let entries = map.iter().map(|(key, value)| {
                     let mut own = DefaultHasher::new();
-                    hash_nested(key, &mut own, levels - 1);
-                    hash_nested(value, &mut own, levels - 1);
+                    hash_nested(key, &mut own, levels - 1, identity);
+                    hash_nested(value, &mut own, levels - 1, identity);
                     own.finish()
                 });
                 state.write_u64(entries.fold(0, u64::wrapping_add));
@@ -231,7 +292,7 @@ fn hash_nested<H: Hasher>(value: &Value, state: &mut H, levels: u32) {
             if levels > 0 {
                 let members = set.iter().map(|member| {
                     let mut own = DefaultHasher::new();
-                    hash_nested(member, &mut own, levels - 1);
+                    hash_nested(member, &mut own, levels - 1, identity);
                     own.finish()
                 });
                 state.write_u64(members.fold(0, u64::wrapping_add));
@@ -240,13 +301,22 @@ fn hash_nested<H: Hasher>(value: &Value, state: &mut H, levels: u32) {
         Value::Regex(regex) => regex.as_str().hash(state),
         Value::Builtin(builtin) => builtin.name.hash(state),
         Value::Closure(closure) => {
-            state.write_usize(Arc::as_ptr(&closure.captures).addr());
+            match identity {
+                Identity::Address => state.write_usize(Arc::as_ptr(&closure.captures).addr()),
+                Identity::Place => closure.group.lambdas[closure.index as usize].form.span.hash(state),
+            }
             state.write_u32(closure.index);
         }
-        Value::Bound(bound) => state.write_usize(Arc::as_ptr(bound).addr()),
+        Value::Bound(bound) => match identity {
+            Identity::Address => state.write_usize(Arc::as_ptr(bound).addr()),
+            Identity::Place => bound.builtin.name.hash(state),
+        },
         Value::Tool(tool) => tool.tool.name.hash(state),
         Value::Cell(handle) | Value::Lazy(handle) => state.write_u64(handle.serial()),
-        Value::Exception(error) => state.write_usize(Arc::as_ptr(error).addr()),
+        Value::Exception(error) => match identity {
+            Identity::Address => state.write_usize(Arc::as_ptr(error).addr()),
+            Identity::Place => error.code.hash(state),
+        },
         Value::Reduced(_) | Value::Jump(_) => state.write_u8(8),
     }
 }

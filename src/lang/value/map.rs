@@ -9,6 +9,7 @@ use super::Value;
 use super::large::{Large, Order};
 use super::release::{Debris, release};
 use super::shape::Shape;
+use super::text::LONGEST_NAME;
 use std::sync::Arc;
 
 /// Where the metadata of a record of `defrecord`, or of an object of `reify`, says what it is: a map with its
@@ -357,7 +358,8 @@ fn camel(kebab: &str) -> String {
 /// True for names that read as a keyword without a namespace: JSON keys that do become keywords.
 pub fn is_plain_keyword(name: &str) -> bool {
     let mut characters = name.chars();
-    characters.next().is_some_and(|c| c.is_alphabetic() || c == '_')
+    name.len() <= LONGEST_NAME
+        && characters.next().is_some_and(|c| c.is_alphabetic() || c == '_')
         && characters.all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '!' | '?' | '*' | '+' | '$'))
 }
 

@@ -7,32 +7,60 @@ use regex::{Regex, RegexBuilder};
 use std::iter::Peekable;
 use std::ops::Deref;
 use std::str::Chars;
+use std::sync::Arc;
 
 /// How large a compiled expression may be.
 pub const SIZE: usize = 1 << 20;
 
-/// A compiled expression and how it was written.
-#[derive(Debug)]
+/// How many bytes a written expression may have.
+pub const LONGEST: usize = 64 << 10;
+
+/// A compiled expression and how it was written. A clone shares what was compiled.
+#[derive(Clone, Debug)]
 pub struct Pattern {
-    written: Box<str>,
+    written: Arc<str>,
     regex: Regex,
 }
 
-impl Pattern {
-    /// Compiles an expression in Java's syntax.
+/// An expression in the library's syntax, not compiled yet.
+pub struct Draft<'w> {
+    written: &'w str,
+    translated: String,
+}
+
+impl<'w> Draft<'w> {
+    /// An expression in Java's syntax; `None` if it is longer than [`LONGEST`].
+    pub fn new(written: &'w str) -> Option<Draft<'w>> {
+        (written.len() <= LONGEST).then(|| Draft { written, translated: translate(written) })
+    }
+
+    /// About how many bytes compiling it takes at most, what is kept of it among them.
+    pub fn room(&self) -> u64 {
+        // What the library's parser makes of a character, and of the name of a class of Unicode.
+        const CHARACTER: usize = 512;
+        const CLASS: usize = 8 << 10;
+        let bytes = self.translated.as_bytes();
+        let is_class = |pair: &&[u8]| pair[0] == b'\\' && b"pPwWdDsS".contains(&pair[1]);
+        let classes = bytes.windows(2).filter(is_class).count();
+        (SIZE + bytes.len() * CHARACTER + classes * CLASS) as u64
+    }
+
+    /// Compiles it.
     ///
     /// # Errors
     /// What the library says of it.
-    pub fn new(written: &str) -> Result<Pattern, regex::Error> {
-        let regex = RegexBuilder::new(&translate(written))
+    pub fn compile(self) -> Result<Pattern, regex::Error> {
+        let regex = RegexBuilder::new(&self.translated)
             .crlf(true)
             .size_limit(SIZE)
             .dfa_size_limit(SIZE)
             .nest_limit(100)
             .build()?;
-        Ok(Pattern { written: written.into(), regex })
+        Ok(Pattern { written: self.written.into(), regex })
     }
+}
 
+impl Pattern {
     /// The expression as it was written.
     pub fn as_str(&self) -> &str {
         &self.written

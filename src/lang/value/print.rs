@@ -267,20 +267,22 @@ impl Printer {
                 self.print_text(text.as_str(), (nested || self.readable) && !self.plain);
             }
             Value::Char(character) if self.plain => self.out.push(*character),
-            Value::Keyword(name) if self.readable => write_keyword(&mut self.out, name.as_str()),
+            Value::Keyword(name) if self.readable => self.print_name(name.as_str(), write_keyword),
             Value::Symbol(_) | Value::Annotated(_) if self.readable => {
-                write_symbol(&mut self.out, value.as_symbol().map_or("", Name::as_str));
+                self.print_name(value.as_symbol().map_or("", Name::as_str), write_symbol);
             }
             Value::Var(name) => {
                 self.out.push_str("#'");
-                write_symbol(&mut self.out, shown_name(name.as_str()));
+                self.print_name(shown_name(name.as_str()), write_symbol);
+            }
+            Value::BigInt(_) | Value::Decimal(_) if self.stands_for_digits(value) => {}
+            Value::Exception(error) => {
+                let _ = write!(self.out, "#<exception {} ", error.code);
+                self.print_text(&error.message, true);
+                self.out.push('>');
             }
             scalar => {
-                if let Value::BigInt(number) = scalar {
-                    // Finding its digits takes time that grows with the square of its length.
-                    let words = number.bits() / 64;
-                    pace.step(words.saturating_mul(words) / 8)?;
-                }
+                pace.step(super::equal::digits_effort(scalar))?;
                 write_scalar(&mut self.out, scalar, nested || self.readable || self.plain);
             }
         }
@@ -310,6 +312,27 @@ impl Printer {
         let cursor = Cursor::over(value.clone()).unwrap_or(Cursor::End);
         self.depth += 1;
         open.push(Open::Sequence { cursor, first: true, close, left: self.settings.length });
+    }
+
+    /// A name, or the beginning of one that is longer than all that may be printed.
+    fn print_name(&mut self, name: &str, write: fn(&mut String, &str)) {
+        let room = (self.budget + 1).saturating_sub(self.out.len());
+        write(&mut self.out, &name[..floor_boundary(name, room)]);
+    }
+
+    /// Says how long a number is instead of printing it, where a message or preview has no room for its
+    /// digits: finding them takes time that grows with the square of their number, and nobody pays for a
+    /// message.
+    fn stands_for_digits(&mut self, number: &Value) -> bool {
+        const MESSAGE: usize = 1_024;
+        const SHORT: u64 = 1 << 13;
+        let bits = super::equal::bits(number);
+        if self.budget >= MESSAGE || bits < SHORT {
+            return false;
+        }
+        let digits = (bits as f64 * std::f64::consts::LOG10_2) as u64;
+        let _ = write!(self.out, "#<about {digits} digits>");
+        true
     }
 
     fn print_text(&mut self, text: &str, quoted: bool) {
@@ -447,13 +470,6 @@ fn write_scalar(out: &mut String, value: &Value, quoted: bool) {
             },
         },
         Value::Tool(tool) => write!(out, "#<tool {}>", tool.name()),
-        Value::Exception(error) => {
-            out.push_str("#<exception ");
-            out.push_str(error.code);
-            out.push(' ');
-            write_quoted(out, &error.message);
-            out.write_char('>')
-        }
         _ => Ok(()),
     };
 }

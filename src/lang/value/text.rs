@@ -77,6 +77,9 @@ impl fmt::Debug for Text {
     }
 }
 
+/// How many bytes the name of a keyword or symbol may have: what is longer is a text.
+pub const LONGEST_NAME: usize = 64 << 10;
+
 /// The name of a keyword (without its colon) or of a symbol: `a`, `mail/search`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Name(ArcStr);

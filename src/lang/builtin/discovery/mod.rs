@@ -28,6 +28,9 @@ pub const TABLE: &[Builtin] = &[
 /// How long a preview of a value is.
 const PREVIEW: usize = 60;
 
+/// How many bytes of a name or of a question are looked at.
+const ASKED: usize = 256;
+
 fn dir(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let text = match arguments.first() {
         None => servers_and_namespaces(machine),
@@ -52,6 +55,7 @@ fn doc(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 /// # Errors
 /// `UnknownName` with what may have been meant; what `NotAvailable` names says what to use instead.
 pub fn explain(machine: &mut Machine, name: &str) -> Outcome<String> {
+    let name = cut(name);
     if let Some(text) = documentation(machine, name)? {
         return Ok(text);
     }
@@ -80,8 +84,8 @@ fn apropos(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 fn name_of(machine: &mut Machine, value: &Value) -> Outcome<String> {
     machine.charge(1)?;
     Ok(match value {
-        named if let Some(name) = named.as_name() => name.as_str().to_string(),
-        Value::Str(text) => text.as_str().to_string(),
+        named if let Some(name) = named.as_name() => cut(name.as_str()).to_string(),
+        Value::Str(text) => cut(text.as_str()).to_string(),
         Value::Builtin(builtin) => builtin.name.to_string(),
         Value::Tool(tool) => tool.name(),
         Value::Var(name) => shown_name(name.as_str()).to_string(),
@@ -92,12 +96,17 @@ fn name_of(machine: &mut Machine, value: &Value) -> Outcome<String> {
     })
 }
 
+/// As much of a name or question as is looked at.
+fn cut(text: &str) -> &str {
+    &text[..text.floor_char_boundary(ASKED)]
+}
+
 /// What `lisp_env` answers: what is bound and which servers there are, or what a query finds.
 ///
 /// # Errors
 /// Limits.
 pub fn describe_environment(machine: &mut Machine, query: Option<&str>) -> Outcome<String> {
-    let Some(query) = query.map(str::trim).filter(|query| !query.is_empty()) else {
+    let Some(query) = query.map(str::trim).map(cut).filter(|query| !query.is_empty()) else {
         let mut out = bindings(machine)?;
         out.push_str(&servers_and_namespaces(machine));
         return Ok(out);

@@ -24,6 +24,8 @@ pub fn search(machine: &mut Machine, query: &str) -> Outcome<String> {
         kebab(query).split(['-', ' ', '/']).filter(|word| !word.is_empty()).map(str::to_string).collect();
     let host = machine.core.host.clone();
     let catalogue = machine.waiting(|| host.catalogue());
+    let places = catalogue.tools.len() + machine.core.globals.len() + machine.core.registry.entries().count();
+    machine.charge((places * words.len()) as u64)?;
     let mut hits = Vec::new();
     for tool in &catalogue.tools {
         machine.charge(1)?;
@@ -78,10 +80,12 @@ fn score(words: &[String], name: &str, description: &str, parameters: &str) -> O
             12
         } else if name.contains(word.as_str()) {
             8
-        } else if parts
-            .iter()
-            .any(|part| part.len() > 3 && word.len() > 3 && strsim::damerau_levenshtein(part, word) == 1)
-        {
+        } else if parts.iter().any(|part| {
+            part.len() > 3
+                && word.len() > 3
+                && part.len().abs_diff(word.len()) <= 4
+                && strsim::damerau_levenshtein(part, word) == 1
+        }) {
             5
         } else if description.contains(word.as_str()) {
             3

@@ -208,6 +208,7 @@ impl Multi {
             }
             class
         } else {
+            machine.pay_for_arguments(call.len())?;
             let value = machine.call(&self.dispatch, &mut call.to_vec())?;
             machine.key(value)?
         };

@@ -90,6 +90,11 @@ fn mark(given: &Map, name: &str, default: u8) -> Result<u8, Error> {
     }
 }
 
+/// The name under which the separator is given.
+fn separator_option(given: &Map) -> &'static str {
+    ["separator", "delimiter", "sep"].into_iter().find(|name| option(given, name).is_some()).unwrap_or("separator")
+}
+
 /// True if the option is given and true.
 fn is_on(given: &Map, name: &str) -> bool {
     option(given, name).is_some_and(|value| value.is_truthy())
@@ -105,12 +110,14 @@ fn parse(machine: &mut Machine, arguments: &mut [Value], headers: bool) -> Outco
     let source = string(&value)?;
     pay(machine, source)?;
     ask_for_copy(machine, source, 1)?;
+    let delimiter = mark(&given, separator_option(&given), b',')?;
+    // A record of any width is read in one go: each of its cells has an end, and becomes a value.
+    machine.reserve_values(source.bytes().filter(|byte| *byte == delimiter).count() as u64)?;
     let source = source.strip_prefix('\u{feff}').unwrap_or(source);
-    let separator = ["separator", "delimiter", "sep"].iter().find(|name| option(&given, name).is_some());
     let mut reader = ReaderBuilder::new()
         .has_headers(false)
         .flexible(true)
-        .delimiter(mark(&given, separator.unwrap_or(&"separator"), b',')?)
+        .delimiter(delimiter)
         .quote(mark(&given, "quote", b'"')?)
         .trim(if is_on(&given, "trim") { csv::Trim::All } else { csv::Trim::None })
         .from_reader(source.as_bytes());
@@ -126,6 +133,7 @@ fn parse(machine: &mut Machine, arguments: &mut [Value], headers: bool) -> Outco
     let mut record = StringRecord::new();
     while reader.read_record(&mut record).map_err(unreadable)? {
         machine.charge(1 + record.len() as u64 + record.as_slice().len() as u64 / 64)?;
+        machine.reserve_values(4 * record.len() as u64)?;
         if !by_name {
             rows.push(Value::vector(record.iter().map(|cell| cell_value(cell, numbers)).collect()));
         } else if let Some(columns) = &columns {
@@ -151,8 +159,13 @@ fn unreadable(problem: csv::Error) -> Error {
 
 /// The keys that the cells of the first row name, all different.
 fn names(machine: &mut Machine, record: &StringRecord, function: Option<&Value>) -> Outcome<Vec<Value>> {
-    let mut counts = std::collections::HashMap::new();
-    let mut keys = Vec::new();
+    // What a name takes: a key, a text, and a place in the table of names, which may be half empty.
+    const NAME: u64 = 192;
+    if record.len() >= 64 {
+        machine.reserve(record.len() as u64 * NAME)?;
+    }
+    let mut counts = std::collections::HashMap::with_capacity(record.len());
+    let mut keys = Vec::with_capacity(record.len());
     for (at, cell) in record.iter().enumerate() {
         machine.charge(1)?;
         let name = cell.trim();
@@ -245,7 +258,6 @@ fn write(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
         more => options("csv/write", more, &known)?,
     };
     let rows = machine.items(take(arguments, 0))?;
-    let separator = ["separator", "delimiter", "sep"].iter().find(|name| option(&given, name).is_some());
     let lines_end_as_in_windows = match option(&given, "newline") {
         Some(Value::Str(text)) => text.as_str() == "\r\n",
         Some(Value::Keyword(name)) => name.as_str().starts_with("cr"),
@@ -253,7 +265,7 @@ fn write(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     };
     let mut writer = WriterBuilder::new()
         .flexible(true)
-        .delimiter(mark(&given, separator.unwrap_or(&"separator"), b',')?)
+        .delimiter(mark(&given, separator_option(&given), b',')?)
         .quote(mark(&given, "quote", b'"')?)
         .terminator(if lines_end_as_in_windows { Terminator::CRLF } else { Terminator::Any(b'\n') })
         .from_writer(Vec::new());

@@ -1,0 +1,293 @@
+//! Work between two looks at the ledger: programs that once ran on for seconds, or took gigabytes, while the
+//! ledger showed nothing of it. Each says what must come, and none may take much more memory than its limit.
+
+mod common;
+
+use common::{eval, session, value};
+use lispbox::lang::{Reply, Request, Status};
+use std::sync::Arc;
+
+/// Limits under which the programs below once ran away; generous in time, for slow machines.
+const LIMITS: [(&str, &str); 4] = [("memory", "64MiB"), ("fuel", "2e6"), ("compute", "60s"), ("total", "60s")];
+
+fn limited(program: &str) -> Reply {
+    let mut request = Request::new(program);
+    for (name, amount) in LIMITS {
+        request.limits.set(name, amount).expect("a known limit");
+    }
+    session().eval(request, Arc::new(common::Scripted::new()))
+}
+
+/// What came of a program: `limit: memory`, `error: InvalidRegex`, or its value.
+fn outcome(program: &str) -> String {
+    let reply = limited(program);
+    let memory = reply.spent.memory_bytes;
+    assert!(memory <= 64 << 20, "{memory} bytes: {}", beginning(program));
+    match (&reply.status, &reply.failure) {
+        (Status::Limit, Some(failure)) => format!("limit: {}", failure.limit.as_deref().unwrap_or_default()),
+        (_, Some(failure)) => format!("error: {}", failure.error),
+        _ => reply.value.unwrap_or_default(),
+    }
+}
+
+fn beginning(program: &str) -> &str {
+    &program[..program.floor_char_boundary(200)]
+}
+
+fn check(cases: &[(&str, &str)]) {
+    for (program, expected) in cases {
+        assert_eq!(outcome(program), *expected, "{}", beginning(program));
+    }
+}
+
+/// That many regexes that are written alike, or all in different ways.
+fn regexes(count: usize, alike: bool) -> String {
+    let one = |number| format!("#\"\\pL{{20}}{}\" ", if alike { 0 } else { number });
+    (0..count).map(one).collect()
+}
+
+#[test]
+fn regexes_in_data_are_paid_for_as_they_are_compiled() {
+    let (different, alike) = (regexes(1_000, false), regexes(3_000, true));
+    check(&[
+        (&format!("'[{different}]"), "limit: memory"),
+        (&format!("[{different}]"), "limit: memory"),
+        (&format!("(read-string {:?})", format!("[{different}]")), "limit: memory"),
+        // What is written alike is compiled once, and each is a value of its own.
+        (&format!("(count '[{alike}])"), "3000"),
+        (&format!("(count [{alike}])"), "3000"),
+        ("(= #\"a\" #\"a\")", "false"),
+        ("(let [[a b] '[#\"a\" #\"a\"]] [(= a b) (= a a) (re-find b \"cab\")])", "[false true \"a\"]"),
+    ]);
+}
+
+#[test]
+fn arguments_that_are_copied_from_call_to_call_are_asked_for() {
+    let wrapped = |wrapper: &str| {
+        format!("(apply (reduce (fn [f _] {wrapper}) (fn [& xs] (count xs)) (range 500)) (range 300000))")
+    };
+    for wrapper in
+        ["(juxt f)", "(partial f 1)", "(comp identity f)", "(complement f)", "(fnil f 1)", "(fn [& xs] (apply f xs))"]
+    {
+        assert_eq!(outcome(&wrapped(wrapper)), "limit: memory", "{wrapper}");
+    }
+    check(&[
+        ("(let [xs (vec (range 100000))] (apply (apply juxt (repeat 5000 (constantly 1))) xs))", "limit: fuel"),
+        ("(def p (apply partial (constantly 1) (range 100000))) (loop [] (p) (recur))", "limit: fuel"),
+        ("(defn p [& xs] 1) (def xs (range 100000)) (loop [] (apply p xs) (recur))", "limit: fuel"),
+        ("((apply juxt (repeat 3 (partial + 1))) 1 2)", "[4 4 4]"),
+    ]);
+}
+
+#[test]
+fn patterns_have_a_length_at_which_they_are_refused() {
+    check(&[
+        ("(re-pattern (str/repeat \"[a\" 1000000))", "error: InvalidRegex"),
+        ("(re-pattern (str/repeat \"(\" 1000000))", "error: InvalidRegex"),
+        ("(re-pattern (str/repeat \"ab\" 40000))", "error: InvalidRegex"),
+        ("(.split \"a\" (str/repeat \"a,b\\n\" 100000))", "error: InvalidRegex"),
+        ("(str/split \"a\" (str/repeat \"a\" 100000))", "error: InvalidRegex"),
+        (&format!("#\"{}\"", "a|".repeat(50_000)), "error: InvalidRegex"),
+        // Short, and large once it is taken apart: the classes of Unicode alone would take 80 MB.
+        ("(re-pattern (str/repeat \"\\\\pL\" 10000))", "limit: memory"),
+        ("(count (re-find (re-pattern (str/repeat \"ab\" 4000)) (str/repeat \"ab\" 4001)))", "8000"),
+    ]);
+}
+
+#[test]
+fn questions_are_cut() {
+    check(&[
+        ("(apropos (str/repeat \"x\" 2000000))", "nil"),
+        ("(apropos (str/repeat \"e \" 300000))", "nil"),
+        ("(doc (str/repeat \"x\" 2000000))", "error: UnknownName"),
+        ("(source (str/repeat \"x\" 2000000))", "error: UnknownName"),
+        ("(dir (str/repeat \"x\" 2000000))", "error: UnknownName"),
+    ]);
+    assert!(eval("(apropos \"fliter\")").prints.contains("(filter"));
+    let described = session().describe(Some(&"e ".repeat(300_000)), Arc::new(common::Scripted::new()));
+    assert!(described.len() < 40_000, "{described}");
+}
+
+/// A whole number of 40,000 digits.
+const LONG: &str = "(loop [n 2N i 0] (if (= i 17) n (recur (*' n n) (inc i))))";
+
+#[test]
+fn long_numbers_as_keys_and_in_comparisons_are_paid_for() {
+    check(&[
+        (&format!("(def b (bigdec {LONG})) (dotimes [i 1000000] (hash b))"), "limit: fuel"),
+        (&format!("(def b (bigdec {LONG})) (dotimes [i 1000000] (hash [b]))"), "limit: fuel"),
+        (&format!("(def b (bigdec {LONG})) (dotimes [i 1000000] (get {{[1] 1}} b))"), "limit: fuel"),
+        ("(def s (str/repeat \"x\" 3000000)) (dotimes [i 1000000] (hash [s]))", "limit: fuel"),
+        (
+            "(def s (str/repeat \"x\" 3000000)) (def t (str/repeat \"x\" 3000000)) (loop [] (compare s t) (recur))",
+            "limit: fuel",
+        ),
+        (
+            "(def s (str/repeat \"x\" 3000000)) (def t (str/repeat \"x\" 3000000)) (loop [] (= [s] [t]) (recur))",
+            "limit: fuel",
+        ),
+    ]);
+    // Equal decimals hash alike, whatever zeros they keep.
+    for (one, other) in [
+        ("1M", "1.0M"),
+        ("1000M", "1E+3M"),
+        ("0M", "0.000M"),
+        ("-20.00M", "-2E+1M"),
+        ("0.000123M", "0.0001230000000000000000000000000000000000M"),
+        ("1E+5000M", "(bigdec (str \"1\" (str/repeat \"0\" 5000)))"),
+        ("12.5E+700M", "(bigdec (str \"125\" (str/repeat \"0\" 699) \".00\"))"),
+    ] {
+        let program = format!("[(= {one} {other}) (= (hash {one}) (hash {other})) (count (hash-set {one} {other}))]");
+        assert_eq!(value(&program), "[true true 1]", "{one} {other}");
+    }
+    assert_eq!(value("(= (hash 1M) (hash 10M))"), "false");
+    // The order of decimals with powers of ten that are far apart, and close together.
+    let ordered = "(sort < [1E+9000M 1E-9000M -1E+9000M 0M 1.00M 0.99M -1.01M 100E-2M 9.99E+8999M])";
+    assert_eq!(value(ordered), "(-1E+9000M -1.01M 0M 1E-9000M 0.99M 1.00M 1.00M 9.99E+8999M 1E+9000M)");
+}
+
+#[test]
+fn messages_about_long_values_take_no_longer_than_others() {
+    for held in [
+        format!("[{LONG}]"),
+        format!("[(bigdec {LONG})]"),
+        "(str/repeat \"ab, \" 1000000)".to_string(),
+        "(keyword (str/repeat \"k\" 60000))".to_string(),
+        "(ex-info (str/repeat \"k\" 3000000) {})".to_string(),
+        "(re-pattern (str/repeat \"k\" 8000))".to_string(),
+    ] {
+        let started = std::time::Instant::now();
+        let program = format!("(def b {held}) (dotimes [i 2000] (try (inc (list b)) (catch Exception e nil))) (inc b)");
+        assert_eq!(outcome(&program), "error: TypeError", "{held}");
+        // A walk through the whole value would take some milliseconds for each of the messages.
+        assert!(started.elapsed().as_secs() < 10, "{held}: {:?}", started.elapsed());
+    }
+    assert!(value(&format!("(first {LONG})")).contains("got #<about 39456 digits> (a big integer)"));
+    let text = value("(inc (str/repeat \"ab, \" 1000))");
+    assert!(text.contains("got \"ab, ab, ab, ab, ab, ab, ab, ab, ab, ab, ab, ab, ab, ab, ab,… (a string)"), "{text}");
+}
+
+#[test]
+fn what_a_macro_returns_is_asked_for() {
+    check(&[
+        ("(defmacro m [] (vec (repeat 1000 (str/repeat \"x\" 1000000)))) (count (m))", "limit: memory"),
+        ("(macroexpand-all (vec (repeat 1000 (str/repeat \"x\" 1000000))))", "limit: memory"),
+        ("(defmacro m [] (range)) (m)", "limit: memory"),
+        ("(defmacro m [] (vec (repeat 1000 \"x\"))) (count (m))", "1000"),
+        // Every form looks among the names around it.
+        (&format!("(let [{{:keys [{}]}} {{}}] 1)", "a ".repeat(20_000)), "limit: fuel"),
+    ]);
+}
+
+#[test]
+fn the_cells_of_a_wide_row_are_asked_for() {
+    check(&[
+        ("(count (csv/parse (str/repeat \",\" 5000000)))", "limit: memory"),
+        ("(count (csv/parse (str/repeat \",\" 1000000)))", "limit: memory"),
+        ("(count (csv/parse (str/repeat \"a;b\\n\" 10000) :separator \";\"))", "9999"),
+    ]);
+}
+
+#[test]
+fn names_have_a_length_at_which_they_are_refused() {
+    check(&[
+        ("(keyword (str/repeat \"k\" 3000000))", "error: NameTooLong"),
+        ("(symbol (str/repeat \"k\" 70000))", "error: NameTooLong"),
+        ("(keyword \"a\" (str/repeat \"k\" 65535))", "error: NameTooLong"),
+        ("(gensym (str/repeat \"k\" 70000))", "error: NameTooLong"),
+        ("(string->symbol (str/repeat \"k\" 70000))", "error: NameTooLong"),
+        ("(read-string (str \":\" (str/repeat \"k\" 70000)))", "error: NameTooLong"),
+        ("(read-string (str \"#keyword \\\"\" (str/repeat \"k\" 70000) \"\\\"\"))", "error: NameTooLong"),
+        ("(count (name (keyword (str/repeat \"k\" 65536))))", "65536"),
+        // Keys of data that are longer are texts.
+        (
+            "(map string? (keys (json/parse (str \"{\\\"\" (str/repeat \"k\" 70000) \"\\\": 1, \\\"a\\\": 2}\"))))",
+            "(true false)",
+        ),
+    ]);
+    assert_eq!(outcome(&"k".repeat(70_000)), "error: NameTooLong");
+}
+
+#[test]
+fn the_hash_that_a_program_sees_depends_on_nothing_but_the_program() {
+    let program = "[(hash (fn [] 1)) (hash (fn [x] x)) (hash (partial + 1)) (hash (comp inc)) (hash (ex-info \"a\" {}))
+                    (hash [inc (fn [] 2)]) (hash {:f (fn [] 3)}) (hash (atom 1)) (hash #\"a\") (hash 1.50M) (hash \"a\")]";
+    let first = value(program);
+    // What was allocated in between moves addresses.
+    let _taken: Vec<Box<[u8]>> = (1..200).map(|size| vec![0; size * 16].into()).collect();
+    assert_eq!(value(program), first);
+    // Functions are told apart in tables all the same, however many come from one place.
+    assert_eq!(value("(count (set (map (fn [i] (fn [] i)) (range 20000))))"), "20000");
+}
+
+/// What is charged is the same in every build.
+#[test]
+fn fuel_is_exact() {
+    let cases = [
+        ("(count '[1 [2 3] {:a #{4}}])", 14),
+        ("(count [#\"a+\" #\"a+\" #\"b\"])", 1_019),
+        ("(apply (partial + 1 2) (range 1000))", 2_083),
+        ("((juxt + -) 1 2)", 23),
+        ("(hash (str/repeat \"x\" 6400))", 211),
+        ("(= (bigdec (str/repeat \"7\" 3000)) 1.5M)", 7_625),
+        ("(defmacro m [] (vec (repeat 100 \"xyz\"))) (count (m))", 730),
+    ];
+    let spent = cases.map(|(program, _)| (program, eval(program).spent.fuel));
+    assert_eq!(spent, cases);
+    // Nor does it depend on what the session ran before.
+    let mut session = session();
+    let again = [(); 2].map(|()| {
+        session.eval(Request::new("(re-find #\"b+\" \"abb\")"), Arc::new(common::Scripted::new())).spent.fuel
+    });
+    assert_eq!(again[0], again[1]);
+}
+
+/// What the process really takes: each program runs in a child of its own.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_process_stays_within_what_is_promised() {
+    for program in [
+        format!("'[{}]", regexes(1_000, false)),
+        "(apply (reduce (fn [a i] (juxt a)) + (range 5000)) (range 300000))".to_string(),
+        "(re-pattern (str/repeat \"[a\" 4000000))".to_string(),
+        "(re-pattern (str/repeat \"[a\" 32000))".to_string(),
+        "(defmacro m [] (vec (repeat 1000 (str/repeat \"x\" 1000000)))) (count (m))".to_string(),
+        "(count (csv/parse (str/repeat \",\" 5000000)))".to_string(),
+    ] {
+        let most = 64 * 3 / 2 + 16;
+        let (before, after) = highest_in_child(&program);
+        assert!(after - before <= most, "{} MiB more: {}", after - before, beginning(&program));
+    }
+}
+
+/// Where a program stands for the child that runs it.
+const CHILD: &str = "LISPBOX_HOSTILE_PROGRAM";
+
+/// The most memory that a process took before and after it ran a program, in MiB.
+#[cfg(target_os = "linux")]
+fn highest_in_child(program: &str) -> (u64, u64) {
+    let own = std::env::current_exe().expect("a path");
+    let mut child = std::process::Command::new(own);
+    child.args(["--exact", "a_child", "--nocapture", "--include-ignored"]).env(CHILD, program);
+    let output = String::from_utf8(child.output().expect("it runs").stdout).expect("a text");
+    let number = |mark: &str| {
+        let line = output.lines().find_map(|line| line.split_once(mark)).unwrap_or_else(|| panic!("{output}"));
+        line.1.trim().parse().expect("a number")
+    };
+    (number("before:"), number("after:"))
+}
+
+#[test]
+#[ignore = "runs in a process of its own, for the test above"]
+fn a_child() {
+    let Ok(program) = std::env::var(CHILD) else { return };
+    let highest = || {
+        let status = std::fs::read_to_string("/proc/self/status").expect("a text");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a line");
+        line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") / 1024
+    };
+    eval("(+ 1 1)");
+    println!("\nbefore: {}", highest());
+    limited(&program);
+    println!("\nafter: {}", highest());
+}
