@@ -1,7 +1,7 @@
 //! Macros of the session: forms become data, a function makes other data of it, that becomes forms.
 
-use super::names::{ALIAS, form_of, value_of};
-use super::{Global, Machine};
+use super::Machine;
+use super::names::{form_of, value_of};
 use crate::lang::builtin::absent::libraries;
 use crate::lang::error::{Error, Outcome};
 use crate::lang::expand::{Expander, Macros};
@@ -49,16 +49,12 @@ impl Macros for Machine {
         Err(libraries::missing(name))
     }
 
-    fn alias(&mut self, alias: &str, namespace: &str) {
-        let key = format!("{ALIAS}{alias}");
-        let is_known = self.core.globals.find(&key).is_some();
-        let says_so_itself = alias == namespace || self.core.registry.namespace(alias).as_deref() == Some(namespace);
-        if says_so_itself && !is_known {
-            return;
-        }
-        let index = self.core.globals.index(&key);
-        let value = Some(Value::symbol(namespace));
-        self.core.globals.set(index, Global { value, ..Global::default() });
+    fn alias(&mut self, alias: &str, library: &str) {
+        self.add_alias(alias, library);
+    }
+
+    fn has(&mut self, name: &str) -> Outcome<bool> {
+        Ok(self.find_meaning(name)?.is_some())
     }
 
     fn is_dynamic(&self, name: &str) -> bool {
@@ -73,15 +69,8 @@ impl Macros for Machine {
 
     fn names_in(&self, namespace: &str) -> Vec<String> {
         let registry = &self.core.registry;
-        let prefix = format!("{namespace}/");
-        let mut names: Vec<String> = registry
-            .names()
-            .filter_map(|name| name.strip_prefix(&prefix))
-            .filter(|base| registry.find(base).is_none() && self.core.globals.find(base).is_none())
-            .map(str::to_string)
-            .collect();
-        names.sort_unstable();
-        names
+        let means_nothing = |base: &&str| registry.find(base).is_none() && self.core.globals.find(base).is_none();
+        registry.names_in(namespace).into_iter().filter(means_nothing).map(str::to_string).collect()
     }
 
     fn means_the_same(&self, name: &str, other: &str) -> bool {

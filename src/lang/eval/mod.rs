@@ -5,6 +5,7 @@
 //! function puts its arguments where the callee's frame begins; a call of a builtin passes them as an
 //! array. Nothing on the way of a successful evaluation allocates but the values themselves.
 
+mod aliases;
 mod branches;
 mod call;
 mod core;
@@ -19,7 +20,7 @@ mod walk;
 pub use call::Frame;
 pub use core::{Core, Global, Globals, Visible};
 pub(crate) use macros::Expansion;
-pub(crate) use names::value_of;
+pub(crate) use names::{value_of, value_with};
 pub use stacks::Stacks;
 pub(crate) use tools::schema_parameters;
 pub(crate) use vars::is_unbound;

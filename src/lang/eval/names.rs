@@ -15,10 +15,6 @@ use crate::lang::value::walk::{Cursor, Pace};
 use crate::lang::value::{Annotated, Value};
 use std::sync::Arc;
 
-/// What stands before the name of an alias in the table of definitions, so that it is undone, kept and
-/// written to snapshots as they are. No program can define a qualified name.
-pub(super) const ALIAS: &str = "alias/";
-
 impl Names for Machine {
     fn meaning(&mut self, name: &str, scope: &[String]) -> Outcome<Meaning> {
         if self.is_session_macro(name) {
@@ -127,16 +123,6 @@ impl Machine {
         }
     }
 
-    /// A qualified name whose namespace is an alias (`(require '[clojure.string :as s])`), written out.
-    pub(super) fn unaliased(&self, name: &str) -> Option<String> {
-        let (namespace, base) = crate::lang::value::text::split_name(name);
-        let index = self.core.globals.find(&format!("{ALIAS}{}", namespace?))?;
-        match &self.core.globals.get(index).value {
-            Some(Value::Symbol(meant)) => Some(format!("{}/{base}", meant.as_str())),
-            _ => None,
-        }
-    }
-
     /// The error of a name that means nothing.
     pub(crate) fn unknown(&mut self, name: &str, scope: &[String]) -> Error {
         if let Some(message) = crate::lang::builtin::absent::advice(name) {
@@ -189,9 +175,22 @@ fn written_alike(name: &str, other: &str) -> bool {
 /// # Errors
 /// `InvalidRegex`; keys of map literals that nest too deep.
 pub fn value_of(form: &Form) -> Outcome<Value> {
-    let mut value = plain_value_of(form)?;
+    value_with(form, &mut |tag, _| {
+        Err(Error::new("UnknownTag", format!("the tag `#{tag}` is not known here")).into())
+    })
+}
+
+/// What gives the values of tags and the forms behind them.
+type Tags<'a> = &'a mut dyn FnMut(&str, &Form) -> Outcome<Value>;
+
+/// A form as data, its tags read by a function.
+///
+/// # Errors
+/// As [`value_of`], and what the function raises.
+pub fn value_with(form: &Form, tags: Tags<'_>) -> Outcome<Value> {
+    let mut value = plain_value_of(form, tags)?;
     if let Some(metadata) = &form.metadata
-        && let Value::Map(metadata) = plain_value_of(metadata)?
+        && let Value::Map(metadata) = plain_value_of(metadata, tags)?
     {
         match &mut value {
             Value::List(list) => {
@@ -208,7 +207,7 @@ pub fn value_of(form: &Form) -> Outcome<Value> {
     Ok(value)
 }
 
-fn plain_value_of(form: &Form) -> Outcome<Value> {
+fn plain_value_of(form: &Form, tags: Tags<'_>) -> Outcome<Value> {
     Ok(match &form.kind {
         FormKind::Nil => Value::Nil,
         FormKind::Bool(value) => Value::Bool(*value),
@@ -222,10 +221,10 @@ fn plain_value_of(form: &Form) -> Outcome<Value> {
         FormKind::Keyword(name) => Value::keyword(name),
         FormKind::Symbol(name) => Value::symbol(name),
         FormKind::Regex(pattern) => Value::Regex(crate::lang::builtin::regex::compile(pattern)?),
-        FormKind::List(items) => Value::list(values_of(items)?),
-        FormKind::Vector(items) => Value::vector(values_of(items)?),
+        FormKind::List(items) => Value::list(values_of(items, tags)?),
+        FormKind::Vector(items) => Value::vector(values_of(items, tags)?),
         FormKind::Map(items) => {
-            let values = values_of(items)?;
+            let values = values_of(items, tags)?;
             let mut map = Map::default();
             let mut rest = values.into_iter();
             while let (Some(key), Some(value)) = (rest.next(), rest.next()) {
@@ -233,12 +232,13 @@ fn plain_value_of(form: &Form) -> Outcome<Value> {
             }
             Value::Map(Arc::new(map))
         }
-        FormKind::Set(items) => Value::Set(Arc::new(values_of(items)?.into_iter().collect::<Set>())),
+        FormKind::Set(items) => Value::Set(Arc::new(values_of(items, tags)?.into_iter().collect::<Set>())),
+        FormKind::Tagged(tag, form) => tags(tag, form)?,
     })
 }
 
-fn values_of(forms: &[Form]) -> Outcome<Vec<Value>> {
-    forms.iter().map(value_of).collect()
+fn values_of(forms: &[Form], tags: Tags<'_>) -> Outcome<Vec<Value>> {
+    forms.iter().map(|form| value_with(form, tags)).collect()
 }
 
 /// Data as a form at that place: what a macro returned.

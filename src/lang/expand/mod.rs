@@ -50,8 +50,11 @@ pub trait Macros {
     /// The namespace that a library's functions have here, or what to use instead of it.
     fn library(&mut self, name: &str) -> Result<String, Error>;
 
-    /// Makes a namespace known under another name, for this and later programs of the session.
-    fn alias(&mut self, alias: &str, namespace: &str);
+    /// Makes a library known under another name, for this and later programs of the session.
+    fn alias(&mut self, alias: &str, library: &str);
+
+    /// True if the name means something.
+    fn has(&mut self, name: &str) -> Outcome<bool>;
 
     /// True of Clojure's dynamic names that mean something before anybody defines them: `*print-length*`.
     fn is_dynamic(&self, name: &str) -> bool;

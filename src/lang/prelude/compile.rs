@@ -64,6 +64,10 @@ impl Macros for NoMacros {
 
     fn alias(&mut self, _: &str, _: &str) {}
 
+    fn has(&mut self, _: &str) -> Outcome<bool> {
+        Ok(false)
+    }
+
     fn is_dynamic(&self, _: &str) -> bool {
         false
     }
