@@ -379,11 +379,12 @@ fn run_forms(machine: &mut Machine, request: &Request, source: &Arc<Source>, rep
         let is_last = ordinal + 1 == count;
         let resolved = if has_aliases { machine.resolve_aliases(form) } else { Ok(()) };
         let resolved = resolved.map_err(|(error, span)| Signal::from(error).at(source, span));
-        let result = resolved.and_then(|()| machine.evaluate(form, source)).and_then(|value| match machine.settle(&value) {
-            // Nobody looks at this value, so nobody asked for the item that went wrong.
-            Err(signal) if is_last || matches!(signal.raised(), Raised::Halt(_)) => Err(signal),
-            _ => Ok(value),
-        });
+        let result =
+            resolved.and_then(|()| machine.evaluate(form, source)).and_then(|value| match machine.settle(&value) {
+                // Nobody looks at this value, so nobody asked for the item that went wrong.
+                Err(signal) if is_last || matches!(signal.raised(), Raised::Halt(_)) => Err(signal),
+                _ => Ok(value),
+            });
         let result = result.and_then(|value| match machine.core.check_session() {
             Ok(()) => Ok(value),
             Err(halt) => Err(halt.into()),

@@ -2,9 +2,9 @@
 
 use super::Builtin;
 use super::arguments::map;
+use super::dynamic::current;
 use super::text::excerpt;
 use crate::lang::error::{Error, Outcome};
-use super::dynamic::current;
 use crate::lang::eval::{Machine, value_with};
 use crate::lang::form::Form;
 use crate::lang::reader::{Conditionals, ReadError, Reading, known_tag, read_as};
@@ -51,7 +51,7 @@ const BYTES_A_BYTE: u64 = 128;
 fn read_string(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let options = match arguments {
         [options, _] => Options::of_edn(&*map(std::mem::take(options))?)?,
-        _ => Options { at_end: Some(Value::Nil), ..Options::default() },
+        _ => Options { at_end: Some(Value::Nil), ..Options::of_edn(&Map::default())? },
     };
     match arguments.last() {
         Some(Value::Nil) | None => options.at_end(),
@@ -76,7 +76,6 @@ fn nothing_to_read() -> Error {
 }
 
 /// How a text is read as data.
-#[derive(Default)]
 pub(super) struct Options {
     /// What to give at the end of the text; an error if there is nothing.
     pub(super) at_end: Option<Value>,

@@ -112,14 +112,20 @@ pub const TABLE: &[Builtin] = &[
             Ok(Value::Nil)
         },
     ),
-    Builtin::new("missing-name*", &["[name]"], "The error of a name that a library lacks.", &[], |machine, arguments| {
-        let name = name(&arguments[0])?;
-        let (namespace, base) = split_name(&name);
-        let library = machine.core.registry.library(namespace.unwrap_or_default()).to_string();
-        let mut error = machine.unknown(&name, &[]);
-        error.message = format!("`{base}` does not exist in `{library}`");
-        Err(error.into())
-    }),
+    Builtin::new(
+        "missing-name*",
+        &["[name]"],
+        "The error of a name that a library lacks.",
+        &[],
+        |machine, arguments| {
+            let name = name(&arguments[0])?;
+            let (namespace, base) = split_name(&name);
+            let library = machine.core.registry.library(namespace.unwrap_or_default()).to_string();
+            let mut error = machine.unknown(&name, &[]);
+            error.message = format!("`{base}` does not exist in `{library}`");
+            Err(error.into())
+        },
+    ),
     Builtin::new("missing-library*", &["[name]"], "The error of a library that is not here.", &[], |_, arguments| {
         Err(libraries::missing(&name(&arguments[0])?).into())
     }),
@@ -174,7 +180,8 @@ fn names_of(machine: &mut Machine, namespace: &Value, kind: Kind) -> Outcome<Val
     let looks_at_core = matches!(kind, Kind::Referred | Kind::Known) && meant.as_deref() != Some("core");
     machine.charge(NAMES)?;
     machine.reserve_values(NAMES)?;
-    for space in meant.as_deref().filter(|_| kind != Kind::Referred).into_iter().chain(looks_at_core.then_some("core")) {
+    for space in meant.as_deref().filter(|_| kind != Kind::Referred).into_iter().chain(looks_at_core.then_some("core"))
+    {
         pairs.extend(registry.names_in(space).into_iter().map(|base| (base.to_string(), format!("{space}/{base}"))));
     }
     if meant.is_none() && kind != Kind::Referred {

@@ -50,15 +50,15 @@ impl Machine {
         Some(format!("{}/{base}", namespace_meant(self.aliased(namespace?)?)))
     }
 
-    /// The full name of the namespace that an alias or name of a namespace means.
+    /// The full name of the namespace that an alias means, one of the language's short names included.
     pub(super) fn full_namespace(&self, name: &str) -> Option<String> {
         if let Some(library) = self.aliased(name) {
             return Some(library.to_string());
         }
         let is_server = || self.core.host.servers().iter().any(|server| server.name == name);
         match self.core.registry.namespace(name) {
-            Some(_) => Some(self.core.registry.library(name).to_string()),
-            None => (name == "user" || is_server()).then(|| name.to_string()),
+            Some(meant) => (meant == name).then(|| self.core.registry.library(name).to_string()),
+            None => is_server().then(|| name.to_string()),
         }
     }
 
@@ -90,7 +90,7 @@ impl Machine {
 
 #[cold]
 fn unknown_alias(alias: &str) -> Error {
-    Error::new("InvalidKeyword", format!("`::{alias}/…`: there is no namespace or alias `{alias}`")).suggest(format!(
+    Error::new("InvalidKeyword", format!("`::{alias}/…`: there is no alias `{alias}`")).suggest(format!(
         "make it known in a form before, `(require '[clojure.string :as {alias}])`, or write `:{alias}/…` with one colon"
     ))
 }

@@ -3,13 +3,42 @@
 use super::Machine;
 use super::names::{form_of, value_of};
 use crate::lang::builtin::absent::libraries;
+use crate::lang::builtin::{self, types};
 use crate::lang::error::{Error, Outcome};
-use crate::lang::expand::{Expander, Macros};
+use crate::lang::expand::{Expander, Macros, SPECIAL_FORMS, macro_names};
 use crate::lang::form::Form;
 use crate::lang::span::{Source, Span};
 use crate::lang::value::Value;
 use crate::lang::value::map::Map;
+use crate::lang::value::text::split_name;
 use std::sync::Arc;
+
+/// What a template leaves as it is: Clojure's special forms and what belongs to them.
+const STAY_BARE: &[&str] = &[
+    "&",
+    "case*",
+    "catch",
+    "def",
+    "deftype*",
+    "do",
+    "finally",
+    "fn*",
+    "if",
+    "import*",
+    "let*",
+    "letfn*",
+    "loop*",
+    "monitor-enter",
+    "monitor-exit",
+    "new",
+    "quote",
+    "recur",
+    "reify*",
+    "set!",
+    "throw",
+    "try",
+    "var",
+];
 
 impl Macros for Machine {
     fn charge(&mut self, steps: u64) -> Outcome<()> {
@@ -65,6 +94,29 @@ impl Macros for Machine {
         let name = self.unaliased(name).unwrap_or_else(|| name.to_string());
         let own = name.strip_prefix("user/").or_else(|| name.strip_prefix("session/"));
         own.or_else(|| self.core.registry.in_core(&name)).map(str::to_string)
+    }
+
+    fn in_template(&mut self, name: &str) -> String {
+        if STAY_BARE.contains(&name) || name.starts_with('%') || types::constant(name).is_some() {
+            return name.to_string();
+        }
+        if let (Some(alias), base) = split_name(name) {
+            return self.full_namespace(alias).map_or_else(|| name.to_string(), |full| format!("{full}/{base}"));
+        }
+        // Methods, constructors and classes.
+        if name.contains('.') || builtin::constant(name).is_some() {
+            return name.to_string();
+        }
+        let is_own = self.core.globals.find(name).is_some() || self.is_shadowed(name);
+        let registry = &self.core.registry;
+        let is_core = || {
+            registry.find(name).is_some()
+                || builtin::known_dynamic(name).is_some()
+                || macro_names().any(|known| known == name)
+                || SPECIAL_FORMS.contains(&name)
+                || (!self.core.coming.contains(name) && registry.find_prelude(name).is_some())
+        };
+        format!("{}/{name}", if !is_own && is_core() { "clojure.core" } else { "user" })
     }
 
     fn names_in(&self, namespace: &str) -> Vec<String> {

@@ -175,9 +175,7 @@ fn written_alike(name: &str, other: &str) -> bool {
 /// # Errors
 /// `InvalidRegex`; keys of map literals that nest too deep.
 pub fn value_of(form: &Form) -> Outcome<Value> {
-    value_with(form, &mut |tag, _| {
-        Err(Error::new("UnknownTag", format!("the tag `#{tag}` is not known here")).into())
-    })
+    value_with(form, &mut |tag, _| Err(Error::new("UnknownTag", format!("the tag `#{tag}` is not known here")).into()))
 }
 
 /// What gives the values of tags and the forms behind them.

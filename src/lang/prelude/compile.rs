@@ -76,6 +76,10 @@ impl Macros for NoMacros {
         name.strip_prefix("core/").map(str::to_string)
     }
 
+    fn in_template(&mut self, name: &str) -> String {
+        name.to_string()
+    }
+
     fn names_in(&self, _: &str) -> Vec<String> {
         Vec::new()
     }

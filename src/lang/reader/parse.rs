@@ -173,9 +173,11 @@ impl<'s> Builder<'s> {
         }
         let chosen = collections::choose(self.source, items, span, self.reading)?;
         if !splices {
-            return chosen.map_or(Ok(()), |form| self.deliver(form));
+            // Who reads data form by form goes on behind the conditional.
+            let placed = |form| if self.reading.is_data { Form { span, ..form } } else { form };
+            return chosen.map(placed).map_or(Ok(()), |form| self.deliver(form));
         }
-        if self.reading.is_data && self.frames.iter().all(|frame| frame.token.is_prefix()) {
+        if self.reading.is_data && self.frames.is_empty() {
             return Err(error("`#?@(…)` splices into what is around it, and there is nothing around it"));
         }
         collections::spliced(chosen)?.into_iter().try_for_each(|form| self.deliver(form))
