@@ -114,6 +114,7 @@ impl Macros for Machine {
                 || builtin::known_dynamic(name).is_some()
                 || macro_names().any(|known| known == name)
                 || SPECIAL_FORMS.contains(&name)
+                || matches!(name, "unquote" | "unquote-splicing")
                 || (!self.core.coming.contains(name) && registry.find_prelude(name).is_some())
         };
         format!("{}/{name}", if !is_own && is_core() { "clojure.core" } else { "user" })
