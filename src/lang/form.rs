@@ -51,6 +51,8 @@ pub enum FormKind {
     Map(Vec<Form>),
     /// `#{a b}`
     Set(Vec<Form>),
+    /// `#tag form`; only in data, where functions may say what tags mean.
+    Tagged(String, Box<Form>),
 }
 
 impl PartialEq for Form {

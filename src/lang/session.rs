@@ -366,20 +366,25 @@ fn run_forms(machine: &mut Machine, request: &Request, source: &Arc<Source>, rep
         bind(machine, "data", data)?;
     }
     machine.charge(request.program.len() as u64 / 16)?;
-    let forms = reader::read(&request.program).map_err(|error| unreadable(error, source))?;
+    let mut forms = reader::read(&request.program).map_err(|error| unreadable(error, source))?;
     if let Some((span, error)) = foreign::at_top_level(&forms, &request.program) {
         return Err(Signal::from(error).at(source, span));
     }
     machine.core.coming = forms.iter().filter_map(Form::defined_name).map(str::to_string).collect();
     let mut last = Value::Nil;
-    for (ordinal, form) in forms.iter().enumerate() {
+    let count = forms.len();
+    let has_aliases = request.program.contains("::");
+    for (ordinal, form) in forms.iter_mut().enumerate() {
         machine.core.form = ordinal as u32;
-        let is_last = ordinal + 1 == forms.len();
-        let result = machine.evaluate(form, source).and_then(|value| match machine.settle(&value) {
-            // Nobody looks at this value, so nobody asked for the item that went wrong.
-            Err(signal) if is_last || matches!(signal.raised(), Raised::Halt(_)) => Err(signal),
-            _ => Ok(value),
-        });
+        let is_last = ordinal + 1 == count;
+        let resolved = if has_aliases { machine.resolve_aliases(form) } else { Ok(()) };
+        let resolved = resolved.map_err(|(error, span)| Signal::from(error).at(source, span));
+        let result =
+            resolved.and_then(|()| machine.evaluate(form, source)).and_then(|value| match machine.settle(&value) {
+                // Nobody looks at this value, so nobody asked for the item that went wrong.
+                Err(signal) if is_last || matches!(signal.raised(), Raised::Halt(_)) => Err(signal),
+                _ => Ok(value),
+            });
         let result = result.and_then(|value| match machine.core.check_session() {
             Ok(()) => Ok(value),
             Err(halt) => Err(halt.into()),

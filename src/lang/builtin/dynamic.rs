@@ -6,6 +6,7 @@ use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::{Global, Machine};
 use crate::lang::value::Value;
 use crate::lang::value::print::Settings;
+use std::sync::Arc;
 
 /// The entries of this file.
 pub const TABLE: &[Builtin] = &[
@@ -35,20 +36,26 @@ const KNOWN: &[(&str, Value)] = &[
     ("*warn-on-reflection*", Value::Bool(false)),
 ];
 
+/// What tags mean to `read-string`: functions by tag, none to begin with.
+const READERS: &str = "*data-readers*";
+
 /// A known dynamic name without its namespace, and what it is where nothing has set it.
-pub(crate) fn known_dynamic(name: &str) -> Option<(&'static str, &'static Value)> {
+pub(crate) fn known_dynamic(name: &str) -> Option<(&'static str, Value)> {
     if !name.ends_with('*') {
         return None;
     }
     let base = name.rsplit('/').next().unwrap_or(name);
-    KNOWN.iter().find(|(known, _)| *known == base).map(|(known, value)| (*known, value))
+    if base == READERS {
+        return Some((READERS, Value::Map(Arc::default())));
+    }
+    KNOWN.iter().find(|(known, _)| *known == base).map(|(known, value)| (*known, value.clone()))
 }
 
 /// What a known dynamic name is now.
-fn current(machine: &Machine, name: &str) -> Value {
+pub(super) fn current(machine: &Machine, name: &str) -> Value {
     let globals = &machine.core.globals;
     let own = globals.find(name).and_then(|index| globals.get(index).value.clone());
-    own.unwrap_or_else(|| known_dynamic(name).map_or(Value::Nil, |(_, value)| value.clone()))
+    own.unwrap_or_else(|| known_dynamic(name).map_or(Value::Nil, |(_, value)| value))
 }
 
 /// How values print just now.

@@ -2,31 +2,43 @@
 
 use super::Builtin;
 use super::arguments::map;
+use super::dynamic::current;
 use super::text::excerpt;
 use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::{Machine, value_of};
+use crate::lang::eval::{Constants, Machine, value_of};
 use crate::lang::form::Form;
-use crate::lang::reader::{ReadError, read};
+use crate::lang::reader::{Conditionals, ReadError, Reading, known_tag, read_as};
 use crate::lang::value::Value;
+use crate::lang::value::map::Map;
+use crate::lang::value::pattern::Pattern;
+use std::sync::Arc;
 
 /// The entries of this file.
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "edn/read-string",
         &["[s]", "[options s]"],
-        "The first form that the text spells, as data; nil if there is none, or the option `:eof`. Nothing is evaluated.",
+        "The first form that the text spells, as data; nil if there is none. Options: `:eof`, what to give then; \
+         `:readers`, functions by tag; `:default`, a function of any other tag and its value. Nothing is evaluated.",
         &[
             ("(edn/read-string \"{:port 8080, :hosts [\\\"a\\\" \\\"b\\\"]}\")", "{:port 8080, :hosts [\"a\" \"b\"]}"),
             ("(edn/read-string \"(+ 1 2)\")", "(+ 1 2)"),
             ("(edn/read-string {:eof :none} \"\")", ":none"),
+            ("(edn/read-string {:readers {'inches #(* 2.5 %)}} \"[#inches 4]\")", "[10.0]"),
+            ("(edn/read-string {:default tagged-literal} \"#point [1 2]\")", "#point [1 2]"),
         ],
         read_string,
     ),
     Builtin::new(
         "read-string",
         &["[s]", "[options s]"],
-        "As `edn/read-string`, but text without a form is an error.",
-        &[("(read-string \"[1 a :b]\")", "[1 a :b]")],
+        "As `edn/read-string`, but text without a form is an error. Options: `:eof`; `:read-cond`, `:allow` to choose \
+         a branch of `#?(…)`, `:preserve` to keep it; `:features`. `*data-readers*` says what tags mean.",
+        &[
+            ("(read-string \"[1 a :b]\")", "[1 a :b]"),
+            ("(read-string {:read-cond :allow} \"[#?(:clj 1 :cljs 2)]\")", "[1]"),
+            ("(binding [*data-readers* {'twice (fn [x] [x x])}] (read-string \"#twice 1\"))", "[1 1]"),
+        ],
         read_code,
     ),
 ];
@@ -38,44 +50,101 @@ pub const ALIASES: &[(&str, &str)] = &[("read-from-string", "read-string")];
 const BYTES_A_BYTE: u64 = 128;
 
 fn read_string(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    let nothing = end_option(arguments)?.unwrap_or_default();
-    let text = arguments.last_mut().map(std::mem::take).unwrap_or_default();
-    if text.is_nil() { Ok(nothing) } else { Ok(first_form(machine, &text)?.unwrap_or(nothing)) }
+    let options = match arguments {
+        [options, _] => Options::of_edn(&*map(std::mem::take(options))?)?,
+        _ => Options { at_end: Some(Value::Nil), ..Options::of_edn(&Map::default())? },
+    };
+    match arguments.last() {
+        Some(Value::Nil) | None => options.at_end(),
+        Some(text) => first_form(machine, text, options),
+    }
 }
 
 fn read_code(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    let nothing = end_option(arguments)?;
-    let text = arguments.last_mut().map(std::mem::take).unwrap_or_default();
-    match first_form(machine, &text)?.or(nothing) {
-        Some(value) => Ok(value),
-        None => Err(nothing_to_read().into()),
-    }
+    let options = match arguments {
+        [options, _] => map(std::mem::take(options))?,
+        _ => Arc::default(),
+    };
+    let options = Options::of_code(machine, &options)?;
+    first_form(machine, arguments.last().unwrap_or(&Value::Nil), options)
 }
 
 /// The error of a text without a form.
 #[cold]
-pub(super) fn nothing_to_read() -> Error {
-    Error::new("NothingToRead", "there is no form in the text").suggest("`(edn/read-string s)` gives nil then")
+fn nothing_to_read() -> Error {
+    Error::new("NothingToRead", "there is no form in the text")
+        .suggest("`(edn/read-string s)` gives nil then, and so does the option `{:eof nil}`")
 }
 
-/// What to give at the end of the text, if the options say so.
-fn end_option(arguments: &mut [Value]) -> Outcome<Option<Value>> {
-    match arguments {
-        [options, _] => Ok(map(std::mem::take(options))?.get(&Value::keyword("eof")).cloned()),
-        _ => Ok(None),
+/// How a text is read as data.
+pub(super) struct Options {
+    /// What to give at the end of the text; an error if there is nothing.
+    pub(super) at_end: Option<Value>,
+    /// Functions by tag, which come before the tags of the language.
+    readers: Arc<Map>,
+    /// The function of a tag and a value for all other tags, or nil.
+    default: Value,
+    reading: Reading,
+}
+
+impl Options {
+    /// The options of `edn/read-string`.
+    fn of_edn(options: &Map) -> Result<Options, Error> {
+        let option = |name: &str| options.get(&Value::keyword(name)).cloned();
+        let reading = Reading { is_data: true, conditionals: Conditionals::Refuse, ..Reading::default() };
+        let readers = option("readers").unwrap_or_default();
+        Ok(Options {
+            at_end: option("eof"),
+            readers: map(readers)?,
+            default: option("default").unwrap_or_default(),
+            reading,
+        })
+    }
+
+    /// The options of `read-string` and `read`; what tags mean is said by `*data-readers*` and
+    /// `*default-data-reader-fn*`.
+    pub(super) fn of_code(machine: &Machine, options: &Map) -> Result<Options, Error> {
+        let option = |name: &str| options.get(&Value::keyword(name));
+        let is = |value: &Value, name: &str| matches!(value, Value::Keyword(keyword) if keyword.as_str() == name);
+        let conditionals = match option("read-cond") {
+            Some(mode) if is(mode, "allow") => Conditionals::Choose,
+            Some(mode) if is(mode, "preserve") => Conditionals::Keep,
+            _ => Conditionals::Refuse,
+        };
+        let features = match option("features") {
+            Some(Value::Set(features)) => features.iter().filter_map(keyword_name).collect(),
+            _ => Vec::new(),
+        };
+        Ok(Options {
+            at_end: option("eof").filter(|value| !is(value, "eofthrow")).cloned(),
+            readers: map(current(machine, "*data-readers*"))?,
+            default: current(machine, "*default-data-reader-fn*"),
+            reading: Reading { is_data: true, conditionals, features },
+        })
+    }
+
+    fn at_end(self) -> Outcome<Value> {
+        self.at_end.ok_or_else(|| nothing_to_read().into())
+    }
+}
+
+fn keyword_name(value: &Value) -> Option<String> {
+    match value {
+        Value::Keyword(name) => Some(name.as_str().to_string()),
+        _ => None,
     }
 }
 
 /// The first form that a text spells.
-fn first_form(machine: &mut Machine, text: &Value) -> Outcome<Option<Value>> {
+fn first_form(machine: &mut Machine, text: &Value, options: Options) -> Outcome<Value> {
     let Value::Str(text) = text else {
         return Err(Error::expected("a string", text).suggest("`(pr-str x)` spells a value").into());
     };
-    forms_of(machine, text.as_str())?.first().map(|form| value_of(machine, form)).transpose()
+    Ok(next_form(machine, text.as_str(), options)?.0)
 }
 
-/// The forms that a text spells.
-pub(super) fn forms_of(machine: &mut Machine, text: &str) -> Outcome<Vec<Form>> {
+/// The first form that a text spells, or what the options give at its end, and how many bytes it took.
+pub(super) fn next_form(machine: &mut Machine, text: &str, options: Options) -> Outcome<(Value, usize)> {
     let longest = machine.core.meter.limits.program;
     if text.len() as u64 > longest {
         return Err(Error::new("TextTooLong", format!("data of at most {longest} bytes can be read"))
@@ -84,7 +153,70 @@ pub(super) fn forms_of(machine: &mut Machine, text: &str) -> Outcome<Vec<Form>> 
     }
     machine.charge(text.len() as u64)?;
     machine.reserve(text.len() as u64 * BYTES_A_BYTE)?;
-    Ok(read(text).map_err(|error| unreadable(text, &error))?)
+    let Some(mut form) = forms(text, &options.reading).map_err(|error| unreadable(text, &error))?.into_iter().next()
+    else {
+        return Ok((options.at_end()?, text.len()));
+    };
+    if text.contains("::") {
+        machine.resolve_aliases(&mut form).map_err(|(error, _)| error)?;
+    }
+    let value = value_of(&mut Readers { machine, text, options: &options }, &form)?;
+    Ok((value, form.span.end as usize))
+}
+
+/// The forms of a text; only the first must be readable.
+fn forms(text: &str, reading: &Reading) -> Result<Vec<Form>, ReadError> {
+    read_as(text, reading).or_else(|error| {
+        let cut = error.span.start as usize;
+        let before = text.get(..cut).unwrap_or_default();
+        let is_apart = text[before.len()..].starts_with([')', ']', '}', '"']);
+        match read_as(before, reading) {
+            Ok(forms) if forms.first().is_some_and(|form| is_apart || (form.span.end as usize) < cut) => Ok(forms),
+            _ => Err(error),
+        }
+    })
+}
+
+/// What tags make of the forms behind them.
+struct Readers<'a> {
+    machine: &'a mut Machine,
+    text: &'a str,
+    options: &'a Options,
+}
+
+impl Constants for Readers<'_> {
+    fn pay(&mut self, steps: u64) -> Outcome<()> {
+        self.machine.pay(steps)
+    }
+
+    fn regex(&mut self, pattern: &str) -> Outcome<Arc<Pattern>> {
+        self.machine.regex(pattern)
+    }
+
+    fn tagged(&mut self, tag: &str, form: &Form) -> Outcome<Value> {
+        self.machine.charge(1)?;
+        let options = self.options;
+        if let Some(reader) = options.readers.get(&Value::symbol(tag)) {
+            let value = value_of(self, form)?;
+            return self.machine.call(reader, &mut [value]);
+        }
+        if let Some(known) = known_tag(tag, form, form.span) {
+            let known = known.map_err(|error| unreadable(self.text, &error))?;
+            return value_of(self, &known);
+        }
+        if options.default.is_nil() {
+            return Err(unknown_tag(tag).into());
+        }
+        let value = value_of(self, form)?;
+        self.machine.call(&options.default, &mut [Value::symbol(tag), value])
+    }
+}
+
+#[cold]
+fn unknown_tag(tag: &str) -> Error {
+    Error::new("UnknownTag", format!("there is no reader function for the tag `#{tag}`")).suggest(format!(
+        "say what it means: `(edn/read-string {{:readers {{'{tag} f}}}} s)`, or keep all tags as data with `{{:default tagged-literal}}`"
+    ))
 }
 
 /// The error of the reader, with the place in the text.

@@ -1,10 +1,12 @@
 //! Reading from a text as if it were typed: `with-in-str`, `read-line` and `read`. There is no other input.
 
 use super::Builtin;
-use super::edn::{forms_of, nothing_to_read};
+use super::arguments::map;
+use super::edn::{Options, next_form};
 use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::{Machine, value_of};
+use crate::lang::eval::Machine;
 use crate::lang::value::Value;
+use std::sync::Arc;
 
 /// The entries of this file.
 pub const TABLE: &[Builtin] = &[
@@ -18,9 +20,9 @@ pub const TABLE: &[Builtin] = &[
     ),
     Builtin::new(
         "read",
-        &["[]", "[in]", "[in eof-error? eof-value]", "[in eof-error? eof-value recursive?]"],
+        &["[]", "[in]", "[options in]", "[in eof-error? eof-value]", "[in eof-error? eof-value recursive?]"],
         "The next form of the text that `with-in-str` gives, as data. At its end an error, or `eof-value` where \
-         `eof-error?` is false. Nothing is evaluated.",
+         `eof-error?` is false. Options are those of `read-string`. Nothing is evaluated.",
         &[
             ("(with-in-str \"1 (+ 1 2)\" [(read) (read)])", "[1 (+ 1 2)]"),
             ("(with-in-str \"\" (read *in* false :end))", ":end"),
@@ -67,22 +69,26 @@ fn read_line(machine: &mut Machine, _: &mut [Value]) -> Outcome<Value> {
 }
 
 fn read_form(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    if let Some(source) = arguments.first()
+    let (options, source) = match arguments {
+        [options, source] => (map(std::mem::take(options))?, Some(&*source)),
+        [source, ..] => (Arc::default(), Some(&*source)),
+        [] => (Arc::default(), None),
+    };
+    if let Some(source) = source
         && !matches!(source, Value::Symbol(name) if name.as_str() == "*in*")
     {
         return Err(Error::expected("`*in*`", source).suggest("`(read-string s)` reads a form from a string").into());
     }
+    let mut options = Options::of_code(machine, &options)?;
+    if let [_, ends_in_error, at_end, ..] = arguments
+        && !ends_in_error.is_truthy()
+    {
+        options.at_end = Some(std::mem::take(at_end));
+    }
     let Some((text, at)) = machine.core.inputs.last().cloned() else { return Err(no_input().into()) };
-    let forms = forms_of(machine, &text.as_str()[at..])?;
-    let Some(form) = forms.first() else {
-        return match arguments {
-            [_, ends_in_error, at_end, ..] if !ends_in_error.is_truthy() => Ok(std::mem::take(at_end)),
-            _ => Err(nothing_to_read().into()),
-        };
-    };
-    let passed = form.span.end as usize;
+    let (value, passed) = next_form(machine, &text.as_str()[at..], options)?;
     if let Some((_, at)) = machine.core.inputs.last_mut() {
         *at += passed;
     }
-    value_of(machine, form)
+    Ok(value)
 }

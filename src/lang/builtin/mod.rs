@@ -462,6 +462,12 @@ impl Registry {
         (meant == "core" || has_names()).then(|| meant.to_string())
     }
 
+    /// The full name of a namespace of the language: `clojure.string` for `str`.
+    pub fn library<'n>(&self, name: &'n str) -> &'n str {
+        let is_full = |(from, to): &&(&'static str, &'static str)| *to == name && from.starts_with("clojure.");
+        NAMESPACES.iter().find(is_full).map_or(name, |(from, _)| from)
+    }
+
     /// The name without its namespace, if that is one that stands for `core`.
     pub fn in_core<'n>(&self, name: &'n str) -> Option<&'n str> {
         let (namespace, base) = crate::lang::value::text::split_name(name);
@@ -477,6 +483,21 @@ impl Registry {
         found.sort_unstable();
         found.dedup();
         found
+    }
+
+    /// The names that a namespace of the language has, without it, in order.
+    pub fn names_in(&self, namespace: &str) -> Vec<&str> {
+        let is_plain = |name: &&str| *name == "/" || !name.contains(['/', '.']);
+        let mut names: Vec<&str> = if namespace == "core" {
+            let macros = crate::lang::expand::macro_names().map(|name| -> &str { name });
+            self.names().filter(is_plain).chain(macros).collect()
+        } else {
+            let base = |name| crate::lang::value::text::split_name(name);
+            self.names().filter_map(|name| (base(name).0 == Some(namespace)).then(|| base(name).1)).collect()
+        };
+        names.sort_unstable();
+        names.dedup();
+        names
     }
 
     /// The builtin of that name, those included that no program can name: the steps of lazy sequences.
@@ -524,7 +545,7 @@ fn plain(name: &str) -> Option<Cow<'_, str>> {
 }
 
 /// The namespace that a namespace stands for.
-fn namespace_meant(name: &str) -> &str {
+pub(crate) fn namespace_meant(name: &str) -> &str {
     NAMESPACES.iter().chain(time::NAMESPACES).find(|(from, _)| *from == name).map_or(name, |(_, to)| to)
 }
 

@@ -4,8 +4,11 @@ use super::Builtin;
 use super::absent::libraries;
 use super::arguments::take;
 use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::Machine;
+use crate::lang::eval::{Global, Machine};
 use crate::lang::value::Value;
+use crate::lang::value::map::Map;
+use crate::lang::value::text::split_name;
+use std::sync::Arc;
 
 /// The entries of this file.
 pub const TABLE: &[Builtin] = &[
@@ -52,6 +55,77 @@ pub const TABLE: &[Builtin] = &[
         &[("(create-ns 'app)", "app")],
         |_, arguments| name(&arguments[0]).map(|_| take(arguments, 0)),
     ),
+    Builtin::new(
+        "ns-publics",
+        &["[ns]"],
+        "What a namespace defines and does not keep to itself: a map from name to var.",
+        &[
+            ("((get (ns-publics 'clojure.string) 'join) \"-\" [1 2])", "\"1-2\""),
+            ("(def a 1) (def ^:private b 2) (ns-publics 'user)", "{a #'a}"),
+        ],
+        |machine, arguments| names_of(machine, &arguments[0], Kind::Public),
+    ),
+    Builtin::new(
+        "ns-interns",
+        &["[ns]"],
+        "What a namespace defines: a map from name to var.",
+        &[("(def ^:private b 2) (ns-interns *ns*)", "{b #'b}")],
+        |machine, arguments| names_of(machine, &arguments[0], Kind::Own),
+    ),
+    Builtin::new(
+        "ns-refers",
+        &["[ns]"],
+        "What a namespace knows of core: a map from name to var.",
+        &[("(get (ns-refers 'user) 'inc)", "#'inc")],
+        |machine, arguments| names_of(machine, &arguments[0], Kind::Referred),
+    ),
+    Builtin::new(
+        "ns-map",
+        &["[ns]"],
+        "All names that mean something in a namespace: a map from name to var.",
+        &[("(def a 1) (map (ns-map *ns*) ['a 'inc])", "(#'a #'inc)")],
+        |machine, arguments| names_of(machine, &arguments[0], Kind::Known),
+    ),
+    Builtin::new(
+        "ns-unmap",
+        &["[ns name]"],
+        "Takes a definition of the session away.",
+        &[("(def a 1) (ns-unmap *ns* 'a) (resolve 'a)", "nil")],
+        ns_unmap,
+    ),
+    Builtin::new(
+        "ns-aliases",
+        &["[ns]"],
+        "The short names of namespaces: a map from alias to name.",
+        &[("(require '[clojure.set :as sets]) (get (ns-aliases *ns*) 'sets)", "clojure.set")],
+        ns_aliases,
+    ),
+    Builtin::new(
+        "ns-unalias",
+        &["[ns alias]"],
+        "Takes an alias away that the session has made.",
+        &[("(alias 'sets 'clojure.set) (ns-unalias *ns* 'sets) (get (ns-aliases *ns*) 'sets)", "nil")],
+        |machine, arguments| {
+            the(machine, &mut arguments[..1])?;
+            let alias = name(&arguments[1])?;
+            machine.remove_alias(&alias);
+            Ok(Value::Nil)
+        },
+    ),
+    Builtin::new(
+        "missing-name*",
+        &["[name]"],
+        "The error of a name that a library lacks.",
+        &[],
+        |machine, arguments| {
+            let name = name(&arguments[0])?;
+            let (namespace, base) = split_name(&name);
+            let library = machine.core.registry.library(namespace.unwrap_or_default()).to_string();
+            let mut error = machine.unknown(&name, &[]);
+            error.message = format!("`{base}` does not exist in `{library}`");
+            Err(error.into())
+        },
+    ),
     Builtin::new("missing-library*", &["[name]"], "The error of a library that is not here.", &[], |_, arguments| {
         Err(libraries::missing(&name(&arguments[0])?).into())
     }),
@@ -79,4 +153,74 @@ fn exists(machine: &Machine, name: &str) -> bool {
 fn the(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let name = name(&arguments[0])?;
     if exists(machine, &name) { Ok(take(arguments, 0)) } else { Err(libraries::missing(&name).into()) }
+}
+
+/// Which names of a namespace are asked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// What it defines for others.
+    Public,
+    /// What it defines.
+    Own,
+    /// What it has from core.
+    Referred,
+    /// All that it knows.
+    Known,
+}
+
+/// Names of a namespace and their vars.
+fn names_of(machine: &mut Machine, namespace: &Value, kind: Kind) -> Outcome<Value> {
+    let namespace = name(namespace)?;
+    let registry = machine.core.registry.clone();
+    let meant = if namespace == SESSION { None } else { registry.namespace(&namespace) };
+    if meant.is_none() && namespace != SESSION {
+        return Err(libraries::missing(&namespace).into());
+    }
+    let mut pairs: Vec<(String, String)> = Vec::new();
+    let looks_at_core = matches!(kind, Kind::Referred | Kind::Known) && meant.as_deref() != Some("core");
+    machine.charge(NAMES)?;
+    machine.reserve_values(NAMES)?;
+    for space in meant.as_deref().filter(|_| kind != Kind::Referred).into_iter().chain(looks_at_core.then_some("core"))
+    {
+        pairs.extend(registry.names_in(space).into_iter().map(|base| (base.to_string(), format!("{space}/{base}"))));
+    }
+    if meant.is_none() && kind != Kind::Referred {
+        let is_private = |metadata: &Map| metadata.get(&Value::keyword("private")).is_some_and(Value::is_truthy);
+        let own = machine.core.globals.iter().filter(|global| split_name(global.name).0.is_none());
+        let shown = own.filter(|global| kind != Kind::Public || !global.metadata.is_some_and(|map| is_private(map)));
+        pairs.extend(shown.map(|global| (global.name.to_string(), global.name.to_string())));
+    }
+    machine.charge(pairs.len() as u64)?;
+    machine.reserve_values(4 * pairs.len() as u64)?;
+    // A definition of the session hides what core has under its name.
+    let vars: Map = pairs.iter().map(|(base, var)| (Value::symbol(base), Value::Var(var.as_str().into()))).collect();
+    Ok(Value::Map(Arc::new(vars)))
+}
+
+/// What looking through the names of the language costs.
+const NAMES: u64 = 4_096;
+
+fn ns_unmap(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    the(machine, &mut arguments[..1])?;
+    let Some(base) = arguments[1].as_symbol().map(|name| name.as_str().to_string()) else {
+        return Err(Error::expected("a quoted name", &arguments[1]).into());
+    };
+    if let Some(index) = machine.core.globals.find(&base).filter(|_| split_name(&base).0.is_none()) {
+        machine.set_definition(index, Global::default());
+        machine.core.coming.remove(&base);
+    }
+    Ok(Value::Nil)
+}
+
+fn ns_aliases(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    the(machine, &mut arguments[..1])?;
+    machine.charge(NAMES)?;
+    let registry = machine.core.registry.clone();
+    let known = registry.namespaces().into_iter().map(|name| (name, registry.library(name)));
+    let known = known.filter(|(name, library)| name != library && *name != "core");
+    let mut aliases: Map = known.map(|(name, library)| (Value::symbol(name), Value::symbol(library))).collect();
+    for (alias, library) in machine.aliases() {
+        aliases.insert(Value::symbol(alias), library.clone());
+    }
+    Ok(Value::Map(Arc::new(aliases)))
 }

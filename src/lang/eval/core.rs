@@ -159,7 +159,8 @@ impl Globals {
     /// Ends a form, keeping its definitions; returns their names.
     pub fn commit(&mut self) -> Vec<String> {
         self.journal.clear();
-        std::mem::take(&mut self.defined).into_iter().map(|index| self.names[index as usize].clone()).collect()
+        let defined = std::mem::take(&mut self.defined).into_iter().map(|index| index as usize);
+        defined.filter(|at| self.slots[*at].value.is_some()).map(|at| self.names[at].clone()).collect()
     }
 
     /// Ends a form, undoing its definitions.

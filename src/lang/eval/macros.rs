@@ -1,15 +1,44 @@
 //! Macros of the session: forms become data, a function makes other data of it, that becomes forms.
 
-use super::names::{ALIAS, form_of, value_of};
-use super::{Global, Machine};
+use super::Machine;
+use super::names::{form_of, value_of};
 use crate::lang::builtin::absent::libraries;
+use crate::lang::builtin::{self, types};
 use crate::lang::error::{Error, Outcome};
-use crate::lang::expand::{Expander, Macros};
+use crate::lang::expand::{Expander, Macros, SPECIAL_FORMS, macro_names};
 use crate::lang::form::Form;
 use crate::lang::span::{Source, Span};
 use crate::lang::value::Value;
 use crate::lang::value::map::Map;
+use crate::lang::value::text::split_name;
 use std::sync::Arc;
+
+/// What a template leaves as it is: Clojure's special forms and what belongs to them.
+const STAY_BARE: &[&str] = &[
+    "&",
+    "case*",
+    "catch",
+    "def",
+    "deftype*",
+    "do",
+    "finally",
+    "fn*",
+    "if",
+    "import*",
+    "let*",
+    "letfn*",
+    "loop*",
+    "monitor-enter",
+    "monitor-exit",
+    "new",
+    "quote",
+    "recur",
+    "reify*",
+    "set!",
+    "throw",
+    "try",
+    "var",
+];
 
 impl Macros for Machine {
     fn charge(&mut self, steps: u64) -> Outcome<()> {
@@ -49,16 +78,12 @@ impl Macros for Machine {
         Err(libraries::missing(name))
     }
 
-    fn alias(&mut self, alias: &str, namespace: &str) {
-        let key = format!("{ALIAS}{alias}");
-        let is_known = self.core.globals.find(&key).is_some();
-        let says_so_itself = alias == namespace || self.core.registry.namespace(alias).as_deref() == Some(namespace);
-        if says_so_itself && !is_known {
-            return;
-        }
-        let index = self.core.globals.index(&key);
-        let value = Some(Value::symbol(namespace));
-        self.core.globals.set(index, Global { value, ..Global::default() });
+    fn alias(&mut self, alias: &str, library: &str) {
+        self.add_alias(alias, library);
+    }
+
+    fn has(&mut self, name: &str) -> Outcome<bool> {
+        Ok(self.find_meaning(name)?.is_some())
     }
 
     fn is_dynamic(&self, name: &str) -> bool {
@@ -71,17 +96,34 @@ impl Macros for Machine {
         own.or_else(|| self.core.registry.in_core(&name)).map(str::to_string)
     }
 
+    fn in_template(&mut self, name: &str) -> String {
+        if STAY_BARE.contains(&name) || name.starts_with('%') || types::constant(name).is_some() {
+            return name.to_string();
+        }
+        if let (Some(alias), base) = split_name(name) {
+            return self.full_namespace(alias).map_or_else(|| name.to_string(), |full| format!("{full}/{base}"));
+        }
+        // Methods, constructors and classes.
+        if name.contains('.') || builtin::constant(name).is_some() {
+            return name.to_string();
+        }
+        let is_own = self.core.globals.find(name).is_some() || self.is_shadowed(name);
+        let registry = &self.core.registry;
+        let is_core = || {
+            registry.find(name).is_some()
+                || builtin::known_dynamic(name).is_some()
+                || macro_names().any(|known| known == name)
+                || SPECIAL_FORMS.contains(&name)
+                || matches!(name, "unquote" | "unquote-splicing")
+                || (!self.core.coming.contains(name) && registry.find_prelude(name).is_some())
+        };
+        format!("{}/{name}", if !is_own && is_core() { "clojure.core" } else { "user" })
+    }
+
     fn names_in(&self, namespace: &str) -> Vec<String> {
         let registry = &self.core.registry;
-        let prefix = format!("{namespace}/");
-        let mut names: Vec<String> = registry
-            .names()
-            .filter_map(|name| name.strip_prefix(&prefix))
-            .filter(|base| registry.find(base).is_none() && self.core.globals.find(base).is_none())
-            .map(str::to_string)
-            .collect();
-        names.sort_unstable();
-        names
+        let means_nothing = |base: &&str| registry.find(base).is_none() && self.core.globals.find(base).is_none();
+        registry.names_in(namespace).into_iter().filter(means_nothing).map(str::to_string).collect()
     }
 
     fn means_the_same(&self, name: &str, other: &str) -> bool {

@@ -5,6 +5,7 @@
 //! function puts its arguments where the callee's frame begins; a call of a builtin passes them as an
 //! array. Nothing on the way of a successful evaluation allocates but the values themselves.
 
+mod aliases;
 mod branches;
 mod call;
 mod core;

@@ -16,10 +16,6 @@ use crate::lang::value::walk::{Cursor, Pace};
 use crate::lang::value::{Annotated, Value};
 use std::sync::Arc;
 
-/// What stands before the name of an alias in the table of definitions, so that it is undone, kept and
-/// written to snapshots as they are. No program can define a qualified name.
-pub(super) const ALIAS: &str = "alias/";
-
 impl Names for Machine {
     fn meaning(&mut self, name: &str, scope: &[String]) -> Outcome<Meaning> {
         // Whoever looks a name up looks through those first.
@@ -129,16 +125,6 @@ impl Machine {
         }
     }
 
-    /// A qualified name whose namespace is an alias (`(require '[clojure.string :as s])`), written out.
-    pub(super) fn unaliased(&self, name: &str) -> Option<String> {
-        let (namespace, base) = crate::lang::value::text::split_name(name);
-        let index = self.core.globals.find(&format!("{ALIAS}{}", namespace?))?;
-        match &self.core.globals.get(index).value {
-            Some(Value::Symbol(meant)) => Some(format!("{}/{base}", meant.as_str())),
-            _ => None,
-        }
-    }
-
     /// The error of a name that means nothing.
     pub(crate) fn unknown(&mut self, name: &str, scope: &[String]) -> Error {
         if let Some(message) = crate::lang::builtin::absent::advice(name) {
@@ -186,7 +172,7 @@ fn written_alike(name: &str, other: &str) -> bool {
         && name.contains('/') == other.contains('/')
 }
 
-/// Who pays for the values that forms become.
+/// Who pays for the values that forms become, and knows their tags.
 pub trait Constants {
     /// Pays for steps.
     ///
@@ -199,6 +185,14 @@ pub trait Constants {
     /// # Errors
     /// `InvalidRegex`; limits.
     fn regex(&mut self, pattern: &str) -> Outcome<Arc<Pattern>>;
+
+    /// What a tag makes of the form behind it.
+    ///
+    /// # Errors
+    /// `UnknownTag`, unless tags are known; limits.
+    fn tagged(&mut self, tag: &str, _form: &Form) -> Outcome<Value> {
+        Err(Error::new("UnknownTag", format!("the tag `#{tag}` is not known here")).into())
+    }
 }
 
 impl Constants for Machine {
@@ -214,7 +208,7 @@ impl Constants for Machine {
 /// A form as data.
 ///
 /// # Errors
-/// `InvalidRegex`; keys of map literals that nest too deep; limits.
+/// `InvalidRegex`; keys of map literals that nest too deep; what tags raise; limits.
 pub fn value_of(payer: &mut dyn Constants, form: &Form) -> Outcome<Value> {
     let mut value = plain_value_of(payer, form)?;
     if let Some(metadata) = &form.metadata
@@ -265,6 +259,7 @@ fn plain_value_of(payer: &mut dyn Constants, form: &Form) -> Outcome<Value> {
             Value::Map(Arc::new(map))
         }
         FormKind::Set(items) => Value::Set(Arc::new(values_of(payer, items)?.into_iter().collect::<Set>())),
+        FormKind::Tagged(tag, form) => payer.tagged(tag, form)?,
     })
 }
 

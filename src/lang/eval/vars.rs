@@ -101,7 +101,7 @@ impl Machine {
             return Ok(self.core.globals.get(index).value.clone().unwrap_or_default());
         }
         if let Some((_, value)) = known_dynamic(name) {
-            return Ok(value.clone());
+            return Ok(value);
         }
         if language_name(name).is_some() {
             return Err(super::names::no_value(shown_name(name)).into());
@@ -242,7 +242,10 @@ impl Machine {
         if language_name(name).is_some() {
             map.insert(Value::keyword("macro"), Value::Bool(true));
         }
-        map.insert(Value::keyword("name"), Value::symbol(split_name(name).1));
+        let (namespace, base) = split_name(name);
+        map.insert(Value::keyword("name"), Value::symbol(base));
+        let namespace = self.core.registry.library(namespace.unwrap_or("core"));
+        map.insert(Value::keyword("ns"), Value::symbol(namespace));
         Ok(Arc::new(map))
     }
 

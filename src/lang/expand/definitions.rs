@@ -1,4 +1,4 @@
-//! Definitions: `defn`, `define`, `defun`, `defmacro`, `declare`, `defonce`, and `syntax-quote`.
+//! Definitions: `defn`, `define`, `defun`, `defmacro`, `declare`, `defonce`, and inner `define`s.
 
 use super::functions::scheme_parameters;
 use super::{Expander, body, call, nil, plain, show};
@@ -262,80 +262,4 @@ pub fn declare(_: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form
 pub fn defonce(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
     expander.count(form, rest, 2, 3)?;
     Ok(call("core/defonce*", rest.to_vec(), form.span))
-}
-
-/// `` `form ``: a template that builds the form.
-pub fn syntax_quote(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
-    expander.count(form, rest, 1, 1)?;
-    let mut names = Vec::new();
-    template(expander, &rest[0], &mut names)
-}
-
-fn template(expander: &mut Expander<'_>, form: &Form, names: &mut Vec<(String, Form)>) -> Outcome<Form> {
-    expander.macros.charge(1)?;
-    if expander.depth >= super::NESTING {
-        return expander.fail(form.span, "templates nest too deep".to_string());
-    }
-    expander.depth += 1;
-    let made = template_of(expander, form, names);
-    expander.depth -= 1;
-    match (&form.metadata, &form.kind) {
-        (Some(metadata), FormKind::List(_) | FormKind::Vector(_) | FormKind::Map(_) | FormKind::Set(_)) => {
-            let metadata = template(expander, metadata, names)?;
-            Ok(call("core/with-meta", vec![made?, metadata], form.span))
-        }
-        _ => made,
-    }
-}
-
-fn template_of(expander: &mut Expander<'_>, form: &Form, names: &mut Vec<(String, Form)>) -> Outcome<Form> {
-    let span = form.span;
-    Ok(match &form.kind {
-        FormKind::Symbol(name) => {
-            let written = match name.strip_suffix('#') {
-                Some(stem) if !stem.is_empty() => match names.iter().find(|(known, _)| known == name) {
-                    Some((_, fresh)) => fresh.clone(),
-                    None => {
-                        let fresh = expander.fresh(stem, span);
-                        let fresh = Form::symbol(&format!("{}__auto__", super::plain(&fresh)), span);
-                        names.push((name.clone(), fresh.clone()));
-                        fresh
-                    }
-                },
-                _ => form.clone(),
-            };
-            call("quote", vec![written], span)
-        }
-        FormKind::List(_) if form.is_call_of("unquote") => {
-            form.as_list().and_then(|items| items.get(1)).cloned().unwrap_or_else(|| nil(span))
-        }
-        // The inner template is what the outer one quotes.
-        FormKind::List(items) if form.is_call_of("syntax-quote") && items.len() == 2 => {
-            let inner = template(expander, &items[1], &mut Vec::new())?;
-            template(expander, &inner, names)?
-        }
-        FormKind::List(items) if items.is_empty() => Form { metadata: None, ..form.clone() },
-        FormKind::List(items) => {
-            call("core/apply", vec![Form::symbol("core/list", span), parts(expander, items, names, span)?], span)
-        }
-        FormKind::Vector(items) => call("core/vec", vec![parts(expander, items, names, span)?], span),
-        FormKind::Map(items) => {
-            call("core/apply", vec![Form::symbol("core/hash-map", span), parts(expander, items, names, span)?], span)
-        }
-        FormKind::Set(items) => call("core/set", vec![parts(expander, items, names, span)?], span),
-        _ => form.clone(),
-    })
-}
-
-/// The concatenation of what each item contributes.
-fn parts(expander: &mut Expander<'_>, items: &[Form], names: &mut Vec<(String, Form)>, span: Span) -> Outcome<Form> {
-    let mut out = Vec::new();
-    for item in items {
-        if item.is_call_of("unquote-splicing") {
-            out.push(item.as_list().and_then(|items| items.get(1)).cloned().unwrap_or_else(|| nil(span)));
-        } else {
-            out.push(call("core/list", vec![template(expander, item, names)?], span));
-        }
-    }
-    Ok(call("core/concat", out, span))
 }

@@ -21,6 +21,7 @@ mod letting;
 mod loops;
 mod namespaces;
 mod racket;
+mod templates;
 mod threading;
 
 use crate::lang::error::{Error, Outcome};
@@ -50,14 +51,20 @@ pub trait Macros {
     /// The namespace that a library's functions have here, or what to use instead of it.
     fn library(&mut self, name: &str) -> Result<String, Error>;
 
-    /// Makes a namespace known under another name, for this and later programs of the session.
-    fn alias(&mut self, alias: &str, namespace: &str);
+    /// Makes a library known under another name, for this and later programs of the session.
+    fn alias(&mut self, alias: &str, library: &str);
+
+    /// True if the name means something.
+    fn has(&mut self, name: &str) -> Outcome<bool>;
 
     /// True of Clojure's dynamic names that mean something before anybody defines them: `*print-length*`.
     fn is_dynamic(&self, name: &str) -> bool;
 
     /// A qualified name without its namespace, if that is the session's own or stands for `core`.
     fn base_name(&self, name: &str) -> Option<String>;
+
+    /// A name as a template (`` `form ``) writes it, with its namespace.
+    fn in_template(&mut self, name: &str) -> String;
 
     /// The names of a namespace, those left out that mean something by themselves.
     fn names_in(&self, namespace: &str) -> Vec<String>;
@@ -166,7 +173,7 @@ const MACROS: &[(&str, Macro)] = &[
     ("some->", threading::some_first),
     ("some->>", threading::some_last),
     ("source", discovery::source),
-    ("syntax-quote", definitions::syntax_quote),
+    ("syntax-quote", templates::syntax_quote),
     ("testing", checks::testing),
     ("time", conditionals::time),
     ("unless", conditionals::when_not),
@@ -286,7 +293,12 @@ impl<'a> Expander<'a> {
             return Ok(expanded);
         }
         match self.expand_macro(head, name, form, rest)? {
-            Some(expanded) => self.expand(&expanded),
+            Some(mut expanded) => {
+                if self.macros.is_macro(own_name(head, name)) {
+                    templates::unqualify(self, &mut expanded);
+                }
+                self.expand(&expanded)
+            }
             None => match dialects::unquoted_function(name, rest) {
                 Some(rest) => {
                     let items = [vec![items[0].clone()], rest].concat();
@@ -299,8 +311,7 @@ impl<'a> Expander<'a> {
 
     /// What the macro at the head of a form makes of it.
     fn expand_macro(&mut self, head: &str, name: &str, form: &Form, rest: &[Form]) -> Outcome<Option<Form>> {
-        // `user/twice`: a macro of the session under its full name.
-        let own = if head.starts_with("user/") { name } else { head };
+        let own = own_name(head, name);
         if self.defined.iter().any(|defined| defined == own) {
             return Ok(None);
         }
@@ -506,6 +517,11 @@ impl<'a> Expander<'a> {
         };
         self.fail(form.span, format!("`{name}` takes {expected} forms, got {}", rest.len()))
     }
+}
+
+/// The name that the session may have given to the macro at the head of a form: `user/twice` is `twice`.
+fn own_name<'n>(head: &'n str, name: &'n str) -> &'n str {
+    if head.starts_with("user/") { name } else { head }
 }
 
 /// A call of that name.

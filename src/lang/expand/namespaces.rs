@@ -135,27 +135,31 @@ fn library(
         return expander.fail(form.span, "a library is required as `'[clojure.string :as str]`".to_string());
     };
     let span = items[0].span;
-    let namespace = match expander.macros.library(&format!("{prefix}{name}")) {
-        Ok(namespace) => namespace,
-        Err(_) => {
-            // An error of the running program, which it may catch.
-            let named = call("quote", vec![Form::symbol(&format!("{prefix}{name}"), span)], span);
-            definitions.push(call("core/missing-library*", vec![named], span));
-            return Ok(());
-        }
-    };
+    let library = format!("{prefix}{name}");
     let option = |wanted: &[&str]| {
         items[1..]
             .chunks_exact(2)
             .find(|pair| pair[0].as_keyword().is_some_and(|name| wanted.contains(&name)))
             .map(|pair| unquoted(&pair[1]))
     };
+    let namespace = expander.macros.library(&library);
     if let Some(alias) = option(&["as", "as-alias"]) {
         let Some(alias) = alias.as_symbol() else {
             return expander.fail(alias.span, format!("`:as` takes a name, got {}", show(alias)));
         };
-        expander.macros.alias(alias, &namespace);
+        // `:as-alias` loads nothing, so that the library need not exist.
+        let loads_nothing = option(&["as"]).is_none();
+        if loads_nothing || namespace.is_ok() {
+            expander.macros.alias(alias, &library);
+        }
+        if loads_nothing {
+            return Ok(());
+        }
     }
+    let Ok(namespace) = namespace else {
+        definitions.push(missing("core/missing-library*", &library, span));
+        return Ok(());
+    };
     let renamed: Vec<(Form, Form)> = match option(&["rename"]).map(|rename| &rename.kind) {
         Some(FormKind::Map(pairs)) => pairs.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect(),
         _ => Vec::new(),
@@ -182,12 +186,21 @@ fn library(
         };
         let new = renamed.iter().find(|(from, _)| *from == name).map_or(&name, |(_, to)| to);
         let qualified = format!("{namespace}/{base}");
+        if namespace != "core" && !expander.macros.has(&qualified)? {
+            definitions.push(missing("core/missing-name*", &qualified, name.span));
+            continue;
+        }
         // What is there under that name already needs no definition.
         if namespace != "core" && !expander.macros.means_the_same(new.as_symbol().unwrap_or_default(), &qualified) {
             definitions.push(call("def", vec![new.clone(), Form::symbol(&qualified, name.span)], name.span));
         }
     }
     Ok(())
+}
+
+/// The error of the running program, which it may catch, that there is nothing by that name.
+fn missing(raise: &str, name: &str, span: Span) -> Form {
+    call(raise, vec![call("quote", vec![Form::symbol(name, span)], span)], span)
 }
 
 /// All names of a namespace that mean nothing else yet.

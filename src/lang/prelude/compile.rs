@@ -65,12 +65,20 @@ impl Macros for NoMacros {
 
     fn alias(&mut self, _: &str, _: &str) {}
 
+    fn has(&mut self, _: &str) -> Outcome<bool> {
+        Ok(false)
+    }
+
     fn is_dynamic(&self, _: &str) -> bool {
         false
     }
 
     fn base_name(&self, name: &str) -> Option<String> {
         name.strip_prefix("core/").map(str::to_string)
+    }
+
+    fn in_template(&mut self, name: &str) -> String {
+        name.to_string()
     }
 
     fn names_in(&self, _: &str) -> Vec<String> {

@@ -2,7 +2,7 @@
 
 use num_bigint::BigInt;
 
-use super::{ReadError, excerpt, text_of};
+use super::{ReadError, Reading, excerpt, text_of};
 use crate::lang::form::{Form, FormKind};
 use crate::lang::span::Span;
 
@@ -153,13 +153,13 @@ pub(super) fn nested_function(span: Span) -> ReadError {
         .suggest("write the inner one as `(fn [x] …)`")
 }
 
-/// True for the feature names of reader conditionals that are taken here.
-pub(super) fn is_our_dialect(feature: &Form) -> bool {
-    matches!(feature.as_keyword(), Some("clj" | "default"))
-}
-
-/// The branch of a reader conditional that is for this dialect: `:clj`, else `:default`, else none.
-pub(super) fn choose(source: &str, mut items: Vec<Form>, span: Span) -> Result<Option<Form>, ReadError> {
+/// The first branch of a reader conditional whose feature holds.
+pub(super) fn choose(
+    source: &str,
+    mut items: Vec<Form>,
+    span: Span,
+    reading: &Reading,
+) -> Result<Option<Form>, ReadError> {
     let error = |span, message: String| Err(ReadError::new("InvalidConditional", span, message));
     if let Some(feature) = items.iter().step_by(2).find(|feature| feature.as_keyword().is_none()) {
         let shown = excerpt(text_of(source, feature.span));
@@ -168,8 +168,7 @@ pub(super) fn choose(source: &str, mut items: Vec<Form>, span: Span) -> Result<O
     if items.len() % 2 == 1 {
         return error(span, "a reader conditional needs a form for each feature".to_string());
     }
-    let branch = |name| items.iter().step_by(2).position(|feature| feature.as_keyword() == Some(name));
-    let chosen = branch("clj").or_else(|| branch("default"));
+    let chosen = items.iter().step_by(2).position(|feature| reading.holds(feature));
     Ok(chosen.map(|nth| items.swap_remove(2 * nth + 1)))
 }
 
@@ -202,6 +201,8 @@ pub(super) fn qualify(source: &str, prefix: Span, form: Form) -> Result<Form, Re
     if shown == "#:" || namespace.contains(['/', ':']) {
         return Err(error(format!("`{}` names no namespace", excerpt(shown))));
     }
+    // Of `#::alias` a colon stays until the alias is known.
+    let namespace = if shown.starts_with("#::") && !namespace.is_empty() { &shown[2..] } else { namespace };
     let span = prefix.to(form.span);
     let FormKind::Map(mut items) = form.kind else { return Ok(form) };
     for key in items.iter_mut().step_by(2) {

@@ -7,7 +7,7 @@ use super::{ReadError, excerpt, text_of};
 use crate::lang::form::{Form, FormKind};
 use crate::lang::lexer::{Lexeme, Token};
 use crate::lang::span::Span;
-use crate::lang::value::map::KIND;
+use crate::lang::value::map::{CONDITIONAL, KIND, TAGGED};
 use crate::lang::value::text::LONGEST_NAME;
 use crate::lang::value::time::Time;
 
@@ -78,7 +78,8 @@ fn name(text: &str, span: Span) -> Result<FormKind, ReadError> {
 }
 
 fn keyword(text: &str, span: Span) -> Result<FormKind, ReadError> {
-    // `::name` is the keyword of the current namespace, and programs here have only one.
+    // `::name` is the keyword of the current namespace, and programs here have only one. In `::alias/name` a
+    // colon stays until the alias is known.
     let name = text.strip_prefix("::").unwrap_or(&text[1..]);
     let error = |message: String| ReadError::new("InvalidKeyword", span, message);
     let shown = excerpt(text);
@@ -96,7 +97,8 @@ fn keyword(text: &str, span: Span) -> Result<FormKind, ReadError> {
     if name != "/" && (name.starts_with('/') || (name.ends_with('/') && !name.ends_with("//"))) {
         return Err(error(format!("`{shown}` lacks a name on one side of its `/`")));
     }
-    Ok(FormKind::Keyword(name.to_string()))
+    let has_alias = text.starts_with("::") && name.len() > 1 && name.contains('/');
+    Ok(FormKind::Keyword(if has_alias { text[1..].to_string() } else { name.to_string() }))
 }
 
 /// The error with the advice to use double quotes, where the token stands inside single ones.
@@ -149,32 +151,67 @@ fn character(name: &str, text: &str, span: Span) -> Result<FormKind, ReadError> 
     })
 }
 
+/// What a tag of the language makes of the form behind it; `None` for all other tags.
+pub fn known_tag(tag: &str, form: &Form, span: Span) -> Option<Result<Form, ReadError>> {
+    match tag {
+        _ if is_known_tag(tag) => Some(tagged(tag, form.clone(), span)),
+        _ if is_record_tag(tag) => Some(record(tag, form.clone(), span)),
+        _ => None,
+    }
+}
+
+/// `#tag form` as data.
+pub(super) fn tagged_literal(tag: &str, form: Form, span: Span) -> Form {
+    of_kind(TAGGED, [("tag", Form::symbol(tag, span)), ("form", form)], span)
+}
+
+/// `#?(…)` or `#?@(…)` as data.
+pub(super) fn conditional(items: Vec<Form>, span: Span, splices: bool) -> Form {
+    let splices = Form::new(FormKind::Bool(splices), span);
+    of_kind(CONDITIONAL, [("form", Form::list(items, span)), ("splicing?", splices)], span)
+}
+
+/// The record of that kind with those fields.
+fn of_kind(kind: &str, fields: [(&str, Form); 2], span: Span) -> Form {
+    let entry = |(name, value): (&str, Form)| [Form::new(FormKind::Keyword(name.to_string()), span), value];
+    let map = Form::new(FormKind::Map(fields.map(entry).into_iter().flatten().collect()), span);
+    with_kind(kind, map, span)
+}
+
 /// True for the tag of a record: `#user.Point{:x 1}`.
-pub(super) fn is_record_tag(tag: &str) -> bool {
+fn is_record_tag(tag: &str) -> bool {
     tag.strip_prefix("user.").is_some_and(|name| !name.is_empty())
 }
 
 /// A record as it prints: the map, and what it is as its metadata.
-pub(super) fn record(tag: &str, form: Form, span: Span) -> Result<Form, ReadError> {
-    let keyword = |name: &str| Form::new(FormKind::Keyword(name.to_string()), span);
-    let FormKind::Map(items) = &form.kind else {
+fn record(tag: &str, form: Form, span: Span) -> Result<Form, ReadError> {
+    if !matches!(form.kind, FormKind::Map(_)) {
         let message = format!("`#{}` stands before a map", excerpt(tag));
         return Err(ReadError::new("InvalidTaggedText", span, message)
             .suggest("a record is written `#user.Name{:field value}`"));
+    }
+    Ok(with_kind(tag, form, span))
+}
+
+/// The map with what it is as its metadata: its type, and its keys as the fields.
+fn with_kind(kind: &str, map: Form, span: Span) -> Form {
+    let keyword = |name: &str| Form::new(FormKind::Keyword(name.to_string()), span);
+    let fields = match &map.kind {
+        FormKind::Map(items) => items.iter().step_by(2).cloned().collect(),
+        _ => Vec::new(),
     };
-    let fields = items.iter().step_by(2).cloned().collect();
-    let kind = vec![keyword("type"), Form::symbol(tag, span), keyword("fields"), Form::vector(fields, span)];
+    let kind = vec![keyword("type"), Form::symbol(kind, span), keyword("fields"), Form::vector(fields, span)];
     let metadata = Form::new(FormKind::Map(vec![keyword(KIND), Form::new(FormKind::Map(kind), span)]), span);
-    Ok(Form { metadata: Some(Box::new(metadata)), span, ..form })
+    Form { metadata: Some(Box::new(metadata)), span, ..map }
 }
 
 /// True for the tags that [`tagged`] knows.
-pub(super) fn is_known_tag(tag: &str) -> bool {
+fn is_known_tag(tag: &str) -> bool {
     matches!(tag, "uuid" | "keyword" | "symbol") || Time::read(tag, "").is_some()
 }
 
 /// The value that tagged text stands for: `#inst "2024-02-29"`, `#uuid "…"`, `#keyword "a b"`.
-pub(super) fn tagged(tag: &str, form: Form, span: Span) -> Result<Form, ReadError> {
+fn tagged(tag: &str, form: Form, span: Span) -> Result<Form, ReadError> {
     let error = |message: String| ReadError::new("InvalidTaggedText", span, message);
     let FormKind::Str(text) = &form.kind else {
         return Err(error(format!("`#{tag}` stands before a string")));

@@ -26,7 +26,7 @@ mod tokens;
 #[cfg(test)]
 mod tests;
 
-pub use literals::is_uuid;
+pub use literals::{is_uuid, known_tag};
 
 use std::fmt;
 
@@ -86,12 +86,51 @@ impl std::error::Error for ReadError {}
 /// assert_eq!(read("(+ 1 2").map_err(|error| error.code), Err("UnbalancedBrackets"));
 /// ```
 pub fn read(source: &str) -> Result<Vec<Form>, ReadError> {
+    read_as(source, &Reading::default())
+}
+
+/// What becomes of reader conditionals.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Conditionals {
+    /// The first branch whose feature holds takes their place.
+    #[default]
+    Choose,
+    /// They are data.
+    Keep,
+    /// They are errors.
+    Refuse,
+}
+
+/// How a text is read: as a program, unless something else is said.
+#[derive(Clone, Debug, Default)]
+pub struct Reading {
+    /// True for data: tags are kept, and nothing splices into the top level.
+    pub is_data: bool,
+    /// What becomes of reader conditionals.
+    pub conditionals: Conditionals,
+    /// The features that hold beside `:clj` and `:default`.
+    pub features: Vec<String>,
+}
+
+impl Reading {
+    /// True for a feature whose branch is taken.
+    fn holds(&self, feature: &Form) -> bool {
+        let Some(name) = feature.as_keyword() else { return false };
+        matches!(name, "clj" | "default") || self.features.iter().any(|known| known == name)
+    }
+}
+
+/// The forms of a text that is read in that way.
+///
+/// # Errors
+/// Why it cannot be read.
+pub fn read_as(source: &str, reading: &Reading) -> Result<Vec<Form>, ReadError> {
     if u32::try_from(source.len()).is_err() {
         return Err(ReadError::new("ProgramTooLarge", Span::default(), "a program may have at most 4 GiB"));
     }
     let lexemes = lex(source).map_err(|error| tokens::explain(source, &error))?;
     brackets::check(source, &lexemes)?;
-    parse::parse(source, &lexemes)
+    parse::parse(source, &lexemes, reading)
 }
 
 /// The text of a span.

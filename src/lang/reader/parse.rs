@@ -3,16 +3,16 @@
 use chumsky::prelude::*;
 
 use super::collections::{self, FunctionLiteral};
-use super::literals::{is_known_tag, is_record_tag, literal, record, tagged};
+use super::literals::{conditional, known_tag, literal, tagged_literal};
 use super::tokens::single_quoted;
-use super::{MAX_NESTING, ReadError, brackets, excerpt, text_of};
+use super::{Conditionals, MAX_NESTING, ReadError, Reading, brackets, excerpt, text_of};
 use crate::lang::form::{Form, FormKind};
 use crate::lang::lexer::{Lexeme, Token};
 use crate::lang::span::Span;
 
 /// The forms of a program. The brackets must be balanced.
-pub(super) fn parse(source: &str, lexemes: &[Lexeme]) -> Result<Vec<Form>, ReadError> {
-    let stopped = match program(source).parse(lexemes).into_result() {
+pub(super) fn parse(source: &str, lexemes: &[Lexeme], reading: &Reading) -> Result<Vec<Form>, ReadError> {
+    let stopped = match program(source, reading).parse(lexemes).into_result() {
         Ok(forms) => return Ok(forms),
         Err(errors) => errors.into_iter().find_map(|Stop(error)| error),
     };
@@ -23,14 +23,17 @@ pub(super) fn parse(source: &str, lexemes: &[Lexeme]) -> Result<Vec<Form>, ReadE
 }
 
 /// The grammar: literals, brackets and prefixes in any order, which the fold puts together.
-fn program<'t, 's: 't>(source: &'s str) -> impl Parser<'t, &'t [Lexeme], Vec<Form>, extra::Err<Stop>> {
+fn program<'t, 's: 't>(
+    source: &'s str,
+    reading: &'s Reading,
+) -> impl Parser<'t, &'t [Lexeme], Vec<Form>, extra::Err<Stop>> {
     let one = |is: fn(Token) -> bool| any_ref().filter(move |lexeme: &&Lexeme| is(lexeme.token)).map(|lexeme| *lexeme);
     let atom = one(is_atom).map(Step::Atom);
     let open = one(|token| token.closer().is_some()).map(Step::Open);
     let close = one(Token::is_closer).map(|lexeme| Step::Close(lexeme.span));
     let prefix = one(Token::is_prefix).map(Step::Prefix);
     empty()
-        .map(move |()| Builder::new(source))
+        .map(move |()| Builder::new(source, reading))
         .try_foldl(choice((atom, open, close, prefix)).repeated(), |builder: Builder<'s>, step, _| {
             builder.take(step).map_err(Stop::because)
         })
@@ -87,6 +90,7 @@ struct Frame {
 /// The state of the fold.
 struct Builder<'s> {
     source: &'s str,
+    reading: &'s Reading,
     frames: Vec<Frame>,
     /// Finished forms that no frame has taken yet.
     forms: Vec<Form>,
@@ -95,8 +99,8 @@ struct Builder<'s> {
 }
 
 impl<'s> Builder<'s> {
-    fn new(source: &'s str) -> Builder<'s> {
-        Builder { source, frames: Vec::new(), forms: Vec::new(), function: None }
+    fn new(source: &'s str, reading: &'s Reading) -> Builder<'s> {
+        Builder { source, reading, frames: Vec::new(), forms: Vec::new(), function: None }
     }
 
     fn take(mut self, step: Step) -> Result<Builder<'s>, ReadError> {
@@ -148,19 +152,53 @@ impl<'s> Builder<'s> {
                 let function = self.function.take().unwrap_or_default();
                 return self.deliver(function.form(items, span, frame.span));
             }
-            Token::ConditionalOpen => {
-                return match collections::choose(self.source, items, span)? {
-                    Some(form) => self.deliver(form),
-                    None => Ok(()),
-                };
-            }
-            Token::SpliceOpen => {
-                let chosen = collections::choose(self.source, items, span)?;
-                return collections::spliced(chosen)?.into_iter().try_for_each(|form| self.deliver(form));
+            Token::ConditionalOpen | Token::SpliceOpen => {
+                return self.conditional(items, span, frame.token == Token::SpliceOpen);
             }
             _ => FormKind::List(items),
         };
         self.deliver(Form::new(kind, span))
+    }
+
+    /// Puts what a reader conditional stands for in its place.
+    fn conditional(&mut self, items: Vec<Form>, span: Span, splices: bool) -> Result<(), ReadError> {
+        let error = |message: &str| ReadError::new("InvalidConditional", span, message);
+        match self.reading.conditionals {
+            Conditionals::Refuse => {
+                return Err(error("reader conditionals are not read here")
+                    .suggest("`(read-string {:read-cond :allow} s)` chooses a branch, `:preserve` keeps them"));
+            }
+            Conditionals::Keep => return self.deliver(conditional(items, span, splices)),
+            Conditionals::Choose => {}
+        }
+        let chosen = collections::choose(self.source, items, span, self.reading)?;
+        if !splices {
+            // Who reads data form by form goes on behind the conditional.
+            let placed = |form| if self.reading.is_data { Form { span, ..form } } else { form };
+            return chosen.map(placed).map_or(Ok(()), |form| self.deliver(form));
+        }
+        if self.reading.is_data && self.frames.is_empty() {
+            return Err(error("`#?@(…)` splices into what is around it, and there is nothing around it"));
+        }
+        collections::spliced(chosen)?.into_iter().try_for_each(|form| self.deliver(form))
+    }
+
+    /// What a tag makes of the form behind it.
+    fn tagged(&self, tag: &Frame, form: Form, span: Span) -> Result<Form, ReadError> {
+        let name = &text_of(self.source, tag.span)[1..];
+        let is_conditional = |frame: &Frame| matches!(frame.token, Token::ConditionalOpen | Token::SpliceOpen);
+        if self.reading.conditionals == Conditionals::Keep && self.frames.iter().any(is_conditional) {
+            return Ok(tagged_literal(name, form, span));
+        }
+        if self.reading.is_data {
+            return Ok(Form::new(FormKind::Tagged(name.to_string(), Box::new(form)), span));
+        }
+        match known_tag(name, &form, span) {
+            Some(form) => form,
+            // In a branch for another dialect, its tags are none of our business.
+            None if self.is_passed_over() => Ok(form),
+            None => Err(unknown_tag(self.source, name, tag.span)),
+        }
     }
 
     /// Hands a finished form to the prefixes in front of it, then to the bracket around it.
@@ -193,13 +231,7 @@ impl<'s> Builder<'s> {
                     form
                 }
                 Token::Namespace => collections::qualify(self.source, frame.span, form)?,
-                Token::Tag => match &text_of(self.source, frame.span)[1..] {
-                    tag if is_known_tag(tag) => tagged(tag, form, span)?,
-                    tag if is_record_tag(tag) => record(tag, form, span)?,
-                    // In a branch for another dialect, its tags are none of our business.
-                    _ if self.is_passed_over() => form,
-                    tag => return Err(unknown_tag(self.source, tag, frame.span)),
-                },
+                Token::Tag => self.tagged(&frame, form, span)?,
                 _ => wrapped("quote", form),
             };
         }
@@ -213,7 +245,7 @@ impl<'s> Builder<'s> {
         self.frames.iter().zip(ends).any(|(frame, end)| {
             let is_conditional = matches!(frame.token, Token::ConditionalOpen | Token::SpliceOpen);
             let in_branch = end > frame.items && (end - frame.items) % 2 == 1;
-            is_conditional && in_branch && !collections::is_our_dialect(&self.forms[end - 1])
+            is_conditional && in_branch && !self.reading.holds(&self.forms[end - 1])
         })
     }
 

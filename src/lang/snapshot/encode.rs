@@ -407,6 +407,10 @@ fn write_form(out: &mut String, form: &Form) {
         FormKind::Vector(items) => seq("[", items, ']'),
         FormKind::Map(items) => seq("{", items, '}'),
         FormKind::Set(items) => seq("#{", items, '}'),
+        FormKind::Tagged(tag, form) => {
+            let _ = write!(out, "#{tag} ");
+            write_form(out, form);
+        }
         FormKind::Nil => out.push_str("nil"),
         FormKind::Symbol(name) => write_symbol(out, name),
         FormKind::Str(text) => write_quoted(out, text),

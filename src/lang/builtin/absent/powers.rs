@@ -124,19 +124,7 @@ pub const POWERS: &[(&[&str], &str)] = &[
         "data is never run as code here: write the code itself, choose among functions with a map, `(({:inc inc :dec dec} op) x)`, or use `defmacro`",
     ),
     (
-        &[
-            "fboundp",
-            "boundp",
-            "ns-publics",
-            "ns-interns",
-            "ns-refers",
-            "ns-imports",
-            "ns-map",
-            "ns-unmap",
-            "ns-unalias",
-            "ns-aliases",
-            "remove-ns",
-        ],
+        &["fboundp", "boundp", "ns-imports", "remove-ns"],
         "names cannot be looked up at run time: put the functions into a map, `({\"inc\" inc} name)`; `(dir)` and `(doc f)` tell what there is",
     ),
     (

@@ -278,8 +278,8 @@ const TABLE: &[SyntaxEntry] = &[
     entry(
         "syntax-quote",
         &["[form]"],
-        "A template for a form; also written with a backquote.",
-        &[("`(a ~(+ 1 2))", "(a 3)")],
+        "A template for a form, its names written with their namespaces; also written with a backquote.",
+        &[("`(list a ~(+ 1 2))", "(clojure.core/list user/a 3)")],
     ),
     entry(
         "source",

@@ -1,0 +1,96 @@
+//! Aliases of namespaces: what `require` makes, and what `::alias/name` and `#::alias{…}` stand for.
+
+use super::{Global, Machine};
+use crate::lang::builtin::namespace_meant;
+use crate::lang::error::Error;
+use crate::lang::form::{Form, FormKind};
+use crate::lang::span::Span;
+use crate::lang::value::Value;
+use crate::lang::value::text::split_name;
+
+/// What stands before the name of an alias in the table of definitions, so that it is undone, kept and
+/// written to snapshots as they are. No program can define a qualified name.
+const ALIAS: &str = "alias/";
+
+impl Machine {
+    /// Makes a library known under another name.
+    pub(super) fn add_alias(&mut self, alias: &str, library: &str) {
+        let key = format!("{ALIAS}{alias}");
+        let is_known = self.core.globals.find(&key).is_some();
+        let says_so_itself = alias == library || namespace_meant(alias) == namespace_meant(library);
+        if says_so_itself && !is_known {
+            return;
+        }
+        let index = self.core.globals.index(&key);
+        let value = Some(Value::symbol(library));
+        self.core.globals.set(index, Global { value, ..Global::default() });
+    }
+
+    /// Takes an alias away.
+    pub(crate) fn remove_alias(&mut self, alias: &str) {
+        if let Some(index) = self.core.globals.find(&format!("{ALIAS}{alias}")) {
+            self.core.globals.set(index, Global::default());
+        }
+    }
+
+    /// The aliases that the session has made, each with the name of its library.
+    pub(crate) fn aliases(&self) -> impl Iterator<Item = (&str, &Value)> {
+        self.core.globals.iter().filter_map(|global| Some((global.name.strip_prefix(ALIAS)?, global.value)))
+    }
+
+    /// The name of the library that an alias stands for.
+    fn aliased(&self, alias: &str) -> Option<&str> {
+        let index = self.core.globals.find(&format!("{ALIAS}{alias}"))?;
+        self.core.globals.get(index).value.as_ref()?.as_symbol().map(|library| library.as_str())
+    }
+
+    /// A qualified name whose namespace is an alias (`(require '[clojure.string :as s])`), written out.
+    pub(super) fn unaliased(&self, name: &str) -> Option<String> {
+        let (namespace, base) = split_name(name);
+        Some(format!("{}/{base}", namespace_meant(self.aliased(namespace?)?)))
+    }
+
+    /// The full name of the namespace that an alias means, one of the language's short names included.
+    pub(super) fn full_namespace(&self, name: &str) -> Option<String> {
+        if let Some(library) = self.aliased(name) {
+            return Some(library.to_string());
+        }
+        let is_server = || self.core.host.servers().iter().any(|server| server.name == name);
+        match self.core.registry.namespace(name) {
+            Some(meant) => (meant == name).then(|| self.core.registry.library(name).to_string()),
+            None => is_server().then(|| name.to_string()),
+        }
+    }
+
+    /// Writes out the aliases in the keywords `::alias/name` and in the keys of maps `#::alias{…}`.
+    ///
+    /// # Errors
+    /// The first alias that stands for nothing, and its place.
+    pub(crate) fn resolve_aliases(&self, form: &mut Form) -> Result<(), (Error, Span)> {
+        if let Some(metadata) = &mut form.metadata {
+            self.resolve_aliases(metadata)?;
+        }
+        match &mut form.kind {
+            FormKind::Keyword(name) | FormKind::Symbol(name) => {
+                let Some((Some(alias), base)) = name.strip_prefix(':').map(split_name) else { return Ok(()) };
+                match self.full_namespace(alias) {
+                    Some(namespace) => *name = format!("{namespace}/{base}"),
+                    None => return Err((unknown_alias(alias), form.span)),
+                }
+            }
+            FormKind::List(items) | FormKind::Vector(items) | FormKind::Map(items) | FormKind::Set(items) => {
+                items.iter_mut().try_for_each(|item| self.resolve_aliases(item))?;
+            }
+            FormKind::Tagged(_, inner) => self.resolve_aliases(inner)?,
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+#[cold]
+fn unknown_alias(alias: &str) -> Error {
+    Error::new("InvalidKeyword", format!("`::{alias}/…`: there is no alias `{alias}`")).suggest(format!(
+        "make it known in a form before, `(require '[clojure.string :as {alias}])`, or write `:{alias}/…` with one colon"
+    ))
+}
