@@ -123,6 +123,11 @@ pub(super) fn hash(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Va
         return Ok(Value::Map(Arc::new(map)));
     }
     let value = machine.key(super::arguments::take(arguments, 0))?;
+    match value {
+        Value::Nil => return Ok(Value::Int(0)),
+        Value::Bool(truth) => return Ok(Value::Int(if truth { 1231 } else { 1237 })),
+        _ => {}
+    }
     // Not the secret hash of the tables: a program may see this one.
     let mut hasher = DefaultHasher::new();
     value.hash(&mut hasher);

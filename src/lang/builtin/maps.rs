@@ -197,7 +197,7 @@ fn contains(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     transients::open(machine, &mut arguments[0])?;
     collection_first(arguments);
     match (&arguments[0], &arguments[1]) {
-        (Value::Nil | Value::Map(_) | Value::Set(_) | Value::Vector(_), _) | (Value::Str(_), Value::Int(_)) => {
+        (Value::Nil | Value::Map(_) | Value::Set(_) | Value::Vector(_), _) | (Value::Str(_), Value::Int(_) | Value::Float(_)) => {
             has(machine, &arguments[0], &arguments[1]).map(Value::Bool)
         }
         (Value::Str(_), part) => Err(Error::expected("an index into the string", part)

@@ -53,7 +53,7 @@ mod relations;
 mod scalars;
 mod search;
 mod selectors;
-mod sequences;
+pub mod sequences;
 mod sets;
 mod stacks;
 mod strings;

@@ -54,6 +54,8 @@ pub struct Machine {
     source: Arc<Source>,
     /// Callee and number of arguments of a tail call on its way up.
     tail: Option<call::Tail>,
+    /// What goes on behind the arguments of the next call, whose function has an `& rest`.
+    further: Option<Value>,
     branch: branches::Branch,
     /// What `binding` has bound in this branch.
     bindings: vars::Bindings,
@@ -73,6 +75,7 @@ impl Machine {
             floor: stacks::floor(stack_size),
             source: Arc::new(Source::new("", "")),
             tail: None,
+            further: None,
             branch: branches::Branch::default(),
             bindings: vars::Bindings::default(),
             missed: None,

@@ -286,7 +286,7 @@ impl<'a> Expander<'a> {
         }
         match self.expand_macro(head, name, form, rest)? {
             Some(expanded) => self.expand(&expanded),
-            None => match dialects::unquoted_function(name, rest) {
+            None => match dialects::unquoted_function(self, name, rest) {
                 Some(rest) => {
                     let items = [vec![items[0].clone()], rest].concat();
                     Ok(Form::list(self.expand_all(&items)?, form.span))
