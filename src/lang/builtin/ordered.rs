@@ -130,13 +130,13 @@ fn part(machine: &mut Machine, arguments: &mut [Value], backwards: bool) -> Outc
             .into());
     };
     let comparator = order.comparator.clone();
-    // The walk begins at the first test that a key passes which is there for that, `>` on the way up: where
-    // it does not even begin there is nil, where it ends at once the empty list.
+    // `>` says where the walk up begins, `<` where it ends: where it does not even begin there is nil, where
+    // it ends at once the empty list.
     let starts = |test: &Value| {
         let wanted = if backwards { ["<", "<="] } else { [">", ">="] };
         matches!(test, Value::Builtin(test) if wanted.contains(&test.name))
     };
-    let (mut found, mut begun) = (Vec::new(), false);
+    let (mut found, mut begun) = (Vec::new(), !arguments[1..].chunks(2).any(|bound| starts(&bound[0])));
     let mut cursor = machine.seq(collection.clone())?;
     while let Some(item) = cursor.next(machine)? {
         let key = if matches!(collection, Value::Map(_)) { entry(machine, &item)?.0 } else { item.clone() };

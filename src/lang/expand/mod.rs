@@ -197,6 +197,11 @@ pub fn macro_names() -> impl Iterator<Item = &'static str> {
     MACROS.iter().map(|(name, _)| *name)
 }
 
+/// The loop of Racket's under whose name its kin are documented: `for/list` for `for*/sum`.
+pub fn racket_loop(name: &str) -> Option<&'static str> {
+    racket::is_loop(name).then(|| if name.ends_with("/fold") { "for/fold" } else { "for/list" })
+}
+
 /// Expands one top-level form at a time.
 pub struct Expander<'a> {
     macros: &'a mut dyn Macros,

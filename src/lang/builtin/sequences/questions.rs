@@ -118,7 +118,8 @@ fn some(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(first_such(machine, arguments, true)?.map_or(Value::Nil, |(_, answer)| answer))
 }
 
-pub fn find_if(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+/// `(find-if pred coll)`
+pub(in crate::lang::builtin) fn find_if(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(first_such(machine, arguments, true)?.map_or(Value::Nil, |(item, _)| item))
 }
 
