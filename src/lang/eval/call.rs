@@ -241,7 +241,9 @@ impl Machine {
             if arity.variadic && count >= required {
                 let rest: Vec<Value> = self.stack.drain(base + required..).collect();
                 let rest = match self.further.take() {
-                    Some(further) => rest.into_iter().rfold(further, |behind, item| Value::List(Arc::new(List::cons(item, behind)))),
+                    Some(further) => {
+                        rest.into_iter().rfold(further, |behind, item| Value::List(Arc::new(List::cons(item, behind))))
+                    }
                     None if rest.is_empty() => Value::Nil,
                     None => Value::list(rest),
                 };

@@ -320,7 +320,7 @@ impl Machine {
 }
 
 /// Which character a key means; what is behind a point does not count.
-fn place_in_text(key: &Value) -> Option<usize> {
+pub fn place_in_text(key: &Value) -> Option<usize> {
     match key {
         Value::Int(index) => usize::try_from(*index).ok(),
         Value::Float(index) if *index > -1.0 => Some(index.max(0.0) as usize),

@@ -18,6 +18,7 @@ mod walk;
 
 pub use call::Frame;
 pub use core::{Core, Global, Globals, Visible};
+pub use lazy::place_in_text;
 pub(crate) use macros::Expansion;
 pub(crate) use names::value_of;
 pub use stacks::Stacks;

@@ -290,8 +290,13 @@ fn lazy_run(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(before(item, rest))
 }
 
-static BEHIND_RUN: Builtin =
-    Builtin::new("behind-run*", &["[f run coll]"], "What a lazy `partition-by` has behind a long part.", &[], behind_run);
+static BEHIND_RUN: Builtin = Builtin::new(
+    "behind-run*",
+    &["[f run coll]"],
+    "What a lazy `partition-by` has behind a long part.",
+    &[],
+    behind_run,
+);
 
 fn behind_run(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let function = take(arguments, 0);

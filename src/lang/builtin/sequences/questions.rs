@@ -1,8 +1,8 @@
 //! Questions about the items of a sequence: whether some, all or none are such, and which.
 
 use super::super::Builtin;
-use super::super::dialects::lists::is_wanted;
 use super::super::arguments::{function_and_collection, options, take};
+use super::super::dialects::lists::is_wanted;
 use super::{as_seq, before, rest_of};
 use crate::lang::error::Outcome;
 use crate::lang::eval::Machine;

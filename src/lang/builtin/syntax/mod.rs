@@ -164,7 +164,10 @@ const TABLE: &[SyntaxEntry] = &[
         "for/list",
         &["[[clauses] & body]", "[[name coll & more] & body]"],
         "Racket's loop: the value of the body for each item of `[x xs]`, of several such clauses side by side, with `#:when test` and `#:unless test` between them; `for*/list` goes through all combinations. Its kin make something else of the values: `for/vector`, `for/set`, `for/hash` (of pairs), `for/sum`, `for/product`, `for/and`, `for/or`, `for/first`, `for/last`, `for/string`.",
-        &[("(for/list ([x [1 2 3]] #:when (odd? x)) (* x x))", "(1 9)"), ("(for/sum ([x [1 2]] [y [10 20]]) (* x y))", "50")],
+        &[
+            ("(for/list ([x [1 2 3]] #:when (odd? x)) (* x x))", "(1 9)"),
+            ("(for/sum ([x [1 2]] [y [10 20]]) (* x y))", "50"),
+        ],
     ),
     entry(
         "for/fold",

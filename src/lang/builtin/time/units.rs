@@ -283,7 +283,10 @@ impl Amount {
         }
         let small = |n: i64| {
             i32::try_from(n).map_err(|_| {
-                Error::new("ArithmeticError", format!("a period counts its years, months and days up to {} each, got {n}", i32::MAX))
+                Error::new(
+                    "ArithmeticError",
+                    format!("a period counts its years, months and days up to {} each, got {n}", i32::MAX),
+                )
             })
         };
         Ok(Period { years: small(self.years)?, months: small(self.months)?, days: small(self.days)? })

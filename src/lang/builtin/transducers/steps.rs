@@ -33,7 +33,13 @@ pub static KEEP: Builtin = Builtin::new("keep-step*", ARGUMENTS, "A step of `(ke
 pub static TAKE_WHILE: Builtin =
     Builtin::new("take-while-step*", ARGUMENTS, "A step of `(take-while pred)`.", &[], take_while);
 /// The step of `(mapcat f)`, and, where `f` is nil, of `cat`.
-pub static MAPCAT: Builtin = Builtin::new("mapcat-step*", &["[f step]", "[f step result]", "[f step result item & items]"], "A step of `(mapcat f)`.", &[], mapcat);
+pub static MAPCAT: Builtin = Builtin::new(
+    "mapcat-step*",
+    &["[f step]", "[f step result]", "[f step result item & items]"],
+    "A step of `(mapcat f)`.",
+    &[],
+    mapcat,
+);
 
 /// The step of `(replace smap)`.
 pub static REPLACE: Builtin = Builtin::new("replace-step*", ARGUMENTS, "A step of `(replace smap)`.", &[], replace);
