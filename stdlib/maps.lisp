@@ -160,3 +160,28 @@
       (and (sequential? a) (sequential? b)) (mapv in-places
                                                   (by-keys (vec a) (vec b) (range (max (count a) (count b)))))
       :else [a b nil])))
+
+;;; Hashes of collections
+
+(defn hash-ordered-coll
+  "The hash of a collection whose items have an order: that of a vector or list of them."
+  {:examples [["(= (hash-ordered-coll [1 2]) (hash '(1 2)))" "true"]]}
+  [coll]
+  (if (coll? coll)
+    (hash (vec coll))
+    (expected* "a collection" coll "`(hash x)` is the hash of anything")))
+
+(defn hash-unordered-coll
+  "The hash of a collection whose items have no order: that of a map, or of a set of them."
+  {:examples [["(= (hash-unordered-coll #{1 2}) (hash #{2 1}))" "true"]]}
+  [coll]
+  (cond
+    (map? coll) (hash coll)
+    (coll? coll) (hash (set coll))
+    :else (expected* "a collection" coll "`(hash x)` is the hash of anything")))
+
+(defn mix-collection-hash
+  "The hash of a collection out of what came of the hashes of its items and how many there are."
+  {:examples [["(= (mix-collection-hash 7 2) (mix-collection-hash 7 2))" "true"]]}
+  [basis length]
+  (hash [basis length]))

@@ -159,7 +159,12 @@
 ;; Columns as a map from title to selector.
 (defn- columns-of [wanted rows]
   (cond
-    (empty? wanted) (into {} (map (fn [k] [(title k) #(get % k)])) (distinct (mapcat keys rows)))
+    (empty? wanted) (let [found (vec (distinct (mapcat keys rows)))]
+                      ;; Wider ones are read by nobody, and cost their width for every row.
+                      (if (> (count found) 200)
+                        (expected* "rows with 200 different keys at most" (count found)
+                                   "choose the columns, `(table rows [:id :name])`, or bring the rows to one shape")
+                        (into {} (map (fn [k] [(title k) #(get % k)])) found)))
     (map? (first wanted)) (map-keys title (map-vals selector* (first wanted)))
     :else (into {} (map (fn [column] [(title column) (selector* column)])) wanted)))
 

@@ -196,3 +196,54 @@
   {:examples [["(apply-template '[x y] '(+ x y x) [1 2])" "(+ 1 2 1)"]]}
   [names form values]
   (walk/prewalk-replace (zipmap names values) form))
+
+;;; Chunks: what functions written for Clojure's blocks of items ask for
+
+(defn chunked-seq?
+  "True of a sequence whose first items are all there: a list that is not empty, and a range with an end."
+  {:examples [["(chunked-seq? (seq [1 2]))" "true"] ["(chunked-seq? (iterate inc 0))" "false"]]}
+  [x]
+  (and (seq? x) (counted? x) (pos? (count x))))
+
+(defn chunk-buffer
+  "Collects the items of a chunk: `chunk-append` adds one, `chunk` makes a vector of all."
+  {:examples [["(let [b (chunk-buffer 2)] (chunk-append b 1) (chunk b))" "[1]"]]}
+  [capacity]
+  (transient []))
+
+(defn chunk-append
+  "Adds an item to what `chunk-buffer` gave."
+  {:examples [["(let [b (chunk-buffer 2)] (chunk-append b 1) (count b))" "1"]]}
+  [buffer x]
+  (conj! buffer x)
+  nil)
+
+(defn chunk
+  "The items of a `chunk-buffer` as a vector. The buffer is of no use after that."
+  {:examples [["(let [b (chunk-buffer 2)] (chunk-append b 1) (chunk b))" "[1]"]]}
+  [buffer]
+  (persistent! buffer))
+
+(defn chunk-cons
+  "The items of a chunk and then the sequence `rest`, which is not looked at."
+  {:examples [["(chunk-cons [1 2] (map inc [2]))" "(1 2 3)"]]}
+  [chunk rest]
+  (if (zero? (count chunk)) rest (concat chunk rest)))
+
+(defn chunk-first
+  "The first items of a sequence, 32 at most, as a vector."
+  {:examples [["(count (chunk-first (range 100)))" "32"]]}
+  [s]
+  (vec (take 32 s)))
+
+(defn chunk-rest
+  "What is behind the items of `chunk-first`."
+  {:examples [["(first (chunk-rest (range 100)))" "32"] ["(chunk-rest (range 5))" "()"]]}
+  [s]
+  (drop 32 s))
+
+(defn chunk-next
+  "What is behind the items of `chunk-first`; nil if nothing is."
+  {:examples [["(chunk-next (range 32))" "nil"]]}
+  [s]
+  (seq (drop 32 s)))

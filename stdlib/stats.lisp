@@ -203,8 +203,12 @@
   ([f coll] (summary-of (numbers* f coll))))
 
 (defn- bins [n numbers]
-  (if (empty? numbers)
-    []
+  (cond
+    (empty? numbers) []
+    (some #(or (NaN? %) (infinite? %)) numbers)
+    (expected* "finite numbers" (first (filter #(or (NaN? %) (infinite? %)) numbers))
+               "leave it out: `(remove #(or (NaN? %) (infinite? %)) coll)`")
+    :else
     (let [least (reduce min numbers)
           width (/ (- (reduce max numbers) least) n)]
       (if (zero? width)

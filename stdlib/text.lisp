@@ -62,3 +62,14 @@
   [x]
   (let [address (email-address x)]
     (if (nil? address) nil (subs address (inc (str/index-of address "@"))))))
+
+(defn munge
+  "A name as Java would write it: `a-b?` is `a_b_QMARK_`; of a symbol a symbol."
+  {:examples [["(munge \"a-b?\")" "\"a_b_QMARK_\""] ["(munge 'a/b)" "a_SLASH_b"]]}
+  [s]
+  (let [text (str/escape (str s)
+                         {\- "_" \: "_COLON_" \+ "_PLUS_" \> "_GT_" \< "_LT_" \= "_EQ_" \~ "_TILDE_" \! "_BANG_"
+                          \@ "_CIRCA_" \# "_SHARP_" \' "_SINGLEQUOTE_" \" "_DOUBLEQUOTE_" \% "_PERCENT_"
+                          \^ "_CARET_" \& "_AMPERSAND_" \* "_STAR_" \| "_BAR_" \{ "_LBRACE_" \} "_RBRACE_"
+                          \[ "_LBRACK_" \] "_RBRACK_" \/ "_SLASH_" \\ "_BSLASH_" \? "_QMARK_"})]
+    (if (symbol? s) (symbol text) text)))

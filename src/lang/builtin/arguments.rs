@@ -85,7 +85,14 @@ fn rank(value: &Value) -> u8 {
 /// The function and the collection of `(map f coll)` or `(map coll f)`. On a tie Clojure's order holds.
 pub fn function_and_collection(arguments: &mut [Value]) -> (Value, Value) {
     let (first, second) = (take(arguments, 0), take(arguments, 1));
-    if rank(&second) > rank(&first) { (second, first) } else { (first, second) }
+    // What is no collection is one in no order; nil and a string are one only where the other is a name or a
+    // function: `(filter p [1 2])` with a nil for `p` is a mistake, and not two arguments exchanged.
+    let least = match &first {
+        Value::List(_) | Value::Lazy(_) | Value::Vector(_) | Value::Map(_) | Value::Set(_) => 1,
+        Value::Str(_) => 2,
+        _ => 3,
+    };
+    if rank(&second) > rank(&first).max(least - 1) { (second, first) } else { (first, second) }
 }
 
 /// Keyword arguments such as `:key f :count t` behind the others, as a map.

@@ -142,6 +142,16 @@ fn apply_to(machine: &mut Machine, function: &Value, first: Vec<Value>, last: Va
     if matches!(function, Value::Builtin(builtin) if builtin.name == "concat") && machine.is_lazy(&last) {
         return concat_all(machine, first, last);
     }
+    if let Value::Bound(bound) = function
+        && std::ptr::eq(bound.builtin, &PARTIAL)
+        && let [function, filled @ ..] = bound.arguments.as_slice()
+    {
+        let all = filled.iter().cloned().chain(first).collect();
+        return apply_to(machine, function, all, last);
+    }
+    if machine.is_lazy(&last) {
+        return machine.call_lazily(function, first, last);
+    }
     let mut all = first;
     all.extend(machine.items(last)?);
     machine.call(function, &mut all)

@@ -121,5 +121,10 @@ pub(super) fn hash(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Va
         return Ok(Value::Map(Arc::new(map)));
     }
     let value = machine.key(super::arguments::take(arguments, 0))?;
+    match value {
+        Value::Nil => return Ok(Value::Int(0)),
+        Value::Bool(truth) => return Ok(Value::Int(if truth { 1231 } else { 1237 })),
+        _ => {}
+    }
     Ok(Value::Int(i64::from(visible_hash(&value) as i32)))
 }

@@ -8,7 +8,7 @@ use super::arguments::take;
 use super::sequences::change_vector;
 use super::transients;
 use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::Machine;
+use crate::lang::eval::{Machine, place_in_text};
 use crate::lang::heap::CellKind;
 use crate::lang::value::Value;
 use crate::lang::value::map::Map;
@@ -187,7 +187,7 @@ fn has(machine: &mut Machine, collection: &Value, key: &Value) -> Outcome<bool> 
         Value::Vector(vector) => index(vector.len()),
         Value::Str(text) => {
             machine.charge(text.as_str().len() as u64 / 64)?;
-            index(text.as_str().chars().count())
+            place_in_text(key).is_some_and(|at| at < text.as_str().chars().count())
         }
         _ => false,
     })
@@ -197,7 +197,8 @@ fn contains(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     transients::open(machine, &mut arguments[0])?;
     collection_first(arguments);
     match (&arguments[0], &arguments[1]) {
-        (Value::Nil | Value::Map(_) | Value::Set(_) | Value::Vector(_), _) | (Value::Str(_), Value::Int(_)) => {
+        (Value::Nil | Value::Map(_) | Value::Set(_) | Value::Vector(_), _)
+        | (Value::Str(_), Value::Int(_) | Value::Float(_)) => {
             has(machine, &arguments[0], &arguments[1]).map(Value::Bool)
         }
         (Value::Str(_), part) => Err(Error::expected("an index into the string", part)

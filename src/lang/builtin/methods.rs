@@ -31,9 +31,17 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         ".lastIndexOf",
         &["[s part]", "[s part from]"],
-        "Where the part last stands in the string; -1 if nowhere.",
-        &[("(.lastIndexOf \"hello\" \"l\")", "3")],
-        |machine, arguments| Ok(Value::Int(last_place(machine, arguments)?.unwrap_or(-1))),
+        "Where the part last stands in the string, or the item in the collection; -1 if nowhere.",
+        &[("(.lastIndexOf \"hello\" \"l\")", "3"), ("(.lastIndexOf [1 2 1] 1)", "2")],
+        |machine, arguments| {
+            let place = match &arguments[0] {
+                Value::List(_) | Value::Vector(_) | Value::Lazy(_) => {
+                    place_of_item(machine, take(arguments, 0), &arguments[1], true)?
+                }
+                _ => last_place(machine, arguments)?,
+            };
+            Ok(Value::Int(place.unwrap_or(-1)))
+        },
     ),
     Builtin::new(
         ".split",
@@ -222,7 +230,7 @@ fn contains(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
             Ok(Value::Bool(set.get(&member).is_some()))
         }
         Value::List(_) | Value::Vector(_) | Value::Lazy(_) => {
-            let place = place_of_item(machine, take(arguments, 0), &arguments[1])?;
+            let place = place_of_item(machine, take(arguments, 0), &arguments[1], false)?;
             Ok(Value::Bool(place.is_some()))
         }
         _ => Ok(Value::Bool(first_place(machine, arguments)?.is_some())),
@@ -232,23 +240,27 @@ fn contains(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 fn index_of(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let place = match &arguments[0] {
         Value::List(_) | Value::Vector(_) | Value::Lazy(_) => {
-            place_of_item(machine, take(arguments, 0), &arguments[1])?
+            place_of_item(machine, take(arguments, 0), &arguments[1], false)?
         }
         _ => first_place(machine, arguments)?,
     };
     Ok(Value::Int(place.unwrap_or(-1)))
 }
 
-fn place_of_item(machine: &mut Machine, collection: Value, wanted: &Value) -> Outcome<Option<i64>> {
+/// The place of the first item that equals `wanted`, or of the last one.
+fn place_of_item(machine: &mut Machine, collection: Value, wanted: &Value, last: bool) -> Outcome<Option<i64>> {
     let mut items = machine.seq(collection)?;
-    let mut at = 0;
+    let (mut at, mut found) = (0, None);
     while let Some(item) = items.next(machine)? {
         if machine.equal(&item, wanted)? {
-            return Ok(Some(at));
+            found = Some(at);
+            if !last {
+                break;
+            }
         }
         at += 1;
     }
-    Ok(None)
+    Ok(found)
 }
 
 /// Makes a regex of the string that stands for one.

@@ -53,7 +53,7 @@ mod relations;
 mod scalars;
 mod search;
 mod selectors;
-mod sequences;
+pub mod sequences;
 mod sets;
 mod stacks;
 mod strings;
@@ -529,7 +529,11 @@ impl Registry {
             return Entry::of("", builtin);
         }
         let base = name.strip_prefix("core/").unwrap_or(name);
-        if let Some(form) = syntax::all().find(|form| form.name == base) {
+        let form = match crate::lang::expand::racket_loop(base) {
+            Some(loop_form) => loop_form,
+            None => base,
+        };
+        if let Some(form) = syntax::all().find(|known| known.name == form) {
             return Some(Entry::of_form(form));
         }
         let function = self.find_prelude(name)?;

@@ -130,15 +130,24 @@ fn part(machine: &mut Machine, arguments: &mut [Value], backwards: bool) -> Outc
             .into());
     };
     let comparator = order.comparator.clone();
-    let mut found = Vec::new();
+    // `>` says where the walk up begins, `<` where it ends: where it does not even begin there is nil, where
+    // it ends at once the empty list.
+    let starts = |test: &Value| {
+        let wanted = if backwards { ["<", "<="] } else { [">", ">="] };
+        matches!(test, Value::Builtin(test) if wanted.contains(&test.name))
+    };
+    let (mut found, mut begun) = (Vec::new(), !arguments[1..].chunks(2).any(|bound| starts(&bound[0])));
     let mut cursor = machine.seq(collection.clone())?;
     while let Some(item) = cursor.next(machine)? {
         let key = if matches!(collection, Value::Map(_)) { entry(machine, &item)?.0 } else { item.clone() };
-        let mut fits = true;
+        let (mut fits, mut begins) = (true, true);
         for bound in arguments[1..].chunks(2) {
             let order = ordering(machine, &comparator, &key, &bound[1])? as i64;
-            fits = fits && machine.call2(&bound[0], Value::Int(order), Value::Int(0))?.is_truthy();
+            let passed = machine.call2(&bound[0], Value::Int(order), Value::Int(0))?.is_truthy();
+            fits &= passed;
+            begins &= passed || !starts(&bound[0]);
         }
+        begun |= begins;
         if fits {
             found.push(item);
             machine.grown(found.len())?;
@@ -147,7 +156,7 @@ fn part(machine: &mut Machine, arguments: &mut [Value], backwards: bool) -> Outc
     if backwards {
         found.reverse();
     }
-    Ok(if found.is_empty() { Value::Nil } else { Value::list(found) })
+    Ok(if begun { Value::list(found) } else { Value::Nil })
 }
 
 /// How a comparator orders two keys; nil stands for `compare`.

@@ -144,18 +144,16 @@ fn union(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     if let [alone] = arguments {
         return Ok(std::mem::take(alone));
     }
-    let mut sets = arguments.iter_mut().map(std::mem::take).peekable();
-    let mut known_nil = sets.peek().is_some();
-    let mut united = Arc::<Set>::default();
+    // The largest is what the others go into; of sets that are all empty, of two the first, of more the last.
+    let base = if arguments.len() == 2 { arguments.first() } else { arguments.last() };
+    let is_nil = base.is_some_and(Value::is_nil);
+    let mut sets = arguments.iter_mut().map(std::mem::take).filter(|set| !set.is_nil());
+    let mut united = match sets.next() {
+        Some(first) => as_set(machine, first)?,
+        None => Arc::default(),
+    };
     for more in sets {
-        if more.is_nil() {
-            continue;
-        }
         let more = as_set(machine, more)?;
-        if std::mem::take(&mut known_nil) {
-            united = more;
-            continue;
-        }
         let own = (more.len() > united.len()).then(|| more.metadata().cloned());
         let set = Arc::make_mut(&mut united);
         if let Some(own) = own {
@@ -168,8 +166,7 @@ fn union(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
             }
         }
     }
-    // Nothing but nil came, and at least one of it.
-    Ok(if known_nil { Value::Nil } else { Value::Set(united) })
+    Ok(if is_nil && united.is_empty() { Value::Nil } else { Value::Set(united) })
 }
 
 fn intersection(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {

@@ -276,7 +276,11 @@ fn merge(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let mut maps = arguments.iter_mut().map(std::mem::take).skip_while(|map| !map.is_truthy());
     let Some(mut merged) = maps.next() else { return Ok(Value::Nil) };
     if !leads {
-        merged = plain(merged);
+        // What comes first is put into the empty map, as everything behind it is.
+        merged = match plain(merged) {
+            merged @ Value::Map(_) => merged,
+            entry => add(machine, Value::Map(Arc::default()), entry)?,
+        };
     }
     for more in maps {
         if !matches!(merged, Value::Map(_)) {

@@ -2,11 +2,13 @@
 
 use super::{Machine, NODES_A_CALL, stacks};
 use crate::lang::builtin::entry::call_shape;
+use crate::lang::builtin::sequences::rest_of;
 use crate::lang::builtin::{ArityRange, Builtin, transients};
 use crate::lang::error::{Error, Outcome, Raised, Signal, describe};
 use crate::lang::node::{Arity, Code};
 use crate::lang::span::{Source, Span};
 use crate::lang::value::function::Closure;
+use crate::lang::value::list::List;
 use crate::lang::value::{Jump, Value};
 use std::sync::Arc;
 
@@ -88,6 +90,38 @@ impl Machine {
     fn pay_for_many(&mut self, count: u64) -> Outcome<()> {
         self.charge(count / 16)?;
         self.reserve_values(count)
+    }
+
+    /// Calls `callee` with these arguments and then the items of a lazy sequence, of which no more are
+    /// computed than it takes to know that they go into an `& rest`, where there is one.
+    ///
+    /// # Errors
+    /// As [`Machine::call`], and what computing items raises.
+    pub fn call_lazily(&mut self, callee: &Value, mut arguments: Vec<Value>, last: Value) -> Outcome<Value> {
+        let meant;
+        let callee = match callee {
+            Value::Var(name) => {
+                meant = self.var_value(name)?;
+                &meant
+            }
+            callee => callee,
+        };
+        let parameters = match callee {
+            Value::Closure(closure) => most_parameters(code(closure)),
+            _ => None,
+        };
+        let mut cursor = self.seq(last)?;
+        while parameters.is_none_or(|most| arguments.len() <= most) {
+            let Some(item) = cursor.next(self)? else { return self.call(callee, &mut arguments) };
+            arguments.push(item);
+            self.grown(arguments.len())?;
+        }
+        self.charge(1)?;
+        let further = rest_of(self, cursor)?;
+        let count = arguments.len();
+        self.stack.append(&mut arguments);
+        self.further = Some(further);
+        self.apply_stacked(callee.clone(), count, None)
     }
 
     /// Calls `callee` with the `count` values on top of the stack, which it consumes.
@@ -228,7 +262,14 @@ impl Machine {
             if arity.variadic && count >= required {
                 self.pay_for_arguments(count - required)?;
                 let rest: Vec<Value> = self.stack.drain(base + required..).collect();
-                self.stack.push(if rest.is_empty() { Value::Nil } else { Value::list(rest) });
+                let rest = match self.further.take() {
+                    Some(further) => {
+                        rest.into_iter().rfold(further, |behind, item| Value::List(Arc::new(List::cons(item, behind))))
+                    }
+                    None if rest.is_empty() => Value::Nil,
+                    None => Value::list(rest),
+                };
+                self.stack.push(rest);
                 return Ok(arity);
             }
         }
@@ -340,6 +381,12 @@ impl Machine {
         self.nesting -= 2;
         result
     }
+}
+
+/// How many arguments a function with an `& rest` takes apart at most; `None` without one.
+fn most_parameters(code: &Code) -> Option<usize> {
+    let is_variadic = code.arities.iter().any(|arity| arity.variadic);
+    is_variadic.then(|| code.arities.iter().map(|arity| arity.required as usize).max().unwrap_or_default())
 }
 
 fn code(closure: &Closure) -> &Code {

@@ -124,8 +124,8 @@ impl Machine {
         if len >= 4_096 && len.is_power_of_two() { self.reserve_values(2 * len as u64) } else { Ok(()) }
     }
 
-    /// True for sequences that are computed as they are walked, or that have no end: builtins are lazy
-    /// over these and eager over all others.
+    /// True for sequences that are computed as they are walked, or that have no end, or that are ranges
+    /// of more than a million numbers: builtins are lazy over these and eager over all others.
     pub fn is_lazy(&mut self, value: &Value) -> bool {
         let mut value = value.clone();
         // A chain of cells may end in a lazy sequence; a short look is enough to tell for most.
@@ -137,7 +137,7 @@ impl Machine {
                         let tail = cons.tail.clone();
                         value = tail;
                     }
-                    other => return other.is_endless(),
+                    other => return other.is_long(),
                 },
                 _ => return false,
             }
@@ -289,15 +289,12 @@ impl Machine {
                 }
                 _ => default,
             },
-            Value::Str(text) => match key {
-                Value::Int(index) => {
+            Value::Str(text) => match place_in_text(key) {
+                Some(index) => {
                     self.charge(text.as_str().len() as u64 / 64)?;
-                    usize::try_from(*index)
-                        .ok()
-                        .and_then(|at| text.as_str().chars().nth(at))
-                        .map_or(default, Value::Char)
+                    text.as_str().chars().nth(index).map_or(default, Value::Char)
                 }
-                _ => default,
+                None => default,
             },
             Value::Exception(error) => match key {
                 Value::Keyword(name) if name.as_str() == "message" => Value::string(&error.message),
@@ -319,6 +316,15 @@ impl Machine {
             },
             _ => default,
         })
+    }
+}
+
+/// Which character a key means; what is behind a point does not count.
+pub fn place_in_text(key: &Value) -> Option<usize> {
+    match key {
+        Value::Int(index) => usize::try_from(*index).ok(),
+        Value::Float(index) if *index > -1.0 => Some(index.max(0.0) as usize),
+        _ => None,
     }
 }
 

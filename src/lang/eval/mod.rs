@@ -19,6 +19,7 @@ mod walk;
 
 pub use call::Frame;
 pub use core::{Core, Global, Globals, Visible};
+pub use lazy::place_in_text;
 pub(crate) use macros::Expansion;
 pub(crate) use names::{Constants, value_of};
 pub use stacks::Stacks;
@@ -55,6 +56,8 @@ pub struct Machine {
     source: Arc<Source>,
     /// Callee and number of arguments of a tail call on its way up.
     tail: Option<call::Tail>,
+    /// What goes on behind the arguments of the next call, whose function has an `& rest`.
+    further: Option<Value>,
     branch: branches::Branch,
     /// What `binding` has bound in this branch.
     bindings: vars::Bindings,
@@ -74,6 +77,7 @@ impl Machine {
             floor: stacks::floor(stack_size),
             source: Arc::new(Source::new("", "")),
             tail: None,
+            further: None,
             branch: branches::Branch::default(),
             bindings: vars::Bindings::default(),
             missed: None,

@@ -217,15 +217,19 @@ const OF_QUOTED: &[&str] = &[
     "seq-group-by",
 ];
 
-/// `(mapcar 'car xs)` as `(mapcar car xs)`, and `(sort xs '<)` likewise; `None` for all else.
-pub fn unquoted_function(head: &str, rest: &[Form]) -> Option<Vec<Form>> {
+/// `(mapcar 'car xs)` as `(mapcar car xs)`, and `(sort xs '<)` likewise; `None` for all else. What `apply`
+/// is given is a name to look up, `(apply 'a [{'a 1}])`, unless there is such a function.
+pub fn unquoted_function(expander: &Expander<'_>, head: &str, rest: &[Form]) -> Option<Vec<Form>> {
     let at = match head {
         "sort" => 1,
         head if OF_QUOTED.contains(&head) => 0,
         _ => return None,
     };
     let [quote, name] = rest.get(at)?.as_list()? else { return None };
-    if !quote.is_symbol("quote") || name.as_symbol().is_none() {
+    let known = name.as_symbol().filter(|_| quote.is_symbol("quote"))?;
+    let is_function =
+        expander.is_local(known) || expander.macros.is_defined(known) || expander.macros.means_the_same(known, known);
+    if head == "apply" && !is_function {
         return None;
     }
     let mut rest = rest.to_vec();

@@ -1,5 +1,6 @@
 //! `defmulti`, `defmethod`, `defprotocol`, `extend-type`, `defrecord`, `reify` and their kin.
 
+use super::letting::mentions;
 use super::{Expander, call, nil, show};
 use crate::lang::error::Outcome;
 use crate::lang::form::{Form, FormKind};
@@ -32,8 +33,11 @@ fn needs_name(expander: &Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Fo
 /// `(defmulti area "doc"? :shape :default :other :hierarchy #'h)`
 pub fn defmulti(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
     expander.count(form, rest, 2, usize::MAX)?;
-    let name = needs_name(expander, form, rest)?;
+    let mut name = needs_name(expander, form, rest)?;
     let doc = rest.get(1).filter(|doc| matches!(doc.kind, FormKind::Str(_)));
+    if let Some(FormKind::Map(pairs)) = rest.get(1 + usize::from(doc.is_some())).map(|form| &form.kind) {
+        add_metadata(&mut name, pairs);
+    }
     let [dispatch, options @ ..] = behind_doc(&rest[1..]) else {
         return expander.fail(form.span, "`defmulti` needs a dispatch function behind the name".to_string());
     };
@@ -44,6 +48,15 @@ pub fn defmulti(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outc
     let hierarchy = option("hierarchy").unwrap_or_else(|| nil(form.span));
     let made = call("core/multimethod*", vec![quoted(&name), dispatch.clone(), default, hierarchy], form.span);
     Ok(call("def", [vec![name], doc.cloned().into_iter().collect(), vec![made]].concat(), form.span))
+}
+
+/// What a definition says of its name in a map of attributes.
+fn add_metadata(name: &mut Form, pairs: &[Form]) {
+    let own = match name.metadata.take().map(|metadata| metadata.kind) {
+        Some(FormKind::Map(own)) => own,
+        _ => Vec::new(),
+    };
+    name.metadata = Some(Box::new(Form::new(FormKind::Map([own, pairs.to_vec()].concat()), name.span)));
 }
 
 /// `(defmethod area :circle [shape] …)`
@@ -181,8 +194,22 @@ pub fn extend_protocol(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) 
 
 /// `(reify Shape (area [this] …))`
 pub fn reify(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
-    let parts = implementations(expander, rest, &as_it_is, form.span)?;
+    let within = |parameters: &Form, body: &[Form]| {
+        let others = parameters.as_vector().unwrap_or_default().get(1..).unwrap_or_default();
+        [vec![parameters.clone()], going_on(others, body, form.span)].concat()
+    };
+    let parts = implementations(expander, rest, &within, form.span)?;
     Ok(call("core/reify*", parts, form.span))
+}
+
+/// The body of a method in which `recur` leaves out the object itself, as in Clojure's types.
+fn going_on(others: &[Form], body: &[Form], span: Span) -> Vec<Form> {
+    let are_names = others.iter().all(|parameter| parameter.as_symbol().is_some_and(|name| name != "&"));
+    if !are_names || !body.iter().any(|form| mentions(form, "recur")) {
+        return body.to_vec();
+    }
+    let again = others.iter().flat_map(|name| [name.clone(), name.clone()]).collect();
+    vec![call("loop", [vec![Form::vector(again, span)], body.to_vec()].concat(), span)]
 }
 
 /// `(defrecord Point [x y] Shape (area [this] (* x y)))`
@@ -226,8 +253,9 @@ pub fn defrecord(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Out
         if !others.contains(this) {
             bindings.extend([this.clone(), held.clone()]);
         }
+        let body = going_on(others, body, span);
         let parameters = Form::vector([std::slice::from_ref(&held), others].concat(), parameters.span);
-        vec![parameters, call("let", [vec![Form::vector(bindings, span)], body.to_vec()].concat(), span)]
+        vec![parameters, call("let", [vec![Form::vector(bindings, span)], body].concat(), span)]
     };
     let parts = implementations(expander, &rest[2..], &within, span)?;
     if !parts.is_empty() {

@@ -65,7 +65,8 @@ fn means_outer_names(expander: &Expander<'_>, bindings: &Pairs) -> bool {
     })
 }
 
-fn mentions(form: &Form, name: &str) -> bool {
+/// True if the name stands anywhere in a form.
+pub(super) fn mentions(form: &Form, name: &str) -> bool {
     match &form.kind {
         FormKind::Symbol(symbol) => symbol == name,
         FormKind::List(items) | FormKind::Vector(items) | FormKind::Map(items) | FormKind::Set(items) => {

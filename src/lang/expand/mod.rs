@@ -204,6 +204,11 @@ pub fn macro_names() -> impl Iterator<Item = &'static str> {
     MACROS.iter().map(|(name, _)| *name)
 }
 
+/// The loop of Racket's under whose name its kin are documented: `for/list` for `for*/sum`.
+pub fn racket_loop(name: &str) -> Option<&'static str> {
+    racket::is_loop(name).then(|| if name.ends_with("/fold") { "for/fold" } else { "for/list" })
+}
+
 /// Expands one top-level form at a time.
 pub struct Expander<'a> {
     macros: &'a mut dyn Macros,
@@ -299,7 +304,7 @@ impl<'a> Expander<'a> {
                 }
                 self.expand(&expanded)
             }
-            None => match dialects::unquoted_function(name, rest) {
+            None => match dialects::unquoted_function(self, name, rest) {
                 Some(rest) => {
                     let items = [vec![items[0].clone()], rest].concat();
                     Ok(Form::list(self.expand_all(&items)?, form.span))

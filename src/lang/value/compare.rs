@@ -62,6 +62,11 @@ pub fn natural(left: &Value, right: &Value) -> Option<Ordering> {
 }
 
 fn incomparable(left: &Value, right: &Value) -> Error {
+    if left.kind() == right.kind() {
+        return Error::new("TypeError", format!("{} has no place in an order", left.kind())).suggest(
+            "compare numbers, strings, keywords, dates or vectors of these: `(vec xs)` makes a vector of a list",
+        );
+    }
     Error::new("TypeError", format!("cannot compare {} with {}", left.kind(), right.kind()))
         .suggest("compare values of one kind, for example with a key function in `sort-by`")
 }

@@ -50,6 +50,10 @@ impl List {
     /// The count of a range without an end.
     pub const ENDLESS: u64 = u64::MAX;
 
+    /// Ranges of more items than this are walked as lazy sequences are: nobody means to hold what
+    /// comes of so many.
+    pub const LONG: u64 = 1_000_000;
+
     /// The list of no items.
     pub fn empty() -> List {
         List::from(Vec::new())
@@ -93,6 +97,11 @@ impl List {
     /// True for a range without an end.
     pub fn is_endless(&self) -> bool {
         matches!(self, List::Range { count, .. } if *count == List::ENDLESS)
+    }
+
+    /// True for a range without an end, or of more than [`List::LONG`] items.
+    pub fn is_long(&self) -> bool {
+        matches!(self, List::Range { count, .. } if *count > List::LONG)
     }
 }
 

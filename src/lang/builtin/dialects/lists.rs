@@ -236,14 +236,25 @@ fn keyed(machine: &mut Machine, given: &Map, item: &Value) -> Outcome<Value> {
 
 /// True if an item is the wanted one: equal to it, or found by it, or by `:test`.
 fn fits(machine: &mut Machine, given: &Map, wanted: &Value, item: &Value) -> Outcome<bool> {
-    let item = keyed(machine, given, item)?;
-    if let Some(test) = option(given, "test") {
-        return Ok(machine.call2(&test, wanted.clone(), item)?.is_truthy());
-    }
-    if wanted.is_function() {
+    if wanted.is_function() && option(given, "test").is_none() {
+        let item = keyed(machine, given, item)?;
         return Ok(machine.call1(wanted, item)?.is_truthy());
     }
-    machine.equal(wanted, &item)
+    is_wanted(machine, given, wanted, item)
+}
+
+/// True if an item is the wanted one: equal to it, or by `:test`; a function, too, is only what it is.
+pub(in crate::lang::builtin) fn is_wanted(
+    machine: &mut Machine,
+    given: &Map,
+    wanted: &Value,
+    item: &Value,
+) -> Outcome<bool> {
+    let item = keyed(machine, given, item)?;
+    match option(given, "test") {
+        Some(test) => Ok(machine.call2(&test, wanted.clone(), item)?.is_truthy()),
+        None => machine.equal(wanted, &item),
+    }
 }
 
 fn position(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {

@@ -82,8 +82,32 @@ pub fn session_parents(machine: &mut Machine) -> Outcome<Arc<Map>> {
     let Value::Cell(cell) = machine.core.globals.hierarchy.clone() else { return Ok(Arc::default()) };
     match machine.core.heap.state(&cell)? {
         State::Done(Value::Map(parents)) => Ok(parents.clone()),
+        State::Done(Value::Vector(both)) => match both.get(0) {
+            Some(Value::Map(parents)) => Ok(parents.clone()),
+            _ => Ok(Arc::default()),
+        },
         _ => Ok(Arc::default()),
     }
+}
+
+/// All that are, or were, a parent in the session's hierarchy; of one without this set, as sessions of
+/// before kept it, it is made.
+fn session_above(machine: &mut Machine) -> Outcome<Arc<Set>> {
+    if let Value::Cell(cell) = machine.core.globals.hierarchy.clone()
+        && let State::Done(Value::Vector(both)) = machine.core.heap.state(&cell)?
+        && let Some(Value::Set(above)) = both.get(1)
+    {
+        return Ok(above.clone());
+    }
+    let mut above = Set::default();
+    for (_, parents) in session_parents(machine)?.iter() {
+        let Value::Set(parents) = parents else { continue };
+        for parent in parents.iter() {
+            machine.charge(1)?;
+            above.insert(parent.clone());
+        }
+    }
+    Ok(Arc::new(above))
 }
 
 /// One of the three relations of a hierarchy; in what is none, nothing is related.
@@ -166,9 +190,11 @@ fn of_parents(machine: &mut Machine, parents: Arc<Map>) -> Outcome<Value> {
 }
 
 fn derive(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    change(machine, arguments, |machine, parents, tag, parent| {
+    change(machine, arguments, |machine, parents, above, tag, parent| {
         check_tags(tag, parent)?;
-        if tag == parent || reach(machine, parents, parent)?.contains(tag) {
+        // What nothing is a kind of cannot be what its parent is a kind of.
+        let may_be_above = above.is_none_or(|above| above.contains(tag));
+        if tag == parent || may_be_above && reach(machine, parents, parent)?.contains(tag) {
             return Err(Error::new("CyclicDerivation", format!("{parent:?} is a kind of {tag:?} already")).into());
         }
         let mut set = (*set_at(parents, tag)).clone();
@@ -183,7 +209,7 @@ fn derive(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 }
 
 fn underive(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    change(machine, arguments, |_, parents, tag, parent| {
+    change(machine, arguments, |_, parents, _, tag, parent| {
         let mut set = (*set_at(parents, tag)).clone();
         set.remove(parent);
         if set.is_empty() {
@@ -195,8 +221,8 @@ fn underive(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     })
 }
 
-/// What a change does to the parents of each tag.
-type Change = fn(&mut Machine, &mut Map, &Value, &Value) -> Outcome<()>;
+/// What a change does to the parents of each tag, where all that are a parent may be known.
+type Change = fn(&mut Machine, &mut Map, Option<&Set>, &Value, &Value) -> Outcome<()>;
 
 fn change(machine: &mut Machine, arguments: &mut [Value], change: Change) -> Outcome<Value> {
     let of_session = arguments.len() == 2;
@@ -206,11 +232,14 @@ fn change(machine: &mut Machine, arguments: &mut [Value], change: Change) -> Out
     let mut parents = (*given(machine, arguments, 3)?).clone();
     let [.., tag, parent] = arguments else { return Ok(Value::Nil) };
     let (tag, parent) = (machine.key(std::mem::take(tag))?, machine.key(std::mem::take(parent))?);
-    change(machine, &mut parents, &tag, &parent)?;
     if !of_session {
+        change(machine, &mut parents, None, &tag, &parent)?;
         return of_parents(machine, Arc::new(parents));
     }
-    let parents = State::Done(Value::Map(Arc::new(parents)));
+    let mut above = session_above(machine)?;
+    change(machine, &mut parents, Some(&above), &tag, &parent)?;
+    Arc::make_mut(&mut above).insert(parent);
+    let parents = State::Done(Value::vector(vec![Value::Map(Arc::new(parents)), Value::Set(above)]));
     match machine.core.globals.hierarchy.clone() {
         Value::Cell(cell) => {
             machine.core.heap.change(&cell, parents)?;

@@ -152,7 +152,7 @@ fn drop_items(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> 
 }
 
 fn without_first(machine: &mut Machine, unwanted: u64, collection: Value) -> Outcome<Value> {
-    if machine.is_lazy(&collection) && !matches!(&collection, Value::List(list) if list.is_endless()) {
+    if machine.is_lazy(&collection) && !matches!(&collection, Value::List(list) if list.is_long()) {
         return Ok(machine.lazy(&LAZY_DROP, vec![number(unwanted), collection]));
     }
     let mut cursor = machine.seq(collection)?;
@@ -302,6 +302,9 @@ fn nthrest(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 }
 
 fn nthnext(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    if arguments[0].is_nil() {
+        return Ok(Value::Nil);
+    }
     let (unwanted, collection) = count_and_collection(arguments)?;
     let mut cursor = machine.seq(collection)?;
     skip(machine, &mut cursor, unwanted)?;

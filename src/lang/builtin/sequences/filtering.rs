@@ -1,8 +1,9 @@
 //! Some of the items: those that a predicate picks, every nth, each only once.
 
 use super::super::Builtin;
-use super::super::arguments::{count, function_and_collection, take};
+use super::super::arguments::{function_and_collection, integer, take};
 use super::super::transducers::{self, state, steps};
+use super::making::REPEAT;
 use super::{before, count_and_collection, rest_of};
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
@@ -28,14 +29,14 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "remove",
         &["[pred]", "[pred coll]"],
-        "The items for which `pred` is not true; a number, string or character instead of it is an item to leave out.",
+        "The items for which `pred` is not true; a number, string, character or list instead of it is an item to leave out.",
         &[("(remove odd? [1 2 3])", "(2)"), ("(remove nil? [1 nil])", "(1)"), ("(remove 2 [1 2 3])", "(1 3)")],
         remove,
     ),
     Builtin::new(
         "take-nth",
         &["[n]", "[n coll]"],
-        "The first item and each `n`th behind it.",
+        "The first item and each `n`th behind it; the first one for ever where `n` is below 1.",
         &[("(take-nth 2 [1 2 3 4 5])", "(1 3 5)")],
         take_nth,
     ),
@@ -81,14 +82,25 @@ fn remove(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
         return Ok(transducers::stateless(&steps::REMOVE, take(arguments, 0)));
     }
     // Common Lisp's `remove` takes an item, which no function is.
-    let item = &arguments[0];
-    if matches!(item, Value::Int(_) | Value::Float(_) | Value::Str(_) | Value::Char(_) | Value::Bool(_)) {
-        let is_list = matches!(arguments[1], Value::List(_) | Value::Vector(_) | Value::Nil);
-        if is_list {
-            return super::super::dialects::lists::delete(machine, arguments);
-        }
+    if is_item(machine, &arguments[0], &arguments[1])? {
+        return super::super::dialects::lists::delete(machine, arguments);
     }
     pick(machine, arguments, false)
+}
+
+/// True if what stands where the predicate belongs can only be an item of the list behind it. A vector is
+/// a function of indices, and no item of a list of other things.
+fn is_item(machine: &mut Machine, item: &Value, list: &Value) -> Outcome<bool> {
+    if !matches!(list, Value::List(_) | Value::Vector(_) | Value::Nil) {
+        return Ok(false);
+    }
+    Ok(match item {
+        Value::Int(_) | Value::Float(_) | Value::Str(_) | Value::Char(_) | Value::Bool(_) => true,
+        Value::List(_) | Value::Vector(_) => {
+            matches!(machine.seq(list.clone())?.next(machine)?, Some(Value::List(_) | Value::Vector(_)))
+        }
+        _ => false,
+    })
 }
 
 /// The items for which the predicate's truth is `wanted`.
@@ -134,17 +146,24 @@ fn lazy_filter(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value>
 }
 
 fn take_nth(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    let (distance, collection) = match arguments.len() {
-        1 => (count(&arguments[0])?, None),
-        _ => count_and_collection(arguments).map(|(distance, collection)| (distance, Some(collection)))?,
+    let step = |distance: u64| {
+        let distance = Value::Int(distance.min(i64::MAX as u64) as i64);
+        transducers::stateful(&state::TAKE_NTH, Value::Int(0), distance)
     };
-    if distance == 0 {
-        return Err(Error::new("IllegalArgument", "`take-nth` takes a positive number").into());
+    if arguments.len() == 1 {
+        return match integer(&arguments[0])?.unsigned_abs() {
+            0 => Err(Error::new("IllegalArgument", "`(take-nth 0)` has no next item: use 1 for all of them").into()),
+            distance => Ok(step(distance)),
+        };
     }
-    let transducer = transducers::stateful(&state::TAKE_NTH, Value::Int(0), Value::Int(distance as i64));
-    match collection {
-        Some(collection) => transducers::through(machine, &transducer, collection),
-        None => Ok(transducer),
+    let (distance, collection) = count_and_collection(arguments)?;
+    if distance > 0 {
+        return transducers::through(machine, &step(distance), collection);
+    }
+    // Nothing is left out and nothing gone past: the first item, again and again.
+    match machine.seq(collection)?.next(machine)? {
+        Some(item) => Ok(machine.lazy(&REPEAT, vec![item])),
+        None => Ok(Value::list(Vec::new())),
     }
 }
 

@@ -270,7 +270,8 @@ fn repeat(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(Value::list(vec![take(arguments, 1); wanted as usize]))
 }
 
-static REPEAT: Builtin = Builtin::new("lazy-repeat*", &["[x]"], "A step of an endless `repeat`.", &[], repeat_step);
+pub(super) static REPEAT: Builtin =
+    Builtin::new("lazy-repeat*", &["[x]"], "A step of an endless `repeat`.", &[], repeat_step);
 
 fn repeat_step(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let item = take(arguments, 0);

@@ -55,7 +55,7 @@ pub(super) fn in_front(machine: &mut Machine, items: Vec<Value>, rest: Value) ->
 }
 
 /// What is left of a cursor as a sequence; paid for where that is a copy.
-pub(super) fn rest_of(machine: &mut Machine, cursor: Cursor) -> Outcome<Value> {
+pub fn rest_of(machine: &mut Machine, cursor: Cursor) -> Outcome<Value> {
     let copied = match &cursor {
         Cursor::Vector(vector, at) => vector.len().saturating_sub(*at),
         Cursor::Map(map, at) => 4 * map.positions().saturating_sub(*at),

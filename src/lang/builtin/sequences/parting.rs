@@ -3,7 +3,7 @@
 use super::super::Builtin;
 use super::super::arguments::{count, function_and_collection, take};
 use super::super::transducers::{self, state};
-use super::{before, is_number, rest_of, skip};
+use super::{before, in_front, is_number, rest_of, skip};
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
 use crate::lang::value::Value;
@@ -41,7 +41,7 @@ pub const TABLE: &[Builtin] = &[
 ];
 
 /// The steps of lazy sequences of this file.
-pub const STEPS: &[&Builtin] = &[&LAZY_PARTITION, &LAZY_PARTITION_BY];
+pub const STEPS: &[&Builtin] = &[&LAZY_PARTITION, &LAZY_PARTITION_BY, &LAZY_RUN, &BEHIND_RUN];
 
 /// What happens to a last part that is too short.
 #[derive(Clone)]
@@ -252,9 +252,59 @@ fn lazy_partition_by(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<
     let function = take(arguments, 0);
     let mut cursor = machine.seq(take(arguments, 1))?;
     let Some(first) = cursor.next(machine)? else { return Ok(Value::Nil) };
-    let (part, behind) = neighbours(machine, &function, first, &mut cursor)?;
-    let Some(behind) = behind else { return Ok(before(part, Value::Nil)) };
+    let shared = machine.call1(&function, first.clone())?;
+    let mut part = vec![first];
+    while part.len() < READ_AHEAD {
+        let Some(item) = cursor.next(machine)? else { return Ok(before(Value::list(part), Value::Nil)) };
+        let found = machine.call1(&function, item.clone())?;
+        if !machine.equal(&shared, &found)? {
+            let rest = rest_of(machine, cursor)?;
+            let rest = machine.lazy(&LAZY_PARTITION_BY, vec![function, before(item, rest)]);
+            return Ok(before(Value::list(part), rest));
+        }
+        part.push(item);
+    }
+    // A part that may have no end is lazy from here on; what comes behind it walks through it first.
     let rest = rest_of(machine, cursor)?;
-    let rest = machine.lazy(&LAZY_PARTITION_BY, vec![function, before(behind, rest)]);
-    Ok(before(part, rest))
+    let run = machine.lazy(&LAZY_RUN, vec![function.clone(), shared, rest.clone()]);
+    let behind = machine.lazy(&BEHIND_RUN, vec![function, run.clone(), rest]);
+    Ok(before(in_front(machine, part, run)?, behind))
+}
+
+/// How many items of a part a lazy `partition-by` reads before it takes the part for one without an end.
+const READ_AHEAD: usize = 1_024;
+
+static LAZY_RUN: Builtin =
+    Builtin::new("lazy-run*", &["[f shared coll]"], "A step of a long part of a lazy `partition-by`.", &[], lazy_run);
+
+fn lazy_run(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let (function, shared) = (take(arguments, 0), take(arguments, 1));
+    let mut cursor = machine.seq(take(arguments, 2))?;
+    let Some(item) = cursor.next(machine)? else { return Ok(Value::Nil) };
+    let found = machine.call1(&function, item.clone())?;
+    if !machine.equal(&shared, &found)? {
+        return Ok(Value::Nil);
+    }
+    let rest = rest_of(machine, cursor)?;
+    let rest = machine.lazy(&LAZY_RUN, vec![function, shared, rest]);
+    Ok(before(item, rest))
+}
+
+static BEHIND_RUN: Builtin = Builtin::new(
+    "behind-run*",
+    &["[f run coll]"],
+    "What a lazy `partition-by` has behind a long part.",
+    &[],
+    behind_run,
+);
+
+fn behind_run(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let function = take(arguments, 0);
+    let mut run = machine.seq(take(arguments, 1))?;
+    let mut cursor = machine.seq(take(arguments, 2))?;
+    while run.next(machine)?.is_some() {
+        cursor.next(machine)?;
+    }
+    let rest = rest_of(machine, cursor)?;
+    lazy_partition_by(machine, &mut [function, rest])
 }

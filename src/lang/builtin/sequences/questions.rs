@@ -1,7 +1,8 @@
 //! Questions about the items of a sequence: whether some, all or none are such, and which.
 
 use super::super::Builtin;
-use super::super::arguments::{function_and_collection, take};
+use super::super::arguments::{function_and_collection, options, take};
+use super::super::dialects::lists::is_wanted;
 use super::{as_seq, before, rest_of};
 use crate::lang::error::Outcome;
 use crate::lang::eval::Machine;
@@ -55,9 +56,9 @@ pub const TABLE: &[Builtin] = &[
     ),
     Builtin::new(
         "member",
-        &["[x coll]"],
-        "The sequence from the first item on that equals `x`, or nil.",
-        &[("(member 2 [1 2 3])", "(2 3)"), ("(member 5 [1])", "nil")],
+        &["[x coll]", "[x coll & options]"],
+        "The sequence from the first item on that equals `x`, or nil. Options: `:key f`, `:test f`.",
+        &[("(member 2 [1 2 3])", "(2 3)"), ("(member 5 [1])", "nil"), ("(member 2 '(1 4 3) :test <)", "(4 3)")],
         member,
     ),
     Builtin::new(
@@ -117,7 +118,8 @@ fn some(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(first_such(machine, arguments, true)?.map_or(Value::Nil, |(_, answer)| answer))
 }
 
-pub fn find_if(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+/// `(find-if pred coll)`
+pub(in crate::lang::builtin) fn find_if(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(first_such(machine, arguments, true)?.map_or(Value::Nil, |(item, _)| item))
 }
 
@@ -144,10 +146,11 @@ pub(super) fn count_if(machine: &mut Machine, arguments: &mut [Value]) -> Outcom
 }
 
 fn member(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let given = options("member", &mut arguments[2..], &["key", "test"])?;
     let wanted = take(arguments, 0);
     let mut cursor = machine.seq(take(arguments, 1))?;
     while let Some(item) = cursor.next(machine)? {
-        if machine.equal(&item, &wanted)? {
+        if is_wanted(machine, &given, &wanted, &item)? {
             let rest = rest_of(machine, cursor)?;
             return Ok(before(item, rest));
         }

@@ -161,6 +161,21 @@ const TABLE: &[SyntaxEntry] = &[
         &[("(for [x [1 2 3] :when (odd? x)] (* x x))", "(1 9)")],
     ),
     entry(
+        "for/list",
+        &["[[clauses] & body]", "[[name coll & more] & body]"],
+        "Racket's loop: the value of the body for each item of `[x xs]`, of several such clauses side by side, with `#:when test` and `#:unless test` between them; `for*/list` goes through all combinations. Its kin make something else of the values: `for/vector`, `for/set`, `for/hash` (of pairs), `for/sum`, `for/product`, `for/and`, `for/or`, `for/first`, `for/last`, `for/string`.",
+        &[
+            ("(for/list ([x [1 2 3]] #:when (odd? x)) (* x x))", "(1 9)"),
+            ("(for/sum ([x [1 2]] [y [10 20]]) (* x y))", "50"),
+        ],
+    ),
+    entry(
+        "for/fold",
+        &["[[[accumulator start] & more] [clauses] & body]"],
+        "Racket's fold: the accumulator is what the body was in the round before; of several accumulators a vector.",
+        &[("(for/fold ([sum 0]) ([x [1 2 3]]) (+ sum x))", "6")],
+    ),
+    entry(
         "if",
         &["[test then]", "[test then else]"],
         "Chooses; only nil and false are false.",

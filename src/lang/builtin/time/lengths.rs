@@ -51,10 +51,21 @@ pub const TABLE: &[Builtin] = &[
     ),
     Builtin::new(
         "time/seconds",
-        &["[x]"],
-        "A duration of so many seconds; or how many whole ones a duration has.",
-        &[("(time/seconds (time/duration 2 :minutes))", "120"), ("(str (time/seconds 90))", "\"PT1M30S\"")],
-        |machine, arguments| both_ways(machine, &arguments[0], "seconds"),
+        &["[x]", "[x nanos]"],
+        "A duration of so many seconds, and of so many nanoseconds more; or how many whole ones a duration has.",
+        &[
+            ("(time/seconds (time/duration 2 :minutes))", "120"),
+            ("(str (time/seconds 90))", "\"PT1M30S\""),
+            ("(str (Duration/ofSeconds 5 -1))", "\"PT4.999999999S\""),
+        ],
+        |machine, arguments| match arguments {
+            [seconds, nanos] => {
+                let whole = Amount::times(seconds, Unit::Exact(1_000_000_000))?;
+                let amount = whole.plus(Amount::times(nanos, Unit::Exact(1))?)?;
+                Ok(value(Time::Duration(amount.duration()?)))
+            }
+            _ => both_ways(machine, &arguments[0], "seconds"),
+        },
     ),
     Builtin::new(
         "time/minutes",

@@ -281,7 +281,14 @@ impl Amount {
             return Err(Error::new("TypeError", "a period has years, months, weeks and days, but nothing below a day")
                 .suggest("use a duration: (time/duration 90 :minutes)"));
         }
-        let small = |n: i64| i32::try_from(n).map_err(|_| too_far());
+        let small = |n: i64| {
+            i32::try_from(n).map_err(|_| {
+                Error::new(
+                    "ArithmeticError",
+                    format!("a period counts its years, months and days up to {} each, got {n}", i32::MAX),
+                )
+            })
+        };
         Ok(Period { years: small(self.years)?, months: small(self.months)?, days: small(self.days)? })
     }
 }

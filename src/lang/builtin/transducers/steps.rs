@@ -33,7 +33,13 @@ pub static KEEP: Builtin = Builtin::new("keep-step*", ARGUMENTS, "A step of `(ke
 pub static TAKE_WHILE: Builtin =
     Builtin::new("take-while-step*", ARGUMENTS, "A step of `(take-while pred)`.", &[], take_while);
 /// The step of `(mapcat f)`, and, where `f` is nil, of `cat`.
-pub static MAPCAT: Builtin = Builtin::new("mapcat-step*", ARGUMENTS, "A step of `(mapcat f)`.", &[], mapcat);
+pub static MAPCAT: Builtin = Builtin::new(
+    "mapcat-step*",
+    &["[f step]", "[f step result]", "[f step result item & items]"],
+    "A step of `(mapcat f)`.",
+    &[],
+    mapcat,
+);
 
 /// The step of `(replace smap)`.
 pub static REPLACE: Builtin = Builtin::new("replace-step*", ARGUMENTS, "A step of `(replace smap)`.", &[], replace);
@@ -112,6 +118,12 @@ fn take_while(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> 
 }
 
 fn mapcat(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    if arguments.len() > 4 {
+        // What the function makes of several items side by side goes the way of one item through `cat`.
+        let function = take(arguments, 0);
+        let part = machine.call(&function, &mut arguments[3..])?;
+        return mapcat(machine, &mut [Value::Nil, take(arguments, 1), take(arguments, 2), part]);
+    }
     let (function, step, mut result, item) = match item(machine, arguments)? {
         ControlFlow::Continue(item) => item,
         ControlFlow::Break(done) => return Ok(done),
