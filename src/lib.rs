@@ -70,3 +70,5 @@
 pub mod lang;
 #[cfg(feature = "server")]
 pub mod server;
+#[cfg(all(feature = "worker", target_os = "linux"))]
+pub mod worker;

@@ -8,12 +8,13 @@
 //! Tool calls cross the door as JSON text, so that a host can just as well be the other end of a pipe:
 //! values never leave the evaluation that made them.
 
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// Where in an evaluation a host call was made: stable between runs of the same program on the same
 /// data, so that a run can be recorded and replayed.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct CallId {
     /// Ordinal of the top-level form, from 0.
     pub form: u32,
@@ -24,7 +25,7 @@ pub struct CallId {
 }
 
 /// One call of a tool, with its names exactly as the downstream server gave them.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ToolCall {
     /// Identity of this call within the evaluation.
     pub id: CallId,
@@ -42,7 +43,7 @@ pub struct ToolCall {
 }
 
 /// What a tool call came to.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum ToolReply {
     /// A result that is JSON text.
     Json(String),
@@ -60,7 +61,7 @@ pub enum ToolReply {
 }
 
 /// Why a tool call failed.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ToolError {
     /// What kind of failure it was.
     pub kind: ToolErrorKind,
@@ -72,7 +73,7 @@ pub struct ToolError {
 }
 
 /// The kinds of [`ToolError`]; each is an error code of its own for the program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ToolErrorKind {
     /// The tool answered with an error.
     Failed,
@@ -100,7 +101,7 @@ impl ToolErrorKind {
 }
 
 /// A downstream server as a program sees it in `(dir)`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Server {
     /// Its name in the configuration.
     pub name: String,

@@ -6,6 +6,7 @@
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 pub mod builtin;
+mod environment;
 pub mod error;
 pub mod eval;
 pub mod expand;
@@ -26,6 +27,7 @@ pub mod snapshot;
 pub mod span;
 pub mod value;
 
+pub use environment::{Environment, Sandbox};
 pub use error::{Error, Fault, Halt, Outcome, Signal};
 pub use eval::{Machine, Stacks};
 pub use host::{CallId, Catalogue, Host, Server, Tool, ToolCall, ToolError, ToolErrorKind, ToolReply};

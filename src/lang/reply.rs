@@ -1,9 +1,10 @@
 //! The one record of an evaluation: what an agent, a terminal, a log line and `--json` all show.
 
-use serde::Serialize;
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// What came of an evaluation. Serialised with empty fields left out.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Reply {
     /// How it ended.
     pub status: Status,
@@ -11,7 +12,7 @@ pub struct Reply {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
     /// The value as JSON, where it can be said in JSON within the output limit.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "said")]
     pub json: Option<serde_json::Value>,
     /// What the program printed, within the output limit.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -35,8 +36,13 @@ pub struct Reply {
     pub failure: Option<Failure>,
 }
 
+/// A value that is there, be it null.
+fn said<'de, D: Deserializer<'de>>(from: D) -> Result<Option<serde_json::Value>, D::Error> {
+    serde_json::Value::deserialize(from).map(Some)
+}
+
 /// How an evaluation ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
     /// It came to a value.
@@ -51,7 +57,7 @@ pub enum Status {
 }
 
 /// One tool call as the record shows it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallRecord {
     /// Exact name of the server.
     pub server: String,
@@ -64,7 +70,7 @@ pub struct CallRecord {
 }
 
 /// What an evaluation spent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spent {
     /// Steps.
     pub fuel: u64,
@@ -79,7 +85,7 @@ pub struct Spent {
 }
 
 /// What went wrong.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
     /// The stable code, such as `UnboundVariable` or `LimitExceeded`.
     pub error: String,
@@ -101,7 +107,7 @@ pub struct Failure {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<String>,
     /// The calls that led there, innermost first, as `name (place)`.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub trace: Vec<String>,
     /// The data of an `ex-info`, printed.
     #[serde(skip_serializing_if = "Option::is_none")]

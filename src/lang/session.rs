@@ -204,6 +204,13 @@ impl Session {
         self.kept.as_ref().map_or(0, |core| core.globals.len())
     }
 
+    /// A number that is another one whenever what the session defines, or a cell that a definition holds,
+    /// has changed: then [`Session::encode`] has something new to say. What only `*1` and its kin show
+    /// is no change.
+    pub fn changes(&self) -> u64 {
+        self.kept.as_ref().map_or(0, |core| core.globals.changes() + core.heap.changes())
+    }
+
     /// Live bytes that the session holds.
     pub fn live_bytes(&self) -> u64 {
         self.kept.as_ref().map_or(0, |core| u64::try_from(core.live).unwrap_or(0))

@@ -9,7 +9,7 @@ use tokio::sync::{OwnedMutexGuard, OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use crate::lang::reply::{Failure, Reply, Status};
-use crate::lang::{Engine, Host, Request, Session};
+use crate::lang::{Environment, Host, Request, Sandbox};
 
 use super::downstream::Downstreams;
 use super::host::EvaluationHost;
@@ -45,7 +45,7 @@ pub(super) struct Caller<'a> {
 
 /// Everything that evaluations share.
 pub(super) struct Evaluations {
-    engine: Arc<Engine>,
+    sandbox: Arc<dyn Sandbox>,
     downstreams: Arc<Downstreams>,
     sessions: Sessions,
     runtime: Handle,
@@ -68,13 +68,13 @@ impl Drop for Place<'_> {
 
 /// A session whose turn it is.
 struct Turn {
-    session: OwnedMutexGuard<Session>,
+    session: OwnedMutexGuard<Box<dyn Environment>>,
     _permit: OwnedSemaphorePermit,
 }
 
 impl Evaluations {
     pub(super) fn new(
-        engine: Arc<Engine>,
+        sandbox: Arc<dyn Sandbox>,
         downstreams: Arc<Downstreams>,
         sessions: Sessions,
         runtime: Handle,
@@ -83,7 +83,7 @@ impl Evaluations {
     ) -> Evaluations {
         let turns = Arc::new(Semaphore::new(admission.running.clamp(1, Semaphore::MAX_PERMITS)));
         Evaluations {
-            engine,
+            sandbox,
             downstreams,
             sessions,
             runtime,
@@ -104,7 +104,8 @@ impl Evaluations {
     /// # Errors
     /// When the system has no randomness for its handle.
     pub(super) fn new_session(&self, caller: &str) -> Result<Arc<Entry>, Refused> {
-        Entry::new(caller, self.engine.session()).map_err(|message| Refused::new("InternalError", message))
+        Entry::new(caller, Arc::clone(&self.sandbox).environment())
+            .map_err(|message| Refused::new("InternalError", message))
     }
 
     /// Forgets the session of a connection that has ended.
@@ -216,7 +217,7 @@ impl Evaluations {
         caller: &Caller<'_>,
         slots: u32,
         number: u64,
-        work: impl FnOnce(&mut Session, Arc<dyn Host>) -> T + Send + 'static,
+        work: impl FnOnce(&mut dyn Environment, Arc<dyn Host>) -> T + Send + 'static,
     ) -> Result<T, Refused> {
         let cancel = self.stop.child_token();
         let host: Arc<dyn Host> = Arc::new(EvaluationHost::new(
@@ -226,7 +227,7 @@ impl Evaluations {
             slots,
             number,
         ));
-        let mut working = self.runtime.spawn_blocking(move || work(&mut turn.session, host));
+        let mut working = self.runtime.spawn_blocking(move || work(&mut **turn.session, host));
         let outcome = tokio::select! {
             outcome = &mut working => outcome,
             () = caller.withdrawn.cancelled() => {

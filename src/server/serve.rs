@@ -7,7 +7,7 @@ use std::time::Duration;
 use rmcp::service::{ServerInitializeError, serve_server_with_ct};
 use tokio_util::sync::CancellationToken;
 
-use crate::lang::{Engine, Limits};
+use crate::lang::{Limits, Sandbox};
 
 use super::config::Configuration;
 use super::connections;
@@ -80,25 +80,25 @@ impl ServeOptions {
     }
 }
 
-/// Serves one client on standard input and output, until it closes our input or we are told to end
+/// Serves one client, whose programs run in that sandbox, on standard input and output, until it closes our input or we are told to end
 /// (SIGTERM, SIGINT, SIGHUP). All that was started is closed when this returns, within a few seconds;
 /// the thread that reads standard input may still hang there, so the process should exit then.
 ///
 /// # Errors
 /// When the runtime cannot be made, or the client's first message is not MCP.
-pub fn serve_stdio(engine: Arc<Engine>, options: ServeOptions) -> io::Result<()> {
+pub fn serve_stdio(sandbox: Arc<dyn Sandbox>, options: ServeOptions) -> io::Result<()> {
     let runtime = connections::runtime()?;
-    let outcome = runtime.block_on(serve(engine, options));
+    let outcome = runtime.block_on(serve(sandbox, options));
     runtime.shutdown_timeout(Duration::from_millis(300));
     outcome
 }
 
-async fn serve(engine: Arc<Engine>, options: ServeOptions) -> io::Result<()> {
+async fn serve(sandbox: Arc<dyn Sandbox>, options: ServeOptions) -> io::Result<()> {
     let told = told_to_end()?;
     let stop = CancellationToken::new();
     let downstreams = Arc::new(Downstreams::new(options.configuration, options.downstream));
     let evaluations = Arc::new(Evaluations::new(
-        engine,
+        sandbox,
         Arc::clone(&downstreams),
         Sessions::new(options.sessions),
         tokio::runtime::Handle::current(),

@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::lang::Session;
+use crate::lang::Environment;
 
 /// How many sessions there may be, how large in all, and for how long.
 #[derive(Clone, Debug)]
@@ -32,7 +32,7 @@ pub(super) struct Entry {
     pub(super) handle: String,
     caller: String,
     /// The session; held while a program runs in it.
-    pub(super) session: Arc<tokio::sync::Mutex<Session>>,
+    pub(super) session: Arc<tokio::sync::Mutex<Box<dyn Environment>>>,
     facts: Mutex<Facts>,
 }
 
@@ -48,7 +48,7 @@ impl Entry {
     ///
     /// # Errors
     /// When the system has no randomness for a handle.
-    pub(super) fn new(caller: &str, session: Session) -> Result<Arc<Entry>, String> {
+    pub(super) fn new(caller: &str, session: Box<dyn Environment>) -> Result<Arc<Entry>, String> {
         let facts = Facts { used: Instant::now(), names: HashSet::new(), bytes: 0, announced: false };
         Ok(Arc::new(Entry {
             handle: super::random::unguessable()?,
@@ -63,7 +63,7 @@ impl Entry {
     }
 
     /// Takes down what an evaluation left, and says what to do about the session.
-    pub(super) fn used(&self, session: &Session, defined: &[String]) -> Left {
+    pub(super) fn used(&self, session: &dyn Environment, defined: &[String]) -> Left {
         let mut facts = self.facts();
         facts.used = Instant::now();
         facts.bytes = session.live_bytes();

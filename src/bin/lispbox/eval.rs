@@ -10,6 +10,7 @@ use lispbox::lang::{Reply, Request};
 
 use crate::surroundings::{Problem, Settings, read_file, read_input};
 use crate::terminal::{Prints, line, show};
+use crate::worker::Isolation;
 
 /// Evaluates a program and prints its value.
 #[derive(Args)]
@@ -29,12 +30,14 @@ pub struct Eval {
     batch: bool,
     #[command(flatten)]
     settings: Settings,
+    #[command(flatten)]
+    isolation: Isolation,
 }
 
 impl Eval {
     /// Exits with 0, with 1 for a program that fails, with 2 for wrong usage.
     pub fn run(self) -> ExitCode {
-        let outcome = if self.batch { batch::run(&self.settings) } else { self.evaluate() };
+        let outcome = if self.batch { batch::run(&self.settings, &self.isolation) } else { self.evaluate() };
         outcome.unwrap_or_else(Problem::report)
     }
 
@@ -48,6 +51,7 @@ impl Eval {
             ));
         }
         let surroundings = self.settings.open()?;
+        let sandbox = surroundings.sandbox(&self.isolation)?;
         let program = if given == "-" { read_input()? } else { given };
         let data = self.data.as_deref().map(read_file).transpose()?;
         if surroundings.has_tools() {
@@ -56,7 +60,7 @@ impl Eval {
         let limits = surroundings.limits.clone();
         let host = surroundings.host(if self.json { Prints::Keep } else { Prints::Stream }, &limits);
         let request = Request { data, limits, ..Request::new(program) };
-        let reply = surroundings.session().eval(request, host.clone());
+        let reply = sandbox.environment().eval(request, host.clone());
         Ok(if self.json { print_record(&reply) } else { show(&reply, &host, true) })
     }
 }

@@ -13,6 +13,7 @@ mod serve;
 mod surroundings;
 mod terminal;
 mod tools;
+mod worker;
 
 use std::process::ExitCode;
 
@@ -44,6 +45,8 @@ enum Command {
     Completions(completions::Completions),
     #[command(hide = true)]
     SampleMailbox(sample_mailbox::SampleMailbox),
+    #[command(hide = true)]
+    Worker(worker::Worker),
 }
 
 fn main() -> ExitCode {
@@ -57,5 +60,6 @@ fn main() -> ExitCode {
         Command::Demo(command) => command.run(),
         Command::Completions(command) => command.run(CommandLine::command()),
         Command::SampleMailbox(command) => command.run(),
+        Command::Worker(command) => command.run(),
     }
 }

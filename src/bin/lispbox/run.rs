@@ -8,12 +8,15 @@ use lispbox::lang::Request;
 
 use crate::surroundings::{Problem, Settings, read_file};
 use crate::terminal::{Prints, show};
+use crate::worker::Isolation;
 
 /// Runs a program from a file; what it comes to is printed unless it is nil.
 #[derive(Args)]
 pub struct Run {
     #[command(flatten)]
     settings: Settings,
+    #[command(flatten)]
+    isolation: Isolation,
     /// The file; `-` reads standard input.
     file: PathBuf,
     /// What the program sees as `args`, a vector of strings.
@@ -35,7 +38,7 @@ impl Run {
         }
         let limits = surroundings.limits.clone();
         let host = surroundings.host(Prints::Stream, &limits);
-        let mut session = surroundings.session();
+        let mut session = surroundings.sandbox(&self.isolation)?.environment();
         let args = serde_json::Value::from(self.args).to_string();
         for name in ["args", "*command-line-args*"] {
             session.bind(name, &args, host.clone()).map_err(Problem::Failed)?;

@@ -9,6 +9,9 @@ use lispbox::lang::Engine;
 use lispbox::server::{Configuration, LogWriter, ReplyForm, ServeOptions, serve_stdio};
 use tracing_subscriber::EnvFilter;
 
+use crate::surroundings::Problem;
+use crate::worker::Isolation;
+
 /// Serves the two tools `lisp_eval` and `lisp_env` to an MCP client, on standard input and output.
 #[derive(Args)]
 pub struct Serve {
@@ -21,6 +24,8 @@ pub struct Serve {
     /// A limit of every evaluation, such as `memory=64MiB`; no call can ask for more.
     #[arg(long = "limit", value_name = "NAME=VALUE")]
     limits: Vec<String>,
+    #[command(flatten)]
+    isolation: Isolation,
 }
 
 impl Serve {
@@ -31,17 +36,7 @@ impl Serve {
         if let Some(log) = log {
             log.flush_within(Duration::from_millis(200));
         }
-        match outcome {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(Problem::Usage(message)) => {
-                eprintln!("lispbox: {message}");
-                ExitCode::from(2)
-            }
-            Err(Problem::Failed(message)) => {
-                eprintln!("lispbox: {message}");
-                ExitCode::FAILURE
-            }
-        }
+        outcome.map_or_else(Problem::report, |()| ExitCode::SUCCESS)
     }
 
     fn serve(self) -> Result<(), Problem> {
@@ -55,13 +50,9 @@ impl Serve {
             options.set_limit(name, value).map_err(Problem::Usage)?;
         }
         let engine = Engine::builder().build().map_err(|problem| Problem::Failed(problem.to_string()))?;
-        serve_stdio(engine, options).map_err(|problem| Problem::Failed(problem.to_string()))
+        let sandbox = self.isolation.sandbox(engine)?;
+        serve_stdio(sandbox, options).map_err(|problem| Problem::Failed(problem.to_string()))
     }
-}
-
-enum Problem {
-    Usage(String),
-    Failed(String),
 }
 
 /// Reads the file of `--config`; without one there are no servers.

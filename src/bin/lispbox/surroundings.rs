@@ -7,11 +7,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::Args;
 use lispbox::lang::builtin::Registry;
-use lispbox::lang::{Engine, Limits, Session};
+use lispbox::lang::{Engine, Limits, Sandbox, Session};
 use lispbox::server::{CancellationToken, Connections};
 
 use crate::serve::read_configuration;
 use crate::terminal::{Prints, Terminal};
+use crate::worker::Isolation;
 
 /// What the process says when it was ended by Ctrl-C, as shells expect it.
 const INTERRUPTED: i32 = 130;
@@ -91,7 +92,15 @@ pub struct Surroundings {
 }
 
 impl Surroundings {
-    /// A fresh environment.
+    /// What makes environments, behind a second wall if that is asked for.
+    ///
+    /// # Errors
+    /// When the system has no such wall.
+    pub fn sandbox(&self, isolation: &Isolation) -> Result<Arc<dyn Sandbox>, Problem> {
+        isolation.sandbox(self.engine.clone())
+    }
+
+    /// A fresh environment of this process.
     pub fn session(&self) -> Session {
         self.engine.session()
     }

@@ -75,6 +75,8 @@ pub struct Globals {
     journal: Vec<(u32, Global)>,
     /// What the running form defined, in order.
     defined: Vec<u32>,
+    /// How often a form has changed definitions.
+    changes: u64,
     /// `*1`, `*2`, `*3`, `*e`.
     pub history: [Value; 4],
     /// True if a name that printing obeys, such as `*print-length*`, has ever had a value of its own.
@@ -158,6 +160,7 @@ impl Globals {
 
     /// Ends a form, keeping its definitions; returns their names.
     pub fn commit(&mut self) -> Vec<String> {
+        self.changes += u64::from(!self.journal.is_empty());
         self.journal.clear();
         let defined = std::mem::take(&mut self.defined).into_iter().map(|index| index as usize);
         defined.filter(|at| self.slots[*at].value.is_some()).map(|at| self.names[at].clone()).collect()
@@ -178,6 +181,11 @@ impl Globals {
             let metadata = global.metadata.as_ref();
             Some(Visible { name, value, doc: global.doc.as_deref(), is_macro: global.is_macro, metadata })
         })
+    }
+
+    /// A number that is another one whenever a form has changed definitions.
+    pub fn changes(&self) -> u64 {
+        self.changes
     }
 
     /// How many names have come up, defined or not.

@@ -134,6 +134,8 @@ pub struct Heap {
     serial: u64,
     form: u64,
     journal: Vec<Before>,
+    /// How often a cell that an earlier form made has changed.
+    changes: u64,
     /// How many cells there may be before the end of a form looks for cycles.
     sweep_at: usize,
     /// How many cells there may be before a running program is interrupted for it.
@@ -166,6 +168,7 @@ impl Default for Heap {
             serial: 0,
             form: 1,
             journal: Vec::new(),
+            changes: 0,
             sweep_at: FIRST_SWEEP,
             sweep_amid_at: FIRST_SWEEP_AMID,
         }
@@ -234,6 +237,11 @@ impl Heap {
         }
     }
 
+    /// A number that is another one whenever a cell of an earlier form has changed.
+    pub fn changes(&self) -> u64 {
+        self.changes
+    }
+
     /// How many cells are in use.
     pub fn len(&self) -> usize {
         self.blocks.iter().map(Vec::len).sum::<usize>() - self.free.len()
@@ -276,6 +284,7 @@ impl Heap {
         if cell.journaled != form {
             cell.journaled = form;
             let state = cell.state.clone();
+            self.changes += 1;
             let notes = self.notes.get(&handle.index).cloned();
             self.journal.push(Before { handle: handle.clone(), state, notes });
         }
@@ -288,8 +297,14 @@ impl Heap {
     /// As [`Heap::state`].
     pub fn realise(&mut self, handle: &Handle, state: State) -> Result<State, Error> {
         self.own(handle)?;
+        let form = self.form;
         match self.cell_mut(handle.index) {
-            Some(cell) => Ok(std::mem::replace(&mut cell.state, state)),
+            Some(cell) => {
+                let older = cell.journaled != form;
+                let before = std::mem::replace(&mut cell.state, state);
+                self.changes += u64::from(older);
+                Ok(before)
+            }
             _ => Err(foreign()),
         }
     }

@@ -1,10 +1,11 @@
 //! The limits of an evaluation: names, defaults, units.
 
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// What one evaluation may spend. The defaults are those of the documentation; an operator sets other
 /// ones, and a call may ask for less or for more within the operator's maximum.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// Steps: see `docs/values.md` for what a step is.
     pub fuel: u64,

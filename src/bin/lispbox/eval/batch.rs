@@ -3,22 +3,25 @@
 use std::collections::HashMap;
 use std::io::{BufRead, Write};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use lispbox::lang::error::suggest::closest;
-use lispbox::lang::{Failure, Limits, Reply, Request, Status};
+use lispbox::lang::{Failure, Limits, Reply, Request, Sandbox, Status};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::record;
 use crate::surroundings::{Problem, Settings, Surroundings};
 use crate::terminal::Prints;
+use crate::worker::Isolation;
 
 /// What a line may have.
 const FIELDS: [&str; 3] = ["program", "data", "limits"];
 
 /// Evaluates standard input line by line.
-pub fn run(settings: &Settings) -> Result<ExitCode, Problem> {
+pub fn run(settings: &Settings, isolation: &Isolation) -> Result<ExitCode, Problem> {
     let surroundings = settings.open()?;
+    let sandbox = surroundings.sandbox(isolation)?;
     if surroundings.has_tools() {
         surroundings.stop_on_interrupt();
     }
@@ -36,7 +39,7 @@ pub fn run(settings: &Settings) -> Result<ExitCode, Problem> {
             continue;
         }
         let reply = match read(text, &surroundings.limits) {
-            Ok(request) => evaluate(&surroundings, request),
+            Ok(request) => evaluate(&surroundings, &sandbox, request),
             Err(message) => refused(message),
         };
         let written = writeln!(output, "{}", record(&reply)).and_then(|()| output.flush());
@@ -47,9 +50,9 @@ pub fn run(settings: &Settings) -> Result<ExitCode, Problem> {
     }
 }
 
-fn evaluate(surroundings: &Surroundings, request: Request) -> Reply {
+fn evaluate(surroundings: &Surroundings, sandbox: &Arc<dyn Sandbox>, request: Request) -> Reply {
     let host = surroundings.host(Prints::Keep, &request.limits);
-    let reply = surroundings.session().eval(request, host);
+    let reply = Arc::clone(sandbox).environment().eval(request, host);
     surroundings.at_rest();
     reply
 }

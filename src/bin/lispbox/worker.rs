@@ -1,0 +1,65 @@
+//! `--isolate`: programs run in worker processes; and `lispbox worker`, which is such a process.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::Args;
+use lispbox::lang::{Engine, Sandbox};
+
+use crate::surroundings::Problem;
+
+/// Whether programs run in this process or behind a second wall.
+#[derive(Args)]
+pub struct Isolation {
+    /// Run programs in a worker process without files, network or privileges (on Linux).
+    #[arg(long)]
+    isolate: bool,
+}
+
+impl Isolation {
+    /// What makes environments: the engine, unless isolation is asked for.
+    ///
+    /// # Errors
+    /// When this system has no way to confine a process, or no more processes.
+    pub fn sandbox(&self, engine: Arc<Engine>) -> Result<Arc<dyn Sandbox>, Problem> {
+        if self.isolate { isolated() } else { Ok(engine) }
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn isolated() -> Result<Arc<dyn Sandbox>, Problem> {
+    use lispbox::worker::{Program, WorkerOptions, Workers};
+    let workers = Program::this(&["worker"]).and_then(|program| Workers::start(WorkerOptions::new(program)));
+    let workers = workers.map_err(|problem| Problem::Failed(format!("`--isolate`: {problem}")))?;
+    tracing::info!(walls = workers.walls().join(", "), "programs run in worker processes");
+    Ok(workers)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn isolated() -> Result<Arc<dyn Sandbox>, Problem> {
+    Err(Problem::Failed(
+        "`--isolate`: worker processes are confined by seccomp and landlock, which are Linux's; this system has neither"
+            .to_owned(),
+    ))
+}
+
+/// A worker process: its standard input is a pipe from the process that started it.
+#[derive(Args)]
+pub struct Worker {}
+
+impl Worker {
+    /// Exits with 1 when the process cannot be confined or has no pipe.
+    #[cfg(target_os = "linux")]
+    pub fn run(self) -> ExitCode {
+        match lispbox::worker::run() {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(problem) => Problem::Failed(format!("worker: {problem}")).report(),
+        }
+    }
+
+    /// Exits with 1: this system confines no process.
+    #[cfg(not(target_os = "linux"))]
+    pub fn run(self) -> ExitCode {
+        Problem::Failed("worker: this system confines no process".to_owned()).report()
+    }
+}

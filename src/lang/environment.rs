@@ -1,0 +1,75 @@
+//! What programs run in, one after the other, wherever that is.
+
+use crate::lang::host::Host;
+use crate::lang::reply::Reply;
+use crate::lang::session::{Engine, Request, Session};
+use std::sync::Arc;
+
+/// A session of this process, or one behind a wall: what a server needs of either.
+pub trait Environment: Send {
+    /// As [`Session::eval`].
+    fn eval(&mut self, request: Request, host: Arc<dyn Host>) -> Reply;
+
+    /// As [`Session::bind`].
+    ///
+    /// # Errors
+    /// As [`Session::bind`].
+    fn bind(&mut self, name: &str, text: &str, host: Arc<dyn Host>) -> Result<(), String>;
+
+    /// As [`Session::describe`].
+    fn describe(&mut self, query: Option<&str>, host: Arc<dyn Host>) -> String;
+
+    /// As [`Session::names`].
+    fn names(&self) -> Vec<String>;
+
+    /// As [`Session::defines`].
+    fn defines(&self, name: &str) -> bool;
+
+    /// As [`Session::bindings`].
+    fn bindings(&self) -> usize;
+
+    /// As [`Session::live_bytes`].
+    fn live_bytes(&self) -> u64;
+}
+
+/// What makes environments: an [`Engine`], or worker processes.
+pub trait Sandbox: Send + Sync {
+    /// An environment with nothing defined.
+    fn environment(self: Arc<Self>) -> Box<dyn Environment>;
+}
+
+impl Sandbox for Engine {
+    fn environment(self: Arc<Self>) -> Box<dyn Environment> {
+        Box::new(self.session())
+    }
+}
+
+impl Environment for Session {
+    fn eval(&mut self, request: Request, host: Arc<dyn Host>) -> Reply {
+        Session::eval(self, request, host)
+    }
+
+    fn bind(&mut self, name: &str, text: &str, host: Arc<dyn Host>) -> Result<(), String> {
+        Session::bind(self, name, text, host)
+    }
+
+    fn describe(&mut self, query: Option<&str>, host: Arc<dyn Host>) -> String {
+        Session::describe(self, query, host)
+    }
+
+    fn names(&self) -> Vec<String> {
+        Session::names(self)
+    }
+
+    fn defines(&self, name: &str) -> bool {
+        Session::defines(self, name)
+    }
+
+    fn bindings(&self) -> usize {
+        Session::bindings(self)
+    }
+
+    fn live_bytes(&self) -> u64 {
+        Session::live_bytes(self)
+    }
+}

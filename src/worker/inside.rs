@@ -1,0 +1,241 @@
+//! The worker itself: one session, orders from a pipe, nothing else.
+//!
+//! The first thread reads the pipe and never runs a program, so that answers and cancellations get
+//! through while one runs. Programs run on a second thread, in the order in which they came. The end
+//! of the pipe ends the process, whatever it is doing.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::lang::{
+    Catalogue, Engine, Host, Request, Server, Session, Tool, ToolCall, ToolError, ToolErrorKind, ToolReply,
+};
+
+use super::wire::{Answer, Described, Done, Kept, Order, Question, Report, receive, send};
+
+/// The body of a worker process: whoever starts workers runs it, and nothing before it, in a process
+/// whose standard input is the pipe. It returns when the pipe has ended.
+///
+/// # Errors
+/// When the process cannot be confined, when its engine cannot be built, or when the pipe breaks.
+///
+/// ```no_run
+/// if std::env::args().nth(1).as_deref() == Some("worker") {
+///     lispbox::worker::run().expect("the worker is confined and has a pipe");
+///     return;
+/// }
+/// ```
+pub fn run() -> io::Result<()> {
+    super::confine::close_descriptors();
+    let pipe = File::from(std::io::stdin().as_fd().try_clone_to_owned()?);
+    let link = Arc::new(Link::new(pipe.try_clone()?));
+    let walls = match super::confine::confine() {
+        Ok(walls) => walls,
+        Err(problem) => {
+            link.report(&Report::Unconfined(problem.clone()))?;
+            return Err(io::Error::other(problem));
+        }
+    };
+    let engine = Engine::builder().build().map_err(io::Error::other)?;
+    let (orders, programs) = channel();
+    let spoken = Arc::clone(&link);
+    std::thread::Builder::new().name("programs".to_string()).spawn(move || carry_out(&engine, &programs, &spoken))?;
+    link.report(&Report::Ready { version: super::VERSION.to_string(), walls })?;
+    while let Some(order) = receive::<Order>(&pipe)? {
+        match order {
+            Order::Answer(number, answer) => link.answered(number, answer),
+            Order::Cancel => link.cancelled.store(true, Ordering::Relaxed),
+            order => {
+                link.cancelled.store(false, Ordering::Relaxed);
+                if orders.send(order).is_err() {
+                    return Err(io::Error::other("the thread that runs programs has ended"));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Carries out one order after the other.
+fn carry_out(engine: &Arc<Engine>, orders: &Receiver<Order>, link: &Arc<Link>) {
+    let mut session = engine.session();
+    // What the server knows of the session.
+    let mut known = session.changes();
+    while let Ok(order) = orders.recv() {
+        let done = match order {
+            Order::Restore(text) => {
+                let taken = session.decode(&text, link.host(Vec::new()));
+                known = session.changes();
+                Done::Taken(taken)
+            }
+            Order::Evaluate { program, data, limits, name, servers } => {
+                let request = Request { program, data, limits, name: Some(name) };
+                Done::evaluated(&session.eval(request, link.host(servers)))
+            }
+            Order::Bind { name, text } => Done::Taken(session.bind(&name, &text, link.host(Vec::new()))),
+            Order::Describe { query, servers } => {
+                Done::Described(session.describe(query.as_deref(), link.host(servers)))
+            }
+            // The first thread keeps these to itself.
+            Order::Answer(..) | Order::Cancel => continue,
+        };
+        // A server that has gone needs no reports; the first thread sees the end of the pipe.
+        let _ = link.report(&Report::Done(done));
+        let text = (session.changes() != known).then(|| session.encode(link.host(Vec::new())));
+        known = session.changes();
+        let _ = link.report(&Report::Kept(kept(&session, text)));
+    }
+}
+
+fn kept(session: &Session, text: Option<Result<String, String>>) -> Kept {
+    Kept { names: session.names(), live_bytes: session.live_bytes(), text }
+}
+
+/// The worker's end of the pipe.
+struct Link {
+    pipe: Mutex<File>,
+    /// Who waits for which answer.
+    waiting: Mutex<HashMap<u32, Sender<Answer>>>,
+    asked: AtomicU32,
+    cancelled: AtomicBool,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Link {
+    fn new(pipe: File) -> Link {
+        Link {
+            pipe: Mutex::new(pipe),
+            waiting: Mutex::default(),
+            asked: AtomicU32::new(0),
+            cancelled: AtomicBool::new(false),
+        }
+    }
+
+    fn host(self: &Arc<Self>, servers: Vec<Server>) -> Arc<dyn Host> {
+        Arc::new(PipeHost { link: Arc::clone(self), servers, listed: Mutex::default(), begun: Instant::now() })
+    }
+
+    fn report(&self, report: &Report) -> io::Result<()> {
+        send(&*lock(&self.pipe), report)
+    }
+
+    /// Asks the server and waits for its answer; `None` when the server has gone.
+    fn ask(&self, question: Question) -> Option<Answer> {
+        let number = self.asked.fetch_add(1, Ordering::Relaxed);
+        let (answer, answered) = channel();
+        lock(&self.waiting).insert(number, answer);
+        self.report(&Report::Ask(number, question)).ok()?;
+        answered.recv().ok()
+    }
+
+    fn answered(&self, number: u32, answer: Answer) {
+        if let Some(waiting) = lock(&self.waiting).remove(&number) {
+            // Whoever asked waits until it is answered.
+            let _ = waiting.send(answer);
+        }
+    }
+}
+
+/// The [`Host`] at the other end of the pipe, as one evaluation sees it.
+struct PipeHost {
+    link: Arc<Link>,
+    servers: Vec<Server>,
+    listed: Mutex<Listed>,
+    begun: Instant,
+}
+
+/// What the server has said of its tools in this evaluation.
+#[derive(Default)]
+struct Listed {
+    catalogue: Option<Catalogue>,
+    tools: HashMap<String, Vec<Arc<Tool>>>,
+}
+
+/// The error of a server that answers out of turn, or no more.
+fn lost() -> ToolError {
+    ToolError {
+        kind: ToolErrorKind::Unavailable,
+        message: "the answer was lost on its way".to_string(),
+        suggestion: None,
+    }
+}
+
+fn taken(tools: Vec<Described>) -> Vec<Arc<Tool>> {
+    tools.into_iter().map(Arc::from).collect()
+}
+
+impl Host for PipeHost {
+    fn servers(&self) -> Vec<Server> {
+        self.servers.clone()
+    }
+
+    fn tools(&self, server: &str) -> Result<Vec<Arc<Tool>>, ToolError> {
+        if let Some(tools) = lock(&self.listed).tools.get(server) {
+            return Ok(tools.clone());
+        }
+        let Some(Answer::Tools(answer)) = self.link.ask(Question::Tools(server.to_string())) else {
+            return Err(lost());
+        };
+        let tools = taken(answer?);
+        lock(&self.listed).tools.insert(server.to_string(), tools.clone());
+        Ok(tools)
+    }
+
+    fn catalogue(&self) -> Catalogue {
+        if let Some(catalogue) = &lock(&self.listed).catalogue {
+            return catalogue.clone();
+        }
+        let Some(Answer::Catalogue { tools, missing }) = self.link.ask(Question::Catalogue) else {
+            return Catalogue::default();
+        };
+        let catalogue = Catalogue { tools: taken(tools), missing };
+        // A server that did not answer may do so the next time it is asked for.
+        if catalogue.missing.is_empty() {
+            lock(&self.listed).catalogue = Some(catalogue.clone());
+        }
+        catalogue
+    }
+
+    fn call(&self, call: ToolCall) -> ToolReply {
+        match self.link.ask(Question::Call(call)) {
+            Some(Answer::Called(reply)) => reply,
+            _ => ToolReply::Error(lost()),
+        }
+    }
+
+    fn print(&self, text: &str) {
+        // A server that has gone reads no prints.
+        let _ = self.link.report(&Report::Print(text.to_string()));
+    }
+
+    fn now_millis(&self) -> i64 {
+        match self.link.ask(Question::Now) {
+            Some(Answer::Now(millis)) => millis,
+            _ => 0,
+        }
+    }
+
+    fn random(&self) -> u64 {
+        match self.link.ask(Question::Random) {
+            Some(Answer::Random(bits)) => bits,
+            _ => 0,
+        }
+    }
+
+    fn monotonic(&self) -> Duration {
+        self.begun.elapsed()
+    }
+
+    fn cancelled(&self) -> bool {
+        self.link.cancelled.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,413 @@
+//! A session whose programs run in a worker: used like one of this process.
+
+use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::lang::{
+    CallRecord, Environment, Failure, Host, Limits, Reply, Request, Sandbox, Spent, Status, ToolCall, ToolError,
+    ToolErrorKind, ToolReply,
+};
+
+use super::pool::{Seat, Workers};
+use super::process::Worker;
+use super::wire::{self, Answer, Described, Done, Kept, Order, Question, Report};
+
+/// How long nothing is heard before the clock, the memory and the host are looked at.
+const TICK: Duration = Duration::from_millis(20);
+
+/// How far a worker may be behind the time limits that it keeps by itself.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// How long a worker may take to write or read the text of a session.
+const WRITING: Duration = Duration::from_secs(60);
+
+/// Memory that a worker has beside what programs fill: code, tables, what the allocator sets aside.
+const OWN_MEMORY: u64 = 96 << 20;
+
+/// Memory for stacks, as much as the deepest programs take on a few of them.
+const STACKS: u64 = 1 << 30;
+
+/// A session in a worker process.
+pub struct WorkerSession {
+    workers: Arc<Workers>,
+    seat: Arc<Seat>,
+    /// The session as of its last evaluation, if there is anything in it.
+    text: Option<String>,
+    names: Vec<String>,
+    live_bytes: u64,
+    programs: u32,
+}
+
+/// Why a worker does not go on.
+enum Lost {
+    /// It could not be had.
+    Unavailable(io::Error),
+    /// The pipe broke, or something came that no worker says.
+    Broken(io::Error),
+    /// It could not read the session.
+    Unreadable(String),
+    /// It did not keep its time.
+    Late { limit: &'static str, allowed: Duration },
+    /// It has more memory than it may.
+    Large { resident: u64, allowed: u64 },
+    /// It made more tool calls than it may.
+    Calls(u32),
+}
+
+impl WorkerSession {
+    pub(super) fn new(workers: Arc<Workers>) -> WorkerSession {
+        WorkerSession { workers, seat: Arc::default(), text: None, names: Vec::new(), live_bytes: 0, programs: 0 }
+    }
+
+    /// The session as text, as of its last evaluation; `None` while nothing is defined.
+    pub fn text(&self) -> Option<&str> {
+        self.text.as_deref()
+    }
+
+    /// The session's worker, or a fresh one that has taken up the session.
+    fn worker(&self, host: &Arc<dyn Host>) -> Result<Worker, Lost> {
+        let own = self.seat.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(worker) = own.and_then(Worker::if_alive) {
+            return Ok(worker);
+        }
+        let mut worker = self.workers.take().map_err(Lost::Unavailable)?;
+        if let Some(text) = &self.text {
+            let limits = Limits { memory: text.len() as u64 * 8, ..Limits::default() };
+            let mut conversation = Conversation::begin(&mut worker, Arc::clone(host), &limits, WRITING);
+            conversation.worker.orders.give(&Order::Restore(text.clone()));
+            let (done, _) = conversation.carry_out()?;
+            if let Done::Taken(Err(problem)) = done {
+                return Err(Lost::Unreadable(problem));
+            }
+        }
+        Ok(worker)
+    }
+
+    /// Has an order carried out, and takes down what the session is afterwards.
+    fn order(&mut self, order: Order, host: &Arc<dyn Host>, limits: &Limits) -> Result<Done, (Lost, Costs)> {
+        let mut worker = self.worker(host).map_err(|lost| (lost, Costs::default()))?;
+        let mut conversation = Conversation::begin(&mut worker, Arc::clone(host), limits, limits.compute);
+        conversation.worker.orders.give(&order);
+        let outcome = conversation.carry_out();
+        let costs = conversation.costs();
+        match outcome {
+            Ok((done, kept)) => {
+                self.keep(kept);
+                *self.seat.lock().unwrap_or_else(PoisonError::into_inner) = Some(worker);
+                self.workers.rests(&self.seat);
+                Ok(done)
+            }
+            Err(Lost::Broken(_)) => Err((Lost::Broken(io::Error::other(worker.end())), costs)),
+            Err(lost) => Err((lost, costs)),
+        }
+    }
+
+    fn keep(&mut self, kept: Kept) {
+        self.names = kept.names;
+        self.live_bytes = kept.live_bytes;
+        // What cannot be written lives on in its worker, and is lost with it.
+        if let Some(Ok(text)) = kept.text {
+            self.text = Some(text);
+        }
+    }
+}
+
+impl Sandbox for Workers {
+    fn environment(self: Arc<Self>) -> Box<dyn Environment> {
+        Box::new(self.session())
+    }
+}
+
+impl Environment for WorkerSession {
+    fn eval(&mut self, request: Request, host: Arc<dyn Host>) -> Reply {
+        self.programs += 1;
+        let Request { program, data, limits, name } = request;
+        let name = name.unwrap_or_else(|| format!("program {}", self.programs));
+        let servers = host.servers();
+        let order = Order::Evaluate { program, data, limits: limits.clone(), name, servers };
+        match self.order(order, &host, &limits) {
+            Ok(Done::Evaluated { record, rendered }) => {
+                wire::reply(&record, rendered).unwrap_or_else(|| lost_reply(&nonsense(), Costs::default()))
+            }
+            Ok(_) => lost_reply(&nonsense(), Costs::default()),
+            Err((lost, costs)) => lost_reply(&lost, costs),
+        }
+    }
+
+    fn bind(&mut self, name: &str, text: &str, host: Arc<dyn Host>) -> Result<(), String> {
+        let order = Order::Bind { name: name.to_string(), text: text.to_string() };
+        match self.order(order, &host, &Limits::default()) {
+            Ok(Done::Taken(taken)) => taken,
+            Ok(_) => Err(nonsense().to_string()),
+            Err((lost, _)) => Err(lost.to_string()),
+        }
+    }
+
+    fn describe(&mut self, query: Option<&str>, host: Arc<dyn Host>) -> String {
+        let order = Order::Describe { query: query.map(str::to_string), servers: host.servers() };
+        match self.order(order, &host, &Limits::default()) {
+            Ok(Done::Described(text)) => text,
+            Ok(_) => nonsense().to_string(),
+            Err((lost, _)) => lost.to_string(),
+        }
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.names.clone()
+    }
+
+    fn defines(&self, name: &str) -> bool {
+        self.names.iter().any(|known| known == name)
+    }
+
+    fn bindings(&self) -> usize {
+        self.names.len()
+    }
+
+    fn live_bytes(&self) -> u64 {
+        self.live_bytes
+    }
+}
+
+/// What an evaluation that came to nothing had cost.
+#[derive(Default)]
+struct Costs {
+    calls: Vec<CallRecord>,
+    spent: Spent,
+}
+
+/// One order, from when it is given until what it left is known.
+struct Conversation<'a> {
+    worker: &'a mut Worker,
+    host: Arc<dyn Host>,
+    limits: Limits,
+    /// What is allowed of the worker's own time until it has carried out the order.
+    compute: Duration,
+    begun: Instant,
+    computed: Duration,
+    /// Questions that other threads are putting to the host.
+    outstanding: Arc<AtomicUsize>,
+    calls: Arc<Mutex<Vec<CallRecord>>>,
+    cancelled: Option<Instant>,
+}
+
+impl<'a> Conversation<'a> {
+    fn begin(worker: &'a mut Worker, host: Arc<dyn Host>, limits: &Limits, compute: Duration) -> Conversation<'a> {
+        worker.bound(most_memory(limits).saturating_add(STACKS));
+        Conversation {
+            worker,
+            host,
+            limits: limits.clone(),
+            compute,
+            begun: Instant::now(),
+            computed: Duration::ZERO,
+            outstanding: Arc::default(),
+            calls: Arc::default(),
+            cancelled: None,
+        }
+    }
+
+    /// Does what the worker asks until it has carried out its order and has said what it left.
+    fn carry_out(&mut self) -> Result<(Done, Kept), Lost> {
+        let done = loop {
+            match self.next()? {
+                None => self.look()?,
+                Some(Report::Ask(number, question)) => self.answer(number, question)?,
+                Some(Report::Print(text)) => self.host.print(&text),
+                Some(Report::Done(done)) => break done,
+                Some(Report::Ready { .. } | Report::Unconfined(_) | Report::Kept(_)) => return Err(nonsense()),
+            }
+        };
+        // Writing a large session takes its time, which is nobody's limit.
+        let text = self.limits.session.saturating_mul(8).saturating_add(self.limits.memory);
+        match self.worker.reports.next(WRITING, text) {
+            Ok(Some(Report::Kept(kept))) => Ok((done, kept)),
+            Ok(Some(_)) => Err(nonsense()),
+            Ok(None) => Err(Lost::Late { limit: "compute", allowed: WRITING }),
+            Err(problem) => Err(Lost::Broken(problem)),
+        }
+    }
+
+    /// The next report, or nothing for a while. The time until it comes is the worker's unless somebody
+    /// else is being waited for.
+    fn next(&mut self) -> Result<Option<Report>, Lost> {
+        let waits = self.outstanding.load(Ordering::Acquire) > 0;
+        let from = Instant::now();
+        let most = self.limits.memory.saturating_add(self.limits.output).saturating_add(1 << 20);
+        let report = self.worker.reports.next(TICK, most).map_err(Lost::Broken)?;
+        if !waits {
+            self.computed += from.elapsed();
+        }
+        Ok(report)
+    }
+
+    /// Looks at what the worker is to keep by itself, and ends it where it does not.
+    fn look(&mut self) -> Result<(), Lost> {
+        let allowed = most_memory(&self.limits);
+        if let Some(resident) = self.worker.resident().filter(|resident| *resident > allowed) {
+            return Err(Lost::Large { resident, allowed });
+        }
+        if self.cancelled.is_none() && self.host.cancelled() {
+            self.worker.orders.give(&Order::Cancel);
+            self.cancelled = Some(Instant::now());
+        }
+        let waits = self.outstanding.load(Ordering::Acquire) > 0;
+        if let Some(since) = self.cancelled.filter(|since| !waits && since.elapsed() > GRACE) {
+            return Err(Lost::Late { limit: "cancellation", allowed: since.elapsed() });
+        }
+        if self.computed > self.compute.saturating_add(GRACE) {
+            return Err(Lost::Late { limit: "compute", allowed: self.compute });
+        }
+        if !waits && self.begun.elapsed() > self.limits.total.saturating_add(GRACE) {
+            return Err(Lost::Late { limit: "total", allowed: self.limits.total });
+        }
+        Ok(())
+    }
+
+    fn answer(&mut self, number: u32, question: Question) -> Result<(), Lost> {
+        let orders = self.worker.orders.clone();
+        match question {
+            Question::Call(call) => return self.call(number, call),
+            Question::Now => orders.give(&Order::Answer(number, Answer::Now(self.host.now_millis()))),
+            Question::Random => orders.give(&Order::Answer(number, Answer::Random(self.host.random()))),
+            Question::Tools(server) => {
+                let tools = self.host.tools(&server).map(|tools| tools.iter().map(Described::from).collect());
+                orders.give(&Order::Answer(number, Answer::Tools(tools)));
+            }
+            Question::Catalogue => {
+                orders.give(&Order::Answer(number, Answer::catalogue(self.host.catalogue())));
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes a tool call. The only branch that runs waits for nobody else, so this thread makes its call;
+    /// calls of branches beside each other get threads of their own.
+    fn call(&mut self, number: u32, mut call: ToolCall) -> Result<(), Lost> {
+        let place = {
+            let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+            if calls.len() >= self.limits.calls as usize {
+                return Err(Lost::Calls(self.limits.calls));
+            }
+            let (server, tool) = (call.server.clone(), call.tool.clone());
+            calls.push(CallRecord { server, tool, ms: 0, outcome: "running".to_string() });
+            calls.len() - 1
+        };
+        // A worker that lies about the time gets no more of it.
+        call.remaining = call.remaining.min(self.limits.total.saturating_sub(self.begun.elapsed()));
+        call.timeout = call.timeout.min(self.limits.tool);
+        let alone = call.id.branch.is_empty();
+        let (host, orders, calls) = (Arc::clone(&self.host), self.worker.orders.clone(), Arc::clone(&self.calls));
+        let make = move || {
+            let begun = Instant::now();
+            let reply = host.call(call);
+            if let Some(record) = calls.lock().unwrap_or_else(PoisonError::into_inner).get_mut(place) {
+                record.ms = begun.elapsed().as_millis() as u64;
+                record.outcome = outcome(&reply).to_string();
+            }
+            orders.give(&Order::Answer(number, Answer::Called(reply)));
+        };
+        if alone {
+            make();
+            return Ok(());
+        }
+        let outstanding = Arc::clone(&self.outstanding);
+        outstanding.fetch_add(1, Ordering::AcqRel);
+        let waiting = Arc::clone(&outstanding);
+        let started = std::thread::Builder::new().name("tool call".to_string()).spawn(move || {
+            make();
+            waiting.fetch_sub(1, Ordering::AcqRel);
+        });
+        if started.is_err() {
+            outstanding.fetch_sub(1, Ordering::AcqRel);
+            let error = ToolError {
+                kind: ToolErrorKind::Unavailable,
+                message: "the system has no thread for another call at once".to_string(),
+                suggestion: None,
+            };
+            self.worker.orders.give(&Order::Answer(number, Answer::Called(ToolReply::Error(error))));
+        }
+        Ok(())
+    }
+
+    fn costs(&self) -> Costs {
+        let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let spent = Spent {
+            compute_ms: self.computed.as_millis() as u64,
+            total_ms: self.begun.elapsed().as_millis() as u64,
+            ..Spent::default()
+        };
+        Costs { calls, spent }
+    }
+}
+
+/// The most memory that a worker may have under these limits: what a program may fill and what the
+/// allocator wastes of it, and its session as text.
+fn most_memory(limits: &Limits) -> u64 {
+    let programs = limits.memory.saturating_add(limits.memory / 2);
+    OWN_MEMORY.saturating_add(programs).saturating_add(limits.session.saturating_mul(3))
+}
+
+/// The outcome of a call as records say it.
+fn outcome(reply: &ToolReply) -> &'static str {
+    match reply {
+        ToolReply::Json(_) | ToolReply::Text(_) => "ok",
+        ToolReply::Error(error) => error.kind.code(),
+        ToolReply::Denied(_) => "ToolDenied",
+        ToolReply::Ask(_) => "ToolNeedsApproval",
+        ToolReply::Stopped => "stopped",
+    }
+}
+
+fn nonsense() -> Lost {
+    Lost::Broken(io::Error::other("it said what no worker says"))
+}
+
+impl std::fmt::Display for Lost {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        use crate::lang::meter::{bytes, time};
+        match self {
+            Lost::Unavailable(problem) => write!(f, "no worker process could be had: {problem}; try again"),
+            Lost::Broken(problem) => write!(f, "the worker process that ran this was lost: {problem}"),
+            Lost::Unreadable(problem) => write!(f, "a worker process could not take up the session: {problem}"),
+            Lost::Late { limit: "cancellation", .. } => {
+                f.write_str("the worker process was ended, because it did not stop when it was told to")
+            }
+            Lost::Late { limit, allowed } => {
+                let allowed = time(*allowed);
+                write!(f, "the worker process was ended, because it did not stop at its limit `{limit}` of {allowed}")
+            }
+            Lost::Large { resident, allowed } => {
+                let (resident, allowed) = (bytes(*resident), bytes(*allowed));
+                write!(
+                    f,
+                    "the worker process was ended, because it had {resident} of memory, and at most {allowed} are allowed"
+                )
+            }
+            Lost::Calls(most) => {
+                write!(
+                    f,
+                    "the worker process was ended, because it made more than the {most} tool calls that are allowed"
+                )
+            }
+        }
+    }
+}
+
+/// The reply of an evaluation whose worker is gone.
+fn lost_reply(lost: &Lost, costs: Costs) -> Reply {
+    let (status, error, limit) = match lost {
+        Lost::Unavailable(_) => (Status::Error, "Busy", None),
+        Lost::Broken(_) | Lost::Unreadable(_) => (Status::Error, "WorkerLost", None),
+        Lost::Late { limit: "cancellation", .. } => (Status::Cancelled, "Cancelled", None),
+        Lost::Late { limit, .. } => (Status::Limit, "LimitExceeded", Some((*limit).to_string())),
+        Lost::Large { .. } => (Status::Limit, "LimitExceeded", Some("memory".to_string())),
+        Lost::Calls(_) => (Status::Limit, "LimitExceeded", Some("calls".to_string())),
+    };
+    let message = format!("{lost}; the session is as it was before this program");
+    let rendered = format!("{error}: {message}");
+    let failure = Failure { error: error.to_string(), message, limit, rendered, ..Failure::default() };
+    Reply { status, failure: Some(failure), calls: costs.calls, spent: costs.spent, ..Reply::default() }
+}
