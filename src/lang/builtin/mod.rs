@@ -492,8 +492,8 @@ impl Registry {
             let macros = crate::lang::expand::macro_names().map(|name| -> &str { name });
             self.names().filter(is_plain).chain(macros).collect()
         } else {
-            let base = |name| crate::lang::value::text::split_name(name);
-            self.names().filter_map(|name| (base(name).0 == Some(namespace)).then(|| base(name).1)).collect()
+            let base = crate::lang::value::text::split_name;
+            self.names().map(base).filter(|(space, _)| *space == Some(namespace)).map(|(_, name)| name).collect()
         };
         names.sort_unstable();
         names.dedup();

@@ -101,7 +101,7 @@ pub fn unqualify(expander: &Expander<'_>, form: &mut Form) {
         }
         FormKind::List(items) | FormKind::Vector(items) | FormKind::Map(items) | FormKind::Set(items) => {
             let count = items.len();
-            let is_constant = |at: usize| is_case && at >= 2 && at % 2 == 0 && at + 1 < count;
+            let is_constant = |at: usize| is_case && at >= 2 && at.is_multiple_of(2) && at + 1 < count;
             let code = items.iter_mut().enumerate().filter(|(at, _)| !is_constant(*at));
             code.for_each(|(_, item)| unqualify(expander, item));
         }
