@@ -125,7 +125,7 @@ impl Machine {
     }
 
     /// True for sequences that are computed as they are walked, or that have no end, or that are ranges
-    /// of more than a million numbers: builtins are lazy over these and eager over all others.
+    /// of more than ten million numbers: builtins are lazy over these and eager over all others.
     pub fn is_lazy(&mut self, value: &Value) -> bool {
         let mut value = value.clone();
         // A chain of cells may end in a lazy sequence; a short look is enough to tell for most.

@@ -52,7 +52,7 @@ impl List {
 
     /// Ranges of more items than this are walked as lazy sequences are: nobody means to hold what
     /// comes of so many.
-    pub const LONG: u64 = 1_000_000;
+    pub const LONG: u64 = 10_000_000;
 
     /// The list of no items.
     pub fn empty() -> List {
