@@ -31,6 +31,7 @@ fn shown(form: &Form) -> String {
         FormKind::Vector(items) => format!("[{}]", all(items)),
         FormKind::Map(items) => format!("{{{}}}", all(items)),
         FormKind::Set(items) => format!("#{{{}}}", all(items)),
+        FormKind::Tagged(tag, form) => format!("#{tag} {}", shown(form)),
     }
 }
 
