@@ -113,7 +113,7 @@ fn function_literals() {
 
 #[test]
 fn reader_conditionals() {
-    assert_eq!(forms("#?(:clj a :cljs b :default c) #?(:default d :clj e) #?(:cljs f :default g)"), "a e g");
+    assert_eq!(forms("#?(:clj a :cljs b :default c) #?(:default d :clj e) #?(:cljs f :default g)"), "a d g");
     assert_eq!(forms("[#?(:cljs a) #?@(:clj [1 2]) #?@(:cljs [3])]"), "[1 2]");
     assert_eq!(forms("#?(:cljs #js {:a 1} :clj #?(:bb #x 1 :default z))"), "z");
 }
