@@ -259,7 +259,9 @@ fn delay_star(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> 
 
 fn deref(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     match take(arguments, 0) {
-        Value::Cell(handle) if handle.cell_kind() != CellKind::Transient => machine.realise(&handle),
+        Value::Cell(handle) if !matches!(handle.cell_kind(), CellKind::Transient | CellKind::Matcher) => {
+            machine.realise(&handle)
+        }
         Value::Var(name) => machine.var_value(&name),
         Value::Reduced(inner) => Ok(inner.0.clone()),
         other => Err(Error::expected("an atom, a volatile, a delay or a var", &other)

@@ -1,12 +1,14 @@
 //! Tests that a session has defined with `deftest`, and the counts of their checks.
 //!
-//! Both stand in the table of definitions under names that no program can define, so that they are undone,
-//! kept and written to snapshots as definitions are.
+//! The names of the tests stand in the table of definitions under a name that no program can define, so that
+//! they are undone, kept and written to snapshots as definitions are. Checks are counted in a cell that
+//! belongs to the run.
 
 use super::Builtin;
 use super::arguments::take;
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::{Global, Machine};
+use crate::lang::heap::{CellKind, Handle, State};
 use crate::lang::value::Value;
 use crate::lang::value::map::Map;
 use std::sync::Arc;
@@ -50,8 +52,8 @@ pub const TABLE: &[Builtin] = &[
         "Counts a check while `run-tests` runs.",
         &[],
         |machine, arguments| {
-            if machine.core.globals.find(COUNTS).is_some() {
-                count(machine, &arguments[0]);
+            if let Some(counts) = machine.counts().clone() {
+                count(machine, &counts, &arguments[0])?;
             }
             Ok(Value::Nil)
         },
@@ -60,9 +62,6 @@ pub const TABLE: &[Builtin] = &[
 
 /// Where the names of the tests are kept.
 const TESTS: &str = "tests/names";
-
-/// Where checks are counted while the tests run.
-const COUNTS: &str = "tests/counts";
 
 fn noted(machine: &Machine, name: &str) -> Map {
     let known = machine.core.globals.find(name).and_then(|index| machine.core.globals.get(index).value.as_ref());
@@ -78,23 +77,34 @@ fn note(machine: &mut Machine, name: &str, map: Option<Map>) {
     machine.core.globals.set(index, Global { value, ..Global::default() });
 }
 
-fn count(machine: &mut Machine, outcome: &Value) {
-    let mut counts = noted(machine, COUNTS);
-    let so_far = match counts.get(outcome) {
+/// What a run has counted so far.
+fn counted(machine: &Machine, counts: &Handle) -> Outcome<Map> {
+    Ok(match machine.core.heap.state(counts)? {
+        State::Done(Value::Map(map)) => (**map).clone(),
+        _ => Map::default(),
+    })
+}
+
+fn count(machine: &mut Machine, counts: &Arc<Handle>, outcome: &Value) -> Outcome<()> {
+    let mut map = counted(machine, counts)?;
+    let so_far = match map.get(outcome) {
         Some(Value::Int(count)) => *count,
         _ => 0,
     };
-    counts.insert(outcome.clone(), Value::Int(so_far + 1));
-    note(machine, COUNTS, Some(counts));
+    map.insert(outcome.clone(), Value::Int(so_far + 1));
+    machine.core.heap.change(counts, State::Done(Value::Map(Arc::new(map))))?;
+    Ok(())
 }
 
 fn run_tests(machine: &mut Machine, _: &mut [Value]) -> Outcome<Value> {
     let zeros = ["test", "pass", "fail", "error"].map(|outcome| (Value::keyword(outcome), Value::Int(0)));
-    note(machine, COUNTS, Some(zeros.into_iter().collect()));
-    let ran = run_noted(machine);
-    let mut counts = noted(machine, COUNTS);
-    note(machine, COUNTS, None);
+    let zeros = Value::Map(Arc::new(zeros.into_iter().collect()));
+    let counts = machine.core.heap.allocate(CellKind::Volatile, State::Done(zeros));
+    let outer = machine.counts().replace(counts.clone());
+    let ran = run_noted(machine, &counts);
+    *machine.counts() = outer;
     ran?;
+    let mut counts = counted(machine, &counts)?;
     let number = |name: &str| counts.get(&Value::keyword(name)).cloned().unwrap_or_default().to_string();
     let (tests, fails, errors) = (number("test"), number("fail"), number("error"));
     let passed = number("pass");
@@ -105,14 +115,14 @@ fn run_tests(machine: &mut Machine, _: &mut [Value]) -> Outcome<Value> {
     Ok(Value::Map(Arc::new(counts)))
 }
 
-fn run_noted(machine: &mut Machine) -> Outcome<()> {
+fn run_noted(machine: &mut Machine, counts: &Arc<Handle>) -> Outcome<()> {
     let tests = noted(machine, TESTS);
     for (name, _) in tests.iter() {
         let found = machine.core.globals.find(&name.to_string());
         let Some(test) = found.and_then(|index| machine.core.globals.get(index).value.clone()) else {
             return Err(Error::new("UnboundVariable", format!("there is no test `{name}` any more")).into());
         };
-        count(machine, &Value::keyword("test"));
+        count(machine, counts, &Value::keyword("test"))?;
         machine.call(&test, &mut [])?;
     }
     Ok(())

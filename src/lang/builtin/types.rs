@@ -161,8 +161,11 @@ const TYPES: &[Type] = &[
     Type("clojure.lang.Volatile", |value| is_cell(value, CellKind::Volatile)),
     Type("clojure.lang.Delay", |value| is_cell(value, CellKind::Delay)),
     Type("clojure.lang.ITransientCollection", |value| is_cell(value, CellKind::Transient)),
+    Type("java.util.regex.Matcher", |value| is_cell(value, CellKind::Matcher)),
     Type("clojure.lang.IDeref", |value| {
-        matches!(value, Value::Cell(_) | Value::Reduced(_) | Value::Var(_)) && !is_cell(value, CellKind::Transient)
+        matches!(value, Value::Cell(_) | Value::Reduced(_) | Value::Var(_))
+            && !is_cell(value, CellKind::Transient)
+            && !is_cell(value, CellKind::Matcher)
     }),
     Type("clojure.lang.Reduced", |value| matches!(value, Value::Reduced(_))),
     Type(
@@ -255,6 +258,7 @@ pub fn class_name(value: &Value) -> Value {
             CellKind::Transient => "clojure.lang.ITransientCollection",
             CellKind::Delay => "clojure.lang.Delay",
             CellKind::Var => "clojure.lang.Var",
+            CellKind::Matcher => "java.util.regex.Matcher",
             CellKind::Lazy => "clojure.lang.LazySeq",
         },
         Value::Exception(error) if error.code == "ExceptionInfo" => "clojure.lang.ExceptionInfo",

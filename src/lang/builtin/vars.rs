@@ -388,8 +388,12 @@ fn pairs(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<(Value, Vec<
     Ok((std::mem::take(function), out))
 }
 
-/// Calls a function while definitions have other values, for every branch.
+/// Calls a function while definitions have other values, for the branches that begin meanwhile as well. Inside
+/// of a branch they have them for it alone, since those beside it may end in any order.
 fn redefined(machine: &mut Machine, pairs: Vec<(u32, Value)>, function: &Value) -> Outcome<Value> {
+    if machine.is_branch() {
+        return machine.with_bindings(pairs, |machine| machine.call(function, &mut []));
+    }
     let mut before = Vec::with_capacity(pairs.len());
     for (index, value) in pairs {
         before.push((index, machine.exchange_root(index, Some(value))));

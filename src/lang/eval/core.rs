@@ -3,7 +3,7 @@
 
 use crate::lang::builtin::Registry;
 use crate::lang::error::{Error, Halt};
-use crate::lang::heap::Heap;
+use crate::lang::heap::{Handle, Heap};
 use crate::lang::host::Host;
 use crate::lang::meter::Meter;
 use crate::lang::reply::CallRecord;
@@ -42,6 +42,8 @@ pub struct Core {
     /// Names that the running form defines, as far as it has been resolved: they hide what else has that
     /// name.
     pub shadowed: HashSet<String>,
+    /// What branches wait for that another branch is realising, by the number of the branch that waits.
+    pub(super) awaited: HashMap<u32, Arc<Handle>>,
     /// Ordinal of the running form.
     pub form: u32,
     /// State of the random numbers, seeded by the host when first needed.
@@ -219,6 +221,7 @@ impl Core {
             calls: Vec::new(),
             coming: HashSet::new(),
             shadowed: HashSet::new(),
+            awaited: HashMap::new(),
             form: 0,
             random: None,
             live: 0,
@@ -230,6 +233,8 @@ impl Core {
     pub fn end_evaluation(&mut self) {
         self.prints = String::new();
         self.captured = Vec::new();
+        self.inputs = Vec::new();
+        self.awaited = HashMap::new();
         self.prints_cut = 0;
         self.calls = Vec::new();
         self.coming = HashSet::new();

@@ -26,6 +26,7 @@ pub(crate) use vars::is_unbound;
 
 use crate::lang::builtin::Builtin;
 use crate::lang::error::{Error, Outcome, Raised, Signal, suggest};
+use crate::lang::expand::{Expander, Reached};
 use crate::lang::form::Form;
 use crate::lang::resolve::Program;
 use crate::lang::span::Source;
@@ -158,22 +159,28 @@ impl Machine {
     /// # Errors
     /// What any of these raises.
     pub fn evaluate(&mut self, form: &Form, source: &Arc<Source>) -> Outcome<Value> {
-        let Some(parts) = parts(form) else { return self.evaluate_whole(form, source) };
+        self.evaluate_part(form, source, Reached::default())
+    }
+
+    /// Evaluates a form of which macros have been expanded as far as that.
+    fn evaluate_part(&mut self, form: &Form, source: &Arc<Source>, reached: Reached) -> Outcome<Value> {
+        self.source = source.clone();
+        self.core.shadowed.clear();
+        let mut expander = Expander::of_part(self, source, reached);
+        let form = expander.head(form)?;
+        let Some(parts) = parts(&expander, &form) else {
+            let expanded = expander.expand(&form)?;
+            let program = crate::lang::resolve::Resolver::new(self, source).program(&expanded)?;
+            return self.run(&program, source);
+        };
+        let reached = expander.of_block(form.span)?;
         self.charge(parts.len() as u64)?;
         self.core.coming.extend(parts.iter().filter_map(|part| part.defined_name()).map(str::to_string));
         let mut last = Value::Nil;
         for part in parts {
-            last = self.evaluate(&part, source)?;
+            last = self.evaluate_part(&part, source, reached)?;
         }
         Ok(last)
-    }
-
-    fn evaluate_whole(&mut self, form: &Form, source: &Arc<Source>) -> Outcome<Value> {
-        self.source = source.clone();
-        self.core.shadowed.clear();
-        let expanded = crate::lang::expand::Expander::new(self, source).expand(form)?;
-        let program = crate::lang::resolve::Resolver::new(self, source).program(&expanded)?;
-        self.run(&program, source)
     }
 
     /// Remembers a key that a map does not have.
@@ -227,11 +234,13 @@ impl Machine {
 
 /// The parts of a `do` that defines something: what a definition means, a macro among them, holds for what
 /// follows it. Other forms stay together, so that a name that means nothing is found before any of them runs.
-fn parts<'a>(form: &'a Form) -> Option<Vec<Cow<'a, Form>>> {
-    if !is_defining_block(form) {
+fn parts<'a>(expander: &Expander<'_>, form: &'a Form) -> Option<Vec<Cow<'a, Form>>> {
+    let forms = expander.block(form)?;
+    let head = form.as_list()?.first()?;
+    let defines = |form: &Form| expander.calls_session_macro(form) || is_defining(form);
+    if !forms.iter().any(defines) {
         return None;
     }
-    let [head, forms @ ..] = form.as_list()? else { return None };
     let groups = forms.chunk_by(|one, other| !defines(one) && !defines(other));
     let part = |group: &'a [Form]| match group {
         [only] => Cow::Borrowed(only),
@@ -240,16 +249,10 @@ fn parts<'a>(form: &'a Form) -> Option<Vec<Cow<'a, Form>>> {
     Some(groups.map(part).collect())
 }
 
-fn defines(form: &Form) -> bool {
-    form.defined_name().is_some() || is_defining_block(form)
-}
-
-fn is_defining_block(form: &Form) -> bool {
-    let Some([head, forms @ ..]) = form.as_list() else { return false };
-    // Scheme's `(do ((i 0 (+ i 1))) …)` is a loop.
-    let first = forms.first().and_then(Form::as_list);
-    let is_loop = first.is_some_and(|first| first.first().is_none_or(|first| first.as_list().is_some()));
-    head.is_symbol("do") && !is_loop && forms.iter().any(defines)
+/// True for a definition and for a block that may hold one.
+fn is_defining(form: &Form) -> bool {
+    let is_block = ["do", "begin", "progn"].iter().any(|head| form.is_call_of(head));
+    form.defined_name().is_some() || is_block && form.as_list().is_some_and(|forms| forms.iter().any(is_defining))
 }
 
 /// The error of a defect in lispbox itself.

@@ -27,6 +27,7 @@ use crate::lang::error::{Error, Outcome};
 use crate::lang::form::{Form, FormKind};
 use crate::lang::span::{Source, Span};
 use crate::lang::value::map::KIND;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// How deep expanded code may nest.
@@ -197,6 +198,13 @@ pub fn macro_names() -> impl Iterator<Item = &'static str> {
     MACROS.iter().map(|(name, _)| *name)
 }
 
+/// How far an expansion has come: the names that it has made up, and its nesting.
+#[derive(Clone, Copy, Default)]
+pub struct Reached {
+    fresh: u32,
+    depth: u32,
+}
+
 /// Expands one top-level form at a time.
 pub struct Expander<'a> {
     macros: &'a mut dyn Macros,
@@ -204,7 +212,7 @@ pub struct Expander<'a> {
     /// Names bound around the form at hand.
     locals: Vec<String>,
     /// Names that the form has defined so far, which hide macros.
-    defined: Vec<String>,
+    defined: HashSet<String>,
     fresh: u32,
     depth: u32,
 }
@@ -212,7 +220,59 @@ pub struct Expander<'a> {
 impl<'a> Expander<'a> {
     /// An expander for forms of that source.
     pub fn new(macros: &'a mut dyn Macros, source: &'a Arc<Source>) -> Expander<'a> {
-        Expander { macros, source, locals: Vec::new(), defined: Vec::new(), fresh: 0, depth: 0 }
+        Expander { macros, source, locals: Vec::new(), defined: HashSet::new(), fresh: 0, depth: 0 }
+    }
+
+    /// An expander for a part of what another has expanded at its head.
+    pub fn of_part(macros: &'a mut dyn Macros, source: &'a Arc<Source>, reached: Reached) -> Expander<'a> {
+        Expander { fresh: reached.fresh, depth: reached.depth, ..Expander::new(macros, source) }
+    }
+
+    /// How far the expansion of a block has come, for its parts.
+    ///
+    /// # Errors
+    /// `SyntaxError` where it nests too deep.
+    pub fn of_block(mut self, span: Span) -> Outcome<Reached> {
+        self.deeper(span)?;
+        Ok(Reached { fresh: self.fresh, depth: self.depth })
+    }
+
+    /// Expands what stands at the head of a form until that is no macro.
+    ///
+    /// # Errors
+    /// As [`Expander::expand`].
+    pub fn head(&mut self, form: &Form) -> Outcome<Form> {
+        let mut form = form.clone();
+        while form.metadata.is_none()
+            && let Some(expanded) = self.step(&form)?
+        {
+            self.deeper(form.span)?;
+            form = expanded;
+        }
+        Ok(form)
+    }
+
+    /// The forms of a `do`, unless it is Scheme's loop.
+    pub fn block<'f>(&self, form: &'f Form) -> Option<&'f [Form]> {
+        let [head, forms @ ..] = form.as_list()? else { return None };
+        let head = head.as_symbol()?;
+        let is_do = self.base_name(head).as_deref().unwrap_or(head) == "do";
+        (is_do && dialects::scheme_do(self, forms, form.span).is_none()).then_some(forms)
+    }
+
+    /// True for a call of a macro of the session, which may come to anything.
+    pub fn calls_session_macro(&self, form: &Form) -> bool {
+        let head = form.as_list().and_then(<[Form]>::first).and_then(Form::as_symbol);
+        head.is_some_and(|head| self.macros.is_macro(head.strip_prefix("user/").unwrap_or(head)))
+    }
+
+    /// Notes one more level of expanded code.
+    fn deeper(&mut self, span: Span) -> Outcome<()> {
+        if self.depth >= NESTING {
+            return self.fail(span, format!("expanded code nests more than {NESTING} deep"));
+        }
+        self.depth += 1;
+        Ok(())
     }
 
     /// Expands a form all the way down.
@@ -221,10 +281,7 @@ impl<'a> Expander<'a> {
     /// `SyntaxError` with its place; what a macro of the session raises; limits.
     pub fn expand(&mut self, form: &Form) -> Outcome<Form> {
         self.macros.charge(1)?;
-        if self.depth >= NESTING {
-            return self.fail(form.span, format!("expanded code nests more than {NESTING} deep"));
-        }
-        self.depth += 1;
+        self.deeper(form.span)?;
         let expanded = self.expand_kind(form);
         self.depth -= 1;
         expanded
@@ -276,6 +333,7 @@ impl<'a> Expander<'a> {
             let keyword = Form::new(FormKind::Keyword(field.to_string()), items[0].span);
             return self.expand(&Form::list(vec![keyword, rest[0].clone()], form.span));
         }
+        self.macros.charge(self.locals.len() as u64 / 64)?;
         if self.is_local(head) {
             return Ok(Form::list(self.expand_all(items)?, form.span));
         }
@@ -300,7 +358,7 @@ impl<'a> Expander<'a> {
     fn expand_macro(&mut self, head: &str, name: &str, form: &Form, rest: &[Form]) -> Outcome<Option<Form>> {
         // `user/twice`: a macro of the session under its full name.
         let own = if head.starts_with("user/") { name } else { head };
-        if self.defined.iter().any(|defined| defined == own) {
+        if self.defined.contains(own) {
             return Ok(None);
         }
         if self.macros.is_macro(own) {
@@ -322,12 +380,13 @@ impl<'a> Expander<'a> {
     /// # Errors
     /// As [`Expander::expand`].
     pub fn step(&mut self, form: &Form) -> Outcome<Option<Form>> {
-        self.macros.charge(1)?;
         let Some([head, rest @ ..]) = form.as_list() else { return Ok(None) };
         let Some(head) = head.as_symbol() else { return Ok(None) };
         let base = self.base_name(head);
         let name = base.as_deref().unwrap_or(head);
-        if SPECIAL_FORMS.contains(&name) { Ok(None) } else { self.expand_macro(head, name, form, rest) }
+        let expanded = if SPECIAL_FORMS.contains(&name) { None } else { self.expand_macro(head, name, form, rest)? };
+        self.macros.charge(u64::from(expanded.is_some()))?;
+        Ok(expanded)
     }
 
     /// A qualified head without its namespace, if that stands for `core` or the session.
@@ -444,7 +503,7 @@ impl<'a> Expander<'a> {
         };
         let name = Form { metadata, ..rest[0].clone() };
         if define != "core/defmacro*" {
-            self.defined.push(plain(&name).to_string());
+            self.defined.insert(plain(&name).to_string());
         }
         Ok(call(define, [vec![name], value].concat(), form.span))
     }
@@ -556,5 +615,16 @@ mod tests {
     fn the_table_of_macros_is_sorted() {
         assert!(MACROS.is_sorted_by_key(|(name, _)| *name));
         assert!(SPECIAL_FORMS.is_sorted());
+    }
+
+    #[test]
+    fn macros_that_define_their_first_argument_are_known_by_it() {
+        // `defmethod` adds to what is defined.
+        for name in
+            macro_names().filter(|name| name.trim_start_matches("cl-").starts_with("def") && *name != "defmethod")
+        {
+            let form = call(name, vec![Form::symbol("known", Span::default())], Span::default());
+            assert_eq!(form.defined_name(), Some("known"), "{name}");
+        }
     }
 }

@@ -381,6 +381,7 @@ fn cell_kind(name: &str) -> CellKind {
         "transient" => CellKind::Transient,
         "delay" => CellKind::Delay,
         "local-var" => CellKind::Var,
+        "matcher" => CellKind::Matcher,
         _ => CellKind::Lazy,
     }
 }

@@ -325,6 +325,7 @@ impl Encoder<'_> {
             CellKind::Transient => "transient",
             CellKind::Delay => "delay",
             CellKind::Var => "local-var",
+            CellKind::Matcher => "matcher",
             CellKind::Lazy => "lazy",
         };
         let state = self.machine.core.heap.state(handle)?.clone();
@@ -332,7 +333,7 @@ impl Encoder<'_> {
             State::Done(value) => ("done", value),
             State::Waiting(value) => ("waiting", value),
             State::Failed(value) => ("failed", value),
-            State::Running => {
+            State::Running(_) => {
                 return Err(Error::new("SnapshotError", "a value is being computed and cannot be written").into());
             }
         };

@@ -66,6 +66,9 @@ fn formatted(machine: &mut Machine, pattern: &str, values: &[Value]) -> Outcome<
     Ok(run.out)
 }
 
+/// The largest number that a parameter counts for: beyond what memory allows, and safe to compute with.
+const FURTHEST: i64 = 1 << 31;
+
 /// The arguments of a pattern and how far they are used.
 struct Values {
     items: Vec<Value>,
@@ -126,7 +129,7 @@ impl Run<'_> {
 
     /// A parameter that is a number.
     fn number(&mut self, directive: &Directive, at: usize, values: &mut Values) -> Outcome<Option<i64>> {
-        Ok(match directive.parameters.get(at) {
+        let number = match directive.parameters.get(at) {
             Some(Parameter::Number(number)) => Some(*number),
             Some(Parameter::Left) => Some((values.items.len() - values.at.min(values.items.len())) as i64),
             Some(Parameter::Next) => match self.next(directive, values)? {
@@ -134,7 +137,8 @@ impl Run<'_> {
                 _ => None,
             },
             _ => None,
-        })
+        };
+        Ok(number.map(|number| number.clamp(-FURTHEST, FURTHEST)))
     }
 
     /// A parameter that is a character.

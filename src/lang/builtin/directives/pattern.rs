@@ -126,8 +126,15 @@ fn directive<'p>(text: &'p str, pattern: &str) -> Outcome<(Directive, &'p str)> 
             '+' | '-' | '0'..='9' => {
                 let length = behind.len() - behind.trim_start_matches(|c: char| c.is_ascii_digit()).len();
                 let written = &text[text.len() - behind.len() - 1..text.len() - behind.len() + length];
-                // Numbers too large for the machine are too large for its memory.
-                parameter = Parameter::Number(written.parse().unwrap_or(i64::MAX));
+                parameter = match (written.parse(), next) {
+                    (Ok(number), _) => Parameter::Number(number),
+                    (Err(_), '+' | '-') if length == 0 => {
+                        return Err(wrong(pattern, format!("the sign `{next}` has no number behind it")).into());
+                    }
+                    // Numbers too large for the machine are too large for its memory.
+                    (Err(_), '-') => Parameter::Number(i64::MIN),
+                    (Err(_), _) => Parameter::Number(i64::MAX),
+                };
                 rest = &behind[length..];
             }
             '\'' => {
