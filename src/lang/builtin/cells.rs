@@ -6,6 +6,7 @@
 use super::Builtin;
 use super::arguments::take;
 use super::identity::identical;
+use super::kinds::is_callable;
 use super::metadata::map_of_metadata;
 use crate::lang::error::{Error, Outcome, describe};
 use crate::lang::eval::Machine;
@@ -207,10 +208,7 @@ fn validate_for(machine: &mut Machine, cell: &Handle, content: &Value) -> Outcom
 
 /// What can be called, so that a mistake shows where it was made.
 fn callable(value: &Value) -> Result<(), Error> {
-    let is_callable = value.is_function()
-        || value.as_name().is_some()
-        || matches!(value, Value::Map(_) | Value::Set(_) | Value::Vector(_));
-    if is_callable { Ok(()) } else { Err(Error::expected("a function", value)) }
+    if is_callable(value) { Ok(()) } else { Err(Error::expected("a function", value)) }
 }
 
 fn add_watch(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {

@@ -10,6 +10,7 @@ use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::{Global, Machine};
 use crate::lang::heap::{CellKind, Handle, State};
 use crate::lang::value::Value;
+use crate::lang::value::function::Bound;
 use crate::lang::value::map::Map;
 use std::sync::Arc;
 
@@ -28,9 +29,8 @@ pub const TABLE: &[Builtin] = &[
         "Runs tests, one after another.",
         &[("(deftest sums (is (= 4 (+ 2 2)))) (test-vars [sums])", "nil")],
         |machine, arguments| {
-            for test in machine.items(take(arguments, 0))? {
-                machine.call(&test, &mut [])?;
-            }
+            let tests = machine.items(take(arguments, 0))?;
+            run(machine, tests)?;
             Ok(Value::Nil)
         },
     ),
@@ -47,24 +47,78 @@ pub const TABLE: &[Builtin] = &[
         },
     ),
     Builtin::new(
+        "use-fixtures*",
+        &["[kind & functions]"],
+        "What `use-fixtures` expands to.",
+        &[],
+        |machine, arguments| {
+            let kind = take(arguments, 0);
+            if !matches!(&kind, Value::Keyword(name) if matches!(name.as_str(), "once" | "each")) {
+                return Err(Error::expected("`:once` or `:each`", &kind).into());
+            }
+            let mut fixtures = noted(machine, FIXTURES);
+            fixtures.insert(kind, Value::vector(arguments[1..].iter_mut().map(std::mem::take).collect()));
+            note(machine, FIXTURES, Some(fixtures));
+            Ok(Value::Nil)
+        },
+    ),
+    Builtin::new(
         "count-check*",
         &["[outcome]"],
         "Counts a check while `run-tests` runs.",
         &[],
         |machine, arguments| {
-            if let Some(counts) = machine.counts().clone() {
-                count(machine, &counts, &arguments[0])?;
-            }
+            count(machine, &arguments[0])?;
             Ok(Value::Nil)
         },
     ),
 ];
 
+/// The codes of functions that this file makes.
+pub const STEPS: &[&Builtin] = &[&RUN_EACH, &FIXED];
+
+/// What the fixtures around all tests are given: a function that runs the tests.
+static RUN_EACH: Builtin = Builtin::new("run-each*", &["[& tests]"], "Runs tests.", &[], |machine, arguments| {
+    for test in arguments.iter_mut().map(std::mem::take) {
+        count(machine, &Value::keyword("test"))?;
+        let fixed = fixed(machine, "each", test);
+        machine.call(&fixed, &mut [])?;
+    }
+    Ok(Value::Nil)
+});
+
+/// A function inside of a fixture.
+static FIXED: Builtin =
+    Builtin::new("fixed*", &["[fixture f]"], "A function inside of a fixture.", &[], |machine, arguments| {
+        let fixture = take(arguments, 0);
+        machine.call(&fixture, &mut arguments[1..])
+    });
+
+/// A function inside of all fixtures of a kind.
+fn fixed(machine: &Machine, kind: &str, function: Value) -> Value {
+    let fixtures = match noted(machine, FIXTURES).get(&Value::keyword(kind)) {
+        Some(Value::Vector(fixtures)) => fixtures.iter().cloned().collect(),
+        _ => Vec::new(),
+    };
+    let inside = |inner, fixture| Value::Bound(Arc::new(Bound { builtin: &FIXED, arguments: vec![fixture, inner] }));
+    fixtures.into_iter().rev().fold(function, inside)
+}
+
+/// Runs tests inside of the fixtures.
+fn run(machine: &mut Machine, tests: Vec<Value>) -> Outcome<Value> {
+    let all = Value::Bound(Arc::new(Bound { builtin: &RUN_EACH, arguments: tests }));
+    let fixed = fixed(machine, "once", all);
+    machine.call(&fixed, &mut [])
+}
+
 /// Where the names of the tests are kept.
 const TESTS: &str = "tests/names";
 
+/// Where the fixtures are kept, by their kind.
+const FIXTURES: &str = "tests/fixtures";
+
 fn noted(machine: &Machine, name: &str) -> Map {
-    let known = machine.core.globals.find(name).and_then(|index| machine.core.globals.get(index).value.as_ref());
+    let known = machine.core.globals.find_note(name).and_then(|index| machine.core.globals.get(index).value.as_ref());
     match known {
         Some(Value::Map(map)) => (**map).clone(),
         _ => Map::default(),
@@ -85,14 +139,16 @@ fn counted(machine: &Machine, counts: &Handle) -> Outcome<Map> {
     })
 }
 
-fn count(machine: &mut Machine, counts: &Arc<Handle>, outcome: &Value) -> Outcome<()> {
-    let mut map = counted(machine, counts)?;
+/// Counts for the `run-tests` around this place, if there is one.
+fn count(machine: &mut Machine, outcome: &Value) -> Outcome<()> {
+    let Some(counts) = machine.counts().clone() else { return Ok(()) };
+    let mut map = counted(machine, &counts)?;
     let so_far = match map.get(outcome) {
         Some(Value::Int(count)) => *count,
         _ => 0,
     };
     map.insert(outcome.clone(), Value::Int(so_far + 1));
-    machine.core.heap.change(counts, State::Done(Value::Map(Arc::new(map))))?;
+    machine.core.heap.change(&counts, State::Done(Value::Map(Arc::new(map))))?;
     Ok(())
 }
 
@@ -101,7 +157,7 @@ fn run_tests(machine: &mut Machine, _: &mut [Value]) -> Outcome<Value> {
     let zeros = Value::Map(Arc::new(zeros.into_iter().collect()));
     let counts = machine.core.heap.allocate(CellKind::Volatile, State::Done(zeros));
     let outer = machine.counts().replace(counts.clone());
-    let ran = run_noted(machine, &counts);
+    let ran = run_noted(machine);
     *machine.counts() = outer;
     ran?;
     let mut counts = counted(machine, &counts)?;
@@ -115,15 +171,14 @@ fn run_tests(machine: &mut Machine, _: &mut [Value]) -> Outcome<Value> {
     Ok(Value::Map(Arc::new(counts)))
 }
 
-fn run_noted(machine: &mut Machine, counts: &Arc<Handle>) -> Outcome<()> {
-    let tests = noted(machine, TESTS);
-    for (name, _) in tests.iter() {
+fn run_noted(machine: &mut Machine) -> Outcome<Value> {
+    let mut tests = Vec::new();
+    for (name, _) in noted(machine, TESTS).iter() {
         let found = machine.core.globals.find(&name.to_string());
         let Some(test) = found.and_then(|index| machine.core.globals.get(index).value.clone()) else {
             return Err(Error::new("UnboundVariable", format!("there is no test `{name}` any more")).into());
         };
-        count(machine, counts, &Value::keyword("test"))?;
-        machine.call(&test, &mut [])?;
+        tests.push(test);
     }
-    Ok(())
+    run(machine, tests)
 }

@@ -76,20 +76,28 @@ fn first_form(machine: &mut Machine, text: &Value) -> Outcome<Option<Value>> {
 
 /// The forms that a text spells.
 pub(super) fn forms_of(machine: &mut Machine, text: &str) -> Outcome<Vec<Form>> {
+    ask_to_read(machine, text)?;
+    machine.charge(text.len() as u64)?;
+    Ok(read(text).map_err(|error| unreadable(text, &error))?)
+}
+
+/// Asks for the memory that reading a text may take.
+///
+/// # Errors
+/// `TextTooLong`; limits.
+pub(super) fn ask_to_read(machine: &mut Machine, text: &str) -> Outcome<()> {
     let longest = machine.core.meter.limits.program;
     if text.len() as u64 > longest {
         return Err(Error::new("TextTooLong", format!("data of at most {longest} bytes can be read"))
             .suggest("use `json/parse` for data in JSON, or read it line by line with `str/split-lines`")
             .into());
     }
-    machine.charge(text.len() as u64)?;
-    machine.reserve(text.len() as u64 * BYTES_A_BYTE)?;
-    Ok(read(text).map_err(|error| unreadable(text, &error))?)
+    machine.reserve(text.len() as u64 * BYTES_A_BYTE)
 }
 
 /// The error of the reader, with the place in the text.
 #[cold]
-fn unreadable(text: &str, error: &ReadError) -> Error {
+pub(super) fn unreadable(text: &str, error: &ReadError) -> Error {
     let at = error.span.start as usize;
     let told = Error::new(error.code, format!("`{}` cannot be read at byte {at}: {}", excerpt(text), error.message));
     match &error.suggestion {

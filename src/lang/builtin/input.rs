@@ -1,9 +1,10 @@
 //! Reading from a text as if it were typed: `with-in-str`, `read-line` and `read`. There is no other input.
 
 use super::Builtin;
-use super::edn::{forms_of, nothing_to_read};
+use super::edn::{ask_to_read, nothing_to_read, unreadable};
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::{Machine, value_of};
+use crate::lang::reader::read_first;
 use crate::lang::value::Value;
 
 /// The entries of this file.
@@ -73,16 +74,22 @@ fn read_form(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
         return Err(Error::expected("`*in*`", source).suggest("`(read-string s)` reads a form from a string").into());
     }
     let Some((text, at)) = machine.core.inputs.last().cloned() else { return Err(no_input().into()) };
-    let forms = forms_of(machine, &text.as_str()[at..])?;
-    let Some(form) = forms.first() else {
+    let rest = &text.as_str()[at..];
+    ask_to_read(machine, rest)?;
+    let read = read_first(rest);
+    let passed = match &read {
+        Ok(Some((_, passed))) => *passed,
+        _ => rest.len(),
+    };
+    machine.charge(passed as u64)?;
+    let Some((form, passed)) = read.map_err(|error| unreadable(rest, &error))? else {
         return match arguments {
             [_, ends_in_error, at_end, ..] if !ends_in_error.is_truthy() => Ok(std::mem::take(at_end)),
             _ => Err(nothing_to_read().into()),
         };
     };
-    let passed = form.span.end as usize;
     if let Some((_, at)) = machine.core.inputs.last_mut() {
         *at += passed;
     }
-    value_of(form)
+    value_of(&form)
 }

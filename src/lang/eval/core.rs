@@ -9,7 +9,7 @@ use crate::lang::meter::Meter;
 use crate::lang::reply::CallRecord;
 use crate::lang::value::Value;
 use crate::lang::value::map::Map;
-use crate::lang::value::text::Text;
+use crate::lang::value::text::{Text, split_name};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -113,8 +113,14 @@ impl Globals {
         index
     }
 
-    /// The index of a name that is defined.
+    /// The index of a name that is defined. What the language notes for itself has a qualified name, which no
+    /// program can define, and is no definition.
     pub fn find(&self, name: &str) -> Option<u32> {
+        if is_note(name) { None } else { self.find_note(name) }
+    }
+
+    /// The index of what the language has noted under that name.
+    pub fn find_note(&self, name: &str) -> Option<u32> {
         let index = *self.by_name.get(name)?;
         self.slots[index as usize].value.as_ref().map(|_| index)
     }
@@ -174,6 +180,11 @@ impl Globals {
 
     /// What is defined, in the order in which the names came up.
     pub fn iter(&self) -> impl Iterator<Item = Visible<'_>> {
+        self.kept().filter(|global| !is_note(global.name))
+    }
+
+    /// What is kept from one program to the next: what is defined, and what the language has noted.
+    pub fn kept(&self) -> impl Iterator<Item = Visible<'_>> {
         self.names.iter().zip(&self.slots).filter_map(|(name, global)| {
             let value = global.value.as_ref()?;
             let metadata = global.metadata.as_ref();
@@ -319,6 +330,11 @@ impl Core {
         mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         mixed ^ (mixed >> 31)
     }
+}
+
+/// True for the names of what the language notes for itself among the definitions.
+fn is_note(name: &str) -> bool {
+    split_name(name).0.is_some()
 }
 
 /// The error of a name that was used before it was defined.

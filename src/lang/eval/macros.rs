@@ -51,7 +51,7 @@ impl Macros for Machine {
 
     fn alias(&mut self, alias: &str, namespace: &str) {
         let key = format!("{ALIAS}{alias}");
-        let is_known = self.core.globals.find(&key).is_some();
+        let is_known = self.core.globals.find_note(&key).is_some();
         let says_so_itself = alias == namespace || self.core.registry.namespace(alias).as_deref() == Some(namespace);
         if says_so_itself && !is_known {
             return;

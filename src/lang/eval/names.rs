@@ -20,20 +20,24 @@ use std::sync::Arc;
 pub(super) const ALIAS: &str = "alias/";
 
 impl Names for Machine {
-    fn meaning(&mut self, name: &str, scope: &[String]) -> Outcome<Meaning> {
+    fn charge(&mut self, steps: u64) -> Outcome<()> {
+        Machine::charge(self, steps)
+    }
+
+    fn meaning(&mut self, name: &str, scope: &dyn Fn() -> Vec<String>) -> Outcome<Meaning> {
         if self.is_session_macro(name) {
             return Err(no_value(name).into());
         }
         match self.find_meaning(name)? {
             Some(meaning) => Ok(meaning),
-            None => Err(self.unknown(name, scope).into()),
+            None => Err(self.unknown(name, &scope()).into()),
         }
     }
 
-    fn var(&mut self, name: &str, scope: &[String]) -> Outcome<String> {
+    fn var(&mut self, name: &str, scope: &dyn Fn() -> Vec<String>) -> Outcome<String> {
         match self.var_name(name)? {
             Some(name) => Ok(name),
-            None => Err(self.unknown(name, scope).into()),
+            None => Err(self.unknown(name, &scope()).into()),
         }
     }
 
@@ -130,7 +134,7 @@ impl Machine {
     /// A qualified name whose namespace is an alias (`(require '[clojure.string :as s])`), written out.
     pub(super) fn unaliased(&self, name: &str) -> Option<String> {
         let (namespace, base) = crate::lang::value::text::split_name(name);
-        let index = self.core.globals.find(&format!("{ALIAS}{}", namespace?))?;
+        let index = self.core.globals.find_note(&format!("{ALIAS}{}", namespace?))?;
         match &self.core.globals.get(index).value {
             Some(Value::Symbol(meant)) => Some(format!("{}/{base}", meant.as_str())),
             _ => None,
@@ -157,7 +161,34 @@ impl Machine {
         builtins.sort_unstable();
         // What the program or its user named is more likely meant than one of many builtins.
         let nearest = closest(name, known).or_else(|| closest(name, builtins)).filter(|found| !found.contains("__"));
-        match (nearest, crate::lang::builtin::absent::kind_of_name(name)) {
+        unknown_but_near(name, error, nearest)
+    }
+
+    /// The error of a method that nothing has, where the name is looked for as the program runs.
+    ///
+    /// # Errors
+    /// Limits.
+    pub(crate) fn unknown_method(&mut self, name: &str) -> Outcome<Error> {
+        self.charge(METHODS)?;
+        if let Some(message) = crate::lang::builtin::absent::advice(name) {
+            return Ok(Error::new("NotAvailable", format!("`{name}` does not exist here"))
+                .about(name)
+                .suggest(message));
+        }
+        let error = Error::new("UnboundVariable", format!("`{name}` is not defined")).about(name);
+        let registry = self.core.registry.clone();
+        let mut methods: Vec<&str> = registry.names().filter(|known| known.starts_with('.')).collect();
+        methods.sort_unstable();
+        Ok(unknown_but_near(name, error, closest(name, methods)))
+    }
+}
+
+/// What it costs to look for the method that may have been meant.
+const METHODS: u64 = 2_000;
+
+/// The error of a name that means nothing, with the one that is written most like it.
+fn unknown_but_near(name: &str, error: Error, nearest: Option<&str>) -> Error {
+    match (nearest, crate::lang::builtin::absent::kind_of_name(name)) {
             (Some(nearest), None) => error.suggest(did_you_mean(nearest)),
             (Some(nearest), Some(_)) if written_alike(name, nearest) => error.suggest(did_you_mean(nearest)),
             (_, Some(message)) => {
@@ -167,7 +198,6 @@ impl Machine {
                 "define it before, `(def {name} …)` or `(let [{name} …] …)`; `(dir)` lists servers and functions, `(apropos \"{name}\")` searches them"
             )),
         }
-    }
 }
 
 /// The error of a macro or special form that stands where a value is meant.

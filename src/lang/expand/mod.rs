@@ -172,7 +172,7 @@ const MACROS: &[(&str, Macro)] = &[
     ("time", conditionals::time),
     ("unless", conditionals::when_not),
     ("use", namespaces::use_),
-    ("use-fixtures", namespaces::nothing),
+    ("use-fixtures", checks::use_fixtures),
     ("when", conditionals::when),
     ("when-first", conditionals::when_first),
     ("when-let", conditionals::when_let),

@@ -25,7 +25,7 @@ use std::sync::Arc;
 /// Limits.
 pub fn encode(machine: &mut Machine) -> Outcome<String> {
     let mut names = Vec::new();
-    for global in machine.core.globals.iter() {
+    for global in machine.core.globals.kept() {
         let metadata = global.metadata.cloned().map(Value::Map);
         let doc = global.doc.map(str::to_string);
         names.push((global.name.to_string(), global.value.clone(), doc, global.is_macro, metadata));

@@ -6,6 +6,7 @@ mod spelled;
 
 use super::Builtin;
 use super::arguments::{room, take};
+use super::dynamic::print_settings;
 use super::text::{Builder, pay};
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
@@ -249,7 +250,8 @@ impl Run<'_> {
 
     fn shown(&mut self, value: &Value, readable: bool) -> Outcome<String> {
         let budget = room(self.machine);
-        let mut printer = if readable { Printer::new(budget, true) } else { Printer::plain(budget) };
+        let printer = if readable { Printer::new(budget, true) } else { Printer::plain(budget) };
+        let mut printer = printer.with(print_settings(self.machine));
         if !printer.print(value, self.machine)? {
             self.machine.reserve(u64::MAX / 4)?;
         }
@@ -324,7 +326,7 @@ impl Run<'_> {
     /// `~[ … ~; … ~]`: the clause of a number; with `:` the second one for what is true; with `@` the only
     /// one, of a value that is true.
     fn choose(&mut self, opening: &Directive, clauses: &[Vec<Part<'_>>], values: &mut Values) -> Outcome<Flow> {
-        let has_default = opening.letter == 'd';
+        let has_default = opening.has_default;
         if opening.at {
             return match values.items.get(values.at) {
                 Some(value) if value.is_truthy() => self.all(&clauses[0], values),
@@ -337,9 +339,7 @@ impl Run<'_> {
         let chosen = if opening.colon {
             usize::from(self.next(opening, values)?.is_truthy())
         } else {
-            let given = opening.parameters.len() > usize::from(has_default);
-            let number = if given { self.number(opening, 0, values)? } else { None };
-            match number {
+            match self.number(opening, 0, values)? {
                 Some(number) => usize::try_from(number).unwrap_or(usize::MAX),
                 None => match self.next(opening, values)? {
                     Value::Int(number) => usize::try_from(number).unwrap_or(usize::MAX),

@@ -27,6 +27,8 @@ pub struct Directive {
     pub colon: bool,
     /// `@` stands before it.
     pub at: bool,
+    /// The last clause of its block is the one for everything else: `~:;` stands before it.
+    pub has_default: bool,
 }
 
 /// A parameter of a directive.
@@ -77,15 +79,19 @@ pub fn parse(pattern: &str) -> Outcome<Vec<Part<'_>>> {
                 };
                 block.clauses.push(std::mem::take(&mut parts));
                 if directive.colon {
-                    // The clause behind is the one for everything else.
-                    block.directive.parameters.push(Parameter::Left);
-                    block.directive.letter = 'd';
+                    block.directive.has_default = true;
                 }
             }
             '}' | ']' | ')' => {
                 let Some(Open { directive: opening, mut clauses }) = open.pop() else {
                     return Err(wrong(pattern, format!("`~{}` closes nothing", directive.letter)).into());
                 };
+                let closer = closer(opening.letter);
+                if directive.letter != closer {
+                    let (opener, came) = (opening.letter, directive.letter);
+                    let what = format!("`~{opener}` is closed by `~{closer}`, but `~{came}` came");
+                    return Err(wrong(pattern, what).into());
+                }
                 clauses.push(std::mem::take(&mut parts));
                 parts = clauses.remove(0);
                 parts.push(Part::Block(opening, clauses, directive));
@@ -107,6 +113,15 @@ pub fn parse(pattern: &str) -> Outcome<Vec<Part<'_>>> {
         parts.push(Part::Text(rest));
     }
     Ok(parts)
+}
+
+/// The letter that closes what another opens.
+fn closer(opener: char) -> char {
+    match opener {
+        '{' => '}',
+        '[' => ']',
+        _ => ')',
+    }
 }
 
 /// One directive behind its tilde, and what follows it.
