@@ -120,17 +120,14 @@ impl Form {
     /// The name that it defines, if it is a definition.
     pub fn defined_name(&self) -> Option<&str> {
         let [head, name, ..] = self.as_list()? else { return None };
-        let (head, mut name) = (head.as_symbol()?, name);
+        let head = head.as_symbol()?;
         match head.rsplit('/').next().unwrap_or(head) {
             "def" | "defn" | "defn-" | "define" | "defun" | "cl-defun" | "defmacro" | "defonce" | "declare"
             | "defmulti" | "defrecord" | "deftype" | "defprotocol" | "defparameter" | "defvar" | "defconst"
-            | "defconstant" | "deftest" => {
-                // `(define ((adder n) x) …)`
-                while let FormKind::List(signature) = &name.kind {
-                    name = signature.first()?;
-                }
-                name.as_symbol()
-            }
+            | "defconstant" | "deftest" => match &name.kind {
+                FormKind::List(signature) => signature.first()?.as_symbol(),
+                _ => name.as_symbol(),
+            },
             _ => None,
         }
     }

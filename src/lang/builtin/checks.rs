@@ -75,17 +75,24 @@ pub const TABLE: &[Builtin] = &[
 ];
 
 /// The codes of functions that this file makes.
-pub const STEPS: &[&Builtin] = &[&RUN_EACH, &FIXED];
+pub const STEPS: &[&Builtin] = &[&RUN_EACH, &RUN_ONE, &FIXED];
 
 /// What the fixtures around all tests are given: a function that runs the tests.
 static RUN_EACH: Builtin = Builtin::new("run-each*", &["[& tests]"], "Runs tests.", &[], |machine, arguments| {
     for test in arguments.iter_mut().map(std::mem::take) {
-        count(machine, &Value::keyword("test"))?;
-        let fixed = fixed(machine, "each", test);
+        let one = Value::Bound(Arc::new(Bound { builtin: &RUN_ONE, arguments: vec![test] }));
+        let fixed = fixed(machine, "each", one);
         machine.call(&fixed, &mut [])?;
     }
     Ok(Value::Nil)
 });
+
+/// What the fixtures around each test are given: a function that counts and runs it.
+static RUN_ONE: Builtin =
+    Builtin::new("run-one*", &["[test]"], "Counts and runs a test.", &[], |machine, arguments| {
+        count(machine, &Value::keyword("test"))?;
+        machine.call(&arguments[0], &mut [])
+    });
 
 /// A function inside of a fixture.
 static FIXED: Builtin =

@@ -34,7 +34,6 @@ use crate::lang::value::Value;
 use crate::lang::value::function::Captures;
 use crate::lang::value::map::Map;
 use crate::lang::value::shape::Shape;
-use std::borrow::Cow;
 use std::sync::Arc;
 
 /// How many nodes may nest for each call that may nest.
@@ -168,12 +167,12 @@ impl Machine {
         self.core.shadowed.clear();
         let mut expander = Expander::of_part(self, source, reached);
         let form = expander.head(form)?;
-        let Some(parts) = parts(&expander, &form) else {
+        let Some(parts) = expander.parts(&form) else {
             let expanded = expander.expand(&form)?;
             let program = crate::lang::resolve::Resolver::new(self, source).program(&expanded)?;
             return self.run(&program, source);
         };
-        let reached = expander.of_block(form.span)?;
+        let reached = expander.within_block(form.span)?;
         self.charge(parts.len() as u64)?;
         self.core.coming.extend(parts.iter().filter_map(|part| part.defined_name()).map(str::to_string));
         let mut last = Value::Nil;
@@ -230,29 +229,6 @@ impl Machine {
         drop(stack);
         core
     }
-}
-
-/// The parts of a `do` that defines something: what a definition means, a macro among them, holds for what
-/// follows it. Other forms stay together, so that a name that means nothing is found before any of them runs.
-fn parts<'a>(expander: &Expander<'_>, form: &'a Form) -> Option<Vec<Cow<'a, Form>>> {
-    let forms = expander.block(form)?;
-    let head = form.as_list()?.first()?;
-    let defines = |form: &Form| expander.calls_session_macro(form) || is_defining(form);
-    if !forms.iter().any(defines) {
-        return None;
-    }
-    let groups = forms.chunk_by(|one, other| !defines(one) && !defines(other));
-    let part = |group: &'a [Form]| match group {
-        [only] => Cow::Borrowed(only),
-        group => Cow::Owned(Form::list([std::slice::from_ref(head), group].concat(), form.span)),
-    };
-    Some(groups.map(part).collect())
-}
-
-/// True for a definition and for a block that may hold one.
-fn is_defining(form: &Form) -> bool {
-    let is_block = ["do", "begin", "progn"].iter().any(|head| form.is_call_of(head));
-    form.defined_name().is_some() || is_block && form.as_list().is_some_and(|forms| forms.iter().any(is_defining))
 }
 
 /// The error of a defect in lispbox itself.

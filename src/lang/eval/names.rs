@@ -189,15 +189,15 @@ const METHODS: u64 = 2_000;
 /// The error of a name that means nothing, with the one that is written most like it.
 fn unknown_but_near(name: &str, error: Error, nearest: Option<&str>) -> Error {
     match (nearest, crate::lang::builtin::absent::kind_of_name(name)) {
-            (Some(nearest), None) => error.suggest(did_you_mean(nearest)),
-            (Some(nearest), Some(_)) if written_alike(name, nearest) => error.suggest(did_you_mean(nearest)),
-            (_, Some(message)) => {
-                Error::new("NotAvailable", format!("`{name}` does not exist here")).about(name).suggest(message)
-            }
-            (None, None) => error.suggest(format!(
-                "define it before, `(def {name} …)` or `(let [{name} …] …)`; `(dir)` lists servers and functions, `(apropos \"{name}\")` searches them"
-            )),
+        (Some(nearest), None) => error.suggest(did_you_mean(nearest)),
+        (Some(nearest), Some(_)) if written_alike(name, nearest) => error.suggest(did_you_mean(nearest)),
+        (_, Some(message)) => {
+            Error::new("NotAvailable", format!("`{name}` does not exist here")).about(name).suggest(message)
         }
+        (None, None) => error.suggest(format!(
+            "define it before, `(def {name} …)` or `(let [{name} …] …)`; `(dir)` lists servers and functions, `(apropos \"{name}\")` searches them"
+        )),
+    }
 }
 
 /// The error of a macro or special form that stands where a value is meant.

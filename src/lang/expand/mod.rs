@@ -20,6 +20,7 @@ mod java;
 mod letting;
 mod loops;
 mod namespaces;
+mod parts;
 mod racket;
 mod threading;
 
@@ -27,6 +28,7 @@ use crate::lang::error::{Error, Outcome};
 use crate::lang::form::{Form, FormKind};
 use crate::lang::span::{Source, Span};
 use crate::lang::value::map::KIND;
+pub use parts::Reached;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -198,13 +200,6 @@ pub fn macro_names() -> impl Iterator<Item = &'static str> {
     MACROS.iter().map(|(name, _)| *name)
 }
 
-/// How far an expansion has come: the names that it has made up, and its nesting.
-#[derive(Clone, Copy, Default)]
-pub struct Reached {
-    fresh: u32,
-    depth: u32,
-}
-
 /// Expands one top-level form at a time.
 pub struct Expander<'a> {
     macros: &'a mut dyn Macros,
@@ -221,49 +216,6 @@ impl<'a> Expander<'a> {
     /// An expander for forms of that source.
     pub fn new(macros: &'a mut dyn Macros, source: &'a Arc<Source>) -> Expander<'a> {
         Expander { macros, source, locals: Vec::new(), defined: HashSet::new(), fresh: 0, depth: 0 }
-    }
-
-    /// An expander for a part of what another has expanded at its head.
-    pub fn of_part(macros: &'a mut dyn Macros, source: &'a Arc<Source>, reached: Reached) -> Expander<'a> {
-        Expander { fresh: reached.fresh, depth: reached.depth, ..Expander::new(macros, source) }
-    }
-
-    /// How far the expansion of a block has come, for its parts.
-    ///
-    /// # Errors
-    /// `SyntaxError` where it nests too deep.
-    pub fn of_block(mut self, span: Span) -> Outcome<Reached> {
-        self.deeper(span)?;
-        Ok(Reached { fresh: self.fresh, depth: self.depth })
-    }
-
-    /// Expands what stands at the head of a form until that is no macro.
-    ///
-    /// # Errors
-    /// As [`Expander::expand`].
-    pub fn head(&mut self, form: &Form) -> Outcome<Form> {
-        let mut form = form.clone();
-        while form.metadata.is_none()
-            && let Some(expanded) = self.step(&form)?
-        {
-            self.deeper(form.span)?;
-            form = expanded;
-        }
-        Ok(form)
-    }
-
-    /// The forms of a `do`, unless it is Scheme's loop.
-    pub fn block<'f>(&self, form: &'f Form) -> Option<&'f [Form]> {
-        let [head, forms @ ..] = form.as_list()? else { return None };
-        let head = head.as_symbol()?;
-        let is_do = self.base_name(head).as_deref().unwrap_or(head) == "do";
-        (is_do && dialects::scheme_do(self, forms, form.span).is_none()).then_some(forms)
-    }
-
-    /// True for a call of a macro of the session, which may come to anything.
-    pub fn calls_session_macro(&self, form: &Form) -> bool {
-        let head = form.as_list().and_then(<[Form]>::first).and_then(Form::as_symbol);
-        head.is_some_and(|head| self.macros.is_macro(head.strip_prefix("user/").unwrap_or(head)))
     }
 
     /// Notes one more level of expanded code.
