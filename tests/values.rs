@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Scripted, engine, eval, host, moved, run, session, value};
-use lispbox::lang::{CallId, Engine, Host, Request, Session, Status, ToolReply, Value};
+use lispbox::lang::{CallId, Engine, Request, Status, ToolReply, Value};
 use serde_json::json;
 use std::io::Write;
 use std::sync::mpsc::channel;
