@@ -19,6 +19,16 @@ fn many_definitions_in_one_form() {
         let _ = write!(program, " (def n {at})");
     }
     assert_eq!(value(&format!("{program} n)")), "8999");
+    let mut program = "(when true".to_string();
+    for at in 0..12_000 {
+        let _ = write!(program, " (def n{at} {at})");
+    }
+    let mut request = Request::new(format!("{program} n11999)"));
+    for (limit, amount) in [("bindings", "12000"), ("program", "1MiB")] {
+        request.limits.set(limit, amount).expect("a known limit");
+    }
+    let reply = session().eval(request, host());
+    assert_eq!(reply.value.as_deref(), Some("11999"), "{:?}", reply.failure);
 }
 
 #[test]

@@ -73,10 +73,12 @@ pub struct Globals {
     slots: Vec<Global>,
     names: Vec<String>,
     by_name: HashMap<String, u32>,
-    /// What the running form replaced.
+    /// What the running form replaced, and the indices of that.
     journal: Vec<(u32, Global)>,
-    /// What the running form defined, in order.
+    journaled: HashSet<u32>,
+    /// What the running form defined, in order, and as a set.
     defined: Vec<u32>,
+    is_defined: HashSet<u32>,
     /// `*1`, `*2`, `*3`, `*e`.
     pub history: [Value; 4],
     /// True if a name that printing obeys, such as `*print-length*`, has ever had a value of its own.
@@ -139,10 +141,10 @@ impl Globals {
     /// Defines, remembering what was there.
     pub fn set(&mut self, index: u32, global: Global) {
         let old = std::mem::replace(&mut self.slots[index as usize], global);
-        if !self.journal.iter().any(|(known, _)| *known == index) {
+        if self.journaled.insert(index) {
             self.journal.push((index, old));
         }
-        if !self.defined.contains(&index) {
+        if self.is_defined.insert(index) {
             self.defined.push(index);
         }
     }
@@ -151,7 +153,7 @@ impl Globals {
     pub fn exchange(&mut self, index: u32, value: Option<Value>) -> Option<Value> {
         // What stands in for a core that is elsewhere has no definitions.
         let global = self.slots.get_mut(index as usize)?;
-        if !self.journal.iter().any(|(known, _)| *known == index) {
+        if self.journaled.insert(index) {
             self.journal.push((index, global.clone()));
         }
         std::mem::replace(&mut global.value, value)
@@ -167,12 +169,16 @@ impl Globals {
     /// Ends a form, keeping its definitions; returns their names.
     pub fn commit(&mut self) -> Vec<String> {
         self.journal.clear();
+        self.journaled = HashSet::new();
+        self.is_defined = HashSet::new();
         std::mem::take(&mut self.defined).into_iter().map(|index| self.names[index as usize].clone()).collect()
     }
 
     /// Ends a form, undoing its definitions.
     pub fn undo(&mut self) {
         self.defined.clear();
+        self.journaled = HashSet::new();
+        self.is_defined = HashSet::new();
         while let Some((index, old)) = self.journal.pop() {
             self.slots[index as usize] = old;
         }
