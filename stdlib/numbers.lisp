@@ -91,7 +91,7 @@
 (defn parseInt
   "The whole number that a text begins with, as JavaScript reads it; `##NaN` if it begins with none."
   {:arglists [[x] [x radix]]
-   :examples [["(parseInt \"42px\")" "42"] ["(parseInt \"x\")" "##NaN"] ["(parseInt 3.7)" "3"]]
+   :examples [["(parseInt \"42px\")" "42"] ["(parseInt \"99999999999999999999\")" "99999999999999999999N"] ["(parseInt \"x\")" "##NaN"] ["(parseInt 3.7)" "3"]]
    :aliases [js/parseInt Number/parseInt Number.parseInt]}
   ([x] (parseInt x 10))
   ([x radix]
@@ -99,7 +99,7 @@
      (not= radix 10) (throw (ex-info "`parseInt` reads decimal numbers: expected 10 as its radix; `(Integer/parseInt text radix)` reads others" {:radix radix}))
      (number? x) (long x)
      :else (let [digits (re-find #"^\s*[-+]?\d+" (str x))]
-             (if (nil? digits) ##NaN (parse-long (str/trim digits)))))))
+             (if (nil? digits) ##NaN (or (parse-long (str/trim digits)) (bigint (str/trim digits))))))))
 
 (defn isNaN
   "True of what JavaScript makes no number of."

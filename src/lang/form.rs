@@ -122,9 +122,11 @@ impl Form {
     /// The name that it defines, if it is a definition.
     pub fn defined_name(&self) -> Option<&str> {
         let [head, name, ..] = self.as_list()? else { return None };
-        match head.as_symbol()? {
-            "def" | "defn" | "defn-" | "define" | "defun" | "defmacro" | "defonce" | "declare" | "defmulti"
-            | "defrecord" | "deftype" | "defprotocol" => match &name.kind {
+        let head = head.as_symbol()?;
+        match head.rsplit('/').next().unwrap_or(head) {
+            "def" | "defn" | "defn-" | "define" | "defun" | "cl-defun" | "defmacro" | "defonce" | "declare"
+            | "defmulti" | "defrecord" | "deftype" | "defprotocol" | "defparameter" | "defvar" | "defconst"
+            | "defconstant" | "deftest" => match &name.kind {
                 FormKind::List(signature) => signature.first()?.as_symbol(),
                 _ => name.as_symbol(),
             },

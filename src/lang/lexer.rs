@@ -185,15 +185,28 @@ pub struct LexError {
 
 /// The tokens of a program, without white space and comments. A byte order mark at the start is passed over.
 pub fn lex(source: &str) -> Result<Vec<Lexeme>, LexError> {
+    lex_until(source, Vec::with_capacity(source.len() / 6), |_| false)
+}
+
+/// The tokens of a program up to the first behind which `enough` is true of all so far.
+pub fn lex_until(
+    source: &str,
+    mut lexemes: Vec<Lexeme>,
+    mut enough: impl FnMut(&mut Vec<Lexeme>) -> bool,
+) -> Result<Vec<Lexeme>, LexError> {
     let mut lexer = Token::lexer(source);
     if source.starts_with('\u{feff}') {
         lexer.bump('\u{feff}'.len_utf8());
     }
-    let mut lexemes = Vec::with_capacity(source.len() / 6);
     while let Some(token) = lexer.next() {
         let range = lexer.span();
         match token {
-            Ok(token) => lexemes.push(Lexeme { token, span: Span::new(range.start, range.end) }),
+            Ok(token) => {
+                lexemes.push(Lexeme { token, span: Span::new(range.start, range.end) });
+                if enough(&mut lexemes) {
+                    return Ok(lexemes);
+                }
+            }
             Err(fault) => {
                 let length = match fault {
                     LexFault::UnexpectedCharacter => source[range.start..].chars().next().map_or(0, char::len_utf8),

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::lang::{
-    CallRecord, Environment, Failure, Host, Limits, Reply, Request, Sandbox, Spent, Status, ToolCall, ToolError,
-    ToolErrorKind, ToolReply,
+    CallRecord, Environment, Failure, Host, Limits, Reply, Request, Sandbox, Spent, Stacks, Status, ToolCall,
+    ToolError, ToolErrorKind, ToolReply,
 };
 
 use super::pool::{Seat, Workers};
@@ -25,9 +25,6 @@ const WRITING: Duration = Duration::from_secs(60);
 
 /// Memory that a worker has beside what programs fill: code, tables, what the allocator sets aside.
 const OWN_MEMORY: u64 = 96 << 20;
-
-/// Memory for stacks, as much as the deepest programs take on a few of them.
-const STACKS: u64 = 1 << 30;
 
 /// A session in a worker process.
 pub struct WorkerSession {
@@ -86,21 +83,27 @@ impl WorkerSession {
     }
 
     /// Has an order carried out, and takes down what the session is afterwards.
-    fn order(&mut self, order: Order, host: &Arc<dyn Host>, limits: &Limits) -> Result<Done, (Lost, Costs)> {
-        let mut worker = self.worker(host).map_err(|lost| (lost, Costs::default()))?;
-        let mut conversation = Conversation::begin(&mut worker, Arc::clone(host), limits, limits.compute);
-        conversation.worker.orders.give(&order);
-        let outcome = conversation.carry_out();
-        let costs = conversation.costs();
-        match outcome {
-            Ok((done, kept)) => {
-                self.keep(kept);
-                *self.seat.lock().unwrap_or_else(PoisonError::into_inner) = Some(worker);
-                self.workers.rests(&self.seat);
-                Ok(done)
+    fn order(&mut self, order: &Order, host: &Arc<dyn Host>, limits: &Limits) -> Result<Done, (Lost, Costs)> {
+        let mut is_first_try = true;
+        loop {
+            let mut worker = self.worker(host).map_err(|lost| (lost, Costs::default()))?;
+            let mut conversation = Conversation::begin(&mut worker, Arc::clone(host), limits, limits.compute);
+            conversation.worker.orders.give(order);
+            let outcome = conversation.carry_out();
+            let has_begun = conversation.has_begun();
+            let costs = conversation.costs();
+            match outcome {
+                Ok((done, kept)) => {
+                    self.keep(kept);
+                    *self.seat.lock().unwrap_or_else(PoisonError::into_inner) = Some(worker);
+                    self.workers.rests(&self.seat);
+                    return Ok(done);
+                }
+                // It was dying when it was given the order, and nothing has come of it.
+                Err(Lost::Broken(_)) if is_first_try && !has_begun => is_first_try = false,
+                Err(Lost::Broken(_)) => return Err((Lost::Broken(io::Error::other(worker.end())), costs)),
+                Err(lost) => return Err((lost, costs)),
             }
-            Err(Lost::Broken(_)) => Err((Lost::Broken(io::Error::other(worker.end())), costs)),
-            Err(lost) => Err((lost, costs)),
         }
     }
 
@@ -127,7 +130,7 @@ impl Environment for WorkerSession {
         let name = name.unwrap_or_else(|| format!("program {}", self.programs));
         let servers = host.servers();
         let order = Order::Evaluate { program, data, limits: limits.clone(), name, servers };
-        match self.order(order, &host, &limits) {
+        match self.order(&order, &host, &limits) {
             Ok(Done::Evaluated { record, rendered }) => {
                 wire::reply(&record, rendered).unwrap_or_else(|| lost_reply(&nonsense(), Costs::default()))
             }
@@ -138,7 +141,7 @@ impl Environment for WorkerSession {
 
     fn bind(&mut self, name: &str, text: &str, host: Arc<dyn Host>) -> Result<(), String> {
         let order = Order::Bind { name: name.to_string(), text: text.to_string() };
-        match self.order(order, &host, &Limits::default()) {
+        match self.order(&order, &host, &Limits::default()) {
             Ok(Done::Taken(taken)) => taken,
             Ok(_) => Err(nonsense().to_string()),
             Err((lost, _)) => Err(lost.to_string()),
@@ -147,7 +150,7 @@ impl Environment for WorkerSession {
 
     fn describe(&mut self, query: Option<&str>, host: Arc<dyn Host>) -> String {
         let order = Order::Describe { query: query.map(str::to_string), servers: host.servers() };
-        match self.order(order, &host, &Limits::default()) {
+        match self.order(&order, &host, &Limits::default()) {
             Ok(Done::Described(text)) => text,
             Ok(_) => nonsense().to_string(),
             Err((lost, _)) => lost.to_string(),
@@ -191,11 +194,15 @@ struct Conversation<'a> {
     outstanding: Arc<AtomicUsize>,
     calls: Arc<Mutex<Vec<CallRecord>>>,
     cancelled: Option<Instant>,
+    /// True once the worker has been heard of.
+    heard: bool,
 }
 
 impl<'a> Conversation<'a> {
     fn begin(worker: &'a mut Worker, host: Arc<dyn Host>, limits: &Limits, compute: Duration) -> Conversation<'a> {
-        worker.bound(most_memory(limits).saturating_add(STACKS));
+        // The stacks are set aside as a whole, and hardly any of them is used.
+        let stacks = (u64::from(limits.parallel) + 2).saturating_mul(Stacks::default().size() as u64);
+        worker.bound(most_memory(limits).saturating_add(stacks));
         Conversation {
             worker,
             host,
@@ -206,6 +213,7 @@ impl<'a> Conversation<'a> {
             outstanding: Arc::default(),
             calls: Arc::default(),
             cancelled: None,
+            heard: false,
         }
     }
 
@@ -240,6 +248,7 @@ impl<'a> Conversation<'a> {
         if !waits {
             self.computed += from.elapsed();
         }
+        self.heard |= report.is_some();
         Ok(report)
     }
 
@@ -330,6 +339,12 @@ impl<'a> Conversation<'a> {
             self.worker.orders.give(&Order::Answer(number, Answer::Called(ToolReply::Error(error))));
         }
         Ok(())
+    }
+
+    /// True if the worker may have done something of its order: it has been heard of, or had the time to
+    /// die of it.
+    fn has_begun(&self) -> bool {
+        self.heard || self.begun.elapsed() > TICK
     }
 
     fn costs(&self) -> Costs {

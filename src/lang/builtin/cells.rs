@@ -6,6 +6,7 @@
 use super::Builtin;
 use super::arguments::take;
 use super::identity::identical;
+use super::kinds::is_callable;
 use super::metadata::map_of_metadata;
 use crate::lang::error::{Error, Outcome, describe};
 use crate::lang::eval::Machine;
@@ -207,10 +208,7 @@ fn validate_for(machine: &mut Machine, cell: &Handle, content: &Value) -> Outcom
 
 /// What can be called, so that a mistake shows where it was made.
 fn callable(value: &Value) -> Result<(), Error> {
-    let is_callable = value.is_function()
-        || value.as_name().is_some()
-        || matches!(value, Value::Map(_) | Value::Set(_) | Value::Vector(_));
-    if is_callable { Ok(()) } else { Err(Error::expected("a function", value)) }
+    if is_callable(value) { Ok(()) } else { Err(Error::expected("a function", value)) }
 }
 
 fn add_watch(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
@@ -259,7 +257,9 @@ fn delay_star(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> 
 
 fn deref(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     match take(arguments, 0) {
-        Value::Cell(handle) if handle.cell_kind() != CellKind::Transient => machine.realise(&handle),
+        Value::Cell(handle) if !matches!(handle.cell_kind(), CellKind::Transient | CellKind::Matcher) => {
+            machine.realise(&handle)
+        }
         Value::Var(name) => machine.var_value(&name),
         Value::Reduced(inner) => Ok(inner.0.clone()),
         other => Err(Error::expected("an atom, a volatile, a delay or a var", &other)

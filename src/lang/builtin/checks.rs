@@ -1,13 +1,16 @@
 //! Tests that a session has defined with `deftest`, and the counts of their checks.
 //!
-//! Both stand in the table of definitions under names that no program can define, so that they are undone,
-//! kept and written to snapshots as definitions are.
+//! The names of the tests stand in the table of definitions under a name that no program can define, so that
+//! they are undone, kept and written to snapshots as definitions are. Checks are counted in a cell that
+//! belongs to the run.
 
 use super::Builtin;
 use super::arguments::take;
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::{Global, Machine};
+use crate::lang::heap::{CellKind, Handle, State};
 use crate::lang::value::Value;
+use crate::lang::value::function::Bound;
 use crate::lang::value::map::Map;
 use std::sync::Arc;
 
@@ -26,9 +29,8 @@ pub const TABLE: &[Builtin] = &[
         "Runs tests, one after another.",
         &[("(deftest sums (is (= 4 (+ 2 2)))) (test-vars [sums])", "nil")],
         |machine, arguments| {
-            for test in machine.items(take(arguments, 0))? {
-                machine.call(&test, &mut [])?;
-            }
+            let tests = machine.items(take(arguments, 0))?;
+            run(machine, tests)?;
             Ok(Value::Nil)
         },
     ),
@@ -45,27 +47,85 @@ pub const TABLE: &[Builtin] = &[
         },
     ),
     Builtin::new(
+        "use-fixtures*",
+        &["[kind & functions]"],
+        "What `use-fixtures` expands to.",
+        &[],
+        |machine, arguments| {
+            let kind = take(arguments, 0);
+            if !matches!(&kind, Value::Keyword(name) if matches!(name.as_str(), "once" | "each")) {
+                return Err(Error::expected("`:once` or `:each`", &kind).into());
+            }
+            let mut fixtures = noted(machine, FIXTURES);
+            fixtures.insert(kind, Value::vector(arguments[1..].iter_mut().map(std::mem::take).collect()));
+            note(machine, FIXTURES, Some(fixtures));
+            Ok(Value::Nil)
+        },
+    ),
+    Builtin::new(
         "count-check*",
         &["[outcome]"],
         "Counts a check while `run-tests` runs.",
         &[],
         |machine, arguments| {
-            if machine.core.globals.find(COUNTS).is_some() {
-                count(machine, &arguments[0]);
-            }
+            count(machine, &arguments[0])?;
             Ok(Value::Nil)
         },
     ),
 ];
 
+/// The codes of functions that this file makes.
+pub const STEPS: &[&Builtin] = &[&RUN_EACH, &RUN_ONE, &FIXED];
+
+/// What the fixtures around all tests are given: a function that runs the tests.
+static RUN_EACH: Builtin = Builtin::new("run-each*", &["[& tests]"], "Runs tests.", &[], |machine, arguments| {
+    for test in arguments.iter_mut().map(std::mem::take) {
+        let one = Value::Bound(Arc::new(Bound { builtin: &RUN_ONE, arguments: vec![test] }));
+        let fixed = fixed(machine, "each", one);
+        machine.call(&fixed, &mut [])?;
+    }
+    Ok(Value::Nil)
+});
+
+/// What the fixtures around each test are given: a function that counts and runs it.
+static RUN_ONE: Builtin =
+    Builtin::new("run-one*", &["[test]"], "Counts and runs a test.", &[], |machine, arguments| {
+        count(machine, &Value::keyword("test"))?;
+        machine.call(&arguments[0], &mut [])
+    });
+
+/// A function inside of a fixture.
+static FIXED: Builtin =
+    Builtin::new("fixed*", &["[fixture f]"], "A function inside of a fixture.", &[], |machine, arguments| {
+        let fixture = take(arguments, 0);
+        machine.call(&fixture, &mut arguments[1..])
+    });
+
+/// A function inside of all fixtures of a kind.
+fn fixed(machine: &Machine, kind: &str, function: Value) -> Value {
+    let fixtures = match noted(machine, FIXTURES).get(&Value::keyword(kind)) {
+        Some(Value::Vector(fixtures)) => fixtures.iter().cloned().collect(),
+        _ => Vec::new(),
+    };
+    let inside = |inner, fixture| Value::Bound(Arc::new(Bound { builtin: &FIXED, arguments: vec![fixture, inner] }));
+    fixtures.into_iter().rev().fold(function, inside)
+}
+
+/// Runs tests inside of the fixtures.
+fn run(machine: &mut Machine, tests: Vec<Value>) -> Outcome<Value> {
+    let all = Value::Bound(Arc::new(Bound { builtin: &RUN_EACH, arguments: tests }));
+    let fixed = fixed(machine, "once", all);
+    machine.call(&fixed, &mut [])
+}
+
 /// Where the names of the tests are kept.
 const TESTS: &str = "tests/names";
 
-/// Where checks are counted while the tests run.
-const COUNTS: &str = "tests/counts";
+/// Where the fixtures are kept, by their kind.
+const FIXTURES: &str = "tests/fixtures";
 
 fn noted(machine: &Machine, name: &str) -> Map {
-    let known = machine.core.globals.find(name).and_then(|index| machine.core.globals.get(index).value.as_ref());
+    let known = machine.core.globals.find_note(name).and_then(|index| machine.core.globals.get(index).value.as_ref());
     match known {
         Some(Value::Map(map)) => (**map).clone(),
         _ => Map::default(),
@@ -78,23 +138,36 @@ fn note(machine: &mut Machine, name: &str, map: Option<Map>) {
     machine.core.globals.set(index, Global { value, ..Global::default() });
 }
 
-fn count(machine: &mut Machine, outcome: &Value) {
-    let mut counts = noted(machine, COUNTS);
-    let so_far = match counts.get(outcome) {
+/// What a run has counted so far.
+fn counted(machine: &Machine, counts: &Handle) -> Outcome<Map> {
+    Ok(match machine.core.heap.state(counts)? {
+        State::Done(Value::Map(map)) => (**map).clone(),
+        _ => Map::default(),
+    })
+}
+
+/// Counts for the `run-tests` around this place, if there is one.
+fn count(machine: &mut Machine, outcome: &Value) -> Outcome<()> {
+    let Some(counts) = machine.counts().clone() else { return Ok(()) };
+    let mut map = counted(machine, &counts)?;
+    let so_far = match map.get(outcome) {
         Some(Value::Int(count)) => *count,
         _ => 0,
     };
-    counts.insert(outcome.clone(), Value::Int(so_far + 1));
-    note(machine, COUNTS, Some(counts));
+    map.insert(outcome.clone(), Value::Int(so_far + 1));
+    machine.core.heap.change(&counts, State::Done(Value::Map(Arc::new(map))))?;
+    Ok(())
 }
 
 fn run_tests(machine: &mut Machine, _: &mut [Value]) -> Outcome<Value> {
     let zeros = ["test", "pass", "fail", "error"].map(|outcome| (Value::keyword(outcome), Value::Int(0)));
-    note(machine, COUNTS, Some(zeros.into_iter().collect()));
+    let zeros = Value::Map(Arc::new(zeros.into_iter().collect()));
+    let counts = machine.core.heap.allocate(CellKind::Volatile, State::Done(zeros));
+    let outer = machine.counts().replace(counts.clone());
     let ran = run_noted(machine);
-    let mut counts = noted(machine, COUNTS);
-    note(machine, COUNTS, None);
+    *machine.counts() = outer;
     ran?;
+    let mut counts = counted(machine, &counts)?;
     let number = |name: &str| counts.get(&Value::keyword(name)).cloned().unwrap_or_default().to_string();
     let (tests, fails, errors) = (number("test"), number("fail"), number("error"));
     let passed = number("pass");
@@ -105,15 +178,14 @@ fn run_tests(machine: &mut Machine, _: &mut [Value]) -> Outcome<Value> {
     Ok(Value::Map(Arc::new(counts)))
 }
 
-fn run_noted(machine: &mut Machine) -> Outcome<()> {
-    let tests = noted(machine, TESTS);
-    for (name, _) in tests.iter() {
+fn run_noted(machine: &mut Machine) -> Outcome<Value> {
+    let mut tests = Vec::new();
+    for (name, _) in noted(machine, TESTS).iter() {
         let found = machine.core.globals.find(&name.to_string());
         let Some(test) = found.and_then(|index| machine.core.globals.get(index).value.clone()) else {
             return Err(Error::new("UnboundVariable", format!("there is no test `{name}` any more")).into());
         };
-        count(machine, &Value::keyword("test"));
-        machine.call(&test, &mut [])?;
+        tests.push(test);
     }
-    Ok(())
+    run(machine, tests)
 }

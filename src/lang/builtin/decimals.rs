@@ -10,6 +10,7 @@ use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
 use crate::lang::value::Value;
 use crate::lang::value::decimal::{self, MAX_SCALE};
+use crate::lang::value::text::Name;
 use bigdecimal::{BigDecimal, RoundingMode};
 use num_bigint::BigInt;
 use num_traits::{Signed, ToPrimitive, Zero};
@@ -249,11 +250,7 @@ fn round(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 
 /// The way of rounding that a keyword, or Java's name for it, means.
 fn rounding(value: &Value) -> Result<RoundingMode, Error> {
-    let name = match value {
-        Value::Keyword(name) | Value::Symbol(name) => name.as_str().to_string(),
-        Value::Str(text) => text.as_str().to_string(),
-        _ => String::new(),
-    };
+    let name = value.as_name().map(Name::as_str).or(value.as_str()).unwrap_or_default();
     let name = name.rsplit('/').next().unwrap_or_default().to_lowercase().replace('_', "-");
     Ok(match name.as_str() {
         "half-up" => RoundingMode::HalfUp,

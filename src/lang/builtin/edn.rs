@@ -7,7 +7,7 @@ use super::text::excerpt;
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::{Constants, Machine, value_of};
 use crate::lang::form::Form;
-use crate::lang::reader::{Conditionals, ReadError, Reading, known_tag, read_as};
+use crate::lang::reader::{Conditionals, ReadError, Reading, known_tag, read_first};
 use crate::lang::value::Value;
 use crate::lang::value::map::Map;
 use crate::lang::value::pattern::Pattern;
@@ -151,30 +151,21 @@ pub(super) fn next_form(machine: &mut Machine, text: &str, options: Options) -> 
             .suggest("use `json/parse` for data in JSON, or read it line by line with `str/split-lines`")
             .into());
     }
-    machine.charge(text.len() as u64)?;
     machine.reserve(text.len() as u64 * BYTES_A_BYTE)?;
-    let Some(mut form) = forms(text, &options.reading).map_err(|error| unreadable(text, &error))?.into_iter().next()
-    else {
+    let read = read_first(text, &options.reading);
+    let passed = match &read {
+        Ok(Some((_, passed))) => *passed,
+        _ => text.len(),
+    };
+    machine.charge(passed as u64)?;
+    let Some((mut form, passed)) = read.map_err(|error| unreadable(text, &error))? else {
         return Ok((options.at_end()?, text.len()));
     };
     if text.contains("::") {
         machine.resolve_aliases(&mut form).map_err(|(error, _)| error)?;
     }
     let value = value_of(&mut Readers { machine, text, options: &options }, &form)?;
-    Ok((value, form.span.end as usize))
-}
-
-/// The forms of a text; only the first must be readable.
-fn forms(text: &str, reading: &Reading) -> Result<Vec<Form>, ReadError> {
-    read_as(text, reading).or_else(|error| {
-        let cut = error.span.start as usize;
-        let before = text.get(..cut).unwrap_or_default();
-        let is_apart = text[before.len()..].starts_with([')', ']', '}', '"']);
-        match read_as(before, reading) {
-            Ok(forms) if forms.first().is_some_and(|form| is_apart || (form.span.end as usize) < cut) => Ok(forms),
-            _ => Err(error),
-        }
-    })
+    Ok((value, passed))
 }
 
 /// What tags make of the forms behind them.
@@ -221,7 +212,7 @@ fn unknown_tag(tag: &str) -> Error {
 
 /// The error of the reader, with the place in the text.
 #[cold]
-fn unreadable(text: &str, error: &ReadError) -> Error {
+pub(super) fn unreadable(text: &str, error: &ReadError) -> Error {
     let at = error.span.start as usize;
     let told = Error::new(error.code, format!("`{}` cannot be read at byte {at}: {}", excerpt(text), error.message));
     match &error.suggestion {

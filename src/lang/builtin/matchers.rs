@@ -1,11 +1,11 @@
 //! Matchers: a regex on its way through a text, as `re-matcher` makes one.
 //!
-//! A matcher is a volatile that holds the regex, the text, the byte to go on from (nil behind the last match), and
+//! A matcher is a cell that holds the regex, the text, the byte to go on from (nil behind the last match), and
 //! the match that was found last.
 
 use super::Builtin;
 use super::arguments::{take, whole};
-use super::regex::{Search, groups};
+use super::regex::{Search, groups, pay_for_search};
 use super::sequences::questions::find_if;
 use super::text::textual;
 use crate::lang::error::{Error, Outcome};
@@ -60,12 +60,13 @@ fn matcher(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     }
     let text = Value::string(&textual(machine, &text)?);
     let content = Value::vector(vec![regex, text, Value::Int(0), Value::Nil]);
-    Ok(Value::Cell(machine.core.heap.allocate(CellKind::Volatile, State::Done(content))))
+    Ok(Value::Cell(machine.core.heap.allocate(CellKind::Matcher, State::Done(content))))
 }
 
 /// What a matcher holds.
 fn content(machine: &Machine, matcher: &Value) -> Outcome<[Value; 4]> {
     if let Value::Cell(cell) = matcher
+        && cell.cell_kind() == CellKind::Matcher
         && let State::Done(Value::Vector(parts)) = machine.core.heap.state(cell)?
         && let Some([regex @ Value::Regex(_), text @ Value::Str(_), from, found]) = parts.as_slice()
     {
@@ -82,8 +83,11 @@ pub fn next(machine: &mut Machine, matcher: &Value) -> Outcome<Value> {
     let [Value::Regex(regex), Value::Str(text), from, _] = content(machine, matcher)? else { return Ok(Value::Nil) };
     let (found, goes_on_from) = match from {
         Value::Int(from) => {
-            let mut search = Search::from(machine, &regex, text.as_str(), from as usize)?;
+            let from = usize::try_from(from).unwrap_or(usize::MAX);
+            let mut search = Search::from(&regex, text.as_str(), from);
             let found = search.next(machine)?.map_or(Value::Nil, |found| groups(&found));
+            let passed = search.place().unwrap_or(text.as_str().len());
+            pay_for_search(machine, &regex, text.as_str().get(from..passed).unwrap_or_default())?;
             (found, search.place().map_or(Value::Nil, |at| Value::Int(at as i64)))
         }
         _ => (Value::Nil, Value::Nil),

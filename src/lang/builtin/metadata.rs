@@ -131,6 +131,11 @@ pub fn annotate(machine: &mut Machine, value: Value, metadata: Option<Arc<Map>>)
                 machine.core.heap.annotate(&handle, Notes { metadata, ..Notes::default() })?;
                 return Ok(Value::Lazy(handle));
             }
+            if let Value::List(list) = &sequence
+                && let List::Cons(cons) = &**list
+            {
+                return Ok(Value::List(Arc::new(List::annotated_cons(cons.head.clone(), cons.tail.clone(), metadata))));
+            }
             let items = machine.items(sequence)?;
             Value::List(Arc::new(List::with_metadata(items, metadata)))
         }

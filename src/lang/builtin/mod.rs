@@ -371,6 +371,7 @@ const STEPS: &[&[&[&Builtin]]] = &[
         metadata::STEPS,
         vars::STEPS,
         functions::STEPS,
+        checks::STEPS,
         transducers::STEPS,
         transducers::state::STEPS,
         transducers::steps::STEPS,

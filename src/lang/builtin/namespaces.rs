@@ -140,9 +140,9 @@ pub fn constant(name: &str) -> Option<Value> {
 }
 
 fn name(value: &Value) -> Outcome<String> {
-    match value {
-        Value::Symbol(name) => Ok(name.as_str().to_string()),
-        other => Err(Error::expected("the name of a namespace, as a quoted symbol", other).into()),
+    match value.as_symbol() {
+        Some(name) => Ok(name.as_str().to_string()),
+        None => Err(Error::expected("the name of a namespace, as a quoted symbol", value).into()),
     }
 }
 

@@ -192,16 +192,13 @@ impl<'t> Search<'t> {
     /// # Errors
     /// Limits.
     pub fn new(machine: &mut Machine, regex: &'t Regex, text: &'t str) -> Outcome<Search<'t>> {
-        Search::from(machine, regex, text, 0)
+        pay_for_search(machine, regex, text)?;
+        Ok(Search::from(regex, text, 0))
     }
 
-    /// As [`Search::new`], from a byte of the text on.
-    ///
-    /// # Errors
-    /// Limits.
-    pub fn from(machine: &mut Machine, regex: &'t Regex, text: &'t str, at: usize) -> Outcome<Search<'t>> {
-        pay_for_search(machine, regex, &text[at..])?;
-        Ok(Search { regex, text, next: Some(at) })
+    /// As [`Search::new`], from a byte of the text on, for whoever pays for what was passed afterwards.
+    pub fn from(regex: &'t Regex, text: &'t str, at: usize) -> Search<'t> {
+        Search { regex, text, next: Some(at).filter(|at| text.is_char_boundary(*at)) }
     }
 
     /// The byte from which the search will go on; none behind the last match.

@@ -70,7 +70,9 @@ pub const TABLE: &[Builtin] = &[
 
 fn hash_set(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     // Racket's, of a table, a key and a value: nobody puts a map and a bare name into one set.
-    if let [Value::Map(_), Value::Keyword(_) | Value::Symbol(_) | Value::Str(_), _] = arguments {
+    if let [Value::Map(_), key, _] = arguments
+        && (key.as_name().is_some() || key.as_str().is_some())
+    {
         return super::dialects::tables::hash_set(machine, arguments);
     }
     let mut set = Set::default();

@@ -45,7 +45,7 @@ pub const ALIASES: &[(&str, &str)] = &[("class", "type"), ("type-of", "type")];
 
 /// True of the name of a type.
 pub fn is_class(value: &Value) -> bool {
-    matches!(value, Value::Symbol(name) if is_type_name(name.as_str()))
+    value.as_symbol().is_some_and(|name| is_type_name(name.as_str()))
 }
 
 /// A type by its full name, and what is of it.
@@ -161,8 +161,11 @@ const TYPES: &[Type] = &[
     Type("clojure.lang.Volatile", |value| is_cell(value, CellKind::Volatile)),
     Type("clojure.lang.Delay", |value| is_cell(value, CellKind::Delay)),
     Type("clojure.lang.ITransientCollection", |value| is_cell(value, CellKind::Transient)),
+    Type("java.util.regex.Matcher", |value| is_cell(value, CellKind::Matcher)),
     Type("clojure.lang.IDeref", |value| {
-        matches!(value, Value::Cell(_) | Value::Reduced(_) | Value::Var(_)) && !is_cell(value, CellKind::Transient)
+        matches!(value, Value::Cell(_) | Value::Reduced(_) | Value::Var(_))
+            && !is_cell(value, CellKind::Transient)
+            && !is_cell(value, CellKind::Matcher)
     }),
     Type("clojure.lang.Reduced", |value| matches!(value, Value::Reduced(_))),
     Type(
@@ -255,6 +258,7 @@ pub fn class_name(value: &Value) -> Value {
             CellKind::Transient => "clojure.lang.ITransientCollection",
             CellKind::Delay => "clojure.lang.Delay",
             CellKind::Var => "clojure.lang.Var",
+            CellKind::Matcher => "java.util.regex.Matcher",
             CellKind::Lazy => "clojure.lang.LazySeq",
         },
         Value::Exception(error) if error.code == "ExceptionInfo" => "clojure.lang.ExceptionInfo",
@@ -315,18 +319,20 @@ fn time_type(time: &Time) -> &'static str {
 }
 
 fn instance(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    let is_type = |value: &Value| matches!(value, Value::Symbol(name) if name.as_str().starts_with("user.") || find(name.as_str()).is_some());
+    let is_type = |value: &Value| {
+        value.as_symbol().is_some_and(|name| name.as_str().starts_with("user.") || find(name.as_str()).is_some())
+    };
     if !is_type(&arguments[0]) && is_type(&arguments[1]) {
         arguments.swap(0, 1);
     }
-    if let Value::Symbol(wanted) = &arguments[0]
+    if let Some(wanted) = arguments[0].as_symbol()
         && wanted.as_str().starts_with("user.")
     {
         return Ok(Value::Bool(
             matches!(class_name(&arguments[1]), Value::Symbol(own) if own.as_str() == wanted.as_str()),
         ));
     }
-    let Value::Symbol(name) = &arguments[0] else {
+    let Some(name) = arguments[0].as_symbol() else {
         return Err(Error::expected("the name of a type, such as `String`", &arguments[0]).into());
     };
     match find(name.as_str()) {

@@ -3,6 +3,7 @@
 use super::Builtin;
 use super::arguments::{function_and_collection, map as map_argument, take};
 use super::maps::{not_a_map, put, remove};
+use super::metadata::metadata;
 use super::sequences::add;
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
@@ -128,7 +129,7 @@ fn assoc_in(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 
 /// The keys of a path; the empty path is the key nil, as in Clojure.
 fn path(machine: &mut Machine, keys: Value) -> Outcome<Vec<Value>> {
-    if let Value::Keyword(_) | Value::Str(_) | Value::Int(_) | Value::Symbol(_) = keys {
+    if keys.as_name().is_some() || matches!(keys, Value::Str(_) | Value::Int(_)) {
         let key = crate::lang::error::describe(&keys);
         return Err(Error::new("TypeError", format!("expected the keys of a path in a vector, got {key}"))
             .suggest("write them as `[:a :b]`, one key alone as `[:a]`")
@@ -250,7 +251,6 @@ fn update_keys(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value>
     let (function, collection) = function_and_collection(arguments);
     let map = map_of(collection)?;
     let mut out = Map::default();
-    out.set_metadata(map.metadata().cloned());
     for at in 0..map.positions() {
         machine.charge(1)?;
         if let Some((key, value)) = map.entry(at) {
@@ -259,7 +259,8 @@ fn update_keys(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value>
             out.insert(key, value.clone());
         }
     }
-    out.set_metadata(map.metadata().cloned());
+    // Other keys make no record of it.
+    out.set_metadata(metadata(&Value::Map(map)));
     Ok(Value::Map(Arc::new(out)))
 }
 

@@ -1,6 +1,7 @@
 //! Vars: definitions as values, looked at, changed, and bound for a while.
 
 use super::arguments::{map, take};
+use super::metadata::metadata;
 use super::{Builtin, names};
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::{Global, Machine, is_unbound};
@@ -262,7 +263,7 @@ fn ns_resolve(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> 
     if arguments.len() == 3 && is_among(&arguments[1], &name)? {
         return Ok(Value::Nil);
     }
-    if let (Value::Symbol(namespace), Value::Symbol(plain)) = (&arguments[0], &name)
+    if let (Some(namespace), Some(plain)) = (arguments[0].as_symbol(), name.as_symbol())
         && plain.namespace().is_none()
     {
         machine.reserve((namespace.as_str().len() + plain.as_str().len()) as u64)?;
@@ -280,14 +281,16 @@ fn intern(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
         return names::symbol(machine, arguments);
     }
     let name = match &arguments[1] {
-        Value::Symbol(name) => name.as_str(),
         Value::Str(text) => text.as_str(),
-        other => return Err(Error::expected("a symbol", other).into()),
+        other => match other.as_symbol() {
+            Some(name) => name.as_str(),
+            None => return Err(Error::expected("a symbol", other).into()),
+        },
     };
     if split_name(name).0.is_some() || name.is_empty() {
         return Err(Error::expected("a plain name without a namespace", &arguments[1]).into());
     }
-    let name = name.to_string();
+    let (name, metadata) = (name.to_string(), metadata(&arguments[1]));
     machine.reserve(4 * name.len() as u64)?;
     let allowed = u64::from(machine.core.meter.limits.bindings) + NAMES;
     let known = machine.core.globals.known() as u64;
@@ -296,7 +299,11 @@ fn intern(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     }
     let index = machine.core.globals.index(&name);
     let value = if arguments.len() == 3 { take(arguments, 2) } else { machine.declared_value(index) };
-    machine.set_definition(index, Global { value: Some(value), ..Global::default() });
+    let mut global = Global { value: Some(value), ..Global::default() };
+    if let Some(metadata) = metadata {
+        machine.add_metadata(&name, &mut global, metadata)?;
+    }
+    machine.set_definition(index, global);
     Ok(Value::Var(name.as_str().into()))
 }
 
@@ -388,8 +395,12 @@ fn pairs(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<(Value, Vec<
     Ok((std::mem::take(function), out))
 }
 
-/// Calls a function while definitions have other values, for every branch.
+/// Calls a function while definitions have other values, for the branches that begin meanwhile as well. Inside
+/// of a branch they have them for it alone, since those beside it may end in any order.
 fn redefined(machine: &mut Machine, pairs: Vec<(u32, Value)>, function: &Value) -> Outcome<Value> {
+    if machine.is_branch() {
+        return machine.with_bindings(pairs, |machine| machine.call(function, &mut []));
+    }
     let mut before = Vec::with_capacity(pairs.len());
     for (index, value) in pairs {
         before.push((index, machine.exchange_root(index, Some(value))));

@@ -16,7 +16,7 @@ impl Machine {
     /// Makes a library known under another name.
     pub(super) fn add_alias(&mut self, alias: &str, library: &str) {
         let key = format!("{ALIAS}{alias}");
-        let is_known = self.core.globals.find(&key).is_some();
+        let is_known = self.core.globals.find_note(&key).is_some();
         let says_so_itself = alias == library || namespace_meant(alias) == namespace_meant(library);
         if says_so_itself && !is_known {
             return;
@@ -28,19 +28,19 @@ impl Machine {
 
     /// Takes an alias away.
     pub(crate) fn remove_alias(&mut self, alias: &str) {
-        if let Some(index) = self.core.globals.find(&format!("{ALIAS}{alias}")) {
+        if let Some(index) = self.core.globals.find_note(&format!("{ALIAS}{alias}")) {
             self.core.globals.set(index, Global::default());
         }
     }
 
     /// The aliases that the session has made, each with the name of its library.
     pub(crate) fn aliases(&self) -> impl Iterator<Item = (&str, &Value)> {
-        self.core.globals.iter().filter_map(|global| Some((global.name.strip_prefix(ALIAS)?, global.value)))
+        self.core.globals.kept().filter_map(|global| Some((global.name.strip_prefix(ALIAS)?, global.value)))
     }
 
     /// The name of the library that an alias stands for.
     fn aliased(&self, alias: &str) -> Option<&str> {
-        let index = self.core.globals.find(&format!("{ALIAS}{alias}"))?;
+        let index = self.core.globals.find_note(&format!("{ALIAS}{alias}"))?;
         self.core.globals.get(index).value.as_ref()?.as_symbol().map(|library| library.as_str())
     }
 

@@ -8,10 +8,12 @@
 
 use super::{Core, Machine};
 use crate::lang::error::{Error, Outcome};
+use crate::lang::heap::Handle;
 use crate::lang::host::{CallId, ToolCall, ToolReply};
 use crate::lang::meter;
 use crate::lang::span::Source;
 use crate::lang::value::Value;
+use crate::lang::value::text::Text;
 use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -25,6 +27,16 @@ pub(super) struct Branch {
     form: u32,
     ordinal: u32,
     turns: Option<Turns>,
+    /// How many texts were being printed to and read from when it began: those are not its own.
+    outside: (usize, usize),
+    /// The counts of the checks of the `run-tests` that it is in.
+    pub(super) counts: Option<Arc<Handle>>,
+}
+
+/// The texts that a branch prints to and reads from, taken out while it waits.
+struct Streams {
+    captured: Vec<String>,
+    inputs: Vec<(Text, usize)>,
 }
 
 /// A branch's end of the arrangement with its scheduler.
@@ -55,32 +67,65 @@ impl Branch {
         self.ordinal += 1;
         id
     }
+
+    /// What tells it from the others that run beside it; 0 for the main branch.
+    pub(super) fn number(&self) -> u32 {
+        self.turns.as_ref().map_or(0, |turns| turns.index as u32 + 1)
+    }
+
+    /// Takes out what it prints to and reads from: other branches do not see it.
+    fn take_streams(&self, core: &mut Core) -> Streams {
+        let (captured, inputs) = self.outside;
+        Streams {
+            captured: core.captured.drain(captured.min(core.captured.len())..).collect(),
+            inputs: core.inputs.drain(inputs.min(core.inputs.len())..).collect(),
+        }
+    }
+}
+
+impl Streams {
+    fn put_back(self, core: &mut Core) {
+        core.captured.extend(self.captured);
+        core.inputs.extend(self.inputs);
+    }
 }
 
 impl Machine {
     /// Makes a host call; other branches run meanwhile.
     pub(super) fn call_host(&mut self, call: ToolCall) -> ToolReply {
         let host = self.core.host.clone();
-        let Some(turns) = &self.branch.turns else {
-            return self.waiting(|| host.call(call));
-        };
+        // The scheduler is gone only when the evaluation is.
+        self.give_way(|| host.call(call)).unwrap_or(ToolReply::Stopped)
+    }
+
+    /// True inside of a branch that others run beside.
+    pub(crate) fn is_branch(&self) -> bool {
+        self.branch.turns.is_some()
+    }
+
+    /// Where checks are counted here, while `run-tests` runs.
+    pub(crate) fn counts(&mut self) -> &mut Option<Arc<Handle>> {
+        &mut self.branch.counts
+    }
+
+    /// Gives the core to other branches while something outside of it is waited for; `None` if the evaluation
+    /// has ended meanwhile.
+    pub(super) fn give_way<R>(&mut self, wait: impl FnOnce() -> R) -> Option<R> {
+        let Some(turns) = &self.branch.turns else { return Some(self.waiting(wait)) };
         let index = turns.index;
         let placeholder = Box::new(Core::placeholder(&self.core));
         let mut core = std::mem::replace(&mut self.core, placeholder);
         self.bindings.suspend(&mut core);
+        let streams = self.branch.take_streams(&mut core);
         handed_over(core, |core| turns.events.send(Event::Waits(index, core)).ok());
-        let reply = meter::outside(|| host.call(call));
+        let reply = meter::outside(wait);
         let _ = turns.events.send(Event::Ready(index));
-        match turns.turn.recv() {
-            Ok(mut core) => {
-                meter::set_balance(core.live);
-                self.bindings.resume(&mut core);
-                self.core = core;
-                reply
-            }
-            // The scheduler is gone only when the evaluation is.
-            Err(_) => ToolReply::Stopped,
-        }
+        let mut core = turns.turn.recv().ok()?;
+        meter::set_balance(core.live);
+        self.bindings.resume(&mut core);
+        streams.put_back(&mut core);
+        self.core = core;
+        Some(reply)
     }
 
     /// Calls `function` on each of the argument lists, in branches, and returns the results in order.
@@ -129,6 +174,8 @@ impl Machine {
                     form,
                     ordinal: 0,
                     turns: Some(Turns { index, events: events.clone(), turn: receiver }),
+                    outside: (here.captured.len(), here.inputs.len()),
+                    counts: self.branch.counts.clone(),
                 };
                 let (function, source) = (function.clone(), self.source.clone());
                 let stacks = here.stacks.clone();
@@ -201,6 +248,7 @@ impl Job {
         // A defect of ours must not leave the scheduler waiting.
         let result = called.unwrap_or_else(|_| Err(super::internal_error().into()));
         drop((self.function, self.arguments));
+        drop(machine.branch.take_streams(&mut machine.core));
         let Some(turns) = machine.branch.turns.take() else { return };
         let placeholder = Box::new(Core::placeholder(&machine.core));
         let core = std::mem::replace(&mut machine.core, placeholder);

@@ -3,13 +3,13 @@
 
 use crate::lang::builtin::Registry;
 use crate::lang::error::{Error, Halt};
-use crate::lang::heap::Heap;
+use crate::lang::heap::{Handle, Heap};
 use crate::lang::host::Host;
 use crate::lang::meter::Meter;
 use crate::lang::reply::CallRecord;
 use crate::lang::value::Value;
 use crate::lang::value::map::Map;
-use crate::lang::value::text::Text;
+use crate::lang::value::text::{Text, split_name};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -42,6 +42,8 @@ pub struct Core {
     /// Names that the running form defines, as far as it has been resolved: they hide what else has that
     /// name.
     pub shadowed: HashSet<String>,
+    /// What branches wait for that another branch is realising, by the number of the branch that waits.
+    pub(super) awaited: HashMap<u32, Arc<Handle>>,
     /// Ordinal of the running form.
     pub form: u32,
     /// State of the random numbers, seeded by the host when first needed.
@@ -71,10 +73,12 @@ pub struct Globals {
     slots: Vec<Global>,
     names: Vec<String>,
     by_name: HashMap<String, u32>,
-    /// What the running form replaced.
+    /// What the running form replaced, and the indices of that.
     journal: Vec<(u32, Global)>,
-    /// What the running form defined, in order.
+    journaled: HashSet<u32>,
+    /// What the running form defined, in order, and as a set.
     defined: Vec<u32>,
+    is_defined: HashSet<u32>,
     /// How often a form has changed definitions.
     changes: u64,
     /// `*1`, `*2`, `*3`, `*e`.
@@ -113,8 +117,14 @@ impl Globals {
         index
     }
 
-    /// The index of a name that is defined.
+    /// The index of a name that is defined. What the language notes for itself has a qualified name, which no
+    /// program can define, and is no definition.
     pub fn find(&self, name: &str) -> Option<u32> {
+        if is_note(name) { None } else { self.find_note(name) }
+    }
+
+    /// The index of what the language has noted under that name.
+    pub fn find_note(&self, name: &str) -> Option<u32> {
         let index = *self.by_name.get(name)?;
         self.slots[index as usize].value.as_ref().map(|_| index)
     }
@@ -133,10 +143,10 @@ impl Globals {
     /// Defines, remembering what was there.
     pub fn set(&mut self, index: u32, global: Global) {
         let old = std::mem::replace(&mut self.slots[index as usize], global);
-        if !self.journal.iter().any(|(known, _)| *known == index) {
+        if self.journaled.insert(index) {
             self.journal.push((index, old));
         }
-        if !self.defined.contains(&index) {
+        if self.is_defined.insert(index) {
             self.defined.push(index);
         }
     }
@@ -145,7 +155,7 @@ impl Globals {
     pub fn exchange(&mut self, index: u32, value: Option<Value>) -> Option<Value> {
         // What stands in for a core that is elsewhere has no definitions.
         let global = self.slots.get_mut(index as usize)?;
-        if !self.journal.iter().any(|(known, _)| *known == index) {
+        if self.journaled.insert(index) {
             self.journal.push((index, global.clone()));
         }
         std::mem::replace(&mut global.value, value)
@@ -162,6 +172,8 @@ impl Globals {
     pub fn commit(&mut self) -> Vec<String> {
         self.changes += u64::from(!self.journal.is_empty());
         self.journal.clear();
+        self.journaled = HashSet::new();
+        self.is_defined = HashSet::new();
         let defined = std::mem::take(&mut self.defined).into_iter().map(|index| index as usize);
         defined.filter(|at| self.slots[*at].value.is_some()).map(|at| self.names[at].clone()).collect()
     }
@@ -169,6 +181,8 @@ impl Globals {
     /// Ends a form, undoing its definitions.
     pub fn undo(&mut self) {
         self.defined.clear();
+        self.journaled = HashSet::new();
+        self.is_defined = HashSet::new();
         while let Some((index, old)) = self.journal.pop() {
             self.slots[index as usize] = old;
         }
@@ -176,6 +190,11 @@ impl Globals {
 
     /// What is defined, in the order in which the names came up.
     pub fn iter(&self) -> impl Iterator<Item = Visible<'_>> {
+        self.kept().filter(|global| !is_note(global.name))
+    }
+
+    /// What is kept from one program to the next: what is defined, and what the language has noted.
+    pub fn kept(&self) -> impl Iterator<Item = Visible<'_>> {
         self.names.iter().zip(&self.slots).filter_map(|(name, global)| {
             let value = global.value.as_ref()?;
             let metadata = global.metadata.as_ref();
@@ -228,6 +247,7 @@ impl Core {
             calls: Vec::new(),
             coming: HashSet::new(),
             shadowed: HashSet::new(),
+            awaited: HashMap::new(),
             form: 0,
             random: None,
             live: 0,
@@ -239,6 +259,8 @@ impl Core {
     pub fn end_evaluation(&mut self) {
         self.prints = String::new();
         self.captured = Vec::new();
+        self.inputs = Vec::new();
+        self.awaited = HashMap::new();
         self.prints_cut = 0;
         self.calls = Vec::new();
         self.coming = HashSet::new();
@@ -325,6 +347,11 @@ impl Core {
         mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         mixed ^ (mixed >> 31)
     }
+}
+
+/// True for the names of what the language notes for itself among the definitions.
+fn is_note(name: &str) -> bool {
+    split_name(name).0.is_some()
 }
 
 /// The error of a name that was used before it was defined.

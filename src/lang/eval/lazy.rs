@@ -43,19 +43,19 @@ impl Machine {
     /// # Errors
     /// What its function raises; it may be tried again then.
     pub fn realise(&mut self, handle: &Arc<Handle>) -> Outcome<Value> {
-        match self.core.heap.state(handle)? {
-            State::Done(value) => return Ok(value.clone()),
-            State::Failed(Value::Exception(error)) => return Err(error.clone().into()),
-            State::Running => {
-                return Err(Error::new(
-                    "RecursiveRealisation",
-                    "a lazy sequence or delay needs its own value to compute itself",
-                )
-                .into());
+        loop {
+            match self.core.heap.state(handle)? {
+                State::Done(value) => return Ok(value.clone()),
+                State::Failed(Value::Exception(error)) => return Err(error.clone().into()),
+                State::Running(branch) => {
+                    let branch = *branch;
+                    self.let_finish(branch, handle)?;
+                }
+                State::Waiting(_) | State::Failed(_) => break,
             }
-            State::Waiting(_) | State::Failed(_) => {}
         }
-        let State::Waiting(function) = self.core.heap.realise(handle, State::Running)? else { return Ok(Value::Nil) };
+        let running = State::Running(self.branch.number());
+        let State::Waiting(function) = self.core.heap.realise(handle, running)? else { return Ok(Value::Nil) };
         let called = self.call(&function, &mut []).and_then(|value| {
             let lazy = handle.cell_kind() == CellKind::Lazy;
             if lazy && Cursor::over(value.clone()).is_none() { Err(not_a_sequence(&value).into()) } else { Ok(value) }
@@ -66,12 +66,38 @@ impl Machine {
                 Ok(value)
             }
             Err(signal) => {
-                // A delay fails once for all, as it succeeds; a sequence may be tried again.
-                let failed = super::walk::caught(&signal).filter(|_| handle.cell_kind() == CellKind::Delay);
-                self.core.heap.realise(handle, failed.map_or(State::Waiting(function), State::Failed))?;
+                self.core.heap.realise(handle, State::Waiting(function))?;
+                // A delay fails once for all, as it succeeds, unless its form is undone; a sequence may be
+                // tried again.
+                if let Some(failed) = super::walk::caught(&signal).filter(|_| handle.cell_kind() == CellKind::Delay) {
+                    self.core.heap.change(handle, State::Failed(failed))?;
+                }
                 Err(signal)
             }
         }
+    }
+
+    /// Lets another branch go on with what it realises; an error where that waits for this one.
+    #[cold]
+    fn let_finish(&mut self, branch: u32, handle: &Arc<Handle>) -> Outcome<()> {
+        self.charge(1)?;
+        let own = self.branch.number();
+        let mut first = Some(branch);
+        while let Some(branch) = first {
+            // The main branch waits for all others.
+            if branch == own || branch == 0 {
+                let message = "a lazy sequence or delay needs its own value to compute itself";
+                return Err(Error::new("RecursiveRealisation", message).into());
+            }
+            first = match self.core.awaited.get(&branch).map(|handle| self.core.heap.state(handle)) {
+                Some(Ok(State::Running(next))) => Some(*next),
+                _ => None,
+            };
+        }
+        self.core.awaited.insert(own, handle.clone());
+        let resumed = self.give_way(|| ());
+        self.core.awaited.remove(&own);
+        resumed.ok_or_else(|| super::internal_error().into())
     }
 
     /// A lazy sequence that will be what `builtin` makes of these arguments.

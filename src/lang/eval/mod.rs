@@ -28,6 +28,7 @@ pub(crate) use vars::is_unbound;
 
 use crate::lang::builtin::Builtin;
 use crate::lang::error::{Error, Outcome, Raised, Signal, suggest};
+use crate::lang::expand::{Expander, Reached};
 use crate::lang::form::Form;
 use crate::lang::resolve::Program;
 use crate::lang::span::Source;
@@ -35,7 +36,6 @@ use crate::lang::value::Value;
 use crate::lang::value::function::Captures;
 use crate::lang::value::map::Map;
 use crate::lang::value::shape::Shape;
-use std::borrow::Cow;
 use std::sync::Arc;
 
 /// How many nodes may nest for each call that may nest.
@@ -167,22 +167,28 @@ impl Machine {
     /// # Errors
     /// What any of these raises.
     pub fn evaluate(&mut self, form: &Form, source: &Arc<Source>) -> Outcome<Value> {
-        let Some(parts) = parts(form) else { return self.evaluate_whole(form, source) };
+        self.evaluate_part(form, source, Reached::default())
+    }
+
+    /// Evaluates a form of which macros have been expanded as far as that.
+    fn evaluate_part(&mut self, form: &Form, source: &Arc<Source>, reached: Reached) -> Outcome<Value> {
+        self.source = source.clone();
+        self.core.shadowed.clear();
+        let mut expander = Expander::of_part(self, source, reached);
+        let form = expander.head(form)?;
+        let Some(parts) = expander.parts(&form) else {
+            let expanded = expander.expand(&form)?;
+            let program = crate::lang::resolve::Resolver::new(self, source).program(&expanded)?;
+            return self.run(&program, source);
+        };
+        let reached = expander.within_block(form.span)?;
         self.charge(parts.len() as u64)?;
         self.core.coming.extend(parts.iter().filter_map(|part| part.defined_name()).map(str::to_string));
         let mut last = Value::Nil;
         for part in parts {
-            last = self.evaluate(&part, source)?;
+            last = self.evaluate_part(&part, source, reached)?;
         }
         Ok(last)
-    }
-
-    fn evaluate_whole(&mut self, form: &Form, source: &Arc<Source>) -> Outcome<Value> {
-        self.source = source.clone();
-        self.core.shadowed.clear();
-        let expanded = crate::lang::expand::Expander::new(self, source).expand(form)?;
-        let program = crate::lang::resolve::Resolver::new(self, source).program(&expanded)?;
-        self.run(&program, source)
     }
 
     /// Remembers a key that a map does not have.
@@ -232,33 +238,6 @@ impl Machine {
         drop(stack);
         core
     }
-}
-
-/// The parts of a `do` that defines something: what a definition means, a macro among them, holds for what
-/// follows it. Other forms stay together, so that a name that means nothing is found before any of them runs.
-fn parts<'a>(form: &'a Form) -> Option<Vec<Cow<'a, Form>>> {
-    if !is_defining_block(form) {
-        return None;
-    }
-    let [head, forms @ ..] = form.as_list()? else { return None };
-    let groups = forms.chunk_by(|one, other| !defines(one) && !defines(other));
-    let part = |group: &'a [Form]| match group {
-        [only] => Cow::Borrowed(only),
-        group => Cow::Owned(Form::list([std::slice::from_ref(head), group].concat(), form.span)),
-    };
-    Some(groups.map(part).collect())
-}
-
-fn defines(form: &Form) -> bool {
-    form.defined_name().is_some() || is_defining_block(form)
-}
-
-fn is_defining_block(form: &Form) -> bool {
-    let Some([head, forms @ ..]) = form.as_list() else { return false };
-    // Scheme's `(do ((i 0 (+ i 1))) …)` is a loop.
-    let first = forms.first().and_then(Form::as_list);
-    let is_loop = first.is_some_and(|first| first.first().is_none_or(|first| first.as_list().is_some()));
-    head.is_symbol("do") && !is_loop && forms.iter().any(defines)
 }
 
 /// The error of a defect in lispbox itself.

@@ -17,22 +17,24 @@ use crate::lang::value::{Annotated, Value};
 use std::sync::Arc;
 
 impl Names for Machine {
-    fn meaning(&mut self, name: &str, scope: &[String]) -> Outcome<Meaning> {
-        // Whoever looks a name up looks through those first.
-        self.charge(scope.len() as u64 / 64)?;
+    fn charge(&mut self, steps: u64) -> Outcome<()> {
+        Machine::charge(self, steps)
+    }
+
+    fn meaning(&mut self, name: &str, scope: &dyn Fn() -> Vec<String>) -> Outcome<Meaning> {
         if self.is_session_macro(name) {
             return Err(no_value(name).into());
         }
         match self.find_meaning(name)? {
             Some(meaning) => Ok(meaning),
-            None => Err(self.unknown(name, scope).into()),
+            None => Err(self.unknown(name, &scope()).into()),
         }
     }
 
-    fn var(&mut self, name: &str, scope: &[String]) -> Outcome<String> {
+    fn var(&mut self, name: &str, scope: &dyn Fn() -> Vec<String>) -> Outcome<String> {
         match self.var_name(name)? {
             Some(name) => Ok(name),
-            None => Err(self.unknown(name, scope).into()),
+            None => Err(self.unknown(name, &scope()).into()),
         }
     }
 
@@ -145,16 +147,42 @@ impl Machine {
         builtins.sort_unstable();
         // What the program or its user named is more likely meant than one of many builtins.
         let nearest = closest(name, known).or_else(|| closest(name, builtins)).filter(|found| !found.contains("__"));
-        match (nearest, crate::lang::builtin::absent::kind_of_name(name)) {
-            (Some(nearest), None) => error.suggest(did_you_mean(nearest)),
-            (Some(nearest), Some(_)) if written_alike(name, nearest) => error.suggest(did_you_mean(nearest)),
-            (_, Some(message)) => {
-                Error::new("NotAvailable", format!("`{name}` does not exist here")).about(name).suggest(message)
-            }
-            (None, None) => error.suggest(format!(
-                "define it before, `(def {name} …)` or `(let [{name} …] …)`; `(dir)` lists servers and functions, `(apropos \"{name}\")` searches them"
-            )),
+        unknown_but_near(name, error, nearest)
+    }
+
+    /// The error of a method that nothing has, where the name is looked for as the program runs.
+    ///
+    /// # Errors
+    /// Limits.
+    pub(crate) fn unknown_method(&mut self, name: &str) -> Outcome<Error> {
+        self.charge(METHODS)?;
+        if let Some(message) = crate::lang::builtin::absent::advice(name) {
+            return Ok(Error::new("NotAvailable", format!("`{name}` does not exist here"))
+                .about(name)
+                .suggest(message));
         }
+        let error = Error::new("UnboundVariable", format!("`{name}` is not defined")).about(name);
+        let registry = self.core.registry.clone();
+        let mut methods: Vec<&str> = registry.names().filter(|known| known.starts_with('.')).collect();
+        methods.sort_unstable();
+        Ok(unknown_but_near(name, error, closest(name, methods)))
+    }
+}
+
+/// What it costs to look for the method that may have been meant.
+const METHODS: u64 = 2_000;
+
+/// The error of a name that means nothing, with the one that is written most like it.
+fn unknown_but_near(name: &str, error: Error, nearest: Option<&str>) -> Error {
+    match (nearest, crate::lang::builtin::absent::kind_of_name(name)) {
+        (Some(nearest), None) => error.suggest(did_you_mean(nearest)),
+        (Some(nearest), Some(_)) if written_alike(name, nearest) => error.suggest(did_you_mean(nearest)),
+        (_, Some(message)) => {
+            Error::new("NotAvailable", format!("`{name}` does not exist here")).about(name).suggest(message)
+        }
+        (None, None) => error.suggest(format!(
+            "define it before, `(def {name} …)` or `(let [{name} …] …)`; `(dir)` lists servers and functions, `(apropos \"{name}\")` searches them"
+        )),
     }
 }
 

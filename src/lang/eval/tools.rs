@@ -10,6 +10,7 @@ use crate::lang::reply::CallRecord;
 use crate::lang::value::Value;
 use crate::lang::value::function::ToolFunction;
 use crate::lang::value::map::{Map, kebab};
+use crate::lang::value::text::Name;
 use std::sync::Arc;
 
 impl Machine {
@@ -241,14 +242,11 @@ fn tool_arguments(tool: &Tool, arguments: &mut [Value]) -> Outcome<Value> {
 
 /// True for a keyword, and for a quoted symbol that is the name of an argument: `'status "open"`.
 fn names_argument(parameters: &[(&str, bool)], key: &Value) -> bool {
-    match key {
-        Value::Keyword(_) => true,
-        Value::Symbol(name) => {
-            let names: Vec<&str> = parameters.iter().map(|(name, _)| *name).collect();
-            matches!(pick(name.as_str(), &names), Pick::One(_))
-        }
-        _ => false,
-    }
+    let is_one = |name: &Name| {
+        let names: Vec<&str> = parameters.iter().map(|(name, _)| *name).collect();
+        matches!(pick(name.as_str(), &names), Pick::One(_))
+    };
+    matches!(key, Value::Keyword(_)) || key.as_symbol().is_some_and(is_one)
 }
 
 fn signature_hint(tool: &Tool, parameters: &[(&str, bool)]) -> String {
@@ -262,10 +260,8 @@ fn signature_hint(tool: &Tool, parameters: &[(&str, bool)]) -> String {
 /// The schema's name for an argument that a program named in its own spelling; a name that the schema
 /// does not have is left to the host, which checks arguments before it sends them.
 fn parameter_name(parameters: &[(&str, bool)], key: &Value) -> Outcome<String> {
-    let name = match key {
-        Value::Keyword(name) | Value::Symbol(name) => name.as_str(),
-        Value::Str(text) => text.as_str(),
-        other => return Err(Error::expected("a keyword as the name of an argument", other).into()),
+    let Some(name) = key.as_name().map(Name::as_str).or(key.as_str()) else {
+        return Err(Error::expected("a keyword as the name of an argument", key).into());
     };
     let names: Vec<&str> = parameters.iter().map(|(name, _)| *name).collect();
     Ok(match pick(name, &names) {

@@ -260,7 +260,10 @@ impl Machine {
     }
 
     /// Gives a definition the metadata that a program wrote, and what goes without saying.
-    pub(super) fn add_metadata(&mut self, name: &str, global: &mut Global, metadata: Arc<Map>) -> Outcome<()> {
+    ///
+    /// # Errors
+    /// Limits.
+    pub(crate) fn add_metadata(&mut self, name: &str, global: &mut Global, metadata: Arc<Map>) -> Outcome<()> {
         let mut map = metadata;
         let own = Arc::make_mut(&mut map);
         self.describe_definition(own, name, global)?;

@@ -116,3 +116,9 @@ pub fn deftest(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outco
     let noted = call("core/note-test*", vec![call("quote", vec![name], form.span)], form.span);
     Ok(call("do", vec![noted, function], form.span))
 }
+
+/// `(use-fixtures :each f …)`
+pub fn use_fixtures(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
+    expander.count(form, rest, 1, usize::MAX)?;
+    Ok(call("core/use-fixtures*", rest.to_vec(), form.span))
+}

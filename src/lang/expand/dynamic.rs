@@ -79,7 +79,7 @@ pub fn set(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<F
 
 /// True for what the session, or the form so far, defines.
 fn is_definition(expander: &Expander<'_>, name: &str) -> bool {
-    let is_defined = expander.macros.is_defined(name) || expander.defined.iter().any(|defined| defined == name);
+    let is_defined = expander.macros.is_defined(name) || expander.defined.contains(name);
     is_defined && !expander.is_local(name)
 }
 

@@ -28,6 +28,8 @@ enum Act {
     While(Form),
     /// The end of the loop with that value, where the condition holds.
     Return(Form, Form),
+    /// The end of the loop with the value of a form, where that is true.
+    Found(Form),
     /// A name for what follows.
     Let(Form, Form),
 }
@@ -43,7 +45,12 @@ struct Words<'f> {
     finally: Option<Form>,
     /// What the loop comes to where nothing is gathered and nothing ends it.
     otherwise: Option<Form>,
+    /// How many things a round does.
+    acts: usize,
 }
+
+/// How many things a round may do: each nests the code of those behind it one level deeper.
+const ACTS: usize = 256;
 
 const GATHERING: &[(&str, &str)] = &[
     ("collect", "collect"),
@@ -72,13 +79,19 @@ pub fn loop_of_words(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) ->
         gathered: Vec::new(),
         finally: None,
         otherwise: None,
+        acts: 0,
     };
     let mut acts = Vec::new();
     while !words.rest.is_empty() {
+        expander.macros.charge(1)?;
         if words.clause(expander, &mut acts).is_none() {
+            if words.acts > ACTS {
+                return expander.fail(form.span, format!("a `loop` takes at most {ACTS} clauses that do something"));
+            }
             return Err(Signal::from(not_here(rest)).at(expander.source, form.span));
         }
     }
+    expander.macros.charge((words.acts * (words.gathered.len() + 1)) as u64)?;
     Ok(words.assemble(expander, acts))
 }
 
@@ -224,6 +237,10 @@ impl Words<'_> {
     /// What a round does: gathering, conditions, effects, ends.
     fn act(&mut self, expander: &mut Expander<'_>) -> Option<Act> {
         let span = self.span;
+        self.acts += 1;
+        if self.acts > ACTS {
+            return None;
+        }
         if let Some((_, kind)) = self.rest.first().and_then(word).and_then(|w| GATHERING.iter().find(|(k, _)| *k == w))
         {
             self.rest = &self.rest[1..];
@@ -274,8 +291,7 @@ impl Words<'_> {
             return Some(Act::Return(self.form()?, truth(false)));
         }
         if self.take(&["thereis"]) {
-            let test = self.form()?;
-            return Some(Act::Return(test.clone(), test));
+            return Some(Act::Found(self.form()?));
         }
         None
     }
@@ -319,7 +335,7 @@ impl Words<'_> {
         let state = Form::vector(names, span);
         let mut starts: Vec<Form> = self.gathered.iter().map(|gathered| start(gathered.word, span)).collect();
         starts.push(nil(span));
-        let round = self.round(&acts, &state, state.clone());
+        let round = self.round(expander, &acts, &state, state.clone());
         let (names, collections): (Vec<Form>, Vec<Form>) = match self.each.len() {
             // `(loop while …)`: only effects can end it, so it goes on for ever.
             0 => (vec![expander.fresh("round", span)], vec![call("core/range", Vec::new(), span)]),
@@ -346,36 +362,46 @@ impl Words<'_> {
     }
 
     /// The form of what is left of a round: the state that it ends in.
-    fn round(&self, acts: &[Act], state: &Form, last: Form) -> Form {
+    fn round(&self, expander: &mut Expander<'_>, acts: &[Act], state: &Form, last: Form) -> Form {
         let span = self.span;
         let reduced = |value: Form| call("core/reduced", vec![value], span);
+        let bound = |name: Form, value: Form, after: Form| {
+            call("let", vec![Form::vector(vec![name, value], span), after], span)
+        };
+        let returned = |value: Form| {
+            let mut names = state.as_vector().unwrap_or_default().to_vec();
+            names.pop();
+            names.push(Form::vector(vec![value], span));
+            reduced(Form::vector(names, span))
+        };
         acts.iter().rev().fold(last, |after, act| match act {
             Act::Gather(at, value) => {
                 let Gathered { word, name, .. } = &self.gathered[*at];
-                let bound = Form::vector(vec![name.clone(), gathered(word, name, value, span)], span);
-                call("let", vec![bound, after], span)
+                let held = expander.fresh("value", span);
+                let more = bound(held.clone(), value.clone(), gathered(word, name, &held, span));
+                bound(name.clone(), more, after)
             }
             Act::When(test, yes, no) if ends(yes) || ends(no) => {
-                // An end inside must stay the last thing of its branch.
-                let branch = |acts: &[Act]| self.round(acts, state, after.clone());
-                call("if", vec![test.clone(), branch(yes), branch(no)], span)
+                // An end inside must stay the last thing of its branch: what follows is a function of the state.
+                let follows = expander.fresh("after", span);
+                let on = Form::list(vec![follows.clone(), state.clone()], span);
+                let [yes, no] = [yes, no].map(|acts| self.round(expander, acts, state, on.clone()));
+                let function = call("fn", vec![Form::vector(vec![state.clone()], span), after], span);
+                bound(follows, function, call("if", vec![test.clone(), yes, no], span))
             }
             Act::When(test, yes, no) => {
-                let branch = |acts: &[Act]| self.round(acts, state, state.clone());
-                let chosen = call("if", vec![test.clone(), branch(yes), branch(no)], span);
-                call("let", vec![Form::vector(vec![state.clone(), chosen], span), after], span)
+                let [yes, no] = [yes, no].map(|acts| self.round(expander, acts, state, state.clone()));
+                bound(state.clone(), call("if", vec![test.clone(), yes, no], span), after)
             }
             Act::Do(forms) => call("do", [forms.clone(), vec![after]].concat(), span),
             Act::While(test) => call("if", vec![test.clone(), after, reduced(state.clone())], span),
-            Act::Return(test, value) => {
-                let mut names = state.as_vector().unwrap_or_default().to_vec();
-                names.pop();
-                names.push(Form::vector(vec![value.clone()], span));
-                call("if", vec![test.clone(), reduced(Form::vector(names, span)), after], span)
+            Act::Return(test, value) => call("if", vec![test.clone(), returned(value.clone()), after], span),
+            Act::Found(value) => {
+                let held = expander.fresh("found", span);
+                let ended = call("if", vec![held.clone(), returned(held.clone()), after], span);
+                bound(held, value.clone(), ended)
             }
-            Act::Let(name, value) => {
-                call("let", vec![Form::vector(vec![name.clone(), value.clone()], span), after], span)
-            }
+            Act::Let(name, value) => bound(name.clone(), value.clone(), after),
         })
     }
 }
@@ -383,7 +409,7 @@ impl Words<'_> {
 /// True if one of the acts may end the loop.
 fn ends(acts: &[Act]) -> bool {
     acts.iter().any(|act| match act {
-        Act::While(_) | Act::Return(..) => true,
+        Act::While(_) | Act::Return(..) | Act::Found(_) => true,
         Act::When(_, yes, no) => ends(yes) || ends(no),
         _ => false,
     })

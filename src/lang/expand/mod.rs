@@ -20,6 +20,7 @@ mod java;
 mod letting;
 mod loops;
 mod namespaces;
+mod parts;
 mod racket;
 mod templates;
 mod threading;
@@ -28,6 +29,8 @@ use crate::lang::error::{Error, Outcome};
 use crate::lang::form::{Form, FormKind};
 use crate::lang::span::{Source, Span};
 use crate::lang::value::map::KIND;
+pub use parts::Reached;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// How deep expanded code may nest.
@@ -178,7 +181,7 @@ const MACROS: &[(&str, Macro)] = &[
     ("time", conditionals::time),
     ("unless", conditionals::when_not),
     ("use", namespaces::use_),
-    ("use-fixtures", namespaces::nothing),
+    ("use-fixtures", checks::use_fixtures),
     ("when", conditionals::when),
     ("when-first", conditionals::when_first),
     ("when-let", conditionals::when_let),
@@ -216,7 +219,7 @@ pub struct Expander<'a> {
     /// Names bound around the form at hand.
     locals: Vec<String>,
     /// Names that the form has defined so far, which hide macros.
-    defined: Vec<String>,
+    defined: HashSet<String>,
     fresh: u32,
     depth: u32,
 }
@@ -224,7 +227,16 @@ pub struct Expander<'a> {
 impl<'a> Expander<'a> {
     /// An expander for forms of that source.
     pub fn new(macros: &'a mut dyn Macros, source: &'a Arc<Source>) -> Expander<'a> {
-        Expander { macros, source, locals: Vec::new(), defined: Vec::new(), fresh: 0, depth: 0 }
+        Expander { macros, source, locals: Vec::new(), defined: HashSet::new(), fresh: 0, depth: 0 }
+    }
+
+    /// Notes one more level of expanded code.
+    fn deeper(&mut self, span: Span) -> Outcome<()> {
+        if self.depth >= NESTING {
+            return self.fail(span, format!("expanded code nests more than {NESTING} deep"));
+        }
+        self.depth += 1;
+        Ok(())
     }
 
     /// Expands a form all the way down.
@@ -234,10 +246,7 @@ impl<'a> Expander<'a> {
     pub fn expand(&mut self, form: &Form) -> Outcome<Form> {
         // A name is looked for among all that are bound around it.
         self.macros.charge(1 + self.locals.len() as u64 / 64)?;
-        if self.depth >= NESTING {
-            return self.fail(form.span, format!("expanded code nests more than {NESTING} deep"));
-        }
-        self.depth += 1;
+        self.deeper(form.span)?;
         let expanded = self.expand_kind(form);
         self.depth -= 1;
         expanded
@@ -289,6 +298,7 @@ impl<'a> Expander<'a> {
             let keyword = Form::new(FormKind::Keyword(field.to_string()), items[0].span);
             return self.expand(&Form::list(vec![keyword, rest[0].clone()], form.span));
         }
+        self.macros.charge(self.locals.len() as u64 / 64)?;
         if self.is_local(head) {
             return Ok(Form::list(self.expand_all(items)?, form.span));
         }
@@ -317,7 +327,7 @@ impl<'a> Expander<'a> {
     /// What the macro at the head of a form makes of it.
     fn expand_macro(&mut self, head: &str, name: &str, form: &Form, rest: &[Form]) -> Outcome<Option<Form>> {
         let own = own_name(head, name);
-        if self.defined.iter().any(|defined| defined == own) {
+        if self.defined.contains(own) {
             return Ok(None);
         }
         if self.macros.is_macro(own) {
@@ -339,12 +349,13 @@ impl<'a> Expander<'a> {
     /// # Errors
     /// As [`Expander::expand`].
     pub fn step(&mut self, form: &Form) -> Outcome<Option<Form>> {
-        self.macros.charge(1)?;
         let Some([head, rest @ ..]) = form.as_list() else { return Ok(None) };
         let Some(head) = head.as_symbol() else { return Ok(None) };
         let base = self.base_name(head);
         let name = base.as_deref().unwrap_or(head);
-        if SPECIAL_FORMS.contains(&name) { Ok(None) } else { self.expand_macro(head, name, form, rest) }
+        let expanded = if SPECIAL_FORMS.contains(&name) { None } else { self.expand_macro(head, name, form, rest)? };
+        self.macros.charge(u64::from(expanded.is_some()))?;
+        Ok(expanded)
     }
 
     /// A qualified head without its namespace, if that stands for `core` or the session.
@@ -461,7 +472,7 @@ impl<'a> Expander<'a> {
         };
         let name = Form { metadata, ..rest[0].clone() };
         if define != "core/defmacro*" {
-            self.defined.push(plain(&name).to_string());
+            self.defined.insert(plain(&name).to_string());
         }
         Ok(call(define, [vec![name], value].concat(), form.span))
     }
@@ -578,5 +589,16 @@ mod tests {
     fn the_table_of_macros_is_sorted() {
         assert!(MACROS.is_sorted_by_key(|(name, _)| *name));
         assert!(SPECIAL_FORMS.is_sorted());
+    }
+
+    #[test]
+    fn macros_that_define_their_first_argument_are_known_by_it() {
+        // `defmethod` adds to what is defined.
+        for name in
+            macro_names().filter(|name| name.trim_start_matches("cl-").starts_with("def") && *name != "defmethod")
+        {
+            let form = call(name, vec![Form::symbol("known", Span::default())], Span::default());
+            assert_eq!(form.defined_name(), Some("known"), "{name}");
+        }
     }
 }

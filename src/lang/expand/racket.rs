@@ -41,7 +41,10 @@ fn collected(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome
         Some((head, kind)) => (head.ends_with('*'), kind),
         None => (name.ends_with('*'), "list"),
     };
-    let clauses = clauses(expander, &rest[0], nested)?;
+    let mut clauses = clauses(expander, &rest[0], nested)?;
+    if let "and" | "or" | "first" = kind {
+        clauses = round_by_round(&clauses);
+    }
     let rounds = call("for", [vec![clauses], rest[1..].to_vec()].concat(), form.span);
     let name = |name: &str| Form::symbol(name, form.span);
     let made = |function: &str, first: Vec<Form>| call(function, [first, vec![rounds.clone()]].concat(), form.span);
@@ -169,6 +172,16 @@ fn clauses(expander: &mut Expander<'_>, form: &Form, nested: bool) -> Outcome<Fo
     Ok(Form::vector(bindings, span))
 }
 
+/// The bindings over collections that are looked at as they are asked for, so that what needs no further round
+/// makes none.
+fn round_by_round(clauses: &Form) -> Form {
+    let mut items = clauses.as_vector().unwrap_or_default().to_vec();
+    for pair in items.chunks_exact_mut(2).filter(|pair| pair[0].as_keyword().is_none()) {
+        pair[1] = call("lazy-seq", vec![pair[1].clone()], pair[1].span);
+    }
+    Form::vector(items, clauses.span)
+}
+
 /// Makes one binding of the clauses that go side by side.
 fn settle(bindings: &mut Vec<Form>, beside: &mut Vec<(Form, Form)>, span: Span) {
     let items = |collection: Form| call("core/items-of*", vec![collection], span);
@@ -187,5 +200,5 @@ fn settle(bindings: &mut Vec<Form>, beside: &mut Vec<(Form, Form)>, span: Span) 
 /// `(for ([x xs]) …)`, which Racket has for effects.
 pub fn effects(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
     let clauses = clauses(expander, &rest[0], false)?;
-    Ok(call("for", vec![clauses, body(&rest[1..], form.span)], form.span))
+    Ok(call("doseq", vec![clauses, body(&rest[1..], form.span)], form.span))
 }

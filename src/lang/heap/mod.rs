@@ -28,6 +28,8 @@ pub enum CellKind {
     Delay,
     /// A name of `with-local-vars`
     Var,
+    /// `(re-matcher regex s)`
+    Matcher,
     /// `(lazy-seq …)` and what the lazy builtins make
     Lazy,
 }
@@ -55,6 +57,7 @@ impl Handle {
             CellKind::Transient => "a transient",
             CellKind::Delay => "a delay",
             CellKind::Var => "a var",
+            CellKind::Matcher => "a matcher",
             CellKind::Lazy => "a lazy sequence",
         }
     }
@@ -100,8 +103,8 @@ pub enum State {
     Done(Value),
     /// The function of no arguments that a delay or lazy sequence will call.
     Waiting(Value),
-    /// The function is being called.
-    Running,
+    /// The function is being called, by the branch of that number.
+    Running(u32),
     /// The exception that a delay's function raised.
     Failed(Value),
 }
@@ -111,7 +114,7 @@ impl State {
     pub fn held(&self) -> Option<&Value> {
         match self {
             State::Done(value) | State::Waiting(value) | State::Failed(value) => Some(value),
-            State::Running => None,
+            State::Running(_) => None,
         }
     }
 }

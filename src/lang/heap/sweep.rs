@@ -116,7 +116,7 @@ impl Heap {
         for (index, cell) in self.blocks.iter_mut().flatten().enumerate() {
             if let Some(cell) = cell
                 && !kept.contains(&(index as u32))
-                && cell.state != State::Running
+                && !matches!(cell.state, State::Running(_))
             {
                 cell.state = State::Done(Value::Nil);
             }

@@ -104,7 +104,11 @@ struct Before<'a> {
 }
 
 impl Names for Before<'_> {
-    fn meaning(&mut self, name: &str, _: &[String]) -> Outcome<Meaning> {
+    fn charge(&mut self, _: u64) -> Outcome<()> {
+        Ok(())
+    }
+
+    fn meaning(&mut self, name: &str, _: &dyn Fn() -> Vec<String>) -> Outcome<Meaning> {
         if let Some(builtin) = self.registry.find_any(name) {
             return Ok(Meaning::Builtin(builtin));
         }
@@ -119,7 +123,7 @@ impl Names for Before<'_> {
         }
     }
 
-    fn var(&mut self, _: &str, _: &[String]) -> Outcome<String> {
+    fn var(&mut self, _: &str, _: &dyn Fn() -> Vec<String>) -> Outcome<String> {
         Err(internal_error().into())
     }
 

@@ -31,7 +31,7 @@ pub use literals::{is_uuid, known_tag};
 use std::fmt;
 
 use crate::lang::form::Form;
-use crate::lang::lexer::lex;
+use crate::lang::lexer::{Lexeme, lex, lex_until};
 use crate::lang::span::Span;
 
 /// How deep brackets and prefixes may be nested.
@@ -86,7 +86,12 @@ impl std::error::Error for ReadError {}
 /// assert_eq!(read("(+ 1 2").map_err(|error| error.code), Err("UnbalancedBrackets"));
 /// ```
 pub fn read(source: &str) -> Result<Vec<Form>, ReadError> {
-    read_as(source, &Reading::default())
+    if u32::try_from(source.len()).is_err() {
+        return Err(ReadError::new("ProgramTooLarge", Span::default(), "a program may have at most 4 GiB"));
+    }
+    let lexemes = lex(source).map_err(|error| tokens::explain(source, &error))?;
+    brackets::check(source, &lexemes)?;
+    parse::parse(source, &lexemes, &Reading::default())
 }
 
 /// What becomes of reader conditionals.
@@ -120,17 +125,44 @@ impl Reading {
     }
 }
 
-/// The forms of a text that is read in that way.
+/// The first form of a text, and the byte behind it; what stands there is not looked at. Nothing where the text
+/// has no form.
 ///
 /// # Errors
-/// Why it cannot be read.
-pub fn read_as(source: &str, reading: &Reading) -> Result<Vec<Form>, ReadError> {
+/// As [`read`].
+pub fn read_first(source: &str, reading: &Reading) -> Result<Option<(Form, usize)>, ReadError> {
     if u32::try_from(source.len()).is_err() {
-        return Err(ReadError::new("ProgramTooLarge", Span::default(), "a program may have at most 4 GiB"));
+        return Err(ReadError::new("ProgramTooLarge", Span::default(), "a text may have at most 4 GiB"));
     }
-    let lexemes = lex(source).map_err(|error| tokens::explain(source, &error))?;
+    let (mut open, mut found) = (0_usize, None);
+    let lexemes = lex_until(source, Vec::new(), |lexemes| {
+        let Some(Lexeme { token, span }) = lexemes.last().copied() else { return false };
+        match token {
+            opener if opener.closer().is_some() => open += 1,
+            // A bracket that closes nothing ends the text here.
+            closer if closer.is_closer() && open == 0 => return true,
+            closer if closer.is_closer() => open -= 1,
+            _ => {}
+        }
+        if open > 0 || token.is_prefix() || brackets::check(source, lexemes).is_err() {
+            return false;
+        }
+        match parse::parse(source, lexemes, reading) {
+            // Passed over, as what stands behind `#_`.
+            Ok(forms) if forms.is_empty() => lexemes.clear(),
+            Ok(forms) => found = forms.into_iter().next().map(|form| (form, span.end as usize)),
+            // A prefix may still get its form.
+            Err(error) if error.code == "PrefixWithoutForm" || error.code == "InvalidMetadata" => {}
+            Err(_) => return true,
+        }
+        found.is_some()
+    })
+    .map_err(|error| tokens::explain(source, &error))?;
+    if found.is_some() {
+        return Ok(found);
+    }
     brackets::check(source, &lexemes)?;
-    parse::parse(source, &lexemes, reading)
+    parse::parse(source, &lexemes, reading).map(|_| None)
 }
 
 /// The text of a span.

@@ -33,12 +33,15 @@ pub enum Meaning {
 
 /// What resolution needs to know of the session and the host.
 pub trait Names {
+    /// Pays for steps of resolution.
+    fn charge(&mut self, steps: u64) -> Outcome<()>;
+
     /// What a name means; an error says that it means nothing, and what may have been meant. `scope`
-    /// holds the names that are bound locally.
-    fn meaning(&mut self, name: &str, scope: &[String]) -> Outcome<Meaning>;
+    /// tells the names that are bound locally.
+    fn meaning(&mut self, name: &str, scope: &dyn Fn() -> Vec<String>) -> Outcome<Meaning>;
 
     /// The name under which a var refers to what a name means; an error says that it means nothing.
-    fn var(&mut self, name: &str, scope: &[String]) -> Outcome<String>;
+    fn var(&mut self, name: &str, scope: &dyn Fn() -> Vec<String>) -> Outcome<String>;
 
     /// The index of a definition, made if need be.
     fn define(&mut self, name: &str) -> u32;
@@ -132,14 +135,15 @@ impl<'a> Resolver<'a> {
     }
 
     fn name(&mut self, name: &str, span: Span) -> Outcome<Node> {
+        self.names.charge(self.frames.bound() as u64 / 64)?;
         match self.frames.find(name) {
             Some(Place::Slot(slot)) => return Ok(Node::Local(slot)),
             Some(Place::Captured(index)) => return Ok(Node::Captured(index)),
             Some(Place::Sibling(index)) => return Ok(Node::Sibling(index)),
             None => {}
         }
-        let scope = self.frames.names();
-        let meaning = self.names.meaning(name, &scope).map_err(|signal| signal.at(self.source, span))?;
+        let frames = &self.frames;
+        let meaning = self.names.meaning(name, &|| frames.names()).map_err(|signal| signal.at(self.source, span))?;
         Ok(match meaning {
             Meaning::Global(index) => {
                 self.frames.note_name(name, &format!("session/{name}"));
@@ -310,11 +314,12 @@ impl<'a> Resolver<'a> {
     /// `(var name)`: by its name, whatever it comes to mean.
     fn var(&mut self, form: &Form) -> Outcome<Node> {
         let name = form.as_symbol().unwrap_or_default();
-        let scope = self.frames.names();
-        let known = match self.names.var(name, &scope) {
+        self.names.charge(self.frames.bound() as u64 / 64)?;
+        let frames = &self.frames;
+        let known = match self.names.var(name, &|| frames.names()) {
             Ok(known) => known,
             // `(labels ((f (x) …)) (mapcar #'f xs))`: Common Lisp's way to name a local function.
-            Err(_) if scope.iter().any(|local| local == name) => return self.name(name, form.span),
+            Err(_) if self.frames.find(name).is_some() => return self.name(name, form.span),
             Err(signal) => return Err(signal.at(self.source, form.span)),
         };
         let is_plain = crate::lang::value::text::split_name(&known).0.is_none();

@@ -203,6 +203,15 @@ impl Frames {
         }
     }
 
+    /// How many names are bound around the form at hand.
+    pub fn bound(&self) -> usize {
+        let bound = |level: &Level| match level {
+            Level::Function(frame) => frame.bound.len(),
+            Level::Group(group) => group.siblings.len() + group.captured.len(),
+        };
+        self.levels.iter().map(bound).sum()
+    }
+
     /// All names that are bound around the form at hand.
     pub fn names(&self) -> Vec<String> {
         let mut out = Vec::new();

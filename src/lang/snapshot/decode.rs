@@ -381,6 +381,7 @@ fn cell_kind(name: &str) -> CellKind {
         "transient" => CellKind::Transient,
         "delay" => CellKind::Delay,
         "local-var" => CellKind::Var,
+        "matcher" => CellKind::Matcher,
         _ => CellKind::Lazy,
     }
 }
@@ -433,7 +434,11 @@ struct Meanings<'m> {
 }
 
 impl Names for Meanings<'_> {
-    fn meaning(&mut self, name: &str, scope: &[String]) -> Outcome<Meaning> {
+    fn charge(&mut self, steps: u64) -> Outcome<()> {
+        self.machine.charge(steps)
+    }
+
+    fn meaning(&mut self, name: &str, scope: &dyn Fn() -> Vec<String>) -> Outcome<Meaning> {
         let Some(meaning) = self.meanings.get(name).cloned() else { return self.machine.meaning(name, scope) };
         if let Some(global) = meaning.strip_prefix("session/") {
             return Ok(Meaning::Global(self.machine.core.globals.index(global)));
@@ -447,7 +452,7 @@ impl Names for Meanings<'_> {
         }
     }
 
-    fn var(&mut self, name: &str, scope: &[String]) -> Outcome<String> {
+    fn var(&mut self, name: &str, scope: &dyn Fn() -> Vec<String>) -> Outcome<String> {
         match self.meanings.get(name) {
             Some(meaning) => Ok(meaning.strip_prefix("session/").unwrap_or(meaning).to_string()),
             None => self.machine.var(name, scope),

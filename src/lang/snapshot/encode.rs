@@ -25,7 +25,7 @@ use std::sync::Arc;
 /// Limits.
 pub fn encode(machine: &mut Machine) -> Outcome<String> {
     let mut names = Vec::new();
-    for global in machine.core.globals.iter() {
+    for global in machine.core.globals.kept() {
         let metadata = global.metadata.cloned().map(Value::Map);
         let doc = global.doc.map(str::to_string);
         names.push((global.name.to_string(), global.value.clone(), doc, global.is_macro, metadata));
@@ -325,6 +325,7 @@ impl Encoder<'_> {
             CellKind::Transient => "transient",
             CellKind::Delay => "delay",
             CellKind::Var => "local-var",
+            CellKind::Matcher => "matcher",
             CellKind::Lazy => "lazy",
         };
         let state = self.machine.core.heap.state(handle)?.clone();
@@ -332,7 +333,7 @@ impl Encoder<'_> {
             State::Done(value) => ("done", value),
             State::Waiting(value) => ("waiting", value),
             State::Failed(value) => ("failed", value),
-            State::Running => {
+            State::Running(_) => {
                 return Err(Error::new("SnapshotError", "a value is being computed and cannot be written").into());
             }
         };

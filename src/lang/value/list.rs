@@ -44,6 +44,8 @@ pub struct Cons {
     pub head: Value,
     /// A list, a lazy sequence, another collection, or nil.
     pub tail: Value,
+    /// What `meta` gives of it.
+    metadata: Option<Arc<Map>>,
 }
 
 impl List {
@@ -61,7 +63,12 @@ impl List {
 
     /// `head` before the sequence `tail`.
     pub fn cons(head: Value, tail: Value) -> List {
-        List::Cons(Cons { head, tail })
+        List::annotated_cons(head, tail, None)
+    }
+
+    /// The same with metadata.
+    pub fn annotated_cons(head: Value, tail: Value, metadata: Option<Arc<Map>>) -> List {
+        List::Cons(Cons { head, tail, metadata })
     }
 
     /// The items, when they stand in one block.
@@ -81,6 +88,7 @@ impl List {
     pub fn metadata(&self) -> Option<&Arc<Map>> {
         match self {
             List::Items { items, start: 0 } => items.0.metadata.as_ref(),
+            List::Cons(cons) => cons.metadata.as_ref(),
             _ => None,
         }
     }
@@ -127,6 +135,6 @@ impl Drop for Items {
 impl Drop for Cons {
     fn drop(&mut self) {
         let pair = [std::mem::take(&mut self.head), std::mem::take(&mut self.tail)];
-        release(pair, Debris::Pair);
+        release((pair, self.metadata.take()), Debris::Cons);
     }
 }

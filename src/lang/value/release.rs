@@ -19,6 +19,7 @@ const NEAR: u32 = 64;
 pub(super) enum Debris {
     Values(#[expect(dead_code, reason = "held to be dropped")] Vec<Value>),
     Pair(#[expect(dead_code, reason = "held to be dropped")] [Value; 2]),
+    Cons(#[expect(dead_code, reason = "held to be dropped")] ([Value; 2], Option<Arc<Map>>)),
     Tree(#[expect(dead_code, reason = "held to be dropped")] Tree),
     Items(#[expect(dead_code, reason = "held to be dropped")] Contents),
     Metadata(#[expect(dead_code, reason = "held to be dropped")] Arc<Map>),

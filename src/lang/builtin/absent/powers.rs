@@ -124,7 +124,11 @@ pub const POWERS: &[(&[&str], &str)] = &[
         "data is never run as code here: write the code itself, choose among functions with a map, `(({:inc inc :dec dec} op) x)`, or use `defmacro`",
     ),
     (
-        &["fboundp", "boundp", "ns-imports", "remove-ns"],
+        &["fboundp", "boundp"],
+        "names are looked up with `resolve`, nil where there is nothing: `(some? (resolve 'name))`; `(bound? #'name)` is false of a name that is declared and has no value yet",
+    ),
+    (
+        &["ns-imports", "remove-ns"],
         "names cannot be looked up at run time: put the functions into a map, `({\"inc\" inc} name)`; `(dir)` and `(doc f)` tell what there is",
     ),
     (
@@ -299,10 +303,6 @@ pub const POWERS: &[(&[&str], &str)] = &[
             "areduce",
         ],
         "vectors take the place of arrays: `(vec (repeat 10 0))` makes one, `(nth v i)` looks up, `(assoc v i x)` gives one with an item replaced, `(count v)` counts",
-    ),
-    (
-        &["add-watch", "remove-watch", "set-validator!", "get-validator"],
-        "atoms have no watches and validators; do it where the atom is changed, for example in the function given to `swap!`",
     ),
     (
         &["def!", "const", "let!", "let-syntax", "define-syntax", "syntax-rules", "defsetf"],

@@ -365,22 +365,21 @@ fn joined(machine: &mut Machine, collections: &mut [Value]) -> Outcome<Vec<Value
 }
 
 fn concatenate(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    let (kind, rest) = match &arguments[0] {
-        Value::Symbol(name) => (name.as_str().to_lowercase(), &mut arguments[1..]),
-        Value::Keyword(name) => (name.as_str().to_lowercase(), &mut arguments[1..]),
+    let (kind, rest) = match arguments[0].as_name() {
+        Some(name) => (name.as_str().to_lowercase(), &mut arguments[1..]),
         // SRFI 1: one list of lists.
-        _ if arguments.len() == 1 => {
+        None if arguments.len() == 1 => {
             let mut lists = machine.items(take(arguments, 0))?;
             return joined(machine, &mut lists).map(Value::list);
         }
-        other => return Err(Error::expected("a type such as `'list`, `'vector` or `'string`", other).into()),
+        None => return Err(Error::expected("a type such as `'list`, `'vector` or `'string`", &arguments[0]).into()),
     };
     let items = joined(machine, rest)?;
     of_kind(machine, &kind, items)
 }
 
 fn coerce(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    let (Value::Symbol(name) | Value::Keyword(name)) = &arguments[1] else {
+    let Some(name) = arguments[1].as_name() else {
         return Err(Error::expected("a type such as `'list`, `'vector` or `'string`", &arguments[1]).into());
     };
     let kind = name.as_str().rsplit('.').next().unwrap_or_default().to_lowercase();

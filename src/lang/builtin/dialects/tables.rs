@@ -203,7 +203,7 @@ fn map_first(name: &str, arguments: &mut [Value]) -> Outcome<()> {
 /// The entry of a key, which as a symbol stands for a keyword or a string as well.
 fn found(machine: &mut Machine, table: &Value, key: &Value) -> Outcome<Option<(Value, Value)>> {
     let entry = entry_of(machine, table, key)?;
-    let (None, Value::Symbol(name)) = (&entry, key) else { return Ok(entry) };
+    let (None, Some(name)) = (&entry, key.as_symbol()) else { return Ok(entry) };
     match entry_of(machine, table, &Value::keyword(name.as_str()))? {
         None => entry_of(machine, table, &Value::string(name.as_str())),
         entry => Ok(entry),

@@ -6,6 +6,7 @@ mod spelled;
 
 use super::Builtin;
 use super::arguments::{room, take};
+use super::dynamic::print_settings;
 use super::text::{Builder, pay};
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
@@ -65,6 +66,9 @@ fn formatted(machine: &mut Machine, pattern: &str, values: &[Value]) -> Outcome<
     run.all(&parts, &mut values)?;
     Ok(run.out)
 }
+
+/// The largest number that a parameter counts for: beyond what memory allows, and safe to compute with.
+const FURTHEST: i64 = 1 << 31;
 
 /// The arguments of a pattern and how far they are used.
 struct Values {
@@ -126,7 +130,7 @@ impl Run<'_> {
 
     /// A parameter that is a number.
     fn number(&mut self, directive: &Directive, at: usize, values: &mut Values) -> Outcome<Option<i64>> {
-        Ok(match directive.parameters.get(at) {
+        let number = match directive.parameters.get(at) {
             Some(Parameter::Number(number)) => Some(*number),
             Some(Parameter::Left) => Some((values.items.len() - values.at.min(values.items.len())) as i64),
             Some(Parameter::Next) => match self.next(directive, values)? {
@@ -134,7 +138,8 @@ impl Run<'_> {
                 _ => None,
             },
             _ => None,
-        })
+        };
+        Ok(number.map(|number| number.clamp(-FURTHEST, FURTHEST)))
     }
 
     /// A parameter that is a character.
@@ -245,7 +250,8 @@ impl Run<'_> {
 
     fn shown(&mut self, value: &Value, readable: bool) -> Outcome<String> {
         let budget = room(self.machine);
-        let mut printer = if readable { Printer::new(budget, true) } else { Printer::plain(budget) };
+        let printer = if readable { Printer::new(budget, true) } else { Printer::plain(budget) };
+        let mut printer = printer.with(print_settings(self.machine));
         if !printer.print(value, self.machine)? {
             self.machine.reserve(u64::MAX / 4)?;
         }
@@ -320,7 +326,7 @@ impl Run<'_> {
     /// `~[ … ~; … ~]`: the clause of a number; with `:` the second one for what is true; with `@` the only
     /// one, of a value that is true.
     fn choose(&mut self, opening: &Directive, clauses: &[Vec<Part<'_>>], values: &mut Values) -> Outcome<Flow> {
-        let has_default = opening.letter == 'd';
+        let has_default = opening.has_default;
         if opening.at {
             return match values.items.get(values.at) {
                 Some(value) if value.is_truthy() => self.all(&clauses[0], values),
@@ -333,9 +339,7 @@ impl Run<'_> {
         let chosen = if opening.colon {
             usize::from(self.next(opening, values)?.is_truthy())
         } else {
-            let given = opening.parameters.len() > usize::from(has_default);
-            let number = if given { self.number(opening, 0, values)? } else { None };
-            match number {
+            match self.number(opening, 0, values)? {
                 Some(number) => usize::try_from(number).unwrap_or(usize::MAX),
                 None => match self.next(opening, values)? {
                     Value::Int(number) => usize::try_from(number).unwrap_or(usize::MAX),

@@ -27,6 +27,8 @@ pub struct Directive {
     pub colon: bool,
     /// `@` stands before it.
     pub at: bool,
+    /// The last clause of its block is the one for everything else: `~:;` stands before it.
+    pub has_default: bool,
 }
 
 /// A parameter of a directive.
@@ -77,15 +79,19 @@ pub fn parse(pattern: &str) -> Outcome<Vec<Part<'_>>> {
                 };
                 block.clauses.push(std::mem::take(&mut parts));
                 if directive.colon {
-                    // The clause behind is the one for everything else.
-                    block.directive.parameters.push(Parameter::Left);
-                    block.directive.letter = 'd';
+                    block.directive.has_default = true;
                 }
             }
             '}' | ']' | ')' => {
                 let Some(Open { directive: opening, mut clauses }) = open.pop() else {
                     return Err(wrong(pattern, format!("`~{}` closes nothing", directive.letter)).into());
                 };
+                let closer = closer(opening.letter);
+                if directive.letter != closer {
+                    let (opener, came) = (opening.letter, directive.letter);
+                    let what = format!("`~{opener}` is closed by `~{closer}`, but `~{came}` came");
+                    return Err(wrong(pattern, what).into());
+                }
                 clauses.push(std::mem::take(&mut parts));
                 parts = clauses.remove(0);
                 parts.push(Part::Block(opening, clauses, directive));
@@ -109,6 +115,15 @@ pub fn parse(pattern: &str) -> Outcome<Vec<Part<'_>>> {
     Ok(parts)
 }
 
+/// The letter that closes what another opens.
+fn closer(opener: char) -> char {
+    match opener {
+        '{' => '}',
+        '[' => ']',
+        _ => ')',
+    }
+}
+
 /// One directive behind its tilde, and what follows it.
 fn directive<'p>(text: &'p str, pattern: &str) -> Outcome<(Directive, &'p str)> {
     let mut directive = Directive::default();
@@ -126,8 +141,15 @@ fn directive<'p>(text: &'p str, pattern: &str) -> Outcome<(Directive, &'p str)> 
             '+' | '-' | '0'..='9' => {
                 let length = behind.len() - behind.trim_start_matches(|c: char| c.is_ascii_digit()).len();
                 let written = &text[text.len() - behind.len() - 1..text.len() - behind.len() + length];
-                // Numbers too large for the machine are too large for its memory.
-                parameter = Parameter::Number(written.parse().unwrap_or(i64::MAX));
+                parameter = match (written.parse(), next) {
+                    (Ok(number), _) => Parameter::Number(number),
+                    (Err(_), '+' | '-') if length == 0 => {
+                        return Err(wrong(pattern, format!("the sign `{next}` has no number behind it")).into());
+                    }
+                    // Numbers too large for the machine are too large for its memory.
+                    (Err(_), '-') => Parameter::Number(i64::MIN),
+                    (Err(_), _) => Parameter::Number(i64::MAX),
+                };
                 rest = &behind[length..];
             }
             '\'' => {

@@ -135,7 +135,7 @@ fn check_hierarchy(hierarchy: &Value) -> Result<(), Error> {
 
 /// A tag is a name or a type, and a parent a name that is no type: what a type is a kind of is settled.
 fn check_tags(tag: &Value, parent: &Value) -> Result<(), Error> {
-    let is_name = |value: &Value| matches!(value, Value::Keyword(_) | Value::Symbol(_));
+    let is_name = |value: &Value| value.as_name().is_some();
     if !is_name(tag) {
         return Err(Error::expected("a keyword, a symbol or a type as the tag", tag));
     }

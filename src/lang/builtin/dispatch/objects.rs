@@ -97,7 +97,7 @@ pub fn object_method(machine: &mut Machine, value: &Value, name: &str) -> Outcom
     {
         return Ok(Some(own.clone()));
     }
-    let index = machine.core.globals.find(&format!("{PREFIX}{name}"));
+    let index = machine.core.globals.find_note(&format!("{PREFIX}{name}"));
     let method = index.and_then(|index| machine.core.globals.get(index).value.clone());
     match method {
         Some(method) => implemented(machine, &method, value),
@@ -123,6 +123,6 @@ fn invoke(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let function = defined.and_then(|index| machine.core.globals.get(index).value.clone());
     match function {
         Some(function) if is_of_protocol(&function) => machine.call(&function, call),
-        _ => Err(machine.unknown(&format!(".{name}"), &[]).into()),
+        _ => Err(machine.unknown_method(&format!(".{name}"))?.into()),
     }
 }

@@ -128,6 +128,7 @@ fn is_atomic(value: &Value) -> bool {
             | Value::Char(_)
             | Value::Keyword(_)
             | Value::Symbol(_)
+            | Value::Annotated(_)
             | Value::BigInt(_)
             | Value::Decimal(_)
             | Value::Time(_)

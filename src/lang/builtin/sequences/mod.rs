@@ -225,10 +225,7 @@ pub(super) fn add(machine: &mut Machine, collection: Value, item: Value) -> Outc
         }
         Value::Nil => Ok(Value::list(vec![item])),
         Value::List(list) if let Some(own) = list.metadata().cloned() => {
-            // Only a block of items has a place for metadata.
-            let mut items = machine.items(Value::List(list))?;
-            items.insert(0, item);
-            Ok(Value::List(Arc::new(List::with_metadata(items, Some(own)))))
+            Ok(Value::List(Arc::new(List::annotated_cons(item, Value::List(list), Some(own)))))
         }
         list @ (Value::List(_) | Value::Lazy(_)) => Ok(before(item, list)),
         other => Err(Error::expected("a collection", &other).into()),

@@ -35,8 +35,15 @@ pub const TABLE: &[SyntaxEntry] = &[
     entry(
         "use-fixtures",
         &["[kind & functions]"],
-        "Nothing: a check runs where it stands, and what it needs stands before it.",
-        &[("(use-fixtures :each (fn [f] (f)))", "nil")],
+        "Functions that are called with what runs the tests, by `run-tests` and `test-vars`: of the kind `:once` around \
+         all tests, of `:each` around each of them.",
+        &[
+            ("(use-fixtures :each (fn [f] (f)))", "nil"),
+            (
+                "(deftest sums (is true)) (use-fixtures :each (fn [f] (print \"before \") (f))) (with-out-str (sums) (test-vars [sums]))",
+                "\"before \"",
+            ),
+        ],
     ),
     entry(
         "do-template",

@@ -5,6 +5,7 @@ use crate::lang::error::suggest::closest;
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
 use crate::lang::value::Value;
+use crate::lang::value::text::Name;
 use crate::lang::value::time::text::Lengths;
 use crate::lang::value::time::{Period, Time};
 use jiff::SignedDuration;
@@ -64,10 +65,8 @@ impl Unit {
     /// # Errors
     /// `UnknownUnit`, `TypeError`.
     pub fn of(value: &Value) -> Result<Unit, Error> {
-        let name = match value {
-            Value::Keyword(name) | Value::Symbol(name) => name.as_str(),
-            Value::Str(text) => text.as_str(),
-            other => return Err(Error::expected("a unit of time such as `:days`", other)),
+        let Some(name) = value.as_name().map(Name::as_str).or(value.as_str()) else {
+            return Err(Error::expected("a unit of time such as `:days`", value));
         };
         match Unit::find(name) {
             Some((_, unit)) => Ok(unit),
