@@ -2,7 +2,7 @@
 //!
 //! An agent sends one program; the program calls the tools it was given, works on the results where they
 //! are, and only the answer goes back. This page is the map of the code; `README.md` is for users,
-//! `docs/values.md` says why values and the evaluator are as they are.
+//! `docs/values.md` says why values and the evaluator are as they are, `docs/security.md` what is promised.
 //!
 //! ```
 //! # #[global_allocator]
@@ -44,6 +44,7 @@
 //! | [`lang::host`] | the one door out: the [`Host`](lang::Host) trait |
 //! | [`lang::Session`], [`lang::reply`] | programs run form by form; the one record of an evaluation |
 //! | `server` (feature `server`) | the MCP server: the two tools, sessions, downstream servers, configuration, logs |
+//! | `worker` (feature `worker`, Linux) | the second wall: sessions in worker processes that the kernel confines; `docs/security.md` |
 //! | `src/bin/lispbox/` | the command line, one file a command |
 //! | `grammar/` | the grammar, and its forms for constrained decoding and for editors, held to the reader by `tests/grammar/` |
 //! | `tests/clojure/` | programs with what real Clojure answers, recorded by `record.clj` |
@@ -52,7 +53,7 @@
 //! # What holds everywhere
 //! - Inside `lang` arrows go one way: `span ← lexer ← reader ← expand ← resolve ← eval`, with `value`,
 //!   `meter`, `error`, `heap` beneath and `builtin` beside `eval`. `server` uses `lang`, never the
-//!   other way round.
+//!   other way round. `worker` stands between them: it needs `lang` and no runtime.
 //! - Values have no cycles and hold no Rust closures: functions are a code and captured values. What
 //!   changes lives in the session's heap.
 //! - Nothing recurses in proportion to data. Nesting of programs (256), of expanded code (1,000), of

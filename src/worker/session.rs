@@ -69,6 +69,16 @@ impl WorkerSession {
         if let Some(worker) = own.and_then(Worker::if_alive) {
             return Ok(worker);
         }
+        // One that stands ready may be dying; several that do so are no accident.
+        let taken = self.fresh_worker(host);
+        match taken {
+            Err(Lost::Broken(_)) => self.fresh_worker(host).or_else(|_| self.fresh_worker(host)),
+            taken => taken,
+        }
+    }
+
+    /// A worker that has taken up the session.
+    fn fresh_worker(&self, host: &Arc<dyn Host>) -> Result<Worker, Lost> {
         let mut worker = self.workers.take().map_err(Lost::Unavailable)?;
         if let Some(text) = &self.text {
             let limits = Limits { memory: text.len() as u64 * 8, ..Limits::default() };

@@ -1,7 +1,7 @@
 //! A top-level form part by part: the forms of a `do` are evaluated one after another, so that a macro that
 //! one of them defines holds for those behind it.
 
-use super::{Expander, Macros, dialects};
+use super::{Expander, Macros, dialects, own_name, templates};
 use crate::lang::error::Outcome;
 use crate::lang::form::Form;
 use crate::lang::span::{Source, Span};
@@ -37,9 +37,12 @@ impl<'a> Expander<'a> {
     pub fn head(&mut self, form: &Form) -> Outcome<Form> {
         let mut form = form.clone();
         while form.metadata.is_none()
-            && let Some(expanded) = self.step(&form)?
+            && let Some(mut expanded) = self.step(&form)?
         {
             self.deeper(form.span)?;
+            if self.calls_session_macro(&form) {
+                templates::unqualify(self, &mut expanded);
+            }
             form = expanded;
         }
         Ok(form)
@@ -72,7 +75,7 @@ impl<'a> Expander<'a> {
     /// True for a call of a macro of the session, which may come to anything.
     fn calls_session_macro(&self, form: &Form) -> bool {
         let head = form.as_list().and_then(<[Form]>::first).and_then(Form::as_symbol);
-        head.is_some_and(|head| self.macros.is_macro(head.strip_prefix("user/").unwrap_or(head)))
+        head.is_some_and(|head| self.macros.is_macro(own_name(head, self.base_name(head).as_deref().unwrap_or(head))))
     }
 }
 
