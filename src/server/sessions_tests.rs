@@ -5,7 +5,7 @@ use crate::lang::Engine;
 
 fn entry(caller: &str) -> Arc<Entry> {
     let engine = Engine::builder().unlimited_memory().build().expect("an engine without a memory limit");
-    Entry::new(caller, engine.session()).expect("a handle")
+    Entry::new(caller, Box::new(engine.session())).expect("a handle")
 }
 
 fn sessions(count: usize) -> Sessions {
