@@ -17,7 +17,7 @@
 mod common;
 
 use common::literate;
-use lispbox::lang::{Reply, Request, Session};
+use lispbox::lang::{Engine, Reply, Request, Session};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -26,6 +26,10 @@ use std::time::Duration;
 
 /// The memory limit, in MiB.
 const MEMORY: u64 = 64;
+
+/// The most bytes that may be counted: the limit is looked at every few hundred steps, and what small things are
+/// made in between is seen only then.
+const COUNTED: u64 = (MEMORY + 1) << 20;
 
 /// The most by which the process may grow: half as much again as the limit, and 16 MiB.
 const GROWTH: u64 = MEMORY * 3 / 2 + 16;
@@ -114,12 +118,12 @@ fn fits(outcome: &str, expected: &str) -> bool {
 }
 
 /// Runs a program with little fuel: what is wrong with how it ended, and the bytes it took.
-fn by_fuel(program: &Program) -> (Vec<String>, u64) {
+fn by_fuel(engine: &Arc<Engine>, program: &Program) -> (Vec<String>, u64) {
     let mut wrong = Vec::new();
-    let mut session = common::session();
+    let mut session = engine.session();
     let reply = limited(&mut session, &program.text, BY_FUEL);
     let bytes = reply.spent.memory_bytes;
-    if bytes > MEMORY << 20 {
+    if bytes > COUNTED {
         wrong.push(format!("took {bytes} bytes"));
     }
     let outcome = common::outcome(reply);
@@ -134,9 +138,9 @@ fn by_fuel(program: &Program) -> (Vec<String>, u64) {
 }
 
 /// Runs a program with little time: what is wrong with how it ended, and the processor time it took.
-fn by_clock(program: &Program) -> (Vec<String>, u64) {
+fn by_clock(engine: &Arc<Engine>, program: &Program) -> (Vec<String>, u64) {
     let mut wrong = Vec::new();
-    let mut session = common::session();
+    let mut session = engine.session();
     let before = processor();
     let reply = limited(&mut session, &program.text, BY_CLOCK);
     let taken = processor() - before;
@@ -144,7 +148,7 @@ fn by_clock(program: &Program) -> (Vec<String>, u64) {
         wrong.push(format!("took {taken} ms under the clock"));
     }
     let bytes = reply.spent.memory_bytes;
-    if bytes > MEMORY << 20 {
+    if bytes > COUNTED {
         wrong.push(format!("took {bytes} bytes under the clock"));
     }
     let outcome = common::outcome(reply);
@@ -164,6 +168,8 @@ fn beginning(text: &str) -> &str {
 struct Report {
     programs: usize,
     wrong: Vec<String>,
+    /// The processor time of the slowest with little fuel, and where it stands.
+    longest: (u64, String),
     /// The processor time of the slowest under the clock, and where it stands.
     slowest: (u64, String),
     /// The bytes of the largest, and where it stands.
@@ -195,6 +201,7 @@ fn in_child(kind: &str) -> Report {
         match mark {
             "began" => report.last = rest.to_string(),
             "wrong" => report.wrong.push(rest.to_string()),
+            "spent" => report.longest = measured().max(std::mem::take(&mut report.longest)),
             "bytes" => report.largest = measured().max(std::mem::take(&mut report.largest)),
             "milliseconds" => {
                 report.programs += 1;
@@ -225,16 +232,21 @@ fn a_child() {
         std::process::exit(9);
     });
     let programs = corpus().remove(&kind).expect("a kind");
-    let run = |program: &Program, measure: &str, run: fn(&Program) -> (Vec<String>, u64)| {
+    let engine = common::engine();
+    let run = |program: &Program, measure: &str, run: fn(&Arc<Engine>, &Program) -> (Vec<String>, u64)| {
         comes_back.send(()).expect("someone watches");
         println!("began\t{}", program.place);
-        let (wrong, measured) = run(program);
+        let before = processor();
+        let (wrong, measured) = run(&engine, program);
         for wrong in wrong {
             println!("wrong\t{}: {wrong}, not {}: {:?}", program.place, program.expected, beginning(&program.text));
         }
         println!("{measure}\t{measured} {}", program.place);
+        if measure == "bytes" {
+            println!("spent\t{} {}", processor() - before, program.place);
+        }
     };
-    common::eval("(+ 1 1)");
+    limited(&mut engine.session(), "(+ 1 1)", BY_FUEL);
     let before = common::most_memory();
     println!();
     for program in &programs {
@@ -252,7 +264,8 @@ fn hostile_programs_come_to_what_is_said_of_them() {
     let total: usize = corpus.values().map(Vec::len).sum();
     assert!(total >= 300, "{total} programs");
     // The kinds with the most programs first, two at a time.
-    let mut kinds: Vec<(usize, String)> = corpus.iter().map(|(kind, programs)| (programs.len(), kind.clone())).collect();
+    let mut kinds: Vec<(usize, String)> =
+        corpus.iter().map(|(kind, programs)| (programs.len(), kind.clone())).collect();
     kinds.sort();
     let (waiting, wrong) = (Arc::new(Mutex::new(kinds)), Arc::new(Mutex::new(Vec::new())));
     let worker = |_| {
@@ -261,10 +274,11 @@ fn hostile_programs_come_to_what_is_said_of_them() {
             let next = || waiting.lock().expect("not poisoned").pop();
             while let Some((count, kind)) = next() {
                 let report = in_child(&kind);
-                let ((slowest, slow), (largest, large)) = (&report.slowest, &report.largest);
+                let ((longest, long), (slowest, slow), (largest, large)) =
+                    (&report.longest, &report.slowest, &report.largest);
                 println!(
-                    "{kind}: {} of {count} programs; slowest under the clock {slowest} ms ({slow}); largest {} MiB \
-                     ({large}); the process grew by {} MiB",
+                    "{kind}: {} of {count} programs; slowest {longest} ms ({long}), under the clock {slowest} ms \
+                     ({slow}); largest {} MiB ({large}); the process grew by {} MiB",
                     report.programs,
                     largest >> 20,
                     report.growth,
