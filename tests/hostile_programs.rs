@@ -183,11 +183,17 @@ struct Report {
 /// Where the kind of programs stands for the child that runs them.
 const CHILD: &str = "LISPBOX_HOSTILE_KIND";
 
+/// The system's allocator gives back what is freed, as that of the binary does, so that what the process takes
+/// is what the programs take: by itself glibc keeps large blocks for the next ones.
+const RETURNS_MEMORY: [(&str, &str); 3] =
+    [("MALLOC_ARENA_MAX", "1"), ("MALLOC_MMAP_THRESHOLD_", "131072"), ("MALLOC_TRIM_THRESHOLD_", "131072")];
+
 /// Runs all programs of a kind in a process of their own.
 fn in_child(kind: &str) -> Report {
     let mut child = Command::new(std::env::current_exe().expect("a path"))
         .args(["--exact", "a_child", "--nocapture"])
         .env(CHILD, kind)
+        .envs(RETURNS_MEMORY)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
