@@ -4,7 +4,7 @@
 mod common;
 
 use common::{eval, session, value};
-use lispbox::lang::{Reply, Request, Status};
+use lispbox::lang::{Reply, Request};
 use std::sync::Arc;
 
 /// Limits under which the programs below once ran away; generous in time, for slow machines.
@@ -23,11 +23,7 @@ fn outcome(program: &str) -> String {
     let reply = limited(program);
     let memory = reply.spent.memory_bytes;
     assert!(memory <= 64 << 20, "{memory} bytes: {}", beginning(program));
-    match (&reply.status, &reply.failure) {
-        (Status::Limit, Some(failure)) => format!("limit: {}", failure.limit.as_deref().unwrap_or_default()),
-        (_, Some(failure)) => format!("error: {}", failure.error),
-        _ => reply.value.unwrap_or_default(),
-    }
+    common::outcome(reply)
 }
 
 fn beginning(program: &str) -> &str {
@@ -261,6 +257,7 @@ fn the_process_stays_within_what_is_promised() {
 }
 
 /// Where a program stands for the child that runs it.
+#[cfg(target_os = "linux")]
 const CHILD: &str = "LISPBOX_HOSTILE_PROGRAM";
 
 /// The most memory that a process took before and after it ran a program, in MiB.
@@ -278,16 +275,12 @@ fn highest_in_child(program: &str) -> (u64, u64) {
 }
 
 /// The body of the process that the test above starts; by itself it does nothing.
+#[cfg(target_os = "linux")]
 #[test]
 fn a_child() {
     let Ok(program) = std::env::var(CHILD) else { return };
-    let highest = || {
-        let status = std::fs::read_to_string("/proc/self/status").expect("a text");
-        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a line");
-        line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") / 1024
-    };
     eval("(+ 1 1)");
-    println!("\nbefore: {}", highest());
+    println!("\nbefore: {}", common::most_memory());
     limited(&program);
-    println!("\nafter: {}", highest());
+    println!("\nafter: {}", common::most_memory());
 }

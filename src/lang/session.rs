@@ -3,7 +3,7 @@
 use crate::lang::builtin::Registry;
 use crate::lang::builtin::discovery;
 use crate::lang::builtin::discovery::vocabulary::{self, Word};
-use crate::lang::error::render::{Diagnosis, halt_message, trace_line};
+use crate::lang::error::render::{Diagnosis, halt_message, shown, trace_line};
 use crate::lang::error::{Error, Fault, Halt, Outcome, Raised, Signal};
 use crate::lang::eval::{Core, Machine, Stacks, internal_error};
 use crate::lang::foreign;
@@ -487,7 +487,7 @@ fn diagnose(signal: &Signal) -> (Status, Failure) {
             (Status::Error, failure)
         }
         Raised::Error(error) => {
-            let mut rendered = format!("{}: {}", error.code, error.message);
+            let mut rendered = format!("{}: {}", error.code, shown(&error.message));
             if let Some(suggestion) = &error.suggestion {
                 rendered.push_str(&format!("\n{suggestion}"));
             }
@@ -512,7 +512,7 @@ fn failure_of(error: &Error) -> Failure {
     });
     Failure {
         error: error.code.to_string(),
-        message: error.message.clone(),
+        message: shown(&error.message).to_string(),
         symbol: error.symbol.clone(),
         suggestion: error.suggestion.clone(),
         data,

@@ -31,10 +31,11 @@ pub fn documents(directory: &str) -> Vec<(String, String)> {
 
 /// The cases of all documents of a directory.
 pub fn cases(directory: &str) -> Vec<Case> {
-    documents(directory).iter().flat_map(|(name, text)| cases_of(name, text)).collect()
+    documents(directory).iter().flat_map(|(name, text)| cases_of(name, text, "clojure")).collect()
 }
 
-fn cases_of(name: &str, text: &str) -> Vec<Case> {
+/// The cases of a document in the blocks that are marked so.
+pub fn cases_of(name: &str, text: &str, mark: &str) -> Vec<Case> {
     let mut cases: Vec<Case> = Vec::new();
     let mut program = String::new();
     let mut inside = false;
@@ -42,7 +43,7 @@ fn cases_of(name: &str, text: &str) -> Vec<Case> {
         let place = format!("{name}:{}", at + 1);
         if line.starts_with("```") {
             assert!(program.trim().is_empty(), "{place}: a program without `;=>`");
-            inside = line == "```clojure";
+            inside = line.strip_prefix("```") == Some(mark);
             program.clear();
         } else if !inside {
         } else if let Some(expected) = line.trim_start().strip_prefix(";lispbox=>") {

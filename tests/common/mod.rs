@@ -3,7 +3,7 @@
 
 pub mod literate;
 
-use lispbox::lang::{Engine, Host, Reply, Request, Session, Tool, ToolCall, ToolReply};
+use lispbox::lang::{Engine, Host, Reply, Request, Session, Status, Tool, ToolCall, ToolReply};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -147,4 +147,21 @@ pub fn answer(program: &str) -> (String, String) {
         Some(failure) => (format!("error: {}", failure.error), failure.message),
         None => (reply.value.unwrap_or_default(), String::new()),
     }
+}
+
+/// What came of a program, as hostile programs write it: `limit: memory`, `error: InvalidRegex`, or its value.
+pub fn outcome(reply: Reply) -> String {
+    match (&reply.status, &reply.failure) {
+        (Status::Limit, Some(failure)) => format!("limit: {}", failure.limit.as_deref().unwrap_or_default()),
+        (_, Some(failure)) => format!("error: {}", failure.error),
+        _ => reply.value.unwrap_or_default(),
+    }
+}
+
+/// The most memory that this process ever took, in MiB.
+#[cfg(target_os = "linux")]
+pub fn most_memory() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").expect("a text");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a line");
+    line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") / 1024
 }

@@ -2,6 +2,7 @@
 
 use super::Builtin;
 use super::arguments::{function_and_collection, take};
+use super::sequences::{cursors, next_of_each};
 use crate::lang::error::Outcome;
 use crate::lang::eval::Machine;
 use crate::lang::value::Value;
@@ -12,7 +13,7 @@ pub const TABLE: &[Builtin] = &[
         "pmap",
         &["[f coll]", "[f coll & colls]"],
         "As `map`, with the tool calls of different items under way at once; results keep their order.",
-        &[("(pmap inc [1 2 3])", "(2 3 4)"), ("(pmap + [1 2] [10 20])", "(11 22)")],
+        &[("(pmap inc [1 2 3])", "(2 3 4)"), ("(pmap + [1 2] (range 10 20))", "(11 13)")],
         pmap,
     ),
     Builtin::new("pcalls*", &["[& fs]"], "What `pcalls` and `pvalues` expand to.", &[], pcalls),
@@ -26,11 +27,12 @@ fn pmap(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
         return machine.in_branches(&function, lists).map(Value::list);
     }
     let function = take(arguments, 0);
-    let columns =
-        arguments[1..].iter_mut().map(|column| machine.items(std::mem::take(column))).collect::<Outcome<Vec<_>>>()?;
-    let shortest = columns.iter().map(Vec::len).min().unwrap_or(0);
-    machine.charge(shortest as u64)?;
-    let lists = (0..shortest).map(|at| columns.iter().map(|column| column[at].clone()).collect()).collect();
+    let mut cursors = cursors(machine, &mut arguments[1..])?;
+    let mut lists = Vec::new();
+    while let Some(items) = next_of_each(machine, &mut cursors)? {
+        lists.push(items);
+        machine.grown(lists.len())?;
+    }
     machine.in_branches(&function, lists).map(Value::list)
 }
 

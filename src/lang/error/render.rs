@@ -9,6 +9,9 @@ use std::fmt::Write;
 /// A source line longer than this is not shown, only its place.
 const LONGEST_LINE: usize = 400;
 
+/// Bytes of a message beyond which the rest is left out.
+const LONGEST_MESSAGE: usize = 64 << 10;
+
 /// What is to be rendered.
 pub struct Diagnosis<'a> {
     /// The stable code.
@@ -32,7 +35,7 @@ impl<'a> Diagnosis<'a> {
     pub fn of(fault: &'a Fault) -> Diagnosis<'a> {
         Diagnosis {
             code: fault.error.code,
-            message: &fault.error.message,
+            message: shown(&fault.error.message),
             source: &fault.source,
             span: fault.span,
             related: &fault.related,
@@ -114,6 +117,11 @@ fn floor(text: &str, mut at: usize) -> usize {
 pub fn trace_line(entry: &TraceEntry) -> String {
     let (line, column) = entry.source.line_column(entry.span.start);
     format!("{} (called at {}:{line}:{column})", entry.function, entry.source.name)
+}
+
+/// As much of a message as is shown: no reply holds more.
+pub fn shown(message: &str) -> &str {
+    &message[..floor(message, message.len().min(LONGEST_MESSAGE))]
 }
 
 /// The message of a limit: its name, its value, what was spent, and what raises it.

@@ -94,7 +94,7 @@ fn begin(machine: &mut Machine, value: &Value, out: &mut String, open: &mut Vec<
             Ok(())
         }
         Value::Str(text) => {
-            machine.charge(text.as_str().len() as u64 / 64)?;
+            make_room(machine, out, text.as_str())?;
             write_string(out, text.as_str());
             Ok(())
         }
@@ -162,23 +162,47 @@ fn write_key(out: &mut String, key: &Value) {
     }
 }
 
+/// Pays for a string and asks for the room that a long one takes, which may be six times its length.
+fn make_room(machine: &mut Machine, out: &mut String, text: &str) -> Outcome<()> {
+    machine.charge(text.len() as u64 / 64)?;
+    if text.len() < 4_096 {
+        return Ok(());
+    }
+    let written = 2 + text
+        .bytes()
+        .map(|byte| escape_of(byte).map_or(1, |escape| if escape.is_empty() { 6 } else { escape.len() }))
+        .sum::<usize>();
+    machine.charge((written - text.len()) as u64 / 64)?;
+    if out.capacity() - out.len() < written {
+        machine.reserve(written.max(2 * out.capacity()) as u64)?;
+        out.reserve(written);
+    }
+    Ok(())
+}
+
+/// What stands for a byte in a string, if it cannot stand there itself; empty where that is its number.
+fn escape_of(byte: u8) -> Option<&'static str> {
+    Some(match byte {
+        b'"' => "\\\"",
+        b'\\' => "\\\\",
+        b'\n' => "\\n",
+        b'\r' => "\\r",
+        b'\t' => "\\t",
+        0..=0x1f => "",
+        _ => return None,
+    })
+}
+
 /// A string in JSON's quotes.
 pub(super) fn write_string(out: &mut String, text: &str) {
     out.push('"');
     let mut plain = 0;
     for (at, byte) in text.bytes().enumerate() {
-        let escape = match byte {
-            b'"' => "\\\"",
-            b'\\' => "\\\\",
-            b'\n' => "\\n",
-            b'\r' => "\\r",
-            b'\t' => "\\t",
-            0..=0x1f => "",
-            _ => continue,
-        };
+        let Some(escape) = escape_of(byte) else { continue };
         out.push_str(&text[plain..at]);
         if escape.is_empty() {
-            let _ = write!(out, "\\u{byte:04x}");
+            out.push_str(if byte < 0x10 { "\\u000" } else { "\\u001" });
+            out.push(char::from_digit(u32::from(byte & 0xf), 16).unwrap_or('0'));
         } else {
             out.push_str(escape);
         }

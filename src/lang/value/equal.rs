@@ -42,11 +42,12 @@ pub fn digits_effort(value: &Value) -> u64 {
     words.saturating_mul(words) / 8
 }
 
-/// The steps that hashing a scalar takes, beside the first. Names are short enough to take none.
+/// The steps that hashing a scalar takes, beside the first.
 #[inline]
 pub fn hashing_effort(value: &Value) -> u64 {
     match value {
         Value::Str(Text::Long(text)) => text.len() as u64 / 64,
+        Value::Keyword(name) | Value::Symbol(name) => name.as_str().len() as u64 / 64,
         Value::BigInt(number) => number.bits() / 512,
         Value::Decimal(_) => digits_effort(value),
         _ => 0,

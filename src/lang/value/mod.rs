@@ -119,9 +119,15 @@ pub struct Annotated {
     pub metadata: Arc<Map>,
 }
 
-/// The value inside `(reduced x)`.
+/// The value inside `(reduced x)`; also what an exception holds.
 #[derive(Debug)]
 pub struct Reduced(pub Value);
+
+impl Drop for Reduced {
+    fn drop(&mut self) {
+        release::release([std::mem::take(&mut self.0), Value::Nil], release::Debris::Pair);
+    }
+}
 
 impl Value {
     /// A string.

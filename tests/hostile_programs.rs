@@ -1,0 +1,306 @@
+//! The corpus of hostile programs: `tests/hostile/*.md`, a file for each kind, a program and what must come of it
+//! under small limits: `limit: fuel`, `error: Code`, a value, or how a long value begins (`[[[…`).
+//!
+//! Programs stand in blocks marked `clojure`; those too long to write out in blocks marked `built`, one on a line:
+//! pieces joined by `+`, each a JSON string, perhaps `* COUNT` times; `{n}` in a piece is which time it is, from 0.
+//!
+//! A child process for each kind runs its programs one after another, each in a session of its own and twice:
+//! 1. with little fuel and much time: what must come is the same on every machine; it is what the file says, within
+//!    the memory limit, and the session answers `(+ 1 1)` afterwards;
+//! 2. with endless fuel and little time: it comes back in time, however much of one step it is in. What ends
+//!    otherwise than before only because the clock, not the fuel, came first is fine. The clock is the wall's;
+//!    lateness is measured in processor time of the child, since the machine may be busy with something else.
+//!
+//! After all programs of the first kind of run the process has taken little more than the memory limit.
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use common::literate;
+use lispbox::lang::{Engine, Reply, Request, Session};
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::Duration;
+
+/// The memory limit, in MiB.
+const MEMORY: u64 = 64;
+
+/// The most bytes that may be counted: the limit is looked at every few hundred steps, and what small things are
+/// made in between is seen only then.
+const COUNTED: u64 = (MEMORY + 1) << 20;
+
+/// The most by which the process may grow: half as much again as the limit, and 16 MiB.
+const GROWTH: u64 = MEMORY * 3 / 2 + 16;
+
+/// Little fuel: what ends is what the program spends.
+const BY_FUEL: [(&str, &str); 4] = [("fuel", "2e6"), ("memory", "64MiB"), ("compute", "30s"), ("total", "120s")];
+
+/// Little time: what ends is the clock.
+const BY_CLOCK: [(&str, &str); 4] = [("fuel", "1e12"), ("memory", "64MiB"), ("compute", "200ms"), ("total", "120s")];
+
+/// The processor time in milliseconds that a program may take under [`BY_CLOCK`]: the limit and 50 ms. A step
+/// of an unoptimised build takes some four times as long, so it may be four times as late.
+const IN_TIME: u64 = if cfg!(debug_assertions) { 200 + 4 * 50 } else { 200 + 50 };
+
+/// Longer than any program may take, however busy the machine is.
+const HANGS: Duration = Duration::from_secs(120);
+
+struct Program {
+    place: String,
+    text: String,
+    expected: String,
+}
+
+/// The programs by kind.
+fn corpus() -> BTreeMap<String, Vec<Program>> {
+    let documents = literate::documents("tests/hostile").into_iter().map(|(name, text)| {
+        let written = literate::cases_of(&name, &text, "clojure").into_iter();
+        let built = literate::cases_of(&name, &text, "built").into_iter().map(|mut case| {
+            case.program = built(&case.program);
+            case
+        });
+        let program = |case: literate::Case| Program { place: case.place, text: case.program, expected: case.expected };
+        let kind = name.trim_start_matches("tests/hostile/").trim_end_matches(".md").to_string();
+        (kind, written.chain(built).map(program).collect())
+    });
+    documents.collect()
+}
+
+/// The program that a line of pieces stands for.
+fn built(line: &str) -> String {
+    let mut program = String::new();
+    let mut rest = line;
+    loop {
+        let mut pieces = serde_json::Deserializer::from_str(rest).into_iter::<String>();
+        let piece = pieces.next().and_then(Result::ok).unwrap_or_else(|| panic!("a JSON string, not `{rest}`"));
+        let mut behind = rest[pieces.byte_offset()..].trim_start();
+        let mut times = 1;
+        if let Some(count) = behind.strip_prefix('*').map(str::trim_start) {
+            let end = count.find(|c: char| !c.is_ascii_digit()).unwrap_or(count.len());
+            times = count[..end].parse().expect("how many times");
+            behind = count[end..].trim_start();
+        }
+        for number in 0..times {
+            program.push_str(&piece.replace("{n}", &number.to_string()));
+        }
+        let Some(next) = behind.strip_prefix('+') else {
+            assert_eq!(behind, "", "`+` or nothing behind a piece: {line}");
+            return program;
+        };
+        rest = next;
+    }
+}
+
+fn limited(session: &mut Session, program: &str, limits: [(&str, &str); 4]) -> Reply {
+    let mut request = Request::new(program);
+    for (name, amount) in limits {
+        request.limits.set(name, amount).expect("a known limit");
+    }
+    session.eval(request, common::host())
+}
+
+/// What the process has taken of the processors, in milliseconds; the kernel counts in hundredths of a second.
+fn processor() -> u64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").expect("a text");
+    let (_, fields) = stat.rsplit_once(')').expect("a name in brackets");
+    let times = fields.split_whitespace().skip(11).take(2);
+    times.map(|ticks| ticks.parse::<u64>().expect("a number") * 10).sum()
+}
+
+/// True if that outcome is what the file says.
+fn fits(outcome: &str, expected: &str) -> bool {
+    match expected.strip_suffix('…') {
+        Some(beginning) => outcome.starts_with(beginning),
+        None => outcome == expected,
+    }
+}
+
+/// Runs a program with little fuel: what is wrong with how it ended, and the bytes it took.
+fn by_fuel(engine: &Arc<Engine>, program: &Program) -> (Vec<String>, u64) {
+    let mut wrong = Vec::new();
+    let mut session = engine.session();
+    let reply = limited(&mut session, &program.text, BY_FUEL);
+    let bytes = reply.spent.memory_bytes;
+    if bytes > COUNTED {
+        wrong.push(format!("took {bytes} bytes"));
+    }
+    let outcome = common::outcome(reply);
+    if !fits(&outcome, &program.expected) {
+        wrong.push(format!("came to {}", beginning(&outcome)));
+    }
+    let after = common::outcome(limited(&mut session, "(+ 1 1)", BY_FUEL));
+    if after != "2" {
+        wrong.push(format!("left a session that answers {after}"));
+    }
+    (wrong, bytes)
+}
+
+/// Runs a program with little time: what is wrong with how it ended, and the processor time it took.
+fn by_clock(engine: &Arc<Engine>, program: &Program) -> (Vec<String>, u64) {
+    let mut wrong = Vec::new();
+    let mut session = engine.session();
+    let before = processor();
+    let reply = limited(&mut session, &program.text, BY_CLOCK);
+    let taken = processor() - before;
+    if taken > IN_TIME {
+        wrong.push(format!("took {taken} ms under the clock"));
+    }
+    let bytes = reply.spent.memory_bytes;
+    if bytes > COUNTED {
+        wrong.push(format!("took {bytes} bytes under the clock"));
+    }
+    let outcome = common::outcome(reply);
+    let fine = fits(&outcome, &program.expected) || outcome == "limit: compute" || program.expected == "limit: fuel";
+    if !fine || outcome == "error: InternalError" {
+        wrong.push(format!("came to {} under the clock", beginning(&outcome)));
+    }
+    (wrong, taken)
+}
+
+fn beginning(text: &str) -> &str {
+    &text[..text.floor_char_boundary(120)]
+}
+
+/// What a child says of its programs.
+#[derive(Default)]
+struct Report {
+    programs: usize,
+    wrong: Vec<String>,
+    /// The processor time of the slowest with little fuel, and where it stands.
+    longest: (u64, String),
+    /// The processor time of the slowest under the clock, and where it stands.
+    slowest: (u64, String),
+    /// The bytes of the largest, and where it stands.
+    largest: (u64, String),
+    /// By how much the process grew, in MiB.
+    growth: u64,
+    /// What the child last began.
+    last: String,
+}
+
+/// Where the kind of programs stands for the child that runs them.
+const CHILD: &str = "LISPBOX_HOSTILE_KIND";
+
+/// The system's allocator gives back what is freed, as that of the binary does, so that what the process takes
+/// is what the programs take: by itself glibc keeps large blocks for the next ones.
+const RETURNS_MEMORY: [(&str, &str); 3] =
+    [("MALLOC_ARENA_MAX", "1"), ("MALLOC_MMAP_THRESHOLD_", "131072"), ("MALLOC_TRIM_THRESHOLD_", "131072")];
+
+/// Runs all programs of a kind in a process of their own.
+fn in_child(kind: &str) -> Report {
+    let mut child = Command::new(std::env::current_exe().expect("a path"))
+        .args(["--exact", "a_child", "--nocapture"])
+        .env(CHILD, kind)
+        .envs(RETURNS_MEMORY)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it runs");
+    let mut report = Report::default();
+    for line in BufReader::new(child.stdout.take().expect("a pipe")).lines() {
+        let line = line.expect("a text");
+        let Some((mark, rest)) = line.split_once('\t') else { continue };
+        let (number, place) = rest.split_once(' ').unwrap_or((rest, ""));
+        let measured = || (number.parse().expect("a number"), place.to_string());
+        match mark {
+            "began" => report.last = rest.to_string(),
+            "wrong" => report.wrong.push(rest.to_string()),
+            "spent" => report.longest = measured().max(std::mem::take(&mut report.longest)),
+            "bytes" => report.largest = measured().max(std::mem::take(&mut report.largest)),
+            "milliseconds" => {
+                report.programs += 1;
+                report.slowest = measured().max(std::mem::take(&mut report.slowest));
+            }
+            "growth" => report.growth = measured().0,
+            _ => {}
+        }
+    }
+    let output = child.wait_with_output().expect("it ends");
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        report.wrong.push(format!("{}: the process ended with {}: {}", report.last, output.status, beginning(&said)));
+    }
+    if report.growth > GROWTH {
+        report.wrong.push(format!("{kind}: the process grew by {} MiB", report.growth));
+    }
+    report
+}
+
+/// The body of the process that the test below starts; by itself it does nothing.
+#[test]
+fn a_child() {
+    let Ok(kind) = std::env::var(CHILD) else { return };
+    let (comes_back, watched) = mpsc::channel();
+    std::thread::spawn(move || {
+        while watched.recv_timeout(HANGS) != Err(mpsc::RecvTimeoutError::Timeout) {}
+        std::process::exit(9);
+    });
+    let programs = corpus().remove(&kind).expect("a kind");
+    let engine = common::engine();
+    let run = |program: &Program, measure: &str, run: fn(&Arc<Engine>, &Program) -> (Vec<String>, u64)| {
+        comes_back.send(()).expect("someone watches");
+        println!("began\t{}", program.place);
+        let before = processor();
+        let (wrong, measured) = run(&engine, program);
+        for wrong in wrong {
+            println!("wrong\t{}: {wrong}, not {}: {:?}", program.place, program.expected, beginning(&program.text));
+        }
+        println!("{measure}\t{measured} {}", program.place);
+        if measure == "bytes" {
+            println!("spent\t{} {}", processor() - before, program.place);
+        }
+    };
+    limited(&mut engine.session(), "(+ 1 1)", BY_FUEL);
+    let before = common::most_memory();
+    println!();
+    for program in &programs {
+        run(program, "bytes", by_fuel);
+    }
+    println!("growth\t{}", common::most_memory() - before);
+    for program in &programs {
+        run(program, "milliseconds", by_clock);
+    }
+}
+
+#[test]
+fn hostile_programs_come_to_what_is_said_of_them() {
+    let corpus = corpus();
+    let total: usize = corpus.values().map(Vec::len).sum();
+    assert!(total >= 300, "{total} programs");
+    // The kinds with the most programs first, two at a time.
+    let mut kinds: Vec<(usize, String)> =
+        corpus.iter().map(|(kind, programs)| (programs.len(), kind.clone())).collect();
+    kinds.sort();
+    let (waiting, wrong) = (Arc::new(Mutex::new(kinds)), Arc::new(Mutex::new(Vec::new())));
+    let worker = |_| {
+        let (waiting, wrong) = (waiting.clone(), wrong.clone());
+        std::thread::spawn(move || {
+            let next = || waiting.lock().expect("not poisoned").pop();
+            while let Some((count, kind)) = next() {
+                let report = in_child(&kind);
+                let ((longest, long), (slowest, slow), (largest, large)) =
+                    (&report.longest, &report.slowest, &report.largest);
+                println!(
+                    "{kind}: {} of {count} programs; slowest {longest} ms ({long}), under the clock {slowest} ms \
+                     ({slow}); largest {} MiB ({large}); the process grew by {} MiB",
+                    report.programs,
+                    largest >> 20,
+                    report.growth,
+                );
+                wrong.lock().expect("not poisoned").extend(report.wrong);
+            }
+        })
+    };
+    for worker in [0, 1].map(worker) {
+        worker.join().expect("it ends");
+    }
+    let wrong = wrong.lock().expect("not poisoned");
+    assert!(wrong.is_empty(), "{} of {total} programs:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn pieces_are_put_together() {
+    assert_eq!(built(r#""(" * 3 + "a{n} " * 2 + ")""#), "(((a0 a1 )");
+}
