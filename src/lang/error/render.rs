@@ -31,7 +31,7 @@ impl<'a> Diagnosis<'a> {
     /// The diagnosis of a fault.
     pub fn of(fault: &'a Fault) -> Diagnosis<'a> {
         Diagnosis {
-            code: fault.error.code,
+            code: &fault.error.code,
             message: &fault.error.message,
             source: &fault.source,
             span: fault.span,
