@@ -237,6 +237,22 @@ fn what_carries_more_than_its_items_survives_a_snapshot() {
 }
 
 #[test]
+fn exceptions_survive_a_snapshot() {
+    let mut session = session();
+    run(&mut session, "(defn caught [f] (try (f) (catch Exception e e)))");
+    run(&mut session, "(def date (caught (fn [] (time/parse \"soon\"))))");
+    run(&mut session, "(def plain (Exception. \"x\")) (def typed (caught (fn [] (inc \"1\"))))");
+    let questions = ["[(:error date) (ex-data date)]", "[(:error plain) (ex-data plain)]", "(ex-data typed)"];
+    // What history holds is written as well: this one is no word that a list of codes would have.
+    run(&mut session, "(nil)");
+    let before = questions.map(|question| run(&mut session, question));
+    assert!(before[0].starts_with("[\"InvalidTime\" {:error \"InvalidTime\""), "{}", before[0]);
+    assert_eq!(before[1], "[\"Exception\" nil]");
+    let mut other = moved(&mut session);
+    assert_eq!(questions.map(|question| run(&mut other, question)), before);
+}
+
+#[test]
 fn a_damaged_snapshot_is_refused_and_the_session_stays() {
     let mut session = session();
     run(&mut session, "(def a 1)");

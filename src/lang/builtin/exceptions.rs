@@ -177,7 +177,7 @@ fn ex_data(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     }
     let mut data = Map::default();
     let entries = [
-        ("error", Some(error.code)),
+        ("error", Some(&*error.code)),
         ("message", Some(error.message.as_str())),
         ("symbol", error.symbol.as_deref()),
         ("suggestion", error.suggestion.as_deref()),

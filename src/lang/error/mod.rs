@@ -12,6 +12,7 @@ use crate::lang::heap::CellKind;
 use crate::lang::span::{Source, Span};
 use crate::lang::value::walk::Free;
 use crate::lang::value::{Reduced, Value};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// The result of whatever may raise a [`Signal`].
@@ -21,7 +22,7 @@ pub type Outcome<T> = Result<T, Signal>;
 #[derive(Clone, Debug, Default)]
 pub struct Error {
     /// The stable code: `TypeError`, `ArityError`, …
-    pub code: &'static str,
+    pub code: Cow<'static, str>,
     /// What was expected, what came, what to do; lower case, no full stop, code in backticks.
     pub message: String,
     /// The name it is about.
@@ -40,8 +41,8 @@ struct Payload {
 
 impl Error {
     /// An error of that code.
-    pub fn new(code: &'static str, message: impl Into<String>) -> Error {
-        Error { code, message: message.into(), ..Error::default() }
+    pub fn new(code: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Error {
+        Error { code: code.into(), message: message.into(), ..Error::default() }
     }
 
     /// `TypeError`: says what was expected and what came.

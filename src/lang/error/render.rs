@@ -34,7 +34,7 @@ impl<'a> Diagnosis<'a> {
     /// The diagnosis of a fault.
     pub fn of(fault: &'a Fault) -> Diagnosis<'a> {
         Diagnosis {
-            code: fault.error.code,
+            code: &fault.error.code,
             message: shown(&fault.error.message),
             source: &fault.source,
             span: fault.span,

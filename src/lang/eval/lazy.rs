@@ -324,7 +324,7 @@ impl Machine {
             },
             Value::Exception(error) => match key {
                 Value::Keyword(name) if name.as_str() == "message" => Value::string(&error.message),
-                Value::Keyword(name) if name.as_str() == "error" => Value::string(error.code),
+                Value::Keyword(name) if name.as_str() == "error" => Value::string(&error.code),
                 _ => match error.data() {
                     Value::Map(map) => match map.get(key) {
                         Some(value) => value.clone(),

@@ -253,9 +253,12 @@ impl Decoder<'_> {
             ("tool", [Form { kind: FormKind::Str(server), .. }, Form { kind: FormKind::Str(name), .. }]) => {
                 Ok(Value::Tool(tool_stub(server, name)))
             }
-            ("exception", [code, Form { kind: FormKind::Str(message), .. }, data, cause]) => {
+            ("exception", [code, Form { kind: FormKind::Str(message), .. }, data, cause, rest @ ..]) => {
                 let (data, cause) = (self.value(data)?, self.value(cause)?);
-                let error = Error::new(known_code(code.as_symbol().unwrap_or_default()), message.clone());
+                let code = code.as_symbol().filter(|code| is_code(code)).ok_or_else(|| self.damaged(form))?;
+                let mut error = Error::new(code.to_string(), message.clone());
+                error.symbol = rest.first().and_then(told);
+                error.suggestion = rest.get(1).and_then(told);
                 Ok(Value::Exception(Arc::new(error.with_data(data).with_cause(cause))))
             }
             ("reduced", [inner]) => Ok(Value::Reduced(Arc::new(Reduced(self.value(inner)?)))),
@@ -386,23 +389,17 @@ fn cell_kind(name: &str) -> CellKind {
     }
 }
 
-/// Codes are fixed words; one that this build does not know becomes the general one.
-fn known_code(code: &str) -> &'static str {
-    const CODES: [&str; 12] = [
-        "TypeError",
-        "ArityError",
-        "UnboundVariable",
-        "IndexOutOfBounds",
-        "ArithmeticError",
-        "IntegerOverflow",
-        "NotCallable",
-        "ToolError",
-        "ToolTimeout",
-        "ToolArgumentError",
-        "ServerUnavailable",
-        "InvalidJson",
-    ];
-    CODES.iter().find(|known| **known == code).copied().unwrap_or("ExceptionInfo")
+/// The code of an exception: one word, which need not be one that this build raises.
+fn is_code(code: &str) -> bool {
+    code.starts_with(|c: char| c.is_ascii_alphabetic()) && code.chars().all(|c| c.is_ascii_alphanumeric())
+}
+
+/// What an exception tells beside its message: nil, or a text.
+fn told(form: &Form) -> Option<String> {
+    match &form.kind {
+        FormKind::Str(text) => Some(text.clone()),
+        _ => None,
+    }
 }
 
 /// A tool that is known by name alone: its server is asked when it is called.

@@ -297,6 +297,15 @@ impl Encoder<'_> {
                 write_quoted(out, &error.message);
                 out.push(' ');
                 self.sequence([error.data().clone(), error.cause().clone()].into_iter(), out, inner)?;
+                if error.symbol.is_some() || error.suggestion.is_some() {
+                    for told in [&error.symbol, &error.suggestion] {
+                        out.push(' ');
+                        match told {
+                            Some(text) => write_quoted(out, text),
+                            None => out.push_str("nil"),
+                        }
+                    }
+                }
                 out.push(')');
             }
             Value::Reduced(held) => {

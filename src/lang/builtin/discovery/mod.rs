@@ -66,7 +66,7 @@ pub fn explain(machine: &mut Machine, name: &str) -> Outcome<String> {
 fn nothing_called(machine: &mut Machine, name: &str) -> Error {
     let mut error = machine.unknown(name, &[]);
     if error.code == "UnboundVariable" {
-        error.code = "UnknownName";
+        error.code = "UnknownName".into();
         error.message = format!("there is nothing called `{name}`");
         error.suggestion.get_or_insert_with(|| format!("search with (apropos \"{name}\")"));
     }
