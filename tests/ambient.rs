@@ -158,8 +158,9 @@ fn replies(
     let text = String::from_utf8(output.stdout).expect("a text");
     let replies = text.lines().map(|line| {
         let mut reply: Value = serde_json::from_str(line).expect("a record");
-        for time in ["compute_ms", "total_ms"] {
-            reply["spent"][time] = Value::Null;
+        // The tables' secret is another in each process, and with it how full they get.
+        for varying in ["compute_ms", "total_ms", "memory_bytes"] {
+            reply["spent"][varying] = Value::Null;
         }
         reply
     });
@@ -216,10 +217,7 @@ fn a_process_that_can_only_compute_gives_the_same_answers() {
     let there = replies(&programs, &["--isolate"], folder.path(), &[]);
     assert_eq!(here.len(), there.len());
     let random = ["shuffle", "rand", "uuid", "gensym", "now", "today"];
-    for ((program, mut here), mut there) in programs.iter().zip(here).zip(there) {
-        for reply in [&mut here, &mut there] {
-            reply["spent"]["memory_bytes"] = Value::Null;
-        }
+    for ((program, here), there) in programs.iter().zip(here).zip(there) {
         if !random.iter().any(|word| program.contains(word)) {
             assert_eq!(here, there, "{program}");
         }
