@@ -18,6 +18,10 @@ use std::time::Duration;
 /// Steps between two looks at memory, time and cancellation.
 const GRANT: u64 = 512;
 
+/// The most steps that one operation may cost, which is what nobody looks at while it goes on: about 50 ms
+/// of arithmetic on numbers of some 100,000 digits. Whoever raises `fuel` beyond it gets more operations.
+const LARGEST: u64 = 100_000_000;
+
 /// What has been spent of which limits.
 pub struct Meter {
     /// The limits in force.
@@ -74,6 +78,11 @@ impl Meter {
     #[inline(never)]
     pub fn look(&mut self, host: &dyn Host) -> Result<(), Halt> {
         let spent = self.fuel_spent();
+        let at_once = self.ticks.min(0).unsigned_abs();
+        if at_once > LARGEST && spent <= self.limits.fuel {
+            let allowed = format!("{LARGEST} steps in one operation");
+            return Err(limit("fuel", allowed, format!("{at_once} steps")));
+        }
         if spent > self.limits.fuel {
             // What was not granted was not worked off either: report the limit as spent.
             self.ticks = 0;
