@@ -179,10 +179,7 @@ fn push_within(out: &mut String, text: &str, room: usize) {
         out.push_str(text);
         return;
     }
-    let mut cut = room;
-    while !text.is_char_boundary(cut) {
-        cut -= 1;
-    }
+    let cut = text.floor_char_boundary(room);
     out.push_str(&text[..cut]);
     out.push_str(&format!("\n[truncated: {cut} of {} bytes]", text.len()));
 }

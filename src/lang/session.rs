@@ -168,11 +168,7 @@ impl Session {
             }
         });
         let mut text = text.unwrap_or_else(|error| refused(error).text(u64::MAX));
-        let mut cut = text.len().min(budget);
-        while !text.is_char_boundary(cut) {
-            cut -= 1;
-        }
-        text.truncate(cut);
+        text.truncate(text.floor_char_boundary(budget));
         text
     }
 

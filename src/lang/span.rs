@@ -52,11 +52,7 @@ impl Source {
     /// assert_eq!(Source::new("p", "ab\ncde").line_column(4), (2, 2));
     /// ```
     pub fn line_column(&self, offset: u32) -> (u32, u32) {
-        let mut offset = (offset as usize).min(self.text.len());
-        while !self.text.is_char_boundary(offset) {
-            offset -= 1;
-        }
-        let before = &self.text[..offset];
+        let before = &self.text[..self.text.floor_char_boundary(offset as usize)];
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
         let line = before.matches('\n').count() + 1;
         let column = before[line_start..].chars().count() + 1;

@@ -68,8 +68,8 @@ impl<'a> Diagnosis<'a> {
         let spans = self.related.iter().map(|(span, _)| *span).chain([self.span]);
         spans.into_iter().all(|span| {
             let start = (span.start as usize).min(text.len());
-            let from = text[..floor(text, start)].rfind('\n').map_or(0, |at| at + 1);
-            let to = text[floor(text, start)..].find('\n').map_or(text.len(), |at| start + at);
+            let from = text[..text.floor_char_boundary(start)].rfind('\n').map_or(0, |at| at + 1);
+            let to = text[text.floor_char_boundary(start)..].find('\n').map_or(text.len(), |at| start + at);
             to - from <= LONGEST_LINE
         })
     }
@@ -84,7 +84,7 @@ impl<'a> Diagnosis<'a> {
         let range = |span: Span| {
             let start = (span.start as usize).min(self.source.text.len());
             // A caret under the first line of a long form says as much as one that spans it all.
-            let line_end = self.source.text[floor(&self.source.text, start)..]
+            let line_end = self.source.text[self.source.text.floor_char_boundary(start)..]
                 .find('\n')
                 .map_or(self.source.text.len(), |at| start + at);
             start..(span.end as usize).clamp(start, line_end.max(start))
@@ -106,13 +106,6 @@ impl<'a> Diagnosis<'a> {
     }
 }
 
-fn floor(text: &str, mut at: usize) -> usize {
-    while !text.is_char_boundary(at) {
-        at -= 1;
-    }
-    at
-}
-
 /// A call as a trace shows it: `total (program 2:3:5)`.
 pub fn trace_line(entry: &TraceEntry) -> String {
     let (line, column) = entry.source.line_column(entry.span.start);
@@ -121,7 +114,7 @@ pub fn trace_line(entry: &TraceEntry) -> String {
 
 /// As much of a message as is shown: no reply holds more.
 pub fn shown(message: &str) -> &str {
-    &message[..floor(message, message.len().min(LONGEST_MESSAGE))]
+    &message[..message.floor_char_boundary(LONGEST_MESSAGE)]
 }
 
 /// The message of a limit: its name, its value, what was spent, and what raises it.

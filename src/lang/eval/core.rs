@@ -285,10 +285,7 @@ impl Core {
         }
         self.host.print(text);
         let room = (self.meter.limits.output as usize).saturating_sub(self.prints.len());
-        let mut cut = text.len().min(room);
-        while !text.is_char_boundary(cut) {
-            cut -= 1;
-        }
+        let cut = text.floor_char_boundary(room);
         self.prints.push_str(&text[..cut]);
         self.prints_cut += (text.len() - cut) as u64;
     }

@@ -386,10 +386,7 @@ impl Parser<'_> {
 
     #[cold]
     fn fail(&self, expected: &str) -> crate::lang::error::Signal {
-        let mut at = self.at.min(self.source.len());
-        while !self.source.is_char_boundary(at) {
-            at -= 1;
-        }
+        let at = self.source.floor_char_boundary(self.at);
         let before = &self.source[..at];
         let line = before.matches('\n').count() + 1;
         let column = before[before.rfind('\n').map_or(0, |newline| newline + 1)..].chars().count() + 1;

@@ -317,7 +317,7 @@ impl Printer {
     /// A name, or the beginning of one that is longer than all that may be printed.
     fn print_name(&mut self, name: &str, write: fn(&mut String, &str)) {
         let room = (self.budget + 1).saturating_sub(self.out.len());
-        write(&mut self.out, &name[..floor_boundary(name, room)]);
+        write(&mut self.out, &name[..name.floor_char_boundary(room)]);
     }
 
     /// Says how long a number is instead of printing it, where a message or preview has no room for its
@@ -337,7 +337,7 @@ impl Printer {
 
     fn print_text(&mut self, text: &str, quoted: bool) {
         let room = (self.budget + 1).saturating_sub(self.out.len());
-        let cut = if text.len() > room { floor_boundary(text, room) } else { text.len() };
+        let cut = text.floor_char_boundary(room);
         if quoted {
             write_quoted(&mut self.out, &text[..cut]);
         } else {
@@ -395,7 +395,7 @@ pub fn print_within<P: Pace>(value: &Value, budget: usize, readable: bool, pace:
     let whole_items = printer.shown.saturating_sub(1);
     let mut text = printer.out;
     if close.is_empty() || printer.complete_until < budget / 2 {
-        text.truncate(floor_boundary(&text, budget));
+        text.truncate(text.floor_char_boundary(budget));
         let cut = match value {
             Value::Str(all) => {
                 format!("{} of {} characters", text.chars().count(), all.as_str().chars().count())
@@ -416,14 +416,6 @@ pub fn print_within<P: Pace>(value: &Value, budget: usize, readable: bool, pace:
         },
     };
     Ok(Printed { text, truncated: Some(shown) })
-}
-
-fn floor_boundary(text: &str, mut at: usize) -> usize {
-    at = at.min(text.len());
-    while !text.is_char_boundary(at) {
-        at -= 1;
-    }
-    at
 }
 
 fn write_scalar(out: &mut String, value: &Value, quoted: bool) {
