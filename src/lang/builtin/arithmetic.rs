@@ -7,7 +7,7 @@
 use super::decimals;
 use crate::lang::error::{Error, Outcome, describe};
 use crate::lang::eval::Machine;
-use crate::lang::value::{Value, quotient};
+use crate::lang::value::{Value, decimal, quotient};
 use num_bigint::BigInt;
 use num_integer::Integer;
 use num_traits::{ToPrimitive, Zero};
@@ -119,7 +119,7 @@ fn pay(machine: &mut Machine, operation: Operation, left: u64, right: u64) -> Ou
 /// Limits.
 pub fn pay_for_digits(machine: &mut Machine, bits: u64) -> Outcome<()> {
     let words = bits / 64;
-    machine.charge(words.saturating_mul(words) / 8 + words)?;
+    machine.charge(decimal::square_effort(bits) + words)?;
     if words > 512 { machine.reserve(words.saturating_mul(32)) } else { Ok(()) }
 }
 

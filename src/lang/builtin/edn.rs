@@ -212,7 +212,7 @@ fn unknown_tag(tag: &str) -> Error {
 
 /// The error of the reader, with the place in the text.
 #[cold]
-pub(super) fn unreadable(text: &str, error: &ReadError) -> Error {
+fn unreadable(text: &str, error: &ReadError) -> Error {
     let at = error.span.start as usize;
     let told = Error::new(error.code, format!("`{}` cannot be read at byte {at}: {}", excerpt(text), error.message));
     match &error.suggestion {

@@ -131,6 +131,13 @@ fn without_zeros(mut number: BigInt) -> (BigInt, i64) {
     (number, zeros)
 }
 
+/// The steps of work on an integer of so many bits whose time grows with the square of its length, as finding
+/// its digits does.
+pub fn square_effort(bits: u64) -> u64 {
+    let words = bits / 64;
+    words.saturating_mul(words) / 8
+}
+
 /// The steps that comparing a decimal with a number takes beside the first: where their powers of ten
 /// differ, one of them is written out.
 pub fn comparing_effort(left: &BigDecimal, right: &Value) -> u64 {
@@ -146,8 +153,7 @@ pub fn comparing_effort(left: &BigDecimal, right: &Value) -> u64 {
         return own.min(other) / 512;
     }
     // As long as the longer one at most: of other lengths, none is written out.
-    let words = own.max(other) / 64;
-    words.saturating_mul(words) / 8
+    square_effort(own.max(other))
 }
 
 /// How a decimal stands to a number of any kind, exactly; `None` for what is no number.

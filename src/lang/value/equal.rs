@@ -36,10 +36,9 @@ pub fn bits(value: &Value) -> u64 {
     }
 }
 
-/// The steps that finding the digits of a long number takes: the time grows with the square of its length.
+/// The steps that finding the digits of a long number takes.
 pub fn digits_effort(value: &Value) -> u64 {
-    let words = bits(value) / 64;
-    words.saturating_mul(words) / 8
+    decimal::square_effort(bits(value))
 }
 
 /// The steps that hashing a scalar takes, beside the first.
