@@ -4,6 +4,7 @@ use super::ordered::is_sorted;
 use super::{Builtin, types};
 use crate::lang::error::Outcome;
 use crate::lang::eval::Machine;
+use crate::lang::expand::SPECIAL_SYMBOLS;
 use crate::lang::heap::CellKind;
 use crate::lang::value::Value;
 use crate::lang::value::list::List;
@@ -217,32 +218,7 @@ fn never(_: &mut Machine, _: &mut [Value]) -> Outcome<Value> {
 }
 
 fn is_special_symbol(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    const SPECIAL: &[&str] = &[
-        "&",
-        ".",
-        "case*",
-        "catch",
-        "def",
-        "deftype*",
-        "do",
-        "finally",
-        "fn*",
-        "if",
-        "let*",
-        "letfn*",
-        "loop*",
-        "monitor-enter",
-        "monitor-exit",
-        "new",
-        "quote",
-        "recur",
-        "reify*",
-        "set!",
-        "throw",
-        "try",
-        "var",
-    ];
-    Ok(Value::Bool(arguments[0].as_symbol().is_some_and(|name| SPECIAL.contains(&name.as_str()))))
+    Ok(Value::Bool(arguments[0].as_symbol().is_some_and(|name| SPECIAL_SYMBOLS.contains(&name.as_str()))))
 }
 
 /// True of collections that know their count.

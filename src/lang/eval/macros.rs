@@ -5,40 +5,13 @@ use super::names::{form_of, value_of};
 use crate::lang::builtin::absent::libraries;
 use crate::lang::builtin::{self, types};
 use crate::lang::error::{Error, Outcome};
-use crate::lang::expand::{Expander, Macros, SPECIAL_FORMS, macro_names};
+use crate::lang::expand::{Expander, Macros, SPECIAL_FORMS, SPECIAL_SYMBOLS, macro_names};
 use crate::lang::form::Form;
 use crate::lang::span::{Source, Span};
 use crate::lang::value::Value;
 use crate::lang::value::map::Map;
 use crate::lang::value::text::split_name;
 use std::sync::Arc;
-
-/// What a template leaves as it is: Clojure's special forms and what belongs to them.
-const STAY_BARE: &[&str] = &[
-    "&",
-    "case*",
-    "catch",
-    "def",
-    "deftype*",
-    "do",
-    "finally",
-    "fn*",
-    "if",
-    "import*",
-    "let*",
-    "letfn*",
-    "loop*",
-    "monitor-enter",
-    "monitor-exit",
-    "new",
-    "quote",
-    "recur",
-    "reify*",
-    "set!",
-    "throw",
-    "try",
-    "var",
-];
 
 impl Macros for Machine {
     fn charge(&mut self, steps: u64) -> Outcome<()> {
@@ -97,7 +70,7 @@ impl Macros for Machine {
     }
 
     fn in_template(&mut self, name: &str) -> String {
-        if STAY_BARE.contains(&name) || name.starts_with('%') || types::constant(name).is_some() {
+        if SPECIAL_SYMBOLS.contains(&name) || name.starts_with('%') || types::constant(name).is_some() {
             return name.to_string();
         }
         if let (Some(alias), base) = split_name(name) {

@@ -31,7 +31,7 @@ use crate::lang::form::{Form, FormKind};
 use crate::lang::span::{Source, Span};
 use crate::lang::value::map::KIND;
 pub use parts::Reached;
-pub use special::SPECIAL_FORMS;
+pub use special::{SPECIAL_FORMS, SPECIAL_SYMBOLS};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -306,11 +306,9 @@ impl<'a> Expander<'a> {
             return Ok(expanded);
         }
         match self.expand_macro(head, name, form, rest)? {
-            Some(mut expanded) => {
-                if self.macros.is_macro(own_name(head, name)) {
-                    templates::unqualify(self, &mut expanded);
-                }
-                self.expand(&expanded)
+            Some(made) => {
+                let code = templates::code_of(self, form, made);
+                self.expand(&code)
             }
             None => match dialects::unquoted_function(self, name, rest) {
                 Some(rest) => {

@@ -37,13 +37,10 @@ impl<'a> Expander<'a> {
     pub fn head(&mut self, form: &Form) -> Outcome<Form> {
         let mut form = form.clone();
         while form.metadata.is_none()
-            && let Some(mut expanded) = self.step(&form)?
+            && let Some(made) = self.step(&form)?
         {
             self.deeper(form.span)?;
-            if self.calls_session_macro(&form) {
-                templates::unqualify(self, &mut expanded);
-            }
-            form = expanded;
+            form = templates::code_of(self, &form, made);
         }
         Ok(form)
     }
@@ -73,7 +70,7 @@ impl<'a> Expander<'a> {
     }
 
     /// True for a call of a macro of the session, which may come to anything.
-    fn calls_session_macro(&self, form: &Form) -> bool {
+    pub(super) fn calls_session_macro(&self, form: &Form) -> bool {
         let head = form.as_list().and_then(<[Form]>::first).and_then(Form::as_symbol);
         head.is_some_and(|head| self.macros.is_macro(own_name(head, self.base_name(head).as_deref().unwrap_or(head))))
     }

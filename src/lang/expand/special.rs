@@ -9,6 +9,34 @@ use crate::lang::span::Span;
 pub const SPECIAL_FORMS: &[&str] =
     &["and", "def", "do", "fn*", "if", "let*", "letfn*", "loop*", "or", "quote", "recur", "try", "var"];
 
+/// What Clojure counts among its special forms: `special-symbol?` knows it, and templates leave it without a
+/// namespace.
+pub const SPECIAL_SYMBOLS: &[&str] = &[
+    "&",
+    ".",
+    "case*",
+    "catch",
+    "def",
+    "deftype*",
+    "do",
+    "finally",
+    "fn*",
+    "if",
+    "let*",
+    "letfn*",
+    "loop*",
+    "monitor-enter",
+    "monitor-exit",
+    "new",
+    "quote",
+    "recur",
+    "reify*",
+    "set!",
+    "throw",
+    "try",
+    "var",
+];
+
 impl Expander<'_> {
     /// The special forms, whose parts are not all expressions.
     pub(super) fn expand_special(&mut self, name: &str, form: &Form, rest: &[Form]) -> Outcome<Option<Form>> {

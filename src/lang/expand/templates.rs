@@ -82,10 +82,18 @@ fn parts(expander: &mut Expander<'_>, items: &[Form], names: &mut Vec<(String, F
     Ok(call("core/concat", out, span))
 }
 
+/// What the macro at the head of a call made, as code to go on with.
+pub fn code_of(expander: &Expander<'_>, call: &Form, mut made: Form) -> Form {
+    if expander.calls_session_macro(call) {
+        unqualify(expander, &mut made);
+    }
+    made
+}
+
 /// Takes the namespaces of core and of the session away from names of code that a macro made, wherever that
 /// changes nothing: what is left is as a person would have written it. Quoted data and the constants of `case` stay as
 /// they are.
-pub fn unqualify(expander: &Expander<'_>, form: &mut Form) {
+fn unqualify(expander: &Expander<'_>, form: &mut Form) {
     if let Some(metadata) = &mut form.metadata {
         unqualify(expander, metadata);
     }
@@ -111,8 +119,7 @@ pub fn unqualify(expander: &Expander<'_>, form: &mut Form) {
 
 /// The name without its namespace, where it means the same.
 fn plain_name<'n>(expander: &Expander<'_>, name: &'n str) -> Option<&'n str> {
-    let is_defined =
-        |base: &str| expander.macros.is_defined(base) || expander.defined.iter().any(|known| known == base);
+    let is_defined = |base: &str| expander.macros.is_defined(base) || expander.defined.contains(base);
     if let Some(base) = name.strip_prefix("clojure.core/") {
         return (!expander.is_local(base) && !is_defined(base)).then_some(base);
     }
