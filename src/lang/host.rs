@@ -60,6 +60,19 @@ pub enum ToolReply {
     Stopped,
 }
 
+impl ToolReply {
+    /// What a record of the call says of it: `ok`, or a stable code.
+    pub fn outcome(&self) -> &'static str {
+        match self {
+            ToolReply::Json(_) | ToolReply::Text(_) => "ok",
+            ToolReply::Error(error) => error.kind.code(),
+            ToolReply::Denied(_) => "ToolDenied",
+            ToolReply::Ask(_) => "ToolNeedsApproval",
+            ToolReply::Stopped => "stopped",
+        }
+    }
+}
+
 /// Why a tool call failed.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ToolError {

@@ -10,13 +10,14 @@ use std::io;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::lang::{
     Catalogue, Engine, Host, Request, Server, Session, Tool, ToolCall, ToolError, ToolErrorKind, ToolReply,
 };
 
+use super::lock;
 use super::wire::{Answer, Described, Done, Kept, Order, Question, Report, receive, send};
 
 /// The body of a worker process: whoever starts workers runs it, and nothing before it, in a process
@@ -104,10 +105,6 @@ struct Link {
     waiting: Mutex<HashMap<u32, Sender<Answer>>>,
     asked: AtomicU32,
     cancelled: AtomicBool,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Link {

@@ -32,6 +32,8 @@ mod process;
 mod session;
 mod wire;
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 pub use inside::run;
 pub use pool::{WorkerOptions, Workers};
 pub use process::Program;
@@ -39,3 +41,8 @@ pub use session::WorkerSession;
 
 /// What both ends of a pipe must agree on.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// What is behind a lock, also if whoever held it panicked: nothing is left half done behind ours.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -3,8 +3,9 @@
 use std::collections::VecDeque;
 use std::io;
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
+use super::lock;
 use super::process::{Program, Worker};
 use super::session::WorkerSession;
 
@@ -40,10 +41,6 @@ pub struct Workers {
     /// Seats of sessions that nothing runs in, the longest unused first.
     idle: Mutex<VecDeque<Weak<Seat>>>,
     walls: Vec<String>,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Workers {

@@ -7,9 +7,10 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use super::lock;
 use super::wire::{Order, Report, Reports, send};
 
 /// How long a worker may take until it is ready.
@@ -50,8 +51,7 @@ pub(super) struct Orders(Arc<Mutex<UnixStream>>);
 impl Orders {
     /// Tells the worker something. That it has gone shows in its reports.
     pub(super) fn give(&self, order: &Order) {
-        let pipe = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let _ = send(&*pipe, order);
+        let _ = send(&*lock(&self.0), order);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::lang::{
@@ -10,6 +10,7 @@ use crate::lang::{
     ToolError, ToolErrorKind, ToolReply,
 };
 
+use super::lock;
 use super::pool::{Seat, Workers};
 use super::process::Worker;
 use super::wire::{self, Answer, Described, Done, Kept, Order, Question, Report};
@@ -65,7 +66,7 @@ impl WorkerSession {
 
     /// The session's worker, or a fresh one that has taken up the session.
     fn worker(&self, host: &Arc<dyn Host>) -> Result<Worker, Lost> {
-        let own = self.seat.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let own = lock(&self.seat).take();
         if let Some(worker) = own.and_then(Worker::if_alive) {
             return Ok(worker);
         }
@@ -105,7 +106,7 @@ impl WorkerSession {
             match outcome {
                 Ok((done, kept)) => {
                     self.keep(kept);
-                    *self.seat.lock().unwrap_or_else(PoisonError::into_inner) = Some(worker);
+                    *lock(&self.seat) = Some(worker);
                     self.workers.rests(&self.seat);
                     return Ok(done);
                 }
@@ -306,7 +307,7 @@ impl<'a> Conversation<'a> {
     /// calls of branches beside each other get threads of their own.
     fn call(&mut self, number: u32, mut call: ToolCall) -> Result<(), Lost> {
         let place = {
-            let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut calls = lock(&self.calls);
             if calls.len() >= self.limits.calls as usize {
                 return Err(Lost::Calls(self.limits.calls));
             }
@@ -322,9 +323,9 @@ impl<'a> Conversation<'a> {
         let make = move || {
             let begun = Instant::now();
             let reply = host.call(call);
-            if let Some(record) = calls.lock().unwrap_or_else(PoisonError::into_inner).get_mut(place) {
+            if let Some(record) = lock(&calls).get_mut(place) {
                 record.ms = begun.elapsed().as_millis() as u64;
-                record.outcome = outcome(&reply).to_string();
+                record.outcome = reply.outcome().to_string();
             }
             orders.give(&Order::Answer(number, Answer::Called(reply)));
         };
@@ -358,7 +359,7 @@ impl<'a> Conversation<'a> {
     }
 
     fn costs(&self) -> Costs {
-        let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let calls = lock(&self.calls).clone();
         let spent = Spent {
             compute_ms: self.computed.as_millis() as u64,
             total_ms: self.begun.elapsed().as_millis() as u64,
@@ -373,17 +374,6 @@ impl<'a> Conversation<'a> {
 fn most_memory(limits: &Limits) -> u64 {
     let programs = limits.memory.saturating_add(limits.memory / 2);
     OWN_MEMORY.saturating_add(programs).saturating_add(limits.session.saturating_mul(3))
-}
-
-/// The outcome of a call as records say it.
-fn outcome(reply: &ToolReply) -> &'static str {
-    match reply {
-        ToolReply::Json(_) | ToolReply::Text(_) => "ok",
-        ToolReply::Error(error) => error.kind.code(),
-        ToolReply::Denied(_) => "ToolDenied",
-        ToolReply::Ask(_) => "ToolNeedsApproval",
-        ToolReply::Stopped => "stopped",
-    }
 }
 
 fn nonsense() -> Lost {

@@ -180,13 +180,11 @@ pub(super) struct Reports {
     stream: UnixStream,
     /// What has come of the next frames.
     come: Vec<u8>,
-    /// How long the stream waits for more, as it was last told.
-    patience: Option<Duration>,
 }
 
 impl Reports {
     pub(super) fn new(stream: UnixStream) -> Reports {
-        Reports { stream, come: Vec::new(), patience: None }
+        Reports { stream, come: Vec::new() }
     }
 
     /// The next message; `None` if it is not there after `wait`. A frame of more than `most` bytes is an
@@ -202,7 +200,8 @@ impl Reports {
                         let problem = format!("a frame of {length} bytes came, and at most {most} may");
                         return Err(io::Error::new(io::ErrorKind::InvalidData, problem));
                     }
-                    HEAD + length as usize - self.come.len().min(HEAD + length as usize)
+                    // Never is more read than one frame.
+                    HEAD + length as usize - self.come.len()
                 }
             };
             if missing == 0 {
@@ -231,11 +230,7 @@ impl Reports {
     /// Reads some of what is missing; false if nothing came in time.
     fn read(&mut self, missing: usize, wait: Duration) -> io::Result<bool> {
         // The system rounds to its own ticks, and takes zero for ever.
-        let wait = wait.max(Duration::from_millis(1));
-        if self.patience != Some(wait) {
-            self.stream.set_read_timeout(Some(wait))?;
-            self.patience = Some(wait);
-        }
+        self.stream.set_read_timeout(Some(wait.max(Duration::from_millis(1))))?;
         let begun = self.come.len();
         self.come.resize(begun + missing.min(PIECE), 0);
         let read = self.stream.read(&mut self.come[begun..]);

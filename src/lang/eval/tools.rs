@@ -106,16 +106,12 @@ impl Machine {
         let took = host.monotonic().saturating_sub(started);
         let value = self.take_reply(&tool, &reply);
         let outcome = match (&value, &reply) {
-            (Ok(_), _) => "ok".to_string(),
-            (Err(_), ToolReply::Error(error)) => error.kind.code().to_string(),
-            (Err(_), ToolReply::Denied(_)) => "ToolDenied".to_string(),
-            (Err(_), ToolReply::Ask(_)) => "ToolNeedsApproval".to_string(),
-            (Err(_), ToolReply::Stopped) => "stopped".to_string(),
-            (Err(_), _) => "unreadable".to_string(),
+            (Err(_), ToolReply::Json(_) | ToolReply::Text(_)) => "unreadable",
+            _ => reply.outcome(),
         };
         if let Some(record) = self.core.calls.get_mut(record) {
             record.ms = took.as_millis() as u64;
-            record.outcome = outcome;
+            record.outcome = outcome.to_string();
         }
         // The reply's bytes were the host's, so letting go of them is charged to nobody.
         meter::outside(move || drop(reply));
