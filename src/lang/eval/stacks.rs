@@ -25,7 +25,7 @@ struct Idle {
 }
 
 /// How many threads are kept when there is nothing to do.
-const KEPT: usize = 8;
+const KEPT: usize = 32;
 
 /// How long a thread waits for work before it ends: what a deep evaluation has used of a stack stays taken
 /// until then.
