@@ -5,7 +5,7 @@
 mod common;
 
 use common::{Scripted, engine, host};
-use lispbox::lang::{Environment, Limits, Reply, Request, Status, ToolReply};
+use lispbox::lang::{Catalogue, Environment, Host, Limits, Reply, Request, Status, ToolCall, ToolReply};
 use lispbox::worker::{Program, WorkerOptions, WorkerSession, Workers};
 use serde_json::json;
 use std::path::PathBuf;
@@ -74,7 +74,7 @@ fn a_session_lives_in_its_worker() {
     assert_eq!(session.bind("rows", "[1, 2]", host()), Ok(()));
     assert_eq!(run(&mut session, "(reduce + rows)"), "3");
     assert!(session.bind("rows", "[1, ", host()).is_err_and(|problem| problem.contains("`rows` is no JSON")));
-    assert!(session.describe(None, host()).contains("twice"));
+    assert!(session.describe(None, host()).is_ok_and(|text| text.contains("twice")));
 }
 
 #[test]
@@ -163,6 +163,42 @@ fn a_worker_killed_amid_a_program_costs_that_program_alone() {
     assert_eq!(reply.calls.iter().map(|call| &*call.tool).collect::<Vec<_>>(), ["kill"]);
     assert_eq!(run(&mut session, "[@kept (+ 1 1)]"), "[2 2]");
     assert!(run(&mut session, "more").contains("UnboundVariable"));
+}
+
+/// A host that kills all workers when it is asked which tools there are.
+struct Killing(PathBuf);
+
+impl Host for Killing {
+    fn call(&self, _: ToolCall) -> ToolReply {
+        ToolReply::Denied("there are no tools".to_string())
+    }
+
+    fn catalogue(&self) -> Catalogue {
+        kill_all(&self.0);
+        Catalogue::default()
+    }
+
+    fn now_millis(&self) -> i64 {
+        0
+    }
+
+    fn random(&self) -> u64 {
+        4
+    }
+
+    fn monotonic(&self) -> Duration {
+        Duration::ZERO
+    }
+}
+
+#[test]
+fn a_question_whose_worker_is_killed_has_an_error_for_an_answer() {
+    let traced = Traced::start();
+    let mut session = traced.workers.session();
+    assert_eq!(run(&mut session, "(def kept 1)"), "#'kept");
+    let reply = session.describe(Some("mail"), Arc::new(Killing(traced.file()))).expect_err("its worker is gone");
+    assert_eq!(reply.failure.map(|failure| failure.error).as_deref(), Some("WorkerLost"));
+    assert!(session.describe(None, host()).is_ok_and(|text| text.contains("kept")));
 }
 
 #[test]

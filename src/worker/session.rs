@@ -159,12 +159,12 @@ impl Environment for WorkerSession {
         }
     }
 
-    fn describe(&mut self, query: Option<&str>, host: Arc<dyn Host>) -> String {
+    fn describe(&mut self, query: Option<&str>, host: Arc<dyn Host>) -> Result<String, Box<Reply>> {
         let order = Order::Describe { query: query.map(str::to_string), servers: host.servers() };
         match self.order(&order, &host, &Limits::default()) {
-            Ok(Done::Described(text)) => text,
-            Ok(_) => nonsense().to_string(),
-            Err((lost, _)) => lost.to_string(),
+            Ok(Done::Described(text)) => Ok(text),
+            Ok(_) => Err(Box::new(lost_reply(&nonsense(), Costs::default()))),
+            Err((lost, costs)) => Err(Box::new(lost_reply(&lost, costs))),
         }
     }
 

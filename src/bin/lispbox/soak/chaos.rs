@@ -31,7 +31,7 @@ pub fn rage(field: &Field, server: u32, mut chance: Chance) {
 /// One of that kind, or of the other where there is none; one that computes, where that is asked for and there is one.
 fn victim(living: Vec<Process>, role: Role, busy: bool, chance: &mut Chance) -> Option<Process> {
     let (mut wanted, others): (Vec<Process>, Vec<Process>) =
-        living.into_iter().filter(|process| process.role != Role::Other).partition(|process| process.role == role);
+        living.into_iter().filter(may_be_killed).partition(|process| process.role == role);
     if wanted.is_empty() {
         wanted = others;
     }
@@ -40,4 +40,8 @@ fn victim(living: Vec<Process>, role: Role, busy: bool, chance: &mut Chance) -> 
     }
     let index = chance.below(wanted.len() as u64) as usize;
     (index < wanted.len()).then(|| wanted.swap_remove(index))
+}
+
+fn may_be_killed(process: &Process) -> bool {
+    process.role != Role::Other && !process.is_zombie
 }

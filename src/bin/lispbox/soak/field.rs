@@ -10,7 +10,7 @@ use super::tally::{Mistake, Tally};
 use crate::sample_mailbox::Mailbox;
 
 /// How long after a kill something may still come of it: until the pipe is seen to be broken, on a busy machine.
-const AFTERMATH: Duration = Duration::from_secs(3);
+const AFTERMATH: Duration = Duration::from_secs(1);
 
 /// The connection, the sums, the kills.
 pub struct Field {

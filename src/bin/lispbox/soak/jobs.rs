@@ -144,7 +144,72 @@ impl Outcome {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use lispbox::lang::{Engine, Reply, Request, Session};
+    use lispbox::server::CancellationToken;
+
     use super::*;
+    use crate::chance::Chance;
+    use crate::sample_mailbox::Mailbox;
+    use crate::terminal::{Prints, Terminal};
+
+    /// What comes of a program in a session without tools; its clock is left out.
+    fn outcome(session: &mut Session, job: &Job) -> String {
+        let mut request = Request::new(job.program.clone());
+        request.data = job.data.as_ref().map(Value::to_string);
+        if let Some(fuel) = job.limits["fuel"].as_u64() {
+            request.limits.fuel = fuel;
+        }
+        let host = Terminal::new(Prints::Keep, CancellationToken::new(), None);
+        let reply: Reply = session.eval(request, Arc::new(host));
+        Outcome::of(&json!({"result": {"structuredContent": reply}})).text
+    }
+
+    #[test]
+    fn answers_are_computed_right() {
+        let engine = Engine::builder().build().expect("the allocator counts");
+        let mut chance = Chance::new(3);
+        for _ in 0..150 {
+            let job = good::job(&mut chance);
+            let outcome = outcome(&mut engine.session(), &job);
+            assert!(job.expected.fits(&outcome), "{}: {} is not {outcome}", job.program, job.expected.told());
+        }
+    }
+
+    #[test]
+    fn sessions_hold_what_they_must() {
+        let mut session = Engine::builder().build().expect("the allocator counts").session();
+        let (mut chance, mailbox) = (Chance::new(5), Mailbox::new());
+        let (mut kept, begin) = Kept::begin(&mut chance);
+        assert!(begin.expected.fits(&outcome(&mut session, &begin)));
+        for turn in 0..200 {
+            let job = if turn % 2 == 0 { kept.change(&mut chance, &mailbox) } else { kept.use_it(&mut chance) };
+            if job.calls_tools() {
+                continue;
+            }
+            let outcome_of_it = outcome(&mut session, &job);
+            assert!(job.expected.fits(&outcome_of_it), "{}: {outcome_of_it}", job.program);
+            kept = job.after.unwrap_or(kept);
+            assert_eq!(outcome(&mut session, &Kept::look()), kept.shown(), "after {}", job.program);
+        }
+    }
+
+    #[test]
+    fn the_plan_is_a_function_of_the_seed() {
+        let programs = |seed| {
+            let mut chance = Chance::new(seed);
+            let mailbox = Mailbox::new();
+            let kept = Kept::begin(&mut chance).0;
+            let jobs = (0..20).flat_map(|_| {
+                let here = [good::job(&mut chance), hostile::job(&mut chance), kept.use_it(&mut chance)];
+                here.into_iter().chain([tools::job(&mut chance, &mailbox), kept.change(&mut chance, &mailbox)])
+            });
+            jobs.map(|job| job.program).collect::<Vec<_>>()
+        };
+        assert_eq!(programs(1), programs(1));
+        assert_ne!(programs(1), programs(2));
+    }
 
     #[test]
     fn outcomes_are_read_and_held_against_what_is_right() {

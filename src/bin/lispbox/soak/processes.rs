@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-/// A process that lives.
+/// A process.
 #[derive(Clone, Debug)]
 pub struct Process {
     /// Its number.
@@ -13,6 +13,8 @@ pub struct Process {
     pub role: Role,
     /// True if it computes right now.
     pub runs: bool,
+    /// True if it has ended and nobody has taken note of it.
+    pub is_zombie: bool,
     /// Its threads.
     pub threads: u64,
     /// Bytes that it has in memory.
@@ -31,16 +33,13 @@ pub enum Role {
     Other,
 }
 
-/// The process of that number, unless it has ended.
+/// The process of that number, if there is one.
 pub fn process(id: u32) -> Option<Process> {
     let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
     // The name stands in brackets and may have any characters in it.
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_ascii_whitespace().collect();
     let number = |place: usize| fields.get(place)?.parse::<u64>().ok();
     let state = *fields.first()?;
-    if matches!(state, "Z" | "X") {
-        return None;
-    }
     let words = std::fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
     let role = match words.split(|byte| *byte == 0).nth(1) {
         Some(b"worker") => Role::Worker,
@@ -52,6 +51,7 @@ pub fn process(id: u32) -> Option<Process> {
         started: number(19)?,
         role,
         runs: state == "R",
+        is_zombie: matches!(state, "Z" | "X"),
         threads: number(17)?,
         resident: resident(id).unwrap_or(0),
         parent: u32::try_from(number(1)?).ok()?,
@@ -76,7 +76,7 @@ fn page() -> u64 {
     4096
 }
 
-/// All that live below a process: its children, theirs, and so on.
+/// All below a process: its children, theirs, and so on.
 pub fn below(ancestor: u32) -> Vec<Process> {
     let Ok(folder) = std::fs::read_dir("/proc") else { return Vec::new() };
     let numbers = folder.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -100,9 +100,9 @@ pub fn descriptors(id: u32) -> Option<u64> {
 }
 
 impl Process {
-    /// True while it is there and is no other one.
+    /// True while it lives and its number is nobody else's.
     pub fn lives(&self) -> bool {
-        process(self.id).is_some_and(|process| process.started == self.started)
+        process(self.id).is_some_and(|process| process.started == self.started && !process.is_zombie)
     }
 
     /// Kills it, if it is still what it was when it was looked at. False if it is not.

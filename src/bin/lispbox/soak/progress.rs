@@ -28,7 +28,8 @@ impl Progress {
         self.last = Instant::now();
         // A line that nobody can read is no reason to end.
         let _ = match self.is_terminal {
-            true => write!(stderr(), "\r\u{1b}[K{}", text()).and_then(|()| stderr().flush()),
+            // What is wider than the terminal is cut, or the line could not be drawn anew.
+            true => write!(stderr(), "\r\u{1b}[K\u{1b}[?7l{}\u{1b}[?7h", text()).and_then(|()| stderr().flush()),
             false => writeln!(stderr(), "{}", text()),
         };
     }

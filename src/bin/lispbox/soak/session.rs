@@ -8,7 +8,7 @@ use super::client::{Request, Silence};
 use super::field::Field;
 use super::jobs::kept::Kept;
 use super::jobs::wrong::Wrong;
-use super::jobs::{Expected, Job, Outcome, good, hostile, tools, wrong};
+use super::jobs::{Job, Outcome, good, hostile, tools, wrong};
 use super::ledger::{Reply, beginning};
 use super::processes::Role;
 use crate::chance::Chance;
@@ -22,9 +22,13 @@ const LOOKS: usize = 20;
 /// A session and what it must hold.
 pub struct Session<'a> {
     field: &'a Field,
+    /// A seed for each request, so that the plan stays the same whatever a kill brings in between.
+    seeds: Chance,
     chance: Chance,
     handle: Option<String>,
     kept: Kept,
+    /// The beginning of what was sent last.
+    latest: String,
 }
 
 /// What a reply is worth.
@@ -40,8 +44,9 @@ enum Verdict {
 
 impl<'a> Session<'a> {
     /// A session that makes the requests of a seed.
-    pub fn new(field: &'a Field, chance: Chance) -> Session<'a> {
-        Session { field, chance, handle: None, kept: Kept::default() }
+    pub fn new(field: &'a Field, mut seeds: Chance) -> Session<'a> {
+        let chance = Chance::new(seeds.next());
+        Session { field, seeds, chance, handle: None, kept: Kept::default(), latest: String::new() }
     }
 
     /// Makes requests until the field is stopped; then looks at the session for a last time.
@@ -59,12 +64,19 @@ impl<'a> Session<'a> {
                 Silence::Late => "none in a minute and a half",
                 Silence::Ended => "the server is gone",
             };
-            self.field.mistake("(a request)", "a reply", got);
+            // When the server goes, all sessions see it: the first one says so.
+            if !self.field.is_stopped() || silence == Silence::Late {
+                self.field.mistake(&self.latest, "a reply", got);
+            }
             self.field.stop();
         }
     }
 
     fn step(&mut self) -> Result<(), Silence> {
+        if self.handle.is_none() {
+            return self.begin();
+        }
+        self.chance = Chance::new(self.seeds.next());
         match self.chance.below(200) {
             0 => self.begin(),
             1..=8 => self.look(&[self.kept.clone()]),
@@ -120,7 +132,7 @@ impl<'a> Session<'a> {
 
     /// Runs a program in the session.
     fn inside(&mut self, job: &Job) -> Result<(), Silence> {
-        let Some(handle) = self.handle.clone() else { return self.begin() };
+        let Some(handle) = self.handle.clone() else { return Ok(()) };
         let (verdict, _) = self.run(job, Some(&handle))?;
         self.follow(job, verdict)
     }
@@ -151,7 +163,7 @@ impl<'a> Session<'a> {
             let request = self.ask(&job, Some(&handle));
             let outcome = Outcome::of(&request.reply()?.message);
             self.field.tally(|tally| tally.count(&outcome.text));
-            if self.is_disturbed(&job, &outcome, request.made()) {
+            if self.is_disturbed(false, &outcome, request.made()) {
                 continue;
             }
             match candidates.iter().find(|kept| kept.shown() == outcome.text) {
@@ -172,7 +184,7 @@ impl<'a> Session<'a> {
 
     /// Makes a request and takes it back.
     fn withdraw(&mut self) -> Result<(), Silence> {
-        let Some(handle) = self.handle.clone() else { return self.begin() };
+        let Some(handle) = self.handle.clone() else { return Ok(()) };
         let is_inside = self.chance.below(2) > 0;
         let job = if is_inside { self.kept.endless(&mut self.chance) } else { hostile::job(&mut self.chance) };
         let pause = Duration::from_millis(self.chance.below(100));
@@ -190,7 +202,7 @@ impl<'a> Session<'a> {
 
     /// Asks for what there is.
     fn describe(&mut self) -> Result<(), Silence> {
-        let Some(handle) = self.handle.clone() else { return self.begin() };
+        let Some(handle) = self.handle.clone() else { return Ok(()) };
         let (method, params, parts): (_, Value, &[&str]) = match self.chance.below(3) {
             0 => ("tools/list", json!({}), &["lisp_eval", "lisp_env"]),
             1 => {
@@ -206,14 +218,15 @@ impl<'a> Session<'a> {
                 ("tools/call", json!({"name": "lisp_env", "arguments": arguments}), &["get-email"])
             }
         };
-        let request = self.field.client.request(method, params.clone());
+        self.latest = format!("{method} {params}");
+        let request = self.field.client.request(method, params);
         let message = request.reply()?.message;
         let outcome = Outcome::of(&message);
         self.field.tally(|tally| tally.count(&outcome.text));
         let text = message["result"].to_string();
-        let killed = [Role::Worker, Role::Downstream].iter().any(|role| self.field.was_killed(*role, request.made()));
-        if !killed && !parts.iter().all(|part| text.contains(part)) {
-            self.field.mistake(&format!("{method} {params}"), parts.join(" and "), beginning(&text));
+        let is_disturbed = self.is_disturbed(false, &outcome, request.made());
+        if !is_disturbed && !parts.iter().all(|part| text.contains(part)) {
+            self.field.mistake(&self.latest, parts.join(" and "), beginning(&text));
         }
         Ok(())
     }
@@ -241,16 +254,18 @@ impl<'a> Session<'a> {
                 (request, what, expected)
             }
         };
+        self.latest = what;
         let outcome = Outcome::of(&request.reply()?.message);
         self.field.tally(|tally| tally.count(&outcome.text));
         if outcome.text != expected {
-            self.field.mistake(&what, expected, beginning(&format!("{}: {}", outcome.text, outcome.shown)));
+            self.field.mistake(&self.latest, expected, beginning(&format!("{}: {}", outcome.text, outcome.shown)));
         }
         Ok(())
     }
 
     /// Asks for an evaluation.
-    fn ask(&self, job: &Job, handle: Option<&String>) -> Request {
+    fn ask(&mut self, job: &Job, handle: Option<&String>) -> Request {
+        self.latest = beginning(&job.program);
         let arguments = job.arguments(handle.map(String::as_str));
         self.field.client.request("tools/call", json!({"name": "lisp_eval", "arguments": arguments}))
     }
@@ -265,7 +280,7 @@ impl<'a> Session<'a> {
     fn judge(&self, job: &Job, request: &Request, reply: &Reply) -> (Verdict, Outcome) {
         let outcome = Outcome::of(&reply.message);
         self.field.tally(|tally| tally.count(&outcome.text));
-        if self.is_disturbed(job, &outcome, request.made()) {
+        if self.is_disturbed(job.calls_tools(), &outcome, request.made()) {
             return (Verdict::Disturbed, outcome);
         }
         if !job.expected.fits(&outcome.text) {
@@ -283,7 +298,7 @@ impl<'a> Session<'a> {
 
     /// Takes note of how long it took.
     fn time(&self, job: &Job, outcome: &Outcome, made: Instant, came: Instant) {
-        if job.is_good && !matches!(job.expected, Expected::Anything) {
+        if job.is_good {
             self.field.tally(|tally| tally.took(came - made));
         }
         let computed = outcome.record["spent"]["compute_ms"].as_f64();
@@ -293,10 +308,10 @@ impl<'a> Session<'a> {
     }
 
     /// True if the reply says that something was lost that was killed while it was needed.
-    fn is_disturbed(&self, job: &Job, outcome: &Outcome, made: Instant) -> bool {
+    fn is_disturbed(&self, calls_tools: bool, outcome: &Outcome, made: Instant) -> bool {
         match outcome.text.as_str() {
             "error: WorkerLost" | "error: Busy" => self.field.was_killed(Role::Worker, made),
-            "error: ServerUnavailable" => job.calls_tools() && self.field.was_killed(Role::Downstream, made),
+            "error: ServerUnavailable" => calls_tools && self.field.was_killed(Role::Downstream, made),
             _ => false,
         }
     }

@@ -19,6 +19,8 @@ pub struct Sample {
     pub threads: u64,
     /// File descriptors of the server.
     pub descriptors: u64,
+    /// Processes that have ended and that the server has not taken note of.
+    pub zombies: u64,
 }
 
 /// The samples of a run.
@@ -42,16 +44,21 @@ pub struct Trend {
     pub most: u64,
     /// The most that the median of the last fifth may be.
     pub allowed: u64,
+    /// False for a run that was too short to tell what grows from what is only beginning.
+    pub is_judged: bool,
 }
 
 /// How much more than a tenth a quantity may grow.
 const BYTES: u64 = 16 << 20;
 const COUNT: u64 = 16;
 
+/// What a server keeps for later is there after some seconds; runs shorter than this are not judged by what grows.
+const JUDGED: Duration = Duration::from_secs(30);
+
 impl Trend {
     /// False if it grew.
     pub fn is_flat(&self) -> bool {
-        self.late <= self.allowed
+        self.late <= self.allowed || !self.is_judged
     }
 }
 
@@ -59,8 +66,12 @@ impl Watch {
     /// Takes a sample of the server's process; nothing where the system does not tell.
     pub fn look(&mut self, server: u32, at: Duration) -> Option<Sample> {
         let own = process(server)?;
-        let workers: Vec<u64> =
-            below(server).iter().filter(|other| other.role == Role::Worker).map(|worker| worker.resident).collect();
+        let family = below(server);
+        let workers: Vec<u64> = family
+            .iter()
+            .filter(|other| other.role == Role::Worker && !other.is_zombie)
+            .map(|worker| worker.resident)
+            .collect();
         let sample = Sample {
             at,
             server: own.resident,
@@ -68,6 +79,7 @@ impl Watch {
             worker_count: workers.len() as u64,
             threads: own.threads,
             descriptors: descriptors(server).unwrap_or_default(),
+            zombies: family.iter().filter(|other| other.is_zombie).count() as u64,
         };
         self.samples.push(sample);
         Some(sample)
@@ -98,6 +110,11 @@ impl Watch {
         self.trend(COUNT, |sample| sample.descriptors.saturating_sub(2 * sample.worker_count))
     }
 
+    /// Processes that the server should have taken note of.
+    pub fn zombies(&self) -> Option<Trend> {
+        self.trend(COUNT, |sample| sample.zombies)
+    }
+
     fn trend(&self, slack: u64, quantity: impl Fn(&Sample) -> u64) -> Option<Trend> {
         let (first, last) = (self.samples.first()?, self.samples.last()?);
         let fifth = last.at / 5;
@@ -110,6 +127,7 @@ impl Watch {
             end: quantity(last),
             most: self.samples.iter().map(&quantity).max().unwrap_or_default(),
             allowed: early + early / 10 + slack,
+            is_judged: last.at >= JUDGED,
         })
     }
 
@@ -144,8 +162,15 @@ mod tests {
     }
 
     #[test]
+    fn short_runs_are_not_judged() {
+        let mut grown = watch(|second| 50 + second);
+        grown.samples.truncate(25);
+        assert!(grown.server().is_some_and(|trend| trend.is_flat() && trend.late > trend.early && !trend.is_judged));
+    }
+
+    #[test]
     fn memory_that_rises_at_first_or_for_a_moment_is_flat() {
-        assert!(watch(|second| 50 + second.min(20)).server().expect("samples").is_flat());
+        assert!(watch(|second| 50 + (2 * second).min(40)).server().expect("samples").is_flat());
         assert!(watch(|second| if second % 3 == 0 { 500 } else { 100 }).server().expect("samples").is_flat());
         assert!(Watch::default().server().is_none());
     }
