@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::client::{Request, Silence};
 use super::field::Field;
-use super::jobs::kept::Kept;
+use super::jobs::kept::{Kept, WITHDRAWN};
 use super::jobs::wrong::Wrong;
 use super::jobs::{Job, Outcome, good, hostile, tools, wrong};
 use super::ledger::{Reply, beginning};
@@ -191,10 +191,16 @@ impl<'a> Session<'a> {
         let request = self.ask(&job, is_inside.then_some(&handle));
         std::thread::sleep(pause);
         if self.field.client.withdraw(&request) {
-            return match &job.after {
-                Some(after) => self.look(&[self.kept.clone(), after.clone()]),
-                None => Ok(()),
-            };
+            let Some(after) = &job.after else { return Ok(()) };
+            let withdrawn = Instant::now();
+            self.look(&[self.kept.clone(), after.clone()])?;
+            let took = withdrawn.elapsed();
+            self.field.tally(|tally| tally.freed(took));
+            if took > WITHDRAWN {
+                let expected = format!("the session goes on within {} s of its withdrawal", WITHDRAWN.as_secs());
+                self.field.mistake(&job.program, expected, format!("it went on after {:.1} s", took.as_secs_f64()));
+            }
+            return Ok(());
         }
         let (verdict, _) = self.judge(&job, &request, &request.reply()?);
         if is_inside { self.follow(&job, verdict) } else { Ok(()) }
@@ -280,10 +286,10 @@ impl<'a> Session<'a> {
     fn judge(&self, job: &Job, request: &Request, reply: &Reply) -> (Verdict, Outcome) {
         let outcome = Outcome::of(&reply.message);
         self.field.tally(|tally| tally.count(&outcome.text));
-        if self.is_disturbed(job.calls_tools(), &outcome, request.made()) {
-            return (Verdict::Disturbed, outcome);
-        }
         if !job.expected.fits(&outcome.text) {
+            if self.is_disturbed(job.calls_tools(), &outcome, request.made()) {
+                return (Verdict::Disturbed, outcome);
+            }
             let got = beginning(&format!("{}\n{}", outcome.text, outcome.shown));
             self.field.mistake(&beginning(&job.program), beginning(&job.expected.told()), got);
             return (Verdict::Wrong, outcome);

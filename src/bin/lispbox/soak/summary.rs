@@ -142,6 +142,7 @@ impl Summary {
             "killed_servers": self.killed_servers,
             "latency": spread(tally.latency()),
             "lateness": spread(tally.lateness()),
+            "withdrawal": spread(tally.freeing()),
             "over_time": trends,
             "end_seconds": self.ending.seconds,
             "processes_left": self.ending.left,
@@ -181,6 +182,7 @@ impl Summary {
         row("killed", format!("{} workers, {} servers behind", self.killed_workers, self.killed_servers));
         row("latency", told(tally.latency(), "of programs that come to a value"));
         row("lateness", told(tally.lateness(), "over the clock that stops a program"));
+        row("withdrawal", told(tally.freeing(), "until the session goes on"));
         self.show_trends(&row);
         let seconds = self.ending.seconds.map_or("never".to_owned(), |seconds| format!("after {seconds:.1} s"));
         row("end", format!("{seconds}, {} processes left", self.ending.left));
@@ -242,13 +244,15 @@ mod tests {
     use crate::soak::tally::Mistake;
 
     fn passed() -> Summary {
+        let mut tally = Tally::default();
+        (tally.values, tally.lost) = (10, 2);
         Summary {
             seed: 1,
             seconds: 60.0,
             sessions: 16,
             isolated: true,
             account: Account { requests: 10, replies: 10, ..Account::default() },
-            tally: Tally { values: 10, lost: 2, ..Tally::default() },
+            tally,
             killed_workers: 2,
             killed_servers: 0,
             watch: Watch::default(),

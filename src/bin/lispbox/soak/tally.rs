@@ -32,6 +32,7 @@ pub struct Tally {
     pub told: Vec<Mistake>,
     latencies: Vec<f32>,
     lateness: Vec<f32>,
+    freed: Vec<f32>,
 }
 
 /// A wrong answer.
@@ -91,6 +92,11 @@ impl Tally {
         self.lateness.push(milliseconds);
     }
 
+    /// Takes note of how long after a withdrawal the session went on.
+    pub fn freed(&mut self, time: Duration) {
+        self.freed.push(time.as_secs_f32() * 1e3);
+    }
+
     /// How long good programs took.
     pub fn latency(&self) -> Spread {
         Spread::of(&self.latencies)
@@ -99,6 +105,11 @@ impl Tally {
     /// How late programs were stopped.
     pub fn lateness(&self) -> Spread {
         Spread::of(&self.lateness)
+    }
+
+    /// How long after withdrawals the sessions went on.
+    pub fn freeing(&self) -> Spread {
+        Spread::of(&self.freed)
     }
 }
 

@@ -1,5 +1,7 @@
 //! What a session keeps from one program to the next, and programs that change it or look at it.
 
+use std::time::Duration;
+
 use serde_json::json;
 
 use super::good::{numbers, spaced};
@@ -14,7 +16,13 @@ pub struct Kept {
     total: i64,
     factor: i64,
     shift: i64,
+    /// The length of a vector that takes a while to write, in some sessions.
+    ballast: u64,
 }
+
+/// How long a session may be busy with a program that was withdrawn: two hundred times what is promised, as the machine
+/// may be busy with something else, and a third of what the program would take.
+pub const WITHDRAWN: Duration = Duration::from_secs(10);
 
 /// Fuel at which a loop that never ends is stopped soon.
 const LITTLE: u64 = 200_000;
@@ -22,17 +30,23 @@ const LITTLE: u64 = 200_000;
 impl Kept {
     /// A session to be, and the program that defines it.
     pub fn begin(chance: &mut Chance) -> (Kept, Job) {
-        let kept = Kept { factor: 1 + chance.below(9) as i64, shift: chance.below(100) as i64, ..Kept::default() };
+        let kept = Kept {
+            factor: 1 + chance.below(9) as i64,
+            shift: chance.below(100) as i64,
+            ballast: if chance.below(3) == 0 { 1_000 + chance.below(10_000) } else { 0 },
+            ..Kept::default()
+        };
         let program = format!(
             "(def log [])
 (def total (atom 0))
+(def ballast (vec (range {})))
 (defn scale [x] (+ (* {} x) {}))
 (defn record [n]
   (swap! total + n)
   (def log (conj log n))
   [(count log) @total])
 (scale 1)",
-            kept.factor, kept.shift
+            kept.ballast, kept.factor, kept.shift
         );
         let answer = kept.scaled(1).to_string();
         (kept, Job::good(program, answer))
@@ -40,12 +54,12 @@ impl Kept {
 
     /// A program that shows all of it.
     pub fn look() -> Job {
-        Job::good("[log @total (scale 1)]", "")
+        Job::good("[log @total (scale 1) (count ballast)]", "")
     }
 
     /// What [`Kept::look`] answers.
     pub fn shown(&self) -> String {
-        format!("[[{}] {} {}]", spaced(&self.log), self.total, self.scaled(1))
+        format!("[[{}] {} {} {}]", spaced(&self.log), self.total, self.scaled(1), self.ballast)
     }
 
     /// A program that changes it, or tries to.
@@ -101,12 +115,20 @@ impl Kept {
         }
     }
 
-    /// A program that records something and then goes on until it is withdrawn.
+    /// A program that records something and then goes on until it is withdrawn, longer than [`WITHDRAWN`].
     pub fn endless(&self, chance: &mut Chance) -> Job {
+        const ENDLESS: [&str; 6] = [
+            "(loop [] (recur))",
+            "(dotimes [i 1000000000] (println \"flood\" i))",
+            "(loop [] (rand) (recur))",
+            "(pmap (fn [x] (loop [] (recur))) (range 4))",
+            "(loop [] (sort (fn [a b] (compare b a)) (range 500)) (recur))",
+            "(loop [] (mail/list-labels) (recur))",
+        ];
         let number = chance.below(1_000) as i64;
-        let program = format!("(record {number}) (loop [] (recur))");
-        let limits = json!({"compute": "5s", "fuel": 1e9});
-        let expected = Expected::OneOf(&["limit: compute", "limit: fuel", "error: Cancelled"]);
+        let program = format!("(record {number}) {}", chance.of(&ENDLESS));
+        let limits = json!({"compute": "30s", "fuel": 1e9, "calls": 5000});
+        let expected = Expected::OneOf(&["limit: compute", "limit: fuel", "limit: calls", "error: ServerUnavailable"]);
         Job { after: Some(self.with(&[number])), ..Job::bad(program, limits, expected) }
     }
 
