@@ -5,11 +5,11 @@
 mod common;
 
 use common::{Scripted, engine, host};
-use lispbox::lang::{Environment, Limits, Reply, Request, Status, ToolReply};
+use lispbox::lang::{Catalogue, Environment, Host, Limits, Reply, Request, Status, ToolCall, ToolReply};
 use lispbox::worker::{Program, WorkerOptions, WorkerSession, Workers};
 use serde_json::json;
 use std::path::PathBuf;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 
@@ -74,7 +74,7 @@ fn a_session_lives_in_its_worker() {
     assert_eq!(session.bind("rows", "[1, 2]", host()), Ok(()));
     assert_eq!(run(&mut session, "(reduce + rows)"), "3");
     assert!(session.bind("rows", "[1, ", host()).is_err_and(|problem| problem.contains("`rows` is no JSON")));
-    assert!(session.describe(None, host()).contains("twice"));
+    assert!(session.describe(None, host()).is_ok_and(|text| text.contains("twice")));
 }
 
 #[test]
@@ -163,6 +163,74 @@ fn a_worker_killed_amid_a_program_costs_that_program_alone() {
     assert_eq!(reply.calls.iter().map(|call| &*call.tool).collect::<Vec<_>>(), ["kill"]);
     assert_eq!(run(&mut session, "[@kept (+ 1 1)]"), "[2 2]");
     assert!(run(&mut session, "more").contains("UnboundVariable"));
+}
+
+/// A host that kills all workers when it is asked which tools there are, and cancels at the first print.
+struct Meddling {
+    workers: PathBuf,
+    cancelled: AtomicBool,
+}
+
+impl Meddling {
+    fn with(traced: &Traced) -> Arc<Meddling> {
+        Arc::new(Meddling { workers: traced.file(), cancelled: AtomicBool::new(false) })
+    }
+}
+
+impl Host for Meddling {
+    fn call(&self, _: ToolCall) -> ToolReply {
+        ToolReply::Denied("there are no tools".to_string())
+    }
+
+    fn catalogue(&self) -> Catalogue {
+        kill_all(&self.workers);
+        Catalogue::default()
+    }
+
+    fn print(&self, _: &str) {
+        self.cancelled.store(true, Ordering::Relaxed);
+    }
+
+    fn cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Relaxed)
+    }
+
+    fn now_millis(&self) -> i64 {
+        0
+    }
+
+    fn random(&self) -> u64 {
+        4
+    }
+
+    fn monotonic(&self) -> Duration {
+        Duration::ZERO
+    }
+}
+
+#[test]
+fn a_question_whose_worker_is_killed_has_an_error_for_an_answer() {
+    let traced = Traced::start();
+    let mut session = traced.workers.session();
+    assert_eq!(run(&mut session, "(def kept 1)"), "#'kept");
+    let reply = session.describe(Some("mail"), Meddling::with(&traced)).expect_err("its worker is gone");
+    assert_eq!(reply.failure.map(|failure| failure.error).as_deref(), Some("WorkerLost"));
+    assert!(session.describe(None, host()).is_ok_and(|text| text.contains("kept")));
+}
+
+#[test]
+fn a_flood_of_prints_is_cancelled_and_what_was_kept_before_it_outlives_the_worker() {
+    let traced = Traced::start();
+    let mut session = traced.workers.session();
+    let limits = Limits { fuel: u64::MAX, compute: Duration::from_secs(100), ..Limits::default() };
+    let program = "(def many (vec (range 5000))) (loop [] (println \"flood\") (recur))";
+    let begun = Instant::now();
+    let reply = session.eval(Request { limits, ..Request::new(program) }, Meddling::with(&traced));
+    assert_eq!(reply.status, Status::Cancelled);
+    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+    assert_eq!(run(&mut session, "(count many)"), "5000");
+    kill_all(&traced.file());
+    assert_eq!(run(&mut session, "(count many)"), "5000");
 }
 
 #[test]

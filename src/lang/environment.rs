@@ -17,7 +17,10 @@ pub trait Environment: Send {
     fn bind(&mut self, name: &str, text: &str, host: Arc<dyn Host>) -> Result<(), String>;
 
     /// As [`Session::describe`].
-    fn describe(&mut self, query: Option<&str>, host: Arc<dyn Host>) -> String;
+    ///
+    /// # Errors
+    /// When what the session runs in is lost: the reply that says so.
+    fn describe(&mut self, query: Option<&str>, host: Arc<dyn Host>) -> Result<String, Box<Reply>>;
 
     /// As [`Session::names`].
     fn names(&self) -> Vec<String>;
@@ -53,8 +56,8 @@ impl Environment for Session {
         Session::bind(self, name, text, host)
     }
 
-    fn describe(&mut self, query: Option<&str>, host: Arc<dyn Host>) -> String {
-        Session::describe(self, query, host)
+    fn describe(&mut self, query: Option<&str>, host: Arc<dyn Host>) -> Result<String, Box<Reply>> {
+        Ok(Session::describe(self, query, host))
     }
 
     fn names(&self) -> Vec<String> {

@@ -156,13 +156,16 @@ impl Evaluations {
     }
 
     /// Answers a question about what there is.
-    pub(super) async fn describe(&self, request: EnvRequest, caller: Caller<'_>) -> Result<String, Refused> {
+    ///
+    /// # Errors
+    /// The reply that says why there is no answer.
+    pub(super) async fn describe(&self, request: EnvRequest, caller: Caller<'_>) -> Result<String, Box<Reply>> {
         let _place = self.admit()?;
         let entry = self.entry(request.session.as_deref(), &caller)?;
         let turn = self.turn(&entry, &caller).await?;
         let number = self.count.fetch_add(1, Ordering::Relaxed);
         let query = request.query;
-        self.blocking(turn, &caller, 1, number, move |session, host| session.describe(query.as_deref(), host)).await
+        self.blocking(turn, &caller, 1, number, move |session, host| session.describe(query.as_deref(), host)).await?
     }
 
     fn admit(&self) -> Result<Place<'_>, Refused> {

@@ -107,11 +107,11 @@ impl Front {
         let begun = read.and_then(|request| Ok((request, self.caller(context)?)));
         let described = match begun {
             Ok((request, caller)) => self.evaluations.describe(request, caller).await,
-            Err(refused) => Err(refused),
+            Err(refused) => Err(refused.into()),
         };
         match described {
             Ok(text) => CallToolResult::success(vec![ContentBlock::text(text)]),
-            Err(refused) => self.result(refused.reply(), self.manner.usual.output),
+            Err(reply) => self.result(*reply, self.manner.usual.output),
         }
     }
 

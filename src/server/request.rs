@@ -55,6 +55,12 @@ impl Refused {
     }
 }
 
+impl From<Refused> for Box<Reply> {
+    fn from(refused: Refused) -> Box<Reply> {
+        Box::new(refused.reply())
+    }
+}
+
 const CODE: &str = "InvalidArguments";
 
 impl EvalRequest {

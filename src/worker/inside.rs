@@ -88,8 +88,11 @@ fn carry_out(engine: &Arc<Engine>, orders: &Receiver<Order>, link: &Arc<Link>) {
         };
         // A server that has gone needs no reports; the first thread sees the end of the pipe.
         let _ = link.report(&Report::Done(done));
-        let text = (session.changes() != known).then(|| session.encode(link.host(Vec::new())));
-        known = session.changes();
+        let text = (session.changes() != known).then(|| session.encode(link.undisturbed()));
+        // What could not be written is tried again after the next order.
+        if !matches!(text, Some(Err(_))) {
+            known = session.changes();
+        }
         let _ = link.report(&Report::Kept(kept(&session, text)));
     }
 }
@@ -118,7 +121,25 @@ impl Link {
     }
 
     fn host(self: &Arc<Self>, servers: Vec<Server>) -> Arc<dyn Host> {
-        Arc::new(PipeHost { link: Arc::clone(self), servers, listed: Mutex::default(), begun: Instant::now() })
+        Arc::new(PipeHost {
+            link: Arc::clone(self),
+            servers,
+            listed: Mutex::default(),
+            begun: Instant::now(),
+            may_be_cancelled: true,
+        })
+    }
+
+    /// For writing what a program left: that the program was cancelled does not stop it, or the server would go on
+    /// with the session as it was before.
+    fn undisturbed(self: &Arc<Self>) -> Arc<dyn Host> {
+        Arc::new(PipeHost {
+            link: Arc::clone(self),
+            servers: Vec::new(),
+            listed: Mutex::default(),
+            begun: Instant::now(),
+            may_be_cancelled: false,
+        })
     }
 
     fn report(&self, report: &Report) -> io::Result<()> {
@@ -148,6 +169,7 @@ struct PipeHost {
     servers: Vec<Server>,
     listed: Mutex<Listed>,
     begun: Instant,
+    may_be_cancelled: bool,
 }
 
 /// What the server has said of its tools in this evaluation.
@@ -233,6 +255,6 @@ impl Host for PipeHost {
     }
 
     fn cancelled(&self) -> bool {
-        self.link.cancelled.load(Ordering::Relaxed)
+        self.may_be_cancelled && self.link.cancelled.load(Ordering::Relaxed)
     }
 }

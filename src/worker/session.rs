@@ -15,7 +15,7 @@ use super::pool::{Seat, Workers};
 use super::process::Worker;
 use super::wire::{self, Answer, Described, Done, Kept, Order, Question, Report};
 
-/// How long nothing is heard before the clock, the memory and the host are looked at.
+/// How often the clock, the memory and the host are looked at.
 const TICK: Duration = Duration::from_millis(20);
 
 /// How far a worker may be behind the time limits that it keeps by itself.
@@ -159,12 +159,12 @@ impl Environment for WorkerSession {
         }
     }
 
-    fn describe(&mut self, query: Option<&str>, host: Arc<dyn Host>) -> String {
+    fn describe(&mut self, query: Option<&str>, host: Arc<dyn Host>) -> Result<String, Box<Reply>> {
         let order = Order::Describe { query: query.map(str::to_string), servers: host.servers() };
         match self.order(&order, &host, &Limits::default()) {
-            Ok(Done::Described(text)) => text,
-            Ok(_) => nonsense().to_string(),
-            Err((lost, _)) => lost.to_string(),
+            Ok(Done::Described(text)) => Ok(text),
+            Ok(_) => Err(Box::new(lost_reply(&nonsense(), Costs::default()))),
+            Err((lost, costs)) => Err(Box::new(lost_reply(&lost, costs))),
         }
     }
 
@@ -230,13 +230,19 @@ impl<'a> Conversation<'a> {
 
     /// Does what the worker asks until it has carried out its order and has said what it left.
     fn carry_out(&mut self) -> Result<(Done, Kept), Lost> {
+        let mut looked = Instant::now();
         let done = loop {
             match self.next()? {
-                None => self.look()?,
+                None => {}
                 Some(Report::Ask(number, question)) => self.answer(number, question)?,
                 Some(Report::Print(text)) => self.host.print(&text),
                 Some(Report::Done(done)) => break done,
                 Some(Report::Ready { .. } | Report::Unconfined(_) | Report::Kept(_)) => return Err(nonsense()),
+            }
+            // One that talks without end, as in a flood of prints, is looked at all the same.
+            if looked.elapsed() >= TICK {
+                self.look()?;
+                looked = Instant::now();
             }
         };
         // Writing a large session takes its time, which is nobody's limit.

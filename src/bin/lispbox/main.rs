@@ -1,6 +1,7 @@
 //! The command line of lispbox: one file a command, each a thin front of the library.
 // Files, clocks and processes are kept from the language, not from the command line.
 
+mod chance;
 mod completions;
 mod demo;
 mod doc;
@@ -11,6 +12,7 @@ mod repl;
 mod run;
 mod sample_mailbox;
 mod serve;
+mod soak;
 mod surroundings;
 mod terminal;
 mod tools;
@@ -37,6 +39,7 @@ enum Command {
     Serve(serve::Serve),
     Tools(tools::Tools),
     Demo(demo::Demo),
+    Soak(soak::Soak),
     Completions(completions::Completions),
     #[command(hide = true)]
     SampleMailbox(sample_mailbox::SampleMailbox),
@@ -53,6 +56,7 @@ fn main() -> ExitCode {
         Command::Serve(command) => command.run(),
         Command::Tools(command) => command.run(),
         Command::Demo(command) => command.run(),
+        Command::Soak(command) => command.run(),
         Command::Completions(command) => command.run(CommandLine::command()),
         Command::SampleMailbox(command) => command.run(),
         Command::Worker(command) => command.run(),

@@ -51,7 +51,8 @@ fn complain(problem: &str) -> ExitCode {
     ExitCode::FAILURE
 }
 
-struct Mailbox {
+/// A thousand messages and what can be done with them.
+pub struct Mailbox {
     /// The newest first.
     messages: Vec<Message>,
     /// What `send-email` put aside.
@@ -59,15 +60,16 @@ struct Mailbox {
 }
 
 /// The arguments of a call.
-type Arguments = Map<String, Value>;
+pub type Arguments = Map<String, Value>;
 
 impl Mailbox {
-    fn new() -> Mailbox {
+    /// The mailbox, which is always the same.
+    pub fn new() -> Mailbox {
         Mailbox { messages: messages::generate(), drafts: Mutex::default() }
     }
 
-    /// What a tool answers, or why it does not.
-    fn call(&self, tool: &str, arguments: &Arguments) -> Option<Result<Value, String>> {
+    /// What a tool answers, or why it does not; nothing for a tool that there is not.
+    pub fn call(&self, tool: &str, arguments: &Arguments) -> Option<Result<Value, String>> {
         Some(match tool {
             "fetch-emails" => Ok(self.fetch(arguments)),
             "search-emails" => self.search(arguments),

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::senders::{COLLEAGUES, Kind, SENDERS, Sender};
+use crate::chance::Chance;
 
 /// How many there are.
 const COUNT: u64 = 1000;
@@ -75,7 +76,7 @@ impl Message {
 
 /// All messages, the newest first.
 pub fn generate() -> Vec<Message> {
-    let mut chance = Chance(0x6c69_7370_626f_7821);
+    let mut chance = Chance::new(0x6c69_7370_626f_7821);
     let mut messages: Vec<Message> = Vec::with_capacity(COUNT as usize);
     // The oldest is written first, so that answers find what they answer.
     for index in 0..COUNT {
@@ -89,7 +90,7 @@ pub fn generate() -> Vec<Message> {
 }
 
 fn write(chance: &mut Chance, before: &[Message], index: u64, minute: u64, age: u64) -> Message {
-    let sender = chance.sender();
+    let sender = sender(chance);
     let kind = sender.kind;
     let date = date(minute);
     let recent = &before[before.len().saturating_sub(60)..];
@@ -97,7 +98,7 @@ fn write(chance: &mut Chance, before: &[Message], index: u64, minute: u64, age: 
     let (thread, subject) = match answered.filter(|_| kind.is_conversation() && chance.below(100) < 45) {
         Some(other) => (other.thread.clone(), format!("Re: {}", other.subject.trim_start_matches("Re: "))),
         None => {
-            let template = chance_of(chance, kind.subjects());
+            let template = chance.of(kind.subjects());
             (format!("thr-{:04}", index + 1), fill(chance, template))
         }
     };
@@ -142,7 +143,7 @@ fn body(chance: &mut Chance, sender: &Sender) -> String {
 fn recipients(chance: &mut Chance) -> Vec<Value> {
     let mut recipients = vec![json!({"name": "Robin Hale", "email": "robin@northwind.example"})];
     for _ in 0..chance.below(3) {
-        let (name, email) = chance_of(chance, COLLEAGUES);
+        let (name, email) = chance.of(COLLEAGUES);
         let other = json!({"name": name, "email": email});
         if !recipients.contains(&other) {
             recipients.push(other);
@@ -169,9 +170,9 @@ fn fill(chance: &mut Chance, template: &str) -> String {
     while let Some((before, rest)) = text.split_once('<') {
         let Some((name, after)) = rest.split_once('>') else { break };
         let put = match name {
-            "project" => chance_of(chance, &PROJECTS).to_owned(),
-            "place" => chance_of(chance, &PLACES).to_owned(),
-            "day" => chance_of(chance, &DAYS).to_owned(),
+            "project" => chance.of(&PROJECTS).to_owned(),
+            "place" => chance.of(&PLACES).to_owned(),
+            "day" => chance.of(&DAYS).to_owned(),
             "money" => format!("{}.{:02}", 40 + chance.below(4800), chance.below(100)),
             "percent" => (1 + chance.below(97)).to_string(),
             "build" => (4000 + chance.below(2500)).to_string(),
@@ -194,39 +195,17 @@ fn date(minutes: u64) -> String {
     format!("2026-{month:02}-{day:02}T{hour:02}:{minute:02}:00Z")
 }
 
-fn chance_of<T: Copy>(chance: &mut Chance, items: &[T]) -> T {
-    items[chance.below(items.len() as u64) as usize]
-}
-
-/// Numbers that look random and are the same at every start (splitmix64).
-struct Chance(u64);
-
-impl Chance {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// From 0 up to but not including `end`.
-    fn below(&mut self, end: u64) -> u64 {
-        self.next() % end.max(1)
-    }
-
-    /// Somebody who writes, each as often as they do.
-    fn sender(&mut self) -> &'static Sender {
-        let all: u64 = SENDERS.iter().map(|sender| sender.weight).sum();
-        let mut left = self.below(all);
-        for sender in SENDERS {
-            match left.checked_sub(sender.weight) {
-                Some(rest) => left = rest,
-                None => return sender,
-            }
+/// Somebody who writes, each as often as they do.
+fn sender(chance: &mut Chance) -> &'static Sender {
+    let all: u64 = SENDERS.iter().map(|sender| sender.weight).sum();
+    let mut left = chance.below(all);
+    for sender in SENDERS {
+        match left.checked_sub(sender.weight) {
+            Some(rest) => left = rest,
+            None => return sender,
         }
-        &SENDERS[0]
     }
+    &SENDERS[0]
 }
 
 #[cfg(test)]

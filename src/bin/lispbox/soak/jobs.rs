@@ -1,0 +1,226 @@
+//! What the soak sends: programs with the answers that are right.
+
+pub mod good;
+pub mod hostile;
+pub mod kept;
+pub mod tools;
+pub mod wrong;
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use kept::Kept;
+
+/// The clock of programs that are to come to an answer: a slow machine is no wrong answer.
+const AMPLE: &str = "60s";
+
+/// One program for `lisp_eval`.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// Its text.
+    pub program: String,
+    /// What is bound to `data`.
+    pub data: Option<Value>,
+    /// The limits that it asks for.
+    pub limits: Value,
+    /// What must come of it.
+    pub expected: Expected,
+    /// True if it comes to an answer: how long that takes is counted.
+    pub is_good: bool,
+    /// The clock that is to stop it: how late that is, is counted.
+    pub clock: Option<Duration>,
+    /// What the session holds after it, if that is something else than before.
+    pub after: Option<Kept>,
+}
+
+/// Outcomes that are right. They are written as [`Outcome::text`] has them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Expected {
+    /// Exactly this.
+    Only(String),
+    /// One of these.
+    OneOf(&'static [&'static str]),
+    /// A value that begins so.
+    Beginning(&'static str),
+    /// Whatever a program may come to: a value, an error or a limit.
+    Anything,
+}
+
+/// What came of a call of a tool.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// The value as it is printed, `limit: NAME`, `error: CODE`, or `protocol: NUMBER`.
+    pub text: String,
+    /// What a model reads of it.
+    pub shown: String,
+    /// The record beside it, or null.
+    pub record: Value,
+}
+
+impl Job {
+    /// A program whose answer is known.
+    pub fn good(program: impl Into<String>, answer: impl Into<String>) -> Job {
+        Job {
+            program: program.into(),
+            data: None,
+            limits: json!({"compute": AMPLE}),
+            expected: Expected::Only(answer.into()),
+            is_good: true,
+            clock: None,
+            after: None,
+        }
+    }
+
+    /// A program that ends otherwise.
+    pub fn bad(program: impl Into<String>, limits: Value, expected: Expected) -> Job {
+        Job { limits, expected, is_good: false, ..Job::good(program, "") }
+    }
+
+    /// The arguments of `lisp_eval`.
+    pub fn arguments(&self, session: Option<&str>) -> Value {
+        let mut arguments = json!({"program": self.program, "limits": self.limits});
+        if let Some(data) = &self.data {
+            arguments["data"] = data.clone();
+        }
+        if let Some(session) = session {
+            arguments["session"] = json!(session);
+        }
+        arguments
+    }
+
+    /// True if it calls tools.
+    pub fn calls_tools(&self) -> bool {
+        tools::SERVERS.iter().any(|server| self.program.contains(&format!("{server}/")))
+    }
+}
+
+impl Expected {
+    /// True for an outcome that is right.
+    pub fn fits(&self, outcome: &str) -> bool {
+        match self {
+            Expected::Only(text) => outcome == text,
+            Expected::OneOf(texts) => texts.contains(&outcome),
+            Expected::Beginning(text) => outcome.starts_with(text),
+            // These are never the program's doing.
+            Expected::Anything => {
+                !outcome.starts_with("protocol: ")
+                    && !["error: InternalError", "error: WorkerLost", "error: Busy"].contains(&outcome)
+            }
+        }
+    }
+
+    /// In words.
+    pub fn told(&self) -> String {
+        match self {
+            Expected::Only(text) => text.clone(),
+            Expected::OneOf(texts) => texts.join(" or "),
+            Expected::Beginning(text) => format!("{text}…"),
+            Expected::Anything => "whatever a program may come to".to_owned(),
+        }
+    }
+}
+
+impl Outcome {
+    /// What a reply says.
+    pub fn of(message: &Value) -> Outcome {
+        if let Some(error) = message.get("error") {
+            let shown = error["message"].as_str().unwrap_or_default().to_owned();
+            return Outcome { text: format!("protocol: {}", error["code"]), shown, record: Value::Null };
+        }
+        let result = &message["result"];
+        let shown = result["content"][0]["text"].as_str().unwrap_or_default().to_owned();
+        let record = result["structuredContent"].clone();
+        let field = |name: &str| record[name].as_str();
+        let text = match (field("error"), field("limit"), field("value")) {
+            (Some("LimitExceeded"), limit, _) => format!("limit: {}", limit.unwrap_or("?")),
+            (Some(code), ..) => format!("error: {code}"),
+            (None, _, Some(value)) => value.to_owned(),
+            (None, _, None) => shown.clone(),
+        };
+        Outcome { text, shown, record }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use lispbox::lang::{Engine, Reply, Request, Session};
+    use lispbox::server::CancellationToken;
+
+    use super::*;
+    use crate::chance::Chance;
+    use crate::sample_mailbox::Mailbox;
+    use crate::terminal::{Prints, Terminal};
+
+    /// What comes of a program in a session without tools; its clock is left out.
+    fn outcome(session: &mut Session, job: &Job) -> String {
+        let mut request = Request::new(job.program.clone());
+        request.data = job.data.as_ref().map(Value::to_string);
+        if let Some(fuel) = job.limits["fuel"].as_u64() {
+            request.limits.fuel = fuel;
+        }
+        let host = Terminal::new(Prints::Keep, CancellationToken::new(), None);
+        let reply: Reply = session.eval(request, Arc::new(host));
+        Outcome::of(&json!({"result": {"structuredContent": reply}})).text
+    }
+
+    #[test]
+    fn answers_are_computed_right() {
+        let engine = Engine::builder().build().expect("the allocator counts");
+        let mut chance = Chance::new(3);
+        for _ in 0..150 {
+            let job = good::job(&mut chance);
+            let outcome = outcome(&mut engine.session(), &job);
+            assert!(job.expected.fits(&outcome), "{}: {} is not {outcome}", job.program, job.expected.told());
+        }
+    }
+
+    #[test]
+    fn sessions_hold_what_they_must() {
+        let mut session = Engine::builder().build().expect("the allocator counts").session();
+        let (mut chance, mailbox) = (Chance::new(5), Mailbox::new());
+        let (mut kept, begin) = Kept::begin(&mut chance);
+        assert!(begin.expected.fits(&outcome(&mut session, &begin)));
+        for turn in 0..200 {
+            let job = if turn % 2 == 0 { kept.change(&mut chance, &mailbox) } else { kept.use_it(&mut chance) };
+            if job.calls_tools() {
+                continue;
+            }
+            let outcome_of_it = outcome(&mut session, &job);
+            assert!(job.expected.fits(&outcome_of_it), "{}: {outcome_of_it}", job.program);
+            kept = job.after.unwrap_or(kept);
+            assert_eq!(outcome(&mut session, &Kept::look()), kept.shown(), "after {}", job.program);
+        }
+    }
+
+    #[test]
+    fn the_plan_is_a_function_of_the_seed() {
+        let programs = |seed| {
+            let mut chance = Chance::new(seed);
+            let mailbox = Mailbox::new();
+            let kept = Kept::begin(&mut chance).0;
+            let jobs = (0..20).flat_map(|_| {
+                let here = [good::job(&mut chance), hostile::job(&mut chance), kept.use_it(&mut chance)];
+                here.into_iter().chain([tools::job(&mut chance, &mailbox), kept.change(&mut chance, &mailbox)])
+            });
+            jobs.map(|job| job.program).collect::<Vec<_>>()
+        };
+        assert_eq!(programs(1), programs(1));
+        assert_ne!(programs(1), programs(2));
+    }
+
+    #[test]
+    fn outcomes_are_read_and_held_against_what_is_right() {
+        let of = |result: Value| Outcome::of(&json!({"id": 1, "result": result})).text;
+        assert_eq!(of(json!({"structuredContent": {"status": "ok", "value": "[1 2]"}})), "[1 2]");
+        assert_eq!(of(json!({"structuredContent": {"error": "LimitExceeded", "limit": "fuel"}})), "limit: fuel");
+        assert_eq!(of(json!({"structuredContent": {"error": "TypeError"}, "isError": true})), "error: TypeError");
+        assert_eq!(of(json!({"content": [{"type": "text", "text": "dir"}]})), "dir");
+        assert_eq!(Outcome::of(&json!({"error": {"code": -32601, "message": "x"}})).text, "protocol: -32601");
+        assert!(Expected::Only("3".into()).fits("3") && !Expected::Only("3".into()).fits("4"));
+        assert!(!Expected::OneOf(&["limit: fuel"]).fits("limit: memory"));
+        assert!(Expected::Anything.fits("limit: fuel") && !Expected::Anything.fits("error: WorkerLost"));
+    }
+}

@@ -1,0 +1,288 @@
+//! What came of a soak, as a person reads it and as data.
+
+use serde_json::{Value, json};
+
+use super::ledger::Account;
+use super::tally::{Spread, Tally};
+use super::watch::{Trend, Watch};
+use crate::paint::{Paint, Tone};
+use crate::terminal::line;
+
+/// All that is known at the end.
+pub struct Summary {
+    /// The seed.
+    pub seed: u64,
+    /// How long requests were made.
+    pub seconds: f64,
+    /// Sessions at once.
+    pub sessions: usize,
+    /// True if programs ran in worker processes.
+    pub isolated: bool,
+    /// Requests and replies.
+    pub account: Account,
+    /// What came of them.
+    pub tally: Tally,
+    /// Workers that were killed.
+    pub killed_workers: u64,
+    /// Servers behind the server that were killed.
+    pub killed_servers: u64,
+    /// What the processes took.
+    pub watch: Watch,
+    /// How it ended.
+    pub ending: Ending,
+}
+
+/// How the server ended.
+#[derive(Clone, Debug, Default)]
+pub struct Ending {
+    /// How long it took from the end of its input; nothing if it did not end.
+    pub seconds: Option<f64>,
+    /// True if it says that all went well.
+    pub is_success: bool,
+    /// Processes of its own that outlived it.
+    pub left: usize,
+    /// What it complained of.
+    pub complaints: String,
+}
+
+impl Summary {
+    /// What is wrong; nothing if all is well.
+    pub fn failings(&self) -> Vec<String> {
+        let mut failings = Vec::new();
+        let mut check = |is_wrong: bool, text: String| {
+            if is_wrong {
+                failings.push(text);
+            }
+        };
+        check(self.tally.values == 0, "no program came to a value".to_owned());
+        check(self.account.unanswered > 0, format!("{} requests have no reply", self.account.unanswered));
+        check(self.account.faults > 0, format!("{} messages are no reply to anybody", self.account.faults));
+        check(self.tally.wrong > 0, format!("{} wrong answers", self.tally.wrong));
+        let (lost, killed) = (self.tally.lost, self.killed_workers);
+        check(lost > killed, format!("{lost} programs lost their worker, and {killed} workers were killed"));
+        for (name, trend, is_bytes) in self.trends() {
+            let shown = |amount| if is_bytes { mebibytes(amount) } else { amount.to_string() };
+            let Trend { early, late, allowed, .. } = trend;
+            let text =
+                format!("{name} grew from {} to {}, and {} are allowed", shown(early), shown(late), shown(allowed));
+            check(!trend.is_flat(), text);
+        }
+        check(self.ending.seconds.is_none(), "the server did not end with its input".to_owned());
+        check(self.ending.seconds.is_some() && !self.ending.is_success, "the server ended with an error".to_owned());
+        check(self.ending.left > 0, format!("{} processes outlived the server", self.ending.left));
+        check(self.ending.complaints.contains("panicked at"), "something panicked in the server".to_owned());
+        failings
+    }
+
+    /// Everything that is watched: its name, how it went, and whether it is in bytes.
+    fn trends(&self) -> Vec<(&'static str, Trend, bool)> {
+        let watch = &self.watch;
+        let all = [
+            ("memory of the server", watch.server(), true),
+            ("memory of a worker", watch.worker(), true),
+            ("workers", watch.workers(), false),
+            ("threads of the server", watch.threads(), false),
+            ("descriptors of the server", watch.descriptors(), false),
+            ("zombies", watch.zombies(), false),
+        ];
+        let seen = all.into_iter().filter_map(|(name, trend, is_bytes)| Some((name, trend?, is_bytes)));
+        seen.filter(|(_, trend, _)| trend.most > 0).collect()
+    }
+
+    /// As one JSON object.
+    pub fn json(&self) -> Value {
+        let spread = |spread: Spread| {
+            let rounded = |time: f32| (f64::from(time) * 10.0).round() / 10.0;
+            json!({"p50_ms": rounded(spread.p50), "p99_ms": rounded(spread.p99), "max_ms": rounded(spread.max), "count": spread.count})
+        };
+        let trends: serde_json::Map<String, Value> = self
+            .trends()
+            .into_iter()
+            .map(|(name, trend, _)| {
+                let Trend { start, early, late, end, most, allowed, is_judged } = trend;
+                let value = json!({
+                    "start": start, "early": early, "late": late, "end": end, "max": most, "allowed": allowed,
+                    "judged": is_judged, "flat": trend.is_flat()
+                });
+                (name.replace(' ', "_"), value)
+            })
+            .collect();
+        let (account, tally, failings) = (&self.account, &self.tally, self.failings());
+        let told: Vec<Value> = tally
+            .told
+            .iter()
+            .map(|mistake| json!({"program": mistake.program, "expected": mistake.expected, "got": mistake.got}))
+            .collect();
+        json!({
+            "verdict": if failings.is_empty() { "passed" } else { "failed" },
+            "failings": failings,
+            "seed": self.seed,
+            "seconds": (self.seconds * 10.0).round() / 10.0,
+            "sessions": self.sessions,
+            "isolated": self.isolated,
+            "requests": account.requests,
+            "replies": account.replies,
+            "unanswered": account.unanswered,
+            "withdrawn": account.withdrawn,
+            "withdrawn_answered": account.withdrawn_answered,
+            "reply_faults": account.faults,
+            "first_reply_faults": account.told,
+            "values": tally.values,
+            "limits": tally.limits,
+            "errors": tally.errors,
+            "refused": tally.refused,
+            "lost": tally.lost,
+            "unavailable": tally.unavailable,
+            "unanswerable_lines": tally.unanswerable,
+            "sessions_begun": tally.sessions,
+            "sessions_looked_at": tally.looks,
+            "wrong": tally.wrong,
+            "first_wrong": told,
+            "killed_workers": self.killed_workers,
+            "killed_servers": self.killed_servers,
+            "latency": spread(tally.latency()),
+            "lateness": spread(tally.lateness()),
+            "withdrawal": spread(tally.freeing()),
+            "over_time": trends,
+            "end_seconds": self.ending.seconds,
+            "processes_left": self.ending.left,
+            "complaints": self.ending.complaints,
+        })
+    }
+
+    /// Shows it on standard output.
+    pub fn show(&self) {
+        let paint = Paint::for_stdout();
+        let row = |name: &str, text: String| line(&format!("  {name:12}{text}"));
+        let (account, tally) = (&self.account, &self.tally);
+        line(&paint.tone(Tone::Heading, "soak"));
+        let walls = if self.isolated { "in worker processes" } else { "in the server's process" };
+        row("plan", format!("seed {}, {} sessions at once, {:.0} s, {walls}", self.seed, self.sessions, self.seconds));
+        row(
+            "replies",
+            format!(
+                "{} requests, {} replies, {} missing, {} too many; {} withdrawn, {} of these answered",
+                account.requests,
+                account.replies,
+                account.unanswered,
+                account.faults,
+                account.withdrawn,
+                account.withdrawn_answered
+            ),
+        );
+        row(
+            "of them",
+            format!(
+                "{} values, {} limits, {} errors, {} refused, {} lost with a worker, {} without a server",
+                tally.values, tally.limits, tally.errors, tally.refused, tally.lost, tally.unavailable
+            ),
+        );
+        row("answers", format!("{} wrong", tally.wrong));
+        row("sessions", format!("{} begun, looked at whole {} times", tally.sessions, tally.looks));
+        row("killed", format!("{} workers, {} servers behind", self.killed_workers, self.killed_servers));
+        row("latency", told(tally.latency(), "of programs that come to a value"));
+        row("lateness", told(tally.lateness(), "over the clock that stops a program"));
+        row("withdrawal", told(tally.freeing(), "until the session goes on"));
+        self.show_trends(&row);
+        let seconds = self.ending.seconds.map_or("never".to_owned(), |seconds| format!("after {seconds:.1} s"));
+        row("end", format!("{seconds}, {} processes left", self.ending.left));
+        for mistake in &tally.told {
+            line(&paint.tone(Tone::Bad, "wrong"));
+            for (name, text) in [("program", &mistake.program), ("expected", &mistake.expected), ("got", &mistake.got)]
+            {
+                row(name, text.replace('\n', "\n              "));
+            }
+        }
+        for fault in &account.told {
+            line(&format!("{}: {fault}", paint.tone(Tone::Bad, "reply")));
+        }
+        if !self.ending.complaints.is_empty() {
+            line(&format!("{}: {}", paint.tone(Tone::Quiet, "the server's log"), self.ending.complaints));
+        }
+        let failings = self.failings();
+        if failings.is_empty() {
+            line(&paint.tone(Tone::Good, "passed"));
+        } else {
+            line(&format!("{}: {}", paint.tone(Tone::Bad, "failed"), failings.join("; ")));
+        }
+    }
+
+    fn show_trends(&self, row: &dyn Fn(&str, String)) {
+        let trends = self.trends();
+        if trends.is_empty() {
+            row("over time", "this system does not tell what processes take (there is no /proc)".to_owned());
+            return;
+        }
+        row("over time", format!("{:28}{:>10}{:>10}{:>10}{:>10}", "", "start", "early", "late", "most"));
+        for (name, trend, is_bytes) in trends {
+            let shown = |amount| if is_bytes { mebibytes(amount) } else { amount.to_string() };
+            let numbers: String = [trend.start, trend.early, trend.late, trend.most]
+                .map(|amount| format!("{:>10}", shown(amount)))
+                .concat();
+            row("", format!("{name:28}{numbers}{}", if trend.is_flat() { "" } else { "  grew" }));
+        }
+        let rule = "early and late are medians of the second and the last fifth; flat is";
+        row("", rule.to_owned());
+        let rule = "late <= early + 10 % + 16 MiB (+ 16 of what is counted), in runs of 30 s and more";
+        row("", rule.to_owned());
+    }
+}
+
+fn told(spread: Spread, of_what: &str) -> String {
+    let Spread { p50, p99, max, count } = spread;
+    format!("p50 {p50:.0} ms, p99 {p99:.0} ms, max {max:.0} ms {of_what} ({count})")
+}
+
+/// Bytes as a person reads them.
+pub fn mebibytes(bytes: u64) -> String {
+    format!("{} MiB", (bytes + (1 << 19)) >> 20)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::soak::tally::Mistake;
+
+    fn passed() -> Summary {
+        let mut tally = Tally::default();
+        (tally.values, tally.lost) = (10, 2);
+        Summary {
+            seed: 1,
+            seconds: 60.0,
+            sessions: 16,
+            isolated: true,
+            account: Account { requests: 10, replies: 10, ..Account::default() },
+            tally,
+            killed_workers: 2,
+            killed_servers: 0,
+            watch: Watch::default(),
+            ending: Ending { seconds: Some(1.0), is_success: true, ..Ending::default() },
+        }
+    }
+
+    #[test]
+    fn all_well_is_passed() {
+        assert_eq!(passed().failings(), Vec::<String>::new());
+        assert_eq!(passed().json()["verdict"], "passed");
+    }
+
+    #[test]
+    fn whatever_is_wrong_fails() {
+        let failing = |change: &dyn Fn(&mut Summary)| {
+            let mut summary = passed();
+            change(&mut summary);
+            assert_eq!(summary.json()["verdict"], "failed");
+            summary.failings().join("; ")
+        };
+        assert_eq!(failing(&|summary| summary.account.faults = 1), "1 messages are no reply to anybody");
+        assert_eq!(failing(&|summary| summary.account.unanswered = 3), "3 requests have no reply");
+        let mistake = Mistake { program: "(+ 1 2)".into(), expected: "3".into(), got: "4".into() };
+        assert_eq!(failing(&|summary| summary.tally.mistake(mistake.clone())), "1 wrong answers");
+        assert_eq!(
+            failing(&|summary| summary.killed_workers = 1),
+            "2 programs lost their worker, and 1 workers were killed"
+        );
+        assert_eq!(failing(&|summary| summary.ending.left = 1), "1 processes outlived the server");
+        assert_eq!(failing(&|summary| summary.ending.seconds = None), "the server did not end with its input");
+    }
+}
