@@ -5,7 +5,6 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use lispbox::lang::Engine;
 use lispbox::server::{Configuration, LogWriter, ReplyForm, ServeOptions, serve_stdio};
 use tracing_subscriber::EnvFilter;
 
@@ -53,7 +52,7 @@ impl Serve {
             options.set_limit(name, value).map_err(Problem::Usage)?;
         }
         options.set_total_memory(&self.total_memory).map_err(Problem::Usage)?;
-        let engine = Engine::builder().build().map_err(|problem| Problem::Failed(problem.to_string()))?;
+        let engine = crate::process::engine()?;
         let sandbox = self.isolation.sandbox(engine)?;
         serve_stdio(sandbox, options).map_err(|problem| Problem::Failed(problem.to_string()))
     }
