@@ -5,12 +5,14 @@
 //!   the client sees of our two tools, `request` reads their arguments, `toon` writes tables.
 //! - `evaluations`: runs programs in `sessions`, with the `host` that the language sees.
 //! - `downstream`: the servers behind us; `connections` offers them to programs at a terminal.
-//! - `lines`: the transport over lines of JSON, with `envelope` for what cannot be decoded.
+//! - `lines`: the transport over lines of JSON, with `envelope` for what cannot be decoded and
+//!   `backlog` for what is owed to a peer.
 //! - `platform`: no child process outlives us. `log`, `random`.
 //!
 //! The runtime's threads hold bytes and sessions, never values of the language: those are made and
 //! dropped on the threads of its own engine. Nothing here is global: what is shared is passed in.
 
+mod backlog;
 mod config;
 mod connections;
 mod downstream;
