@@ -238,6 +238,13 @@ fn fuel_is_exact() {
     assert_eq!(again[0], again[1]);
 }
 
+/// Fills memory with texts of other sizes in each round, and lets go of every other one.
+const EVERY_OTHER: &str = "(count (reduce (fn [kept round]
+    (let [size (* 100 (inc (mod (* 7 round) 41)))
+          more (map (fn [i] (str/repeat \"x\" (+ size (mod (* 31 i) 97)))) (range (quot 8000000 size)))]
+      (into [] (take-nth 2) (concat kept more))))
+  [] (range 60)))";
+
 /// What the process really takes: each program runs in a child of its own.
 #[cfg(target_os = "linux")]
 #[test]
@@ -249,6 +256,7 @@ fn the_process_stays_within_what_is_promised() {
         "(re-pattern (str/repeat \"[a\" 32000))".to_string(),
         "(defmacro m [] (vec (repeat 1000 (str/repeat \"x\" 1000000)))) (count (m))".to_string(),
         "(count (csv/parse (str/repeat \",\" 5000000)))".to_string(),
+        EVERY_OTHER.to_string(),
     ] {
         let most = 64 * 3 / 2 + 16;
         let (before, after) = highest_in_child(&program);

@@ -1,9 +1,6 @@
 //! The corpus of hostile programs: `tests/hostile/*.md`, a file for each kind, a program and what must come of it
 //! under small limits: `limit: fuel`, `error: Code`, a value, or how a long value begins (`[[[…`).
 //!
-//! Programs stand in blocks marked `clojure`; those too long to write out in blocks marked `built`, one on a line:
-//! pieces joined by `+`, each a JSON string, perhaps `* COUNT` times; `{n}` in a piece is which time it is, from 0.
-//!
 //! A child process for each kind runs its programs one after another, each in a session of its own and twice:
 //! 1. with little fuel and much time: what must come is the same on every machine; it is what the file says, within
 //!    the memory limit, and the session answers `(+ 1 1)` afterwards;
@@ -16,9 +13,8 @@
 
 mod common;
 
-use common::literate;
+use common::hostile::{Program, built, corpus};
 use lispbox::lang::{Engine, Reply, Request, Session};
-use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, mpsc};
@@ -47,52 +43,6 @@ const IN_TIME: u64 = if cfg!(debug_assertions) { 200 + 2_000 } else { 200 + 50 }
 
 /// Longer than any program may take, however busy the machine is.
 const HANGS: Duration = Duration::from_secs(120);
-
-struct Program {
-    place: String,
-    text: String,
-    expected: String,
-}
-
-/// The programs by kind.
-fn corpus() -> BTreeMap<String, Vec<Program>> {
-    let documents = literate::documents("tests/hostile").into_iter().map(|(name, text)| {
-        let written = literate::cases_of(&name, &text, "clojure").into_iter();
-        let built = literate::cases_of(&name, &text, "built").into_iter().map(|mut case| {
-            case.program = built(&case.program);
-            case
-        });
-        let program = |case: literate::Case| Program { place: case.place, text: case.program, expected: case.expected };
-        let kind = name.trim_start_matches("tests/hostile/").trim_end_matches(".md").to_string();
-        (kind, written.chain(built).map(program).collect())
-    });
-    documents.collect()
-}
-
-/// The program that a line of pieces stands for.
-fn built(line: &str) -> String {
-    let mut program = String::new();
-    let mut rest = line;
-    loop {
-        let mut pieces = serde_json::Deserializer::from_str(rest).into_iter::<String>();
-        let piece = pieces.next().and_then(Result::ok).unwrap_or_else(|| panic!("a JSON string, not `{rest}`"));
-        let mut behind = rest[pieces.byte_offset()..].trim_start();
-        let mut times = 1;
-        if let Some(count) = behind.strip_prefix('*').map(str::trim_start) {
-            let end = count.find(|c: char| !c.is_ascii_digit()).unwrap_or(count.len());
-            times = count[..end].parse().expect("how many times");
-            behind = count[end..].trim_start();
-        }
-        for number in 0..times {
-            program.push_str(&piece.replace("{n}", &number.to_string()));
-        }
-        let Some(next) = behind.strip_prefix('+') else {
-            assert_eq!(behind, "", "`+` or nothing behind a piece: {line}");
-            return program;
-        };
-        rest = next;
-    }
-}
 
 fn limited(session: &mut Session, program: &str, limits: [(&str, &str); 4]) -> Reply {
     let mut request = Request::new(program);

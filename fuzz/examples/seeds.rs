@@ -46,7 +46,7 @@ fn main() -> std::io::Result<()> {
         write("session", &format!("program-{number:02}"), definitions)?;
         write("session", &format!("snapshot-{number:02}"), &text)?;
     }
-    for (target, texts) in [("json", JSON), ("csv_dates", TEXTS), ("config", CONFIGURATIONS)] {
+    for (target, texts) in [("json", JSON), ("csv_dates", TEXTS), ("config", CONFIGURATIONS), ("messages", MESSAGES)] {
         for (number, text) in texts.iter().enumerate() {
             write(target, &format!("seed-{number:02}"), text)?;
         }
@@ -110,4 +110,24 @@ const CONFIGURATIONS: &[&str] = &[
     "{\"mcpServers\": {\"mail\": {\"command\": \"mail\", \"args\": [\"--port\", \"${PORT:-1}\"], \"env\": {\"K\": \"${KEY}\"}}}}",
     "{ // comments\n mcpServers: { 'My Server': { url: 'https://x.org/mcp', headers: { A: '${MISSING}' }, timeout: 5, }, }, }",
     "{\"mcpServers\": {\"off\": {\"command\": \"x\", \"disabled\": true}, \"sse\": {\"type\": \"sse\", \"url\": \"http://x\"}}}",
+];
+
+const MESSAGES: &[&str] = &[
+    "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"2025-06-18\",\"capabilities\":{},\"clientInfo\":{\"name\":\"a\",\"version\":\"1\"}}}
+{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}
+{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/list\"}
+{\"jsonrpc\":\"2.0\",\"id\":\"3\",\"method\":\"tools/call\",\"params\":{\"name\":\"lisp_eval\",\"arguments\":{\"program\":\"(+ 1 1)\",\"limits\":{\"fuel\":1000}}}}
+{\"jsonrpc\":\"2.0\",\"id\":4,\"method\":\"tools/call\",\"params\":{\"name\":\"lisp_env\",\"arguments\":{\"query\":\"map\"}}}
+",
+    "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"lisp_eval\",\"arguments\":{\"program\":\"(def x 1)\"},\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\",\"io.modelcontextprotocol/clientInfo\":{\"name\":\"a\",\"version\":\"1\"},\"io.modelcontextprotocol/clientCapabilities\":{}}}}
+{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"server/discover\",\"params\":{\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\",\"io.modelcontextprotocol/clientInfo\":{\"name\":\"a\",\"version\":\"1\"},\"io.modelcontextprotocol/clientCapabilities\":{}}}}
+",
+    "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"2024-11-05\",\"capabilities\":{},\"clientInfo\":{\"name\":\"a\",\"version\":\"1\"}}}
+{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}
+{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":\"tools/call\",\"params\":{\"name\":\"lisp_eval\",\"arguments\":{\"program\":\"(loop [] (recur))\"}}}
+{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":5,\"reason\":\"x\"}}
+{\"id\":6,\"method\":\"nothing\"}
+[[[[\u{feff}
+{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{}}
+",
 ];

@@ -10,7 +10,7 @@ use crate::lang::foreign;
 use crate::lang::form::Form;
 use crate::lang::host::Host;
 use crate::lang::json;
-use crate::lang::meter::{self, Limits, Meter};
+use crate::lang::meter::{self, Limits, Meter, Residence, Watch};
 use crate::lang::reader;
 use crate::lang::reply::{Failure, Reply, Spent, Status};
 use crate::lang::span::Source;
@@ -25,6 +25,7 @@ pub struct Engine {
     registry: Arc<Registry>,
     stacks: Arc<Stacks>,
     memory_counted: bool,
+    watch: Option<Arc<Watch>>,
 }
 
 /// Why an engine could not be built.
@@ -44,6 +45,7 @@ impl std::error::Error for EngineError {}
 pub struct EngineBuilder {
     unlimited_memory: bool,
     stacks: Option<Arc<Stacks>>,
+    residence: Option<Box<dyn Residence>>,
 }
 
 impl EngineBuilder {
@@ -57,6 +59,13 @@ impl EngineBuilder {
     /// Evaluates on threads of this pool.
     pub fn stacks(mut self, stacks: Arc<Stacks>) -> Self {
         self.stacks = Some(stacks);
+        self
+    }
+
+    /// Ends evaluations, with the memory limit, by which the process grows further than is promised: by half as
+    /// much again as the limit and 16 MiB, although less is alive. Without this nobody looks at it.
+    pub fn residence(mut self, residence: impl Residence + 'static) -> Self {
+        self.residence = Some(Box::new(residence));
         self
     }
 
@@ -76,6 +85,7 @@ impl EngineBuilder {
             registry: Arc::default(),
             stacks: self.stacks.unwrap_or_default(),
             memory_counted: memory_counted && !self.unlimited_memory,
+            watch: self.residence.filter(|_| !self.unlimited_memory).map(|residence| Arc::new(Watch::new(residence))),
         }))
     }
 }
@@ -258,7 +268,10 @@ impl Session {
     ) -> Result<R, Error> {
         let stacks = self.engine.stacks.clone();
         let size = stacks.size();
-        let meter = Meter::new(limits.clone(), self.engine.memory_counted, host.monotonic());
+        let mut meter = Meter::new(limits.clone(), self.engine.memory_counted, host.monotonic());
+        if let Some(watch) = &self.engine.watch {
+            meter.watch(watch.clone(), self.kept.as_ref().map_or(0, |core| core.live));
+        }
         let core = match self.kept.take() {
             Some(mut core) => {
                 core.meter = meter;

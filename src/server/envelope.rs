@@ -9,11 +9,14 @@ pub(super) struct Envelope {
     depth: u32,
     deepest: u32,
     bytes: u64,
+    marks: u64,
     string: Str,
     key: Vec<u8>,
     /// What comes next at the top level of the object.
     place: Place,
     id: Vec<u8>,
+    has_id: bool,
+    batch: bool,
     has_method: bool,
 }
 
@@ -34,7 +37,7 @@ enum Place {
 }
 
 /// No identity that a peer of ours gives is longer.
-const LONGEST_ID: usize = 256;
+pub(super) const LONGEST_ID: usize = 256;
 const LONGEST_KEY: usize = 16;
 
 impl Envelope {
@@ -61,6 +64,21 @@ impl Envelope {
     /// How deep objects and arrays lie in each other.
     pub(super) fn deepest(&self) -> u32 {
         self.deepest
+    }
+
+    /// About how many values and keys there are: commas, colons and opening brackets.
+    pub(super) fn marks(&self) -> u64 {
+        self.marks
+    }
+
+    /// True for an array of messages, which older protocols knew.
+    pub(super) fn is_batch(&self) -> bool {
+        self.batch
+    }
+
+    /// True when there is an identity, be it one that can be read or not.
+    pub(super) fn has_id(&self) -> bool {
+        self.has_id
     }
 
     /// The identity, where there is one that can be read.
@@ -98,6 +116,7 @@ impl Envelope {
     }
 
     fn outside(&mut self, byte: u8, top: bool) {
+        self.marks += u64::from(matches!(byte, b',' | b':' | b'{' | b'['));
         match byte {
             b'"' => {
                 self.string = Str::Inside;
@@ -108,6 +127,7 @@ impl Envelope {
                 }
             }
             b'{' | b'[' => {
+                self.batch |= self.marks == 1 && byte == b'[';
                 self.depth += 1;
                 self.deepest = self.deepest.max(self.depth);
             }
@@ -115,6 +135,7 @@ impl Envelope {
             b':' if top && self.place == Place::Colon => {
                 self.place = Place::Value;
                 if self.key == b"id" {
+                    self.has_id = true;
                     self.id.clear();
                 }
             }
@@ -160,6 +181,7 @@ mod tests {
                 assert_eq!(envelope.bytes(), text.len() as u64);
             }
         }
-        assert_eq!(Envelope::of(b"{\"a\":[[]]}").deepest(), 3);
+        let small = Envelope::of(b"{\"a,b\":[[], 1]}");
+        assert_eq!((small.deepest(), small.marks()), (3, 5));
     }
 }

@@ -1,15 +1,15 @@
 //! Running programs for a caller: admission, the right session, cancellation, the log.
 
 use std::num::NonZero;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedMutexGuard, OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use crate::lang::reply::{Failure, Reply, Status};
-use crate::lang::{Environment, Host, Request, Sandbox};
+use crate::lang::{Environment, Host, Limits, Request, Sandbox};
 
 use super::downstream::Downstreams;
 use super::host::EvaluationHost;
@@ -17,21 +17,42 @@ use super::log;
 use super::request::{EnvRequest, EvalRequest, Refused};
 use super::sessions::{Entry, Left, Sessions};
 
-/// How many evaluations there may be.
+/// How many evaluations there may be, and how large.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Admission {
     /// At once; by default twice the number of cores.
     pub running: usize,
     /// Waiting for their turn beside those. Beyond it a call is refused as `Busy`.
     pub waiting: usize,
+    /// The programs and data of all those, in bytes. Beyond it a call is refused as `Busy`.
+    pub texts: u64,
+    /// What those that run at once may allocate together, in bytes: the sum of their limits of memory.
+    /// One for which there is no room waits for its turn.
+    pub memory: u64,
 }
 
 impl Default for Admission {
     fn default() -> Self {
         let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
-        Admission { running: 2 * cores, waiting: 64 }
+        Admission { running: 2 * cores, waiting: 64, texts: 128 << 20, memory: 2 << 30 }
     }
 }
+
+impl Admission {
+    /// The most calls that are admitted at a time.
+    pub(super) fn places(&self) -> usize {
+        self.running + self.waiting
+    }
+
+    /// What an evaluation of that limit takes of the room for all, and the room itself, in units of
+    /// [`PIECE`].
+    fn pieces(&self, memory: u64) -> u32 {
+        u32::try_from(memory.min(self.memory).div_ceil(PIECE)).unwrap_or(u32::MAX).max(1)
+    }
+}
+
+/// The unit in which memory is promised.
+const PIECE: u64 = 1 << 20;
 
 /// Who asks, and in which session an unnamed one is.
 pub(super) struct Caller<'a> {
@@ -50,26 +71,40 @@ pub(super) struct Evaluations {
     sessions: Sessions,
     runtime: Handle,
     admission: Admission,
-    admitted: AtomicUsize,
+    admitted: Mutex<Admitted>,
     turns: Arc<Semaphore>,
+    memory: Arc<Semaphore>,
     /// Cancelled when the server stops.
     stop: CancellationToken,
     count: AtomicU64,
 }
 
+/// The calls that have been admitted and have not ended.
+#[derive(Default)]
+struct Admitted {
+    calls: usize,
+    texts: u64,
+}
+
 /// The place of one call among those admitted; given back when it is dropped.
-struct Place<'a>(&'a AtomicUsize);
+struct Place<'a> {
+    admitted: &'a Mutex<Admitted>,
+    texts: u64,
+}
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::AcqRel);
+        let mut admitted = self.admitted.lock().unwrap_or_else(PoisonError::into_inner);
+        admitted.calls -= 1;
+        admitted.texts -= self.texts;
     }
 }
 
-/// A session whose turn it is.
+/// A session whose turn it is, with the room that its program may take.
 struct Turn {
     session: OwnedMutexGuard<Box<dyn Environment>>,
     _permit: OwnedSemaphorePermit,
+    _memory: OwnedSemaphorePermit,
 }
 
 impl Evaluations {
@@ -82,14 +117,16 @@ impl Evaluations {
         stop: CancellationToken,
     ) -> Evaluations {
         let turns = Arc::new(Semaphore::new(admission.running.clamp(1, Semaphore::MAX_PERMITS)));
+        let memory = Arc::new(Semaphore::new(admission.pieces(admission.memory) as usize));
         Evaluations {
             sandbox,
             downstreams,
             sessions,
             runtime,
             admission,
-            admitted: AtomicUsize::new(0),
+            admitted: Mutex::default(),
             turns,
+            memory,
             stop,
             count: AtomicU64::new(0),
         }
@@ -116,7 +153,7 @@ impl Evaluations {
     /// Runs a program and waits for its reply.
     pub(super) async fn evaluate(&self, request: EvalRequest, caller: Caller<'_>) -> Reply {
         let number = self.count.fetch_add(1, Ordering::Relaxed);
-        let program = request.program.clone();
+        let program = log::kept(&request.program);
         let outcome = self.evaluate_in_turn(request, &caller, number).await;
         let (reply, entry) = match outcome {
             Ok((reply, entry)) => (reply, Some(entry)),
@@ -132,9 +169,10 @@ impl Evaluations {
         caller: &Caller<'_>,
         number: u64,
     ) -> Result<(Reply, Arc<Entry>), Refused> {
-        let _place = self.admit()?;
+        let texts = request.program.len() + request.data.as_ref().map_or(0, String::len);
+        let _place = self.admit(texts as u64)?;
         let entry = self.entry(request.session.as_deref(), caller)?;
-        let turn = self.turn(&entry, caller).await?;
+        let turn = self.turn(&entry, caller, request.limits.memory).await?;
         let slots = request.limits.parallel;
         let program = Request { program: request.program, data: request.data, limits: request.limits, name: None };
         let kept = Arc::clone(&entry);
@@ -160,27 +198,36 @@ impl Evaluations {
     /// # Errors
     /// The reply that says why there is no answer.
     pub(super) async fn describe(&self, request: EnvRequest, caller: Caller<'_>) -> Result<String, Box<Reply>> {
-        let _place = self.admit()?;
+        let _place = self.admit(request.query.as_ref().map_or(0, String::len) as u64)?;
         let entry = self.entry(request.session.as_deref(), &caller)?;
-        let turn = self.turn(&entry, &caller).await?;
+        let turn = self.turn(&entry, &caller, Limits::default().memory).await?;
         let number = self.count.fetch_add(1, Ordering::Relaxed);
         let query = request.query;
         self.blocking(turn, &caller, 1, number, move |session, host| session.describe(query.as_deref(), host)).await?
     }
 
-    fn admit(&self) -> Result<Place<'_>, Refused> {
-        let before = self.admitted.fetch_add(1, Ordering::AcqRel);
-        let place = Place(&self.admitted);
-        if before >= self.admission.running + self.admission.waiting {
-            return Err(Refused::new(
+    fn admit(&self, texts: u64) -> Result<Place<'_>, Refused> {
+        let mut admitted = self.admitted.lock().unwrap_or_else(PoisonError::into_inner);
+        let busy = |what: String| {
+            Err(Refused::new(
                 "Busy",
-                format!(
-                    "{} evaluations are running or waiting, which is the most that this server takes; try again in a moment",
-                    before
-                ),
+                format!("{what}, which is the most that this server takes; try again in a moment"),
+            ))
+        };
+        if admitted.calls >= self.admission.places() {
+            return busy(format!("{} evaluations are running or waiting", admitted.calls));
+        }
+        // One alone is bounded by the largest message.
+        if admitted.calls > 0 && admitted.texts + texts > self.admission.texts {
+            return busy(format!(
+                "the programs and data of {} evaluations that are running or waiting have {} MiB",
+                admitted.calls,
+                admitted.texts >> 20
             ));
         }
-        Ok(place)
+        admitted.calls += 1;
+        admitted.texts += texts;
+        Ok(Place { admitted: &self.admitted, texts })
     }
 
     /// The session that is meant: the named one, the connection's, or a fresh one.
@@ -200,11 +247,13 @@ impl Evaluations {
 
     /// Waits until the session is free and there is room to run. Calls of one session come in order,
     /// and do not take up room while they wait for each other.
-    async fn turn(&self, entry: &Entry, caller: &Caller<'_>) -> Result<Turn, Refused> {
+    async fn turn(&self, entry: &Entry, caller: &Caller<'_>, memory: u64) -> Result<Turn, Refused> {
         let turn = async {
             let session = Arc::clone(&entry.session).lock_owned().await;
             let permit = Arc::clone(&self.turns).acquire_owned().await.expect("the turns are never closed");
-            Turn { session, _permit: permit }
+            let pieces = self.admission.pieces(memory);
+            let memory = Arc::clone(&self.memory).acquire_many_owned(pieces).await.expect("the memory is never closed");
+            Turn { session, _permit: permit, _memory: memory }
         };
         tokio::select! {
             turn = turn => Ok(turn),

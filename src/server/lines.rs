@@ -3,21 +3,26 @@
 //!
 //! It differs from rmcp's own in what happens to a message that cannot be taken in. A line over the cap
 //! is scanned and dropped, never held, and whoever waits for it is told its size at once; the same goes
-//! for a line that is nested too deep or is not what it should be. rmcp drops such lines with a log
-//! entry, and the call runs into its time-out.
+//! for a line that is nested too deep, has too many values or is not what it should be. rmcp drops such
+//! lines with a log entry, and the call runs into its time-out.
+//!
+//! And it takes in nothing while too much is owed to the peer; see [`super::backlog`].
 
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
-use rmcp::model::{ErrorCode, ErrorData, JsonRpcMessage, RequestId};
+use rmcp::model::{CancelledNotification, ErrorCode, ErrorData, JsonRpcMessage, JsonRpcNotification, RequestId};
 use rmcp::service::{RxJsonRpcMessage, ServiceRole, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde_json::json;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::Mutex;
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::envelope::Envelope;
+use super::backlog::{Backlog, Kind, MOST_REQUESTS};
+use super::envelope::{Envelope, LONGEST_ID};
 
 /// The largest message that is taken in unless something else is configured: 16 MiB.
 pub(super) const LARGEST_LINE: usize = 16 << 20;
@@ -29,10 +34,19 @@ pub(super) const UNREADABLE: ErrorCode = ErrorCode(-32099);
 /// take stack in proportion. rmcp's own layers are within this number.
 const DEEPEST: u32 = 120;
 
+/// A message of more values and keys is not decoded: what takes two bytes in a line takes up to 350
+/// while rmcp decodes it.
+pub(super) const MOST_MARKS: u64 = 1_000_000;
+
+/// How long nothing at all may move on a connection that owes too much before we ask whether its peer is
+/// still there.
+const STUCK: Duration = Duration::from_secs(1);
+
 /// What a peer sent instead of a readable message.
 enum Unreadable {
     Large(u64),
     Deep(u32),
+    Many(u64),
     Odd(String),
 }
 
@@ -43,6 +57,10 @@ impl Unreadable {
             Unreadable::Deep(depth) => (
                 format!("the message is nested {depth} levels deep; at most {DEEPEST} are taken in"),
                 json!({ "depth": depth }),
+            ),
+            Unreadable::Many(marks) => (
+                format!("the message has about {marks} values and keys; at most {MOST_MARKS} are taken in"),
+                json!({ "values": marks }),
             ),
             Unreadable::Odd(problem) => (format!("the message is not JSON-RPC: {problem}"), json!({})),
         };
@@ -63,7 +81,14 @@ pub(super) struct Lines<Read, Write> {
     /// The scan of a line over the cap, until its end.
     oversized: Option<Envelope>,
     largest: usize,
-    /// Cancelled when the peer closes its side.
+    backlog: Arc<Backlog>,
+    /// Asked when too much is owed and nothing has moved for a while: whether the peer counts as gone.
+    given_up: fn() -> bool,
+    /// False until the peer's first request.
+    begun: bool,
+    /// Answers of ours that are being written.
+    answers: JoinSet<()>,
+    /// Cancelled when the peer closes either side.
     ended: CancellationToken,
 }
 
@@ -76,7 +101,29 @@ impl<Read: AsyncRead + Unpin, Write> Lines<Read, Write> {
             line: Vec::new(),
             oversized: None,
             largest,
+            backlog: Backlog::new(MOST_REQUESTS),
+            // A server behind us that asks and does not read is of no more use.
+            given_up: || true,
+            begun: false,
+            answers: JoinSet::new(),
             ended,
+        }
+    }
+
+    /// The same towards a client, which may have so many requests at once and read as late as it likes,
+    /// until `hung_up` says that it has closed its side.
+    pub(super) fn serving(self, most_requests: usize, hung_up: fn() -> bool) -> Self {
+        Lines { backlog: Backlog::new(most_requests), given_up: hung_up, ..self }
+    }
+
+    /// Waits until another message may be taken in; false when there is nobody left to answer to.
+    async fn room(&mut self) -> bool {
+        loop {
+            match tokio::time::timeout(STUCK, self.backlog.room()).await {
+                Ok(()) => return true,
+                Err(_) if (self.given_up)() => return false,
+                Err(_) => {}
+            }
         }
     }
 
@@ -122,21 +169,25 @@ where
     type Error = io::Error;
 
     fn send(&mut self, item: TxJsonRpcMessage<Role>) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        let write = Arc::clone(&self.write);
-        async move {
-            let mut line = serde_json::to_vec(&item)?;
-            line.push(b'\n');
-            let mut write = write.lock().await;
-            let write = write.as_mut().ok_or_else(|| io::Error::from(io::ErrorKind::NotConnected))?;
-            write.write_all(&line).await?;
-            write.flush().await
+        let id = match &item {
+            JsonRpcMessage::Response(response) => Some(response.id.clone()),
+            JsonRpcMessage::Error(error) => error.id.clone(),
+            JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => None,
+        };
+        let writing = self.write::<Role>(item);
+        if let Some(id) = id {
+            self.backlog.close(&id);
         }
+        writing
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<Role>> {
         loop {
-            let Some(oversized) = self.next_line().await else {
+            let line = if self.room().await { self.next_line().await } else { None };
+            let Some(oversized) = line else {
                 self.ended.cancel();
+                // The connection is closed behind this, and whoever waits for an answer is still to get it.
+                while self.answers.join_next().await.is_some() {}
                 return None;
             };
             let (envelope, problem) = match oversized {
@@ -147,20 +198,26 @@ where
                 None => {
                     let line = std::mem::take(&mut self.line);
                     match read_message::<Role>(&line) {
-                        Ok(Some(message)) => return Some(message),
+                        Ok(Some(message)) => match self.taken_in::<Role>(message) {
+                            Some(message) => return Some(message),
+                            None => continue,
+                        },
                         Ok(None) => continue,
                         Err(unreadable) => unreadable,
                     }
                 }
             };
             // A response that cannot be read becomes an error response for the one who waits; a request
-            // that cannot be read is answered with an error.
-            let Some(id) = envelope.id() else { continue };
-            tracing::warn!(%id, problem = %problem.error().message, "a message was not taken in");
-            match (Role::IS_CLIENT, envelope.has_method()) {
-                (true, false) => return Some(JsonRpcMessage::error(problem.error(), Some(id))),
-                (false, true) => self.answer::<Role>(problem.error(), id),
-                _ => {}
+            // that cannot be read is answered with an error, without an identity where that is what
+            // cannot be read.
+            let id = envelope.id();
+            tracing::warn!(?id, problem = %problem.error().message, "a message was not taken in");
+            if Role::IS_CLIENT {
+                if let Some(id) = id.filter(|_| !envelope.has_method()) {
+                    return Some(JsonRpcMessage::error(problem.error(), Some(id)));
+                }
+            } else if envelope.is_batch() || (envelope.has_method() && envelope.has_id()) {
+                self.answer::<Role>(problem.error(), id);
             }
         }
     }
@@ -171,18 +228,80 @@ where
     }
 }
 
-impl<Read, Write: AsyncWrite + Unpin + Send + 'static> Lines<Read, Write> {
+impl<Read, Write> Lines<Read, Write>
+where
+    Read: AsyncRead + Unpin + Send,
+    Write: AsyncWrite + Unpin + Send + 'static,
+{
+    /// Keeps the books on a message that was read; nothing when it is not for the service.
+    fn taken_in<Role: ServiceRole>(&mut self, message: RxJsonRpcMessage<Role>) -> Option<RxJsonRpcMessage<Role>> {
+        match message {
+            JsonRpcMessage::Request(request) => {
+                self.begun = true;
+                let (problem, id) = match &request.id {
+                    RequestId::String(text) if text.len() > LONGEST_ID => {
+                        (format!("the id has {} bytes; at most {LONGEST_ID} are taken in", text.len()), None)
+                    }
+                    id if self.backlog.open(id) => return Some(JsonRpcMessage::Request(request)),
+                    id => (format!("a request with the id `{id}` is still open; ids must differ"), Some(id.clone())),
+                };
+                self.answer::<Role>(ErrorData::new(ErrorCode::INVALID_REQUEST, problem, None), id);
+                None
+            }
+            // rmcp takes a client that begins with anything but a request for a stranger, and ends.
+            _ if !Role::IS_CLIENT && !self.begun => None,
+            JsonRpcMessage::Notification(JsonRpcNotification { jsonrpc, notification }) => {
+                let notification = match TryInto::<CancelledNotification>::try_into(notification) {
+                    Ok(cancelled) => {
+                        if let Some(id) = &cancelled.params.request_id {
+                            self.backlog.close(id);
+                        }
+                        cancelled.into()
+                    }
+                    Err(other) => other,
+                };
+                Some(JsonRpcMessage::Notification(JsonRpcNotification { jsonrpc, notification }))
+            }
+            other => Some(other),
+        }
+    }
+
     /// Answers a request that never reaches the service.
-    fn answer<Role: ServiceRole>(&mut self, error: ErrorData, id: RequestId)
-    where
-        Read: AsyncRead + Unpin + Send,
-    {
-        let sending = Transport::<Role>::send(self, JsonRpcMessage::error(error, Some(id)));
-        tokio::spawn(async move {
-            if let Err(problem) = sending.await {
+    fn answer<Role: ServiceRole>(&mut self, error: ErrorData, id: Option<RequestId>) {
+        let writing = self.write::<Role>(JsonRpcMessage::error(error, id));
+        while self.answers.try_join_next().is_some() {}
+        self.answers.spawn(async move {
+            if let Err(problem) = writing.await {
                 tracing::debug!(%problem, "an error reply could not be sent");
             }
         });
+    }
+
+    /// Writes a message. It is encoded now, so that what waits is no larger than what will be written.
+    fn write<Role: ServiceRole>(
+        &self,
+        message: TxJsonRpcMessage<Role>,
+    ) -> impl Future<Output = io::Result<()>> + Send + 'static + use<Role, Read, Write> {
+        let kind = match &message {
+            JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => Kind::Reply,
+            JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => Kind::Ours,
+        };
+        let line = serde_json::to_vec(&message);
+        let unwritten = self.backlog.write(kind, line.as_ref().map_or(0, Vec::len));
+        let (write, ended) = (Arc::clone(&self.write), self.ended.clone());
+        async move {
+            let _unwritten = unwritten.ok_or_else(|| io::Error::other("it does not read what is sent to it"))?;
+            let mut line = line?;
+            line.push(b'\n');
+            let mut write = write.lock().await;
+            let write = write.as_mut().ok_or_else(|| io::Error::from(io::ErrorKind::NotConnected))?;
+            let written = async {
+                write.write_all(&line).await?;
+                write.flush().await
+            };
+            // Whoever closed the side that we write to cannot be answered any more.
+            written.await.inspect_err(|_| ended.cancel())
+        }
     }
 }
 
@@ -193,17 +312,29 @@ fn read_message<Role: ServiceRole>(line: &[u8]) -> Result<Option<RxJsonRpcMessag
     if line.is_empty() {
         return Ok(None);
     }
+    // A value or key takes a byte and its mark, so that a short line need not be looked at twice.
+    if line.len() as u64 > 2 * MOST_MARKS {
+        let envelope = Envelope::of(line);
+        let marks = envelope.marks();
+        if marks > MOST_MARKS {
+            return Err((envelope, Unreadable::Many(marks)));
+        }
+    }
     let problem = match serde_json::from_slice(line) {
         Ok(message) => return Ok(Some(message)),
         Err(problem) => problem,
     };
     let envelope = Envelope::of(line);
-    if envelope.id().is_none() {
+    if !envelope.has_id() && !envelope.is_batch() {
         tracing::debug!("passed over a line that is no message");
         return Ok(None);
     }
     let depth = envelope.deepest();
-    let unreadable = if depth > DEEPEST { Unreadable::Deep(depth) } else { Unreadable::Odd(problem.to_string()) };
+    let unreadable = match depth {
+        _ if envelope.is_batch() => Unreadable::Odd("it is a batch; send each message on a line of its own".to_owned()),
+        _ if depth > DEEPEST => Unreadable::Deep(depth),
+        _ => Unreadable::Odd(problem.to_string()),
+    };
     Err((envelope, unreadable))
 }
 

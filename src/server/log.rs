@@ -16,14 +16,19 @@ use super::config::cut;
 /// How much of a program is logged, in characters.
 const PROGRAM_KEPT: usize = 2000;
 
-/// Logs an evaluation that has ended.
+/// What is logged of a program.
+pub(super) fn kept(program: &str) -> String {
+    cut(program, PROGRAM_KEPT)
+}
+
+/// Logs an evaluation of a program, as [`kept`], that has ended.
 pub(super) fn evaluation(evaluation: u64, handle: Option<&str>, program: &str, reply: &Reply) {
     let code = reply.failure.as_ref().map_or("ok", |failure| failure.error.as_str());
     tracing::info!(
         target: "lispbox::evaluation",
         evaluation,
         session = handle.map(hashed),
-        program = %cut(program, PROGRAM_KEPT),
+        program,
         outcome = code,
         total_ms = reply.spent.total_ms,
         compute_ms = reply.spent.compute_ms,

@@ -1,16 +1,18 @@
 //! The MCP server: two tools towards a client, any number of servers behind it.
 //!
 //! - `config`: the configuration file (`mcpServers`), with `variables` in it.
-//! - `serve`: the server on standard input and output; `mcp` speaks the protocol, `tools` is what
+//! - `serve`: the server of one client, on standard input and output or other streams; `mcp` speaks the protocol, `tools` is what
 //!   the client sees of our two tools, `request` reads their arguments, `toon` writes tables.
 //! - `evaluations`: runs programs in `sessions`, with the `host` that the language sees.
 //! - `downstream`: the servers behind us; `connections` offers them to programs at a terminal.
-//! - `lines`: the transport over lines of JSON, with `envelope` for what cannot be decoded.
+//! - `lines`: the transport over lines of JSON, with `envelope` for what cannot be decoded and
+//!   `backlog` for what is owed to a peer.
 //! - `platform`: no child process outlives us. `log`, `random`.
 //!
 //! The runtime's threads hold bytes and sessions, never values of the language: those are made and
 //! dropped on the threads of its own engine. Nothing here is global: what is shared is passed in.
 
+mod backlog;
 mod config;
 mod connections;
 mod downstream;
@@ -36,6 +38,6 @@ pub use evaluations::Admission;
 pub use host::EvaluationHost;
 pub use log::LogWriter;
 pub use mcp::ReplyForm;
-pub use serve::{ServeOptions, serve_stdio};
+pub use serve::{ServeOptions, serve_stdio, serve_streams};
 pub use sessions::SessionBounds;
 pub use tokio_util::sync::CancellationToken;

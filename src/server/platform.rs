@@ -270,6 +270,26 @@ mod elsewhere {
     }
 }
 
+/// Whether whoever writes to our standard input has closed it, even while there is something left in it
+/// to be read.
+#[cfg(unix)]
+pub(super) fn input_hung_up() -> bool {
+    #[cfg(target_os = "linux")]
+    const CLOSED: libc::c_short = libc::POLLRDHUP;
+    #[cfg(not(target_os = "linux"))]
+    const CLOSED: libc::c_short = 0;
+    let mut input = libc::pollfd { fd: libc::STDIN_FILENO, events: CLOSED, revents: 0 };
+    // SAFETY: one entry, which lives through the call; with a time-out of zero it returns at once.
+    let ready = unsafe { libc::poll(&mut input, 1, 0) };
+    ready == 1 && input.revents & (CLOSED | libc::POLLHUP | libc::POLLERR) != 0
+}
+
+/// Elsewhere this shows only when everything has been read.
+#[cfg(not(unix))]
+pub(super) fn input_hung_up() -> bool {
+    false
+}
+
 /// Why a program did not start, without the paths of this machine.
 pub(super) fn start_problem(program: &str, problem: &io::Error) -> String {
     let name = std::path::Path::new(program)

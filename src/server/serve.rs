@@ -1,20 +1,23 @@
-//! The server on standard input and output, from its start to its end.
+//! The server of one client, over standard input and output or any other streams, from its start to its end.
 
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::service::{ServerInitializeError, serve_server_with_ct};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
 use crate::lang::{Limits, Sandbox};
 
+use super::backlog::MOST_REQUESTS;
 use super::config::Configuration;
 use super::connections;
 use super::downstream::{DownstreamOptions, Downstreams};
 use super::evaluations::{Admission, Evaluations};
 use super::lines::{LARGEST_LINE, Lines};
 use super::mcp::{Front, Manner, ReplyForm};
+use super::platform;
 use super::sessions::{SessionBounds, Sessions};
 
 /// How long evaluations that are under way may still take once the client has closed our input.
@@ -35,7 +38,7 @@ pub struct ServeOptions {
     pub most: Limits,
     /// The largest message that is taken in from the client, in bytes.
     pub largest_message: usize,
-    /// How many evaluations there may be.
+    /// How many evaluations there may be, and how large.
     pub admission: Admission,
     /// How many sessions there may be, and for how long.
     pub sessions: SessionBounds,
@@ -78,25 +81,87 @@ impl ServeOptions {
         self.limits.set(name, text)?;
         self.most.set(name, text)
     }
+
+    /// Sets the memory of the server as a whole, such as `4GiB`. One half is for the evaluations that
+    /// run at a time, whose limits of memory together never exceed it; the other is for the sessions
+    /// that are kept.
+    ///
+    /// # Errors
+    /// As [`Limits::set`].
+    pub fn set_total_memory(&mut self, text: &str) -> Result<(), String> {
+        let mut size = Limits::default();
+        size.set("memory", text).map_err(|problem| problem.replace("limit `memory`", "the total memory"))?;
+        let bytes = size.memory;
+        self.admission.memory = bytes / 2;
+        self.sessions.bytes = bytes / 2;
+        Ok(())
+    }
 }
 
-/// Serves one client, whose programs run in that sandbox, on standard input and output, until it closes our input or we are told to end
-/// (SIGTERM, SIGINT, SIGHUP). All that was started is closed when this returns, within a few seconds;
-/// the thread that reads standard input may still hang there, so the process should exit then.
+/// Serves one client, whose programs run in that sandbox, on standard input and output, until it closes our
+/// input or we are told to end (SIGTERM, SIGINT, SIGHUP). All that was started is closed when this returns,
+/// within a few seconds; the thread that reads standard input may still hang there, so the process should
+/// exit then.
 ///
 /// # Errors
 /// When the runtime cannot be made, or the client's first message is not MCP.
 pub fn serve_stdio(sandbox: Arc<dyn Sandbox>, options: ServeOptions) -> io::Result<()> {
     let runtime = connections::runtime()?;
-    let outcome = runtime.block_on(serve(sandbox, options));
+    let outcome = runtime.block_on(async {
+        let told = told_to_end()?;
+        let stop = CancellationToken::new();
+        let (input, output) = rmcp::transport::stdio_pipes();
+        let serving = serve(sandbox, options, input, output, stop.clone(), platform::input_hung_up);
+        tokio::pin!(serving);
+        tokio::select! {
+            outcome = &mut serving => outcome,
+            signal = told => {
+                tracing::info!(signal, "told to end");
+                stop.cancel();
+                serving.await
+            }
+        }
+    });
     runtime.shutdown_timeout(Duration::from_millis(300));
     outcome
 }
 
-async fn serve(sandbox: Arc<dyn Sandbox>, options: ServeOptions) -> io::Result<()> {
-    let told = told_to_end()?;
-    let stop = CancellationToken::new();
+/// Serves one client over a pair of streams (a socket, a pipe inside the process), in the runtime that it
+/// is awaited in, until the client closes its side or `stop` is cancelled. What was started is closed when
+/// this returns: evaluations, and the servers behind us.
+///
+/// # Errors
+/// When the client's first message is not MCP.
+pub async fn serve_streams<Read, Write>(
+    sandbox: Arc<dyn Sandbox>,
+    options: ServeOptions,
+    input: Read,
+    output: Write,
+    stop: CancellationToken,
+) -> io::Result<()>
+where
+    Read: AsyncRead + Send + Unpin + 'static,
+    Write: AsyncWrite + Send + Unpin + 'static,
+{
+    // Only reading tells that another stream has ended.
+    serve(sandbox, options, input, output, stop, || false).await
+}
+
+async fn serve<Read, Write>(
+    sandbox: Arc<dyn Sandbox>,
+    options: ServeOptions,
+    input: Read,
+    output: Write,
+    stop: CancellationToken,
+    hung_up: fn() -> bool,
+) -> io::Result<()>
+where
+    Read: AsyncRead + Send + Unpin + 'static,
+    Write: AsyncWrite + Send + Unpin + 'static,
+{
     let downstreams = Arc::new(Downstreams::new(options.configuration, options.downstream));
+    // Ours to cancel when the client has gone, and cancelled with the caller's.
+    let stop = stop.child_token();
     let evaluations = Arc::new(Evaluations::new(
         sandbox,
         Arc::clone(&downstreams),
@@ -105,12 +170,16 @@ async fn serve(sandbox: Arc<dyn Sandbox>, options: ServeOptions) -> io::Result<(
         options.admission,
         stop.clone(),
     ));
-    let manner = Manner { form: options.reply, usual: options.limits, most: options.most };
+    let room = Limits { memory: options.admission.memory, ..options.most.clone() };
+    let (mut usual, mut most) = (options.limits, options.most);
+    usual.clamp_to(&room);
+    most.clamp_to(&room);
+    let manner = Manner { form: options.reply, usual, most };
     let front = Front::new(evaluations, manner, "stdio".to_owned());
 
     let ended = CancellationToken::new();
-    let (input, output) = rmcp::transport::stdio_pipes();
-    let transport = Lines::new(input, output, options.largest_message, ended.clone());
+    let transport = Lines::new(input, output, options.largest_message, ended.clone())
+        .serving(options.admission.places() + MOST_REQUESTS, hung_up);
     let connection = async {
         match serve_server_with_ct(front, transport, CancellationToken::new()).await {
             Ok(running) => running.waiting().await.map(|_| ()).map_err(io::Error::other),
@@ -119,7 +188,7 @@ async fn serve(sandbox: Arc<dyn Sandbox>, options: ServeOptions) -> io::Result<(
             Err(problem) => Err(io::Error::other(format!("the client's first message is not MCP: {problem}"))),
         }
     };
-    tracing::info!(version = env!("CARGO_PKG_VERSION"), servers = downstreams.names().count(), "serving on stdio");
+    tracing::info!(version = env!("CARGO_PKG_VERSION"), servers = downstreams.names().count(), "serving one client");
 
     tokio::pin!(connection);
     let grace = async {
@@ -128,11 +197,7 @@ async fn serve(sandbox: Arc<dyn Sandbox>, options: ServeOptions) -> io::Result<(
     };
     let outcome = tokio::select! {
         outcome = &mut connection => outcome,
-        signal = told => {
-            tracing::info!(signal, "told to end");
-            stop.cancel();
-            Ok(())
-        }
+        () = stop.cancelled() => Ok(()),
         () = grace => {
             stop.cancel();
             tokio::time::timeout(LAST_REPLIES, &mut connection).await.unwrap_or(Ok(()))

@@ -7,6 +7,7 @@ mod demo;
 mod doc;
 mod eval;
 mod paint;
+mod process;
 mod repl;
 mod run;
 mod sample_mailbox;
@@ -20,12 +21,6 @@ mod worker;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
-use lispbox::lang::meter::Metered;
-use mimalloc::MiMalloc;
-
-/// Counts what evaluations hold, so that their memory limits are kept.
-#[global_allocator]
-static ALLOCATOR: Metered<MiMalloc> = Metered::new(MiMalloc);
 
 /// A small, sandboxed, Clojure-like Lisp that agents run their data pipelines in.
 #[derive(Parser)]

@@ -5,7 +5,6 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use lispbox::lang::Engine;
 use lispbox::server::{Configuration, LogWriter, ReplyForm, ServeOptions, serve_stdio};
 use tracing_subscriber::EnvFilter;
 
@@ -24,6 +23,9 @@ pub struct Serve {
     /// A limit of every evaluation, such as `memory=64MiB`; no call can ask for more.
     #[arg(long = "limit", value_name = "NAME=VALUE")]
     limits: Vec<String>,
+    /// The memory of the server as a whole: a half for evaluations at once, a half for sessions.
+    #[arg(long, value_name = "SIZE", default_value = "4GiB")]
+    total_memory: String,
     #[command(flatten)]
     isolation: Isolation,
 }
@@ -49,7 +51,8 @@ impl Serve {
                 .ok_or_else(|| Problem::Usage(format!("expected a limit as `NAME=VALUE`, got `{limit}`")))?;
             options.set_limit(name, value).map_err(Problem::Usage)?;
         }
-        let engine = Engine::builder().build().map_err(|problem| Problem::Failed(problem.to_string()))?;
+        options.set_total_memory(&self.total_memory).map_err(Problem::Usage)?;
+        let engine = crate::process::engine()?;
         let sandbox = self.isolation.sandbox(engine)?;
         serve_stdio(sandbox, options).map_err(|problem| Problem::Failed(problem.to_string()))
     }

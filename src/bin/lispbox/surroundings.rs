@@ -77,7 +77,7 @@ impl Settings {
                 Some(Connections::open(configuration).map_err(|problem| Problem::Failed(problem.to_string()))?)
             }
         };
-        let engine = Engine::builder().build().map_err(|problem| Problem::Failed(problem.to_string()))?;
+        let engine = crate::process::engine()?;
         Ok(Surroundings { limits, engine, connections, interrupt: Interrupt::default() })
     }
 }

@@ -257,6 +257,7 @@ impl Core {
 
     /// Lets go of what belongs to one evaluation alone.
     pub fn end_evaluation(&mut self) {
+        self.meter.close();
         self.prints = String::new();
         self.captured = Vec::new();
         self.inputs = Vec::new();

@@ -3,19 +3,33 @@
 //! An engine is handed a pool of them; evaluations and the branches of `pmap` run there and nowhere
 //! else. Idle threads wait for more work, so that an evaluation does not pay for a new stack.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 type Job = Box<dyn FnOnce() + Send>;
 
 /// A pool of evaluation threads.
 pub struct Stacks {
     size: usize,
-    idle: Arc<Mutex<Vec<Sender<Job>>>>,
+    idle: Arc<Mutex<Vec<Idle>>>,
+    started: AtomicU64,
+}
+
+/// A thread that waits for work.
+#[derive(Clone)]
+struct Idle {
+    number: u64,
+    jobs: Sender<Job>,
 }
 
 /// How many threads are kept when there is nothing to do.
-const KEPT: usize = 8;
+const KEPT: usize = 32;
+
+/// How long a thread waits for work before it ends: what a deep evaluation has used of a stack stays taken
+/// until then.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 impl Default for Stacks {
     /// Stacks that hold 5,000 nested calls in any build. Only the part that is used takes memory.
@@ -27,7 +41,7 @@ impl Default for Stacks {
 impl Stacks {
     /// A pool of threads with that many bytes of stack each.
     pub fn with_size(size: usize) -> Stacks {
-        Stacks { size, idle: Arc::default() }
+        Stacks { size, idle: Arc::default(), started: AtomicU64::new(0) }
     }
 
     /// How many bytes of stack each thread has.
@@ -41,18 +55,18 @@ impl Stacks {
         loop {
             let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
             let Some(worker) = idle else { break };
-            match worker.send(job) {
+            match worker.jobs.send(job) {
                 Ok(()) => return true,
                 Err(returned) => job = returned.0,
             }
         }
         let (sender, receiver) = channel();
         let idle = self.idle.clone();
-        let own = sender.clone();
+        let own = Idle { number: self.started.fetch_add(1, Ordering::Relaxed), jobs: sender.clone() };
         let thread = std::thread::Builder::new()
             .name("evaluation".to_string())
             .stack_size(self.size)
-            .spawn(move || work(&receiver, own, &idle));
+            .spawn(move || work(&receiver, &own, &idle));
         match thread {
             // The thread holds its receiver until it has run this job.
             Ok(_) => sender.send(job).is_ok(),
@@ -61,14 +75,27 @@ impl Stacks {
     }
 }
 
-fn work(jobs: &Receiver<Job>, own: Sender<Job>, idle: &Mutex<Vec<Sender<Job>>>) {
-    while let Ok(job) = jobs.recv() {
-        job();
-        let mut idle = idle.lock().unwrap_or_else(PoisonError::into_inner);
-        if idle.len() >= KEPT {
-            return;
+fn work(jobs: &Receiver<Job>, own: &Idle, idle: &Mutex<Vec<Idle>>) {
+    let idle = || idle.lock().unwrap_or_else(PoisonError::into_inner);
+    loop {
+        match jobs.recv_timeout(PATIENCE) {
+            Ok(job) => {
+                job();
+                let mut idle = idle();
+                if idle.len() >= KEPT {
+                    return;
+                }
+                idle.push(own.clone());
+            }
+            Err(_) => {
+                let mut idle = idle();
+                // Whoever has taken this thread from the list is about to give it a job.
+                if let Some(place) = idle.iter().position(|other| other.number == own.number) {
+                    idle.remove(place);
+                    return;
+                }
+            }
         }
-        idle.push(own.clone());
     }
 }
 

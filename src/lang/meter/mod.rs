@@ -6,13 +6,18 @@
 
 mod allocator;
 mod limits;
+mod residence;
 
 pub use allocator::{Metered, is_installed};
 pub(crate) use allocator::{balance, outside, set_balance};
 pub use limits::Limits;
+pub use residence::Residence;
+pub(crate) use residence::Watch;
+use residence::Watched;
 
 use crate::lang::error::Halt;
 use crate::lang::host::Host;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Steps between two looks at memory, time and cancellation.
@@ -41,6 +46,8 @@ pub struct Meter {
     started: Duration,
     /// Time spent waiting for the host.
     waited: Duration,
+    /// What the process takes meanwhile, where that is known.
+    watched: Option<Watched>,
 }
 
 impl Meter {
@@ -57,7 +64,18 @@ impl Meter {
             calls: 0,
             started: now,
             waited: Duration::ZERO,
+            watched: None,
         }
+    }
+
+    /// Looks from now on at what the process takes, too; the account holds `held` bytes now.
+    pub(crate) fn watch(&mut self, watch: Arc<Watch>, held: i64) {
+        self.watched = Some(Watched::new(watch, held, self.started));
+    }
+
+    /// Ends the evaluation whose ledger this is.
+    pub(crate) fn close(&mut self) {
+        self.watched = None;
     }
 
     /// Pays for steps; true when it is time to [`look`](Meter::look).
@@ -120,7 +138,10 @@ impl Meter {
         if compute > self.limits.compute {
             return Err(limit("compute", time(self.limits.compute), time(compute)));
         }
-        Ok(())
+        match &mut self.watched {
+            Some(watched) => watched.look(now, balance(), self.limits.memory),
+            None => Ok(()),
+        }
     }
 
     /// Time left of the total.

@@ -237,6 +237,15 @@ enum Identity {
     Place,
 }
 
+/// The hasher of one of several members without an order, whose hashes are added up. It begins with what
+/// the whole has been hashed to so far: in a table that is a secret, so that nobody can choose members
+/// whose sums are alike.
+fn of_member(seed: u64) -> DefaultHasher {
+    let mut hasher = DefaultHasher::new();
+    hasher.write_u64(seed);
+    hasher
+}
+
 fn hash_symbol<H: Hasher>(name: &Name, state: &mut H) {
     state.write_u8(4);
     name.as_str().hash(state);
@@ -278,8 +287,9 @@ fn hash_nested<H: Hasher>(value: &Value, state: &mut H, levels: u32, identity: I
         Value::Map(map) => {
             state.write_u8(6);
             if levels > 0 {
+                let seed = state.finish();
                 let entries = map.iter().map(|(key, value)| {
-                    let mut own = DefaultHasher::new();
+                    let mut own = of_member(seed);
                     hash_nested(key, &mut own, levels - 1, identity);
                     hash_nested(value, &mut own, levels - 1, identity);
                     own.finish()
@@ -290,8 +300,9 @@ fn hash_nested<H: Hasher>(value: &Value, state: &mut H, levels: u32, identity: I
         Value::Set(set) => {
             state.write_u8(7);
             if levels > 0 {
+                let seed = state.finish();
                 let members = set.iter().map(|member| {
-                    let mut own = DefaultHasher::new();
+                    let mut own = of_member(seed);
                     hash_nested(member, &mut own, levels - 1, identity);
                     own.finish()
                 });

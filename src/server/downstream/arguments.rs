@@ -10,6 +10,7 @@ use crate::lang::error::suggest::closest;
 use crate::lang::{Tool, ToolError, ToolErrorKind};
 use crate::server::config::{cut, kind};
 use crate::server::envelope::Envelope;
+use crate::server::lines::{LARGEST_LINE, MOST_MARKS};
 
 /// What other implementations of JSON can be trusted to take.
 const DEEPEST: u32 = 100;
@@ -56,7 +57,17 @@ impl CheckedTool {
     }
 
     fn read(&self, arguments: &str) -> Result<Map<String, Value>, ToolError> {
-        let depth = Envelope::of(arguments.as_bytes()).deepest();
+        let scan = Envelope::of(arguments.as_bytes());
+        if arguments.len() > LARGEST_LINE || scan.marks() > MOST_MARKS {
+            let problem = format!(
+                "the arguments of `{}` are too large: {} bytes, about {} values and keys; at most {LARGEST_LINE} and {MOST_MARKS} can be sent",
+                self.name(),
+                arguments.len(),
+                scan.marks()
+            );
+            return Err(self.error(problem, None));
+        }
+        let depth = scan.deepest();
         if depth > DEEPEST {
             return Err(self.error(
                 format!(

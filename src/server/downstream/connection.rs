@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::lang::{Tool, ToolError, ToolErrorKind};
 use crate::server::config::{Endpoint, ServerConfig, cut};
+use crate::server::envelope::Envelope;
 use crate::server::lines::{self, Lines};
 use crate::server::platform::Lifeline;
 
@@ -32,6 +33,8 @@ const HANDSHAKE: Duration = Duration::from_secs(10);
 const PAGE: Duration = Duration::from_secs(10);
 /// More pages than this are a server that turns in circles.
 const MOST_PAGES: usize = 200;
+/// A list of tools is taken in up to this many bytes of names, descriptions and schemas.
+const LARGEST_LIST: u64 = 8 << 20;
 
 /// All that is needed to start a server, as often as it takes.
 pub(super) struct Start {
@@ -179,11 +182,27 @@ impl Connection {
     /// All pages of the list of tools.
     pub(super) async fn list(&self) -> Result<Vec<Tool>, ToolError> {
         let mut tools = Vec::new();
+        let (mut bytes, mut marks) = (0, 0);
         let mut cursor = None;
         for _ in 0..MOST_PAGES {
             let page = PaginatedRequestParams::default().with_cursor(cursor.clone());
             let page = self.answered(self.peer.list_tools(Some(page)), PAGE, "tools/list").await?;
-            tools.extend(page.tools.into_iter().map(|tool| self.tool(tool)));
+            for tool in page.tools {
+                let tool = self.tool(tool);
+                let schemas =
+                    Envelope::of(serde_json::json!([tool.input_schema, tool.output_schema]).to_string().as_bytes());
+                bytes += schemas.bytes() + (tool.name.len() + tool.description.len()) as u64;
+                marks += schemas.marks();
+                if bytes > LARGEST_LIST || marks > lines::MOST_MARKS {
+                    tracing::warn!(
+                        server = self.name,
+                        tools = tools.len(),
+                        "the list of tools is too long; the rest is left out"
+                    );
+                    return Ok(tools);
+                }
+                tools.push(tool);
+            }
             if page.next_cursor.is_none() || page.next_cursor == cursor {
                 return Ok(tools);
             }

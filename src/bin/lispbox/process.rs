@@ -1,0 +1,61 @@
+//! The memory of this process, and the allocator that has it.
+
+use std::sync::Arc;
+
+use lispbox::lang::Engine;
+use lispbox::lang::meter::{Metered, Residence};
+use mimalloc::MiMalloc;
+
+use crate::surroundings::Problem;
+
+/// Counts what evaluations hold, so that their memory limits are kept.
+#[global_allocator]
+static ALLOCATOR: Metered<MiMalloc> = Metered::new(MiMalloc);
+
+/// The engine of this process, which keeps its limits of memory by both counts.
+///
+/// # Errors
+/// As [`EngineBuilder::build`](lispbox::lang::EngineBuilder::build).
+pub fn engine() -> Result<Arc<Engine>, Problem> {
+    let engine = Engine::builder().residence(Memory::of_this_process()).build();
+    engine.map_err(|problem| Problem::Failed(problem.to_string()))
+}
+
+/// What the process takes, as Linux tells it.
+struct Memory {
+    #[cfg(target_os = "linux")]
+    counts: Option<std::fs::File>,
+}
+
+impl Memory {
+    /// Opens the kernel's counts; where there are none, nothing is known.
+    fn of_this_process() -> Memory {
+        Memory {
+            #[cfg(target_os = "linux")]
+            counts: std::fs::File::open("/proc/self/statm").ok(),
+        }
+    }
+}
+
+impl Residence for Memory {
+    #[cfg(target_os = "linux")]
+    fn resident(&self) -> Option<u64> {
+        use std::os::unix::fs::FileExt;
+        // SAFETY: a plain system call without pointers.
+        let page = u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).ok()?;
+        let mut text = [0; 128];
+        let length = self.counts.as_ref()?.read_at(&mut text, 0).ok()?;
+        let pages: u64 = std::str::from_utf8(&text[..length]).ok()?.split_ascii_whitespace().nth(1)?.parse().ok()?;
+        Some(pages * page)
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn resident(&self) -> Option<u64> {
+        None
+    }
+
+    fn give_back(&self) {
+        // SAFETY: the process's allocator is mimalloc, and this may be called at any time on any thread.
+        unsafe { libmimalloc_sys::mi_collect(true) };
+    }
+}
