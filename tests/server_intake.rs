@@ -421,10 +421,13 @@ fn evaluations_share_the_memory_of_the_server() {
     assert!(text.contains("allowed 256 MiB"), "{text}");
 }
 
+/// A way to say too much, how often, and what the call gives.
+type Case = (&'static str, u32, &'static str);
+
 #[test]
 fn servers_behind_that_say_too_much() {
     let Some(configuration) = server::flooding() else { return };
-    let cases: [(&str, &[(&str, u32, &str)]); 2] = [
+    let cases: [(&str, &[Case]); 2] = [
         (
             "tool=20s",
             &[

@@ -53,7 +53,7 @@ impl<'a> Session<'a> {
     pub fn play(mut self) {
         let outcome = loop {
             if self.field.is_stopped() {
-                break self.look(&[self.kept.clone()]);
+                break self.look(None);
             }
             if let Err(silence) = self.step() {
                 break Err(silence);
@@ -78,8 +78,11 @@ impl<'a> Session<'a> {
         }
         self.chance = Chance::new(self.seeds.next());
         match self.chance.below(200) {
-            0 => self.begin(),
-            1..=8 => self.look(&[self.kept.clone()]),
+            0 => {
+                self.inside(&Kept::leave())?;
+                self.begin()
+            }
+            1..=8 => self.look(None),
             9..=14 => self.describe(),
             15..=24 => self.withdraw(),
             25..=44 => self.send_wrong(),
@@ -108,9 +111,9 @@ impl<'a> Session<'a> {
 
     /// Begins a session and leaves the one before, if there is one.
     fn begin(&mut self) -> Result<(), Silence> {
+        self.handle = None;
         let (kept, job) = Kept::begin(&mut self.chance);
         let (verdict, outcome) = self.run(&job, None)?;
-        self.handle = None;
         if verdict == Verdict::Right {
             self.handle = outcome.record["session"].as_str().map(str::to_owned);
             self.kept = kept;
@@ -147,7 +150,7 @@ impl<'a> Session<'a> {
                 Ok(())
             }
             // The reply promises that it is as it was before.
-            Verdict::Disturbed => self.look(&[self.kept.clone()]),
+            Verdict::Disturbed => self.look(None),
             Verdict::Wrong => {
                 self.handle = None;
                 Ok(())
@@ -155,10 +158,11 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Looks at the whole session, which must be one of these.
-    fn look(&mut self, candidates: &[Kept]) -> Result<(), Silence> {
+    /// Looks at the whole session, which must be as it was, or as it would be then.
+    fn look(&mut self, or: Option<&Kept>) -> Result<(), Silence> {
         let Some(handle) = self.handle.clone() else { return Ok(()) };
         let job = Kept::look();
+        let candidates: Vec<Kept> = std::iter::once(self.kept.clone()).chain(or.cloned()).collect();
         for _ in 0..LOOKS {
             let request = self.ask(&job, Some(&handle));
             let outcome = Outcome::of(&request.reply()?.message);
@@ -193,7 +197,7 @@ impl<'a> Session<'a> {
         if self.field.client.withdraw(&request) {
             let Some(after) = &job.after else { return Ok(()) };
             let withdrawn = Instant::now();
-            self.look(&[self.kept.clone(), after.clone()])?;
+            self.look(Some(after))?;
             let took = withdrawn.elapsed();
             self.field.tally(|tally| tally.freed(took));
             if took > WITHDRAWN {

@@ -52,6 +52,12 @@ impl Kept {
         (kept, Job::good(program, answer))
     }
 
+    /// A program that leaves little of it behind: the server keeps sessions that nobody comes back to, and they are to
+    /// take no more memory the longer the soak is.
+    pub fn leave() -> Job {
+        Job::good("(def ballast nil) (def log nil) :left", ":left")
+    }
+
     /// A program that shows all of it.
     pub fn look() -> Job {
         Job::good("[log @total (scale 1) (count ballast)]", "")
