@@ -269,6 +269,65 @@ fn a_damaged_snapshot_is_refused_and_the_session_stays() {
     assert_eq!(run(&mut session, "a"), "1");
 }
 
+#[test]
+fn code_in_a_snapshot_that_no_program_comes_to_is_damaged() {
+    let mut session = session();
+    let text = |body: &str| {
+        format!(
+            "(lispbox-session 1) (object 1 (functions \"p\" ([f (fn* f ([x] {body}))]) () [])) (object 2 []) \
+             (define f (function 1 0 2)) (history nil nil nil nil)"
+        )
+    };
+    session.decode(&text("(let* [y x] (if y 1 2))"), host()).expect("this is how it is written");
+    assert_eq!(run(&mut session, "(f 7)"), "1");
+    for body in [
+        "(quote)",
+        "(quote 1 2)",
+        "(if x)",
+        "(if x 1 2 3)",
+        "(var)",
+        "(var 1)",
+        "(let* (y 1) y)",
+        "(let* [y] y)",
+        "(let* [1 y] y)",
+        "(let*)",
+        "(loop* [y] y)",
+        "(letfn* [g 1] g)",
+        "(letfn* [g (fn*)] g)",
+        "(letfn*)",
+        "(fn*)",
+        "(fn* g)",
+        "(fn* \"g\" 1)",
+        "(fn* (x))",
+        "(fn* ())",
+        "(fn* ([1] 1))",
+        "(def)",
+        "(def 1 2)",
+        "(def a 1 2 3)",
+        "(def ^{:k (if)} a 1)",
+        "(core/defmacro*)",
+        "(try)",
+        "(try 1 2)",
+        "(try 1 (catch))",
+        "(try 1 (catch 1 2))",
+        "(try 1 (finally))",
+        "[(if)]",
+        "{1 (if)}",
+        "#{(if)}",
+        "(x (if))",
+        "((if) x)",
+    ] {
+        let error = session.decode(&text(body), host()).expect_err(body);
+        assert!(error.contains("damaged at line 1"), "{body}: {error}");
+    }
+    for whole in ["g", "(let* [f 1] f)", "(\"f\" ([x] x))"] {
+        let text = text("x").replace("(fn* f ([x] x))", whole);
+        let error = session.decode(&text, host()).expect_err(whole);
+        assert!(error.contains("damaged at line 1"), "{whole}: {error}");
+    }
+    assert_eq!(run(&mut session, "(f 7)"), "1");
+}
+
 // 4. Small values, shared layouts.
 
 #[test]

@@ -12,25 +12,32 @@ use crate::surroundings::Problem;
 #[global_allocator]
 static ALLOCATOR: Metered<MiMalloc> = Metered::new(MiMalloc);
 
-/// The engine of this process, which keeps its limits of memory by both counts.
+/// What connections to clients and servers may come to take beside the programs, which is bounded by what they
+/// take in (`docs/security.md`).
+pub const CONNECTIONS: u64 = 128 << 20;
+
+/// The engine of this process, which keeps its limits of memory by both counts and takes up to so many bytes
+/// itself.
 ///
 /// # Errors
 /// As [`EngineBuilder::build`](lispbox::lang::EngineBuilder::build).
-pub fn engine() -> Result<Arc<Engine>, Problem> {
-    let engine = Engine::builder().residence(Memory::of_this_process()).build();
+pub fn engine(beside: u64) -> Result<Arc<Engine>, Problem> {
+    let engine = Engine::builder().residence(Memory::of_this_process(beside)).build();
     engine.map_err(|problem| Problem::Failed(problem.to_string()))
 }
 
 /// What the process takes, as Linux tells it.
 struct Memory {
+    beside: u64,
     #[cfg(target_os = "linux")]
     counts: Option<std::fs::File>,
 }
 
 impl Memory {
     /// Opens the kernel's counts; where there are none, nothing is known.
-    fn of_this_process() -> Memory {
+    fn of_this_process(beside: u64) -> Memory {
         Memory {
+            beside,
             #[cfg(target_os = "linux")]
             counts: std::fs::File::open("/proc/self/statm").ok(),
         }
@@ -52,6 +59,10 @@ impl Residence for Memory {
     #[cfg(not(target_os = "linux"))]
     fn resident(&self) -> Option<u64> {
         None
+    }
+
+    fn beside(&self) -> u64 {
+        self.beside
     }
 
     fn give_back(&self) {

@@ -8,6 +8,7 @@ use clap::Args;
 use lispbox::server::{Configuration, LogWriter, ReplyForm, ServeOptions, serve_stdio};
 use tracing_subscriber::EnvFilter;
 
+use crate::process;
 use crate::surroundings::Problem;
 use crate::worker::Isolation;
 
@@ -52,7 +53,7 @@ impl Serve {
             options.set_limit(name, value).map_err(Problem::Usage)?;
         }
         options.set_total_memory(&self.total_memory).map_err(Problem::Usage)?;
-        let engine = crate::process::engine()?;
+        let engine = process::engine(process::CONNECTIONS)?;
         let sandbox = self.isolation.sandbox(engine)?;
         serve_stdio(sandbox, options).map_err(|problem| Problem::Failed(problem.to_string()))
     }

@@ -10,6 +10,7 @@ use lispbox::lang::builtin::Registry;
 use lispbox::lang::{Engine, Limits, Sandbox, Session};
 use lispbox::server::{CancellationToken, Connections};
 
+use crate::process;
 use crate::serve::read_configuration;
 use crate::terminal::{Prints, Terminal};
 use crate::worker::Isolation;
@@ -77,7 +78,7 @@ impl Settings {
                 Some(Connections::open(configuration).map_err(|problem| Problem::Failed(problem.to_string()))?)
             }
         };
-        let engine = crate::process::engine()?;
+        let engine = process::engine(if connections.is_some() { process::CONNECTIONS } else { 0 })?;
         Ok(Surroundings { limits, engine, connections, interrupt: Interrupt::default() })
     }
 }

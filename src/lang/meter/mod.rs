@@ -139,7 +139,7 @@ impl Meter {
             return Err(limit("compute", time(self.limits.compute), time(compute)));
         }
         match &mut self.watched {
-            Some(watched) => watched.look(now, balance(), self.limits.memory),
+            Some(watched) => watched.look(now, balance(), self.peak_memory, self.limits.memory),
             None => Ok(()),
         }
     }

@@ -5,6 +5,7 @@
 //! runs, with a suggestion, unless a later form of the same program defines it.
 
 mod scope;
+pub mod shape;
 
 use crate::lang::builtin::Builtin;
 use crate::lang::error::{Error, Outcome, Signal};

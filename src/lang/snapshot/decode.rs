@@ -8,6 +8,7 @@ use crate::lang::heap::{CellKind, Handle, Notes, State};
 use crate::lang::host::Tool;
 use crate::lang::node::Group;
 use crate::lang::reader;
+use crate::lang::resolve::shape::misshapen;
 use crate::lang::resolve::{Meaning, Names, Resolver};
 use crate::lang::span::Source;
 use crate::lang::value::function::{Bound, Captures, Closure, ToolFunction};
@@ -313,6 +314,10 @@ impl Decoder<'_> {
         let mut codes = Vec::new();
         for pair in pairs(functions) {
             let [name, code] = &pair[..] else { return Err(damaged.into()) };
+            let misshapen = if code.is_call_of("fn*") { misshapen(code) } else { Some(code) };
+            if let Some(part) = misshapen {
+                return Err(self.damaged(part).into());
+            }
             codes.push((name.as_symbol().map(str::to_string), code.clone()));
         }
         let mut meanings = HashMap::new();
