@@ -256,9 +256,11 @@ impl Evaluations {
             Turn { session, _permit: permit, _memory: memory }
         };
         tokio::select! {
-            turn = turn => Ok(turn),
+            // A call that was withdrawn before its turn must not begin: a later call may have seen the session already.
+            biased;
             () = caller.withdrawn.cancelled() => Err(Refused::new("Cancelled", "the call was withdrawn before it began")),
             () = self.stop.cancelled() => Err(Refused::new("Cancelled", "the server is stopping")),
+            turn = turn => Ok(turn),
         }
     }
 
@@ -307,3 +309,7 @@ impl Evaluations {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "evaluations_tests.rs"]
+mod tests;
