@@ -14,7 +14,7 @@ static ALLOCATOR: Metered<MiMalloc> = Metered::new(MiMalloc);
 
 /// What connections to clients and servers may come to take beside the programs, which is bounded by what they
 /// take in (`docs/security.md`).
-pub const CONNECTIONS: u64 = 128 << 20;
+pub const CONNECTIONS: u64 = 384 << 20;
 
 /// The engine of this process, which keeps its limits of memory by both counts and takes up to so many bytes
 /// itself.
