@@ -156,6 +156,8 @@ for each in $groups; do kill -s KILL -- "-$each" 2>/dev/null; done"#;
             // signal would never come, hence the check.
             unsafe {
                 libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                // What we may have chosen for ourselves is not for the child.
+                libc::prctl(libc::PR_SET_THP_DISABLE, 0, 0, 0, 0);
                 if u32::try_from(libc::getppid()) != Ok(parent) {
                     return Err(io::Error::from_raw_os_error(libc::ESRCH));
                 }

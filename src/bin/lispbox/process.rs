@@ -26,6 +26,16 @@ pub fn engine(beside: u64) -> Result<Arc<Engine>, Problem> {
     engine.map_err(|problem| Problem::Failed(problem.to_string()))
 }
 
+/// From now on memory comes in small pages. A process that lives long and takes little most of the time would
+/// have most of its huge pages for a few values each: a server of sixteen busy sessions took 170 MiB instead of 64.
+pub fn without_huge_pages() {
+    // SAFETY: a plain system call without pointers. Where it is refused everything works all the same.
+    #[cfg(target_os = "linux")]
+    unsafe {
+        libc::prctl(libc::PR_SET_THP_DISABLE, 1, 0, 0, 0);
+    }
+}
+
 /// What the process takes, as Linux tells it.
 struct Memory {
     beside: u64,

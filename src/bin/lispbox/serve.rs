@@ -34,6 +34,7 @@ pub struct Serve {
 impl Serve {
     /// Serves until the client goes or the process is told to end.
     pub fn run(self) -> ExitCode {
+        process::without_huge_pages();
         let log = log_to_stderr();
         let outcome = self.serve();
         if let Some(log) = log {
