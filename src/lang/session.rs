@@ -10,12 +10,13 @@ use crate::lang::foreign;
 use crate::lang::form::Form;
 use crate::lang::host::Host;
 use crate::lang::json;
-use crate::lang::meter::{self, Limits, Meter, Residence, Watch};
+use crate::lang::meter::{self, Account, Leaving, Limits, Meter, Residence, Watch};
 use crate::lang::reader;
 use crate::lang::reply::{Failure, Reply, Spent, Status};
 use crate::lang::span::Source;
 use crate::lang::value::Value;
 use crate::lang::value::print::print_within;
+use crate::lang::value::release;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
@@ -217,9 +218,10 @@ impl Session {
         self.kept.as_ref().map_or(0, |core| core.globals.changes() + core.heap.changes())
     }
 
-    /// Live bytes that the session holds.
+    /// Live bytes that the session holds. Many values that the last program let go of may still be on their way
+    /// out: they count until they are gone, which the next evaluation waits for.
     pub fn live_bytes(&self) -> u64 {
-        self.kept.as_ref().map_or(0, |core| u64::try_from(core.live).unwrap_or(0))
+        self.kept.as_ref().map_or(0, |core| u64::try_from(core.account.live()).unwrap_or(0))
     }
 
     /// The names that the session defines, in the order in which they came up.
@@ -268,9 +270,13 @@ impl Session {
     ) -> Result<R, Error> {
         let stacks = self.engine.stacks.clone();
         let size = stacks.size();
+        let mut settled = false;
+        if let Some(core) = &mut self.kept {
+            settled = core.account.settle();
+        }
         let mut meter = Meter::new(limits.clone(), self.engine.memory_counted, host.monotonic());
         if let Some(watch) = &self.engine.watch {
-            meter.watch(watch.clone(), self.kept.as_ref().map_or(0, |core| core.live));
+            meter.watch(watch.clone(), self.kept.as_ref().map_or(0, |core| core.account.live()));
         }
         let core = match self.kept.take() {
             Some(mut core) => {
@@ -283,26 +289,24 @@ impl Session {
         let (give, take) = channel();
         let (give_core, take_core) = channel::<Box<Core>>();
         let started = stacks.run(move || {
-            let Ok(core) = take_core.recv() else { return };
-            meter::set_balance(core.live);
+            let Ok(mut core) = take_core.recv() else { return };
+            std::mem::take(&mut core.account).open();
+            if settled {
+                // Cells that what has gone held on to.
+                core.heap.reclaim();
+            }
             let mut machine = Machine::new(core, size);
             let worked = std::panic::catch_unwind(AssertUnwindSafe(|| work(&mut machine)));
             let Ok(charged) = worked else {
                 // A defect of ours costs the running form, not the session.
                 machine.core.undo();
-                let mut core = machine.into_core();
-                core.end_evaluation();
-                core.live = meter::balance();
-                let _ = give.send((core, None));
+                let _leaving = end(machine, |core| give.send((core, None)).ok());
                 return;
             };
             // The result leaves the evaluation: a copy that is charged to nobody goes out.
             let result = meter::outside(|| charged.clone());
             drop(charged);
-            let mut core = machine.into_core();
-            core.end_evaluation();
-            core.live = meter::balance();
-            let _ = give.send((core, Some(result)));
+            let _leaving = end(machine, |core| give.send((core, Some(result))).ok());
         });
         if !started {
             self.kept = Some(core);
@@ -313,6 +317,18 @@ impl Session {
         self.kept = Some(core);
         result.ok_or_else(internal_error)
     }
+}
+
+/// Ends an evaluation and gives its core away, before what it let go of last is dropped.
+fn end(machine: Machine, give: impl FnOnce(Box<Core>) -> Option<()>) -> Option<Leaving> {
+    let mut core = machine.into_core();
+    core.end_evaluation();
+    release::more();
+    core.heap.reclaim();
+    core.account = Account::close();
+    let leaving = core.account.leave();
+    give(core);
+    leaving
 }
 
 /// Limits for writing and reading snapshots, which are the work of the host and not of a program.
@@ -337,7 +353,7 @@ fn refused(error: Error) -> Reply {
 /// Runs a program form by form.
 fn evaluate(machine: &mut Machine, request: &Request, source: &Arc<Source>) -> Reply {
     let mut reply = Reply::default();
-    let live_before = meter::balance();
+    let live_before = meter::live();
     let ended = run_forms(machine, request, source, &mut reply);
     match ended {
         Ok(value) => show(machine, &value, &mut reply),
@@ -357,11 +373,7 @@ fn evaluate(machine: &mut Machine, request: &Request, source: &Arc<Source>) -> R
     }
     reply.calls = std::mem::take(&mut core.calls);
     let (total, compute) = core.meter.times(core.host.monotonic());
-    let peak = core
-        .meter
-        .peak_memory
-        .max(u64::try_from(meter::balance()).unwrap_or(0))
-        .max(u64::try_from(live_before).unwrap_or(0));
+    let peak = core.meter.peak_memory.max(meter::live()).max(live_before);
     reply.spent = Spent {
         fuel: core.meter.fuel_spent(),
         memory_bytes: peak,

@@ -146,8 +146,10 @@ pub fn text(machine: &mut Machine, value: &Value) -> Outcome<String> {
 }
 
 /// Bytes of text that may still be made before the memory limit is reached.
-pub fn room(machine: &Machine) -> usize {
-    let limit = machine.core.meter.limits.memory;
-    let live = u64::try_from(crate::lang::meter::balance()).unwrap_or(0);
-    usize::try_from(limit.saturating_sub(live) / 2).unwrap_or(usize::MAX)
+pub fn room(machine: &mut Machine) -> usize {
+    let core = &mut *machine.core;
+    // If time runs out meanwhile, the program ends at the next look.
+    let _ = core.meter.drop_aside(&*core.host);
+    let limit = core.meter.limits.memory;
+    usize::try_from(limit.saturating_sub(crate::lang::meter::live()) / 2).unwrap_or(usize::MAX)
 }

@@ -10,7 +10,7 @@ use super::{Core, Machine};
 use crate::lang::error::{Error, Outcome};
 use crate::lang::heap::Handle;
 use crate::lang::host::{CallId, ToolCall, ToolReply};
-use crate::lang::meter;
+use crate::lang::meter::{self, Account};
 use crate::lang::span::Source;
 use crate::lang::value::Value;
 use crate::lang::value::text::Text;
@@ -121,7 +121,7 @@ impl Machine {
         let reply = meter::outside(wait);
         let _ = turns.events.send(Event::Ready(index));
         let mut core = turns.turn.recv().ok()?;
-        meter::set_balance(core.live);
+        std::mem::take(&mut core.account).open();
         self.bindings.resume(&mut core);
         streams.put_back(&mut core);
         self.core = core;
@@ -214,9 +214,9 @@ impl Machine {
     }
 }
 
-/// Notes the balance in the core and gives it away.
+/// Closes the account of this thread and gives the core away with it.
 fn handed_over<R>(mut core: Box<Core>, give: impl FnOnce(Box<Core>) -> R) -> R {
-    core.live = meter::balance();
+    core.account = Account::close();
     give(core)
 }
 
@@ -235,8 +235,8 @@ struct Job {
 
 impl Job {
     fn run(mut self) {
-        let Some(core) = self.branch.turns.as_ref().and_then(|turns| turns.turn.recv().ok()) else { return };
-        meter::set_balance(core.live);
+        let Some(mut core) = self.branch.turns.as_ref().and_then(|turns| turns.turn.recv().ok()) else { return };
+        std::mem::take(&mut core.account).open();
         let mut machine = Machine::new(core, self.size);
         machine.source = self.source;
         machine.branch = self.branch;
@@ -291,13 +291,13 @@ impl Scheduler {
                     self.ready[index] = true;
                     continue;
                 }
-                Event::Waits(index, core) => {
-                    meter::set_balance(core.live);
+                Event::Waits(index, mut core) => {
+                    std::mem::take(&mut core.account).open();
                     self.waiting.push_back(index);
                     core
                 }
-                Event::Done(index, core, result) => {
-                    meter::set_balance(core.live);
+                Event::Done(index, mut core, result) => {
+                    std::mem::take(&mut core.account).open();
                     self.active -= 1;
                     *failed |= result.is_err();
                     self.results[index] = Some(result);

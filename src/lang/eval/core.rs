@@ -5,7 +5,7 @@ use crate::lang::builtin::Registry;
 use crate::lang::error::{Error, Halt};
 use crate::lang::heap::{Handle, Heap};
 use crate::lang::host::Host;
-use crate::lang::meter::Meter;
+use crate::lang::meter::{self, Account, Meter};
 use crate::lang::reply::CallRecord;
 use crate::lang::value::Value;
 use crate::lang::value::map::Map;
@@ -48,8 +48,8 @@ pub struct Core {
     pub form: u32,
     /// State of the random numbers, seeded by the host when first needed.
     pub random: Option<u64>,
-    /// Live bytes of the evaluation's account, while no thread has it open.
-    pub live: i64,
+    /// The evaluation's account, while no thread has it open.
+    pub account: Account,
     /// The last few expressions that were compiled as the evaluation ran.
     pub regexes: HashMap<String, Arc<crate::lang::value::pattern::Pattern>>,
 }
@@ -250,7 +250,7 @@ impl Core {
             awaited: HashMap::new(),
             form: 0,
             random: None,
-            live: 0,
+            account: Account::default(),
             regexes: HashMap::new(),
         }
     }
@@ -302,7 +302,9 @@ impl Core {
             roots
         };
         self.heap.commit();
-        let looked_at = self.heap.sweep_from(roots);
+        let (meter, host) = (&mut self.meter, &*self.host);
+        // What the form came to is kept, even if time runs out now.
+        let looked_at = self.heap.sweep_from(roots, &mut || meter.check_time(host).is_err());
         let _ = self.meter.pay(looked_at);
         Ok(self.globals.commit())
     }
@@ -318,15 +320,19 @@ impl Core {
     /// # Errors
     /// A halt of the limit `session` or `bindings`.
     pub fn check_session(&mut self) -> Result<(), Halt> {
-        use crate::lang::meter::{balance, bytes, limit};
+        use crate::lang::meter::{bytes, limit};
         let limits = &self.meter.limits;
         let count = self.globals.len();
         if count > limits.bindings as usize {
             return Err(limit("bindings", format!("{} bindings", limits.bindings), format!("{count} bindings")));
         }
-        let live = u64::try_from(balance()).unwrap_or(0);
-        if self.meter.memory_counted && live > limits.session && !self.globals.is_empty() {
-            return Err(limit("session", bytes(limits.session), bytes(live)));
+        let (most, has_some) = (limits.session, !self.globals.is_empty());
+        if self.meter.memory_counted && has_some && meter::live() > most {
+            self.meter.drop_aside(&*self.host)?;
+            let live = meter::live();
+            if live > most {
+                return Err(limit("session", bytes(most), bytes(live)));
+            }
         }
         Ok(())
     }

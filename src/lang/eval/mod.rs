@@ -109,7 +109,8 @@ impl Machine {
     /// # Errors
     /// A halt when the memory limit does not allow it.
     pub fn reserve(&mut self, bytes: u64) -> Outcome<()> {
-        let result = self.core.meter.check_memory(bytes);
+        let core = &mut *self.core;
+        let result = core.meter.check_memory(bytes, &*core.host);
         self.or_sweep(result, bytes)
     }
 
@@ -128,7 +129,8 @@ impl Machine {
         match result {
             Err(Halt::Limit { name: "memory", .. }) if !self.core.heap.is_empty() => {
                 self.sweep();
-                Ok(self.core.meter.check_memory(bytes)?)
+                let core = &mut *self.core;
+                Ok(core.meter.check_memory(bytes, &*core.host)?)
             }
             other => Ok(other?),
         }

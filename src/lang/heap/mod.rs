@@ -317,6 +317,17 @@ impl Heap {
         self.journal.clear();
         self.form += 1;
         self.reclaim();
+        if self.free.len() > 2 * BLOCK && self.free.len() > self.len() {
+            self.trim();
+        }
+    }
+
+    /// Gives back the blocks at the end in which no cell is in use.
+    fn trim(&mut self) {
+        let used = self.blocks.iter().rposition(|block| block.iter().any(Option::is_some)).map_or(0, |last| last + 1);
+        self.blocks.truncate(used);
+        self.free.retain(|index| (*index as usize) < used * BLOCK);
+        self.free.shrink_to_fit();
     }
 
     /// Ends a form, undoing its changes.

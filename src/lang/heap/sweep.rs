@@ -60,33 +60,38 @@ impl Heap {
         }
         // One owner is the copy in `reached`. Copies in `alive` are owners too: they only ever make
         // more nodes alive.
-        for node in reached.values() {
+        let looked_at = reached.len() as u64;
+        for (place, node) in reached.values().enumerate() {
+            if place.is_multiple_of(STRETCH) && stop() {
+                return looked_at;
+            }
             if node.value.node().is_some_and(|(_, owners)| owners - 1 > node.edges) {
                 alive.push(node.value.clone());
             }
         }
         // A cell that nothing in a cell refers to is held from outside, or its handle would be gone.
-        let inside: HashSet<usize> = reached.keys().copied().collect();
-        for cell in self.blocks.iter().flatten().flatten() {
+        for (place, cell) in self.blocks.iter().flatten().flatten().enumerate() {
+            if place.is_multiple_of(STRETCH) && stop() {
+                return looked_at;
+            }
             if let Some(handle) = cell.handle.upgrade()
-                && !inside.contains(&Arc::as_ptr(&handle).addr())
+                && !reached.contains_key(&Arc::as_ptr(&handle).addr())
             {
                 alive.push(of_handle(handle));
             }
         }
-        let looked_at = reached.len() as u64;
         drop(reached);
         looked_at + self.keep_only(alive, stop)
     }
 
     /// Clears every cell that cannot be reached from `roots`, if there are so many cells that it
-    /// pays. For the end of a form, when all that is alive is known.
-    pub fn sweep_from(&mut self, roots: impl FnOnce() -> Vec<Value>) -> u64 {
+    /// pays, or none if it is stopped. For the end of a form, when all that is alive is known.
+    pub fn sweep_from(&mut self, roots: impl FnOnce() -> Vec<Value>, stop: &mut dyn FnMut() -> bool) -> u64 {
         self.reclaim();
         if self.len() < self.sweep_at {
             return 0;
         }
-        let looked_at = self.keep_only(roots(), &mut || false);
+        let looked_at = self.keep_only(roots(), stop);
         self.sweep_at = (2 * self.len()).max(super::FIRST_SWEEP);
         looked_at
     }

@@ -3,7 +3,7 @@
 //! One thread-local number, the *balance*, goes up with every allocation and down with every release,
 //! by size class, so that what is counted is what the memory really costs. An evaluation sets it to
 //! its session's running total when it begins on a thread and reads it back when it leaves; outside
-//! of an evaluation nobody looks at it. Work on behalf of the host is bracketed by [`outside`], so
+//! of an evaluation nobody looks at it. Work on behalf of the host is bracketed by [`outside`](super::outside), so
 //! that bytes which change threads are charged to nobody.
 
 use std::alloc::{GlobalAlloc, Layout};
@@ -93,7 +93,7 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Metered<A> {
 }
 
 /// Opens an account on this thread with that many bytes in it.
-pub(crate) fn set_balance(bytes: i64) {
+pub(super) fn set_balance(bytes: i64) {
     BALANCE.with(|balance| balance.set(bytes));
 }
 
@@ -101,14 +101,6 @@ pub(crate) fn set_balance(bytes: i64) {
 #[inline]
 pub(crate) fn balance() -> i64 {
     BALANCE.with(Cell::get)
-}
-
-/// Runs `work` without charging this thread's account for what it allocates or releases.
-pub(crate) fn outside<R>(work: impl FnOnce() -> R) -> R {
-    let before = balance();
-    let result = work();
-    set_balance(before);
-    result
 }
 
 /// True when the process really allocates through [`Metered`].

@@ -4,12 +4,15 @@
 //! the grant is used up the meter looks at everything else as well (memory, time, cancellation) and
 //! hands out the next. All of it is one ledger for all branches of an evaluation.
 
+mod account;
 mod allocator;
 mod limits;
 mod residence;
 
+pub use account::Account;
+pub(crate) use account::{Leaving, outside};
+pub(crate) use allocator::balance;
 pub use allocator::{Metered, is_installed};
-pub(crate) use allocator::{balance, outside, set_balance};
 pub use limits::Limits;
 pub use residence::Residence;
 pub(crate) use residence::Watch;
@@ -17,6 +20,7 @@ use residence::Watched;
 
 use crate::lang::error::Halt;
 use crate::lang::host::Host;
+use crate::lang::value::release;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -110,16 +114,33 @@ impl Meter {
         let grant = GRANT.min(self.limits.fuel - spent);
         self.granted = spent + grant;
         self.ticks = grant as i64;
-        self.check_memory(0)?;
-        self.check_time(host)
+        self.check_memory(0, host)?;
+        self.check_time(host)?;
+        release::more();
+        Ok(())
     }
 
     /// Checks the memory limit as if `more` bytes were taken.
-    pub fn check_memory(&mut self, more: u64) -> Result<(), Halt> {
-        let live = u64::try_from(balance()).unwrap_or(0);
+    pub fn check_memory(&mut self, more: u64, host: &dyn Host) -> Result<(), Halt> {
+        let mut live = live();
+        self.peak_memory = self.peak_memory.max(live.min(self.limits.memory));
+        if !self.memory_counted || live.saturating_add(more) <= self.limits.memory {
+            return Ok(());
+        }
+        // What was let go of and not dropped yet does not count.
+        self.drop_aside(host)?;
+        live = self::live();
         self.peak_memory = self.peak_memory.max(live);
-        if self.memory_counted && live.saturating_add(more) > self.limits.memory {
+        if live.saturating_add(more) > self.limits.memory {
             return Err(limit("memory", bytes(self.limits.memory), bytes(live.saturating_add(more))));
+        }
+        Ok(())
+    }
+
+    /// Drops all that was let go of and put aside.
+    pub fn drop_aside(&mut self, host: &dyn Host) -> Result<(), Halt> {
+        while release::more() {
+            self.check_time(host)?;
         }
         Ok(())
     }
@@ -175,6 +196,11 @@ impl Meter {
     pub fn too_deep(&self, depth: u32) -> Halt {
         limit("depth", format!("{} nested calls", self.limits.depth), format!("{depth} nested calls"))
     }
+}
+
+/// Live bytes of the account on this thread.
+pub(crate) fn live() -> u64 {
+    u64::try_from(balance()).unwrap_or(0)
 }
 
 /// The halt of that limit.

@@ -2,7 +2,7 @@
 
 use super::Value;
 use super::map::Map;
-use super::release::{Debris, release};
+use super::release::{Debris, release, release_block};
 use std::sync::Arc;
 
 /// A list. Every form of it is immutable; all but an endless range are finite.
@@ -33,7 +33,7 @@ pub struct Items(Contents);
 
 /// Items and the metadata of the list that begins with the first of them.
 #[derive(Default)]
-pub(super) struct Contents {
+struct Contents {
     items: Vec<Value>,
     metadata: Option<Arc<Map>>,
 }
@@ -128,7 +128,11 @@ impl Items {
 
 impl Drop for Items {
     fn drop(&mut self) {
-        release(std::mem::take(&mut self.0), Debris::Items);
+        let Contents { items, metadata } = std::mem::take(&mut self.0);
+        release_block(items);
+        if let Some(metadata) = metadata {
+            release(metadata, Debris::Metadata);
+        }
     }
 }
 

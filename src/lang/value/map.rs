@@ -377,7 +377,7 @@ impl Drop for Map {
     fn drop(&mut self) {
         match &mut self.entries {
             Entries::Small { values, .. } => release(std::mem::take(values), Debris::Values),
-            Entries::Large(large) => release(std::mem::take(&mut **large), Debris::Map),
+            Entries::Large(large) => release(std::mem::take(&mut **large), |large| Debris::Map(Box::new(large))),
         }
     }
 }

@@ -15,7 +15,7 @@ pub mod map;
 pub mod pattern;
 pub mod print;
 pub mod quotient;
-mod release;
+pub(crate) mod release;
 pub mod set;
 pub mod shape;
 pub mod spelling;
@@ -125,7 +125,7 @@ pub struct Reduced(pub Value);
 
 impl Drop for Reduced {
     fn drop(&mut self) {
-        release::release([std::mem::take(&mut self.0), Value::Nil], release::Debris::Pair);
+        release::release(std::mem::take(&mut self.0), release::Debris::Value);
     }
 }
 

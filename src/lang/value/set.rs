@@ -155,9 +155,9 @@ impl FromIterator<Value> for Set {
 
 impl Drop for Set {
     fn drop(&mut self) {
-        match &mut self.0 {
-            Repr::Small(members) => release(std::mem::take(members), Debris::Values),
-            Repr::Large(large) => release(std::mem::take(&mut **large), Debris::Set),
+        match std::mem::replace(&mut self.0, Repr::Small(Vec::new())) {
+            Repr::Small(members) => release(members, Debris::Values),
+            Repr::Large(large) => release(large, Debris::Set),
         }
     }
 }

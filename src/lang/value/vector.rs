@@ -3,7 +3,7 @@
 
 use super::Value;
 use super::map::Map;
-use super::release::{Debris, release};
+use super::release::{Debris, release, release_block};
 use std::sync::Arc;
 
 /// Up to this many items a changed copy is a copy of the block.
@@ -182,10 +182,10 @@ impl From<Vec<Value>> for Vector {
 
 impl Drop for Vector {
     fn drop(&mut self) {
-        match &mut self.0 {
-            Repr::Flat(items) => release(std::mem::take(items), Debris::Values),
-            Repr::Pair(items) => release(items.each_mut().map(std::mem::take), Debris::Pair),
-            Repr::Tree(tree) => release(std::mem::take(&mut **tree), Debris::Tree),
+        match std::mem::replace(&mut self.0, Repr::Flat(Vec::new())) {
+            Repr::Flat(items) => release_block(items),
+            Repr::Pair(items) => release(items, Debris::Pair),
+            Repr::Tree(tree) => release(tree, Debris::Tree),
         }
     }
 }

@@ -1,0 +1,76 @@
+//! What a program lets go of is dropped bit by bit: the program ends in time whatever it is, its account comes out
+//! right, and nobody runs out of memory over what is only waiting to be dropped.
+
+mod common;
+
+use common::{Scripted, host, run, session};
+use lispbox::lang::{Request, Status, ToolReply};
+use serde_json::json;
+use std::sync::Arc;
+
+/// A vector of that many levels, as a function of a name that is not used.
+fn levels(count: u32) -> String {
+    format!("(defn levels [_] (reduce (fn [a _] [a]) [] (range {count})))")
+}
+
+#[test]
+fn the_next_evaluation_begins_with_what_is_left() {
+    let mut session = session();
+    run(&mut session, &levels(400_000));
+    let before = session.live_bytes();
+    // The last thing that it does is to let go of everything, of a vector, cells, and keys of a map.
+    for program in [
+        "(do (levels nil) 1)",
+        "(do (vec (map (fn [i] (atom [i])) (range 200000))) 1)",
+        "(do (zipmap (map str (range 100000)) (map vector (range 100000))) 1)",
+        "(def held (levels nil)) (def held nil)",
+    ] {
+        run(&mut session, program);
+        run(&mut session, "1");
+        let after = session.live_bytes();
+        assert!(after < before + 64_000, "{program}: {before} bytes before, {after} after");
+    }
+}
+
+#[test]
+fn a_program_that_was_stopped_leaves_nothing() {
+    let mut session = session();
+    run(&mut session, &levels(300_000));
+    let before = session.live_bytes();
+    let mut request = Request::new("(loop [kept []] (recur (conj kept (levels nil))))");
+    request.limits.set("memory", "64MiB").expect("a known limit");
+    let reply = session.eval(request, host());
+    assert_eq!(reply.failure.and_then(|failure| failure.limit).as_deref(), Some("memory"));
+    run(&mut session, "1");
+    let after = session.live_bytes();
+    assert!(after < before + 64_000, "{before} bytes before, {after} after");
+}
+
+#[test]
+fn what_waits_to_be_dropped_is_not_held_against_a_program() {
+    let mut session = session();
+    let mut request = Request::new(format!("{} (dotimes [_ 30] (levels nil)) :done", levels(200_000)));
+    request.limits.set("memory", "32MiB").expect("a known limit");
+    request.limits.set("compute", "60s").expect("a known limit");
+    let reply = session.eval(request, host());
+    assert_eq!(reply.value.as_deref(), Some(":done"), "{reply:?}");
+}
+
+#[test]
+fn branches_hand_on_what_they_let_go_of() {
+    let tools = || {
+        let echo = Scripted::new().tool("t/echo", json!({"type": "object"}), |_| ToolReply::Json("1".to_string()));
+        Arc::new(echo)
+    };
+    let mut session = session();
+    run(&mut session, &levels(100_000));
+    let before = session.live_bytes();
+    let mut request = Request::new("(reduce + (pmap (fn [_] (levels nil) (t/echo) (levels nil) (t/echo)) (range 6)))");
+    request.limits.set("memory", "48MiB").expect("a known limit");
+    request.limits.set("compute", "60s").expect("a known limit");
+    let reply = session.eval(request, tools());
+    assert_eq!((reply.status, reply.value.as_deref()), (Status::Ok, Some("6")), "{reply:?}");
+    run(&mut session, "1");
+    let after = session.live_bytes();
+    assert!(after < before + 64_000, "{before} bytes before, {after} after");
+}
