@@ -11,6 +11,7 @@ use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
 use crate::lang::value::Value;
 use crate::lang::value::map::Map;
+use crate::lang::value::release::Scratch;
 use crate::lang::value::vector::Vector;
 use crate::lang::value::walk::Cursor;
 use std::sync::Arc;
@@ -182,7 +183,7 @@ fn change(machine: &mut Machine, how: &Change<'_>, part: Value) -> Outcome<Value
 
 /// Walks through all of a value.
 fn walk(machine: &mut Machine, how: &Change<'_>, when: When, whole: Value) -> Outcome<Value> {
-    let mut levels: Vec<Level> = Vec::new();
+    let mut levels: Scratch<Level> = Scratch::from(Vec::new());
     let mut coming = Some(whole);
     loop {
         // Down: to the first part that has no items of its own.

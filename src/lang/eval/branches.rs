@@ -13,6 +13,7 @@ use crate::lang::host::{CallId, ToolCall, ToolReply};
 use crate::lang::meter::{self, Account};
 use crate::lang::span::Source;
 use crate::lang::value::Value;
+use crate::lang::value::release::Scratch;
 use crate::lang::value::text::Text;
 use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
@@ -133,12 +134,18 @@ impl Machine {
     ///
     /// # Errors
     /// What the first branch, in order, raised.
-    pub fn in_branches(&mut self, function: &Value, lists: Vec<Vec<Value>>) -> Outcome<Vec<Value>> {
+    pub fn in_branches(&mut self, function: &Value, mut lists: Vec<Vec<Value>>) -> Outcome<Vec<Value>> {
         let count = lists.len();
+        lists.reverse();
+        let mut lists = Scratch::from(lists);
         let inside = self.branch.turns.is_some() || count < 2 || self.core.host.servers().is_empty();
         if inside {
             // One branch has nothing to wait beside; branches in branches take their turns in order.
-            return lists.into_iter().map(|mut arguments| self.call(function, &mut arguments)).collect();
+            let mut values = Scratch::from(Vec::with_capacity(count));
+            while let Some(mut arguments) = lists.pop() {
+                values.push(self.call(function, &mut arguments)?);
+            }
+            return Ok(values.into_vec());
         }
         let parallel = (self.core.meter.limits.parallel as usize).clamp(1, count);
         let (events, from_branches) = channel();
@@ -155,7 +162,6 @@ impl Machine {
             active: 0,
             results: (0..count).map(|_| None).collect(),
         };
-        let mut lists = lists.into_iter();
         let mut core = Some(core);
         let mut failed = false;
         loop {
@@ -163,7 +169,7 @@ impl Machine {
             let Some(here) = core.take() else { break };
             if scheduler.active < parallel
                 && !failed
-                && let Some(arguments) = lists.next()
+                && let Some(arguments) = lists.pop()
             {
                 let index = scheduler.turns.len();
                 let (turn, receiver) = channel();

@@ -8,6 +8,7 @@ use crate::lang::value::Value;
 use crate::lang::value::equal::{KEY_NESTING, hashing_effort};
 use crate::lang::value::function::Bound;
 use crate::lang::value::list::List;
+use crate::lang::value::release::Scratch;
 use crate::lang::value::walk::{Cursor, Pace};
 use std::sync::Arc;
 
@@ -132,12 +133,13 @@ impl Machine {
         if let Some(count) = count {
             self.reserve_values(count)?;
         }
-        let mut items = Vec::with_capacity(count.map_or(0, |count| count.min(1 << 24) as usize));
+        let room = count.map_or(0, |count| count.min(1 << 24) as usize);
+        let mut items = Scratch::from(Vec::with_capacity(room));
         while let Some(item) = cursor.next(self)? {
             items.push(item);
             self.grown(items.len())?;
         }
-        Ok(items)
+        Ok(items.into_vec())
     }
 
     /// To be called when a block of values that was not asked for has grown to `len`: asks for the

@@ -99,6 +99,16 @@ impl Meter {
     #[cold]
     #[inline(never)]
     pub fn look(&mut self, host: &dyn Host) -> Result<(), Halt> {
+        let looked = self.look_at_all(host);
+        if looked.is_ok() {
+            release::more();
+        } else {
+            release::hold();
+        }
+        looked
+    }
+
+    fn look_at_all(&mut self, host: &dyn Host) -> Result<(), Halt> {
         let spent = self.fuel_spent();
         let at_once = self.ticks.min(0).unsigned_abs();
         if at_once > LARGEST && spent <= self.limits.fuel {
@@ -115,9 +125,7 @@ impl Meter {
         self.granted = spent + grant;
         self.ticks = grant as i64;
         self.check_memory(0, host)?;
-        self.check_time(host)?;
-        release::more();
-        Ok(())
+        self.check_time(host)
     }
 
     /// Checks the memory limit as if `more` bytes were taken.
@@ -132,6 +140,7 @@ impl Meter {
         live = self::live();
         self.peak_memory = self.peak_memory.max(live);
         if live.saturating_add(more) > self.limits.memory {
+            release::hold();
             return Err(limit("memory", bytes(self.limits.memory), bytes(live.saturating_add(more))));
         }
         Ok(())

@@ -38,6 +38,46 @@ pub(super) enum Debris {
     Metadata(#[expect(dead_code, reason = "held to be dropped")] Arc<Map>),
     Map(#[expect(dead_code, reason = "held to be dropped")] Box<Large<Value>>),
     Set(#[expect(dead_code, reason = "held to be dropped")] Box<Large<()>>),
+    Scratch(#[expect(dead_code, reason = "held to be dropped")] Box<dyn Send>),
+}
+
+/// A block in which a builtin collects what may be much. If the program is stopped meanwhile, a long one is put
+/// aside, so that nobody waits for its items to be dropped.
+pub struct Scratch<T: Send + 'static>(Vec<T>);
+
+impl<T: Send + 'static> From<Vec<T>> for Scratch<T> {
+    fn from(items: Vec<T>) -> Self {
+        Scratch(items)
+    }
+}
+
+impl<T: Send + 'static> Scratch<T> {
+    /// What was collected.
+    pub fn into_vec(mut self) -> Vec<T> {
+        std::mem::take(&mut self.0)
+    }
+}
+
+impl<T: Send + 'static> std::ops::Deref for Scratch<T> {
+    type Target = Vec<T>;
+
+    fn deref(&self) -> &Vec<T> {
+        &self.0
+    }
+}
+
+impl<T: Send + 'static> std::ops::DerefMut for Scratch<T> {
+    fn deref_mut(&mut self) -> &mut Vec<T> {
+        &mut self.0
+    }
+}
+
+impl<T: Send + 'static> Drop for Scratch<T> {
+    fn drop(&mut self) {
+        if self.0.len() > PIECE {
+            put_aside(Debris::Scratch(Box::new(std::mem::take(&mut self.0))));
+        }
+    }
 }
 
 /// What a thread has put aside, and how many nodes it may drop before the next look.
@@ -150,6 +190,11 @@ pub fn more() -> bool {
     let some = WAITING.get() > 0;
     LEFT.set(SLICE);
     some
+}
+
+/// Puts aside from now on what a thread that evaluates lets go of: the program has been stopped.
+pub fn hold() {
+    LEFT.set(0);
 }
 
 /// Puts another state in place of that of this thread.

@@ -8,6 +8,7 @@ use crate::lang::builtin::arguments::integer;
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
 use crate::lang::value::Value;
+use crate::lang::value::release::Scratch;
 use crate::lang::value::time::Time;
 use jiff::tz::TimeZone;
 use std::cmp::Ordering;
@@ -250,7 +251,7 @@ fn range(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
             .suggest("such as :days or 15 :minutes")
             .into());
     }
-    let mut times = Vec::new();
+    let mut times = Scratch::from(Vec::new());
     let mut steps = Amount::default();
     let mut next = from.clone();
     while order(&next, &to)? == Ordering::Less {
@@ -261,5 +262,5 @@ fn range(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
         steps = steps.plus(step)?;
         next = plus(&from, steps)?;
     }
-    Ok(Value::list(times))
+    Ok(Value::list(times.into_vec()))
 }
