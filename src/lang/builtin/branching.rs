@@ -6,6 +6,7 @@ use super::sequences::{cursors, next_of_each};
 use crate::lang::error::Outcome;
 use crate::lang::eval::Machine;
 use crate::lang::value::Value;
+use crate::lang::value::release::Scratch;
 
 /// The entries of this file.
 pub const TABLE: &[Builtin] = &[
@@ -22,23 +23,22 @@ pub const TABLE: &[Builtin] = &[
 fn pmap(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     if arguments.len() == 2 {
         let (function, collection) = function_and_collection(arguments);
-        let items = machine.items(collection)?;
-        let lists = items.into_iter().map(|item| vec![item]).collect();
-        return machine.in_branches(&function, lists).map(Value::list);
+        let items = machine.items(collection)?.into();
+        return machine.in_branches(&function, items, |item| vec![item]).map(Value::list);
     }
     let function = take(arguments, 0);
     let mut cursors = cursors(machine, &mut arguments[1..])?;
-    let mut lists = Vec::new();
+    let mut lists = Scratch::from(Vec::new());
     while let Some(items) = next_of_each(machine, &mut cursors)? {
         lists.push(items);
         machine.grown(lists.len())?;
     }
-    machine.in_branches(&function, lists).map(Value::list)
+    machine.in_branches(&function, lists, |items| items).map(Value::list)
 }
 
 fn pcalls(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    let lists = arguments.iter_mut().map(|thunk| vec![std::mem::take(thunk)]).collect();
-    machine.in_branches(&Value::Builtin(&CALL_THUNK), lists).map(Value::list)
+    let thunks = arguments.iter_mut().map(std::mem::take).collect::<Vec<Value>>().into();
+    machine.in_branches(&Value::Builtin(&CALL_THUNK), thunks, |thunk| vec![thunk]).map(Value::list)
 }
 
 /// Calls a branch of `pcalls`: Clojure passes functions of no arguments, models pass calls; what the

@@ -129,21 +129,25 @@ impl Machine {
         Some(reply)
     }
 
-    /// Calls `function` on each of the argument lists, in branches, and returns the results in order.
+    /// Calls `function` on what `arguments` makes of each item, in branches, and returns the results in order.
     /// The first branch that raises something ends the others at their next step.
     ///
     /// # Errors
     /// What the first branch, in order, raised.
-    pub fn in_branches(&mut self, function: &Value, mut lists: Vec<Vec<Value>>) -> Outcome<Vec<Value>> {
-        let count = lists.len();
-        lists.reverse();
-        let mut lists = Scratch::from(lists);
+    pub fn in_branches<T: Send + 'static>(
+        &mut self,
+        function: &Value,
+        mut items: Scratch<T>,
+        arguments: fn(T) -> Vec<Value>,
+    ) -> Outcome<Vec<Value>> {
+        let count = items.len();
+        items.reverse();
         let inside = self.branch.turns.is_some() || count < 2 || self.core.host.servers().is_empty();
         if inside {
             // One branch has nothing to wait beside; branches in branches take their turns in order.
             let mut values = Scratch::from(Vec::with_capacity(count));
-            while let Some(mut arguments) = lists.pop() {
-                values.push(self.call(function, &mut arguments)?);
+            while let Some(item) = items.pop() {
+                values.push(self.call(function, &mut arguments(item))?);
             }
             return Ok(values.into_vec());
         }
@@ -169,7 +173,7 @@ impl Machine {
             let Some(here) = core.take() else { break };
             if scheduler.active < parallel
                 && !failed
-                && let Some(arguments) = lists.pop()
+                && let Some(item) = items.pop()
             {
                 let index = scheduler.turns.len();
                 let (turn, receiver) = channel();
@@ -188,6 +192,7 @@ impl Machine {
                 let size = stacks.size();
                 let (depth, nesting) = (self.depth, self.nesting);
                 let bound = bound.clone();
+                let arguments = arguments(item);
                 let job = Job { branch, source, size, depth, nesting, bound, function, arguments };
                 if stacks.run(move || job.run()) {
                     handed_over(here, |core| turn.send(core).ok());

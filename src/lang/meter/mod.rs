@@ -27,9 +27,9 @@ use std::time::Duration;
 /// Steps between two looks at memory, time and cancellation.
 const GRANT: u64 = 512;
 
-/// The most steps that one operation may cost, which is what nobody looks at while it goes on: about 50 ms
-/// of arithmetic on numbers of some 100,000 digits. Whoever raises `fuel` beyond it gets more operations.
-const LARGEST: u64 = 100_000_000;
+/// The most steps that one operation may cost, which is what nobody looks at while it goes on: some 25 ms
+/// of arithmetic on numbers of some 75,000 digits. Whoever raises `fuel` beyond it gets more operations.
+const LARGEST: u64 = 50_000_000;
 
 /// What has been spent of which limits.
 pub struct Meter {
