@@ -5,12 +5,13 @@ use super::super::Builtin;
 use super::super::arguments::{option, options, string, take};
 use super::super::text::{ask_for_copy, pay};
 use super::page::{Links, Page};
-use crate::lang::error::Outcome;
+use crate::lang::error::{Outcome, Signal};
 use crate::lang::eval::Machine;
 use crate::lang::value::Value;
 use crate::lang::value::map::Map;
 use html5gum::emitters::callback::{CallbackEmitter, CallbackEvent};
-use html5gum::{Span, Tokenizer};
+use html5gum::{Readable, Reader, Span, StringReader, Tokenizer};
+use std::cell::RefCell;
 use std::sync::Arc;
 
 /// The entries of this file.
@@ -103,13 +104,79 @@ fn tokenize(machine: &mut Machine, source: &str, mut take: impl FnMut(CallbackEv
     emitter.naively_switch_states(true);
     let mut asked = 4_096;
     machine.charge(source.len() as u64 / 16)?;
-    for made in Tokenizer::new_with_emitter(source, emitter) {
-        let Ok(made) = made;
+    let (machine, stopped) = (RefCell::new(machine), RefCell::new(None));
+    let reader = Watched { text: source.to_reader(), unwatched: 0, machine: &machine, stopped: &stopped };
+    for made in Tokenizer::new_with_emitter(reader, emitter) {
+        let Ok(made) = made else { break };
+        let mut machine = machine.borrow_mut();
         machine.charge(1)?;
         if made > asked {
             asked = 2 * made;
             machine.reserve(asked as u64)?;
         }
     }
-    Ok(())
+    stopped.into_inner().map_or(Ok(()), Err)
+}
+
+/// How many bytes are read between two looks at the limits.
+const STRETCH: usize = 64 << 10;
+
+/// A text that is read under the eyes of the ledger: there may be megabytes before the next event.
+struct Watched<'a, 'm> {
+    text: StringReader<'a>,
+    /// Bytes read since the last look.
+    unwatched: usize,
+    machine: &'a RefCell<&'m mut Machine>,
+    /// What ended the reading early.
+    stopped: &'a RefCell<Option<Signal>>,
+}
+
+/// The reading was ended early.
+#[derive(Debug)]
+struct Stopped;
+
+impl std::fmt::Display for Stopped {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the reading was ended early")
+    }
+}
+
+impl std::error::Error for Stopped {}
+
+impl Watched<'_, '_> {
+    fn look(&mut self) -> Result<(), Stopped> {
+        if self.unwatched < STRETCH {
+            return Ok(());
+        }
+        self.unwatched = 0;
+        self.machine.borrow_mut().charge(1).map_err(|signal| {
+            *self.stopped.borrow_mut() = Some(signal);
+            Stopped
+        })
+    }
+}
+
+impl Reader for Watched<'_, '_> {
+    type Error = Stopped;
+
+    fn read_byte(&mut self) -> Result<Option<u8>, Stopped> {
+        self.look()?;
+        self.unwatched += 1;
+        let Ok(byte) = self.text.read_byte();
+        Ok(byte)
+    }
+
+    fn try_read_string(&mut self, wanted: &[u8], case_sensitive: bool) -> Result<bool, Stopped> {
+        self.look()?;
+        self.unwatched += 1;
+        let Ok(read) = self.text.try_read_string(wanted, case_sensitive);
+        Ok(read)
+    }
+
+    fn read_until<'b>(&'b mut self, needle: &[u8], byte: &'b mut [u8; 4]) -> Result<Option<&'b [u8]>, Stopped> {
+        self.look()?;
+        let Ok(chunk) = self.text.read_until(needle, byte);
+        self.unwatched += chunk.map_or(0, <[u8]>::len);
+        Ok(chunk)
+    }
 }
