@@ -93,13 +93,10 @@ fn links(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 fn tokenize(machine: &mut Machine, source: &str, mut take: impl FnMut(CallbackEvent<'_>) -> usize) -> Outcome<()> {
     pay(machine, source)?;
     ask_for_copy(machine, source, 1)?;
-    let mut made = 0;
-    let mut emitter = CallbackEmitter::new(move |event: CallbackEvent<'_>, _: Span<()>| {
-        // Comments and errors make no text, and are paid for: there may be nothing else in megabytes.
-        if !matches!(event, CallbackEvent::Comment { .. } | CallbackEvent::Doctype { .. } | CallbackEvent::Error(_)) {
-            made = take(event);
-        }
-        Some(made)
+    let mut emitter = CallbackEmitter::new(move |event: CallbackEvent<'_>, _: Span<()>| match event {
+        // Comments and errors cost nothing but their length.
+        CallbackEvent::Comment { .. } | CallbackEvent::Doctype { .. } | CallbackEvent::Error(_) => None,
+        event => Some(take(event)),
     });
     emitter.naively_switch_states(true);
     let mut asked = 4_096;
