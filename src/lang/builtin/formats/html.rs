@@ -100,7 +100,9 @@ fn tokenize(machine: &mut Machine, source: &str, mut take: impl FnMut(CallbackEv
     });
     emitter.naively_switch_states(true);
     let mut asked = 4_096;
-    machine.charge(source.len() as u64 / 16)?;
+    // Paid for as it is read: that is when somebody looks at the clock.
+    let stretches = source.len().saturating_sub(1) / STRETCH;
+    machine.charge((source.len() - stretches * STRETCH) as u64 / 16)?;
     let (machine, stopped) = (RefCell::new(machine), RefCell::new(None));
     let reader = Watched { text: source.to_reader(), unwatched: 0, machine: &machine, stopped: &stopped };
     for made in Tokenizer::new_with_emitter(reader, emitter) {
@@ -145,8 +147,8 @@ impl Watched<'_, '_> {
         if self.unwatched < STRETCH {
             return Ok(());
         }
-        self.unwatched = 0;
-        self.machine.borrow_mut().charge(1).map_err(|signal| {
+        self.unwatched -= STRETCH;
+        self.machine.borrow_mut().charge(STRETCH as u64 / 16).map_err(|signal| {
             *self.stopped.borrow_mut() = Some(signal);
             Stopped
         })
