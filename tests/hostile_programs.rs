@@ -94,13 +94,19 @@ fn by_fuel(engine: &Arc<Engine>, program: &Program) -> (Vec<String>, u64) {
 /// Runs a program with little time: what is wrong with how it ended, and the processor time it took. One that is
 /// late is tried again: what counts is how soon it can be back, not what else the machine does.
 fn by_clock(engine: &Arc<Engine>, program: &Program) -> (Vec<String>, u64) {
-    for _ in 1..TRIES {
-        let (wrong, taken) = once_by_clock(engine, program);
+    let mut wrong = Vec::new();
+    let mut taken = u64::MAX;
+    for _ in 0..TRIES {
+        let once = once_by_clock(engine, program);
+        wrong.extend(once.0);
+        taken = taken.min(once.1);
         if taken <= IN_TIME {
             return (wrong, taken);
         }
     }
-    once_by_clock(engine, program)
+    // Only lateness is forgiven.
+    wrong.push(format!("took {taken} ms under the clock"));
+    (wrong, taken)
 }
 
 fn once_by_clock(engine: &Arc<Engine>, program: &Program) -> (Vec<String>, u64) {
@@ -109,9 +115,6 @@ fn once_by_clock(engine: &Arc<Engine>, program: &Program) -> (Vec<String>, u64) 
     let before = processor();
     let reply = limited(&mut session, &program.text, BY_CLOCK);
     let taken = processor() - before;
-    if taken > IN_TIME {
-        wrong.push(format!("took {taken} ms under the clock"));
-    }
     // What it let go of last is dropped before the next program is measured.
     limited(&mut session, "(+ 1 1)", BY_FUEL);
     let bytes = reply.spent.memory_bytes;

@@ -4,13 +4,20 @@
 mod common;
 
 use common::{Scripted, host, run, session};
-use lispbox::lang::{Request, Status, ToolReply};
+use lispbox::lang::{Request, Session, Status, ToolReply};
 use serde_json::json;
 use std::sync::Arc;
 
 /// A vector of that many levels, as a function of a name that is not used.
 fn levels(count: u32) -> String {
     format!("(defn levels [_] (reduce (fn [a _] [a]) [] (range {count})))")
+}
+
+/// The session holds no more than it did, once the next evaluation has begun.
+fn nothing_is_left(session: &mut Session, before: u64, program: &str) {
+    run(session, "1");
+    let after = session.live_bytes();
+    assert!(after < before + 64_000, "{program}: {before} bytes before, {after} after");
 }
 
 #[test]
@@ -26,9 +33,7 @@ fn the_next_evaluation_begins_with_what_is_left() {
         "(def held (levels nil)) (def held nil)",
     ] {
         run(&mut session, program);
-        run(&mut session, "1");
-        let after = session.live_bytes();
-        assert!(after < before + 64_000, "{program}: {before} bytes before, {after} after");
+        nothing_is_left(&mut session, before, program);
     }
 }
 
@@ -41,9 +46,7 @@ fn a_program_that_was_stopped_leaves_nothing() {
     request.limits.set("memory", "64MiB").expect("a known limit");
     let reply = session.eval(request, host());
     assert_eq!(reply.failure.and_then(|failure| failure.limit).as_deref(), Some("memory"));
-    run(&mut session, "1");
-    let after = session.live_bytes();
-    assert!(after < before + 64_000, "{before} bytes before, {after} after");
+    nothing_is_left(&mut session, before, "what was stopped");
 }
 
 #[test]
@@ -70,7 +73,5 @@ fn branches_hand_on_what_they_let_go_of() {
     request.limits.set("compute", "60s").expect("a known limit");
     let reply = session.eval(request, tools());
     assert_eq!((reply.status, reply.value.as_deref()), (Status::Ok, Some("6")), "{reply:?}");
-    run(&mut session, "1");
-    let after = session.live_bytes();
-    assert!(after < before + 64_000, "{before} bytes before, {after} after");
+    nothing_is_left(&mut session, before, "pmap");
 }

@@ -270,10 +270,7 @@ impl Session {
     ) -> Result<R, Error> {
         let stacks = self.engine.stacks.clone();
         let size = stacks.size();
-        let mut settled = false;
-        if let Some(core) = &mut self.kept {
-            settled = core.account.settle();
-        }
+        let settled = self.kept.as_mut().is_some_and(|core| core.account.settle());
         let mut meter = Meter::new(limits.clone(), self.engine.memory_counted, host.monotonic());
         if let Some(watch) = &self.engine.watch {
             meter.watch(watch.clone(), self.kept.as_ref().map_or(0, |core| core.account.live()));
@@ -290,7 +287,7 @@ impl Session {
         let (give_core, take_core) = channel::<Box<Core>>();
         let started = stacks.run(move || {
             let Ok(mut core) = take_core.recv() else { return };
-            std::mem::take(&mut core.account).open();
+            core.account.open();
             if settled {
                 // Cells that what has gone held on to.
                 core.heap.reclaim();

@@ -216,8 +216,7 @@ impl<'t> Search<'t> {
         if self.text.len() - at > 1 << 14 {
             // Each search may look at all the rest before it settles on a short match, which steps do
             // not show: the clock has to.
-            let core = &mut *machine.core;
-            core.meter.check_time(&*core.host)?;
+            machine.check_time()?;
         }
         let found = self.regex.captures_at(self.text, at);
         self.next = found.as_ref().and_then(|found| found.get(0)).and_then(|found| match found.is_empty() {

@@ -122,7 +122,7 @@ impl Machine {
         let reply = meter::outside(wait);
         let _ = turns.events.send(Event::Ready(index));
         let mut core = turns.turn.recv().ok()?;
-        std::mem::take(&mut core.account).open();
+        core.account.open();
         self.bindings.resume(&mut core);
         streams.put_back(&mut core);
         self.core = core;
@@ -247,7 +247,7 @@ struct Job {
 impl Job {
     fn run(mut self) {
         let Some(mut core) = self.branch.turns.as_ref().and_then(|turns| turns.turn.recv().ok()) else { return };
-        std::mem::take(&mut core.account).open();
+        core.account.open();
         let mut machine = Machine::new(core, self.size);
         machine.source = self.source;
         machine.branch = self.branch;
@@ -303,12 +303,12 @@ impl Scheduler {
                     continue;
                 }
                 Event::Waits(index, mut core) => {
-                    std::mem::take(&mut core.account).open();
+                    core.account.open();
                     self.waiting.push_back(index);
                     core
                 }
                 Event::Done(index, mut core, result) => {
-                    std::mem::take(&mut core.account).open();
+                    core.account.open();
                     self.active -= 1;
                     *failed |= result.is_err();
                     self.results[index] = Some(result);

@@ -27,7 +27,7 @@ pub(crate) use tools::schema_parameters;
 pub(crate) use vars::is_unbound;
 
 use crate::lang::builtin::Builtin;
-use crate::lang::error::{Error, Outcome, Raised, Signal, suggest};
+use crate::lang::error::{Error, Halt, Outcome, Raised, Signal, suggest};
 use crate::lang::expand::{Expander, Reached};
 use crate::lang::form::Form;
 use crate::lang::resolve::Program;
@@ -109,9 +109,22 @@ impl Machine {
     /// # Errors
     /// A halt when the memory limit does not allow it.
     pub fn reserve(&mut self, bytes: u64) -> Outcome<()> {
-        let core = &mut *self.core;
-        let result = core.meter.check_memory(bytes, &*core.host);
+        let result = self.check_memory(bytes);
         self.or_sweep(result, bytes)
+    }
+
+    fn check_memory(&mut self, more: u64) -> Result<(), Halt> {
+        let core = &mut *self.core;
+        core.meter.check_memory(more, &*core.host)
+    }
+
+    /// Looks at the clock alone, where work goes on for long that no steps are paid for.
+    ///
+    /// # Errors
+    /// A halt when the time is up or the host asks for it.
+    pub fn check_time(&mut self) -> Outcome<()> {
+        let core = &mut *self.core;
+        Ok(core.meter.check_time(&*core.host)?)
     }
 
     /// Asks for room for that many values.
@@ -124,13 +137,11 @@ impl Machine {
 
     /// When memory is short, cells that only hold themselves are let go of, and the question is asked
     /// again.
-    fn or_sweep(&mut self, result: Result<(), crate::lang::error::Halt>, bytes: u64) -> Outcome<()> {
-        use crate::lang::error::Halt;
+    fn or_sweep(&mut self, result: Result<(), Halt>, bytes: u64) -> Outcome<()> {
         match result {
             Err(Halt::Limit { name: "memory", .. }) if !self.core.heap.is_empty() => {
                 self.sweep();
-                let core = &mut *self.core;
-                Ok(core.meter.check_memory(bytes, &*core.host)?)
+                Ok(self.check_memory(bytes)?)
             }
             other => Ok(other?),
         }

@@ -140,8 +140,7 @@ impl Machine {
                     .into())
             }
             ToolReply::Stopped => {
-                let core = &mut *self.core;
-                core.meter.check_time(&*core.host)?;
+                self.check_time()?;
                 Err(crate::lang::error::Halt::Cancelled.into())
             }
         }

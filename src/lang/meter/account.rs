@@ -16,10 +16,11 @@ pub struct Account {
 }
 
 impl Account {
-    /// Opens it on this thread.
-    pub(crate) fn open(self) {
-        set_balance(self.live);
-        release::exchange(self.aside.in_slices());
+    /// Opens it on this thread; what stays behind is empty.
+    pub(crate) fn open(&mut self) {
+        let account = std::mem::take(self);
+        set_balance(account.live);
+        release::exchange(account.aside.in_slices());
     }
 
     /// Closes the account that is open on this thread.
@@ -59,11 +60,15 @@ pub(crate) struct Leaving {
 }
 
 impl Drop for Leaving {
-    /// Notes how many bytes it was, for whoever waits.
+    /// Notes how many bytes it was, for whoever waits: also when a defect ends the dropping early.
     fn drop(&mut self) {
         let before = balance();
-        drop(std::mem::take(&mut self.aside));
+        let aside = std::mem::take(&mut self.aside);
+        let dropped = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(aside)));
         let _ = self.bytes.set(before - balance());
+        if let Err(defect) = dropped {
+            std::panic::resume_unwind(defect);
+        }
     }
 }
 

@@ -100,9 +100,7 @@ fn tokenize(machine: &mut Machine, source: &str, mut take: impl FnMut(CallbackEv
     });
     emitter.naively_switch_states(true);
     let mut asked = 4_096;
-    // Paid for as it is read: that is when somebody looks at the clock.
-    let stretches = source.len().saturating_sub(1) / STRETCH;
-    machine.charge((source.len() - stretches * STRETCH) as u64 / 16)?;
+    machine.charge(source.len() as u64 / 16)?;
     let (machine, stopped) = (RefCell::new(machine), RefCell::new(None));
     let reader = Watched { text: source.to_reader(), unwatched: 0, machine: &machine, stopped: &stopped };
     for made in Tokenizer::new_with_emitter(reader, emitter) {
@@ -117,10 +115,10 @@ fn tokenize(machine: &mut Machine, source: &str, mut take: impl FnMut(CallbackEv
     stopped.into_inner().map_or(Ok(()), Err)
 }
 
-/// How many bytes are read between two looks at the limits.
+/// How many bytes are read between two looks at the clock.
 const STRETCH: usize = 64 << 10;
 
-/// A text that is read under the eyes of the ledger: there may be megabytes before the next event.
+/// A text that is read with an eye on the clock: there may be megabytes before the next event.
 struct Watched<'a, 'm> {
     text: StringReader<'a>,
     /// Bytes read since the last look.
@@ -148,7 +146,7 @@ impl Watched<'_, '_> {
             return Ok(());
         }
         self.unwatched -= STRETCH;
-        self.machine.borrow_mut().charge(STRETCH as u64 / 16).map_err(|signal| {
+        self.machine.borrow_mut().check_time().map_err(|signal| {
             *self.stopped.borrow_mut() = Some(signal);
             Stopped
         })
