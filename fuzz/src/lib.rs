@@ -53,6 +53,13 @@ pub fn session() -> Session {
     engine().session()
 }
 
+/// A session with nothing defined, of an engine that takes no shortcuts.
+pub fn plain_session() -> Session {
+    static ENGINE: OnceLock<Arc<Engine>> = OnceLock::new();
+    let plain = || Engine::builder().plain_walk().build().expect("the metering allocator is installed above");
+    ENGINE.get_or_init(plain).session()
+}
+
 /// Limits that a program reaches within milliseconds.
 pub fn small_limits() -> Limits {
     Limits { fuel: 20_000, memory: 8 << 20, compute: Duration::from_secs(2), output: 4 << 10, ..Limits::default() }

@@ -1,19 +1,19 @@
 //! Programs under small limits: no panic, no defect, no more fuel than allowed; the same program gives the same
-//! reply; the session goes on and survives a move.
+//! reply, for the same fuel, on the walk without shortcuts; the session goes on and survives a move.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use lispbox::lang::{Limits, Reply};
 use lispbox_fuzz::expression::Program;
-use lispbox_fuzz::{evaluate, is_of_the_moment, moved, session, small_limits};
+use lispbox_fuzz::{evaluate, is_of_the_moment, moved, plain_session, session, small_limits};
 
 fuzz_target!(|program: Program| {
     let text = program.text();
-    let (mut one, mut other) = (session(), session());
+    let (mut one, mut other) = (session(), plain_session());
     let reply = evaluate(&mut one, &text, None, small_limits());
     let again = evaluate(&mut other, &text, None, small_limits());
     if !is_of_the_moment(&reply) && !is_of_the_moment(&again) && !text.contains("(time ") {
-        assert_eq!(outcome(&reply), outcome(&again), "another reply the second time\n{text}");
+        assert_eq!(outcome(&reply), outcome(&again), "another reply on the plain walk\n{text}");
     }
     let sum = evaluate(&mut one, "(+ 1 1)", None, Limits::default());
     assert_eq!(sum.value.as_deref(), Some("2"), "the session does not go on\n{text}\n{:?}", sum.failure);

@@ -5,11 +5,14 @@
 //! are indices into the session's table, builtins are direct.
 
 use crate::lang::builtin::Builtin;
+use crate::lang::eval::Operator;
 use crate::lang::form::Form;
 use crate::lang::span::{Source, Span};
 use crate::lang::value::Value;
+use crate::lang::value::map::Map;
 use crate::lang::value::shape::Shape;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Code.
 pub enum Node {
@@ -41,6 +44,10 @@ pub enum Node {
     Lambda(Box<Lambda>),
     /// A call of a builtin known by name.
     CallBuiltin(Box<CallBuiltin>),
+    /// A call of a builtin that is an operator.
+    Operate(Box<Operation>),
+    /// A call of a keyword known by name: what a collection has under it.
+    LookUp(Box<LookUp>),
     /// A call of whatever the first node comes to.
     Call(Box<Call>),
     /// The same where the result is the function's own: takes its place.
@@ -106,6 +113,48 @@ pub struct CallBuiltin {
     pub arguments: Box<[Node]>,
     /// Where the call stands.
     pub span: Span,
+}
+
+/// A call of a builtin that is an operator.
+pub struct Operation {
+    /// What it does with integers.
+    pub operator: Operator,
+    /// What it does with anything else.
+    pub builtin: &'static Builtin,
+    /// Its first argument.
+    pub left: Node,
+    /// Its second argument, where it takes two.
+    pub right: Option<Node>,
+    /// Where the call stands.
+    pub span: Span,
+}
+
+/// `(:key collection)`, `(:key collection default)`
+pub struct LookUp {
+    /// The keyword.
+    pub key: Value,
+    /// Where it stood in the last small map: most often it stands there in the next one.
+    pub place: AtomicUsize,
+    /// Where it is looked up.
+    pub collection: Node,
+    /// What stands for it where it is missing.
+    pub default: Option<Node>,
+    /// Where the call stands.
+    pub span: Span,
+}
+
+impl LookUp {
+    /// What a small map has under the key.
+    #[inline(always)]
+    pub fn find<'m>(&self, map: &'m Map) -> Option<&'m Value> {
+        let last = self.place.load(Ordering::Relaxed);
+        let mut place = last;
+        let found = map.get_near(&self.key, &mut place);
+        if place != last {
+            self.place.store(place, Ordering::Relaxed);
+        }
+        found
+    }
 }
 
 /// A call of a computed function.

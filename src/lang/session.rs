@@ -45,6 +45,7 @@ impl std::error::Error for EngineError {}
 #[derive(Default)]
 pub struct EngineBuilder {
     unlimited_memory: bool,
+    is_plain: bool,
     stacks: Option<Arc<Stacks>>,
     residence: Option<Box<dyn Residence>>,
 }
@@ -54,6 +55,13 @@ impl EngineBuilder {
     /// [`Metered`](crate::lang::meter::Metered), and whoever builds the engine knows it.
     pub fn unlimited_memory(mut self) -> Self {
         self.unlimited_memory = true;
+        self
+    }
+
+    /// Walks through programs node by node, without doing the work of common functions where they stand. Nothing
+    /// but the time that it takes is different: for tests that compare the two.
+    pub fn plain_walk(mut self) -> Self {
+        self.is_plain = true;
         self
     }
 
@@ -83,7 +91,7 @@ impl EngineBuilder {
             ));
         }
         Ok(Arc::new(Engine {
-            registry: Arc::default(),
+            registry: Arc::new(if self.is_plain { Registry::plain() } else { Registry::default() }),
             stacks: self.stacks.unwrap_or_default(),
             memory_counted: memory_counted && !self.unlimited_memory,
             watch: self.residence.filter(|_| !self.unlimited_memory).map(|residence| Arc::new(Watch::new(residence))),

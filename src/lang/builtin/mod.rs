@@ -409,6 +409,7 @@ const NAMESPACES: &[(&str, &str)] = &[
 pub struct Registry {
     by_name: HashMap<&'static str, &'static Builtin>,
     prelude: OnceLock<Prelude>,
+    is_plain: bool,
 }
 
 impl Default for Registry {
@@ -422,11 +423,21 @@ impl Default for Registry {
                 by_name.insert(alias, builtin);
             }
         }
-        Registry { by_name, prelude: OnceLock::new() }
+        Registry { by_name, prelude: OnceLock::new(), is_plain: false }
     }
 }
 
 impl Registry {
+    /// The same functions, each of which is called where it stands in a program.
+    pub fn plain() -> Registry {
+        Registry { is_plain: true, ..Registry::default() }
+    }
+
+    /// True if the evaluator may do the work of common functions itself, to the same effect.
+    pub fn takes_shortcuts(&self) -> bool {
+        !self.is_plain
+    }
+
     /// The builtin of that name, alias or qualified name.
     pub fn find(&self, name: &str) -> Option<&'static Builtin> {
         if let Some(builtin) = self.by_name.get(name) {

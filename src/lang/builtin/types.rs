@@ -264,7 +264,6 @@ pub fn class_name(value: &Value) -> Value {
         Value::Exception(error) if error.code == "ExceptionInfo" => "clojure.lang.ExceptionInfo",
         Value::Exception(_) => "java.lang.Exception",
         Value::Reduced(_) => "clojure.lang.Reduced",
-        Value::Jump(_) => return Value::Nil,
     };
     Value::symbol(name)
 }

@@ -11,7 +11,6 @@ use crate::lang::error::{Error, Outcome};
 use crate::lang::heap::Handle;
 use crate::lang::host::{CallId, ToolCall, ToolReply};
 use crate::lang::meter::{self, Account};
-use crate::lang::span::Source;
 use crate::lang::value::Value;
 use crate::lang::value::release::Scratch;
 use crate::lang::value::text::Text;
@@ -187,13 +186,13 @@ impl Machine {
                     outside: (here.captured.len(), here.inputs.len()),
                     counts: self.branch.counts.clone(),
                 };
-                let (function, source) = (function.clone(), self.source.clone());
+                let (function, in_prelude) = (function.clone(), self.in_prelude);
                 let stacks = here.stacks.clone();
                 let size = stacks.size();
                 let (depth, nesting) = (self.depth, self.nesting);
                 let bound = bound.clone();
                 let arguments = arguments(item);
-                let job = Job { branch, source, size, depth, nesting, bound, function, arguments };
+                let job = Job { branch, in_prelude, size, depth, nesting, bound, function, arguments };
                 if stacks.run(move || job.run()) {
                     handed_over(here, |core| turn.send(core).ok());
                     scheduler.turns.push(turn);
@@ -234,7 +233,7 @@ fn handed_over<R>(mut core: Box<Core>, give: impl FnOnce(Box<Core>) -> R) -> R {
 /// What a branch needs to run on its thread, once it is given the core.
 struct Job {
     branch: Branch,
-    source: Arc<Source>,
+    in_prelude: bool,
     size: usize,
     depth: u32,
     nesting: u32,
@@ -249,7 +248,7 @@ impl Job {
         let Some(mut core) = self.branch.turns.as_ref().and_then(|turns| turns.turn.recv().ok()) else { return };
         core.account.open();
         let mut machine = Machine::new(core, self.size);
-        machine.source = self.source;
+        machine.in_prelude = self.in_prelude;
         machine.branch = self.branch;
         (machine.depth, machine.nesting) = (self.depth, self.nesting);
         let (bound, function, arguments) = (self.bound, &self.function, &mut self.arguments);

@@ -1,5 +1,6 @@
 //! Calls: of functions, of builtins by value, of everything else that can be called.
 
+use super::answer::{Answer, Stopped, Walked};
 use super::{Machine, NODES_A_CALL, stacks};
 use crate::lang::builtin::entry::call_shape;
 use crate::lang::builtin::sequences::rest_of;
@@ -7,9 +8,9 @@ use crate::lang::builtin::{ArityRange, Builtin, transients};
 use crate::lang::error::{Error, Outcome, Raised, Signal, describe};
 use crate::lang::node::{Arity, Code};
 use crate::lang::span::{Source, Span};
+use crate::lang::value::Value;
 use crate::lang::value::function::Closure;
 use crate::lang::value::list::List;
-use crate::lang::value::{Jump, Value};
 use std::sync::Arc;
 
 /// The running function: where its slots begin and what it captured.
@@ -17,6 +18,15 @@ pub struct Frame<'a> {
     pub(super) base: usize,
     pub(super) closure: Option<&'a Arc<Closure>>,
     pub(super) captures: &'a [Value],
+    /// The text of its code.
+    pub(super) source: &'a Arc<Source>,
+}
+
+/// Where a call stands.
+#[derive(Clone, Copy)]
+pub(super) struct Site<'a> {
+    pub source: &'a Arc<Source>,
+    pub span: Span,
 }
 
 impl Frame<'_> {
@@ -41,6 +51,15 @@ pub(super) struct Tail {
     pub span: Span,
 }
 
+/// How a call went on from function to function, each in the place of the one before.
+struct Way {
+    running: Arc<Closure>,
+    /// The function by which the program, or the prelude, went into the prelude.
+    entered: Arc<Closure>,
+    /// The function that a function of the prelude took the place of, and where.
+    left: Option<(Arc<Closure>, Span)>,
+}
+
 impl Machine {
     /// Calls `callee` with these arguments.
     ///
@@ -49,10 +68,12 @@ impl Machine {
     pub fn call(&mut self, callee: &Value, arguments: &mut [Value]) -> Outcome<Value> {
         self.charge(1)?;
         match callee {
-            Value::Closure(_) => {
+            Value::Closure(closure) => {
                 self.pay_for_arguments(arguments.len())?;
+                let base = self.stack.len();
                 self.stack.extend(arguments.iter_mut().map(std::mem::take));
-                self.apply_stacked(callee.clone(), arguments.len(), None)
+                let walked = self.apply_closure(closure, base, None);
+                self.outcome(walked)
             }
             _ => self.apply_slice(callee, arguments),
         }
@@ -65,6 +86,19 @@ impl Machine {
     #[inline]
     pub fn call1(&mut self, callee: &Value, argument: Value) -> Outcome<Value> {
         self.call(callee, &mut [argument])
+    }
+
+    /// Calls `callee` with one argument that the caller keeps.
+    ///
+    /// # Errors
+    /// As [`Machine::call`].
+    #[inline]
+    pub fn call_on(&mut self, callee: &Value, argument: &Value) -> Outcome<Value> {
+        if let Value::Keyword(_) = callee {
+            self.charge(1)?;
+            return self.look_up(argument, callee, Value::Nil);
+        }
+        self.call(callee, &mut [argument.clone()])
     }
 
     /// Calls `callee` with two arguments.
@@ -121,52 +155,60 @@ impl Machine {
         let count = arguments.len();
         self.stack.append(&mut arguments);
         self.further = Some(further);
-        self.apply_stacked(callee.clone(), count, None)
+        let walked = self.apply_stacked(callee, count, None);
+        self.outcome(walked)
     }
 
     /// Calls `callee` with the `count` values on top of the stack, which it consumes.
-    pub(super) fn apply_stacked(&mut self, callee: Value, count: usize, span: Option<Span>) -> Outcome<Value> {
+    #[inline(always)]
+    pub(super) fn apply_stacked(&mut self, callee: &Value, count: usize, site: Option<Site<'_>>) -> Walked {
         let base = self.stack.len() - count;
-        match &callee {
-            Value::Closure(closure) => self.apply_closure(closure, base, span),
+        match callee {
+            Value::Closure(closure) => self.apply_closure(closure, base, site),
             _ => {
-                self.pay_for_arguments(count)?;
-                let mut arguments: Vec<Value> = self.stack.drain(base..).collect();
-                self.apply_slice(&callee, &mut arguments)
+                let applied = self.apply_drained(callee, base);
+                self.walked(applied)
             }
         }
     }
 
+    /// Calls anything but a closure with the values on the stack from `base` on.
+    fn apply_drained(&mut self, callee: &Value, base: usize) -> Outcome<Value> {
+        self.pay_for_arguments(self.stack.len() - base)?;
+        let mut arguments: Vec<Value> = self.stack.drain(base..).collect();
+        self.apply_slice(callee, &mut arguments)
+    }
+
     /// Runs a function whose arguments stand on the stack from `base` on, and whatever it calls in
     /// its place.
-    fn apply_closure(&mut self, closure: &Arc<Closure>, base: usize, span: Option<Span>) -> Outcome<Value> {
-        let caller = self.source.clone();
-        let (depth, nesting) = (self.depth, self.nesting);
-        let mut running = closure.clone();
-        // The function that a function of the prelude took the place of, and where.
-        let mut site: Option<(Arc<Closure>, Span)> = None;
-        // The function by which the program, or the prelude, went into the prelude.
-        let mut entered = closure.clone();
-        let result = loop {
-            match self.enter(&running, base, depth, nesting) {
-                Ok(Value::Jump(Jump::Call)) => {}
-                Ok(value) => break Ok(value),
-                Err(signal) => {
-                    let signal = self.out_of_prelude(signal, &running, &entered, &caller, site.as_ref());
-                    let unplaced = matches!(signal.raised(), Raised::Error(_));
-                    break Err(match span {
-                        // The call of it is the place, as for a builtin.
-                        Some(_) if unplaced && running.group.source.is_hidden => signal,
-                        Some(span) => {
-                            let called = site.as_ref().map_or(&running, |(closure, _)| closure);
-                            let name = code(called).name.as_deref().unwrap_or("fn");
-                            signal.at(&caller, span).through(name, &caller, span)
-                        }
-                        None => signal,
-                    });
-                }
+    pub(super) fn apply_closure(&mut self, closure: &Arc<Closure>, base: usize, site: Option<Site<'_>>) -> Walked {
+        let (depth, nesting, in_prelude) = (self.depth, self.nesting, self.in_prelude);
+        let result = match self.enter(closure, base, depth, nesting) {
+            Ok(Answer::TailCall) => self.follow(closure, base, depth, nesting, site, in_prelude),
+            Ok(answer) => Ok(answer),
+            Err(stopped) => {
+                let way = Way { running: closure.clone(), entered: closure.clone(), left: None };
+                Err(self.come_through(stopped, &way, site, in_prelude))
             }
-            let Some(tail) = self.tail.take() else { break Ok(Value::Nil) };
+        };
+        self.shrink(base);
+        (self.depth, self.nesting, self.in_prelude) = (depth, nesting, in_prelude);
+        result
+    }
+
+    /// Runs what a function calls in its place, and what that calls, until there is a result.
+    fn follow(
+        &mut self,
+        closure: &Arc<Closure>,
+        base: usize,
+        depth: u32,
+        nesting: u32,
+        site: Option<Site<'_>>,
+        from_prelude: bool,
+    ) -> Walked {
+        let mut way = Way { running: closure.clone(), entered: closure.clone(), left: None };
+        loop {
+            let Some(tail) = self.tail.take() else { return Ok(Answer::Nil) };
             // The frame that made the call is gone; the arguments move to its beginning.
             let top = self.stack.len() - tail.count;
             self.stack.drain(base..top);
@@ -174,78 +216,98 @@ impl Machine {
                 // What a var stands for takes the place of the call as if it stood there itself.
                 Value::Var(name) => match self.var_value(&name) {
                     Ok(meant) => meant,
-                    Err(signal) => break Err(signal.at(&running.group.source, tail.span)),
+                    Err(signal) => return Err(self.stop(signal.at(&way.running.group.source, tail.span))),
                 },
                 callee => callee,
             };
             match callee {
                 Value::Closure(next) => {
-                    if !next.group.source.is_hidden {
-                        site = None;
+                    let running = std::mem::replace(&mut way.running, next);
+                    if !way.running.group.source.is_hidden {
+                        way.left = None;
                     } else if !running.group.source.is_hidden {
-                        site = Some((running, tail.span));
-                        entered = next.clone();
+                        way.left = Some((running, tail.span));
+                        way.entered = way.running.clone();
                     }
-                    running = next;
                 }
                 other => {
-                    if let Err(signal) = self.pay_for_arguments(tail.count) {
-                        break Err(signal);
-                    }
-                    let mut arguments: Vec<Value> = self.stack.drain(base..).collect();
-                    let source = running.group.source.clone();
-                    break self.apply_slice(&other, &mut arguments).map_err(|signal| {
-                        let signal = self.out_of_prelude(signal, &running, &entered, &caller, site.as_ref());
-                        signal.at(&source, tail.span)
+                    let applied = self.apply_drained(&other, base).map_err(|signal| {
+                        let signal = self.out_of_prelude(signal, &way, from_prelude);
+                        signal.at(&way.running.group.source, tail.span)
                     });
+                    return self.walked(applied);
                 }
             }
+            match self.enter(&way.running, base, depth, nesting) {
+                Ok(Answer::TailCall) => {}
+                Ok(answer) => return Ok(answer),
+                Err(stopped) => return Err(self.come_through(stopped, &way, site, from_prelude)),
+            }
+        }
+    }
+
+    /// What went wrong in a function, with the place where it was called.
+    #[cold]
+    fn come_through(&mut self, stopped: Stopped, way: &Way, site: Option<Site<'_>>, from_prelude: bool) -> Stopped {
+        let signal = self.signal(stopped);
+        let signal = self.out_of_prelude(signal, way, from_prelude);
+        let unplaced = matches!(signal.raised(), Raised::Error(_));
+        let signal = match site {
+            // The call of it is the place, as for a builtin.
+            Some(_) if unplaced && way.running.group.source.is_hidden => signal,
+            Some(Site { source, span }) => {
+                let called = way.left.as_ref().map_or(&way.running, |(closure, _)| closure);
+                let name = code(called).name.as_deref().unwrap_or("fn");
+                signal.at(source, span).through(name, source, span)
+            }
+            None => signal,
         };
-        self.stack.truncate(base);
-        (self.depth, self.nesting) = (depth, nesting);
-        self.source = caller;
-        result
+        self.stop(signal)
     }
 
     /// What went wrong in a function of the prelude, as if it were a builtin: said by its name, at the
     /// place where the program called it.
     #[cold]
-    fn out_of_prelude(
-        &self,
-        signal: Signal,
-        running: &Closure,
-        entered: &Closure,
-        caller: &Source,
-        site: Option<&(Arc<Closure>, Span)>,
-    ) -> Signal {
+    fn out_of_prelude(&self, signal: Signal, way: &Way, from_prelude: bool) -> Signal {
         // Inside the prelude nothing is said: the function that the program called says it.
-        if !running.group.source.is_hidden || (site.is_none() && caller.is_hidden) {
+        if !way.running.group.source.is_hidden || (way.left.is_none() && from_prelude) {
             return signal;
         }
-        let signal = match self.core.registry.prelude().declared(entered) {
+        let signal = match self.core.registry.prelude().declared(&way.entered) {
             Some(function) if !function.is_private => signal.inside(function.name),
             _ => signal,
         };
-        match site {
+        match &way.left {
             Some((caller, span)) => signal.at(&caller.group.source, *span),
             None => signal,
         }
     }
 
     /// Runs the body of a function once its arguments are on the stack.
-    fn enter(&mut self, closure: &Arc<Closure>, base: usize, depth: u32, nesting: u32) -> Outcome<Value> {
+    fn enter(&mut self, closure: &Arc<Closure>, base: usize, depth: u32, nesting: u32) -> Walked {
         let count = self.stack.len() - base;
-        let arity = self.arity(closure, count, base)?;
+        let arity = match &*code(closure).arities {
+            [only] if only.required as usize == count && !only.variadic => only,
+            _ => self.arity(closure, count, base).map_err(|signal| self.stop(signal))?,
+        };
         self.depth = depth + 1;
         self.nesting = nesting + arity.nesting;
-        self.check_depth()?;
-        self.source.clone_from(&closure.group.source);
+        self.check_depth().map_err(|signal| self.stop(signal))?;
+        self.in_prelude = closure.group.source.is_hidden;
         let parameters = arity.required as usize + usize::from(arity.variadic);
-        self.stack.resize(base + (arity.frame as usize).max(parameters), Value::Nil);
-        let frame = Frame { base, closure: Some(closure), captures: closure.captures.as_slice() };
+        let size = base + (arity.frame as usize).max(parameters);
+        if self.stack.len() < size {
+            self.stack.resize_with(size, || Value::Nil);
+        }
+        let frame = Frame {
+            base,
+            closure: Some(closure),
+            captures: closure.captures.as_slice(),
+            source: &closure.group.source,
+        };
         loop {
             match self.eval(&frame, &arity.body) {
-                Ok(Value::Jump(Jump::Recur)) => {}
+                Ok(Answer::Recur) => {}
                 result => return result,
             }
         }

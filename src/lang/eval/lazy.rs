@@ -296,6 +296,11 @@ impl Machine {
             realised = self.key(key.clone())?;
             &realised
         };
+        if let (Value::Map(map), Value::Keyword(_)) = (collection, key)
+            && let Some(value) = map.get_near(key, &mut self.place)
+        {
+            return Ok(value.clone());
+        }
         Ok(match collection {
             Value::Map(map) => match map.get(key) {
                 Some(value) => value.clone(),

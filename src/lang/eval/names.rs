@@ -21,6 +21,10 @@ impl Names for Machine {
         Machine::charge(self, steps)
     }
 
+    fn takes_shortcuts(&self) -> bool {
+        self.core.registry.takes_shortcuts()
+    }
+
     fn meaning(&mut self, name: &str, scope: &dyn Fn() -> Vec<String>) -> Outcome<Meaning> {
         if self.is_session_macro(name) {
             return Err(no_value(name).into());

@@ -1,222 +1,406 @@
 //! The walk: one method for each kind of node that is more than a look.
 
-use super::call::{Frame, Tail};
+use super::answer::{Answer, Stopped, Walked, copied};
+use super::call::{Frame, Site, Tail};
 use super::core::Global;
+use super::operators::Operator;
 use super::{Machine, core};
+use crate::lang::builtin::Builtin;
 use crate::lang::error::{Error, Fault, Outcome, Raised, Signal, describe};
 use crate::lang::node::*;
 use crate::lang::span::Span;
+use crate::lang::value::Value;
 use crate::lang::value::function::{Captures, Closure};
 use crate::lang::value::map::Map;
 use crate::lang::value::set::Set;
-use crate::lang::value::{Jump, Value};
+use crate::lang::value::shape::Shape;
 use std::sync::Arc;
 
 impl Machine {
     /// Evaluates a node in a frame.
-    pub(super) fn eval(&mut self, frame: &Frame<'_>, node: &Node) -> Outcome<Value> {
-        match node {
-            Node::Constant(value) => Ok(value.clone()),
-            Node::Local(slot) => Ok(self.stack[frame.base + *slot as usize].clone()),
-            Node::Captured(index) => Ok(frame.captures[*index as usize].clone()),
+    pub(super) fn eval(&mut self, frame: &Frame<'_>, node: &Node) -> Walked {
+        let mut node = node;
+        loop {
+            return match node {
+                Node::Constant(value) => Ok(copied(&mut self.passed, value)),
+                Node::Local(slot) => Ok(copied(&mut self.passed, &self.stack[frame.base + *slot as usize])),
+                Node::Captured(index) => Ok(copied(&mut self.passed, &frame.captures[*index as usize])),
+                Node::If(parts) => {
+                    self.pay_step()?;
+                    let condition = self.argument(frame, &parts[0])?;
+                    node = if self.holds(condition) { &parts[1] } else { &parts[2] };
+                    continue;
+                }
+                Node::Operate(operation) => self.operate(frame, operation),
+                Node::Call(call) => self.call_node(frame, call),
+                Node::Recur(recur) => self.recur(frame, recur),
+                Node::CallBuiltin(call) => self.call_builtin(frame, call),
+                Node::LookUp(look_up) => self.look_up_node(frame, look_up),
+                Node::Let(binding) => {
+                    self.set_slots(frame, binding)?;
+                    if binding.clears {
+                        return self.body_of_let(frame, binding);
+                    }
+                    node = &binding.body;
+                    continue;
+                }
+                Node::Do(nodes) => {
+                    self.pay_step()?;
+                    let Some((last, first)) = nodes.split_last() else { return Ok(Answer::Nil) };
+                    for node in first {
+                        let answer = self.eval(frame, node)?;
+                        self.discard(answer);
+                    }
+                    node = last;
+                    continue;
+                }
+                Node::And(nodes) => self.chain(frame, nodes, false),
+                Node::Or(nodes) => self.chain(frame, nodes, true),
+                Node::TailCall(call) => self.tail_call(frame, call),
+                Node::Loop(binding) => self.loop_star(frame, binding),
+                Node::Try(parts) => self.try_(frame, parts),
+                Node::Lambda(lambda) => self.lambda(frame, lambda),
+                node => self.make(frame, node),
+            };
+        }
+    }
+
+    /// Evaluates a node that makes or fetches a value, which is seldom a number.
+    #[inline(never)]
+    fn make(&mut self, frame: &Frame<'_>, node: &Node) -> Walked {
+        let made = match node {
             Node::Sibling(index) => Ok(frame.sibling(*index)),
-            Node::Global(index, span) => self.global(*index, *span),
-            Node::If(parts) => {
-                self.charge(1)?;
-                let chosen = if self.eval(frame, &parts[0])?.is_truthy() { &parts[1] } else { &parts[2] };
-                self.eval(frame, chosen)
-            }
-            Node::CallBuiltin(call) => self.call_builtin(frame, call),
-            Node::Call(call) => self.call_node(frame, call),
-            Node::TailCall(call) => self.tail_call(frame, call),
-            Node::Recur(recur) => self.recur(frame, recur),
-            Node::Let(binding) => self.let_star(frame, binding),
-            Node::Loop(binding) => self.loop_star(frame, binding),
-            Node::Do(nodes) => self.block(frame, nodes),
-            Node::And(nodes) => self.chain(frame, nodes, false),
-            Node::Or(nodes) => self.chain(frame, nodes, true),
-            Node::Lambda(lambda) => self.lambda(frame, lambda),
+            Node::Global(index, span) => self.global(frame, *index, *span),
             Node::Define(define) => self.define(frame, define),
-            Node::Try(parts) => self.try_(frame, parts),
-            Node::Vector(nodes) => {
-                self.charge(1)?;
-                Ok(Value::vector(self.eval_all(frame, nodes)?))
-            }
-            Node::Record(shape, nodes) => {
-                self.charge(1)?;
-                let values = self.eval_all(frame, nodes)?;
-                Ok(Value::Map(Arc::new(Map::with_shape(shape.clone(), values))))
-            }
+            Node::Vector(nodes) => self.charge(1).and_then(|()| Ok(Value::vector(self.eval_all(frame, nodes)?))),
+            Node::Record(shape, nodes) => self.record(frame, shape, nodes),
             Node::Map(pairs, span) => self.map(frame, pairs, *span),
             Node::Set(nodes, span) => self.set(frame, nodes, *span),
+            _ => Err(super::internal_error().into()),
+        };
+        self.walked(made)
+    }
+
+    /// What a node comes to, as a value.
+    pub(super) fn value(&mut self, frame: &Frame<'_>, node: &Node) -> Outcome<Value> {
+        let walked = self.eval(frame, node);
+        self.outcome(walked)
+    }
+
+    /// As [`eval`](Machine::eval), where the node is often a name, a constant or an operation.
+    #[inline(always)]
+    fn argument(&mut self, frame: &Frame<'_>, node: &Node) -> Walked {
+        match node {
+            Node::Local(slot) => Ok(copied(&mut self.passed, &self.stack[frame.base + *slot as usize])),
+            Node::Constant(value) => Ok(copied(&mut self.passed, value)),
+            Node::Operate(operation) => self.operate(frame, operation),
+            node => self.eval(frame, node),
+        }
+    }
+
+    /// The same as a value.
+    #[inline(always)]
+    fn argument_value(&mut self, frame: &Frame<'_>, node: &Node) -> Result<Value, Stopped> {
+        match node {
+            Node::Local(slot) => Ok(self.stack[frame.base + *slot as usize].clone()),
+            Node::Constant(value) => Ok(value.clone()),
+            node => {
+                let answer = self.eval(frame, node)?;
+                Ok(self.take(answer))
+            }
         }
     }
 
     fn eval_all(&mut self, frame: &Frame<'_>, nodes: &[Node]) -> Outcome<Vec<Value>> {
-        nodes.iter().map(|node| self.eval(frame, node)).collect()
+        nodes.iter().map(|node| self.value(frame, node)).collect()
     }
 
-    fn global(&mut self, index: u32, span: Span) -> Outcome<Value> {
+    fn global(&mut self, frame: &Frame<'_>, index: u32, span: Span) -> Outcome<Value> {
         match &self.core.globals.get(index).value {
             Some(value) => Ok(value.clone()),
             None => {
                 let error = core::unbound(self.core.globals.name(index));
-                Err(self.placed(error.into(), span))
+                Err(self.placed(frame, error.into(), span))
             }
         }
-    }
-
-    fn block(&mut self, frame: &Frame<'_>, nodes: &[Node]) -> Outcome<Value> {
-        self.charge(1)?;
-        let Some((last, first)) = nodes.split_last() else { return Ok(Value::Nil) };
-        for node in first {
-            self.eval(frame, node)?;
-        }
-        self.eval(frame, last)
     }
 
     /// `and` and `or`: the first value whose truth is `until`, else the last.
-    fn chain(&mut self, frame: &Frame<'_>, nodes: &[Node], until: bool) -> Outcome<Value> {
-        self.charge(1)?;
-        let Some((last, first)) = nodes.split_last() else { return Ok(Value::Nil) };
+    fn chain(&mut self, frame: &Frame<'_>, nodes: &[Node], until: bool) -> Walked {
+        self.pay_step()?;
+        let Some((last, first)) = nodes.split_last() else { return Ok(Answer::Nil) };
         for node in first {
-            let value = self.eval(frame, node)?;
-            if value.is_truthy() == until {
-                return Ok(value);
+            let answer = self.argument(frame, node)?;
+            if answer.is_truthy() == until {
+                return Ok(answer);
             }
+            self.discard(answer);
         }
         self.eval(frame, last)
     }
 
-    fn let_star(&mut self, frame: &Frame<'_>, binding: &Let) -> Outcome<Value> {
-        self.charge(1)?;
+    /// Sets the slots of `let*` and `loop*`.
+    fn set_slots(&mut self, frame: &Frame<'_>, binding: &Let) -> Result<(), Stopped> {
+        self.pay_step()?;
         let slot = frame.base + binding.slot as usize;
         for (at, node) in binding.values.iter().enumerate() {
-            let value = self.eval(frame, node)?;
-            self.stack[slot + at] = value;
+            let answer = self.argument(frame, node)?;
+            self.set_slot(slot + at, answer);
         }
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn body_of_let(&mut self, frame: &Frame<'_>, binding: &Let) -> Walked {
         let result = self.eval(frame, &binding.body);
-        if binding.clears {
-            self.clear(slot, binding.values.len());
-        }
+        self.clear(frame, binding);
         result
     }
 
-    fn clear(&mut self, slot: usize, count: usize) {
-        for value in &mut self.stack[slot..slot + count] {
-            *value = Value::Nil;
+    fn clear(&mut self, frame: &Frame<'_>, binding: &Let) {
+        let slot = frame.base + binding.slot as usize;
+        for value in &mut self.stack[slot..slot + binding.values.len()] {
+            value.put(Value::Nil);
         }
     }
 
-    fn loop_star(&mut self, frame: &Frame<'_>, binding: &Let) -> Outcome<Value> {
-        self.charge(1)?;
-        let slot = frame.base + binding.slot as usize;
-        for (at, node) in binding.values.iter().enumerate() {
-            let value = self.eval(frame, node)?;
-            self.stack[slot + at] = value;
-        }
+    fn loop_star(&mut self, frame: &Frame<'_>, binding: &Let) -> Walked {
+        self.set_slots(frame, binding)?;
         let result = loop {
             match self.eval(frame, &binding.body) {
-                Ok(Value::Jump(Jump::Recur)) => {}
+                Ok(Answer::Recur) => {}
                 result => break result,
             }
         };
         if binding.clears {
-            self.clear(slot, binding.values.len());
+            self.clear(frame, binding);
         }
         result
     }
 
-    fn recur(&mut self, frame: &Frame<'_>, recur: &Recur) -> Outcome<Value> {
-        self.charge(1)?;
+    fn recur(&mut self, frame: &Frame<'_>, recur: &Recur) -> Walked {
+        self.pay_step()?;
         let slot = frame.base + recur.slot as usize;
         match &*recur.values {
             [] => {}
             [only] => {
-                let value = self.eval(frame, only)?;
-                self.stack[slot] = value;
+                let answer = self.argument(frame, only)?;
+                self.set_slot(slot, answer);
             }
+            [first, second] => match self.argument(frame, first)? {
+                // What is passed on would be in the way of the second.
+                Answer::Passed => {
+                    let first = std::mem::take(&mut self.passed);
+                    let second = self.argument(frame, second)?;
+                    self.set_slot(slot + 1, second);
+                    self.stack[slot].put(first);
+                }
+                first => {
+                    let second = self.argument(frame, second)?;
+                    self.set_slot(slot + 1, second);
+                    self.set_slot(slot, first);
+                }
+            },
             values => {
                 let top = self.stack.len();
                 for node in values {
-                    let value = self.eval(frame, node)?;
-                    self.stack.push(value);
+                    let answer = self.argument(frame, node)?;
+                    self.push(answer);
                 }
                 for at in 0..values.len() {
-                    self.stack[slot + at] = std::mem::take(&mut self.stack[top + at]);
+                    let value = std::mem::take(&mut self.stack[top + at]);
+                    self.stack[slot + at].put(value);
                 }
-                self.stack.truncate(top);
+                self.shrink(top);
             }
         }
-        Ok(Value::Jump(Jump::Recur))
+        Ok(Answer::Recur)
+    }
+
+    /// A call of a builtin that is an operator where its arguments are integers.
+    #[inline(never)]
+    fn operate(&mut self, frame: &Frame<'_>, operation: &Operation) -> Walked {
+        let left = self.argument(frame, &operation.left)?;
+        let Answer::Int(a) = left else {
+            let left = self.take(left);
+            return self.operate_with(frame, operation, left);
+        };
+        let b = match &operation.right {
+            None => 0,
+            Some(right) => match self.argument(frame, right)? {
+                Answer::Int(b) => b,
+                right => {
+                    let right = self.take(right);
+                    return self.run_operation(frame, operation, [Value::Int(a), right]);
+                }
+            },
+        };
+        match operation.operator.apply(a, b) {
+            Some(answer) => {
+                self.pay_step()?;
+                if operation.operator == Operator::Equal {
+                    // Comparing is paid for by the size of what is compared.
+                    self.pay_step()?;
+                }
+                Ok(answer)
+            }
+            None => self.run_operation(frame, operation, [Value::Int(a), Value::Int(b)]),
+        }
+    }
+
+    /// The same where the first argument is no integer.
+    #[inline(never)]
+    fn operate_with(&mut self, frame: &Frame<'_>, operation: &Operation, left: Value) -> Walked {
+        let right = match &operation.right {
+            Some(right) => self.argument_value(frame, right)?,
+            None => Value::Nil,
+        };
+        self.run_operation(frame, operation, [left, right])
+    }
+
+    #[inline(never)]
+    fn run_operation(&mut self, frame: &Frame<'_>, operation: &Operation, mut arguments: [Value; 2]) -> Walked {
+        let count = 1 + usize::from(operation.right.is_some());
+        self.run_builtin(frame, operation.builtin, operation.span, &mut arguments[..count])
     }
 
     /// A call of a known builtin: the arguments stand in an array.
-    fn call_builtin(&mut self, frame: &Frame<'_>, call: &CallBuiltin) -> Outcome<Value> {
-        let result = match &*call.arguments {
-            [] => self.run_builtin(call, &mut []),
+    #[inline(never)]
+    fn call_builtin(&mut self, frame: &Frame<'_>, call: &CallBuiltin) -> Walked {
+        let (builtin, span) = (call.builtin, call.span);
+        match &*call.arguments {
+            [] => self.run_builtin(frame, builtin, span, &mut []),
             [a] => {
-                let mut arguments = [self.eval(frame, a)?];
-                self.run_builtin(call, &mut arguments)
+                let mut arguments = [self.argument_value(frame, a)?];
+                self.run_builtin(frame, builtin, span, &mut arguments)
             }
             [a, b] => {
-                let mut arguments = [self.eval(frame, a)?, self.eval(frame, b)?];
-                self.run_builtin(call, &mut arguments)
+                let mut arguments = [self.argument_value(frame, a)?, self.argument_value(frame, b)?];
+                self.run_builtin(frame, builtin, span, &mut arguments)
             }
             [a, b, c] => {
-                let mut arguments = [self.eval(frame, a)?, self.eval(frame, b)?, self.eval(frame, c)?];
-                self.run_builtin(call, &mut arguments)
+                let mut arguments =
+                    [self.argument_value(frame, a)?, self.argument_value(frame, b)?, self.argument_value(frame, c)?];
+                self.run_builtin(frame, builtin, span, &mut arguments)
             }
             nodes => {
-                let mut arguments = self.eval_all(frame, nodes)?;
-                self.run_builtin(call, &mut arguments)
+                let mut arguments = Vec::with_capacity(nodes.len());
+                for node in nodes {
+                    arguments.push(self.argument_value(frame, node)?);
+                }
+                self.run_builtin(frame, builtin, span, &mut arguments)
             }
-        };
-        result.map_err(|signal| self.placed(signal, call.span))
+        }
     }
 
-    #[inline]
-    fn run_builtin(&mut self, call: &CallBuiltin, arguments: &mut [Value]) -> Outcome<Value> {
-        self.charge(1)?;
-        if !call.builtin.arity.accepts(arguments.len()) {
-            return Err(super::call::builtin_arity(call.builtin, arguments.len()).into());
+    fn run_builtin(
+        &mut self,
+        frame: &Frame<'_>,
+        builtin: &'static Builtin,
+        span: Span,
+        arguments: &mut [Value],
+    ) -> Walked {
+        self.pay_step()?;
+        let result = if builtin.arity.accepts(arguments.len()) {
+            (builtin.run)(self, arguments).map_err(|signal| self.named(signal, builtin))
+        } else {
+            Err(super::call::builtin_arity(builtin, arguments.len()).into())
+        };
+        match result {
+            Ok(value) => Ok(self.pass(value)),
+            Err(signal) => Err(self.stop_at(frame, signal, span)),
         }
-        (call.builtin.run)(self, arguments).map_err(|signal| self.named(signal, call.builtin))
+    }
+
+    /// Ends the walk with a signal that came from what stands there.
+    #[cold]
+    fn stop_at(&mut self, frame: &Frame<'_>, signal: Signal, span: Span) -> Stopped {
+        let signal = self.placed(frame, signal, span);
+        self.stop(signal)
+    }
+
+    #[inline(never)]
+    fn look_up_node(&mut self, frame: &Frame<'_>, node: &LookUp) -> Walked {
+        self.pay_step()?;
+        if let (Node::Local(slot), None) = (&node.collection, &node.default)
+            && let Value::Map(map) = &self.stack[frame.base + *slot as usize]
+            && let Some(value) = node.find(map)
+        {
+            let answer = copied(&mut self.passed, value);
+            return self.pay_step().map(|()| answer);
+        }
+        let collection = self.argument_value(frame, &node.collection)?;
+        let default = match &node.default {
+            Some(default) => self.argument_value(frame, default)?,
+            None => Value::Nil,
+        };
+        if let Value::Map(map) = &collection
+            && let Some(value) = node.find(map)
+        {
+            let answer = copied(&mut self.passed, value);
+            return self.pay_step().map(|()| answer);
+        }
+        match self.look_up(&collection, &node.key, default) {
+            Ok(value) => Ok(self.pass(value)),
+            Err(signal) => Err(self.stop_at(frame, signal, node.span)),
+        }
     }
 
     /// A call of a computed function: the arguments go where its frame begins.
-    fn call_node(&mut self, frame: &Frame<'_>, call: &Call) -> Outcome<Value> {
-        self.charge(1)?;
-        let callee = self.eval(frame, &call.callee)?;
+    #[inline(never)]
+    fn call_node(&mut self, frame: &Frame<'_>, call: &Call) -> Walked {
+        self.pay_step()?;
+        let callee = self.callee(frame, &call.callee)?;
         for node in &call.arguments {
-            let value = self.eval(frame, node)?;
-            self.stack.push(value);
+            let answer = self.argument(frame, node)?;
+            self.push(answer);
         }
-        let span = call.span;
-        self.apply_stacked(callee, call.arguments.len(), Some(span)).map_err(|signal| self.placed(signal, span))
+        let site = Site { source: frame.source, span: call.span };
+        let result = self.apply_stacked(&callee, call.arguments.len(), Some(site));
+        if let Value::Closure(closure) = callee {
+            drop(closure);
+        }
+        result.map_err(|stopped| {
+            let signal = self.signal(stopped);
+            self.stop_at(frame, signal, call.span)
+        })
     }
 
-    fn tail_call(&mut self, frame: &Frame<'_>, call: &Call) -> Outcome<Value> {
-        self.charge(1)?;
-        let callee = self.eval(frame, &call.callee)?;
+    /// The function that is called, most often a definition of the session.
+    #[inline(always)]
+    fn callee(&mut self, frame: &Frame<'_>, node: &Node) -> Result<Value, Stopped> {
+        match node {
+            Node::Global(index, _) if let Some(Value::Closure(closure)) = &self.core.globals.get(*index).value => {
+                Ok(Value::Closure(closure.clone()))
+            }
+            node => self.argument_value(frame, node),
+        }
+    }
+
+    fn tail_call(&mut self, frame: &Frame<'_>, call: &Call) -> Walked {
+        self.pay_step()?;
+        let callee = self.callee(frame, &call.callee)?;
         for node in &call.arguments {
-            let value = self.eval(frame, node)?;
-            self.stack.push(value);
+            let answer = self.argument(frame, node)?;
+            self.push(answer);
         }
         self.tail = Some(Tail { callee, count: call.arguments.len(), span: call.span });
-        Ok(Value::Jump(Jump::Call))
+        Ok(Answer::TailCall)
     }
 
-    fn lambda(&mut self, frame: &Frame<'_>, lambda: &Lambda) -> Outcome<Value> {
-        self.charge(1)?;
-        let captured = self.eval_all(frame, &lambda.captures)?;
+    fn lambda(&mut self, frame: &Frame<'_>, lambda: &Lambda) -> Walked {
+        self.pay_step()?;
+        let mut captured = Vec::with_capacity(lambda.captures.len());
+        for node in &lambda.captures {
+            captured.push(self.argument_value(frame, node)?);
+        }
         let captures = Arc::new(Captures::new(captured));
         let closure = |index: usize| {
             let (group, captures) = (lambda.group.clone(), captures.clone());
             Value::Closure(Arc::new(Closure { group, index: index as u32, captures }))
         };
         match &lambda.result {
-            LambdaResult::Value => Ok(closure(0)),
+            LambdaResult::Value => Ok(self.pass(closure(0))),
             LambdaResult::Slots(slot, body) => {
                 let base = frame.base + *slot as usize;
                 for index in 0..lambda.group.lambdas.len() {
@@ -236,36 +420,45 @@ impl Machine {
         let value = match &define.value {
             // `(def x x)`
             Some(Node::Global(own, _)) if *own == index && self.root(index).is_none() => self.declared_value(index),
-            Some(node) => self.eval(frame, node)?,
+            Some(node) => self.value(frame, node)?,
             None => self.declared_value(index),
         };
-        let metadata = define.metadata.as_ref().map(|node| self.eval(frame, node)).transpose()?;
+        let metadata = define.metadata.as_ref().map(|node| self.value(frame, node)).transpose()?;
         let doc = define.doc.as_deref().map(Arc::from);
         let is_macro = define.kind == Definition::Macro;
         let mut global = Global { value: Some(value.clone()), doc, is_macro, metadata: None };
         let name = self.core.globals.name(index).to_string();
         if let Some(Value::Map(metadata)) = metadata {
-            self.add_metadata(&name, &mut global, metadata).map_err(|signal| self.placed(signal, define.span))?;
+            self.add_metadata(&name, &mut global, metadata)
+                .map_err(|signal| self.placed(frame, signal, define.span))?;
         }
         self.set_definition(index, global);
         // A lazy sequence may refer to its own name, and may go wrong further on than anyone asks for:
         // that error comes when such an item is asked for.
         match self.settle(&value) {
-            Err(signal) if matches!(signal.raised(), Raised::Halt(_)) => return Err(self.placed(signal, define.span)),
+            Err(signal) if matches!(signal.raised(), Raised::Halt(_)) => {
+                return Err(self.placed(frame, signal, define.span));
+            }
             _ => {}
         }
         Ok(Value::Var(name.as_str().into()))
+    }
+
+    fn record(&mut self, frame: &Frame<'_>, shape: &Arc<Shape>, nodes: &[Node]) -> Outcome<Value> {
+        self.charge(1)?;
+        let values = self.eval_all(frame, nodes)?;
+        Ok(Value::Map(Arc::new(Map::with_shape(shape.clone(), values))))
     }
 
     fn map(&mut self, frame: &Frame<'_>, pairs: &[(Node, Node)], span: Span) -> Outcome<Value> {
         self.charge(1)?;
         let mut map = Map::default();
         for (key, value) in pairs {
-            let key = self.eval(frame, key)?;
-            let key = self.key(key).map_err(|signal| self.placed(signal, span))?;
-            let value = self.eval(frame, value)?;
+            let key = self.value(frame, key)?;
+            let key = self.key(key).map_err(|signal| self.placed(frame, signal, span))?;
+            let value = self.value(frame, value)?;
             if map.contains_key(&key) {
-                return Err(self.placed(twice(&key, "key", "map").into(), span));
+                return Err(self.placed(frame, twice(&key, "key", "map").into(), span));
             }
             map.insert(key, value);
         }
@@ -276,41 +469,39 @@ impl Machine {
         self.charge(1)?;
         let mut set = Set::default();
         for node in nodes {
-            let member = self.eval(frame, node)?;
-            let member = self.key(member).map_err(|signal| self.placed(signal, span))?;
+            let member = self.value(frame, node)?;
+            let member = self.key(member).map_err(|signal| self.placed(frame, signal, span))?;
             if set.contains(&member) {
-                return Err(self.placed(twice(&member, "item", "set").into(), span));
+                return Err(self.placed(frame, twice(&member, "item", "set").into(), span));
             }
             set.insert(member);
         }
         Ok(Value::Set(Arc::new(set)))
     }
 
-    fn try_(&mut self, frame: &Frame<'_>, parts: &Try) -> Outcome<Value> {
-        self.charge(1)?;
+    fn try_(&mut self, frame: &Frame<'_>, parts: &Try) -> Walked {
+        self.pay_step()?;
         let top = self.stack.len();
         let (depth, nesting) = (self.depth, self.nesting);
-        let source = self.source.clone();
-        let mut result = self.eval(frame, &parts.body).and_then(|value| self.settle(&value).map(|()| value));
+        let mut result = self.value(frame, &parts.body).and_then(|value| self.settle(&value).map(|()| value));
         if let (Err(signal), Some((slot, handler))) = (&mut result, &parts.catch)
             && let Some(exception) = caught(signal)
         {
             self.stack.truncate(top);
             (self.depth, self.nesting) = (depth, nesting);
-            self.source = source.clone();
             self.stack[frame.base + *slot as usize] = exception;
-            result = self.eval(frame, handler);
+            result = self.value(frame, handler);
         }
         if let Some(finally) = &parts.finally {
             let halted = matches!(&result, Err(signal) if matches!(signal.raised(), Raised::Halt(_)));
             if !halted {
                 self.stack.truncate(top);
                 (self.depth, self.nesting) = (depth, nesting);
-                self.source = source;
-                self.eval(frame, finally)?;
+                let answer = self.eval(frame, finally)?;
+                self.discard(answer);
             }
         }
-        result
+        self.walked(result)
     }
 }
 

@@ -108,6 +108,10 @@ impl Names for Before<'_> {
         Ok(())
     }
 
+    fn takes_shortcuts(&self) -> bool {
+        self.registry.takes_shortcuts()
+    }
+
     fn meaning(&mut self, name: &str, _: &dyn Fn() -> Vec<String>) -> Outcome<Meaning> {
         if let Some(builtin) = self.registry.find_any(name) {
             return Ok(Meaning::Builtin(builtin));

@@ -9,6 +9,7 @@ pub mod shape;
 
 use crate::lang::builtin::Builtin;
 use crate::lang::error::{Error, Outcome, Signal};
+use crate::lang::eval::Operator;
 use crate::lang::form::{Form, FormKind};
 use crate::lang::node::*;
 use crate::lang::span::{Source, Span};
@@ -17,6 +18,7 @@ use crate::lang::value::function::{Closure, ToolFunction};
 use crate::lang::value::shape::Shape;
 use scope::{Frames, Place};
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 
 /// What a name outside of all functions stands for.
 pub enum Meaning {
@@ -49,6 +51,9 @@ pub trait Names {
 
     /// From here on the name means the session's definition, whatever else has it.
     fn shadow(&mut self, name: &str);
+
+    /// True if the work of common functions may be done where they stand, to the same effect.
+    fn takes_shortcuts(&self) -> bool;
 
     /// A quoted form or a literal as a value.
     fn constant(&mut self, form: &Form) -> Outcome<Value>;
@@ -299,10 +304,39 @@ impl<'a> Resolver<'a> {
         Ok(Node::Recur(Box::new(Recur { slot, values: self.forms(rest)? })))
     }
 
+    /// The work of a common function, done where it stands: of a keyword, or of an operator.
+    fn shortcut(&mut self, callee: &Node, arguments: &[Form], span: Span) -> Outcome<Option<Node>> {
+        let (Node::Constant(callee), [first] | [first, _]) = (callee, arguments) else { return Ok(None) };
+        let operator = match callee {
+            Value::Builtin(builtin) => Operator::of(builtin, arguments.len()).map(|operator| (operator, *builtin)),
+            _ => None,
+        };
+        if !self.names.takes_shortcuts() || (operator.is_none() && !matches!(callee, Value::Keyword(_))) {
+            return Ok(None);
+        }
+        let first = self.form(first, Tail::No)?;
+        let second = arguments.get(1).map(|form| self.form(form, Tail::No)).transpose()?;
+        Ok(Some(match operator {
+            Some((operator, builtin)) => {
+                Node::Operate(Box::new(Operation { operator, builtin, left: first, right: second, span }))
+            }
+            None => Node::LookUp(Box::new(LookUp {
+                key: callee.clone(),
+                place: AtomicUsize::default(),
+                collection: first,
+                default: second,
+                span,
+            })),
+        }))
+    }
+
     fn call(&mut self, form: &Form, items: &[Form], tail: Tail) -> Outcome<Node> {
         let callee = self.form(&items[0], Tail::No)?;
-        let arguments = self.forms(&items[1..])?;
         let span = form.span;
+        if let Some(shortcut) = self.shortcut(&callee, &items[1..], span)? {
+            return Ok(shortcut);
+        }
+        let arguments = self.forms(&items[1..])?;
         if let Node::Constant(Value::Builtin(builtin)) = callee {
             return Ok(Node::CallBuiltin(Box::new(CallBuiltin { builtin, arguments, span })));
         }

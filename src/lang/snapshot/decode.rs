@@ -440,6 +440,10 @@ impl Names for Meanings<'_> {
         self.machine.charge(steps)
     }
 
+    fn takes_shortcuts(&self) -> bool {
+        self.machine.takes_shortcuts()
+    }
+
     fn meaning(&mut self, name: &str, scope: &dyn Fn() -> Vec<String>) -> Outcome<Meaning> {
         let Some(meaning) = self.meanings.get(name).cloned() else { return self.machine.meaning(name, scope) };
         if let Some(global) = meaning.strip_prefix("session/") {

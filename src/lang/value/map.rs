@@ -85,6 +85,17 @@ impl Map {
         self.get_entry(key).map(|(_, value)| value)
     }
 
+    /// What the key, spelled as it is, stands for in a small map, which is looked for first in the place where it
+    /// stood in the last one.
+    #[inline]
+    pub fn get_near(&self, key: &Value, place: &mut usize) -> Option<&Value> {
+        let Entries::Small { shape, values } = &self.entries else { return None };
+        if shape.keys().get(*place).is_none_or(|known| known != key) {
+            *place = shape.position(key)?;
+        }
+        values.get(*place)
+    }
+
     /// The entry under that key, with the key as the map has it.
     #[inline]
     pub fn get_entry(&self, key: &Value) -> Option<(&Value, &Value)> {

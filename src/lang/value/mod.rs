@@ -40,7 +40,7 @@ use time::Time;
 use vector::Vector;
 
 /// A value of the language.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub enum Value {
     /// `nil`
     #[default]
@@ -96,19 +96,6 @@ pub enum Value {
     Exception(Arc<Error>),
     /// A value that ends a reduction: `(reduced x)`
     Reduced(Arc<Reduced>),
-    /// Never seen by a program: tells the evaluator to go round a loop, or to make a tail call.
-    #[doc(hidden)]
-    Jump(Jump),
-}
-
-/// What a tail position hands up to the loop or the call that it belongs to.
-#[doc(hidden)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Jump {
-    /// The slots are set: run the body again.
-    Recur,
-    /// Callee and arguments are ready: call it in place of this one.
-    Call,
 }
 
 /// A symbol and its metadata.
@@ -129,7 +116,55 @@ impl Drop for Reduced {
     }
 }
 
+impl Clone for Value {
+    /// Counts one more owner and copies the sixteen bytes as they are. Made part by part, as a derived copy is, they
+    /// could not be moved on at once: a processor waits before it reads as one what was written as several.
+    #[inline]
+    fn clone(&self) -> Value {
+        use std::mem::forget;
+        match self {
+            Value::Nil | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::Char(_) => {}
+            Value::Str(Text::Short(_)) | Value::Builtin(_) => {}
+            Value::Str(Text::Long(text)) => forget(text.clone()),
+            Value::Keyword(name) | Value::Symbol(name) | Value::Var(name) => forget(name.clone()),
+            Value::Annotated(symbol) => forget(symbol.clone()),
+            Value::BigInt(number) => forget(number.clone()),
+            Value::Decimal(number) => forget(number.clone()),
+            Value::Time(time) => forget(time.clone()),
+            Value::List(list) => forget(list.clone()),
+            Value::Vector(vector) => forget(vector.clone()),
+            Value::Map(map) => forget(map.clone()),
+            Value::Set(set) => forget(set.clone()),
+            Value::Regex(regex) => forget(regex.clone()),
+            Value::Closure(closure) => forget(closure.clone()),
+            Value::Bound(bound) => forget(bound.clone()),
+            Value::Tool(tool) => forget(tool.clone()),
+            Value::Cell(handle) | Value::Lazy(handle) => forget(handle.clone()),
+            Value::Exception(error) => forget(error.clone()),
+            Value::Reduced(inner) => forget(inner.clone()),
+        }
+        // SAFETY: what a variant owns is counted, and the count has just gone up by the one that the copy gives
+        // back when it is dropped; all else is plain bytes.
+        unsafe { std::ptr::read(self) }
+    }
+}
+
 impl Value {
+    /// True of values that own nothing.
+    #[inline(always)]
+    pub(crate) fn is_plain(&self) -> bool {
+        matches!(self, Value::Nil | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::Char(_))
+    }
+
+    /// Puts `value` in the place of this one: as an assignment, but quick where this one owns nothing.
+    #[inline(always)]
+    pub(crate) fn put(&mut self, value: Value) {
+        let old = std::mem::replace(self, value);
+        if old.is_plain() {
+            std::mem::forget(old);
+        }
+    }
+
     /// A string.
     pub fn string(text: &str) -> Value {
         Value::Str(text.into())
@@ -274,7 +309,6 @@ impl Value {
             Value::Lazy(_) => "a lazy sequence",
             Value::Exception(_) => "an exception",
             Value::Reduced(_) => "a reduced value",
-            Value::Jump(_) => "a jump",
         }
     }
 }

@@ -11,15 +11,37 @@ const SHORT: usize = 14;
 /// Its tag has room to spare, which is what lets a whole `Value` be sixteen bytes.
 #[derive(Clone)]
 pub enum Text {
-    /// At most fourteen bytes of UTF-8.
-    Short {
-        /// How many of `bytes` are used.
-        len: u8,
-        /// The bytes, padded with zeros.
-        bytes: [u8; SHORT],
-    },
+    /// At most fourteen bytes.
+    Short(Short),
     /// Anything longer.
     Long(ArcStr),
+}
+
+/// A short string in place.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Short {
+    /// How many of `bytes` are used.
+    len: u8,
+    /// The bytes, padded with zeros.
+    bytes: [u8; SHORT],
+}
+
+impl Short {
+    /// A copy of a text of at most fourteen bytes.
+    #[inline]
+    fn copied(text: &str) -> Short {
+        let mut bytes = [0; SHORT];
+        bytes[..text.len()].copy_from_slice(text.as_bytes());
+        Short { len: text.len() as u8, bytes }
+    }
+
+    /// The string as a slice.
+    #[inline]
+    fn as_str(&self) -> &str {
+        let bytes = &self.bytes[..usize::from(self.len)];
+        // SAFETY: `copied` is the only way to make one, and copies a whole `str`.
+        unsafe { std::str::from_utf8_unchecked(bytes) }
+    }
 }
 
 impl Text {
@@ -27,8 +49,7 @@ impl Text {
     #[inline]
     pub fn as_str(&self) -> &str {
         match self {
-            // The bytes were copied from a `str`, so the check never fails.
-            Text::Short { len, bytes } => std::str::from_utf8(&bytes[..usize::from(*len)]).unwrap_or_default(),
+            Text::Short(text) => text.as_str(),
             Text::Long(text) => text,
         }
     }
@@ -40,9 +61,7 @@ impl From<&str> for Text {
         if text.len() > SHORT {
             return Text::Long(text.into());
         }
-        let mut bytes = [0; SHORT];
-        bytes[..text.len()].copy_from_slice(text.as_bytes());
-        Text::Short { len: text.len() as u8, bytes }
+        Text::Short(Short::copied(text))
     }
 }
 
@@ -56,7 +75,7 @@ impl PartialEq for Text {
     #[inline]
     fn eq(&self, other: &Text) -> bool {
         match (self, other) {
-            (Text::Short { len: a, bytes: x }, Text::Short { len: b, bytes: y }) => a == b && x == y,
+            (Text::Short(a), Text::Short(b)) => a.len == b.len && a.bytes == b.bytes,
             (Text::Long(a), Text::Long(b)) => a == b,
             _ => false,
         }

@@ -1,0 +1,75 @@
+//! The evaluator does the work of common functions where they stand in a program. Nothing but the time may tell: on
+//! the plain walk every program of the corpora has the same value, the same failure, and spends the same fuel.
+
+mod common;
+
+use common::{host, literate};
+use lispbox::lang::{Engine, Reply, Request};
+use std::sync::Arc;
+
+/// What may not differ.
+fn outcome(reply: &Reply) -> (u64, Option<&str>, &str, Option<&str>, &[String]) {
+    let failure = reply.failure.as_ref().map(|failure| failure.rendered.as_str());
+    (reply.spent.fuel, reply.value.as_deref(), &reply.prints, failure, &reply.defined)
+}
+
+fn run(engine: &Arc<Engine>, program: &str) -> Reply {
+    engine.session().eval(Request::new(program), host())
+}
+
+#[test]
+fn programs_come_to_the_same_on_the_plain_walk() {
+    let quick = common::engine();
+    let plain = Engine::builder().plain_walk().build().expect("the metering allocator is installed");
+    let corpora = ["tests/spec", "tests/clojure"].map(literate::cases);
+    let cases: Vec<literate::Case> = corpora.into_iter().flatten().collect();
+    assert!(cases.len() > 8_000, "{} cases", cases.len());
+    let differ = |case: &&literate::Case| {
+        let (one, other) = (run(&quick, &case.program), run(&plain, &case.program));
+        let limit = |reply: &Reply| reply.failure.as_ref().and_then(|failure| failure.limit.clone());
+        // What a program measures of the time is its own, and so is when its time is up.
+        !case.program.contains("(time")
+            && limit(&one).is_none_or(|limit| limit != "compute")
+            && outcome(&one) != outcome(&other)
+    };
+    let different: Vec<&str> = cases.iter().filter(differ).map(|case| case.place.as_str()).collect();
+    assert!(different.is_empty(), "{} of {}: {}", different.len(), cases.len(), different.join(", "));
+}
+
+#[test]
+fn numbers_of_all_kinds_come_to_the_same() {
+    let quick = common::engine();
+    let plain = Engine::builder().plain_walk().build().expect("the metering allocator is installed");
+    let numbers = [
+        "0",
+        "1",
+        "-1",
+        "7",
+        "-7",
+        "9223372036854775807",
+        "-9223372036854775808",
+        "9223372036854775808",
+        "0.5",
+        "-0.0",
+        "##NaN",
+        "##Inf",
+        "1.5M",
+        "nil",
+        "\"a\"",
+        "[1]",
+    ];
+    for operator in ["+", "-", "*", "quot", "rem", "mod", "<", "<=", ">", ">=", "=", "=="] {
+        for left in numbers {
+            for right in numbers {
+                let program = format!("({operator} {left} {right})");
+                assert_eq!(outcome(&run(&quick, &program)), outcome(&run(&plain, &program)), "{program}");
+            }
+        }
+    }
+    for operator in ["inc", "dec", "zero?", "pos?", "neg?", "even?", "odd?", ":key", "-", "+"] {
+        for number in numbers.into_iter().chain(["{:key 1}", "{:key nil}", "{:a 1 :b 2 :key 3}", "#{:key}", "{}"]) {
+            let program = format!("({operator} {number})");
+            assert_eq!(outcome(&run(&quick, &program)), outcome(&run(&plain, &program)), "{program}");
+        }
+    }
+}
