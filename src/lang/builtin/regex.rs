@@ -8,8 +8,9 @@ use super::text::{excerpt, textual};
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
 use crate::lang::value::Value;
-use crate::lang::value::pattern::{Draft, LONGEST, Pattern, SIZE};
-use regex::{Captures, Regex};
+use crate::lang::value::pattern::{Draft, LONGEST, Pattern};
+use regex::Captures;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// The entries of this file.
@@ -114,7 +115,7 @@ pub fn compile_running(machine: &mut Machine, pattern: &str) -> Outcome<Arc<Patt
         return Ok(known.clone());
     }
     let draft = draft(pattern)?;
-    let weight = weight(pattern);
+    let weight = draft.weight();
     machine.charge(COMPILING + weight)?;
     machine.reserve(draft.room())?;
     let regex = compile(draft, pattern)?;
@@ -127,61 +128,18 @@ pub fn compile_running(machine: &mut Machine, pattern: &str) -> Outcome<Arc<Patt
     Ok(regex)
 }
 
-/// About how many states an expression has: what a search may cost for each byte.
-fn weight(pattern: &str) -> u64 {
-    const CLASS: u64 = 64;
-    let mut groups = vec![0_u64];
-    let mut last = 0_u64;
-    let mut rest = pattern.bytes().peekable();
-    while let Some(byte) = rest.next() {
-        let atom = match byte {
-            b'\\' => match rest.next() {
-                Some(b'w' | b'W' | b'd' | b'D' | b's' | b'S' | b'p' | b'P') => CLASS,
-                _ => 1,
-            },
-            b'[' => CLASS,
-            b'.' => 8,
-            b'(' => {
-                groups.push(1);
-                continue;
-            }
-            b')' if groups.len() > 1 => groups.pop().unwrap_or_default(),
-            b'{' => {
-                // The larger of the numbers between the braces counts.
-                let mut number = 0_u64;
-                let mut times = 1;
-                while let Some(byte) = rest.next_if(|byte| *byte != b'}') {
-                    number = match byte {
-                        b'0'..=b'9' => number.saturating_mul(10).saturating_add(u64::from(byte - b'0')),
-                        _ => 0,
-                    };
-                    times = times.max(number);
-                }
-                last = last.max(1).saturating_mul(times);
-                last
-            }
-            _ => 1,
-        };
-        last = atom;
-        if let Some(group) = groups.last_mut() {
-            *group = group.saturating_add(atom);
-        }
-    }
-    groups.into_iter().fold(1, u64::saturating_add).min(SIZE as u64)
-}
-
 /// Pays for one search through a text.
 ///
 /// # Errors
 /// Limits.
-pub fn pay_for_search(machine: &mut Machine, regex: &Regex, text: &str) -> Outcome<()> {
-    machine.charge(1 + (text.len() as u64).saturating_mul(weight(regex.as_str())) / 64)
+pub fn pay_for_search(machine: &mut Machine, regex: &Pattern, text: &str) -> Outcome<()> {
+    machine.charge(1 + (text.len() as u64).saturating_mul(regex.weight()) / 64)
 }
 
 /// The matches in a text, one behind the other as Java finds them: an empty one may follow directly
 /// upon another match.
 pub struct Search<'t> {
-    regex: &'t Regex,
+    regex: &'t Pattern,
     text: &'t str,
     next: Option<usize>,
 }
@@ -191,13 +149,13 @@ impl<'t> Search<'t> {
     ///
     /// # Errors
     /// Limits.
-    pub fn new(machine: &mut Machine, regex: &'t Regex, text: &'t str) -> Outcome<Search<'t>> {
+    pub fn new(machine: &mut Machine, regex: &'t Pattern, text: &'t str) -> Outcome<Search<'t>> {
         pay_for_search(machine, regex, text)?;
         Ok(Search::from(regex, text, 0))
     }
 
     /// As [`Search::new`], from a byte of the text on, for whoever pays for what was passed afterwards.
-    pub fn from(regex: &'t Regex, text: &'t str, at: usize) -> Search<'t> {
+    pub fn from(regex: &'t Pattern, text: &'t str, at: usize) -> Search<'t> {
         Search { regex, text, next: Some(at).filter(|at| text.is_char_boundary(*at)) }
     }
 
@@ -206,24 +164,51 @@ impl<'t> Search<'t> {
         self.next
     }
 
-    /// The next match.
+    /// The next match, with its groups.
     ///
     /// # Errors
     /// Limits.
     pub fn next(&mut self, machine: &mut Machine) -> Outcome<Option<Captures<'t>>> {
         let Some(at) = self.next else { return Ok(None) };
-        machine.charge(1)?;
-        if self.text.len() - at > 1 << 14 {
-            // Each search may look at all the rest before it settles on a short match, which steps do
-            // not show: the clock has to.
-            machine.check_time()?;
-        }
+        self.look(machine, at)?;
         let found = self.regex.captures_at(self.text, at);
-        self.next = found.as_ref().and_then(|found| found.get(0)).and_then(|found| match found.is_empty() {
-            false => Some(found.end()),
-            true => self.text[found.end()..].chars().next().map(|passed| found.end() + passed.len_utf8()),
-        });
+        self.pass(found.as_ref().and_then(|found| found.get(0)).map(|found| found.range()));
         Ok(found)
+    }
+
+    /// Where the next match stands.
+    ///
+    /// # Errors
+    /// Limits.
+    pub fn next_place(&mut self, machine: &mut Machine) -> Outcome<Option<Range<usize>>> {
+        let Some(at) = self.next else { return Ok(None) };
+        let found = match self.regex.simple() {
+            Some(simple) => {
+                machine.charge(1)?;
+                simple.find(self.text, at)
+            }
+            None => {
+                self.look(machine, at)?;
+                self.regex.find_at(self.text, at).map(|found| found.range())
+            }
+        };
+        self.pass(found.clone());
+        Ok(found)
+    }
+
+    /// Each search may look at all the rest before it settles on a short match, which steps do not show: the clock
+    /// has to.
+    fn look(&self, machine: &mut Machine, at: usize) -> Outcome<()> {
+        machine.charge(1)?;
+        if self.text.len() - at > 1 << 14 { machine.check_time() } else { Ok(()) }
+    }
+
+    /// Goes on behind a match.
+    fn pass(&mut self, found: Option<Range<usize>>) {
+        self.next = found.and_then(|found| match found.is_empty() {
+            false => Some(found.end),
+            true => self.text[found.end..].chars().next().map(|passed| found.end + passed.len_utf8()),
+        });
     }
 }
 
@@ -313,9 +298,17 @@ fn re_seq(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let text = textual(machine, &text)?;
     let mut search = Search::new(machine, &regex, &text)?;
     let mut out = Vec::new();
-    while let Some(found) = search.next(machine)? {
-        machine.charge(found.get(0).map_or(0, |found| found.len() as u64 / 64))?;
-        out.push(groups(&found));
+    let has_groups = regex.captures_len() > 1;
+    loop {
+        let (len, found) = if has_groups {
+            let Some(found) = search.next(machine)? else { break };
+            (found.get(0).map_or(0, |whole| whole.len()), groups(&found))
+        } else {
+            let Some(place) = search.next_place(machine)? else { break };
+            (place.len(), Value::string(&text[place]))
+        };
+        machine.charge(len as u64 / 64)?;
+        out.push(found);
         machine.grown(out.len())?;
     }
     Ok(if out.is_empty() { Value::Nil } else { Value::list(out) })

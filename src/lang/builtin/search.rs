@@ -8,7 +8,7 @@ use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
 use crate::lang::value::Value;
 use crate::lang::value::pattern::Pattern;
-use regex::{Captures, Regex};
+use regex::Captures;
 use std::sync::Arc;
 
 /// The entries of this file.
@@ -170,23 +170,22 @@ fn separator(machine: &mut Machine, value: &Value) -> Outcome<Arc<Pattern>> {
 ///
 /// # Errors
 /// Limits.
-pub(super) fn split_at(machine: &mut Machine, text: &str, regex: &Regex, limit: i64) -> Outcome<Value> {
+pub(super) fn split_at(machine: &mut Machine, text: &str, regex: &Pattern, limit: i64) -> Outcome<Value> {
     let mut search = Search::new(machine, regex, text)?;
     ask_for_copy(machine, text, 1)?;
     let mut parts = Vec::new();
     let mut from = 0;
-    while let Some(found) = search.next(machine)? {
-        let Some(found) = found.get(0) else { break };
+    while let Some(found) = search.next_place(machine)? {
         if limit > 0 && parts.len() as i64 >= limit - 1 {
             break;
         }
         // Nothing at the very beginning separates nothing.
-        if found.end() == 0 {
+        if found.end == 0 {
             continue;
         }
-        parts.push(Value::string(&text[from..found.start()]));
+        parts.push(Value::string(&text[from..found.start]));
         machine.grown(parts.len())?;
-        from = found.end();
+        from = found.end;
     }
     if parts.is_empty() {
         return Ok(Value::vector(vec![Value::string(text)]));
@@ -288,7 +287,7 @@ fn replace_literal(
 fn replace_regex(
     machine: &mut Machine,
     text: &str,
-    regex: &Regex,
+    regex: &Pattern,
     replacement: &Replacement,
     most: usize,
 ) -> Outcome<Value> {
@@ -297,6 +296,13 @@ fn replace_regex(
     let mut builder = Builder::default();
     let mut from = 0;
     for _ in 0..most {
+        if let Replacement::Text(replacement) = replacement {
+            let Some(whole) = search.next_place(machine)? else { break };
+            builder.push(machine, &text[from..whole.start])?;
+            builder.push(machine, replacement)?;
+            from = whole.end;
+            continue;
+        }
         let Some(found) = search.next(machine)? else { break };
         let Some(whole) = found.get(0) else { break };
         builder.push(machine, &text[from..whole.start()])?;

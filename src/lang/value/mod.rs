@@ -18,6 +18,7 @@ pub mod quotient;
 pub(crate) mod release;
 pub mod set;
 pub mod shape;
+pub mod simple;
 pub mod spelling;
 pub mod table;
 pub mod text;

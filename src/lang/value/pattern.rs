@@ -3,6 +3,7 @@
 //! Where the two write the same thing in different ways, or mean different things by the same spelling, the
 //! expression is translated; what it was written as is kept for printing and comparing.
 
+use super::simple::Simple;
 use regex::{Regex, RegexBuilder};
 use std::iter::Peekable;
 use std::ops::Deref;
@@ -20,6 +21,8 @@ pub const LONGEST: usize = 64 << 10;
 pub struct Pattern {
     written: Arc<str>,
     regex: Regex,
+    weight: u64,
+    simple: Option<Simple>,
 }
 
 /// An expression in the library's syntax, not compiled yet.
@@ -56,7 +59,13 @@ impl<'w> Draft<'w> {
             .dfa_size_limit(SIZE)
             .nest_limit(100)
             .build()?;
-        Ok(Pattern { written: self.written.into(), regex })
+        let (weight, simple) = (weight(&self.translated), Simple::of(&self.translated));
+        Ok(Pattern { written: self.written.into(), regex, weight, simple })
+    }
+
+    /// What compiling it costs.
+    pub fn weight(&self) -> u64 {
+        weight(self.written)
     }
 }
 
@@ -64,6 +73,16 @@ impl Pattern {
     /// The expression as it was written.
     pub fn as_str(&self) -> &str {
         &self.written
+    }
+
+    /// What a search may cost for each byte.
+    pub fn weight(&self) -> u64 {
+        self.weight
+    }
+
+    /// The same expression, where it can be found without the library.
+    pub fn simple(&self) -> Option<&Simple> {
+        self.simple.as_ref()
     }
 }
 
@@ -73,6 +92,49 @@ impl Deref for Pattern {
     fn deref(&self) -> &Regex {
         &self.regex
     }
+}
+
+/// About how many states an expression has.
+fn weight(expression: &str) -> u64 {
+    const CLASS: u64 = 64;
+    let mut groups = vec![0_u64];
+    let mut last = 0_u64;
+    let mut rest = expression.bytes().peekable();
+    while let Some(byte) = rest.next() {
+        let atom = match byte {
+            b'\\' => match rest.next() {
+                Some(b'w' | b'W' | b'd' | b'D' | b's' | b'S' | b'p' | b'P') => CLASS,
+                _ => 1,
+            },
+            b'[' => CLASS,
+            b'.' => 8,
+            b'(' => {
+                groups.push(1);
+                continue;
+            }
+            b')' if groups.len() > 1 => groups.pop().unwrap_or_default(),
+            b'{' => {
+                // The larger of the numbers between the braces counts.
+                let mut number = 0_u64;
+                let mut times = 1;
+                while let Some(byte) = rest.next_if(|byte| *byte != b'}') {
+                    number = match byte {
+                        b'0'..=b'9' => number.saturating_mul(10).saturating_add(u64::from(byte - b'0')),
+                        _ => 0,
+                    };
+                    times = times.max(number);
+                }
+                last = last.max(1).saturating_mul(times);
+                last
+            }
+            _ => 1,
+        };
+        last = atom;
+        if let Some(group) = groups.last_mut() {
+            *group = group.saturating_add(atom);
+        }
+    }
+    groups.into_iter().fold(1, u64::saturating_add).min(SIZE as u64)
 }
 
 const DIGIT: &str = "0-9";

@@ -1,0 +1,115 @@
+//! Expressions so simple that a look at each byte finds them: a class of ASCII characters, once or as a run, and the
+//! end of a line. They are what texts are most often cut up at.
+
+use regex_syntax::ParserBuilder;
+use regex_syntax::hir::{Class, Hir, HirKind, Literal, Repetition};
+use std::ops::Range;
+
+/// The longest expression that is looked at.
+const LONGEST: usize = 64;
+
+/// An expression that is found byte by byte.
+#[derive(Clone, Debug)]
+pub enum Simple {
+    /// One of these characters, or as many as stand together.
+    Class {
+        /// For each byte, whether it is one.
+        members: Box<[bool; 256]>,
+        /// True for as many as stand together.
+        runs: bool,
+    },
+    /// `\r?\n`
+    LineEnd,
+}
+
+impl Simple {
+    /// What an expression in the library's syntax is, where it is that simple.
+    pub fn of(expression: &str) -> Option<Simple> {
+        if matches!(expression, "\r?\n" | r"\r?\n") {
+            return Some(Simple::LineEnd);
+        }
+        if expression.len() > LONGEST {
+            return None;
+        }
+        let parsed = ParserBuilder::new().crlf(true).build().parse(expression).ok()?;
+        match parsed.kind() {
+            HirKind::Repetition(Repetition { min: 1, max: None, greedy: true, sub }) => {
+                Some(Simple::Class { members: members(sub)?, runs: true })
+            }
+            _ => Some(Simple::Class { members: members(&parsed)?, runs: false }),
+        }
+    }
+
+    /// The first match at or behind a byte of the text.
+    pub fn find(&self, text: &str, from: usize) -> Option<Range<usize>> {
+        let bytes = &text.as_bytes()[from..];
+        match self {
+            Simple::Class { members, runs } => {
+                let is_member = |byte: &u8| members[usize::from(*byte)];
+                let start = bytes.iter().position(is_member)?;
+                let length = match runs {
+                    true => bytes[start..].iter().take_while(|byte| is_member(byte)).count(),
+                    false => 1,
+                };
+                Some(from + start..from + start + length)
+            }
+            Simple::LineEnd => {
+                let at = memchr::memchr(b'\n', bytes)?;
+                let start = if at > 0 && bytes[at - 1] == b'\r' { at - 1 } else { at };
+                Some(from + start..from + at + 1)
+            }
+        }
+    }
+}
+
+/// The characters of a class, or the single one of a literal, where all are ASCII.
+fn members(expression: &Hir) -> Option<Box<[bool; 256]>> {
+    let mut members = Box::new([false; 256]);
+    match expression.kind() {
+        HirKind::Literal(Literal(bytes)) => match &**bytes {
+            [byte] if byte.is_ascii() => members[usize::from(*byte)] = true,
+            _ => return None,
+        },
+        HirKind::Class(Class::Unicode(class)) => {
+            for range in class.ranges() {
+                let last = u8::try_from(range.end()).ok().filter(u8::is_ascii)?;
+                for character in u8::try_from(range.start()).ok()?..=last {
+                    members[usize::from(character)] = true;
+                }
+            }
+        }
+        _ => return None,
+    }
+    Some(members)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Simple;
+    use proptest::prelude::*;
+    use regex::RegexBuilder;
+
+    const SIMPLE: [&str; 9] = [r"[\t\n\x0B\x0C\r\x20]+", ",", "[,;]", "[,;]+", "a+", r"\r?\n", "\r?\n", r"\t", "[0-9]"];
+
+    #[test]
+    fn what_needs_the_library_is_not_simple() {
+        for expression in ["", "ab", "a*", "a+?", "(a)", "^a", "a|bc", "[^a]", r"\p{L}", "(?i)k", "é", r"\bx", "a{2}"]
+        {
+            assert!(Simple::of(expression).is_none(), "{expression}");
+        }
+        for expression in SIMPLE {
+            assert!(Simple::of(expression).is_some(), "{expression}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn it_finds_what_the_library_finds(text in "[ab,; \t\r\n0é]{0,40}", which in 0..SIMPLE.len()) {
+            let simple = Simple::of(SIMPLE[which]).expect("a simple one");
+            let regex = RegexBuilder::new(SIMPLE[which]).crlf(true).build().expect("a valid one");
+            for from in (0..=text.len()).filter(|at| text.is_char_boundary(*at)) {
+                prop_assert_eq!(simple.find(&text, from), regex.find_at(&text, from).map(|found| found.range()));
+            }
+        }
+    }
+}
