@@ -64,6 +64,17 @@ impl Vector {
         }
     }
 
+    /// Adds the items to a block, moved there where nobody else has them.
+    pub fn append_to(vector: Arc<Vector>, block: &mut Vec<Value>) {
+        match Arc::try_unwrap(vector) {
+            Ok(mut own) => match &mut own.0 {
+                Repr::Flat(items) => block.append(items),
+                _ => block.extend(own.iter().cloned()),
+            },
+            Err(shared) => block.extend(shared.iter().cloned()),
+        }
+    }
+
     /// The items in order.
     pub fn iter(&self) -> Box<dyn Iterator<Item = &Value> + '_> {
         match &self.0 {

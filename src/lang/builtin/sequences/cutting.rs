@@ -184,7 +184,7 @@ fn while_true(machine: &mut Machine, predicate: Value, collection: Value) -> Out
     let mut cursor = machine.seq(collection)?;
     let mut out = Vec::new();
     while let Some(item) = cursor.next(machine)? {
-        if !machine.call1(&predicate, item.clone())?.is_truthy() {
+        if !machine.call_on(&predicate, &item)?.is_truthy() {
             break;
         }
         out.push(item);
@@ -230,7 +230,7 @@ fn lazy_drop_while(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Va
     let predicate = take(arguments, 0);
     let mut cursor = machine.seq(take(arguments, 1))?;
     while let Some(item) = cursor.next(machine)? {
-        if !machine.call1(&predicate, item.clone())?.is_truthy() {
+        if !machine.call_on(&predicate, &item)?.is_truthy() {
             let rest = rest_of(machine, cursor)?;
             return Ok(before(item, rest));
         }

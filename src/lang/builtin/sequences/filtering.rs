@@ -121,7 +121,7 @@ fn picked(machine: &mut Machine, predicate: &Value, collection: Value, wanted: b
     let mut cursor = machine.seq(collection)?;
     let mut out = Vec::new();
     while let Some(item) = cursor.next(machine)? {
-        if machine.call1(predicate, item.clone())?.is_truthy() == wanted {
+        if machine.call_on(predicate, &item)?.is_truthy() == wanted {
             out.push(item);
             machine.grown(out.len())?;
         }
@@ -136,7 +136,7 @@ fn lazy_filter(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value>
     let (predicate, wanted) = (take(arguments, 0), take(arguments, 2));
     let mut cursor = machine.seq(take(arguments, 1))?;
     while let Some(item) = cursor.next(machine)? {
-        if machine.call1(&predicate, item.clone())?.is_truthy() == wanted.is_truthy() {
+        if machine.call_on(&predicate, &item)?.is_truthy() == wanted.is_truthy() {
             let rest = rest_of(machine, cursor)?;
             let tail = machine.lazy(&LAZY_FILTER, vec![predicate, rest, wanted]);
             return Ok(before(item, tail));

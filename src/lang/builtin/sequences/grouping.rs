@@ -6,6 +6,8 @@ use crate::lang::error::Outcome;
 use crate::lang::eval::Machine;
 use crate::lang::value::Value;
 use crate::lang::value::map::Map;
+use indexmap::IndexMap;
+use indexmap::map::Entry;
 use std::sync::Arc;
 
 /// The entries of this file.
@@ -31,41 +33,35 @@ pub const TABLE: &[Builtin] = &[
     ),
 ];
 
-/// A map under construction: the places of the keys in a plain list of what they have gathered, so
-/// that a further item costs one look-up and no change of the map.
-struct Groups<T> {
-    places: Map,
-    gathered: Vec<T>,
-}
+/// A map under construction, that no program has seen yet: a further item costs one look-up, and no change of a
+/// persistent map.
+struct Groups<T>(IndexMap<Value, T>);
 
 impl<T: Default> Groups<T> {
     fn new() -> Groups<T> {
-        Groups { places: Map::default(), gathered: Vec::new() }
+        Groups(IndexMap::new())
     }
 
     /// What that key has gathered.
     fn of(&mut self, machine: &mut Machine, key: Value) -> Outcome<&mut T> {
         let key = machine.key(key)?;
-        let place = match self.places.get(&key) {
-            Some(Value::Int(place)) => *place as usize,
-            _ => {
-                let place = self.gathered.len();
-                self.places.insert(key, Value::Int(place as i64));
-                self.gathered.push(T::default());
-                machine.grown(self.gathered.len())?;
-                place
+        let len = self.0.len();
+        match self.0.entry(key) {
+            Entry::Occupied(known) => Ok(known.into_mut()),
+            Entry::Vacant(new) => {
+                machine.grown(4 * (len + 1))?;
+                Ok(new.insert(T::default()))
             }
-        };
-        Ok(&mut self.gathered[place])
+        }
     }
 
-    /// The finished map. The places are in the order of insertion, as the list is.
+    /// The finished map.
     fn into_map(self, machine: &mut Machine, value: impl Fn(T) -> Value) -> Outcome<Value> {
-        machine.reserve_values(self.gathered.len() as u64 * 4)?;
+        machine.reserve_values(self.0.len() as u64 * 4)?;
         let mut map = Map::default();
-        for ((key, _), gathered) in self.places.iter().zip(self.gathered) {
+        for (key, gathered) in self.0 {
             machine.charge(1)?;
-            map.insert(key.clone(), value(gathered));
+            map.insert(key, value(gathered));
         }
         Ok(Value::Map(Arc::new(map)))
     }
@@ -123,5 +119,5 @@ fn count_by(machine: &mut Machine, key: &Value, collection: Value) -> Outcome<Va
 
 /// What a function makes of an item; where there is none, the item.
 fn of_item(machine: &mut Machine, function: &Value, item: &Value) -> Outcome<Value> {
-    if function.is_nil() { Ok(item.clone()) } else { machine.call1(function, item.clone()) }
+    if function.is_nil() { Ok(item.clone()) } else { machine.call_on(function, &item) }
 }

@@ -7,6 +7,7 @@ use super::{all_lazy, before, cursors, in_front, next_of_each, rest_of};
 use crate::lang::error::Outcome;
 use crate::lang::eval::Machine;
 use crate::lang::value::Value;
+use crate::lang::value::vector::Vector;
 
 /// The entries of this file.
 pub const TABLE: &[Builtin] = &[
@@ -256,7 +257,18 @@ pub(super) fn flat_map(machine: &mut Machine, function: Value, collection: Value
             };
             return in_front(machine, out, lazy);
         }
-        let mut part = machine.seq(part)?;
+        let mut part = match part {
+            Value::Vector(items) if items.as_slice().is_some() => {
+                let count = items.len();
+                machine.charge(count as u64 + 1)?;
+                if out.capacity() - out.len() < count {
+                    machine.reserve_values(2 * (out.len() + count) as u64)?;
+                }
+                Vector::append_to(items, &mut out);
+                continue;
+            }
+            part => machine.seq(part)?,
+        };
         if let Some(count) = part.remaining() {
             machine.reserve_values(count)?;
         }

@@ -176,7 +176,7 @@ fn sorted_by(machine: &mut Machine, key: &Value, comparator: Option<&Value>, col
     }
     let mut pairs = Vec::new();
     while let Some(item) = cursor.next(machine)? {
-        let found = machine.call1(key, item.clone())?;
+        let found = machine.call_on(key, &item)?;
         pairs.push((found, item));
         machine.grown(2 * pairs.len())?;
     }
@@ -244,7 +244,7 @@ fn extreme(machine: &mut Machine, arguments: &mut [Value], wanted: Ordering) -> 
     let mut best_key = machine.call1(&key, best.clone())?;
     for (at, item) in arguments[2..].iter_mut().enumerate() {
         let item = std::mem::take(item);
-        let item_key = machine.call1(&key, item.clone())?;
+        let item_key = machine.call_on(&key, &item)?;
         if item_key.is_nil() || best_key.is_nil() {
             return Err(Error::expected("a key to compare by", &Value::Nil)
                 .suggest("leave items without the key out first, as in `(filter :key coll)`")

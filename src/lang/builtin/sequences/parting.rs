@@ -79,7 +79,7 @@ fn by_truth(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let mut cursor = machine.seq(collection)?;
     let (mut yes, mut no) = (Vec::new(), Vec::new());
     while let Some(item) = cursor.next(machine)? {
-        let side = if machine.call1(&predicate, item.clone())?.is_truthy() { &mut yes } else { &mut no };
+        let side = if machine.call_on(&predicate, &item)?.is_truthy() { &mut yes } else { &mut no };
         side.push(item);
         let len = side.len();
         machine.grown(len)?;
@@ -235,7 +235,7 @@ fn neighbours(
     let shared = machine.call1(function, first.clone())?;
     let mut part = vec![first];
     while let Some(item) = cursor.next(machine)? {
-        let found = machine.call1(function, item.clone())?;
+        let found = machine.call_on(function, &item)?;
         if !machine.equal(&shared, &found)? {
             return Ok((Value::list(part), Some(item)));
         }
@@ -256,7 +256,7 @@ fn lazy_partition_by(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<
     let mut part = vec![first];
     while part.len() < READ_AHEAD {
         let Some(item) = cursor.next(machine)? else { return Ok(before(Value::list(part), Value::Nil)) };
-        let found = machine.call1(&function, item.clone())?;
+        let found = machine.call_on(&function, &item)?;
         if !machine.equal(&shared, &found)? {
             let rest = rest_of(machine, cursor)?;
             let rest = machine.lazy(&LAZY_PARTITION_BY, vec![function, before(item, rest)]);
@@ -281,7 +281,7 @@ fn lazy_run(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let (function, shared) = (take(arguments, 0), take(arguments, 1));
     let mut cursor = machine.seq(take(arguments, 2))?;
     let Some(item) = cursor.next(machine)? else { return Ok(Value::Nil) };
-    let found = machine.call1(&function, item.clone())?;
+    let found = machine.call_on(&function, &item)?;
     if !machine.equal(&shared, &found)? {
         return Ok(Value::Nil);
     }

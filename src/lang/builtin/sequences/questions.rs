@@ -106,7 +106,7 @@ fn first_such(machine: &mut Machine, arguments: &mut [Value], wanted: bool) -> O
     let (predicate, collection) = function_and_collection(arguments);
     let mut cursor = machine.seq(collection)?;
     while let Some(item) = cursor.next(machine)? {
-        let answer = machine.call1(&predicate, item.clone())?;
+        let answer = machine.call_on(&predicate, &item)?;
         if answer.is_truthy() == wanted {
             return Ok(Some((item, answer)));
         }

@@ -161,7 +161,7 @@ fn drop_while(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> 
         ControlFlow::Break(done) => return Ok(done),
     };
     let dropping = taken(machine, &on.cell)?.is_truthy();
-    let drops = dropping && machine.call1(&on.parameter, on.item.clone())?.is_truthy();
+    let drops = dropping && machine.call_on(&on.parameter, &on.item)?.is_truthy();
     put(machine, &on.cell, Value::Bool(drops))?;
     if drops {
         return Ok(on.result);
@@ -322,7 +322,7 @@ fn partition_by(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value
         ControlFlow::Continue(item) => item,
         ControlFlow::Break(done) => return Ok(done),
     };
-    let key = machine.call1(&on.parameter, on.item.clone())?;
+    let key = machine.call_on(&on.parameter, &on.item)?;
     let part = taken(machine, &on.cell)?;
     let value = std::mem::take(&mut on.item);
     let known = match &part {

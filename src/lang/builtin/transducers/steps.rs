@@ -89,7 +89,7 @@ fn pick(machine: &mut Machine, arguments: &mut [Value], wanted: bool) -> Outcome
         ControlFlow::Continue(item) => item,
         ControlFlow::Break(done) => return Ok(done),
     };
-    if machine.call1(&predicate, item.clone())?.is_truthy() == wanted {
+    if machine.call_on(&predicate, &item)?.is_truthy() == wanted {
         return machine.call2(&step, result, item);
     }
     Ok(result)
@@ -111,7 +111,7 @@ fn take_while(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> 
         ControlFlow::Continue(item) => item,
         ControlFlow::Break(done) => return Ok(done),
     };
-    if machine.call1(&predicate, item.clone())?.is_truthy() {
+    if machine.call_on(&predicate, &item)?.is_truthy() {
         return machine.call2(&step, result, item);
     }
     Ok(Value::Reduced(Arc::new(Reduced(result))))
