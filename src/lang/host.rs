@@ -30,9 +30,9 @@ pub struct ToolCall {
     /// Identity of this call within the evaluation.
     pub id: CallId,
     /// The server's name.
-    pub server: String,
+    pub server: Arc<str>,
     /// The tool's name.
-    pub tool: String,
+    pub tool: Arc<str>,
     /// The arguments, the text of a JSON object.
     pub arguments: String,
     /// What is left of the evaluation's total time; a host gives up and answers

@@ -1,6 +1,8 @@
 //! The one record of an evaluation: what an agent, a terminal, a log line and `--json` all show.
 
 use serde::{Deserialize, Deserializer, Serialize};
+use std::borrow::Cow;
+use std::sync::Arc;
 
 /// What came of an evaluation. Serialised with empty fields left out.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -60,13 +62,13 @@ pub enum Status {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallRecord {
     /// Exact name of the server.
-    pub server: String,
+    pub server: Arc<str>,
     /// Exact name of the tool.
-    pub tool: String,
+    pub tool: Arc<str>,
     /// How long it took, in milliseconds.
     pub ms: u64,
     /// `ok`, or the error code.
-    pub outcome: String,
+    pub outcome: Cow<'static, str>,
 }
 
 /// What an evaluation spent.

@@ -318,7 +318,7 @@ impl<'a> Conversation<'a> {
                 return Err(Lost::Calls(self.limits.calls));
             }
             let (server, tool) = (call.server.clone(), call.tool.clone());
-            calls.push(CallRecord { server, tool, ms: 0, outcome: "running".to_string() });
+            calls.push(CallRecord { server, tool, ms: 0, outcome: "running".into() });
             calls.len() - 1
         };
         // A worker that lies about the time gets no more of it.
@@ -331,7 +331,7 @@ impl<'a> Conversation<'a> {
             let reply = host.call(call);
             if let Some(record) = lock(&calls).get_mut(place) {
                 record.ms = begun.elapsed().as_millis() as u64;
-                record.outcome = reply.outcome().to_string();
+                record.outcome = reply.outcome().into();
             }
             orders.give(&Order::Answer(number, Answer::Called(reply)));
         };

@@ -41,7 +41,7 @@ impl Machine {
         let tools = self.waiting(|| host.tools(server)).map_err(|error| tool_error(&error, server))?;
         let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
         match pick(tool, &names) {
-            Pick::One(at) => Ok(Some(Arc::new(ToolFunction { tool: tools[at].clone() }))),
+            Pick::One(at) => Ok(Some(Arc::new(ToolFunction::new(tools[at].clone())))),
             Pick::Several(found) => Err(ambiguous(name, found.iter().map(|at| &tools[*at])).into()),
             Pick::None => {
                 let error = Error::new("UnknownTool", format!("server `{server}` has no tool `{tool}`")).about(name);
@@ -63,7 +63,7 @@ impl Machine {
         let Catalogue { tools, .. } = self.waiting(|| host.catalogue());
         let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
         match pick(name, &names) {
-            Pick::One(at) => Ok(Some(Arc::new(ToolFunction { tool: tools[at].clone() }))),
+            Pick::One(at) => Ok(Some(Arc::new(ToolFunction::new(tools[at].clone())))),
             Pick::Several(found) => Err(ambiguous(name, found.iter().map(|at| &tools[*at])).into()),
             Pick::None => Ok(None),
         }
@@ -80,8 +80,7 @@ impl Machine {
 
     /// Calls a tool with a map, with keywords and values, or by position.
     pub(super) fn call_tool(&mut self, tool: &ToolFunction, arguments: &mut [Value]) -> Outcome<Value> {
-        let tool = tool.tool.clone();
-        let arguments = tool_arguments(&tool, arguments)?;
+        let arguments = tool_arguments(tool, arguments)?;
         let text = json::write(self, &arguments, false)?;
         self.core.meter.call()?;
         let id = self.branch.next_call(self.core.form);
@@ -90,28 +89,28 @@ impl Machine {
             server: tool.server.clone(),
             tool: tool.name.clone(),
             ms: 0,
-            outcome: "running".to_string(),
+            outcome: "running".into(),
         });
         let host = self.core.host.clone();
+        let started = host.monotonic();
         let call = ToolCall {
             id,
             server: tool.server.clone(),
             tool: tool.name.clone(),
             arguments: text,
-            remaining: self.core.meter.remaining(host.monotonic()),
+            remaining: self.core.meter.remaining(started),
             timeout: self.core.meter.limits.tool,
         };
-        let started = host.monotonic();
         let reply = self.call_host(call);
         let took = host.monotonic().saturating_sub(started);
-        let value = self.take_reply(&tool, &reply);
+        let value = self.take_reply(tool, &reply);
         let outcome = match (&value, &reply) {
             (Err(_), ToolReply::Json(_) | ToolReply::Text(_)) => "unreadable",
             _ => reply.outcome(),
         };
         if let Some(record) = self.core.calls.get_mut(record) {
             record.ms = took.as_millis() as u64;
-            record.outcome = outcome.to_string();
+            record.outcome = outcome.into();
         }
         // The reply's bytes were the host's, so letting go of them is charged to nobody.
         meter::outside(move || drop(reply));
@@ -119,8 +118,8 @@ impl Machine {
     }
 
     /// A reply as a value, or as the error that a program can catch.
-    fn take_reply(&mut self, tool: &Tool, reply: &ToolReply) -> Outcome<Value> {
-        let name = format!("{}/{}", tool.server, tool.name);
+    fn take_reply(&mut self, tool: &ToolFunction, reply: &ToolReply) -> Outcome<Value> {
+        let name = || tool.qualified_name();
         match reply {
             ToolReply::Json(text) => {
                 self.reserve(text.len() as u64)?;
@@ -130,11 +129,13 @@ impl Machine {
                 self.reserve(text.len() as u64)?;
                 Ok(Value::string(text))
             }
-            ToolReply::Error(error) => Err(tool_error(error, &name).into()),
+            ToolReply::Error(error) => Err(tool_error(error, &name()).into()),
             ToolReply::Denied(rule) => {
+                let name = name();
                 Err(Error::new("ToolDenied", format!("`{name}` may not be called: {rule}")).about(&name).into())
             }
             ToolReply::Ask(what) => {
+                let name = name();
                 Err(Error::new("ToolNeedsApproval", format!("`{name}` needs a person's approval: {what}"))
                     .about(&name)
                     .into())
@@ -198,20 +199,31 @@ pub(crate) fn schema_parameters(tool: &Tool) -> Vec<(&str, bool)> {
 }
 
 /// The arguments of a call as one map under the schema's own names.
-fn tool_arguments(tool: &Tool, arguments: &mut [Value]) -> Outcome<Value> {
-    let parameters = schema_parameters(tool);
+fn tool_arguments(function: &ToolFunction, arguments: &mut [Value]) -> Outcome<Value> {
+    let (tool, parameters) = (&function.tool, &*function.parameters);
+    let is_parameter = |key: &Value| {
+        let name = key.as_name().map(Name::as_str);
+        parameters.is_empty() || parameters.iter().any(|(known, _)| Some(known.as_str()) == name)
+    };
+    if let [map @ Value::Map(_)] = arguments
+        && let Value::Map(entries) = &*map
+        && entries.iter().all(|(key, _)| matches!(key, Value::Keyword(_)) && is_parameter(key))
+    {
+        // Written as the schema has them: that is how a keyword is written as JSON.
+        return Ok(std::mem::take(map));
+    }
     let mut out = Map::default();
     let keywords = arguments.len().is_multiple_of(2)
         && !arguments.is_empty()
-        && arguments.iter().step_by(2).all(|key| names_argument(&parameters, key));
+        && arguments.iter().step_by(2).all(|key| names_argument(parameters, key));
     if let [Value::Map(map)] = arguments {
         for (key, value) in map.iter() {
-            let name = parameter_name(&parameters, key)?;
+            let name = parameter_name(parameters, key)?;
             out.insert(Value::string(&name), value.clone());
         }
     } else if keywords {
         for pair in arguments.chunks_exact_mut(2) {
-            let name = parameter_name(&parameters, &pair[0])?;
+            let name = parameter_name(parameters, &pair[0])?;
             out.insert(Value::string(&name), std::mem::take(&mut pair[1]));
         }
     } else {
@@ -226,9 +238,9 @@ fn tool_arguments(tool: &Tool, arguments: &mut [Value]) -> Outcome<Value> {
                     arguments.len()
                 ),
             );
-            return Err(error.suggest(signature_hint(tool, &parameters)).into());
+            return Err(error.suggest(signature_hint(tool, parameters)).into());
         }
-        for ((name, _), value) in parameters.iter().zip(arguments) {
+        for ((name, _), value) in parameters.iter().zip(arguments.iter_mut()) {
             out.insert(Value::string(name), std::mem::take(value));
         }
     }
@@ -236,15 +248,15 @@ fn tool_arguments(tool: &Tool, arguments: &mut [Value]) -> Outcome<Value> {
 }
 
 /// True for a keyword, and for a quoted symbol that is the name of an argument: `'status "open"`.
-fn names_argument(parameters: &[(&str, bool)], key: &Value) -> bool {
+fn names_argument(parameters: &[(String, bool)], key: &Value) -> bool {
     let is_one = |name: &Name| {
-        let names: Vec<&str> = parameters.iter().map(|(name, _)| *name).collect();
+        let names: Vec<&str> = parameters.iter().map(|(name, _)| name.as_str()).collect();
         matches!(pick(name.as_str(), &names), Pick::One(_))
     };
     matches!(key, Value::Keyword(_)) || key.as_symbol().is_some_and(is_one)
 }
 
-fn signature_hint(tool: &Tool, parameters: &[(&str, bool)]) -> String {
+fn signature_hint(tool: &Tool, parameters: &[(String, bool)]) -> String {
     let shown: Vec<String> = parameters
         .iter()
         .map(|(name, required)| if *required { format!(":{}", kebab(name)) } else { format!(":{}?", kebab(name)) })
@@ -254,11 +266,11 @@ fn signature_hint(tool: &Tool, parameters: &[(&str, bool)]) -> String {
 
 /// The schema's name for an argument that a program named in its own spelling; a name that the schema
 /// does not have is left to the host, which checks arguments before it sends them.
-fn parameter_name(parameters: &[(&str, bool)], key: &Value) -> Outcome<String> {
+fn parameter_name(parameters: &[(String, bool)], key: &Value) -> Outcome<String> {
     let Some(name) = key.as_name().map(Name::as_str).or(key.as_str()) else {
         return Err(Error::expected("a keyword as the name of an argument", key).into());
     };
-    let names: Vec<&str> = parameters.iter().map(|(name, _)| *name).collect();
+    let names: Vec<&str> = parameters.iter().map(|(name, _)| name.as_str()).collect();
     Ok(match pick(name, &names) {
         Pick::One(at) => names[at].to_string(),
         _ => name.to_string(),

@@ -84,7 +84,7 @@ impl Machine {
             Some(Meaning::Global(index)) => Some(self.core.globals.name(index).to_string()),
             Some(Meaning::Builtin(builtin)) => Some(builtin.qualified()),
             Some(Meaning::Prelude(qualified, _)) => Some(qualified),
-            Some(Meaning::Tool(tool)) => Some(tool.name()),
+            Some(Meaning::Tool(tool)) => Some(tool.qualified_name()),
             Some(Meaning::Constant(_)) => Some(name.to_string()),
             None => None,
         })

@@ -164,7 +164,7 @@ impl<'a> Resolver<'a> {
                 Node::Constant(Value::Closure(closure))
             }
             Meaning::Tool(tool) => {
-                self.frames.note_name(name, &tool.name());
+                self.frames.note_name(name, &tool.qualified_name());
                 Node::Constant(Value::Tool(tool))
             }
             Meaning::Constant(value) => Node::Constant(value),

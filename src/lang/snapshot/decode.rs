@@ -416,7 +416,7 @@ fn tool_stub(server: &str, name: &str) -> Arc<ToolFunction> {
         input_schema: serde_json::json!({"type": "object", "additionalProperties": true}),
         output_schema: None,
     };
-    Arc::new(ToolFunction { tool: Arc::new(tool) })
+    Arc::new(ToolFunction::new(Arc::new(tool)))
 }
 
 /// What a qualified name of the language means.

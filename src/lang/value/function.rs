@@ -3,6 +3,7 @@
 use super::Value;
 use super::release::{Debris, release};
 use crate::lang::builtin::Builtin;
+use crate::lang::eval::schema_parameters;
 use crate::lang::host::Tool;
 use crate::lang::node::Group;
 use std::sync::Arc;
@@ -71,11 +72,24 @@ impl Drop for Bound {
 pub struct ToolFunction {
     /// What its server says of it.
     pub tool: Arc<Tool>,
+    /// The server's name, as every call and its record have it.
+    pub server: Arc<str>,
+    /// The tool's name, likewise.
+    pub name: Arc<str>,
+    /// The names of its parameters in the schema's order, each with whether it is required.
+    pub parameters: Box<[(String, bool)]>,
 }
 
 impl ToolFunction {
+    /// The function of a tool.
+    pub fn new(tool: Arc<Tool>) -> ToolFunction {
+        let own = |(name, is_required): (&str, bool)| (name.to_string(), is_required);
+        let parameters = schema_parameters(&tool).into_iter().map(own).collect();
+        ToolFunction { server: tool.server.as_str().into(), name: tool.name.as_str().into(), parameters, tool }
+    }
+
     /// Its qualified name, `server/tool`.
-    pub fn name(&self) -> String {
-        format!("{}/{}", self.tool.server, self.tool.name)
+    pub fn qualified_name(&self) -> String {
+        format!("{}/{}", self.server, self.name)
     }
 }

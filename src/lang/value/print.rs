@@ -461,7 +461,7 @@ fn write_scalar(out: &mut String, value: &Value, quoted: bool) {
                 None => write!(out, "#<function {}>", bound.builtin.name),
             },
         },
-        Value::Tool(tool) => write!(out, "#<tool {}>", tool.name()),
+        Value::Tool(tool) => write!(out, "#<tool {}>", tool.qualified_name()),
         _ => Ok(()),
     };
 }

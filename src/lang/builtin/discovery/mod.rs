@@ -87,7 +87,7 @@ fn name_of(machine: &mut Machine, value: &Value) -> Outcome<String> {
         named if let Some(name) = named.as_name() => cut(name.as_str()).to_string(),
         Value::Str(text) => cut(text.as_str()).to_string(),
         Value::Builtin(builtin) => builtin.name.to_string(),
-        Value::Tool(tool) => tool.name(),
+        Value::Tool(tool) => tool.qualified_name(),
         Value::Var(name) => shown_name(name.as_str()).to_string(),
         Value::Closure(closure) => {
             closure.group.lambdas[closure.index as usize].name.clone().unwrap_or_else(|| "fn".to_string())
