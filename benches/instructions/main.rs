@@ -1,0 +1,231 @@
+//! How many instructions programs take, against what they took: `counts.md` beside this file.
+//!
+//! `cargo bench --no-default-features --bench instructions` fails when a program takes 5% more than it did;
+//! with `-- --record` behind it, it writes down what they take now.
+//!
+//! Each program runs under valgrind in a process of its own, once as often as the other time, and the difference
+//! counts: so starting, reading and defining do not. Secrets are the same each time, so that tables are, too.
+
+#[path = "../programs/mod.rs"]
+mod programs;
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::fmt::Write as _;
+use std::process::{Command, ExitCode};
+use std::sync::Mutex;
+
+use programs::{answered, host, request};
+
+/// By how much a count may differ from what is written down, in percent.
+const TOLERANCE: f64 = 5.0;
+
+/// The table, and where it is.
+const TABLE: &str = include_str!("counts.md");
+const TABLE_PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/instructions/counts.md");
+
+/// What is counted, by the parts of `benches/programs`.
+const COUNTED: &[(&str, &str)] = &[
+    ("evaluation", "fib 20, each call"),
+    ("evaluation", "loop of 100,000"),
+    ("evaluation", "call of 3 arguments"),
+    ("evaluation", "closure made and called"),
+    ("evaluation", "let of a map's parts"),
+    ("evaluation", "keyword looked up"),
+    ("evaluation", "map of 3 made"),
+    ("evaluation", "error thrown and caught"),
+    ("evaluation", "program of 100 lines"),
+    ("collections", "get, large map"),
+    ("collections", "assoc of a key, small map"),
+    ("collections", "update-in, small maps"),
+    ("collections", "conj, a vector grown to 10,000"),
+    ("collections", "assoc, a map grown to 10,000"),
+    ("sequences", "reduce with a function"),
+    ("sequences", "map, filter, map with functions"),
+    ("sequences", "group-by"),
+    ("sequences", "sort-by"),
+    ("text", "format"),
+    ("text", "re-find with groups"),
+    ("text", "str/split of 10,000 parts"),
+    ("formats", "JSON in"),
+    ("formats", "JSON out"),
+    ("formats", "CSV in"),
+    ("formats", "printed"),
+];
+
+/// How many instructions each program takes.
+type Counts = BTreeMap<String, u64>;
+
+/// What the standard library takes its secrets from.
+#[cfg(target_os = "linux")]
+#[unsafe(no_mangle)]
+unsafe extern "C" fn getrandom(buffer: *mut u8, length: usize, _flags: u32) -> isize {
+    // SAFETY: whoever calls this has so many bytes there.
+    unsafe { buffer.write_bytes(4, length) };
+    length.cast_signed()
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let done = match arguments[..] {
+        ["--run", part, name, times] => run(part, name, times),
+        ["--record"] => count_all().and_then(|counts| record(&counts)),
+        [] => count_all().and_then(|counts| check(&counts)),
+        _ => {
+            println!("instructions are not counted: of {arguments:?} this knows only `--record`");
+            return ExitCode::SUCCESS;
+        }
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(problem) => {
+            eprintln!("{problem}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Runs a program so many times more than once; this is what is counted.
+fn run(part: &str, name: &str, times: &str) -> Result<(), Box<dyn Error>> {
+    let program = programs::find(part, name).ok_or("there is no such program")?;
+    let mut session = program.session();
+    for _ in 0..times.parse()? {
+        answered(session.eval(program.request(), host()));
+    }
+    // What the last results were goes before the process does: `*1`, `*2` and `*3` are others then.
+    for _ in 0..4 {
+        answered(session.eval(request("nil"), host()));
+    }
+    Ok(())
+}
+
+/// What all programs take, as many at once as there are processors.
+fn count_all() -> Result<Counts, Box<dyn Error>> {
+    let left = Mutex::new(COUNTED.iter());
+    let counts = Mutex::new(Ok(Counts::new()));
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(|| {
+                let next = || left.lock().expect("not poisoned").next();
+                while let Some((part, name)) = next() {
+                    let counted = count(part, name);
+                    let mut counts = counts.lock().expect("not poisoned");
+                    match (&mut *counts, counted) {
+                        (Ok(counts), Ok(count)) => drop(counts.insert((*name).to_string(), count)),
+                        (Ok(_), Err(problem)) => *counts = Err(problem),
+                        (Err(_), _) => return,
+                    }
+                }
+            });
+        }
+    });
+    Ok(counts.into_inner()??)
+}
+
+/// The instructions that a program takes when it has run before.
+fn count(part: &str, name: &str) -> Result<u64, String> {
+    let (once, twice) = (instructions(part, name, "0")?, instructions(part, name, "1")?);
+    twice.checked_sub(once).ok_or_else(|| format!("{name}: nothing was counted ({once}, {twice})"))
+}
+
+fn instructions(part: &str, name: &str, times: &str) -> Result<u64, String> {
+    let executable = std::env::current_exe().map_err(|problem| problem.to_string())?;
+    let output = Command::new("valgrind")
+        .args(["--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"])
+        .arg(executable)
+        .args(["--run", part, name, times])
+        .output()
+        .map_err(|problem| format!("valgrind does not start: {problem}; install it (`apt-get install valgrind`)"))?;
+    let report = String::from_utf8_lossy(&output.stderr);
+    let count = report.lines().find_map(|line| line.split_once("I   refs:").or_else(|| line.split_once("I refs:")));
+    let count = count.and_then(|(_, count)| count.trim().replace(',', "").parse().ok());
+    match count {
+        Some(count) if output.status.success() => Ok(count),
+        _ => Err(format!("{name}: valgrind counted nothing ({})\n{report}", output.status)),
+    }
+}
+
+/// Compares what was counted with the table.
+fn check(counts: &Counts) -> Result<(), Box<dyn Error>> {
+    let recorded = recorded();
+    let (mut more, mut others) = (0, 0);
+    for (name, count) in counts {
+        let Some(before) = recorded.get(name) else {
+            println!("{name}: {}, which is not written down", thousands(*count));
+            others += 1;
+            continue;
+        };
+        let change = (*count as f64 / *before as f64 - 1.0) * 100.0;
+        println!("{change:+6.1}%  {:>12}  {name}", thousands(*count));
+        if change > TOLERANCE {
+            more += 1;
+        } else if change < -TOLERANCE {
+            others += 1;
+        }
+    }
+    others += recorded.keys().filter(|name| !counts.contains_key(*name)).count();
+    if others > 0 {
+        println!("{others} programs take less than is written down, are new, or are gone: record them anew\n{}", how());
+    }
+    if more > 0 {
+        let toolchain = toolchain();
+        let (version, what) = (&toolchain, if TABLE.contains(&toolchain) { "as" } else { "another than" });
+        return Err(format!(
+            "{more} programs take more than {TOLERANCE}% more instructions than in counts.md ({version}, {what} there). \
+             If that is meant, record them anew\n{}",
+            how()
+        )
+        .into());
+    }
+    println!("{} programs take what they took", counts.len());
+    Ok(())
+}
+
+fn how() -> &'static str {
+    "  cargo bench --no-default-features --bench instructions -- --record"
+}
+
+/// The counts in the table.
+fn recorded() -> Counts {
+    let rows = TABLE.lines().filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |")?.rsplit_once(" | "));
+    rows.filter_map(|(name, count)| Some((name.to_string(), count.trim().replace(',', "").parse().ok()?))).collect()
+}
+
+/// Writes the table.
+fn record(counts: &Counts) -> Result<(), Box<dyn Error>> {
+    let mut table = format!(
+        "# Instruction counts\n\n\
+         How many instructions the programs of `benches/programs/` take in a session that has run them before, as \
+         valgrind counts them. `.ci/run` fails when one takes {TOLERANCE}% more. After a change that is meant to \
+         change them, record them anew:\n\n```sh\n{}\n```\n\nRecorded with {}.\n\n| program | instructions |\n|---|--:|\n",
+        how().trim_start(),
+        toolchain()
+    );
+    for (_, name) in COUNTED {
+        writeln!(table, "| {name} | {} |", thousands(counts[*name]))?;
+    }
+    std::fs::write(TABLE_PATH, table)?;
+    println!("{} programs are written down in {TABLE_PATH}", counts.len());
+    Ok(())
+}
+
+/// The compiler and the processor that code is made by and for.
+fn toolchain() -> String {
+    let output = Command::new("rustc").arg("--version").output();
+    let version = output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_string());
+    format!("{} for {}", version.unwrap_or_else(|_| "an unknown rustc".to_string()), std::env::consts::ARCH)
+}
+
+/// A number with a comma at every thousand.
+fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}

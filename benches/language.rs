@@ -1,0 +1,130 @@
+//! How long the parts of the language take on this machine.
+//!
+//! `cargo bench --bench language`, or `cargo bench --bench language -- JSON` for what has that in its name. An
+//! item is what the name says: a call, a look-up, a record.
+
+mod programs;
+
+use divan::Bencher;
+use divan::counter::{BytesCount, ItemsCount};
+use lispbox::lang::{Session, reader};
+use programs::{DATA, DEFINITIONS, Program, answered, engine, host, part, request};
+
+fn main() {
+    divan::main();
+}
+
+/// Seconds for each measurement.
+const LONGEST: f64 = 0.5;
+
+#[divan::bench(args = part("evaluation"), max_time = LONGEST)]
+fn evaluation(bencher: Bencher, program: &Program) {
+    run(bencher, program);
+}
+
+#[divan::bench(args = part("collections"), max_time = LONGEST)]
+fn collections(bencher: Bencher, program: &Program) {
+    run(bencher, program);
+}
+
+#[divan::bench(args = part("sequences"), max_time = LONGEST)]
+fn sequences(bencher: Bencher, program: &Program) {
+    run(bencher, program);
+}
+
+#[divan::bench(args = part("text"), max_time = LONGEST)]
+fn text(bencher: Bencher, program: &Program) {
+    run(bencher, program);
+}
+
+#[divan::bench(args = part("formats"), max_time = LONGEST)]
+fn formats(bencher: Bencher, program: &Program) {
+    run(bencher, program);
+}
+
+fn run(bencher: Bencher, program: &Program) {
+    let mut session = program.session();
+    bencher
+        .counter(ItemsCount::new(program.operations))
+        .with_inputs(|| (program.request(), host()))
+        .bench_local_values(|(request, host)| session.eval(request, host));
+}
+
+/// Text to forms, without a session.
+#[divan::bench_group(max_time = LONGEST)]
+mod reading {
+    use super::*;
+
+    #[divan::bench]
+    fn program_of_100_lines(bencher: Bencher) {
+        read(bencher, DEFINITIONS);
+    }
+
+    #[divan::bench]
+    fn megabyte_of_data(bencher: Bencher) {
+        let record = "{:id 17 :sender {:name \"Customer 17\" :email \"customer-17@example.org\"} :size 12.25}\n";
+        read(bencher, &record.repeat(1_000_000 / record.len()));
+    }
+
+    fn read(bencher: Bencher, text: &str) {
+        assert!(reader::read(text).is_ok());
+        bencher.counter(BytesCount::of_str(text)).bench_local(|| reader::read(text));
+    }
+}
+
+/// What is around programs.
+#[divan::bench_group(max_time = LONGEST)]
+mod sessions {
+    use super::*;
+
+    #[divan::bench]
+    fn least_program(bencher: Bencher) {
+        let mut session = engine().session();
+        assert_eq!(answered(session.eval(request("(+ 1 1)"), host())), "2");
+        bencher.bench_local(|| session.eval(request("(+ 1 1)"), host()));
+    }
+
+    #[divan::bench]
+    fn least_program_in_a_new_session(bencher: Bencher) {
+        let engine = engine();
+        bencher.bench_local(|| {
+            let mut session = engine.session();
+            (session.eval(request("(+ 1 1)"), host()), session)
+        });
+    }
+
+    #[divan::bench]
+    fn megabyte_bound(bencher: Bencher) {
+        let mut session = engine().session();
+        let record = serde_json::json!({"id": 17, "name": "Customer 17", "tags": ["new", "paid"], "size": 12.25});
+        let records = serde_json::Value::Array(vec![record; 15_000]).to_string();
+        bencher
+            .counter(BytesCount::of_str(&records))
+            .bench_local(|| session.bind("records", &records, host()).expect("it is JSON"));
+    }
+
+    #[divan::bench]
+    fn written(bencher: Bencher) {
+        let mut session = with_records();
+        bencher.bench_local(|| session.encode(host()).expect("it encodes"));
+    }
+
+    #[divan::bench]
+    fn read(bencher: Bencher) {
+        let text = with_records().encode(host()).expect("it encodes");
+        let engine = engine();
+        bencher.counter(BytesCount::of_str(&text)).bench_local(|| {
+            let mut session = engine.session();
+            session.decode(&text, host()).expect("it decodes");
+            session
+        });
+    }
+
+    /// A session with ten thousand records and some functions.
+    fn with_records() -> Session {
+        let mut session = engine().session();
+        answered(session.eval(request(DATA), host()));
+        answered(session.eval(request(DEFINITIONS), host()));
+        session
+    }
+}
