@@ -90,12 +90,11 @@ fn main() -> ExitCode {
 fn run(part: &str, name: &str, times: &str) -> Result<(), Box<dyn Error>> {
     let program = programs::find(part, name).ok_or("there is no such program")?;
     let mut session = program.session();
-    for _ in 0..times.parse()? {
-        answered(session.eval(program.request(), host()));
-    }
     // What the last results were goes before the process does: `*1`, `*2` and `*3` are others then.
-    for _ in 0..4 {
-        answered(session.eval(request("nil"), host()));
+    let last = std::iter::repeat_n("nil", 4).map(request);
+    for request in std::iter::repeat_n(program.request(), times.parse()?).chain(last) {
+        programs::pause();
+        answered(session.eval(request, host()));
     }
     Ok(())
 }
@@ -133,8 +132,11 @@ fn instructions(part: &str, name: &str, times: &str) -> Result<u64, String> {
     let executable = std::env::current_exe().map_err(|problem| problem.to_string())?;
     let output = Command::new("valgrind")
         .args(["--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"])
+        .arg("--fair-sched=try")
         .arg(executable)
         .args(["--run", part, name, times])
+        // Memory does not go back to the system by the clock.
+        .env("MIMALLOC_PURGE_DELAY", "-1")
         .output()
         .map_err(|problem| format!("valgrind does not start: {problem}; install it (`apt-get install valgrind`)"))?;
     let report = String::from_utf8_lossy(&output.stderr);
