@@ -38,6 +38,7 @@ const COUNTED: &[(&str, &str)] = &[
     ("collections", "get, large map"),
     ("collections", "assoc of a key, small map"),
     ("collections", "update-in, small maps"),
+    ("collections", "conj, large vector that is kept"),
     ("collections", "conj, a vector grown to 10,000"),
     ("collections", "assoc, a map grown to 10,000"),
     ("sequences", "reduce with a function"),
