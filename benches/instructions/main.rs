@@ -3,8 +3,8 @@
 //! `cargo bench --no-default-features --bench instructions` fails when a program takes 5% more than it did;
 //! with `-- --record` behind it, it writes down what they take now.
 //!
-//! Each program runs under valgrind in a process of its own, once as often as the other time, and the difference
-//! counts: so starting, reading and defining do not. Secrets are the same each time, so that tables are, too.
+//! Each program runs under valgrind in a process of its own, once, and in another one twice; the difference is its
+//! count, so that starting and defining are no part of it. Secrets are the same each time, so that tables are, too.
 
 #[path = "../programs/mod.rs"]
 mod programs;
@@ -20,9 +20,8 @@ use programs::{answered, host, request};
 /// By how much a count may differ from what is written down, in percent.
 const TOLERANCE: f64 = 5.0;
 
-/// The table, and where it is.
-const TABLE: &str = include_str!("counts.md");
-const TABLE_PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/instructions/counts.md");
+/// Where it is written down.
+const TABLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/instructions/counts.md");
 
 /// What is counted, by the parts of `benches/programs`.
 const COUNTED: &[(&str, &str)] = &[
@@ -129,6 +128,7 @@ fn count(part: &str, name: &str) -> Result<u64, String> {
     twice.checked_sub(once).ok_or_else(|| format!("{name}: nothing was counted ({once}, {twice})"))
 }
 
+/// The instructions of a whole process that runs a program so many times more than once.
 fn instructions(part: &str, name: &str, times: &str) -> Result<u64, String> {
     let executable = std::env::current_exe().map_err(|problem| problem.to_string())?;
     let output = Command::new("valgrind")
@@ -151,7 +151,8 @@ fn instructions(part: &str, name: &str, times: &str) -> Result<u64, String> {
 
 /// Compares what was counted with the table.
 fn check(counts: &Counts) -> Result<(), Box<dyn Error>> {
-    let recorded = recorded();
+    let table = std::fs::read_to_string(TABLE)?;
+    let recorded = recorded(&table);
     let (mut more, mut others) = (0, 0);
     for (name, count) in counts {
         let Some(before) = recorded.get(name) else {
@@ -169,14 +170,17 @@ fn check(counts: &Counts) -> Result<(), Box<dyn Error>> {
     }
     others += recorded.keys().filter(|name| !counts.contains_key(*name)).count();
     if others > 0 {
-        println!("{others} programs take less than is written down, are new, or are gone: record them anew\n{}", how());
+        println!(
+            "{others} programs take less than is written down, are new, or are gone; record them anew:\n{}",
+            how()
+        );
     }
     if more > 0 {
         let toolchain = toolchain();
-        let (version, what) = (&toolchain, if TABLE.contains(&toolchain) { "as" } else { "another than" });
+        let other = if table.contains(&toolchain) { "" } else { ", which was recorded with another compiler" };
         return Err(format!(
-            "{more} programs take more than {TOLERANCE}% more instructions than in counts.md ({version}, {what} there). \
-             If that is meant, record them anew\n{}",
+            "{more} programs take over {TOLERANCE}% more instructions with {toolchain} than in counts.md{other}. \
+             If that is meant, record them anew:\n{}",
             how()
         )
         .into());
@@ -185,13 +189,14 @@ fn check(counts: &Counts) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+/// The command that records.
 fn how() -> &'static str {
     "  cargo bench --no-default-features --bench instructions -- --record"
 }
 
 /// The counts in the table.
-fn recorded() -> Counts {
-    let rows = TABLE.lines().filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |")?.rsplit_once(" | "));
+fn recorded(table: &str) -> Counts {
+    let rows = table.lines().filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |")?.rsplit_once(" | "));
     rows.filter_map(|(name, count)| Some((name.to_string(), count.trim().replace(',', "").parse().ok()?))).collect()
 }
 
@@ -208,8 +213,8 @@ fn record(counts: &Counts) -> Result<(), Box<dyn Error>> {
     for (_, name) in COUNTED {
         writeln!(table, "| {name} | {} |", thousands(counts[*name]))?;
     }
-    std::fs::write(TABLE_PATH, table)?;
-    println!("{} programs are written down in {TABLE_PATH}", counts.len());
+    std::fs::write(TABLE, table)?;
+    println!("{} programs are written down in {TABLE}", counts.len());
     Ok(())
 }
 
