@@ -1,0 +1,163 @@
+//! One row of the table of growth: the work timed, and what it is divided by.
+
+use crate::peer::{Lispbox, Running};
+use crate::tools::Tools;
+use lispbox::lang::Limits;
+use lispbox_peers::child::{Meaning, Session, resident_kib};
+use lispbox_peers::growth::Growth;
+use lispbox_peers::inputs::{lines, mails};
+use lispbox_peers::workload::{Language, Workload};
+use serde_json::json;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+/// Calls of one tool.
+const CALLS: u32 = 100_000;
+/// Fresh environments, after a tenth as many to warm up.
+const ENVIRONMENTS: u32 = 2_000;
+/// Evaluations in all sessions together.
+const EVALUATIONS: u32 = 20_000;
+/// What each session holds, as a small page of mails and a function would be.
+const HELD_MAILS: usize = 20;
+
+/// What was measured.
+struct Row {
+    time: Duration,
+    /// What the time is divided by.
+    units: u64,
+    /// Live bytes as they are counted, divided by what holds them.
+    bytes: Option<u64>,
+    /// What the process grew by, divided likewise.
+    resident: Option<u64>,
+}
+
+/// Measures a row, prints it as one line of JSON, and is what the child ends with.
+pub fn report(growth: Growth, size: usize) -> ExitCode {
+    match measured(growth, size) {
+        Ok(row) => {
+            let seconds = row.time.as_secs_f64();
+            println!(
+                "{}",
+                json!({"seconds": seconds, "units": row.units, "bytes": row.bytes, "resident": row.resident})
+            );
+            ExitCode::SUCCESS
+        }
+        Err(problem) => {
+            eprintln!("{problem}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Limits are on, and beyond the largest size.
+fn limits() -> Limits {
+    Limits {
+        fuel: 10_000_000_000,
+        memory: 4 << 30,
+        session: 4 << 30,
+        compute: Duration::from_secs(120),
+        calls: CALLS,
+        ..Limits::default()
+    }
+}
+
+fn measured(growth: Growth, size: usize) -> Result<Row, String> {
+    let peer = |tools| Lispbox::new(tools, limits());
+    match growth {
+        Growth::Calls => calls(&peer(Tools::one())?, size),
+        Growth::Mails => filtered(&peer(Tools::one())?, mails(size, 500), size),
+        Growth::Senders => filtered(&peer(Tools::one())?, mails(100_000, size), 100_000),
+        Growth::Lines => counted(&peer(Tools::one())?, size),
+        Growth::Tools => tool_calls(&peer(Tools::many(size))?, &Tools::last(size)),
+        Growth::ToolsUnused => environments(&peer(Tools::many(size))?, "(+ 1 1)", "2"),
+        Growth::ToolsUsed => {
+            environments(&peer(Tools::many(size))?, &format!("({} {{:a 1 :b 1}})", Tools::last(size)), "2")
+        }
+        Growth::Sessions => sessions(&peer(Tools::one())?, size),
+    }
+}
+
+/// Runs a program, the time of which is divided by `units`, as is its peak memory if that says something.
+fn timed(session: &mut Running, program: &str, units: usize, with_memory: bool) -> Result<Row, String> {
+    let started = Instant::now();
+    let reply = session.eval(program, None)?;
+    let time = started.elapsed();
+    let units = units as u64;
+    Ok(Row { time, units, bytes: with_memory.then(|| reply.spent.memory_bytes / units), resident: None })
+}
+
+/// A binary tree of calls, of a depth that makes so many of them.
+fn calls(peer: &Lispbox, size: usize) -> Result<Row, String> {
+    let depth = size.ilog2();
+    let program = format!(
+        "(defn leaves [n] (if (< n 2) 1 (+ (leaves (- n 1)) (leaves (- n 1)))))\n\
+         (assert (= {} (leaves {depth})))",
+        size / 2
+    );
+    timed(&mut peer.environment(), &program, size - 1, false)
+}
+
+fn filtered(peer: &Lispbox, text: String, mails: usize) -> Result<Row, String> {
+    let mut session = peer.environment();
+    session.give(text, Meaning::Json)?;
+    session.parse()?;
+    timed(&mut session, Language::Lisp.program(Workload::MailsFromValues), mails, true)
+}
+
+fn counted(peer: &Lispbox, size: usize) -> Result<Row, String> {
+    let mut session = peer.environment();
+    session.give(lines(size), Meaning::Words)?;
+    timed(&mut session, Language::Lisp.program(Workload::Words), size, true)
+}
+
+fn tool_calls(peer: &Lispbox, tool: &str) -> Result<Row, String> {
+    let program = format!(
+        "(loop [i 0 total 0]\n  (if (< i {CALLS})\n    (recur (inc i) (+ total ({tool} {{:a i :b 2}})))\n    total))"
+    );
+    timed(&mut peer.environment(), &program, CALLS as usize, false)
+}
+
+fn environments(peer: &Lispbox, program: &str, expected: &str) -> Result<Row, String> {
+    let several = |count: u32| {
+        for _ in 0..count {
+            let answer = peer.environment().run(program)?;
+            if answer != expected {
+                return Err(format!("{program} is {answer}"));
+            }
+        }
+        Ok(())
+    };
+    several(ENVIRONMENTS / 10)?;
+    let started = Instant::now();
+    several(ENVIRONMENTS)?;
+    Ok(Row { time: started.elapsed(), units: u64::from(ENVIRONMENTS), bytes: None, resident: None })
+}
+
+fn sessions(peer: &Lispbox, size: usize) -> Result<Row, String> {
+    let data = mails(HELD_MAILS, HELD_MAILS);
+    let begin = || {
+        let mut session = peer.environment();
+        session.eval("(defn unread [mails] (filter :unread mails))", Some(data.clone()))?;
+        Ok::<_, String>(session)
+    };
+    // Threads and the language's own tables are no session's.
+    drop(begin()?);
+    let before = resident_kib();
+    let mut held = (0..size).map(|_| begin()).collect::<Result<Vec<_>, String>>()?;
+    let rounds = EVALUATIONS.div_ceil(size as u32);
+    let started = Instant::now();
+    for _ in 0..rounds {
+        for session in &mut held {
+            session.eval("(count (unread (:mails data)))", None)?;
+        }
+    }
+    let time = started.elapsed();
+    let grown = resident_kib().zip(before).map(|(after, before)| after.saturating_sub(before) * 1024);
+    let bytes = held.iter().map(Running::live_bytes).sum::<u64>() / size as u64;
+    Ok(Row {
+        time,
+        units: u64::from(rounds) * size as u64,
+        bytes: Some(bytes),
+        resident: grown.map(|grown| grown / size as u64),
+    })
+}

@@ -1,0 +1,134 @@
+//! lispbox, its limits on.
+
+use crate::tools::Tools;
+use lispbox::lang::meter::Residence;
+use lispbox::lang::{Engine, Host, Limits, Reply, Request, Session as Environment, Status};
+use lispbox_peers::child::{Meaning, Peer, Session};
+use lispbox_peers::workload::{Language, Workload};
+use serde_json::Value;
+use std::sync::Arc;
+
+/// The default limits, each raised only for the workloads that need it.
+fn limits(workload: Workload) -> Limits {
+    let mut limits = Limits::default();
+    match workload {
+        Workload::MailsFromText | Workload::MailsFromValues => limits.session = 256 << 20,
+        Workload::HostCalls => {
+            limits.fuel = 1_000_000_000;
+            limits.calls = 1_000_000;
+        }
+        _ => (),
+    }
+    limits
+}
+
+/// The engine, the host and the limits that all environments share.
+pub struct Lispbox {
+    engine: Arc<Engine>,
+    host: Arc<dyn Host>,
+    limits: Limits,
+}
+
+impl Lispbox {
+    /// lispbox as it runs a workload.
+    ///
+    /// # Errors
+    /// If its limits cannot be kept.
+    pub fn for_workload(workload: Workload) -> Result<Lispbox, String> {
+        Lispbox::new(Tools::one(), limits(workload))
+    }
+
+    /// lispbox with these tools and limits.
+    ///
+    /// # Errors
+    /// If its limits cannot be kept.
+    pub fn new(tools: Tools, limits: Limits) -> Result<Lispbox, String> {
+        let engine = Engine::builder().residence(Memory).build().map_err(|error| error.to_string())?;
+        Ok(Lispbox { engine, host: Arc::new(tools), limits })
+    }
+
+    /// An environment with nothing defined.
+    pub fn environment(&self) -> Running<'_> {
+        Running { peer: self, environment: self.engine.session(), text: None }
+    }
+}
+
+impl Peer for Lispbox {
+    fn language(&self) -> Language {
+        Language::Lisp
+    }
+
+    fn in_session(&self, work: &mut dyn FnMut(&mut dyn Session) -> Result<(), String>) -> Result<(), String> {
+        work(&mut self.environment())
+    }
+}
+
+/// An environment, and JSON text that is yet to be parsed.
+pub struct Running<'a> {
+    peer: &'a Lispbox,
+    environment: Environment,
+    text: Option<String>,
+}
+
+impl Running<'_> {
+    /// Runs a program; JSON text is bound as `data` before.
+    ///
+    /// # Errors
+    /// What is wrong with the program or the data.
+    pub fn eval(&mut self, program: &str, data: Option<String>) -> Result<Reply, String> {
+        let request = Request { data, limits: self.peer.limits.clone(), ..Request::new(program) };
+        let reply = self.environment.eval(request, self.peer.host.clone());
+        match reply.status {
+            Status::Ok => Ok(reply),
+            _ => Err(reply.failure.map_or_else(|| "stopped".to_string(), |failure| failure.rendered)),
+        }
+    }
+
+    /// Live bytes that it holds.
+    pub fn live_bytes(&self) -> u64 {
+        self.environment.live_bytes()
+    }
+}
+
+impl Session for Running<'_> {
+    fn give(&mut self, text: String, meaning: Meaning) -> Result<(), String> {
+        match meaning {
+            Meaning::Json => self.text = Some(text),
+            Meaning::Words => {
+                let text = Value::String(text).to_string();
+                self.environment.bind("text", &text, self.peer.host.clone())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn parse(&mut self) -> Result<(), String> {
+        let text = self.text.take().ok_or("no text was given")?;
+        self.eval("nil", Some(text)).map(drop)
+    }
+
+    fn run(&mut self, program: &str) -> Result<String, String> {
+        match self.eval(program, None)?.json {
+            Some(Value::String(text)) => Ok(text),
+            Some(value) => Ok(value.to_string()),
+            None => Err("the answer cannot be said in JSON".to_string()),
+        }
+    }
+}
+
+/// What the process takes, which lispbox's binary watches in the same way.
+struct Memory;
+
+impl Residence for Memory {
+    fn resident(&self) -> Option<u64> {
+        // SAFETY: a plain system call without pointers.
+        let page = u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).ok()?;
+        let counts = std::fs::read_to_string("/proc/self/statm").ok()?;
+        Some(counts.split_ascii_whitespace().nth(1)?.parse::<u64>().ok()? * page)
+    }
+
+    fn give_back(&self) {
+        // SAFETY: the process's allocator is mimalloc, and this may be called at any time on any thread.
+        unsafe { libmimalloc_sys::mi_collect(true) };
+    }
+}

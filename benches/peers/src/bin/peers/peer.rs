@@ -1,0 +1,96 @@
+//! The peers, and how a process of each is started.
+
+use crate::options::Options;
+use crate::rhai::{self, Rhai};
+use crate::starlark::{self, Starlark};
+use lispbox_peers::child;
+use lispbox_peers::workload::Workload;
+use std::path::Path;
+use std::process::{Command, ExitCode};
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Peer {
+    /// lispbox, the crate.
+    Lispbox,
+    /// Debian's CPython, which every ratio is to.
+    Cpython,
+    /// rhai.
+    Rhai,
+    /// starlark-rust.
+    Starlark,
+    /// monty.
+    Monty,
+}
+
+impl Peer {
+    /// All of them, in the order of the table.
+    pub const ALL: [Peer; 5] = [Peer::Lispbox, Peer::Cpython, Peer::Rhai, Peer::Starlark, Peer::Monty];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Peer::Lispbox => "lispbox",
+            Peer::Cpython => "cpython",
+            Peer::Rhai => "rhai",
+            Peer::Starlark => "starlark",
+            Peer::Monty => "monty",
+        }
+    }
+
+    /// Which of its limits are on.
+    pub fn limits(self) -> &'static str {
+        match self {
+            Peer::Lispbox => "all at their defaults, but session 256 MiB (W3), fuel 1e9 and calls 1e6 (W6)",
+            Peer::Cpython => "none",
+            Peer::Rhai => rhai::LIMITS,
+            Peer::Starlark => starlark::LIMITS,
+            Peer::Monty => "time, recursion, suspensions; not memory, which needs an allocator of its own",
+        }
+    }
+
+    /// False for a peer that is left out unless a feature is asked for.
+    pub fn is_built(self) -> bool {
+        self != Peer::Monty || cfg!(feature = "monty")
+    }
+
+    /// Runs a workload in this process.
+    pub fn be(self, workload: Workload, inputs: &Path) -> ExitCode {
+        match self {
+            Peer::Rhai => child::report(&Rhai::new(), workload, inputs),
+            Peer::Starlark => child::report(&Starlark::new(), workload, inputs),
+            #[cfg(feature = "monty")]
+            Peer::Monty => child::report(&crate::monty::Monty, workload, inputs),
+            _ => {
+                eprintln!("error: {} does not run in this process", self.name());
+                ExitCode::FAILURE
+            }
+        }
+    }
+
+    /// The process that runs a workload, not started yet.
+    ///
+    /// # Errors
+    /// If the runner cannot tell where it is itself.
+    pub fn command(self, workload: Workload, inputs: &Path, options: &Options) -> Result<Command, String> {
+        let runner = std::env::current_exe().map_err(|error| format!("the runner does not find itself: {error}"))?;
+        let only_starts = workload == Workload::Process;
+        let mut command = match (self, &options.binary) {
+            (Peer::Lispbox, Some(binary)) if only_starts => {
+                let mut command = Command::new(binary);
+                command.args(["eval", "(+ 1 1)"]);
+                return Ok(command);
+            }
+            (Peer::Lispbox, _) => Command::new(runner.with_file_name("lispbox-child")),
+            (Peer::Cpython, _) => Command::new(&options.python),
+            _ => Command::new(runner),
+        };
+        match self {
+            Peer::Lispbox => command.arg(workload.name()).arg(inputs),
+            Peer::Cpython if only_starts => command.args(["-c", "print(1 + 1)"]),
+            Peer::Cpython => command.arg(inputs.join("harness.py")).arg(workload.name()).arg(inputs),
+            _ => command.args(["--child", workload.name(), self.name()]).arg(inputs),
+        };
+        Ok(command)
+    }
+}

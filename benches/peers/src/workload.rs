@@ -1,0 +1,108 @@
+//! The workloads, and their programs in each language.
+
+/// What is measured; README.md describes each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Workload {
+    /// `W1`: naive recursion.
+    Fib,
+    /// `W2`: a loop of five million rounds.
+    Loop,
+    /// `W3a`: mails filtered, grouped and sorted, from JSON text.
+    MailsFromText,
+    /// `W3b`: the same from values.
+    MailsFromValues,
+    /// `W4`: the commonest words.
+    Words,
+    /// `W5a`: a process of its own for `1 + 1`.
+    Process,
+    /// `W5b`: an environment of its own for `1 + 1`.
+    Environment,
+    /// `W6`: calls of a function of the host.
+    HostCalls,
+}
+
+/// All workloads in the order of the table.
+pub const ALL: [Workload; 8] = [
+    Workload::Fib,
+    Workload::Loop,
+    Workload::MailsFromText,
+    Workload::MailsFromValues,
+    Workload::Words,
+    Workload::Process,
+    Workload::Environment,
+    Workload::HostCalls,
+];
+
+impl Workload {
+    /// Its short name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Workload::Fib => "W1",
+            Workload::Loop => "W2",
+            Workload::MailsFromText => "W3a",
+            Workload::MailsFromValues => "W3b",
+            Workload::Words => "W4",
+            Workload::Process => "W5a",
+            Workload::Environment => "W5b",
+            Workload::HostCalls => "W6",
+        }
+    }
+
+    /// What the table says of it.
+    pub fn title(self) -> &'static str {
+        match self {
+            Workload::Fib => "fib(27)",
+            Workload::Loop => "loop, 5M rounds",
+            Workload::MailsFromText => "100k mails from JSON text",
+            Workload::MailsFromValues => "100k mails from values",
+            Workload::Words => "words of 200k lines",
+            Workload::Process => "process start to 1 + 1",
+            Workload::Environment => "fresh environment, 1 + 1",
+            Workload::HostCalls => "1M host calls with a map",
+        }
+    }
+
+    /// The workload of that name, whatever its case.
+    pub fn named(name: &str) -> Option<Workload> {
+        ALL.into_iter().find(|workload| workload.name().eq_ignore_ascii_case(name))
+    }
+}
+
+/// A language that programs are written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Language {
+    /// lispbox.
+    Lisp,
+    /// CPython and monty.
+    Python,
+    /// rhai.
+    Rhai,
+    /// starlark.
+    Starlark,
+}
+
+macro_rules! written {
+    ($language:expr, $name:literal) => {
+        match $language {
+            Language::Lisp => include_str!(concat!("../programs/", $name, ".lisp")),
+            Language::Python => include_str!(concat!("../programs/", $name, ".py")),
+            Language::Rhai => include_str!(concat!("../programs/", $name, ".rhai")),
+            Language::Starlark => include_str!(concat!("../programs/", $name, ".star")),
+        }
+    };
+}
+
+impl Language {
+    /// The program of a workload.
+    pub fn program(self, workload: Workload) -> &'static str {
+        match workload {
+            Workload::Fib => written!(self, "w1"),
+            Workload::Loop => written!(self, "w2"),
+            Workload::MailsFromText | Workload::MailsFromValues => written!(self, "w3"),
+            Workload::Words => written!(self, "w4"),
+            Workload::Process | Workload::Environment if self == Language::Lisp => "(+ 1 1)",
+            Workload::Process | Workload::Environment => "1 + 1",
+            Workload::HostCalls => written!(self, "w6"),
+        }
+    }
+}
