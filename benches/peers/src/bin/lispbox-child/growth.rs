@@ -3,7 +3,7 @@
 use crate::peer::{Lispbox, Running};
 use crate::tools::Tools;
 use lispbox::lang::Limits;
-use lispbox_peers::child::{Meaning, Session, resident_kib};
+use lispbox_peers::child::{LONGEST, Meaning, Session, resident_kib};
 use lispbox_peers::growth::Growth;
 use lispbox_peers::inputs::{lines, mails};
 use lispbox_peers::workload::{Language, Workload};
@@ -55,7 +55,7 @@ fn limits() -> Limits {
         fuel: 10_000_000_000,
         memory: 4 << 30,
         session: 4 << 30,
-        compute: Duration::from_secs(120),
+        compute: LONGEST,
         calls: CALLS,
         ..Limits::default()
     }

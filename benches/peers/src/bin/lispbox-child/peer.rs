@@ -3,14 +3,14 @@
 use crate::tools::Tools;
 use lispbox::lang::meter::Residence;
 use lispbox::lang::{Engine, Host, Limits, Reply, Request, Session as Environment, Status};
-use lispbox_peers::child::{Meaning, Peer, Session};
+use lispbox_peers::child::{LONGEST, Meaning, Peer, Session};
 use lispbox_peers::workload::{Language, Workload};
 use serde_json::Value;
 use std::sync::Arc;
 
-/// The default limits, each raised only for the workloads that need it.
+/// The default limits, each raised only for the workloads that need it; but for time, which a busy machine takes.
 fn limits(workload: Workload) -> Limits {
-    let mut limits = Limits::default();
+    let mut limits = Limits { compute: LONGEST, ..Limits::default() };
     match workload {
         Workload::MailsFromText | Workload::MailsFromValues => limits.session = 256 << 20,
         Workload::HostCalls => {

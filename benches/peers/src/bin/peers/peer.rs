@@ -41,7 +41,9 @@ impl Peer {
     /// Which of its limits are on.
     pub fn limits(self) -> &'static str {
         match self {
-            Peer::Lispbox => "all at their defaults, but session 256 MiB (W3), fuel 1e9 and calls 1e6 (W6)",
+            Peer::Lispbox => {
+                "all at their defaults, but compute 120 s, session 256 MiB (W3), fuel 1e9 and calls 1e6 (W6)"
+            }
             Peer::Cpython => "none",
             Peer::Rhai => rhai::LIMITS,
             Peer::Starlark => starlark::LIMITS,

@@ -5,8 +5,8 @@ use lispbox_peers::workload::Language;
 use rhai::{Dynamic, Engine, EvalAltResult, Map, Scope};
 
 /// Which limits are on.
-pub const LIMITS: &str = "operations, call depth, sizes of strings, variables; not sizes of arrays and maps, \
-    which it would measure anew at each change";
+pub const LIMITS: &str = "operations, call depth, variables; not sizes of data: with one of these on it measures \
+    whole arrays and maps anew at each change, and W3 takes minutes";
 
 /// An engine that all environments share.
 pub struct Rhai(Engine);
@@ -17,7 +17,6 @@ impl Rhai {
         let mut engine = Engine::new();
         engine.set_max_operations(2_000_000_000);
         engine.set_max_call_levels(500);
-        engine.set_max_string_size(64 << 20);
         engine.set_max_variables(10_000);
         engine.register_fn("host_add", add);
         Rhai(engine)
