@@ -4,7 +4,7 @@ use crate::machine::Machine;
 use crate::measure::{build_lispbox_child, record_of};
 use crate::options::Options;
 use crate::peer::Peer;
-use crate::table::{bytes, median, ratio, spread, time};
+use crate::table::{bytes, median, ratios, time};
 use lispbox_peers::growth::Growth;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -74,14 +74,12 @@ pub fn markdown(results: &[Grown], machine: &Machine) -> String {
         let Some(seconds) = median(&grown.seconds) else { continue };
         let (growth, each) = (grown.growth, time(seconds / grown.units as f64));
         let compared = match median(&grown.ratios) {
-            Some(middle) if grown.size != growth.sizes()[0] => {
-                format!("{} ({})", ratio(middle), spread(&grown.ratios))
-            }
+            Some(_) if grown.size != growth.sizes()[0] => ratios(&grown.ratios),
             _ => "1".to_string(),
         };
         let _ = writeln!(
             text,
-            "| {} | {} | {} | {each} a {} | {compared} | {} |",
+            "| {} | {} | {} | {each} per {} | {compared} | {} |",
             growth.title(),
             grown.size,
             time(seconds),
@@ -106,7 +104,7 @@ pub fn markdown(results: &[Grown], machine: &Machine) -> String {
 fn memory(grown: &Grown) -> String {
     let (Some(holder), Some(counted)) = (grown.growth.holder(), grown.bytes) else { return "–".to_string() };
     let resident = grown.resident.map(|resident| format!(" ({} of the process)", bytes(resident)));
-    format!("{}{} a {holder}", bytes(counted), resident.unwrap_or_default())
+    format!("{}{} per {holder}", bytes(counted), resident.unwrap_or_default())
 }
 
 /// Every single measurement.

@@ -67,6 +67,10 @@ pub fn build_lispbox_child() -> Result<(), String> {
     let mut command = Command::new(cargo);
     command.args(["build", "--release", "--quiet", "--bin", "lispbox-child", "--manifest-path"]);
     command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml"));
+    if cfg!(feature = "monty") {
+        // As the runner was built, so that what both need is built once.
+        command.args(["--features", "monty"]);
+    }
     let status = command.status().map_err(|error| format!("cargo cannot be started: {error}"))?;
     let child = std::env::current_exe().map(|runner| runner.with_file_name("lispbox-child"));
     match child {

@@ -140,7 +140,7 @@ fn peers(names: &str) -> Result<Vec<Peer>, String> {
     let mut found = names.split(',').map(|name| peer_named(name.trim())).collect::<Result<Vec<Peer>, String>>()?;
     if let Some(missing) = found.iter().find(|peer| !peer.is_built()) {
         let name = missing.name();
-        return Err(format!("{name} is not built in; run with `--features {name} --ignore-rust-version` before `--`"));
+        return Err(format!("{name} is not built in; run with `--features {name}` before `--`, on Rust 1.96 or later"));
     }
     found.push(Peer::Cpython);
     Ok(Peer::ALL.into_iter().filter(|peer| found.contains(peer)).collect())

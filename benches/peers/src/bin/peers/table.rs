@@ -58,23 +58,26 @@ pub fn markdown(results: &[Measured], machine: &Machine, options: &Options) -> S
 }
 
 fn cell(measured: &Measured) -> String {
-    let ratios = &measured.ratios;
-    let Some(middle) = median(ratios) else {
+    if measured.ratios.is_empty() {
         let seconds: Vec<f64> = measured.samples.iter().map(|sample| sample.seconds).collect();
         return median(&seconds).map_or_else(|| "–".to_string(), time);
-    };
-    format!("{} ({})", ratio(middle), spread(ratios))
+    }
+    ratios(&measured.ratios)
 }
 
-/// The least and the most.
-pub fn spread(ratios: &[f64]) -> String {
+/// The median of ratios, with the least and the most where there are several.
+pub fn ratios(ratios: &[f64]) -> String {
+    let middle = median(ratios).map_or_else(|| "–".to_string(), ratio);
+    if ratios.len() < 2 {
+        return middle;
+    }
     let least = ratios.iter().copied().fold(f64::INFINITY, f64::min);
     let most = ratios.iter().copied().fold(0.0, f64::max);
-    format!("{}–{}", ratio(least), ratio(most))
+    format!("{middle} ({}–{})", ratio(least), ratio(most))
 }
 
 /// A ratio to three digits that say something.
-pub fn ratio(ratio: f64) -> String {
+fn ratio(ratio: f64) -> String {
     match ratio {
         10.0.. => format!("{ratio:.1}"),
         0.1.. => format!("{ratio:.2}"),
