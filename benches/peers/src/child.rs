@@ -1,11 +1,12 @@
 //! A workload run once in this process, and what the child tells the runner of it.
 
+use crate::clock::{Stopwatch, Taken};
 use crate::inputs::{LINES, MAILS};
 use crate::workload::{Language, Workload};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::path::Path;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How many environments `W5b` makes, after a tenth as many to warm up.
 const ENVIRONMENTS: u32 = 2_000;
@@ -58,8 +59,11 @@ pub trait Session {
 /// Runs a workload, prints what came of it as one line of JSON, and is what the child ends with.
 pub fn report(peer: &dyn Peer, workload: Workload, inputs: &Path) -> ExitCode {
     match perform(peer, workload, inputs) {
-        Ok((time, answer)) => {
-            println!("{}", json!({"seconds": time.as_secs_f64(), "answer": answer, "peak_kib": peak_kib()}));
+        Ok((taken, answer)) => {
+            let mut record = taken.record();
+            record.insert("answer".to_string(), json!(answer));
+            record.insert("peak_kib".to_string(), json!(peak_kib()));
+            println!("{}", Value::Object(record));
             ExitCode::SUCCESS
         }
         Err(problem) => {
@@ -69,7 +73,7 @@ pub fn report(peer: &dyn Peer, workload: Workload, inputs: &Path) -> ExitCode {
     }
 }
 
-fn perform(peer: &dyn Peer, workload: Workload, inputs: &Path) -> Result<(Duration, String), String> {
+fn perform(peer: &dyn Peer, workload: Workload, inputs: &Path) -> Result<(Taken, String), String> {
     let program = peer.language().program(workload);
     if workload == Workload::Environment {
         return environments(peer, program);
@@ -85,19 +89,19 @@ fn perform(peer: &dyn Peer, workload: Workload, inputs: &Path) -> Result<(Durati
             Workload::Words => session.give(read(inputs, LINES)?, Meaning::Words)?,
             _ => (),
         }
-        let started = Instant::now();
+        let watch = Stopwatch::start();
         if workload == Workload::MailsFromText {
             session.parse()?;
         }
         let answer = session.run(program)?;
-        outcome = Some((started.elapsed(), answer));
+        outcome = Some((watch.taken(), answer));
         Ok(())
     })?;
     outcome.ok_or_else(|| "the peer made no environment".to_string())
 }
 
 /// The mean time of an environment of its own for one small program.
-fn environments(peer: &dyn Peer, program: &str) -> Result<(Duration, String), String> {
+fn environments(peer: &dyn Peer, program: &str) -> Result<(Taken, String), String> {
     let mut answer = String::new();
     let mut several = |count: u32| {
         for _ in 0..count {
@@ -106,9 +110,9 @@ fn environments(peer: &dyn Peer, program: &str) -> Result<(Duration, String), St
         Ok::<(), String>(())
     };
     several(ENVIRONMENTS / 10)?;
-    let started = Instant::now();
+    let watch = Stopwatch::start();
     several(ENVIRONMENTS)?;
-    Ok((started.elapsed() / ENVIRONMENTS, answer))
+    Ok((watch.taken().each(ENVIRONMENTS), answer))
 }
 
 fn read(inputs: &Path, name: &str) -> Result<String, String> {

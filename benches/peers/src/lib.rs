@@ -3,6 +3,7 @@
 //! | room | what is in it |
 //! |---|---|
 //! | [`workload`] | the workloads, and the programs of each language |
+//! | [`clock`] | what work takes: on the clock, and of the processors |
 //! | [`growth`] | what grows in the second table |
 //! | [`inputs`] | mails and lines from a fixed seed |
 //! | [`child`] | a workload run once in this process, timed, told as one line of JSON |
@@ -10,6 +11,7 @@
 //! | `src/bin/peers/` | the runner, and the children of the other Rust peers |
 
 pub mod child;
+pub mod clock;
 pub mod growth;
 pub mod inputs;
 pub mod workload;

@@ -4,12 +4,12 @@ use crate::peer::{Lispbox, Running};
 use crate::tools::Tools;
 use lispbox::lang::Limits;
 use lispbox_peers::child::{LONGEST, Meaning, Session, resident_kib};
+use lispbox_peers::clock::{Stopwatch, Taken};
 use lispbox_peers::growth::Growth;
 use lispbox_peers::inputs::{lines, mails};
 use lispbox_peers::workload::{Language, Workload};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
 
 /// Calls of one tool.
 const CALLS: u32 = 100_000;
@@ -22,7 +22,7 @@ const HELD_MAILS: usize = 20;
 
 /// What was measured.
 struct Row {
-    time: Duration,
+    taken: Taken,
     /// What the time is divided by.
     units: u64,
     /// Live bytes as they are counted, divided by what holds them.
@@ -35,11 +35,11 @@ struct Row {
 pub fn report(growth: Growth, size: usize) -> ExitCode {
     match measured(growth, size) {
         Ok(row) => {
-            let seconds = row.time.as_secs_f64();
-            println!(
-                "{}",
-                json!({"seconds": seconds, "units": row.units, "bytes": row.bytes, "resident": row.resident})
-            );
+            let mut record = row.taken.record();
+            record.insert("units".to_string(), json!(row.units));
+            record.insert("bytes".to_string(), json!(row.bytes));
+            record.insert("resident".to_string(), json!(row.resident));
+            println!("{}", Value::Object(record));
             ExitCode::SUCCESS
         }
         Err(problem) => {
@@ -79,11 +79,11 @@ fn measured(growth: Growth, size: usize) -> Result<Row, String> {
 
 /// Runs a program, the time of which is divided by `units`, as is its peak memory if that says something.
 fn timed(session: &mut Running, program: &str, units: usize, with_memory: bool) -> Result<Row, String> {
-    let started = Instant::now();
+    let watch = Stopwatch::start();
     let reply = session.eval(program, None)?;
-    let time = started.elapsed();
+    let taken = watch.taken();
     let units = units as u64;
-    Ok(Row { time, units, bytes: with_memory.then(|| reply.spent.memory_bytes / units), resident: None })
+    Ok(Row { taken, units, bytes: with_memory.then(|| reply.spent.memory_bytes / units), resident: None })
 }
 
 /// A binary tree of calls, of a depth that makes so many of them.
@@ -128,9 +128,9 @@ fn environments(peer: &Lispbox, program: &str, expected: &str) -> Result<Row, St
         Ok(())
     };
     several(ENVIRONMENTS / 10)?;
-    let started = Instant::now();
+    let watch = Stopwatch::start();
     several(ENVIRONMENTS)?;
-    Ok(Row { time: started.elapsed(), units: u64::from(ENVIRONMENTS), bytes: None, resident: None })
+    Ok(Row { taken: watch.taken(), units: u64::from(ENVIRONMENTS), bytes: None, resident: None })
 }
 
 fn sessions(peer: &Lispbox, size: usize) -> Result<Row, String> {
@@ -145,17 +145,17 @@ fn sessions(peer: &Lispbox, size: usize) -> Result<Row, String> {
     let before = resident_kib();
     let mut held = (0..size).map(|_| begin()).collect::<Result<Vec<_>, String>>()?;
     let rounds = EVALUATIONS.div_ceil(size as u32);
-    let started = Instant::now();
+    let watch = Stopwatch::start();
     for _ in 0..rounds {
         for session in &mut held {
             session.eval("(count (unread (:mails data)))", None)?;
         }
     }
-    let time = started.elapsed();
+    let taken = watch.taken();
     let grown = resident_kib().zip(before).map(|(after, before)| after.saturating_sub(before) * 1024);
     let bytes = held.iter().map(Running::live_bytes).sum::<u64>() / size as u64;
     Ok(Row {
-        time,
+        taken,
         units: u64::from(rounds) * size as u64,
         bytes: Some(bytes),
         resident: grown.map(|grown| grown / size as u64),

@@ -45,7 +45,7 @@ fn sizes(growth: Growth, options: &Options) -> Result<Vec<Grown>, String> {
             eprintln!("{} {size}, round {} of {}", growth.name(), round + 1, options.pairs);
             let record = child(growth, size)?;
             let number = |name: &str| record[name].as_u64();
-            let seconds = record["seconds"].as_f64().ok_or("the record has no time")?;
+            let seconds = options.seconds(&record)?;
             let units = number("units").filter(|units| *units > 0).ok_or("the record has no units")?;
             let each = seconds / units as f64;
             if round == 0 {
@@ -67,7 +67,7 @@ fn child(growth: Growth, size: usize) -> Result<Value, String> {
 }
 
 /// The table, and what has to be known of it.
-pub fn markdown(results: &[Grown], machine: &Machine) -> String {
+pub fn markdown(results: &[Grown], machine: &Machine, options: &Options) -> String {
     let mut text = String::from("| what grows | size | time | for each | to the first | memory for each |\n");
     text.push_str("|---|---|---|---|---|---|\n");
     for grown in results {
@@ -90,9 +90,10 @@ pub fn markdown(results: &[Grown], machine: &Machine) -> String {
     let rounds = results.iter().map(|grown| grown.seconds.len()).max().unwrap_or(0);
     let _ = writeln!(
         text,
-        "\nMedians of {rounds} rounds; what one took to what one of the first size took in the same round \
+        "\n{}. Medians of {rounds} rounds; what one took to what one of the first size took in the same round \
         (least–most): 1 is linear.\nMemory: the most that was alive, the session's own included, as limits count it; \
-        for sessions what each holds.\n"
+        for sessions what each holds.\n",
+        options.clock()
     );
     let _ = writeln!(text, "Measured on {}: {}; {}.\n", machine.date, machine.class, machine.compiler);
     if let Some((_, version)) = machine.versions.iter().find(|(peer, _)| *peer == Peer::Lispbox) {

@@ -52,7 +52,7 @@ fn compare(options: &Options) -> Result<(), String> {
 fn grow(growths: &[Growth], options: &Options) -> Result<(), String> {
     let results = growth::all(growths, options)?;
     let machine = Machine::here(options);
-    print!("{}", growth::markdown(&results, &machine));
+    print!("{}", growth::markdown(&results, &machine, options));
     keep(options, || growth::json(&results, &machine))
 }
 

@@ -139,7 +139,7 @@ impl Runner<'_> {
             }
             starts.map(|mut starts| starts.swap_remove(STARTS / 2))
         } else {
-            finish(command()?)
+            finish(command()?, self.options)
         }
         .map_err(|problem| format!("{} of {}: {problem}", self.workload.name(), peer.name()))?;
         let answer = canonical(&answer);
@@ -156,9 +156,9 @@ impl Runner<'_> {
 }
 
 /// Waits for a child that times itself.
-fn finish(command: Command) -> Result<(Sample, String), String> {
+fn finish(command: Command, options: &Options) -> Result<(Sample, String), String> {
     let record = record_of(command)?;
-    let seconds = record["seconds"].as_f64().ok_or("the record has no time")?;
+    let seconds = options.seconds(&record)?;
     let answer = record["answer"].as_str().ok_or("the record has no answer")?.to_string();
     Ok((Sample { seconds, peak_kib: record["peak_kib"].as_u64() }, answer))
 }

@@ -3,6 +3,7 @@
 use crate::peer::Peer;
 use lispbox_peers::growth::{self, Growth};
 use lispbox_peers::workload::{self, Workload};
+use serde_json::Value;
 use std::path::PathBuf;
 
 /// What `--help` says.
@@ -16,6 +17,7 @@ cargo run --release --manifest-path benches/peers/Cargo.toml -- [OPTIONS]
   --peers A,B       these peers of lispbox, cpython, rhai, starlark, monty; CPython always takes part
   --pairs N         pairs of runs for each workload and peer, rounds of --growth (5)
   --json FILE       writes every single measurement as well
+  --cpu             time of the processors instead of the clock's, for a machine that others use; not for W5a
   --binary PATH     the binary of lispbox that W5a starts; a small process of the crate otherwise
   --python PATH     CPython (/usr/bin/python3.11)
   --help            this text
@@ -48,12 +50,30 @@ pub struct Options {
     pub peers: Vec<Peer>,
     /// How often a peer is measured beside CPython.
     pub pairs: usize,
+    /// Whether the time is that of the processors.
+    pub cpu: bool,
     /// Where every measurement is written.
     pub json: Option<PathBuf>,
     /// The binary of lispbox.
     pub binary: Option<PathBuf>,
     /// CPython.
     pub python: PathBuf,
+}
+
+impl Options {
+    /// The time that counts in the record of a child.
+    ///
+    /// # Errors
+    /// If the record does not say it.
+    pub fn seconds(&self, record: &Value) -> Result<f64, String> {
+        let name = if self.cpu { "cpu" } else { "seconds" };
+        record[name].as_f64().ok_or_else(|| format!("the record has no `{name}`"))
+    }
+
+    /// What the times of the tables are.
+    pub fn clock(&self) -> &'static str {
+        if self.cpu { "Time is that of the processors, of all threads" } else { "Time is the clock's" }
+    }
 }
 
 /// Reads the command line.
@@ -75,6 +95,7 @@ pub fn read(arguments: &[String]) -> Result<Asked, String> {
         workloads: workload::ALL.to_vec(),
         peers: Peer::ALL.into_iter().filter(|peer| peer.is_built()).collect(),
         pairs: 5,
+        cpu: false,
         json: None,
         binary: None,
         python: PathBuf::from("/usr/bin/python3.11"),
@@ -89,6 +110,7 @@ pub fn read(arguments: &[String]) -> Result<Asked, String> {
         match option.as_str() {
             "--only" => only = Some(value()?),
             "--growth" => growth = true,
+            "--cpu" => options.cpu = true,
             "--peers" => options.peers = peers(value()?)?,
             "--pairs" => options.pairs = pairs(value()?)?,
             "--json" => options.json = Some(value()?.into()),

@@ -42,7 +42,9 @@ pub fn markdown(results: &[Measured], machine: &Machine, options: &Options) -> S
     let pairs = results.iter().map(|measured| measured.ratios.len()).max().unwrap_or(0);
     let _ = writeln!(
         text,
-        "\nTime to CPython's: the median of {pairs} pairs (least–most); for CPython the median time itself.\n"
+        "\n{}{}. Time to CPython's: the median of {pairs} pairs (least–most); for CPython the median time itself.\n",
+        options.clock(),
+        if options.cpu { ", but the clock's for W5a" } else { "" }
     );
     if workloads.contains(&Workload::Process) && peers.contains(&Peer::Lispbox) {
         text.push_str(match options.binary {
