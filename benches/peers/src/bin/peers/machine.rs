@@ -39,7 +39,13 @@ fn version(peer: Peer, options: &Options) -> String {
         Peer::Lispbox => {
             let locked = locked("lispbox").unwrap_or_else(unknown);
             let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-            let commit = said_by(Command::new("git").arg("-C").arg(here).args(["rev-parse", "--short", "HEAD"]));
+            let commit = said_by(Command::new("git").arg("-C").arg(here).args([
+                "describe",
+                "--always",
+                "--dirty",
+                "--exclude",
+                "*",
+            ]));
             commit.map_or_else(|| locked.clone(), |commit| format!("{locked} at {commit}"))
         }
         _ => locked(peer.name()).unwrap_or_else(unknown),

@@ -71,14 +71,15 @@ pub fn build_lispbox_child() -> Result<(), String> {
         // As the runner was built, so that what both need is built once.
         command.args(["--features", "monty"]);
     }
+    let runner = std::env::current_exe().map_err(|error| format!("the runner does not find itself: {error}"))?;
+    if let Some(target) = runner.parent().and_then(Path::parent) {
+        // Beside the runner, wherever that was built.
+        command.arg("--target-dir").arg(target);
+    }
     let status = command.status().map_err(|error| format!("cargo cannot be started: {error}"))?;
-    let child = std::env::current_exe().map(|runner| runner.with_file_name("lispbox-child"));
-    match child {
-        Ok(child) if status.success() && child.exists() => Ok(()),
-        _ if status.success() => Err("lispbox-child was built elsewhere than the runner; leave out --target-dir, \
-            and set CARGO_TARGET_DIR instead"
-            .to_string()),
-        _ => Err("lispbox-child cannot be built; cargo says why above".to_string()),
+    match status.success() && runner.with_file_name("lispbox-child").exists() {
+        true => Ok(()),
+        false => Err("lispbox-child cannot be built beside the runner; cargo says why above".to_string()),
     }
 }
 
