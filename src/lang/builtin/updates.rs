@@ -230,7 +230,7 @@ fn update_vals(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value>
         machine.reserve_values(vector.len() as u64)?;
         let mut out = Vec::with_capacity(vector.len());
         for item in vector.iter() {
-            out.push(machine.call_on(&function, &item)?);
+            out.push(machine.call_on(&function, item)?);
         }
         return Ok(Value::vector(out));
     }

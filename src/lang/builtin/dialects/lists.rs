@@ -229,7 +229,7 @@ fn item_and_list(arguments: &mut [Value]) -> (Value, Value) {
 /// What `:key` makes of an item.
 fn keyed(machine: &mut Machine, given: &Map, item: &Value) -> Outcome<Value> {
     match option(given, "key") {
-        Some(key) if !key.is_nil() => machine.call_on(&key, &item),
+        Some(key) if !key.is_nil() => machine.call_on(&key, item),
         _ => Ok(item.clone()),
     }
 }

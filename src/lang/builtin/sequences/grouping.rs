@@ -119,5 +119,5 @@ fn count_by(machine: &mut Machine, key: &Value, collection: Value) -> Outcome<Va
 
 /// What a function makes of an item; where there is none, the item.
 fn of_item(machine: &mut Machine, function: &Value, item: &Value) -> Outcome<Value> {
-    if function.is_nil() { Ok(item.clone()) } else { machine.call_on(function, &item) }
+    if function.is_nil() { Ok(item.clone()) } else { machine.call_on(function, item) }
 }
