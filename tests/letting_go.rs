@@ -75,3 +75,18 @@ fn branches_hand_on_what_they_let_go_of() {
     assert_eq!((reply.status, reply.value.as_deref()), (Status::Ok, Some("6")), "{reply:?}");
     nothing_is_left(&mut session, before, "pmap");
 }
+
+#[test]
+fn what_a_program_was_given_is_counted_only_where_it_is_kept() {
+    let mut session = session();
+    session.bind("text", &format!("{:?}", "x".repeat(10_000_000)), host()).expect("it is JSON");
+    let before = session.live_bytes();
+    assert!(before >= 10_000_000, "{before} bytes for a text of ten million");
+    for _ in 0..300 {
+        let mut request = Request::new("1");
+        request.name = Some("n".repeat(1_000));
+        assert_eq!(session.eval(request, host()).value.as_deref(), Some("1"));
+    }
+    let after = session.live_bytes();
+    assert!(before.abs_diff(after) < 64_000, "{before} bytes before, {after} after");
+}

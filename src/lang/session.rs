@@ -266,7 +266,8 @@ impl Session {
         read.unwrap_or_else(|error| Err(error.message)).map(|()| *self = fresh)
     }
 
-    /// Runs `work` on an evaluation thread, with the session's account open.
+    /// Runs `work` on an evaluation thread, with the session's account open. What `work` has brought along is let go of
+    /// when the account is closed: it was taken outside of it.
     ///
     /// # Errors
     /// `Busy` if the system has no thread to give.
@@ -274,7 +275,7 @@ impl Session {
         &mut self,
         limits: &Limits,
         host: Arc<dyn Host>,
-        work: impl FnOnce(&mut Machine) -> R + Send + 'static,
+        work: impl Fn(&mut Machine) -> R + Send + 'static,
     ) -> Result<R, Error> {
         let stacks = self.engine.stacks.clone();
         let size = stacks.size();
