@@ -1,5 +1,5 @@
 //! Programs under small limits: no panic, no defect, no more fuel than allowed; the same program gives the same
-//! reply, for the same fuel, on the walk without shortcuts; the session goes on and survives a move.
+//! reply, for no less fuel, on the walk without shortcuts; the session goes on and survives a move.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -12,7 +12,10 @@ fuzz_target!(|program: Program| {
     let (mut one, mut other) = (session(), plain_session());
     let reply = evaluate(&mut one, &text, None, small_limits());
     let again = evaluate(&mut other, &text, None, small_limits());
-    if !is_of_the_moment(&reply) && !is_of_the_moment(&again) && !text.contains("(time ") {
+    // What is changed in place is not paid for as a copy, so the plain walk may come to a limit earlier.
+    let limited = |reply: &Reply| is_of_the_moment(reply) || reply.failure.as_ref().is_some_and(|it| it.limit.is_some());
+    if !limited(&reply) && !limited(&again) && !text.contains("(time ") {
+        assert!(reply.spent.fuel <= again.spent.fuel, "more fuel than on the plain walk\n{text}");
         assert_eq!(outcome(&reply), outcome(&again), "another reply on the plain walk\n{text}");
     }
     let sum = evaluate(&mut one, "(+ 1 1)", None, Limits::default());
@@ -21,7 +24,7 @@ fuzz_target!(|program: Program| {
 });
 
 /// What must be the same each time.
-fn outcome(reply: &Reply) -> (u64, Option<&str>, &str, Option<&str>, &[String]) {
+fn outcome(reply: &Reply) -> (Option<&str>, &str, Option<&str>, &[String]) {
     let failure = reply.failure.as_ref().map(|failure| failure.rendered.as_str());
-    (reply.spent.fuel, reply.value.as_deref(), &reply.prints, failure, &reply.defined)
+    (reply.value.as_deref(), &reply.prints, failure, &reply.defined)
 }

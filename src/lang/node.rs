@@ -20,6 +20,8 @@ pub enum Node {
     Constant(Value),
     /// A slot of the frame.
     Local(u32),
+    /// A slot of the frame that is not read again before it is set: its value is taken out.
+    Take(u32),
     /// A captured value.
     Captured(u32),
     /// A function of the running function's own group, by its index: itself, or a sibling.
@@ -74,6 +76,8 @@ pub struct Let {
     pub values: Box<[Node]>,
     /// What is evaluated then.
     pub body: Node,
+    /// Of `loop*`: the slots that it reads, each as a bit, among the first 64.
+    pub reads: u64,
     /// True where the slots are needed no longer once the body is done: they are cleared then, unless
     /// the whole frame goes.
     pub clears: bool,

@@ -24,10 +24,11 @@ impl Machine {
             return match node {
                 Node::Constant(value) => Ok(copied(&mut self.passed, value)),
                 Node::Local(slot) => Ok(copied(&mut self.passed, &self.stack[frame.base + *slot as usize])),
+                Node::Take(slot) => Ok(self.taken(frame, *slot)),
                 Node::Captured(index) => Ok(copied(&mut self.passed, &frame.captures[*index as usize])),
                 Node::If(parts) => {
                     self.pay_step()?;
-                    let condition = self.argument(frame, &parts[0])?;
+                    let condition = self.operand(frame, &parts[0])?;
                     node = if self.holds(condition) { &parts[1] } else { &parts[2] };
                     continue;
                 }
@@ -90,6 +91,12 @@ impl Machine {
     /// As [`eval`](Machine::eval), where the node is often a name, a constant or an operation.
     #[inline(always)]
     fn argument(&mut self, frame: &Frame<'_>, node: &Node) -> Walked {
+        if let Node::Take(slot) = node { Ok(self.taken(frame, *slot)) } else { self.operand(frame, node) }
+    }
+
+    /// The same, for what is only looked at.
+    #[inline(always)]
+    fn operand(&mut self, frame: &Frame<'_>, node: &Node) -> Walked {
         match node {
             Node::Local(slot) => Ok(copied(&mut self.passed, &self.stack[frame.base + *slot as usize])),
             Node::Constant(value) => Ok(copied(&mut self.passed, value)),
@@ -98,11 +105,24 @@ impl Machine {
         }
     }
 
+    /// What a slot has, which is not read again.
+    #[inline(always)]
+    fn taken(&mut self, frame: &Frame<'_>, slot: u32) -> Answer {
+        match &mut self.stack[frame.base + slot as usize] {
+            Value::Int(number) => Answer::Int(*number),
+            slot => {
+                let value = std::mem::take(slot);
+                self.pass(value)
+            }
+        }
+    }
+
     /// The same as a value.
     #[inline(always)]
     fn argument_value(&mut self, frame: &Frame<'_>, node: &Node) -> Result<Value, Stopped> {
         match node {
             Node::Local(slot) => Ok(self.stack[frame.base + *slot as usize].clone()),
+            Node::Take(slot) => Ok(std::mem::take(&mut self.stack[frame.base + *slot as usize])),
             Node::Constant(value) => Ok(value.clone()),
             node => {
                 let answer = self.eval(frame, node)?;
@@ -220,14 +240,14 @@ impl Machine {
     /// A call of a builtin that is an operator where its arguments are integers.
     #[inline(never)]
     fn operate(&mut self, frame: &Frame<'_>, operation: &Operation) -> Walked {
-        let left = self.argument(frame, &operation.left)?;
+        let left = self.operand(frame, &operation.left)?;
         let Answer::Int(a) = left else {
             let left = self.take(left);
             return self.operate_with(frame, operation, left);
         };
         let b = match &operation.right {
             None => 0,
-            Some(right) => match self.argument(frame, right)? {
+            Some(right) => match self.operand(frame, right)? {
                 Answer::Int(b) => b,
                 right => {
                     let right = self.take(right);
@@ -275,21 +295,39 @@ impl Machine {
                 self.run_builtin(frame, builtin, span, &mut arguments)
             }
             [a, b] => {
-                let mut arguments = [self.argument_value(frame, a)?, self.argument_value(frame, b)?];
+                let mut arguments = [self.first_value(frame, a)?, self.argument_value(frame, b)?];
+                self.take_first(frame, a, &mut arguments);
                 self.run_builtin(frame, builtin, span, &mut arguments)
             }
             [a, b, c] => {
                 let mut arguments =
-                    [self.argument_value(frame, a)?, self.argument_value(frame, b)?, self.argument_value(frame, c)?];
+                    [self.first_value(frame, a)?, self.argument_value(frame, b)?, self.argument_value(frame, c)?];
+                self.take_first(frame, a, &mut arguments);
                 self.run_builtin(frame, builtin, span, &mut arguments)
             }
-            nodes => {
-                let mut arguments = Vec::with_capacity(nodes.len());
-                for node in nodes {
+            [a, more @ ..] => {
+                let mut arguments = Vec::with_capacity(1 + more.len());
+                arguments.push(self.first_value(frame, a)?);
+                for node in more {
                     arguments.push(self.argument_value(frame, node)?);
                 }
+                self.take_first(frame, a, &mut arguments);
                 self.run_builtin(frame, builtin, span, &mut arguments)
             }
+        }
+    }
+
+    /// The first of several arguments; one that is taken has to wait for the others, which may read it.
+    #[inline(always)]
+    fn first_value(&mut self, frame: &Frame<'_>, node: &Node) -> Result<Value, Stopped> {
+        if let Node::Take(_) = node { Ok(Value::Nil) } else { self.argument_value(frame, node) }
+    }
+
+    /// Takes the first argument, where it has waited for the others.
+    #[inline(always)]
+    fn take_first(&mut self, frame: &Frame<'_>, node: &Node, arguments: &mut [Value]) {
+        if let (Node::Take(slot), [first, ..]) = (node, arguments) {
+            *first = std::mem::take(&mut self.stack[frame.base + *slot as usize]);
         }
     }
 

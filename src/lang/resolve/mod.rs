@@ -4,6 +4,7 @@
 //! session an index, a builtin or a tool a constant. What is not found is an error before anything
 //! runs, with a suggestion, unless a later form of the same program defines it.
 
+mod last_use;
 mod scope;
 pub mod shape;
 
@@ -89,6 +90,7 @@ impl<'a> Resolver<'a> {
     pub fn program(mut self, form: &Form) -> Outcome<Program> {
         self.frames.enter_function(false, &[]);
         let body = self.form(form, Tail::No)?;
+        let body = self.marked(body);
         let frame = self.frames.leave_function();
         Ok(Program { body, frame: frame.slots, nesting: frame.nesting })
     }
@@ -100,6 +102,14 @@ impl<'a> Resolver<'a> {
         let group = self.group(functions)?;
         let (group, _) = group;
         Ok(group)
+    }
+
+    /// A whole body, with its last uses marked.
+    fn marked(&self, mut body: Node) -> Node {
+        if self.names.takes_shortcuts() {
+            last_use::mark(&mut body);
+        }
+        body
     }
 
     fn fail<T>(&self, span: Span, message: String) -> Outcome<T> {
@@ -143,7 +153,10 @@ impl<'a> Resolver<'a> {
     fn name(&mut self, name: &str, span: Span) -> Outcome<Node> {
         self.names.charge(self.frames.bound() as u64 / 64)?;
         match self.frames.find(name) {
-            Some(Place::Slot(slot)) => return Ok(Node::Local(slot)),
+            Some(Place::Slot(slot)) => {
+                self.frames.note_read(slot);
+                return Ok(Node::Local(slot));
+            }
             Some(Place::Captured(index)) => return Ok(Node::Captured(index)),
             Some(Place::Sibling(index)) => return Ok(Node::Sibling(index)),
             None => {}
@@ -264,7 +277,7 @@ impl<'a> Resolver<'a> {
         if values.is_empty() {
             return Ok(body);
         }
-        Ok(Node::Let(Box::new(Let { slot, values: values.into(), body, clears: tail == Tail::No })))
+        Ok(Node::Let(Box::new(Let { slot, values: values.into(), body, reads: 0, clears: tail == Tail::No })))
     }
 
     fn loop_star(&mut self, rest: &[Form], tail: Tail) -> Outcome<Node> {
@@ -281,10 +294,12 @@ impl<'a> Resolver<'a> {
         let target = self.frames.set_recur_target(Some((slot, values.len())));
         // A tail call out of the loop is the function's own where the loop is.
         let inner = if tail == Tail::Yes { Tail::Yes } else { Tail::Loop };
+        let before = self.frames.enter_loop();
         let body = self.body(&rest[1..], inner)?;
+        let reads = self.frames.leave_loop(before);
         self.frames.set_recur_target(target);
         self.frames.close(outer);
-        Ok(Node::Loop(Box::new(Let { slot, values: values.into(), body, clears: tail != Tail::Yes })))
+        Ok(Node::Loop(Box::new(Let { slot, values: values.into(), body, reads, clears: tail != Tail::Yes })))
     }
 
     fn recur(&mut self, form: &Form, rest: &[Form], tail: Tail) -> Outcome<Node> {
@@ -498,6 +513,7 @@ impl<'a> Resolver<'a> {
         }
         self.frames.set_recur_target(Some((0, plain.len())));
         let body = self.body(&items[1..], Tail::Yes)?;
+        let body = self.marked(body);
         let frame = self.frames.leave_function();
         let mut shown: Vec<&str> = parameters.iter().filter_map(Form::as_symbol).collect();
         let implicit = if shown.starts_with(&IMPLICIT) { IMPLICIT.len() } else { 0 };

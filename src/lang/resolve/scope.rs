@@ -1,5 +1,7 @@
 //! Which name is where: slots of the running function, and what has to be captured from around it.
 
+use super::last_use::bit;
+
 /// Where a name was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
@@ -34,6 +36,8 @@ pub struct FunctionFrame {
     /// How deep the nodes nest.
     pub nesting: u32,
     recur: Option<(u32, usize)>,
+    /// The slots that have been read since the innermost loop began, each as a bit.
+    reads: u64,
     is_function: bool,
 }
 
@@ -106,6 +110,24 @@ impl Frames {
             Some(Level::Function(frame)) => frame,
             _ => unreachable!("a function frame was just pushed"),
         }
+    }
+
+    /// Begins a loop: what was read so far.
+    pub fn enter_loop(&mut self) -> u64 {
+        std::mem::take(&mut self.function().reads)
+    }
+
+    /// Ends a loop, before which that was read: what is read in it.
+    pub fn leave_loop(&mut self, before: u64) -> u64 {
+        let frame = self.function();
+        let reads = frame.reads;
+        frame.reads |= before;
+        reads
+    }
+
+    /// Notes that a slot is read.
+    pub fn note_read(&mut self, slot: u32) {
+        self.function().reads |= bit(slot);
     }
 
     /// True inside of a function, false at the top level.
