@@ -2,7 +2,8 @@
 //!
 //! An agent sends one program; the program calls the tools it was given, works on the results where they
 //! are, and only the answer goes back. This page is the map of the code; `README.md` is for users,
-//! `docs/values.md` says why values and the evaluator are as they are, `docs/security.md` what is promised.
+//! `docs/values.md` says why values and the evaluator are as they are, `docs/security.md` what is promised,
+//! `docs/performance.md` what is fast.
 //!
 //! ```
 //! # #[global_allocator]
@@ -48,6 +49,7 @@
 //! | `src/bin/lispbox/` | the command line, one file a command |
 //! | `grammar/` | the grammar, and its forms for constrained decoding and for editors, held to the reader by `tests/grammar/` |
 //! | `tests/clojure/` | programs with what real Clojure answers, recorded by `record.clj` |
+//! | `benches/` | how long the parts of the language take, how many instructions; `benches/peers/` compares with others |
 //! | `tests/` | specs by area (`tests/spec/*.md`), the points of `docs/values.md`, hostile and real peers |
 //!
 //! # What holds everywhere

@@ -137,6 +137,18 @@ pub struct Tool {
     pub output_schema: Option<serde_json::Value>,
 }
 
+impl Tool {
+    /// The names of its parameters in the schema's order, each with whether it is required.
+    pub fn parameters(&self) -> Vec<(&str, bool)> {
+        let required = |name: &str| {
+            let list = self.input_schema.get("required").and_then(serde_json::Value::as_array);
+            list.is_some_and(|list| list.iter().any(|item| item.as_str() == Some(name)))
+        };
+        let properties = self.input_schema.get("properties").and_then(serde_json::Value::as_object);
+        properties.into_iter().flatten().map(|(name, _)| (name.as_str(), required(name))).collect()
+    }
+}
+
 /// All the tools that are known, and the servers whose tools are not.
 #[derive(Clone, Debug, Default)]
 pub struct Catalogue {

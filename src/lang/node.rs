@@ -5,7 +5,7 @@
 //! are indices into the session's table, builtins are direct.
 
 use crate::lang::builtin::Builtin;
-use crate::lang::eval::Operator;
+use crate::lang::builtin::operators::Operator;
 use crate::lang::form::Form;
 use crate::lang::span::{Source, Span};
 use crate::lang::value::Value;

@@ -43,6 +43,7 @@ mod methods;
 mod names;
 pub mod namespaces;
 mod numbers;
+pub mod operators;
 pub mod ordered;
 mod patterns;
 mod primitives;

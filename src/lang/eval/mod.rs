@@ -6,7 +6,7 @@
 //! array. Nothing on the way of a successful evaluation allocates but the values themselves.
 //!
 //! What a node comes to is an [`Answer`](answer::Answer), which fits two registers; calls of builtins that are an
-//! [`Operator`], and of keywords, are nodes of their own, that do the work where it stands. Such short cuts change nothing
+//! [`Operator`](crate::lang::builtin::operators::Operator), and of keywords, are nodes of their own, that do the work where it stands. Such short cuts change nothing
 //! but the time: `tests/shortcuts.rs` and the fuzz target `evaluate` compare with a walk that takes none.
 
 mod aliases;
@@ -28,9 +28,7 @@ pub use core::{Core, Global, Globals, Visible};
 pub use lazy::place_in_text;
 pub(crate) use macros::Expansion;
 pub(crate) use names::{Constants, value_of};
-pub use operators::Operator;
 pub use stacks::Stacks;
-pub(crate) use tools::schema_parameters;
 pub(crate) use vars::is_unbound;
 
 use crate::lang::builtin::Builtin;

@@ -188,16 +188,6 @@ fn pick(name: &str, names: &[&str]) -> Pick {
     }
 }
 
-/// Names of a tool's parameters in the schema's order, each with whether it is required.
-pub(crate) fn schema_parameters(tool: &Tool) -> Vec<(&str, bool)> {
-    let required = |name: &str| {
-        let list = tool.input_schema.get("required").and_then(serde_json::Value::as_array);
-        list.is_some_and(|list| list.iter().any(|item| item.as_str() == Some(name)))
-    };
-    let properties = tool.input_schema.get("properties").and_then(serde_json::Value::as_object);
-    properties.into_iter().flatten().map(|(name, _)| (name.as_str(), required(name))).collect()
-}
-
 /// The arguments of a call as one map under the schema's own names.
 fn tool_arguments(function: &ToolFunction, arguments: &mut [Value]) -> Outcome<Value> {
     let (tool, parameters) = (&function.tool, &*function.parameters);

@@ -3,9 +3,9 @@
 use super::answer::{Answer, Stopped, Walked, copied};
 use super::call::{Frame, Site, Tail};
 use super::core::Global;
-use super::operators::Operator;
 use super::{Machine, core};
 use crate::lang::builtin::Builtin;
+use crate::lang::builtin::operators::Operator;
 use crate::lang::error::{Error, Fault, Outcome, Raised, Signal, describe};
 use crate::lang::node::*;
 use crate::lang::span::Span;

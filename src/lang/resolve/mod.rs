@@ -9,8 +9,8 @@ mod scope;
 pub mod shape;
 
 use crate::lang::builtin::Builtin;
+use crate::lang::builtin::operators::Operator;
 use crate::lang::error::{Error, Outcome, Signal};
-use crate::lang::eval::Operator;
 use crate::lang::form::{Form, FormKind};
 use crate::lang::node::*;
 use crate::lang::span::{Source, Span};

@@ -3,7 +3,6 @@
 use super::Value;
 use super::release::{Debris, release};
 use crate::lang::builtin::Builtin;
-use crate::lang::eval::schema_parameters;
 use crate::lang::host::Tool;
 use crate::lang::node::Group;
 use std::sync::Arc;
@@ -84,7 +83,7 @@ impl ToolFunction {
     /// The function of a tool.
     pub fn new(tool: Arc<Tool>) -> ToolFunction {
         let own = |(name, is_required): (&str, bool)| (name.to_string(), is_required);
-        let parameters = schema_parameters(&tool).into_iter().map(own).collect();
+        let parameters = tool.parameters().into_iter().map(own).collect();
         ToolFunction { server: tool.server.as_str().into(), name: tool.name.as_str().into(), parameters, tool }
     }
 

@@ -30,8 +30,7 @@ pub fn search(machine: &mut Machine, query: &str) -> Outcome<String> {
     for tool in &catalogue.tools {
         machine.charge(1)?;
         let name = kebab(&format!("{}/{}", tool.server, tool.name));
-        let parameters: String =
-            crate::lang::eval::schema_parameters(tool).iter().map(|(name, _)| format!("{} ", kebab(name))).collect();
+        let parameters: String = tool.parameters().iter().map(|(name, _)| format!("{} ", kebab(name))).collect();
         // Tools are what a search is for most often, so they come before builtins of the same score.
         if let Some(score) = score(&words, &name, &tool.description, &parameters) {
             hits.push(Hit { score: score * 2 + 1, line: signature::line(tool) });

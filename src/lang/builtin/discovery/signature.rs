@@ -19,7 +19,7 @@ pub fn line(tool: &Tool) -> String {
 /// The call with its parameters, required ones first.
 pub fn call(tool: &Tool) -> String {
     let mut out = format!("({}/{}", tool.server, tool.name);
-    let mut parameters = crate::lang::eval::schema_parameters(tool);
+    let mut parameters = tool.parameters();
     parameters.sort_by_key(|(_, required)| !required);
     for (name, required) in parameters {
         let schema = tool.input_schema.get("properties").and_then(|properties| properties.get(name));
@@ -71,7 +71,7 @@ pub fn full(tool: &Tool) -> String {
     for line in tool.description.trim().lines() {
         let _ = writeln!(out, "  {}", line.trim_end());
     }
-    for (name, required) in crate::lang::eval::schema_parameters(tool) {
+    for (name, required) in tool.parameters() {
         let Some(schema) = tool.input_schema.get("properties").and_then(|properties| properties.get(name)) else {
             continue;
         };

@@ -1,0 +1,76 @@
+//! What the commonest functions of numbers come to for integers. The evaluator does them where they stand in a
+//! program; everything else about these functions, and every other kind of number, is in `numbers` and
+//! `comparison`.
+
+use super::Builtin;
+
+/// An operation on one or two integers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operator {
+    /// `(+ a b)`
+    Add,
+    /// `(- a b)`
+    Subtract,
+    /// `(* a b)`
+    Multiply,
+    /// `(quot a b)`
+    Quotient,
+    /// `(rem a b)`
+    Remainder,
+    /// `(mod a b)`
+    Modulo,
+    /// `(< a b)`
+    Less,
+    /// `(<= a b)`
+    LessOrEqual,
+    /// `(> a b)`
+    Greater,
+    /// `(>= a b)`
+    GreaterOrEqual,
+    /// `(= a b)`
+    Equal,
+    /// `(== a b)`
+    SameNumber,
+    /// `(inc a)`
+    Increment,
+    /// `(dec a)`
+    Decrement,
+    /// `(zero? a)`
+    IsZero,
+    /// `(pos? a)`
+    IsPositive,
+    /// `(neg? a)`
+    IsNegative,
+    /// `(even? a)`
+    IsEven,
+    /// `(odd? a)`
+    IsOdd,
+}
+
+impl Operator {
+    /// What a builtin does with that many integers, where that is one of these.
+    pub fn of(builtin: &Builtin, arguments: usize) -> Option<Operator> {
+        Some(match (builtin.name, arguments) {
+            ("+", 2) => Operator::Add,
+            ("-", 2) => Operator::Subtract,
+            ("*", 2) => Operator::Multiply,
+            ("quot", 2) => Operator::Quotient,
+            ("rem", 2) => Operator::Remainder,
+            ("mod", 2) => Operator::Modulo,
+            ("<", 2) => Operator::Less,
+            ("<=", 2) => Operator::LessOrEqual,
+            (">", 2) => Operator::Greater,
+            (">=", 2) => Operator::GreaterOrEqual,
+            ("=", 2) => Operator::Equal,
+            ("==", 2) => Operator::SameNumber,
+            ("inc", 1) => Operator::Increment,
+            ("dec", 1) => Operator::Decrement,
+            ("zero?", 1) => Operator::IsZero,
+            ("pos?", 1) => Operator::IsPositive,
+            ("neg?", 1) => Operator::IsNegative,
+            ("even?", 1) => Operator::IsEven,
+            ("odd?", 1) => Operator::IsOdd,
+            _ => return None,
+        })
+    }
+}
