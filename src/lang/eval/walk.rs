@@ -98,8 +98,11 @@ impl Machine {
     #[inline(always)]
     fn operand(&mut self, frame: &Frame<'_>, node: &Node) -> Walked {
         match node {
-            Node::Local(slot) => Ok(copied(&mut self.passed, &self.stack[frame.base + *slot as usize])),
-            Node::Constant(value) => Ok(copied(&mut self.passed, value)),
+            Node::Local(slot) => match &self.stack[frame.base + *slot as usize] {
+                Value::Int(number) => Ok(Answer::Int(*number)),
+                _ => self.eval(frame, node),
+            },
+            Node::Constant(Value::Int(number)) => Ok(Answer::Int(*number)),
             Node::Operate(operation) => self.operate(frame, operation),
             node => self.eval(frame, node),
         }
@@ -237,22 +240,17 @@ impl Machine {
         Ok(Answer::Recur)
     }
 
-    /// A call of a builtin that is an operator where its arguments are integers.
+    /// A call of a builtin that is an operator where its arguments are integers. It deals in answers alone: what is
+    /// not an integer is another function's business.
     #[inline(never)]
     fn operate(&mut self, frame: &Frame<'_>, operation: &Operation) -> Walked {
         let left = self.operand(frame, &operation.left)?;
-        let Answer::Int(a) = left else {
-            let left = self.take(left);
-            return self.operate_with(frame, operation, left);
-        };
+        let Answer::Int(a) = left else { return self.operate_with(frame, operation, left) };
         let b = match &operation.right {
             None => 0,
             Some(right) => match self.operand(frame, right)? {
                 Answer::Int(b) => b,
-                right => {
-                    let right = self.take(right);
-                    return self.run_operation(frame, operation, [Value::Int(a), right]);
-                }
+                right => return self.run_operation(frame, operation, left, right),
             },
         };
         match operation.operator.apply(a, b) {
@@ -264,22 +262,28 @@ impl Machine {
                 }
                 Ok(answer)
             }
-            None => self.run_operation(frame, operation, [Value::Int(a), Value::Int(b)]),
+            None => self.run_operation(frame, operation, left, Answer::Int(b)),
         }
     }
 
     /// The same where the first argument is no integer.
     #[inline(never)]
-    fn operate_with(&mut self, frame: &Frame<'_>, operation: &Operation, left: Value) -> Walked {
-        let right = match &operation.right {
-            Some(right) => self.argument_value(frame, right)?,
-            None => Value::Nil,
+    fn operate_with(&mut self, frame: &Frame<'_>, operation: &Operation, left: Answer) -> Walked {
+        let mut arguments = [self.take(left), Value::Nil];
+        let count = match &operation.right {
+            Some(right) => {
+                arguments[1] = self.argument_value(frame, right)?;
+                2
+            }
+            None => 1,
         };
-        self.run_operation(frame, operation, [left, right])
+        self.run_builtin(frame, operation.builtin, operation.span, &mut arguments[..count])
     }
 
+    /// The same where the second argument is no integer, or the result is none.
     #[inline(never)]
-    fn run_operation(&mut self, frame: &Frame<'_>, operation: &Operation, mut arguments: [Value; 2]) -> Walked {
+    fn run_operation(&mut self, frame: &Frame<'_>, operation: &Operation, left: Answer, right: Answer) -> Walked {
+        let mut arguments = [self.take(left), self.take(right)];
         let count = 1 + usize::from(operation.right.is_some());
         self.run_builtin(frame, operation.builtin, operation.span, &mut arguments[..count])
     }
