@@ -348,7 +348,13 @@ impl Machine {
         } else {
             Err(super::call::builtin_arity(builtin, arguments.len()).into())
         };
-        match result {
+        self.walked_at(frame, result, span)
+    }
+
+    /// An outcome of what stands there, for the walk.
+    #[inline(always)]
+    fn walked_at(&mut self, frame: &Frame<'_>, outcome: Outcome<Value>, span: Span) -> Walked {
+        match outcome {
             Ok(value) => Ok(self.pass(value)),
             Err(signal) => Err(self.stop_at(frame, signal, span)),
         }
@@ -382,10 +388,8 @@ impl Machine {
             let answer = copied(&mut self.passed, value);
             return self.pay_step().map(|()| answer);
         }
-        match self.look_up(&collection, &node.key, default) {
-            Ok(value) => Ok(self.pass(value)),
-            Err(signal) => Err(self.stop_at(frame, signal, node.span)),
-        }
+        let found = self.look_up(&collection, &node.key, default);
+        self.walked_at(frame, found, node.span)
     }
 
     /// A call of a computed function: the arguments go where its frame begins.

@@ -4,17 +4,18 @@
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Class, Hir, HirKind, Literal, Repetition};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// The longest expression that is looked at.
 const LONGEST: usize = 64;
 
-/// An expression that is found byte by byte.
+/// An expression that is found byte by byte. A clone shares the class.
 #[derive(Clone, Debug)]
 pub enum Simple {
     /// One of these characters, or as many as stand together.
     Class {
         /// For each byte, whether it is one.
-        members: Box<[bool; 256]>,
+        members: Arc<[bool; 256]>,
         /// True for as many as stand together.
         runs: bool,
     },
@@ -63,8 +64,8 @@ impl Simple {
 }
 
 /// The characters of a class, or the single one of a literal, where all are ASCII.
-fn members(expression: &Hir) -> Option<Box<[bool; 256]>> {
-    let mut members = Box::new([false; 256]);
+fn members(expression: &Hir) -> Option<Arc<[bool; 256]>> {
+    let mut members = [false; 256];
     match expression.kind() {
         HirKind::Literal(Literal(bytes)) => match &**bytes {
             [byte] if byte.is_ascii() => members[usize::from(*byte)] = true,
@@ -80,7 +81,7 @@ fn members(expression: &Hir) -> Option<Box<[bool; 256]>> {
         }
         _ => return None,
     }
-    Some(members)
+    Some(Arc::new(members))
 }
 
 #[cfg(test)]
