@@ -62,7 +62,8 @@ fn arguments_that_are_copied_from_call_to_call_are_asked_for() {
     let wrapped = |wrapper: &str| {
         format!("(apply (reduce (fn [f _] {wrapper}) (fn [& xs] (count xs)) (range 500)) (range 300000))")
     };
-    for wrapper in ["(juxt f)", "(comp identity f)", "(complement f)", "(fnil f 1)"] {
+    let keeps = "(fn [& xs] (first [(apply f xs) (first xs)]))";
+    for wrapper in ["(juxt f)", "(comp identity f)", "(complement f)", "(fnil f 1)", keeps] {
         assert_eq!(outcome(&wrapped(wrapper)), "limit: memory", "{wrapper}");
     }
     // Each of these gives its own arguments away.

@@ -1,5 +1,6 @@
 //! Programs under small limits: no panic, no defect, no more fuel than allowed; the same program gives the same
-//! reply, for no less fuel, on the walk without shortcuts; the session goes on and survives a move.
+//! reply, for the same fuel, the second time, and for no less fuel on the walk without shortcuts; the session goes on
+//! and survives a move.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -9,14 +10,19 @@ use lispbox_fuzz::{evaluate, is_of_the_moment, moved, plain_session, session, sm
 
 fuzz_target!(|program: Program| {
     let text = program.text();
-    let (mut one, mut other) = (session(), plain_session());
+    let (mut one, mut other, mut plain) = (session(), session(), plain_session());
     let reply = evaluate(&mut one, &text, None, small_limits());
     let again = evaluate(&mut other, &text, None, small_limits());
+    if !is_of_the_moment(&reply) && !is_of_the_moment(&again) && !text.contains("(time ") {
+        assert_eq!(reply.spent.fuel, again.spent.fuel, "other fuel the second time\n{text}");
+        assert_eq!(outcome(&reply), outcome(&again), "another reply the second time\n{text}");
+    }
+    let plainly = evaluate(&mut plain, &text, None, small_limits());
     // What is changed in place is not paid for as a copy, so the plain walk may come to a limit earlier.
     let limited = |reply: &Reply| is_of_the_moment(reply) || reply.failure.as_ref().is_some_and(|it| it.limit.is_some());
-    if !limited(&reply) && !limited(&again) && !text.contains("(time ") {
-        assert!(reply.spent.fuel <= again.spent.fuel, "more fuel than on the plain walk\n{text}");
-        assert_eq!(outcome(&reply), outcome(&again), "another reply on the plain walk\n{text}");
+    if !limited(&reply) && !limited(&plainly) && !text.contains("(time ") {
+        assert!(reply.spent.fuel <= plainly.spent.fuel, "more fuel than on the plain walk\n{text}");
+        assert_eq!(outcome(&reply), outcome(&plainly), "another reply on the plain walk\n{text}");
     }
     let sum = evaluate(&mut one, "(+ 1 1)", None, Limits::default());
     assert_eq!(sum.value.as_deref(), Some("2"), "the session does not go on\n{text}\n{:?}", sum.failure);
