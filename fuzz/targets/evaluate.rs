@@ -19,7 +19,8 @@ fuzz_target!(|program: Program| {
     }
     let plainly = evaluate(&mut plain, &text, None, small_limits());
     // What is changed in place is not paid for as a copy, so the plain walk may come to a limit earlier.
-    let limited = |reply: &Reply| is_of_the_moment(reply) || reply.failure.as_ref().is_some_and(|it| it.limit.is_some());
+    let limited =
+        |reply: &Reply| is_of_the_moment(reply) || reply.failure.as_ref().is_some_and(|it| it.limit.is_some());
     if !limited(&reply) && !limited(&plainly) && !text.contains("(time ") {
         assert!(reply.spent.fuel <= plainly.spent.fuel, "more fuel than on the plain walk\n{text}");
         assert_eq!(outcome(&reply), outcome(&plainly), "another reply on the plain walk\n{text}");
