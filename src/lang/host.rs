@@ -6,9 +6,11 @@
 //! once (the branches of `pmap` wait here side by side).
 //!
 //! Tool calls cross the door as JSON text, so that a host can just as well be the other end of a pipe:
-//! values never leave the evaluation that made them.
+//! values never leave the evaluation that made them. What a host computes itself, at once, is better a function
+//! that it adds to the language ([`EngineBuilder::functions`](crate::lang::EngineBuilder::functions)).
 
 use serde::{Deserialize, Serialize};
+use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -159,7 +161,7 @@ pub struct Catalogue {
 }
 
 /// What runs a program's requests to the outside; see the module's text.
-pub trait Host: Send + Sync {
+pub trait Host: Any + Send + Sync {
     /// The servers that stand behind this host, without starting any.
     fn servers(&self) -> Vec<Server> {
         Vec::new()

@@ -35,12 +35,14 @@ use crate::lang::builtin::Builtin;
 use crate::lang::error::{Error, Halt, Outcome, Raised, Signal, suggest};
 use crate::lang::expand::{Expander, Reached};
 use crate::lang::form::Form;
+use crate::lang::host::Host;
 use crate::lang::resolve::Program;
 use crate::lang::span::Source;
 use crate::lang::value::Value;
 use crate::lang::value::function::Captures;
 use crate::lang::value::map::Map;
 use crate::lang::value::shape::Shape;
+use std::any::Any;
 use std::sync::Arc;
 
 /// How many nodes may nest for each call that may nest.
@@ -96,6 +98,13 @@ impl Machine {
             place: 0,
             missed: None,
         }
+    }
+
+    /// The host that runs this evaluation, if it is of that kind: for the functions that it has added to the
+    /// language.
+    pub fn host<H: Host>(&self) -> Option<&H> {
+        let host: &dyn Any = &*self.core.host;
+        host.downcast_ref()
     }
 
     /// Pays for steps.

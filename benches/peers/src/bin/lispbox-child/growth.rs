@@ -64,16 +64,16 @@ fn limits() -> Limits {
 fn measured(growth: Growth, size: usize) -> Result<Row, String> {
     let peer = |tools| Lispbox::new(tools, limits());
     match growth {
-        Growth::Calls => calls(&peer(Tools::one())?, size),
-        Growth::Mails => filtered(&peer(Tools::one())?, mails(size, 500), size),
-        Growth::Senders => filtered(&peer(Tools::one())?, mails(100_000, size), 100_000),
-        Growth::Lines => counted(&peer(Tools::one())?, size),
+        Growth::Calls => calls(&peer(Tools::many(0))?, size),
+        Growth::Mails => filtered(&peer(Tools::many(0))?, mails(size, 500), size),
+        Growth::Senders => filtered(&peer(Tools::many(0))?, mails(100_000, size), 100_000),
+        Growth::Lines => counted(&peer(Tools::many(0))?, size),
         Growth::Tools => tool_calls(&peer(Tools::many(size))?, &Tools::last(size)),
         Growth::ToolsUnused => environments(&peer(Tools::many(size))?, "(+ 1 1)", "2"),
         Growth::ToolsUsed => {
             environments(&peer(Tools::many(size))?, &format!("({} {{:a 1 :b 1}})", Tools::last(size)), "2")
         }
-        Growth::Sessions => sessions(&peer(Tools::one())?, size),
+        Growth::Sessions => sessions(&peer(Tools::many(0))?, size),
     }
 }
 

@@ -1,11 +1,13 @@
 //! lispbox, its limits on.
 
 use crate::tools::Tools;
+use lispbox::lang::builtin::Builtin;
+use lispbox::lang::builtin::arguments::{integer, map, take};
 use lispbox::lang::meter::Residence;
-use lispbox::lang::{Engine, Host, Limits, Reply, Request, Session as Environment, Status};
+use lispbox::lang::{Engine, Host, Limits, Reply, Request, Session as Environment, Status, Value};
 use lispbox_peers::child::{LONGEST, Meaning, Peer, Session};
 use lispbox_peers::workload::{Language, Workload};
-use serde_json::Value;
+use serde_json::Value as Json;
 use std::sync::Arc;
 
 /// The default limits, each raised only for the workloads that need it; but for time, which a busy machine takes.
@@ -13,14 +15,19 @@ fn limits(workload: Workload) -> Limits {
     let mut limits = Limits { compute: LONGEST, ..Limits::default() };
     match workload {
         Workload::MailsFromText | Workload::MailsFromValues => limits.session = 256 << 20,
-        Workload::HostCalls => {
-            limits.fuel = 1_000_000_000;
-            limits.calls = 1_000_000;
-        }
+        Workload::HostCalls => limits.fuel = 1_000_000_000,
         _ => (),
     }
     limits
 }
+
+/// The function of the host that is called a million times.
+static FUNCTIONS: [Builtin; 1] =
+    [Builtin::new("host/add", &["[numbers]"], "The sum of `:a` and `:b`.", &[], |_, arguments| {
+        let numbers = map(take(arguments, 0))?;
+        let number = |name: &Value| integer(numbers.get(name).unwrap_or(&Value::Nil));
+        Ok(Value::Int(number(&Value::keyword("a"))? + number(&Value::keyword("b"))?))
+    })];
 
 /// The engine, the host and the limits that all environments share.
 pub struct Lispbox {
@@ -35,7 +42,7 @@ impl Lispbox {
     /// # Errors
     /// If its limits cannot be kept.
     pub fn for_workload(workload: Workload) -> Result<Lispbox, String> {
-        Lispbox::new(Tools::one(), limits(workload))
+        Lispbox::new(Tools::many(0), limits(workload))
     }
 
     /// lispbox with these tools and limits.
@@ -43,7 +50,8 @@ impl Lispbox {
     /// # Errors
     /// If its limits cannot be kept.
     pub fn new(tools: Tools, limits: Limits) -> Result<Lispbox, String> {
-        let engine = Engine::builder().residence(Memory).build().map_err(|error| error.to_string())?;
+        let builder = Engine::builder().residence(Memory).functions("The host", &FUNCTIONS);
+        let engine = builder.build().map_err(|error| error.to_string())?;
         Ok(Lispbox { engine, host: Arc::new(tools), limits })
     }
 
@@ -95,7 +103,7 @@ impl Session for Running<'_> {
         match meaning {
             Meaning::Json => self.text = Some(text),
             Meaning::Words => {
-                let text = Value::String(text).to_string();
+                let text = Json::String(text).to_string();
                 self.environment.bind("text", &text, self.peer.host.clone())?;
             }
         }
@@ -109,7 +117,7 @@ impl Session for Running<'_> {
 
     fn run(&mut self, program: &str) -> Result<String, String> {
         match self.eval(program, None)?.json {
-            Some(Value::String(text)) => Ok(text),
+            Some(Json::String(text)) => Ok(text),
             Some(value) => Ok(value.to_string()),
             None => Err("the answer cannot be said in JSON".to_string()),
         }

@@ -18,11 +18,6 @@ pub struct Tools {
 }
 
 impl Tools {
-    /// The one tool `host/add`.
-    pub fn one() -> Tools {
-        Tools::named([("host".to_string(), "add".to_string())])
-    }
-
     /// So many tools, from `host-0/add-0` to what [`Tools::last`] says.
     pub fn many(count: usize) -> Tools {
         Tools::named((0..count).map(Tools::name))

@@ -1,0 +1,192 @@
+//! All that can be called by name: the tables of the language, those of the host, and the prelude.
+
+use super::entry::Entry;
+use super::{ALIASES, Builtin, NAMESPACES, STEPS, TABLES, all, namespace_meant, syntax, time};
+use crate::lang::prelude::{Function, Prelude};
+use crate::lang::value::text::split_name;
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+/// Functions that a host adds to the language, with the title of their area.
+pub type Table = (&'static str, &'static [Builtin]);
+
+/// All builtins by name, and the prelude once it is needed.
+pub struct Registry {
+    added: Vec<Table>,
+    by_name: HashMap<&'static str, &'static Builtin>,
+    prelude: OnceLock<Prelude>,
+    is_plain: bool,
+}
+
+impl Default for Registry {
+    fn default() -> Self {
+        let mut by_name = HashMap::new();
+        for builtin in all() {
+            by_name.insert(builtin.name, builtin);
+        }
+        for (alias, name) in ALIASES.iter().chain(time::ALIASES).copied().flatten() {
+            if let Some(builtin) = by_name.get(name).copied() {
+                by_name.insert(alias, builtin);
+            }
+        }
+        Registry { added: Vec::new(), by_name, prelude: OnceLock::new(), is_plain: false }
+    }
+}
+
+impl Registry {
+    /// The same functions, each of which is called where it stands in a program.
+    pub fn plain() -> Registry {
+        Registry { is_plain: true, ..Registry::default() }
+    }
+
+    /// Adds functions of the host.
+    ///
+    /// # Errors
+    /// A sentence that says which name is not to be had: it is there already, or has no namespace.
+    pub fn add(&mut self, (title, table): Table) -> Result<(), String> {
+        for builtin in table {
+            let name = builtin.name;
+            if split_name(name).0.is_none() {
+                return Err(format!(
+                    "a function of the host needs a name with a namespace, such as `host/{name}`; `{name}` has none"
+                ));
+            }
+            if self.find_any(name).is_some() || self.find_any_prelude(name).is_some() {
+                return Err(format!("the language has a function `{name}` already; give the host's another name"));
+            }
+            self.by_name.insert(name, builtin);
+        }
+        self.added.push((title, table));
+        Ok(())
+    }
+
+    /// True if the evaluator may do the work of common functions itself, to the same effect.
+    pub fn takes_shortcuts(&self) -> bool {
+        !self.is_plain
+    }
+
+    /// The builtin of that name, alias or qualified name.
+    pub fn find(&self, name: &str) -> Option<&'static Builtin> {
+        if let Some(builtin) = self.by_name.get(name) {
+            return Some(builtin);
+        }
+        // Emacs Lisp's names for Common Lisp's functions.
+        if let Some(plain) = name.strip_prefix("cl-") {
+            return self.by_name.get(plain).copied();
+        }
+        self.by_name.get(&*plain(name)?).copied()
+    }
+
+    /// The functions that are written in the language itself, looked through at the first call.
+    pub fn prelude(&self) -> &Prelude {
+        self.prelude.get_or_init(|| crate::lang::meter::outside(Prelude::index))
+    }
+
+    /// The function of the prelude of that name, alias or qualified name.
+    pub fn find_prelude(&self, name: &str) -> Option<&Function> {
+        self.find_any_prelude(name).filter(|function| !function.is_private)
+    }
+
+    /// The same, those included that only the prelude uses.
+    pub fn find_any_prelude(&self, name: &str) -> Option<&Function> {
+        let prelude = self.prelude();
+        prelude.find(name).or_else(|| prelude.find(&plain(name)?))
+    }
+
+    /// The namespace that is meant by the name of a library; `None` if there is nothing by that name.
+    pub fn namespace(&self, name: &str) -> Option<String> {
+        let meant = namespace_meant(name);
+        let is_in = |known: &str| known.strip_prefix(meant).is_some_and(|rest| rest.starts_with('/'));
+        let has_names = || self.by_name.keys().any(|known| is_in(known)) || self.prelude().names().any(is_in);
+        (meant == "core" || has_names()).then(|| meant.to_string())
+    }
+
+    /// The full name of a namespace of the language: `clojure.string` for `str`.
+    pub fn library<'n>(&self, name: &'n str) -> &'n str {
+        let is_full = |(from, to): &&(&'static str, &'static str)| *to == name && from.starts_with("clojure.");
+        NAMESPACES.iter().find(is_full).map_or(name, |(from, _)| from)
+    }
+
+    /// The name without its namespace, if that is one that stands for `core`.
+    pub fn in_core<'n>(&self, name: &'n str) -> Option<&'n str> {
+        let (namespace, base) = split_name(name);
+        namespace.filter(|namespace| namespace_meant(namespace) == "core").map(|_| base)
+    }
+
+    /// All namespaces that functions are in, in order.
+    pub fn namespaces(&self) -> Vec<&str> {
+        let mut found: Vec<&str> =
+            self.names().filter_map(|name| name.split_once('/')).map(|(space, _)| space).collect();
+        found.retain(|space| space.starts_with(char::is_lowercase) && namespace_meant(space) == *space);
+        found.push("core");
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
+    /// The names that a namespace of the language has, without it, in order.
+    pub fn names_in(&self, namespace: &str) -> Vec<&str> {
+        let is_plain = |name: &&str| *name == "/" || !name.contains(['/', '.']);
+        let mut names: Vec<&str> = if namespace == "core" {
+            let macros = crate::lang::expand::macro_names().map(|name| -> &str { name });
+            self.names().filter(is_plain).chain(macros).collect()
+        } else {
+            let base = split_name;
+            self.names().map(base).filter(|(space, _)| *space == Some(namespace)).map(|(_, name)| name).collect()
+        };
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    /// The builtin of that name, those included that no program can name: the steps of lazy sequences.
+    pub fn find_any(&self, name: &str) -> Option<&'static Builtin> {
+        let base = name.strip_prefix("core/").unwrap_or(name);
+        self.find(name)
+            .or_else(|| STEPS.iter().copied().flatten().copied().flatten().find(|step| step.name == base).copied())
+    }
+
+    /// All the names of functions, aliases included.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        let builtins = self.by_name.iter().filter(|(_, builtin)| !builtin.is_internal()).map(|(name, _)| *name);
+        builtins.chain(self.prelude().names())
+    }
+
+    /// All that there is to document: builtins, forms, functions of the prelude, in the order of the
+    /// reference.
+    pub fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
+        let builtins = TABLES
+            .iter()
+            .chain(&self.added)
+            .flat_map(|(area, table)| table.iter().map(|builtin| Entry::of(area, builtin)));
+        let forms = syntax::all().map(Entry::of_form);
+        let prelude = self.prelude();
+        let functions = prelude.functions().map(|function| Entry::of_prelude(prelude.title(function), function));
+        forms.chain(builtins.flatten()).chain(functions)
+    }
+
+    /// The documentation of what has that name, alias or qualified name.
+    pub fn entry(&self, name: &str) -> Option<Entry<'_>> {
+        if let Some(builtin) = self.find(name) {
+            return Entry::of("", builtin);
+        }
+        let base = name.strip_prefix("core/").unwrap_or(name);
+        let form = match crate::lang::expand::racket_loop(base) {
+            Some(loop_form) => loop_form,
+            None => base,
+        };
+        if let Some(form) = syntax::all().find(|known| known.name == form) {
+            return Some(Entry::of_form(form));
+        }
+        let function = self.find_prelude(name)?;
+        Some(Entry::of_prelude(self.prelude().title(function), function))
+    }
+}
+
+/// A qualified name as the tables write it: the namespace that its own one stands for, none for `core`.
+fn plain(name: &str) -> Option<Cow<'_, str>> {
+    let (namespace, base) = name.split_once('/')?;
+    let namespace = namespace_meant(namespace);
+    Some(if namespace == "core" { Cow::Borrowed(base) } else { Cow::Owned(format!("{namespace}/{base}")) })
+}
