@@ -10,7 +10,7 @@ use crate::lang::foreign;
 use crate::lang::form::Form;
 use crate::lang::host::Host;
 use crate::lang::json;
-use crate::lang::meter::{self, Account, Leaving, Limits, Meter, Residence, Watch};
+use crate::lang::meter::{self, Account, Limits, Meter, Residence, Watch};
 use crate::lang::reader;
 use crate::lang::reply::{Failure, Reply, Spent, Status};
 use crate::lang::span::Source;
@@ -19,9 +19,8 @@ use crate::lang::value::print::print_within;
 use crate::lang::value::release;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::sync::mpsc::channel;
 
-/// What sessions have in common: the language's functions and the evaluation threads.
+/// What sessions have in common: the language's functions, and stacks to evaluate on.
 pub struct Engine {
     registry: Arc<Registry>,
     stacks: Arc<Stacks>,
@@ -118,7 +117,7 @@ impl EngineBuilder {
         self
     }
 
-    /// Evaluates on threads of this pool.
+    /// Evaluates on stacks of this pool.
     pub fn stacks(mut self, stacks: Arc<Stacks>) -> Self {
         self.stacks = Some(stacks);
         self
@@ -203,18 +202,15 @@ pub struct Session {
 }
 
 impl Session {
-    /// Evaluates a program and waits for it. What its forms defined is kept, form by form, up to the
+    /// Evaluates a program, on the thread that asks for it: an asynchronous caller gives it one that may block.
+    /// What its forms defined is kept, form by form, up to the
     /// first that fails.
     pub fn eval(&mut self, request: Request, host: Arc<dyn Host>) -> Reply {
         self.programs += 1;
         let name = request.name.clone().unwrap_or_else(|| format!("program {}", self.programs));
-        let limits = request.limits.clone();
-        // The request stays the caller's: only what the program makes is charged to the session.
-        let request = Arc::new(request);
-        let shared = request.clone();
-        self.with_machine(&limits, host, move |machine| {
-            let source = Arc::new(Source::new(&name, &shared.program));
-            evaluate(machine, &shared, &source)
+        self.with_machine(&request.limits, host, |machine| {
+            let source = Arc::new(Source::new(&name, &request.program));
+            evaluate(machine, &request, &source)
         })
         .unwrap_or_else(refused)
     }
@@ -226,23 +222,19 @@ impl Session {
     /// A sentence that says what is wrong with the text, or that it takes too much memory; nothing is
     /// bound then.
     pub fn bind(&mut self, name: &str, text: &str, host: Arc<dyn Host>) -> Result<(), String> {
-        let (name, text) = (name.to_string(), text.to_string());
-        self.with_machine(&Limits::default(), host, move |machine| {
-            bind(machine, &name, &text).map_err(|signal| diagnose(&signal).1.message)
+        self.with_machine(&Limits::default(), host, |machine| {
+            bind(machine, name, text).map_err(|signal| diagnose(&signal).1.message)
         })
         .unwrap_or_else(|error| Err(error.message))
     }
 
     /// What `lisp_env` answers: what is bound, the servers, or what a query finds.
     pub fn describe(&mut self, query: Option<&str>, host: Arc<dyn Host>) -> String {
-        let query = query.map(str::to_string);
         let limits = Limits::default();
         let budget = limits.output as usize;
-        let text = self.with_machine(&limits, host, move |machine| {
-            match discovery::describe_environment(machine, query.as_deref()) {
-                Ok(text) => text,
-                Err(signal) => diagnose(&signal).1.rendered,
-            }
+        let text = self.with_machine(&limits, host, |machine| match discovery::describe_environment(machine, query) {
+            Ok(text) => text,
+            Err(signal) => diagnose(&signal).1.rendered,
         });
         let mut text = text.unwrap_or_else(|error| refused(error).text(u64::MAX));
         text.truncate(text.floor_char_boundary(budget));
@@ -260,9 +252,8 @@ impl Session {
     /// # Errors
     /// A name that nothing has, with what may have been meant.
     pub fn explain(&mut self, name: &str, host: Arc<dyn Host>) -> Result<String, Box<Failure>> {
-        let name = name.to_string();
-        let explained = self.with_machine(&Limits::default(), host, move |machine| {
-            discovery::explain(machine, &name).map_err(|signal| Box::new(diagnose(&signal).1))
+        let explained = self.with_machine(&Limits::default(), host, |machine| {
+            discovery::explain(machine, name).map_err(|signal| Box::new(diagnose(&signal).1))
         });
         explained.unwrap_or_else(|error| Err(Box::new(diagnose(&error.into()).1)))
     }
@@ -314,85 +305,82 @@ impl Session {
     /// # Errors
     /// A sentence that says what is wrong with the text; the session is as it was then.
     pub fn decode(&mut self, text: &str, host: Arc<dyn Host>) -> Result<(), String> {
-        let text: Arc<str> = text.into();
-        let shared = text.clone();
         let mut fresh = self.engine.session();
-        let read = fresh.with_machine(&snapshot_limits(), host, move |machine| {
-            let source = Arc::new(Source::new("snapshot", &shared));
+        let read = fresh.with_machine(&snapshot_limits(), host, |machine| {
+            let source = Arc::new(Source::new("snapshot", text));
             crate::lang::snapshot::decode(machine, &source).map_err(|signal| diagnose(&signal).1.message)
         });
         read.unwrap_or_else(|error| Err(error.message)).map(|()| *self = fresh)
     }
 
-    /// Runs `work` on an evaluation thread, with the session's account open. What `work` has brought along is let go of
-    /// when the account is closed: it was taken outside of it.
+    /// Runs `work` on a stack for evaluations, with the session's account open.
     ///
     /// # Errors
-    /// `Busy` if the system has no thread to give.
-    fn with_machine<R: Clone + Send + 'static>(
+    /// `Busy` if the system has no stack to give.
+    fn with_machine<R: Clone>(
         &mut self,
         limits: &Limits,
         host: Arc<dyn Host>,
-        work: impl Fn(&mut Machine) -> R + Send + 'static,
+        work: impl FnOnce(&mut Machine) -> R,
     ) -> Result<R, Error> {
         let stacks = self.engine.stacks.clone();
-        let size = stacks.size();
         let settled = self.kept.as_mut().is_some_and(|core| core.account.settle());
         let mut meter = Meter::new(limits.clone(), self.engine.memory_counted, host.monotonic());
         if let Some(watch) = &self.engine.watch {
             meter.watch(watch.clone(), self.kept.as_ref().map_or(0, |core| core.account.live()));
         }
-        let core = match self.kept.take() {
-            Some(mut core) => {
+        match &mut self.kept {
+            Some(core) => {
                 core.meter = meter;
                 core.host = host;
-                core
             }
-            None => Box::new(Core::new(meter, host, self.engine.registry.clone(), stacks.clone())),
-        };
-        let (give, take) = channel();
-        let (give_core, take_core) = channel::<Box<Core>>();
-        let started = stacks.run(move || {
-            let Ok(mut core) = take_core.recv() else { return };
-            core.account.open();
-            if settled {
-                // Cells that what has gone held on to.
-                core.heap.reclaim();
-            }
-            let mut machine = Machine::new(core, size);
-            let worked = std::panic::catch_unwind(AssertUnwindSafe(|| work(&mut machine)));
-            let Ok(charged) = worked else {
-                // A defect of ours costs the running form, not the session.
-                machine.core.undo();
-                let _leaving = end(machine, |core| give.send((core, None)).ok());
-                return;
-            };
-            // The result leaves the evaluation: a copy that is charged to nobody goes out.
-            let result = meter::outside(|| charged.clone());
-            drop(charged);
-            let _leaving = end(machine, |core| give.send((core, Some(result))).ok());
-        });
-        if !started {
-            self.kept = Some(core);
-            return Err(Error::new("Busy", "no evaluation thread is free; try again"));
+            none => *none = Some(Box::new(Core::new(meter, host, self.engine.registry.clone(), stacks.clone()))),
         }
-        let _ = give_core.send(core);
-        let (core, result) = take.recv().map_err(|_| internal_error())?;
-        self.kept = Some(core);
+        let kept = &mut self.kept;
+        // Whoever calls may have an account of its own open: a tool that evaluates.
+        let result = meter::outside(|| {
+            stacks.switch(|| {
+                let Some(mut core) = kept.take() else { return (None, true) };
+                core.account.open();
+                if settled {
+                    // Cells that what has gone held on to.
+                    core.heap.reclaim();
+                }
+                let mut machine = Machine::new(core, stacks.size());
+                let worked = std::panic::catch_unwind(AssertUnwindSafe(|| work(&mut machine)));
+                let result = match worked {
+                    // The result leaves the evaluation: a copy that is charged to nobody goes out.
+                    Ok(charged) => Some(meter::outside(|| charged.clone())),
+                    // A defect of ours costs the running form, not the session.
+                    Err(_) => {
+                        machine.core.undo();
+                        None
+                    }
+                };
+                let (core, is_shallow) = end(machine);
+                *kept = Some(core);
+                (result, is_shallow)
+            })
+        });
+        let result = result.ok_or_else(|| Error::new("Busy", "the system has no stack to give; try again"))?;
         result.ok_or_else(internal_error)
     }
 }
 
-/// Ends an evaluation and gives its core away, before what it let go of last is dropped.
-fn end(machine: Machine, give: impl FnOnce(Box<Core>) -> Option<()>) -> Option<Leaving> {
+/// Ends an evaluation; what it let go of last goes to another thread, so that nobody waits for it to be dropped.
+/// Says whether it has used little of its stack.
+fn end(machine: Machine) -> (Box<Core>, bool) {
+    const SHALLOW: u32 = 100;
     let mut core = machine.into_core();
+    let is_shallow = core.meter.peak_depth <= SHALLOW;
     core.end_evaluation();
     release::more();
     core.heap.reclaim();
     core.account = Account::close();
-    let leaving = core.account.leave();
-    give(core);
-    leaving
+    if let Some(leaving) = core.account.leave() {
+        core.stacks.run(move || drop(leaving));
+    }
+    (core, is_shallow)
 }
 
 /// Limits for writing and reading snapshots, which are the work of the host and not of a program.

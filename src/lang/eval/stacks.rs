@@ -1,8 +1,10 @@
-//! Threads with stacks that are sized for deep evaluation.
+//! Stacks that are sized for deep evaluation, and threads that have such stacks.
 //!
-//! An engine is handed a pool of them; evaluations and the branches of `pmap` run there and nowhere
-//! else. Idle threads wait for more work, so that an evaluation does not pay for a new stack.
+//! An engine is handed a pool of them. An evaluation runs on the thread that asks for it, but on a stack of
+//! the pool: handing it to another thread and back would cost more than most programs. The branches of `pmap`
+//! run on threads of their own, which have such stacks anyway and wait for more work when they are done.
 
+use corosensei::stack::DefaultStack;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,9 +12,10 @@ use std::time::Duration;
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// A pool of evaluation threads.
+/// A pool of stacks and of threads.
 pub struct Stacks {
     size: usize,
+    free: Mutex<Vec<DefaultStack>>,
     idle: Arc<Mutex<Vec<Idle>>>,
     started: AtomicU64,
 }
@@ -24,7 +27,7 @@ struct Idle {
     jobs: Sender<Job>,
 }
 
-/// How many threads are kept when there is nothing to do.
+/// How many stacks, and how many threads, are kept when there is nothing to do.
 const KEPT: usize = 32;
 
 /// How long a thread waits for work before it ends: what a deep evaluation has used of a stack stays taken
@@ -39,14 +42,34 @@ impl Default for Stacks {
 }
 
 impl Stacks {
-    /// A pool of threads with that many bytes of stack each.
+    /// A pool of stacks of that many bytes each.
     pub fn with_size(size: usize) -> Stacks {
-        Stacks { size, idle: Arc::default(), started: AtomicU64::new(0) }
+        Stacks { size, free: Mutex::default(), idle: Arc::default(), started: AtomicU64::new(0) }
     }
 
-    /// How many bytes of stack each thread has.
+    /// How many bytes each stack has.
     pub fn size(&self) -> usize {
         self.size
+    }
+
+    /// Runs `work` here and now, on one of the stacks; what it says beside its result is whether the stack may be
+    /// kept: what deep work has used of one stays taken until it is given back. `None` if the system has no
+    /// stack to give.
+    pub fn switch<R>(&self, work: impl FnOnce() -> (R, bool)) -> Option<R> {
+        let free = || self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = free().pop();
+        let mut stack = match kept {
+            Some(stack) => stack,
+            None => DefaultStack::new(self.size).ok()?,
+        };
+        let (result, is_shallow) = corosensei::on_stack(&mut stack, work);
+        if is_shallow {
+            let mut free = free();
+            if free.len() < KEPT {
+                free.push(stack);
+            }
+        }
+        Some(result)
     }
 
     /// Runs a job on one of the threads. False if the system has no thread to give.

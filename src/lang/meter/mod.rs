@@ -10,7 +10,7 @@ mod limits;
 mod residence;
 
 pub use account::Account;
-pub(crate) use account::{Leaving, outside};
+pub(crate) use account::outside;
 pub(crate) use allocator::balance;
 pub use allocator::{Metered, is_installed};
 pub use limits::Limits;
