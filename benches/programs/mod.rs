@@ -69,7 +69,6 @@ impl Program {
     pub fn session(&self) -> Session {
         let mut session = engine().session();
         answered(session.eval(request(self.given), host()));
-        pause();
         let answer = answered(session.eval(self.request(), host()));
         assert_eq!(answer, self.answer, "{}", self.name);
         session
@@ -119,11 +118,6 @@ pub fn engine() -> Arc<Engine> {
 pub fn request(program: &str) -> Request {
     let limits = Limits { compute: Duration::from_secs(60), ..Limits::default() };
     Request { limits, ..Request::new(program) }
-}
-
-/// Waits until the thread of the last evaluation is idle, so that the next one does not start another.
-pub fn pause() {
-    std::thread::sleep(Duration::from_millis(20));
 }
 
 /// What was answered.

@@ -100,7 +100,7 @@ impl EngineBuilder {
     ///     &[],
     ///     |machine, arguments| {
     ///         let Value::Map(mail) = &arguments[0] else { return Ok(Value::Bool(false)) };
-    ///         let sender = mail.get(&Value::keyword("sender")).map(string).transpose()?;
+    ///         let sender = mail.field("sender").map(string).transpose()?;
     ///         let user = machine.host::<Assistant>().map(|host| host.user.as_str());
     ///         Ok(Value::Bool(sender.is_some() && sender == user))
     ///     },

@@ -61,6 +61,7 @@ impl Machine {
                 Node::Loop(binding) => self.loop_star(frame, binding),
                 Node::Try(parts) => self.try_(frame, parts),
                 Node::Lambda(lambda) => self.lambda(frame, lambda),
+                Node::Record(shape, nodes) => self.record(frame, shape, nodes),
                 node => self.make(frame, node),
             };
         }
@@ -74,7 +75,6 @@ impl Machine {
             Node::Global(index, span) => self.global(frame, *index, *span),
             Node::Define(define) => self.define(frame, define),
             Node::Vector(nodes) => self.charge(1).and_then(|()| Ok(Value::vector(self.eval_all(frame, nodes)?))),
-            Node::Record(shape, nodes) => self.record(frame, shape, nodes),
             Node::Map(pairs, span) => self.map(frame, pairs, *span),
             Node::Set(nodes, span) => self.set(frame, nodes, *span),
             _ => Err(super::internal_error().into()),
@@ -135,7 +135,11 @@ impl Machine {
     }
 
     fn eval_all(&mut self, frame: &Frame<'_>, nodes: &[Node]) -> Outcome<Vec<Value>> {
-        nodes.iter().map(|node| self.value(frame, node)).collect()
+        let mut values = Vec::with_capacity(nodes.len());
+        for node in nodes {
+            values.push(self.value(frame, node)?);
+        }
+        Ok(values)
     }
 
     fn global(&mut self, frame: &Frame<'_>, index: u32, span: Span) -> Outcome<Value> {
@@ -490,10 +494,14 @@ impl Machine {
         Ok(Value::Var(name.as_str().into()))
     }
 
-    fn record(&mut self, frame: &Frame<'_>, shape: &Arc<Shape>, nodes: &[Node]) -> Outcome<Value> {
-        self.charge(1)?;
-        let values = self.eval_all(frame, nodes)?;
-        Ok(Value::Map(Arc::new(Map::with_shape(shape.clone(), values))))
+    #[inline(never)]
+    fn record(&mut self, frame: &Frame<'_>, shape: &Arc<Shape>, nodes: &[Node]) -> Walked {
+        self.pay_step()?;
+        let mut values = Vec::with_capacity(nodes.len());
+        for node in nodes {
+            values.push(self.argument_value(frame, node)?);
+        }
+        Ok(self.pass(Value::Map(Arc::new(Map::with_shape(shape.clone(), values)))))
     }
 
     fn map(&mut self, frame: &Frame<'_>, pairs: &[(Node, Node)], span: Span) -> Outcome<Value> {

@@ -85,6 +85,30 @@ impl Map {
         self.get_entry(key).map(|(_, value)| value)
     }
 
+    /// The value under the keyword of that name, or else under that text: what a host asks, whether the map was
+    /// written in a program or came as JSON.
+    ///
+    /// ```
+    /// use lispbox::lang::Value;
+    /// use lispbox::lang::value::map::Map;
+    ///
+    /// let mut mail = Map::default();
+    /// mail.insert(Value::keyword("size"), Value::Int(512));
+    /// assert_eq!(mail.field("size"), Some(&Value::Int(512)));
+    /// ```
+    pub fn field(&self, name: &str) -> Option<&Value> {
+        match &self.entries {
+            Entries::Small { shape, values } => {
+                let is_keyword = |key: &Value| matches!(key, Value::Keyword(known) if known.as_str() == name);
+                let keys = shape.keys();
+                let at = keys.iter().position(is_keyword);
+                let at = at.or_else(|| keys.iter().position(|key| key.as_str() == Some(name)));
+                at.and_then(|at| values.get(at))
+            }
+            Entries::Large(_) => self.get(&Value::keyword(name)).or_else(|| self.get(&Value::string(name))),
+        }
+    }
+
     /// What the key, spelled as it is, stands for in a small map, which is looked for first in the place where it
     /// stood in the last one.
     #[inline]

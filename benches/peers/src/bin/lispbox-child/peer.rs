@@ -25,8 +25,8 @@ fn limits(workload: Workload) -> Limits {
 static FUNCTIONS: [Builtin; 1] =
     [Builtin::new("host/add", &["[numbers]"], "The sum of `:a` and `:b`.", &[], |_, arguments| {
         let numbers = map(take(arguments, 0))?;
-        let number = |name: &Value| integer(numbers.get(name).unwrap_or(&Value::Nil));
-        Ok(Value::Int(number(&Value::keyword("a"))? + number(&Value::keyword("b"))?))
+        let number = |name: &str| integer(numbers.field(name).unwrap_or(&Value::Nil));
+        Ok(Value::Int(number("a")? + number("b")?))
     })];
 
 /// The engine, the host and the limits that all environments share.
