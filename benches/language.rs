@@ -103,13 +103,13 @@ mod sessions {
             .bench_local(|| session.bind("records", &records, host()).expect("it is JSON"));
     }
 
-    #[divan::bench]
+    #[divan::bench(sample_count = 10)]
     fn written(bencher: Bencher) {
         let mut session = with_records();
         bencher.bench_local(|| session.encode(host()).expect("it encodes"));
     }
 
-    #[divan::bench]
+    #[divan::bench(sample_count = 10)]
     fn read(bencher: Bencher) {
         let text = with_records().encode(host()).expect("it encodes");
         let engine = engine();
@@ -120,11 +120,25 @@ mod sessions {
         });
     }
 
-    /// A session with ten thousand records and some functions.
+    /// A session with a hundred thousand records and fifty functions.
     fn with_records() -> Session {
+        let records = "(def records (mapv (fn [i] {:id i
+                                                   :sender (str \"customer-\" (mod i 500) \"@example.org\")
+                                                   :labels [:inbox :paid]
+                                                   :size (/ (mod (* i 7919) 10007) 4.0)
+                                                   :unread (even? i)})
+                                          (range 100000)))";
+        let function = |i: usize| {
+            format!(
+                "(defn total-{i} \"The sum of sizes over {i}.\" [records]
+                   (->> records (filter #(> (:size %) {i})) (map :size) (reduce + 0)))"
+            )
+        };
+        let functions: Vec<String> = (0..50).map(function).collect();
         let mut session = engine().session();
-        answered(session.eval(request(DATA), host()));
-        answered(session.eval(request(DEFINITIONS), host()));
+        for program in [records, &functions.join("\n")] {
+            answered(session.eval(request(program), host()));
+        }
         session
     }
 }

@@ -1,0 +1,71 @@
+//! An MCP server behind a pipe, spoken to line by line.
+
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+/// A server that runs, and the connection to it.
+pub struct Pipe {
+    process: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+    sent: usize,
+}
+
+impl Pipe {
+    /// Starts the server and shakes hands.
+    pub fn start(command: &mut Command) -> Pipe {
+        let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut process = command.spawn().expect("the server starts");
+        let input = process.stdin.take().expect("piped");
+        let output = BufReader::new(process.stdout.take().expect("piped"));
+        let mut pipe = Pipe { process, input, output, sent: 0 };
+        let client = json!({"name": "bench", "version": "1"});
+        let hello = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client});
+        pipe.request("initialize", hello);
+        pipe.write(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        pipe
+    }
+
+    /// The identity of the next request.
+    pub fn next(&self) -> usize {
+        self.sent + 1
+    }
+
+    /// Sends a request, without waiting.
+    pub fn send(&mut self, method: &str, params: Value) {
+        self.sent += 1;
+        self.write(&json!({"jsonrpc": "2.0", "id": self.sent, "method": method, "params": params}));
+    }
+
+    /// The next answer; what the server says unasked is passed over.
+    pub fn receive(&mut self) -> Value {
+        loop {
+            let mut line = String::new();
+            assert!(self.output.read_line(&mut line).expect("the server answers") > 0, "the server has gone");
+            let message: Value = serde_json::from_str(&line).expect("JSON");
+            if message.get("method").is_none() {
+                return message;
+            }
+        }
+    }
+
+    /// Sends a request and waits for its answer.
+    pub fn request(&mut self, method: &str, params: Value) -> Value {
+        self.send(method, params);
+        self.receive()
+    }
+
+    fn write(&mut self, message: &Value) {
+        let mut line = message.to_string();
+        line.push('\n');
+        self.input.write_all(line.as_bytes()).expect("the server reads");
+    }
+}
+
+impl Drop for Pipe {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
