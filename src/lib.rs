@@ -33,12 +33,12 @@
 //! | [`lang::lexer`], [`lang::reader`], [`lang::form`] | text to tokens to forms; one pass over the brackets finds every one that does not fit |
 //! | [`lang::expand`] | macros: forms to the few forms that the resolver knows |
 //! | [`lang::resolve`], [`lang::node`] | names looked up once: forms to nodes with slots and indices |
-//! | [`lang::eval`] | the tree walk, calls, branches (`pmap`), tools as functions, vars and their bindings, evaluation threads |
+//! | [`lang::eval`] | the tree walk, calls, branches (`pmap`), tools as functions, vars and their bindings, stacks for evaluations |
 //! | [`lang::value`] | what programs compute with; walking, comparing, printing, dropping without recursion |
 //! | [`lang::heap`] | what changes: atoms, delays, lazy sequences; journal and sweep |
 //! | [`lang::meter`] | the ledger of limits and the metering allocator |
 //! | [`lang::error`] | errors, faults, halts; suggestions; rendering with carets |
-//! | [`lang::builtin`] | one table entry for each function: name, arguments, doc, examples, code; a folder for each larger area (`sequences`, `transducers`, `time`, `formats`, `dispatch`, `dialects`); `absent` says what to use instead of what does not exist |
+//! | [`lang::builtin`] | one table entry for each function: name, arguments, doc, examples, code, and what a host adds; a folder for each larger area (`sequences`, `transducers`, `time`, `formats`, `dispatch`, `dialects`); `absent` says what to use instead of what does not exist |
 //! | [`lang::prelude`], `stdlib/` | functions written in the language itself, compiled when they are first used; `stdlib/REFERENCE.md` is generated |
 //! | [`lang::json`] | JSON in and out |
 //! | [`lang::snapshot`] | sessions as s-expressions |
@@ -49,7 +49,7 @@
 //! | `src/bin/lispbox/` | the command line, one file a command |
 //! | `grammar/` | the grammar, and its forms for constrained decoding and for editors, held to the reader by `tests/grammar/` |
 //! | `tests/clojure/` | programs with what real Clojure answers, recorded by `record.clj` |
-//! | `benches/` | how long the parts of the language take, how many instructions; `benches/peers/` compares with others |
+//! | `benches/` | how long the parts of the language take, how many instructions; round trips of the server; `benches/peers/` compares with others |
 //! | `tests/` | specs by area (`tests/spec/*.md`), the points of `docs/values.md`, hostile and real peers |
 //!
 //! # What holds everywhere
