@@ -8,7 +8,7 @@ mod programs;
 use divan::Bencher;
 use divan::counter::{BytesCount, ItemsCount};
 use lispbox::lang::{Session, reader};
-use programs::{DATA, DEFINITIONS, Program, answered, engine, host, part, request};
+use programs::{DEFINITIONS, Program, answered, engine, host, part, request};
 
 fn main() {
     divan::main();
