@@ -33,6 +33,21 @@ pub trait Environment: Send {
 
     /// As [`Session::live_bytes`].
     fn live_bytes(&self) -> u64;
+
+    /// As [`Session::changes`].
+    fn changes(&self) -> u64;
+
+    /// As [`Session::encode`].
+    ///
+    /// # Errors
+    /// As [`Session::encode`].
+    fn encode(&mut self, host: Arc<dyn Host>) -> Result<String, String>;
+
+    /// As [`Session::decode`].
+    ///
+    /// # Errors
+    /// As [`Session::decode`].
+    fn decode(&mut self, text: &str, host: Arc<dyn Host>) -> Result<(), String>;
 }
 
 /// What makes environments: an [`Engine`], or worker processes.
@@ -74,5 +89,17 @@ impl Environment for Session {
 
     fn live_bytes(&self) -> u64 {
         Session::live_bytes(self)
+    }
+
+    fn changes(&self) -> u64 {
+        Session::changes(self)
+    }
+
+    fn encode(&mut self, host: Arc<dyn Host>) -> Result<String, String> {
+        Session::encode(self, host)
+    }
+
+    fn decode(&mut self, text: &str, host: Arc<dyn Host>) -> Result<(), String> {
+        Session::decode(self, text, host)
     }
 }

@@ -13,6 +13,7 @@ use crate::lang::{Environment, Host, Limits, Request, Sandbox};
 
 use super::downstream::Downstreams;
 use super::host::EvaluationHost;
+use super::keeper::Keeper;
 use super::log;
 use super::request::{EnvRequest, EvalRequest, Refused};
 use super::sessions::{Entry, Left, Sessions};
@@ -69,6 +70,7 @@ pub(super) struct Evaluations {
     sandbox: Arc<dyn Sandbox>,
     downstreams: Arc<Downstreams>,
     sessions: Sessions,
+    keeper: Option<Arc<Keeper>>,
     runtime: Handle,
     admission: Admission,
     admitted: Mutex<Admitted>,
@@ -112,6 +114,7 @@ impl Evaluations {
         sandbox: Arc<dyn Sandbox>,
         downstreams: Arc<Downstreams>,
         sessions: Sessions,
+        keeper: Option<Keeper>,
         runtime: Handle,
         admission: Admission,
         stop: CancellationToken,
@@ -122,6 +125,7 @@ impl Evaluations {
             sandbox,
             downstreams,
             sessions,
+            keeper: keeper.map(Arc::new),
             runtime,
             admission,
             admitted: Mutex::default(),
@@ -145,7 +149,7 @@ impl Evaluations {
             .map_err(|message| Refused::new("InternalError", message))
     }
 
-    /// Forgets the session of a connection that has ended.
+    /// Forgets the session of a connection that has ended; what is in a store stays there.
     pub(super) fn discard(&self, entry: &Entry) {
         self.sessions.discard(&entry.handle);
     }
@@ -175,14 +179,18 @@ impl Evaluations {
         let turn = self.turn(&entry, caller, request.limits.memory).await?;
         let slots = request.limits.parallel;
         let program = Request { program: request.program, data: request.data, limits: request.limits, name: None };
-        let kept = Arc::clone(&entry);
+        let (kept, keeper) = (Arc::clone(&entry), self.keeper.clone());
         let (mut reply, left) = self
             .blocking(turn, caller, slots, number, move |session, host| {
-                let reply = session.eval(program, host);
+                let lease = keeper.as_ref().map(|keeper| keeper.begin(&kept, session, &host)).transpose()?;
+                let mut reply = session.eval(program, host);
                 let left = kept.used(session, &reply.defined);
-                (reply, left)
+                if let Some(lease) = lease {
+                    lease.end(&kept, session, &mut reply);
+                }
+                Ok((reply, left))
             })
-            .await?;
+            .await??;
         if left != Left::Nothing {
             self.sessions.keep(&entry);
         }
@@ -202,8 +210,14 @@ impl Evaluations {
         let entry = self.entry(request.session.as_deref(), &caller)?;
         let turn = self.turn(&entry, &caller, Limits::default().memory).await?;
         let number = self.count.fetch_add(1, Ordering::Relaxed);
-        let query = request.query;
-        self.blocking(turn, &caller, 1, number, move |session, host| session.describe(query.as_deref(), host)).await?
+        let (query, keeper) = (request.query, self.keeper.clone());
+        self.blocking(turn, &caller, 1, number, move |session, host| {
+            if let Some(keeper) = keeper {
+                keeper.refresh(&entry, session)?;
+            }
+            session.describe(query.as_deref(), host)
+        })
+        .await?
     }
 
     fn admit(&self, texts: u64) -> Result<Place<'_>, Refused> {
@@ -234,12 +248,14 @@ impl Evaluations {
     fn entry(&self, handle: Option<&str>, caller: &Caller<'_>) -> Result<Arc<Entry>, Refused> {
         match (handle, &caller.own) {
             (Some(handle), Some(own)) if own.handle == handle => Ok(Arc::clone(own)),
-            (Some(handle), _) => self.sessions.find(caller.name, handle).ok_or_else(|| {
-                Refused::new(
+            (Some(handle), _) => match (self.sessions.find(caller.name, handle), &self.keeper) {
+                (Some(entry), _) => Ok(entry),
+                (None, Some(_)) => Ok(Entry::in_store(caller.name, handle, Arc::clone(&self.sandbox).environment())),
+                (None, None) => Err(Refused::new(
                     "UnknownSession",
                     "there is no session with this handle: it has expired, was closed, or never was; leave `session` out for a new one",
-                )
-            }),
+                )),
+            },
             (None, Some(own)) => Ok(Arc::clone(own)),
             (None, None) => self.new_session(caller.name),
         }
@@ -302,7 +318,8 @@ impl Evaluations {
             return;
         }
         let symbol = failure.symbol.as_deref().unwrap_or_default();
-        if let Some(handle) = self.sessions.definer(caller.name, symbol, &entry.handle) {
+        let stored = || self.keeper.as_ref()?.definer(caller.name, symbol, &entry.handle);
+        if let Some(handle) = self.sessions.definer(caller.name, symbol, &entry.handle).or_else(stored) {
             let hint = format!("`{symbol}` is defined in another session: call again with session \"{handle}\"");
             failure.rendered = format!("{}\n{hint}", failure.rendered.trim_end());
             failure.suggestion = Some(hint);

@@ -3,7 +3,8 @@
 //! - `config`: the configuration file (`mcpServers`), with `variables` in it.
 //! - `serve`: the server of one client, on standard input and output or other streams; `mcp` speaks the protocol, `tools` is what
 //!   the client sees of our two tools, `request` reads their arguments, `toon` writes tables.
-//! - `evaluations`: runs programs in `sessions`, with the `host` that the language sees.
+//! - `evaluations`: runs programs in `sessions`, with the `host` that the language sees; `keeper` takes sessions up from a
+//!   store and writes them there.
 //! - `downstream`: the servers behind us; `connections` offers them to programs at a terminal.
 //! - `lines`: the transport over lines of JSON, with `envelope` for what cannot be decoded and
 //!   `backlog` for what is owed to a peer.
@@ -19,6 +20,7 @@ mod downstream;
 mod envelope;
 mod evaluations;
 mod host;
+mod keeper;
 mod lines;
 mod log;
 mod mcp;

@@ -9,12 +9,14 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
 use crate::lang::{Limits, Sandbox};
+use crate::store::Store;
 
 use super::backlog::MOST_REQUESTS;
 use super::config::Configuration;
 use super::connections;
 use super::downstream::{DownstreamOptions, Downstreams};
 use super::evaluations::{Admission, Evaluations};
+use super::keeper::Keeper;
 use super::lines::{LARGEST_LINE, Lines};
 use super::mcp::{Front, Manner, ReplyForm};
 use super::platform;
@@ -25,8 +27,11 @@ const GRACE: Duration = Duration::from_millis(1500);
 /// How long the replies of stopped evaluations may take to be written.
 const LAST_REPLIES: Duration = Duration::from_millis(500);
 
+/// How long a session that nobody uses is kept in a store, unless something else is said.
+const KEPT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
 /// How to serve.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct ServeOptions {
     /// The servers behind us.
     pub configuration: Configuration,
@@ -42,6 +47,10 @@ pub struct ServeOptions {
     pub admission: Admission,
     /// How many sessions there may be, and for how long.
     pub sessions: SessionBounds,
+    /// How long a session that nobody uses is kept in the store.
+    pub kept: Duration,
+    /// Where sessions are kept beyond the life of the process, if anywhere.
+    pub store: Option<Arc<dyn Store>>,
     /// How the connections to the servers behave.
     pub downstream: DownstreamOptions,
 }
@@ -69,6 +78,8 @@ impl ServeOptions {
             largest_message: LARGEST_LINE,
             admission: Admission::default(),
             sessions: SessionBounds::default(),
+            kept: KEPT,
+            store: None,
             downstream: DownstreamOptions::default(),
         }
     }
@@ -166,6 +177,7 @@ where
         sandbox,
         Arc::clone(&downstreams),
         Sessions::new(options.sessions),
+        options.store.map(|store| Keeper::new(store, options.kept)),
         tokio::runtime::Handle::current(),
         options.admission,
         stop.clone(),
@@ -175,7 +187,7 @@ where
     usual.clamp_to(&room);
     most.clamp_to(&room);
     let manner = Manner { form: options.reply, usual, most };
-    let front = Front::new(evaluations, manner, "stdio".to_owned());
+    let front = Front::new(evaluations, manner, "local".to_owned());
 
     let ended = CancellationToken::new();
     let transport = Lines::new(input, output, options.largest_message, ended.clone())

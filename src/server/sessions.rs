@@ -34,6 +34,19 @@ pub(super) struct Entry {
     /// The session; held while a program runs in it.
     pub(super) session: Arc<tokio::sync::Mutex<Box<dyn Environment>>>,
     facts: Mutex<Facts>,
+    /// What the store has of it; looked at by whoever holds the session.
+    pub(super) stored: Mutex<Stored>,
+}
+
+/// What the store of the sessions has of one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stored {
+    /// Nothing.
+    Nothing,
+    /// Something else than there is here: it has to be read.
+    Other,
+    /// That version, which is what the session was when it had changed so often.
+    Version { version: u64, changes: u64 },
 }
 
 struct Facts {
@@ -49,13 +62,30 @@ impl Entry {
     /// # Errors
     /// When the system has no randomness for a handle.
     pub(super) fn new(caller: &str, session: Box<dyn Environment>) -> Result<Arc<Entry>, String> {
-        let facts = Facts { used: Instant::now(), names: HashSet::new(), bytes: 0, announced: false };
-        Ok(Arc::new(Entry {
-            handle: super::random::unguessable()?,
+        let handle = super::random::unguessable()?;
+        Ok(Arc::new(Entry::with(caller, handle, session, Stored::Nothing)))
+    }
+
+    /// A session that is in the store, if it is anywhere; `session` is to take it up.
+    pub(super) fn in_store(caller: &str, handle: &str, session: Box<dyn Environment>) -> Arc<Entry> {
+        Arc::new(Entry::with(caller, handle.to_owned(), session, Stored::Other))
+    }
+
+    fn with(caller: &str, handle: String, session: Box<dyn Environment>, stored: Stored) -> Entry {
+        let announced = stored != Stored::Nothing;
+        let facts = Facts { used: Instant::now(), names: HashSet::new(), bytes: 0, announced };
+        Entry {
+            handle,
             caller: caller.to_owned(),
             session: Arc::new(tokio::sync::Mutex::new(session)),
             facts: Mutex::new(facts),
-        }))
+            stored: Mutex::new(stored),
+        }
+    }
+
+    /// Whose it is.
+    pub(super) fn caller(&self) -> &str {
+        &self.caller
     }
 
     fn facts(&self) -> MutexGuard<'_, Facts> {

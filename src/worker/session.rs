@@ -35,6 +35,10 @@ pub struct WorkerSession {
     text: Option<String>,
     names: Vec<String>,
     live_bytes: u64,
+    /// How often the text has changed.
+    changes: u64,
+    /// Why what the worker has could not be written; it lives on there, and is lost with it.
+    unwritten: Option<String>,
     programs: u32,
 }
 
@@ -56,7 +60,16 @@ enum Lost {
 
 impl WorkerSession {
     pub(super) fn new(workers: Arc<Workers>) -> WorkerSession {
-        WorkerSession { workers, seat: Arc::default(), text: None, names: Vec::new(), live_bytes: 0, programs: 0 }
+        WorkerSession {
+            workers,
+            seat: Arc::default(),
+            text: None,
+            names: Vec::new(),
+            live_bytes: 0,
+            changes: 0,
+            unwritten: None,
+            programs: 0,
+        }
     }
 
     /// The session as text, as of its last evaluation; `None` while nothing is defined.
@@ -80,17 +93,22 @@ impl WorkerSession {
 
     /// A worker that has taken up the session.
     fn fresh_worker(&self, host: &Arc<dyn Host>) -> Result<Worker, Lost> {
-        let mut worker = self.workers.take().map_err(Lost::Unavailable)?;
-        if let Some(text) = &self.text {
-            let limits = Limits { memory: text.len() as u64 * 8, ..Limits::default() };
-            let mut conversation = Conversation::begin(&mut worker, Arc::clone(host), &limits, WRITING);
-            conversation.worker.orders.give(&Order::Restore(text.clone()));
-            let (done, _) = conversation.carry_out()?;
-            if let Done::Taken(Err(problem)) = done {
-                return Err(Lost::Unreadable(problem));
-            }
+        match &self.text {
+            Some(text) => self.worker_with(text, host).map(|(worker, _)| worker),
+            None => self.workers.take().map_err(Lost::Unavailable),
         }
-        Ok(worker)
+    }
+
+    /// A worker that has taken up the session that a text describes, and what that is.
+    fn worker_with(&self, text: &str, host: &Arc<dyn Host>) -> Result<(Worker, Kept), Lost> {
+        let mut worker = self.workers.take().map_err(Lost::Unavailable)?;
+        let limits = Limits { memory: text.len() as u64 * 8, ..Limits::default() };
+        let mut conversation = Conversation::begin(&mut worker, Arc::clone(host), &limits, WRITING);
+        conversation.worker.orders.give(&Order::Restore(text.to_string()));
+        match conversation.carry_out()? {
+            (Done::Taken(Err(problem)), _) => Err(Lost::Unreadable(problem)),
+            (_, kept) => Ok((worker, kept)),
+        }
     }
 
     /// Has an order carried out, and takes down what the session is afterwards.
@@ -121,9 +139,17 @@ impl WorkerSession {
     fn keep(&mut self, kept: Kept) {
         self.names = kept.names;
         self.live_bytes = kept.live_bytes;
-        // What cannot be written lives on in its worker, and is lost with it.
-        if let Some(Ok(text)) = kept.text {
-            self.text = Some(text);
+        match kept.text {
+            None => {}
+            Some(Ok(text)) => {
+                self.text = Some(text);
+                self.changes += 1;
+                self.unwritten = None;
+            }
+            Some(Err(problem)) => {
+                self.changes += 1;
+                self.unwritten = Some(problem);
+            }
         }
     }
 }
@@ -182,6 +208,31 @@ impl Environment for WorkerSession {
 
     fn live_bytes(&self) -> u64 {
         self.live_bytes
+    }
+
+    fn changes(&self) -> u64 {
+        self.changes
+    }
+
+    fn encode(&mut self, _: Arc<dyn Host>) -> Result<String, String> {
+        match &self.unwritten {
+            Some(problem) => Err(problem.clone()),
+            None => self.text.clone().ok_or_else(|| "nothing is defined in the session".to_string()),
+        }
+    }
+
+    fn decode(&mut self, text: &str, host: Arc<dyn Host>) -> Result<(), String> {
+        let (worker, kept) = self.worker_with(text, &host).map_err(|lost| match lost {
+            Lost::Unreadable(problem) => problem,
+            lost => lost.to_string(),
+        })?;
+        self.keep(kept);
+        self.text = Some(text.to_string());
+        self.changes += 1;
+        self.unwritten = None;
+        *lock(&self.seat) = Some(worker);
+        self.workers.rests(&self.seat);
+        Ok(())
     }
 }
 

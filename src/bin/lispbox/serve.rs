@@ -27,6 +27,12 @@ pub struct Serve {
     /// The memory of the server as a whole: a half for evaluations at once, a half for sessions.
     #[arg(long, value_name = "SIZE", default_value = "4GiB")]
     total_memory: String,
+    /// Where sessions are kept beyond the life of the process, such as `sqlite:sessions.db`.
+    #[arg(long, value_name = "URL", env = "LISPBOX_STORE")]
+    store: Option<String>,
+    /// How many days a session that nobody uses is kept there.
+    #[arg(long, value_name = "DAYS", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=36500))]
+    keep_days: u32,
     #[command(flatten)]
     isolation: Isolation,
 }
@@ -54,6 +60,8 @@ impl Serve {
             options.set_limit(name, value).map_err(Problem::Usage)?;
         }
         options.set_total_memory(&self.total_memory).map_err(Problem::Usage)?;
+        options.kept = Duration::from_secs(u64::from(self.keep_days) * 24 * 60 * 60);
+        options.store = self.store.as_deref().map(lispbox::store::open).transpose().map_err(Problem::Failed)?;
         let engine = process::engine(process::CONNECTIONS)?;
         let sandbox = self.isolation.sandbox(engine)?;
         serve_stdio(sandbox, options).map_err(|problem| Problem::Failed(problem.to_string()))

@@ -1,0 +1,249 @@
+//! Sessions in a store: taken up before a program runs in them, written when it has changed them.
+
+use std::collections::HashMap;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::lang::reply::{Failure, Reply, Status};
+use crate::lang::{Environment, Host, ToolCall, ToolReply};
+use crate::store::{Key, LEASE, Problem, Store};
+
+use super::request::Refused;
+use super::sessions::{Entry, Stored};
+
+/// How long an evaluation waits for a session that another process evaluates in. It is longer than a lease, so that
+/// it outlasts one whose holder is gone.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// How often it looks whether the session is free.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// How often leases are renewed.
+const RENEWAL: Duration = Duration::from_secs(3);
+
+/// How often sessions that nobody uses are looked for.
+const EXPIRY: Duration = Duration::from_secs(600);
+
+/// Keeps sessions in a store.
+pub(super) struct Keeper {
+    store: Arc<dyn Store>,
+    leases: Arc<Leases>,
+    /// Dropped with the keeper, which ends the thread that renews.
+    _end: Sender<()>,
+}
+
+/// The leases that this process holds.
+type Leases = Mutex<HashMap<String, Key>>;
+
+/// The right to evaluate in a session, until it is dropped.
+pub(super) struct Lease<'k> {
+    keeper: &'k Keeper,
+    key: Key,
+    holder: Option<String>,
+}
+
+impl Keeper {
+    /// A keeper of the sessions in that store, which lets those expire that nobody has used for so long.
+    pub(super) fn new(store: Arc<dyn Store>, idle: Duration) -> Keeper {
+        let leases = Arc::<Leases>::default();
+        let (end, ended) = channel::<()>();
+        let (renewed, held) = (Arc::clone(&store), Arc::clone(&leases));
+        let renew = move || {
+            let mut expired: Option<Instant> = None;
+            while ended.recv_timeout(RENEWAL) == Err(RecvTimeoutError::Timeout) {
+                let held: Vec<_> = lock(&held).iter().map(|(holder, key)| (holder.clone(), key.clone())).collect();
+                for (holder, key) in held {
+                    if let Err(problem) = renewed.renew(&key, &holder) {
+                        tracing::warn!(%problem, "a lease could not be renewed");
+                    }
+                }
+                if expired.is_none_or(|expired| expired.elapsed() >= EXPIRY) {
+                    expired = Some(Instant::now());
+                    match renewed.expire(idle) {
+                        Ok(0) => {}
+                        Ok(count) => tracing::info!(count, "sessions have expired"),
+                        Err(problem) => tracing::warn!(%problem, "sessions could not be let expire"),
+                    }
+                }
+            }
+        };
+        // Without the thread leases hold for as long as one does, and nothing expires.
+        if let Err(problem) = std::thread::Builder::new().name("leases".to_string()).spawn(renew) {
+            tracing::error!(%problem, "leases cannot be renewed");
+        }
+        Keeper { store, leases, _end: end }
+    }
+
+    /// Gives the right to evaluate in a session, which is what the store says then.
+    ///
+    /// # Errors
+    /// When there is no such session, when another process does not give it free in time, when the store cannot be
+    /// used, or when what it holds cannot be read.
+    pub(super) fn begin(
+        &self,
+        entry: &Entry,
+        session: &mut dyn Environment,
+        host: &Arc<dyn Host>,
+    ) -> Result<Lease<'_>, Refused> {
+        let key = Key { principal: entry.caller().to_owned(), handle: entry.handle.clone() };
+        if *lock(&entry.stored) == Stored::Nothing {
+            // Nobody else knows it yet.
+            return Ok(Lease { keeper: self, key, holder: None });
+        }
+        let holder = super::random::unguessable().map_err(|message| Refused::new("InternalError", message))?;
+        let begun = Instant::now();
+        loop {
+            match self.store.lease(&key, &holder) {
+                Ok(()) => break,
+                Err(Problem::Leased) if host.cancelled() => {
+                    return Err(Refused::new("Cancelled", "the call was withdrawn before it began"));
+                }
+                Err(Problem::Leased) if begun.elapsed() < PATIENCE => std::thread::park_timeout(LOOK),
+                Err(problem) => return Err(refused(&problem)),
+            }
+        }
+        lock(&self.leases).insert(holder.clone(), key.clone());
+        let lease = Lease { keeper: self, key, holder: Some(holder) };
+        self.refresh(entry, session)?;
+        Ok(lease)
+    }
+
+    /// Makes a session what the store says, if that is something else.
+    ///
+    /// # Errors
+    /// As [`Keeper::begin`], but that nobody is waited for.
+    pub(super) fn refresh(&self, entry: &Entry, session: &mut dyn Environment) -> Result<(), Refused> {
+        let key = Key { principal: entry.caller().to_owned(), handle: entry.handle.clone() };
+        let known = match *lock(&entry.stored) {
+            Stored::Nothing => return Ok(()),
+            Stored::Other => 0,
+            Stored::Version { version, .. } => version,
+        };
+        let Some(read) = self.store.read(&key, known).map_err(|problem| refused(&problem))? else { return Ok(()) };
+        let host: Arc<dyn Host> = Arc::new(Undisturbed(Instant::now()));
+        session.decode(&read.text, host).map_err(|problem| {
+            Refused::new(
+                "SessionDamaged",
+                format!("{problem}; it is kept as it is, and `lispbox sessions export` shows it; leave `session` out for a new one"),
+            )
+        })?;
+        *lock(&entry.stored) = Stored::Version { version: read.version, changes: session.changes() };
+        Ok(())
+    }
+
+    /// The handle of another session of the caller that defines a name.
+    pub(super) fn definer(&self, caller: &str, name: &str, except: &str) -> Option<String> {
+        self.store.definer(caller, name, except).ok().flatten()
+    }
+}
+
+impl Lease<'_> {
+    /// Writes what the program has changed; the reply says so where that fails.
+    pub(super) fn end(self, entry: &Entry, session: &mut dyn Environment, reply: &mut Reply) {
+        let stored = *lock(&entry.stored);
+        let changes = session.changes();
+        let (known, as_stored) = match stored {
+            Stored::Version { version, changes: known } => (version, known == changes),
+            Stored::Nothing | Stored::Other => (0, session.bindings() == 0),
+        };
+        if as_stored {
+            return;
+        }
+        let host: Arc<dyn Host> = Arc::new(Undisturbed(Instant::now()));
+        let written = session.encode(host).and_then(|text| {
+            self.keeper.store.write(&self.key, known, &text, &session.names()).map_err(|problem| {
+                if !matches!(problem, Problem::Unavailable(_)) {
+                    *lock(&entry.stored) = Stored::Other;
+                }
+                problem.to_string()
+            })
+        });
+        match written {
+            Ok(version) => *lock(&entry.stored) = Stored::Version { version, changes },
+            Err(problem) => not_kept(reply, &problem, *lock(&entry.stored) != Stored::Other),
+        }
+    }
+}
+
+impl Drop for Lease<'_> {
+    fn drop(&mut self) {
+        let Some(holder) = self.holder.take() else { return };
+        lock(&self.keeper.leases).remove(&holder);
+        if let Err(problem) = self.keeper.store.release(&self.key, &holder) {
+            tracing::warn!(%problem, "a lease could not be given back, and runs out by itself");
+        }
+    }
+}
+
+/// Says in a reply that what the program defined is not in the store.
+fn not_kept(reply: &mut Reply, problem: &str, is_here: bool) {
+    let what = if is_here {
+        "what it defined is there for now, and the next program in this session tries to keep it again"
+    } else {
+        "what it defined is lost; the session is what the other process made of it"
+    };
+    let came_to = match (&reply.value, &reply.failure) {
+        (Some(value), None) => format!("; the program ran and came to {}", shortened(value)),
+        _ => String::new(),
+    };
+    let message = format!("the session could not be kept: {problem}; {what}{came_to}");
+    let rendered = match &reply.failure {
+        Some(failure) => format!("{}\nSessionNotKept: {message}", failure.rendered.trim_end()),
+        None => format!("SessionNotKept: {message}"),
+    };
+    let failure = Failure { error: "SessionNotKept".to_string(), message, rendered, ..Failure::default() };
+    reply.status = Status::Error;
+    reply.failure = Some(failure);
+}
+
+/// As much of a value as a message takes.
+fn shortened(value: &str) -> String {
+    const MOST: usize = 2_000;
+    if value.len() <= MOST {
+        return value.to_string();
+    }
+    format!("{} … ({} bytes in all)", &value[..value.floor_char_boundary(MOST)], value.len())
+}
+
+/// A call that cannot be begun for want of its session.
+fn refused(problem: &Problem) -> Refused {
+    let anew = "leave `session` out for a new one";
+    match problem {
+        Problem::Unknown => Refused::new("UnknownSession", format!("{problem}: it was closed, or never was; {anew}")),
+        Problem::Expired => Refused::new("SessionExpired", format!("{problem}; {anew}")),
+        Problem::Leased | Problem::Changed => {
+            Refused::new("SessionBusy", format!("{problem}; nothing was evaluated; try again when the other has ended"))
+        }
+        Problem::Unavailable(_) => {
+            Refused::new("StoreUnavailable", format!("{problem}; nothing was evaluated; try again in a moment"))
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The host of what is done for a session and not for a program: nobody cancels it.
+struct Undisturbed(Instant);
+
+impl Host for Undisturbed {
+    fn call(&self, _: ToolCall) -> ToolReply {
+        ToolReply::Denied("nothing is called for a session that is read or written".to_string())
+    }
+
+    fn now_millis(&self) -> i64 {
+        0
+    }
+
+    fn random(&self) -> u64 {
+        super::random::bits()
+    }
+
+    fn monotonic(&self) -> Duration {
+        self.0.elapsed()
+    }
+}
+
+const _: () = assert!(RENEWAL.as_millis() * 2 < LEASE.as_millis() && LEASE.as_millis() < PATIENCE.as_millis());

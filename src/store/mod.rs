@@ -1,0 +1,159 @@
+//! Where sessions are kept between calls, processes and machines.
+//!
+//! A store holds each session as the text that [`Session::encode`](crate::lang::Session::encode) gives, with the
+//! name of the principal it belongs to and a version that grows with every change. Whoever evaluates in a session
+//! takes its lease first, so that no two do at a time, and so that no tool is called twice; the version is looked at
+//! again when the changed session is written, so that no change is ever lost behind another. A lease that is not
+//! renewed ends by itself: its holder is gone.
+//!
+//! Every method may block, for a bounded time, and may be called from several threads at once. A store holds what
+//! tools returned, as it is: who can read the store can read that.
+
+mod sqlite;
+
+pub use sqlite::Sqlite;
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+/// How long a lease holds without being renewed.
+pub const LEASE: Duration = Duration::from_secs(10);
+
+/// What a session is found by.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Key {
+    /// Whose session it is; nobody else finds it.
+    pub principal: String,
+    /// Its handle.
+    pub handle: String,
+}
+
+/// A session as it was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stored {
+    /// Its version, from 1.
+    pub version: u64,
+    /// Its environment.
+    pub text: String,
+}
+
+/// What a list of sessions says of one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Summary {
+    /// What it is found by.
+    pub key: Key,
+    /// Its version.
+    pub version: u64,
+    /// The size of its text in bytes.
+    pub bytes: u64,
+    /// The names that it defines.
+    pub names: Vec<String>,
+    /// When it was made.
+    pub created: SystemTime,
+    /// When it was last evaluated in.
+    pub used: SystemTime,
+    /// True while somebody holds its lease.
+    pub is_leased: bool,
+}
+
+/// Why a store did not do what it was asked to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Problem {
+    /// There is no such session, or it is another principal's.
+    Unknown,
+    /// It has been unused for longer than sessions are kept.
+    Expired,
+    /// Somebody else holds its lease.
+    Leased,
+    /// It has another version than it had when it was read: the lease was lost, and somebody else wrote.
+    Changed,
+    /// The store itself could not be used; the text says what is wrong with it.
+    Unavailable(String),
+}
+
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Problem::Unknown => f.write_str("there is no session with this handle"),
+            Problem::Expired => f.write_str("the session has expired: it was not used for too long"),
+            Problem::Leased => f.write_str("the session is being used by another process"),
+            Problem::Changed => f.write_str("the session was changed by another process meanwhile"),
+            Problem::Unavailable(reason) => write!(f, "the store of the sessions cannot be used: {reason}"),
+        }
+    }
+}
+
+impl std::error::Error for Problem {}
+
+/// Where sessions are kept; see the module's text.
+pub trait Store: Send + Sync {
+    /// Takes the lease of a session for `holder`, a name that nobody else uses, and notes that the session is used.
+    ///
+    /// # Errors
+    /// [`Problem::Leased`] at once where somebody else has it: this does not wait.
+    fn lease(&self, session: &Key, holder: &str) -> Result<(), Problem>;
+
+    /// Makes the lease hold for [`LEASE`] from now on.
+    ///
+    /// # Errors
+    /// [`Problem::Leased`] if it has been lost.
+    fn renew(&self, session: &Key, holder: &str) -> Result<(), Problem>;
+
+    /// Gives the lease back. One that was lost is nobody's problem.
+    ///
+    /// # Errors
+    /// [`Problem::Unavailable`].
+    fn release(&self, session: &Key, holder: &str) -> Result<(), Problem>;
+
+    /// The session, if its version is not the known one; 0 is no version.
+    ///
+    /// # Errors
+    /// [`Problem::Unknown`], [`Problem::Expired`].
+    fn read(&self, session: &Key, known: u64) -> Result<Option<Stored>, Problem>;
+
+    /// Writes the session as a whole and gives its new version; 0 as the known one makes it. It is there, whatever
+    /// happens to this process, when this returns.
+    ///
+    /// # Errors
+    /// [`Problem::Changed`] if its version is not the known one: nothing is written then.
+    fn write(&self, session: &Key, known: u64, text: &str, names: &[String]) -> Result<u64, Problem>;
+
+    /// The handle of the principal's most recently used session that defines a name, other than `except`.
+    ///
+    /// # Errors
+    /// [`Problem::Unavailable`].
+    fn definer(&self, principal: &str, name: &str, except: &str) -> Result<Option<String>, Problem>;
+
+    /// All sessions that have not expired, the most recently used first.
+    ///
+    /// # Errors
+    /// [`Problem::Unavailable`].
+    fn list(&self) -> Result<Vec<Summary>, Problem>;
+
+    /// Removes a session for good.
+    ///
+    /// # Errors
+    /// [`Problem::Unknown`], [`Problem::Leased`].
+    fn remove(&self, session: &Key) -> Result<(), Problem>;
+
+    /// Lets sessions expire that nobody has used for so long, and says how many: their content is removed, and
+    /// their handles are remembered for as long again, to say why they are of no use any more.
+    ///
+    /// # Errors
+    /// [`Problem::Unavailable`].
+    fn expire(&self, unused: Duration) -> Result<u64, Problem>;
+}
+
+/// Opens the store that a URL names: `sqlite:PATH`.
+///
+/// # Errors
+/// A sentence that says what was expected, or why it cannot be opened.
+pub fn open(url: &str) -> Result<Arc<dyn Store>, String> {
+    match url.split_once(':') {
+        Some(("sqlite", path)) if !path.is_empty() => {
+            let store = Sqlite::open(path.as_ref()).map_err(|problem| format!("{url}: {problem}"))?;
+            Ok(Arc::new(store))
+        }
+        _ => Err(format!("expected a store such as `sqlite:/var/lib/lispbox/sessions.db`, got `{url}`")),
+    }
+}

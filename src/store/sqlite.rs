@@ -1,0 +1,264 @@
+//! Sessions in a SQLite file, which several processes on one machine may share.
+
+use super::{Key, LEASE, Problem, Store, Stored, Summary};
+use rusqlite::{Connection, ErrorCode, OptionalExtension, Row, Transaction, TransactionBehavior, params};
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// How long a statement waits for another process that writes.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The version of the tables.
+const VERSION: i64 = 1;
+
+const TABLES: &str = "
+    CREATE TABLE session (
+        handle TEXT PRIMARY KEY,
+        principal TEXT NOT NULL,
+        version INTEGER NOT NULL,
+        text TEXT NOT NULL,
+        names TEXT NOT NULL,
+        created INTEGER NOT NULL,
+        used INTEGER NOT NULL,
+        expired INTEGER NOT NULL DEFAULT 0,
+        holder TEXT,
+        leased_until INTEGER NOT NULL DEFAULT 0
+    ) STRICT;
+    CREATE INDEX session_used ON session (principal, used);
+";
+
+/// A store in a file; see the module's text. What was written is on the disk before anybody is told so.
+pub struct Sqlite {
+    connection: Mutex<Connection>,
+}
+
+impl Sqlite {
+    /// Opens the file, which is made if it is not there; only its owner may read it.
+    ///
+    /// # Errors
+    /// [`Problem::Unavailable`] if it cannot be opened, is no such file, or was made by a newer version.
+    pub fn open(path: &Path) -> Result<Sqlite, Problem> {
+        make_private(path)?;
+        let mut connection = Connection::open(path)?;
+        connection.busy_timeout(PATIENCE)?;
+        connection.pragma_update(None, "journal_mode", "WAL")?;
+        connection.pragma_update(None, "synchronous", "FULL")?;
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        match transaction.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0))? {
+            0 => {
+                transaction.execute_batch(TABLES)?;
+                transaction.pragma_update(None, "user_version", VERSION)?;
+            }
+            VERSION => {}
+            newer => {
+                return Err(Problem::Unavailable(format!(
+                    "its tables have version {newer}, and this lispbox knows version {VERSION}: use a newer lispbox"
+                )));
+            }
+        }
+        transaction.commit()?;
+        Ok(Sqlite { connection: Mutex::new(connection) })
+    }
+
+    /// Does something in one transaction, which is undone if it fails.
+    fn within<R>(&self, work: impl FnOnce(&Transaction<'_>) -> Result<R, Problem>) -> Result<R, Problem> {
+        let mut connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let result = work(&transaction)?;
+        transaction.commit()?;
+        Ok(result)
+    }
+}
+
+/// Makes the file, if it is not there, so that others on the machine cannot read it.
+fn make_private(path: &Path) -> Result<(), Problem> {
+    let mut options = std::fs::OpenOptions::new();
+    options.append(true).create(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path).map(drop).map_err(|problem| Problem::Unavailable(problem.to_string()))
+}
+
+/// What stands in a row beside the content of a session.
+struct State {
+    version: u64,
+    expired: bool,
+    leased: bool,
+}
+
+/// The state of a session that is there for its principal.
+fn state(transaction: &Transaction<'_>, session: &Key) -> Result<State, Problem> {
+    let state = transaction
+        .prepare_cached("SELECT version, expired, leased_until FROM session WHERE handle = ?1 AND principal = ?2")?
+        .query_row(params![session.handle, session.principal], |row| {
+            let leased_until: i64 = row.get(2)?;
+            Ok(State { version: row.get(0)?, expired: row.get(1)?, leased: leased_until > now() })
+        })
+        .optional()?;
+    match state {
+        None => Err(Problem::Unknown),
+        Some(State { expired: true, .. }) => Err(Problem::Expired),
+        Some(state) => Ok(state),
+    }
+}
+
+impl Store for Sqlite {
+    fn lease(&self, session: &Key, holder: &str) -> Result<(), Problem> {
+        self.within(|transaction| {
+            if state(transaction, session)?.leased {
+                return Err(Problem::Leased);
+            }
+            transaction
+                .prepare_cached("UPDATE session SET holder = ?2, leased_until = ?3, used = ?4 WHERE handle = ?1")?
+                .execute(params![session.handle, holder, now() + millis(LEASE), now()])?;
+            Ok(())
+        })
+    }
+
+    fn renew(&self, session: &Key, holder: &str) -> Result<(), Problem> {
+        self.within(|transaction| {
+            let renewed = transaction
+                .prepare_cached("UPDATE session SET leased_until = ?3 WHERE handle = ?1 AND holder = ?2")?
+                .execute(params![session.handle, holder, now() + millis(LEASE)])?;
+            if renewed == 1 { Ok(()) } else { Err(Problem::Leased) }
+        })
+    }
+
+    fn release(&self, session: &Key, holder: &str) -> Result<(), Problem> {
+        self.within(|transaction| {
+            transaction
+                .prepare_cached("UPDATE session SET holder = NULL, leased_until = 0 WHERE handle = ?1 AND holder = ?2")?
+                .execute(params![session.handle, holder])?;
+            Ok(())
+        })
+    }
+
+    fn read(&self, session: &Key, known: u64) -> Result<Option<Stored>, Problem> {
+        self.within(|transaction| {
+            let version = state(transaction, session)?.version;
+            if version == known {
+                return Ok(None);
+            }
+            let text = transaction
+                .prepare_cached("SELECT text FROM session WHERE handle = ?1")?
+                .query_row(params![session.handle], |row| row.get(0))?;
+            Ok(Some(Stored { version, text }))
+        })
+    }
+
+    fn write(&self, session: &Key, known: u64, text: &str, names: &[String]) -> Result<u64, Problem> {
+        let names = serde_json::to_string(names).unwrap_or_default();
+        self.within(|transaction| {
+            if known == 0 {
+                let made = transaction
+                    .prepare_cached(
+                        "INSERT INTO session (handle, principal, version, text, names, created, used)
+                         VALUES (?1, ?2, 1, ?3, ?4, ?5, ?5) ON CONFLICT DO NOTHING",
+                    )?
+                    .execute(params![session.handle, session.principal, text, names, now()])?;
+                return if made == 1 { Ok(1) } else { Err(Problem::Changed) };
+            }
+            if state(transaction, session)?.version != known {
+                return Err(Problem::Changed);
+            }
+            transaction
+                .prepare_cached("UPDATE session SET version = ?2, text = ?3, names = ?4, used = ?5 WHERE handle = ?1")?
+                .execute(params![session.handle, known + 1, text, names, now()])?;
+            Ok(known + 1)
+        })
+    }
+
+    fn definer(&self, principal: &str, name: &str, except: &str) -> Result<Option<String>, Problem> {
+        self.within(|transaction| {
+            let found = transaction
+                .prepare_cached(
+                    "SELECT handle FROM session
+                     WHERE principal = ?1 AND handle <> ?3 AND expired = 0
+                       AND EXISTS (SELECT 1 FROM json_each(names) WHERE value = ?2)
+                     ORDER BY used DESC LIMIT 1",
+                )?
+                .query_row(params![principal, name, except], |row| row.get(0))
+                .optional()?;
+            Ok(found)
+        })
+    }
+
+    fn list(&self) -> Result<Vec<Summary>, Problem> {
+        self.within(|transaction| {
+            let mut statement = transaction.prepare_cached(
+                "SELECT handle, principal, version, octet_length(text), names, created, used, leased_until
+                 FROM session WHERE expired = 0 ORDER BY used DESC, handle",
+            )?;
+            let summaries = statement.query_map([], summary)?.collect::<Result<Vec<Summary>, _>>()?;
+            Ok(summaries)
+        })
+    }
+
+    fn remove(&self, session: &Key) -> Result<(), Problem> {
+        self.within(|transaction| {
+            if state(transaction, session)?.leased {
+                return Err(Problem::Leased);
+            }
+            transaction.execute("DELETE FROM session WHERE handle = ?1", params![session.handle])?;
+            Ok(())
+        })
+    }
+
+    fn expire(&self, unused: Duration) -> Result<u64, Problem> {
+        let since = now() - millis(unused);
+        self.within(|transaction| {
+            transaction.execute(
+                "DELETE FROM session WHERE expired = 1 AND used < ?1",
+                params![since.saturating_sub(millis(unused))],
+            )?;
+            let expired = transaction.execute(
+                "UPDATE session SET expired = 1, text = '', names = '[]'
+                 WHERE expired = 0 AND used < ?1 AND leased_until <= ?2",
+                params![since, now()],
+            )?;
+            Ok(expired as u64)
+        })
+    }
+}
+
+fn summary(row: &Row<'_>) -> rusqlite::Result<Summary> {
+    let names: String = row.get(4)?;
+    let leased_until: i64 = row.get(7)?;
+    Ok(Summary {
+        key: Key { handle: row.get(0)?, principal: row.get(1)? },
+        version: row.get(2)?,
+        bytes: row.get(3)?,
+        names: serde_json::from_str(&names).unwrap_or_default(),
+        created: time(row.get(5)?),
+        used: time(row.get(6)?),
+        is_leased: leased_until > now(),
+    })
+}
+
+/// The time of day in milliseconds, as the tables have it.
+fn now() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, millis)
+}
+
+fn millis(length: Duration) -> i64 {
+    i64::try_from(length.as_millis()).unwrap_or(i64::MAX)
+}
+
+fn time(millis: i64) -> SystemTime {
+    UNIX_EPOCH + Duration::from_millis(millis.max(0) as u64)
+}
+
+impl From<rusqlite::Error> for Problem {
+    fn from(error: rusqlite::Error) -> Problem {
+        let reason = match error.sqlite_error_code() {
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+                format!("another process has been writing to it for more than {} s", PATIENCE.as_secs())
+            }
+            Some(ErrorCode::NotADatabase) => "the file is no SQLite database".to_string(),
+            Some(ErrorCode::DiskFull) => "the disk is full".to_string(),
+            _ => error.to_string(),
+        };
+        Problem::Unavailable(reason)
+    }
+}
