@@ -31,7 +31,7 @@ fn pmap(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let mut lists = Scratch::from(Vec::new());
     while let Some(items) = next_of_each(machine, &mut cursors)? {
         lists.push(items);
-        machine.grown(lists.len())?;
+        machine.grown_block(&lists)?;
     }
     machine.in_branches(&function, lists, |items| items).map(Value::list)
 }

@@ -192,7 +192,7 @@ fn walk(machine: &mut Machine, how: &Change<'_>, when: When, whole: Value) -> Ou
                 let part = if when == When::Before { change(machine, how, part)? } else { part };
                 if let Some(level) = enter(machine, &part)? {
                     levels.push(level);
-                    machine.grown(levels.len())?;
+                    machine.grown_block(&levels)?;
                     None
                 } else if when == When::After {
                     Some(change(machine, how, part)?)

@@ -152,6 +152,16 @@ impl Machine {
         if len >= 4_096 && len.is_power_of_two() { self.reserve_values(2 * len as u64) } else { Ok(()) }
     }
 
+    /// The same for a block of what takes more than a value does.
+    ///
+    /// # Errors
+    /// As [`Machine::grown`].
+    #[inline]
+    pub fn grown_block<T>(&mut self, block: &[T]) -> Outcome<()> {
+        let len = block.len();
+        if len >= 512 && len.is_power_of_two() { self.reserve(2 * size_of_val(block) as u64) } else { Ok(()) }
+    }
+
     /// True for sequences that are computed as they are walked, or that have no end, or that are ranges
     /// of more than ten million numbers: builtins are lazy over these and eager over all others.
     pub fn is_lazy(&mut self, value: &Value) -> bool {

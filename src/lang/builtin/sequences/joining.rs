@@ -149,7 +149,7 @@ fn next_leaf(machine: &mut Machine, open: &mut Vec<Cursor>) -> Outcome<Option<Va
         match innermost.next(machine)? {
             Some(item) if is_sequential(&item) => {
                 open.push(machine.seq(item)?);
-                machine.grown(open.len())?;
+                machine.grown_block(open)?;
             }
             Some(leaf) => return Ok(Some(leaf)),
             None => {

@@ -178,7 +178,7 @@ fn sorted_by(machine: &mut Machine, key: &Value, comparator: Option<&Value>, col
     while let Some(item) = cursor.next(machine)? {
         let found = machine.call_on(key, &item)?;
         pairs.push((found, item));
-        machine.grown(2 * pairs.len())?;
+        machine.grown_block(&pairs)?;
     }
     merge::sort(machine, &mut pairs, &mut |machine, left: &(Value, Value), right: &(Value, Value)| {
         precedes(machine, comparator, &left.0, &right.0)
