@@ -15,6 +15,7 @@ fn a_call_that_was_withdrawn_before_its_turn_does_not_begin() {
         engine,
         Arc::new(Downstreams::new(Configuration::default(), options)),
         Sessions::new(SessionBounds::default()),
+        None,
         runtime.handle().clone(),
         Admission::default(),
         CancellationToken::new(),
