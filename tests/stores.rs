@@ -13,6 +13,13 @@ fn names(of: &[&str]) -> Vec<String> {
     of.iter().map(|name| (*name).to_owned()).collect()
 }
 
+#[test]
+fn handles_differ() {
+    let (one, other) = (lispbox::store::handle().expect("random"), lispbox::store::handle().expect("random"));
+    assert_eq!(one.len(), 26);
+    assert_ne!(one, other);
+}
+
 /// Runs a check on a new store of each kind, of which it may open several.
 fn on_each_store(check: impl Fn(&dyn Fn() -> Box<dyn Store>)) {
     let folder = tempfile::tempdir().expect("a folder");

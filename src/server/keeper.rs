@@ -91,7 +91,7 @@ impl Keeper {
             // Nobody else knows it yet.
             return Ok(Lease { keeper: self, key, holder: None });
         }
-        let holder = super::random::unguessable().map_err(|message| Refused::new("InternalError", message))?;
+        let holder = crate::store::handle().map_err(|message| Refused::new("InternalError", message))?;
         let begun = Instant::now();
         loop {
             match self.store.lease(&key, &holder) {

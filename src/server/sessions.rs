@@ -62,7 +62,7 @@ impl Entry {
     /// # Errors
     /// When the system has no randomness for a handle.
     pub(super) fn new(caller: &str, session: Box<dyn Environment>) -> Result<Arc<Entry>, String> {
-        let handle = super::random::unguessable()?;
+        let handle = crate::store::handle()?;
         Ok(Arc::new(Entry::with(caller, handle, session, Stored::Nothing)))
     }
 

@@ -144,6 +144,18 @@ pub trait Store: Send + Sync {
     fn expire(&self, unused: Duration) -> Result<u64, Problem>;
 }
 
+/// A name that cannot be guessed, for a session or the holder of a lease: 130 random bits in 26 letters and digits,
+/// none of which look alike.
+///
+/// # Errors
+/// When the system has no randomness: a name that could be guessed is worse than none.
+pub fn handle() -> Result<String, String> {
+    const LETTERS: &[u8; 32] = b"abcdefghijkmnopqrstuvwxyz2345678";
+    let mut bytes = [0u8; 26];
+    getrandom::fill(&mut bytes).map_err(|problem| format!("the system has no randomness: {problem}"))?;
+    Ok(bytes.iter().map(|byte| char::from(LETTERS[usize::from(*byte) % LETTERS.len()])).collect())
+}
+
 /// Opens the store that a URL names: `sqlite:PATH`.
 ///
 /// # Errors

@@ -12,6 +12,7 @@ mod repl;
 mod run;
 mod sample_mailbox;
 mod serve;
+mod sessions;
 mod soak;
 mod surroundings;
 mod terminal;
@@ -37,6 +38,7 @@ enum Command {
     Repl(repl::Repl),
     Doc(doc::Doc),
     Serve(serve::Serve),
+    Sessions(sessions::Sessions),
     Tools(tools::Tools),
     Demo(demo::Demo),
     Soak(soak::Soak),
@@ -54,6 +56,7 @@ fn main() -> ExitCode {
         Command::Repl(command) => command.run(),
         Command::Doc(command) => command.run(),
         Command::Serve(command) => command.run(),
+        Command::Sessions(command) => command.run(),
         Command::Tools(command) => command.run(),
         Command::Demo(command) => command.run(),
         Command::Soak(command) => command.run(),

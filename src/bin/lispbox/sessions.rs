@@ -1,0 +1,227 @@
+//! `lispbox sessions`: what is in a store.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use clap::{Args, Subcommand};
+use lispbox::store::{Key, Store, Summary, handle, open};
+use serde_json::json;
+
+use crate::process;
+use crate::surroundings::{Problem, read_file};
+use crate::terminal::{Prints, Terminal};
+
+/// Lists, shows, exports, imports and removes the sessions of a store.
+#[derive(Args)]
+pub struct Sessions {
+    /// The store, such as `sqlite:sessions.db`.
+    #[arg(long, value_name = "URL", env = "LISPBOX_STORE", global = true)]
+    store: Option<String>,
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    /// One line for each session, the most recently used first.
+    List {
+        /// One JSON object a line instead.
+        #[arg(long)]
+        json: bool,
+    },
+    /// What a session defines.
+    Show {
+        /// Its handle, or as much of its beginning as no other has.
+        session: String,
+    },
+    /// Prints a session as text that `import` reads, on this or another store.
+    Export {
+        /// Its handle, or as much of its beginning as no other has.
+        session: String,
+    },
+    /// Makes a session of an exported one, and prints its handle.
+    Import {
+        /// The file; `-` is standard input.
+        file: PathBuf,
+        /// Whose session it is to be; `local` is who uses `serve` on standard input and output.
+        #[arg(long, default_value = "local")]
+        principal: String,
+    },
+    /// Removes sessions for good.
+    Purge {
+        /// Their handles, or as much of their beginnings as no other has.
+        #[arg(required_unless_present_any = ["unused_days", "all"])]
+        sessions: Vec<String>,
+        /// Those that nobody has used for so many days.
+        #[arg(long, value_name = "DAYS", conflicts_with = "sessions")]
+        unused_days: Option<u32>,
+        /// All of them.
+        #[arg(long, conflicts_with_all = ["sessions", "unused_days"])]
+        all: bool,
+    },
+}
+
+impl Sessions {
+    /// Does what is asked for.
+    pub fn run(self) -> ExitCode {
+        self.act().map_or_else(Problem::report, |()| ExitCode::SUCCESS)
+    }
+
+    fn act(self) -> Result<(), Problem> {
+        let Some(url) = self.store else {
+            return Err(Problem::Usage(
+                "which store? say `--store sqlite:PATH`, or set LISPBOX_STORE, to what `serve` was given".to_owned(),
+            ));
+        };
+        // Looking into a store must not make one.
+        if let Some(path) = url.strip_prefix("sqlite:").filter(|path| !std::path::Path::new(path).exists())
+            && !matches!(self.action, Action::Import { .. })
+        {
+            return Err(Problem::Failed(format!("there is no store at {path}")));
+        }
+        let store = open(&url).map_err(Problem::Failed)?;
+        match self.action {
+            Action::List { json } => list(&*store, json),
+            Action::Show { session } => show(&*store, &session),
+            Action::Export { session } => export(&*store, &session),
+            Action::Import { file, principal } => import(&*store, &read_file(&file)?, principal),
+            Action::Purge { sessions, unused_days, all } => purge(&*store, &sessions, unused_days, all),
+        }
+    }
+}
+
+fn failed(problem: impl std::fmt::Display) -> Problem {
+    Problem::Failed(problem.to_string())
+}
+
+/// The session that a handle, or the beginning of one, means.
+fn find(store: &dyn Store, beginning: &str) -> Result<Summary, Problem> {
+    let mut fitting = store.list().map_err(failed)?;
+    fitting.retain(|session| session.key.handle.starts_with(beginning));
+    match fitting.len() {
+        1 => Ok(fitting.remove(0)),
+        0 => Err(Problem::Failed(format!(
+            "there is no session `{beginning}`; `lispbox sessions list` shows what there is"
+        ))),
+        count => Err(Problem::Usage(format!("`{beginning}` may mean {count} sessions; give more of the handle"))),
+    }
+}
+
+fn list(store: &dyn Store, as_json: bool) -> Result<(), Problem> {
+    let sessions = store.list().map_err(failed)?;
+    if as_json {
+        for Summary { key, version, bytes, names, created, used, is_leased } in &sessions {
+            let record = json!({
+                "handle": key.handle, "principal": key.principal, "version": version, "bytes": bytes, "names": names,
+                "created": seconds(*created), "used": seconds(*used), "leased": is_leased,
+            });
+            println!("{record}");
+        }
+        return Ok(());
+    }
+    if sessions.is_empty() {
+        eprintln!("there are no sessions");
+    }
+    for session in &sessions {
+        println!(
+            "{}  {:<10}  {:>9}  used {:>12}  {}{}",
+            session.key.handle,
+            session.key.principal,
+            size(session.bytes),
+            age(session.used),
+            few(&session.names),
+            if session.is_leased { "  (in use)" } else { "" },
+        );
+    }
+    Ok(())
+}
+
+fn show(store: &dyn Store, beginning: &str) -> Result<(), Problem> {
+    let session = find(store, beginning)?;
+    let text = text(store, &session.key)?;
+    let (mut environment, host) = (process::engine(0)?.session(), host());
+    environment.decode(&text, host.clone()).map_err(Problem::Failed)?;
+    println!("{}", environment.describe(None, host));
+    Ok(())
+}
+
+fn export(store: &dyn Store, beginning: &str) -> Result<(), Problem> {
+    let session = find(store, beginning)?;
+    print!("{}", text(store, &session.key)?);
+    Ok(())
+}
+
+fn import(store: &dyn Store, text: &str, principal: String) -> Result<(), Problem> {
+    let (mut environment, host) = (process::engine(0)?.session(), host());
+    environment.decode(text, host).map_err(Problem::Failed)?;
+    let key = Key { principal, handle: handle().map_err(Problem::Failed)? };
+    store.write(&key, 0, text, &environment.names()).map_err(failed)?;
+    println!("{}", key.handle);
+    Ok(())
+}
+
+fn purge(store: &dyn Store, sessions: &[String], unused_days: Option<u32>, all: bool) -> Result<(), Problem> {
+    let chosen = match unused_days {
+        None if all => store.list().map_err(failed)?,
+        None => sessions.iter().map(|session| find(store, session)).collect::<Result<_, _>>()?,
+        Some(days) => {
+            let least = Duration::from_secs(u64::from(days) * 24 * 60 * 60);
+            let mut sessions = store.list().map_err(failed)?;
+            sessions.retain(|session| session.used.elapsed().is_ok_and(|unused| unused >= least));
+            sessions
+        }
+    };
+    let mut removed = 0;
+    for session in &chosen {
+        match store.remove(&session.key) {
+            Ok(()) => removed += 1,
+            Err(problem) => eprintln!("lispbox: {}: {problem}", session.key.handle),
+        }
+    }
+    println!("{removed} removed");
+    if removed == chosen.len() { Ok(()) } else { Err(Problem::Failed("not all of them could be removed".to_owned())) }
+}
+
+fn text(store: &dyn Store, key: &Key) -> Result<String, Problem> {
+    let stored = store.read(key, 0).map_err(failed)?;
+    stored.map(|stored| stored.text).ok_or_else(|| Problem::Failed("the session is empty".to_owned()))
+}
+
+/// A host for reading a session, in which nothing runs.
+fn host() -> Arc<Terminal> {
+    Arc::new(Terminal::new(Prints::Keep, lispbox::server::CancellationToken::new(), None))
+}
+
+fn seconds(time: SystemTime) -> u64 {
+    time.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+/// `12 KiB`
+fn size(bytes: u64) -> String {
+    match bytes {
+        0..10_240 => format!("{bytes} B"),
+        10_240..10_485_760 => format!("{} KiB", bytes >> 10),
+        _ => format!("{} MiB", bytes >> 20),
+    }
+}
+
+/// `3 hours ago`
+fn age(time: SystemTime) -> String {
+    let seconds = time.elapsed().map_or(0, |age| age.as_secs());
+    let (count, unit) = match seconds {
+        0..120 => (seconds, "s"),
+        120..7_200 => (seconds / 60, "min"),
+        7_200..172_800 => (seconds / 3_600, "hours"),
+        _ => (seconds / 86_400, "days"),
+    };
+    format!("{count} {unit} ago")
+}
+
+/// The first few names.
+fn few(names: &[String]) -> String {
+    const FEW: usize = 6;
+    let shown = names.iter().take(FEW).map(String::as_str).collect::<Vec<_>>().join(" ");
+    if names.len() > FEW { format!("{shown} … {} in all", names.len()) } else { shown }
+}
