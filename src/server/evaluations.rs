@@ -56,9 +56,9 @@ impl Admission {
 const PIECE: u64 = 1 << 20;
 
 /// Who asks, and in which session an unnamed one is.
-pub(super) struct Caller<'a> {
+pub(super) struct Caller {
     /// Whose sessions it may use.
-    pub(super) name: &'a str,
+    pub(super) name: String,
     /// The session of the connection, where the protocol knows such a thing.
     pub(super) own: Option<Arc<Entry>>,
     /// Cancelled when the client withdraws the call or goes away.
@@ -149,13 +149,21 @@ impl Evaluations {
             .map_err(|message| Refused::new("InternalError", message))
     }
 
+    /// What keeps evaluations from being taken in, if anything does.
+    pub(super) fn trouble(&self) -> Option<String> {
+        if self.stop.is_cancelled() {
+            return Some("the server is stopping".to_owned());
+        }
+        self.keeper.as_ref()?.trouble()
+    }
+
     /// Forgets the session of a connection that has ended; what is in a store stays there.
     pub(super) fn discard(&self, entry: &Entry) {
         self.sessions.discard(&entry.handle);
     }
 
     /// Runs a program and waits for its reply.
-    pub(super) async fn evaluate(&self, request: EvalRequest, caller: Caller<'_>) -> Reply {
+    pub(super) async fn evaluate(&self, request: EvalRequest, caller: Caller) -> Reply {
         let number = self.count.fetch_add(1, Ordering::Relaxed);
         let program = log::kept(&request.program);
         let outcome = self.evaluate_in_turn(request, &caller, number).await;
@@ -170,7 +178,7 @@ impl Evaluations {
     async fn evaluate_in_turn(
         &self,
         request: EvalRequest,
-        caller: &Caller<'_>,
+        caller: &Caller,
         number: u64,
     ) -> Result<(Reply, Arc<Entry>), Refused> {
         let texts = request.program.len() + request.data.as_ref().map_or(0, String::len);
@@ -205,7 +213,7 @@ impl Evaluations {
     ///
     /// # Errors
     /// The reply that says why there is no answer.
-    pub(super) async fn describe(&self, request: EnvRequest, caller: Caller<'_>) -> Result<String, Box<Reply>> {
+    pub(super) async fn describe(&self, request: EnvRequest, caller: Caller) -> Result<String, Box<Reply>> {
         let _place = self.admit(request.query.as_ref().map_or(0, String::len) as u64)?;
         let entry = self.entry(request.session.as_deref(), &caller)?;
         let turn = self.turn(&entry, &caller, Limits::default().memory).await?;
@@ -245,25 +253,25 @@ impl Evaluations {
     }
 
     /// The session that is meant: the named one, the connection's, or a fresh one.
-    fn entry(&self, handle: Option<&str>, caller: &Caller<'_>) -> Result<Arc<Entry>, Refused> {
+    fn entry(&self, handle: Option<&str>, caller: &Caller) -> Result<Arc<Entry>, Refused> {
         match (handle, &caller.own) {
             (Some(handle), Some(own)) if own.handle == handle => Ok(Arc::clone(own)),
-            (Some(handle), _) => match (self.sessions.find(caller.name, handle), &self.keeper) {
+            (Some(handle), _) => match (self.sessions.find(&caller.name, handle), &self.keeper) {
                 (Some(entry), _) => Ok(entry),
-                (None, Some(_)) => Ok(Entry::in_store(caller.name, handle, Arc::clone(&self.sandbox).environment())),
+                (None, Some(_)) => Ok(Entry::in_store(&caller.name, handle, Arc::clone(&self.sandbox).environment())),
                 (None, None) => Err(Refused::new(
                     "UnknownSession",
                     "there is no session with this handle: it has expired, was closed, or never was; leave `session` out for a new one",
                 )),
             },
             (None, Some(own)) => Ok(Arc::clone(own)),
-            (None, None) => self.new_session(caller.name),
+            (None, None) => self.new_session(&caller.name),
         }
     }
 
     /// Waits until the session is free and there is room to run. Calls of one session come in order,
     /// and do not take up room while they wait for each other.
-    async fn turn(&self, entry: &Entry, caller: &Caller<'_>, memory: u64) -> Result<Turn, Refused> {
+    async fn turn(&self, entry: &Entry, caller: &Caller, memory: u64) -> Result<Turn, Refused> {
         let turn = async {
             let session = Arc::clone(&entry.session).lock_owned().await;
             let permit = Arc::clone(&self.turns).acquire_owned().await.expect("the turns are never closed");
@@ -284,7 +292,7 @@ impl Evaluations {
     async fn blocking<T: Send + 'static>(
         &self,
         mut turn: Turn,
-        caller: &Caller<'_>,
+        caller: &Caller,
         slots: u32,
         number: u64,
         work: impl FnOnce(&mut dyn Environment, Arc<dyn Host>) -> T + Send + 'static,
@@ -312,14 +320,14 @@ impl Evaluations {
     }
 
     /// A name that is not defined here may be in another session of the same caller.
-    fn point_to_definer(&self, reply: &mut Reply, caller: &Caller<'_>, entry: &Entry) {
+    fn point_to_definer(&self, reply: &mut Reply, caller: &Caller, entry: &Entry) {
         let Some(failure @ Failure { symbol: Some(_), .. }) = reply.failure.as_mut() else { return };
         if reply.status != Status::Error || failure.error != "UnboundVariable" {
             return;
         }
         let symbol = failure.symbol.as_deref().unwrap_or_default();
-        let stored = || self.keeper.as_ref()?.definer(caller.name, symbol, &entry.handle);
-        if let Some(handle) = self.sessions.definer(caller.name, symbol, &entry.handle).or_else(stored) {
+        let stored = || self.keeper.as_ref()?.definer(&caller.name, symbol, &entry.handle);
+        if let Some(handle) = self.sessions.definer(&caller.name, symbol, &entry.handle).or_else(stored) {
             let hint = format!("`{symbol}` is defined in another session: call again with session \"{handle}\"");
             failure.rendered = format!("{}\n{hint}", failure.rendered.trim_end());
             failure.suggestion = Some(hint);

@@ -132,6 +132,11 @@ impl Keeper {
         Ok(())
     }
 
+    /// What is wrong with the store, if anything is.
+    pub(super) fn trouble(&self) -> Option<String> {
+        self.store.definer("", "", "").err().map(|problem| problem.to_string())
+    }
+
     /// The handle of another session of the caller that defines a name.
     pub(super) fn definer(&self, caller: &str, name: &str, except: &str) -> Option<String> {
         self.store.definer(caller, name, except).ok().flatten()

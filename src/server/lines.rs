@@ -68,6 +68,16 @@ impl Unreadable {
     }
 }
 
+/// What keeps a message from being decoded, if anything does.
+pub(super) fn problem_of(envelope: &Envelope) -> Option<ErrorData> {
+    let unreadable = match (envelope.deepest(), envelope.marks()) {
+        (depth, _) if depth > DEEPEST => Unreadable::Deep(depth),
+        (_, marks) if marks > MOST_MARKS => Unreadable::Many(marks),
+        _ => return None,
+    };
+    Some(unreadable.error())
+}
+
 /// The number of bytes, when an error of [`UNREADABLE`] stands for a message that was too large.
 pub(super) fn bytes_of(error: &ErrorData) -> Option<u64> {
     error.data.as_ref()?.get("bytes")?.as_u64()

@@ -19,6 +19,7 @@ use crate::lang::error::suggest::closest;
 use crate::lang::reply::Reply;
 
 use super::evaluations::{Caller, Evaluations};
+use super::http::{LOCAL, Principal};
 use super::request::{EnvRequest, EvalRequest, Refused};
 use super::sessions::Entry;
 use super::{tools, toon};
@@ -49,6 +50,7 @@ impl std::str::FromStr for ReplyForm {
 }
 
 /// What every connection's front has in common.
+#[derive(Clone)]
 pub(super) struct Manner {
     pub(super) form: ReplyForm,
     /// The limits of a call that asks for none.
@@ -61,17 +63,36 @@ pub(super) struct Manner {
 pub(super) struct Front {
     evaluations: Arc<Evaluations>,
     manner: Manner,
-    caller: String,
+    /// True where each request says whose it is.
+    over_http: bool,
     /// The session of this connection, made at the first call that belongs into it.
     own: Mutex<Option<Arc<Entry>>>,
 }
 
 impl Front {
-    pub(super) fn new(evaluations: Arc<Evaluations>, manner: Manner, caller: String) -> Front {
-        Front { evaluations, manner, caller, own: Mutex::default() }
+    /// The front of a client of this machine, who is behind a pair of streams.
+    pub(super) fn over_streams(evaluations: Arc<Evaluations>, manner: Manner) -> Front {
+        Front { evaluations, manner, over_http: false, own: Mutex::default() }
     }
 
-    fn caller(&self, context: &RequestContext<RoleServer>) -> Result<Caller<'_>, Refused> {
+    /// The front of what came over HTTP.
+    pub(super) fn over_http(evaluations: Arc<Evaluations>, manner: Manner) -> Front {
+        Front { evaluations, manner, over_http: true, own: Mutex::default() }
+    }
+
+    /// Whose request it is.
+    fn principal(&self, context: &RequestContext<RoleServer>) -> Result<String, Refused> {
+        if !self.over_http {
+            return Ok(LOCAL.to_owned());
+        }
+        let parts = context.extensions.get::<http::request::Parts>();
+        let principal = parts.and_then(|parts| parts.extensions.get::<Principal>());
+        let principal = principal.ok_or_else(|| Refused::new("InternalError", "nobody knows whose request this is"))?;
+        Ok(principal.0.clone())
+    }
+
+    fn caller(&self, context: &RequestContext<RoleServer>) -> Result<Caller, Refused> {
+        let name = self.principal(context)?;
         // Revisions are dates, so they compare as text.
         let stateless = context
             .protocol_version()
@@ -81,11 +102,17 @@ impl Front {
         } else {
             let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
             if own.is_none() {
-                *own = Some(self.evaluations.new_session(&self.caller)?);
+                *own = Some(self.evaluations.new_session(&name)?);
             }
             own.clone()
         };
-        Ok(Caller { name: &self.caller, own, withdrawn: context.ct.clone() })
+        if own.as_ref().is_some_and(|own| own.caller() != name) {
+            return Err(Refused::new(
+                "UnknownSession",
+                "this connection was begun with another token; begin one of your own",
+            ));
+        }
+        Ok(Caller { name, own, withdrawn: context.ct.clone() })
     }
 
     async fn eval(&self, request: CallToolRequestParams, context: &RequestContext<RoleServer>) -> CallToolResult {

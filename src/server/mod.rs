@@ -5,6 +5,7 @@
 //!   the client sees of our two tools, `request` reads their arguments, `toon` writes tables.
 //! - `evaluations`: runs programs in `sessions`, with the `host` that the language sees; `keeper` takes sessions up from a
 //!   store and writes them there.
+//! - `http`: the server of many clients, over HTTP, and who may use it.
 //! - `downstream`: the servers behind us; `connections` offers them to programs at a terminal.
 //! - `lines`: the transport over lines of JSON, with `envelope` for what cannot be decoded and
 //!   `backlog` for what is owed to a peer.
@@ -20,6 +21,7 @@ mod downstream;
 mod envelope;
 mod evaluations;
 mod host;
+mod http;
 mod keeper;
 mod lines;
 mod log;
@@ -38,6 +40,7 @@ pub use connections::Connections;
 pub use downstream::{DownstreamOptions, Downstreams};
 pub use evaluations::Admission;
 pub use host::EvaluationHost;
+pub use http::{HttpOptions, Principals, serve_http};
 pub use log::LogWriter;
 pub use mcp::ReplyForm;
 pub use serve::{ServeOptions, serve_stdio, serve_streams};

@@ -158,6 +158,32 @@ where
     serve(sandbox, options, input, output, stop, || false).await
 }
 
+/// What connections have in common.
+pub(super) struct Assembled {
+    pub(super) evaluations: Arc<Evaluations>,
+    pub(super) manner: Manner,
+    pub(super) downstreams: Arc<Downstreams>,
+}
+
+/// Puts together what serves connections; evaluations end when `stop` is cancelled.
+pub(super) fn assemble(sandbox: Arc<dyn Sandbox>, options: ServeOptions, stop: CancellationToken) -> Assembled {
+    let downstreams = Arc::new(Downstreams::new(options.configuration, options.downstream));
+    let evaluations = Arc::new(Evaluations::new(
+        sandbox,
+        Arc::clone(&downstreams),
+        Sessions::new(options.sessions),
+        options.store.map(|store| Keeper::new(store, options.kept)),
+        tokio::runtime::Handle::current(),
+        options.admission,
+        stop,
+    ));
+    let room = Limits { memory: options.admission.memory, ..options.most.clone() };
+    let (mut usual, mut most) = (options.limits, options.most);
+    usual.clamp_to(&room);
+    most.clamp_to(&room);
+    Assembled { evaluations, manner: Manner { form: options.reply, usual, most }, downstreams }
+}
+
 async fn serve<Read, Write>(
     sandbox: Arc<dyn Sandbox>,
     options: ServeOptions,
@@ -170,28 +196,14 @@ where
     Read: AsyncRead + Send + Unpin + 'static,
     Write: AsyncWrite + Send + Unpin + 'static,
 {
-    let downstreams = Arc::new(Downstreams::new(options.configuration, options.downstream));
+    let (largest, places) = (options.largest_message, options.admission.places());
     // Ours to cancel when the client has gone, and cancelled with the caller's.
     let stop = stop.child_token();
-    let evaluations = Arc::new(Evaluations::new(
-        sandbox,
-        Arc::clone(&downstreams),
-        Sessions::new(options.sessions),
-        options.store.map(|store| Keeper::new(store, options.kept)),
-        tokio::runtime::Handle::current(),
-        options.admission,
-        stop.clone(),
-    ));
-    let room = Limits { memory: options.admission.memory, ..options.most.clone() };
-    let (mut usual, mut most) = (options.limits, options.most);
-    usual.clamp_to(&room);
-    most.clamp_to(&room);
-    let manner = Manner { form: options.reply, usual, most };
-    let front = Front::new(evaluations, manner, "local".to_owned());
+    let Assembled { evaluations, manner, downstreams } = assemble(sandbox, options, stop.clone());
+    let front = Front::over_streams(evaluations, manner);
 
     let ended = CancellationToken::new();
-    let transport = Lines::new(input, output, options.largest_message, ended.clone())
-        .serving(options.admission.places() + MOST_REQUESTS, hung_up);
+    let transport = Lines::new(input, output, largest, ended.clone()).serving(places + MOST_REQUESTS, hung_up);
     let connection = async {
         match serve_server_with_ct(front, transport, CancellationToken::new()).await {
             Ok(running) => running.waiting().await.map(|_| ()).map_err(io::Error::other),
@@ -223,7 +235,7 @@ where
 
 /// Waits until the system tells us to end; gives the name of the signal.
 #[cfg(unix)]
-fn told_to_end() -> io::Result<impl Future<Output = &'static str>> {
+pub(super) fn told_to_end() -> io::Result<impl Future<Output = &'static str>> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -239,7 +251,7 @@ fn told_to_end() -> io::Result<impl Future<Output = &'static str>> {
 
 /// Waits until the system tells us to end; gives the name of the signal.
 #[cfg(not(unix))]
-fn told_to_end() -> io::Result<impl Future<Output = &'static str>> {
+pub(super) fn told_to_end() -> io::Result<impl Future<Output = &'static str>> {
     Ok(async {
         match tokio::signal::ctrl_c().await {
             Ok(()) => "Ctrl-C",

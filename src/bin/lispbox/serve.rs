@@ -1,15 +1,18 @@
 //! `lispbox serve`: the MCP server on standard input and output.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use lispbox::server::{Configuration, LogWriter, ReplyForm, ServeOptions, serve_stdio};
+use lispbox::server::{
+    Configuration, HttpOptions, LogWriter, Principals, ReplyForm, ServeOptions, serve_http, serve_stdio,
+};
 use tracing_subscriber::EnvFilter;
 
 use crate::process;
-use crate::surroundings::Problem;
+use crate::surroundings::{Problem, read_file};
 use crate::worker::Isolation;
 
 /// Serves the two tools `lisp_eval` and `lisp_env` to an MCP client, on standard input and output.
@@ -27,6 +30,22 @@ pub struct Serve {
     /// The memory of the server as a whole: a half for evaluations at once, a half for sessions.
     #[arg(long, value_name = "SIZE", default_value = "4GiB")]
     total_memory: String,
+    /// Serve over HTTP at this address, such as `127.0.0.1:8787`, instead of standard input and output.
+    #[arg(long, value_name = "ADDRESS")]
+    http: Option<SocketAddr>,
+    /// Who may use it over HTTP: a JSON file from names to bearer tokens, `{"ann": "${ANN_TOKEN}"}`. LISPBOX_TOKEN is
+    /// the token of one principal, `default`.
+    #[arg(long, value_name = "FILE", requires = "http")]
+    tokens: Option<PathBuf>,
+    /// Serve everybody who reaches an address that other machines reach.
+    #[arg(long, requires = "http")]
+    without_tokens: bool,
+    /// A name under which a proxy or other machines reach the server, beside `localhost`.
+    #[arg(long = "host", value_name = "NAME", requires = "http")]
+    hosts: Vec<String>,
+    /// An origin whose web pages may use the server, such as `https://app.example.com:443`.
+    #[arg(long = "origin", value_name = "ORIGIN", requires = "http")]
+    origins: Vec<String>,
     /// Where sessions are kept beyond the life of the process, such as `sqlite:sessions.db`.
     #[arg(long, value_name = "URL", env = "LISPBOX_STORE")]
     store: Option<String>,
@@ -63,8 +82,32 @@ impl Serve {
         options.kept = Duration::from_secs(u64::from(self.keep_days) * 24 * 60 * 60);
         options.store = self.store.as_deref().map(lispbox::store::open).transpose().map_err(Problem::Failed)?;
         let engine = process::engine(process::CONNECTIONS)?;
+        let http = self.http.map(|address| self.http_options(address)).transpose()?;
         let sandbox = self.isolation.sandbox(engine)?;
-        serve_stdio(sandbox, options).map_err(|problem| Problem::Failed(problem.to_string()))
+        let served = match http {
+            None => serve_stdio(sandbox, options),
+            Some(http) => serve_http(sandbox, options, http, |address| {
+                // The one line on standard output: whoever started us may wait for it.
+                println!("listening on http://{address}/mcp");
+            }),
+        };
+        served.map_err(|problem| Problem::Failed(problem.to_string()))
+    }
+
+    fn http_options(&self, address: SocketAddr) -> Result<HttpOptions, Problem> {
+        let mut http = HttpOptions::new(address);
+        http.hosts.clone_from(&self.hosts);
+        http.origins.clone_from(&self.origins);
+        http.open = self.without_tokens;
+        if let Some(file) = &self.tokens {
+            let text = read_file(file)?;
+            http.principals = Principals::read(&text, &|name| std::env::var(name).ok())
+                .map_err(|problem| Problem::Usage(format!("{}: {problem}", file.display())))?;
+        }
+        if let Ok(token) = std::env::var("LISPBOX_TOKEN") {
+            http.principals.add("default", token.trim()).map_err(Problem::Usage)?;
+        }
+        Ok(http)
     }
 }
 

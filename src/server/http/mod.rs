@@ -1,0 +1,214 @@
+//! The server over HTTP: MCP at `/mcp`, on every revision of the protocol, and how it is at `/healthz` and `/readyz`.
+//!
+//! rmcp speaks the protocol. What comes in is looked at before that: who asks, by a bearer token, and whether the
+//! message is one that can be decoded at no great cost. TLS is the business of a proxy in front.
+
+mod principals;
+
+pub(super) use principals::LOCAL;
+pub use principals::Principals;
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::extract::{Request, State};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use http::{Method, StatusCode, header};
+use rmcp::model::RequestId;
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use serde_json::json;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::lang::Sandbox;
+
+use super::connections;
+use super::envelope::Envelope;
+use super::lines;
+use super::mcp::Front;
+use super::serve::{Assembled, ServeOptions, assemble, told_to_end};
+
+/// How long requests that are under way may still take once the server is told to end.
+const GRACE: Duration = Duration::from_secs(3);
+
+/// The principal of a request, as its handlers find it.
+#[derive(Clone)]
+pub(super) struct Principal(pub(super) String);
+
+/// Where and for whom to serve over HTTP.
+#[derive(Clone)]
+pub struct HttpOptions {
+    /// The address; port 0 takes a free one.
+    pub address: SocketAddr,
+    /// Who may use it; without any, everybody who reaches the address.
+    pub principals: Principals,
+    /// Names under which it is reached beside those of this machine, as `Host` has them.
+    pub hosts: Vec<String>,
+    /// Origins of web pages that may use it, such as `https://app.example.com:443`. No page may unless it stands here.
+    pub origins: Vec<String>,
+    /// Serves everybody who reaches an address that other machines reach, without tokens.
+    pub open: bool,
+}
+
+impl HttpOptions {
+    /// At that address, for this machine alone.
+    pub fn new(address: SocketAddr) -> HttpOptions {
+        HttpOptions { address, principals: Principals::default(), hosts: Vec::new(), origins: Vec::new(), open: false }
+    }
+
+    /// Why it must not be served like that.
+    fn objection(&self) -> Option<String> {
+        (!self.address.ip().is_loopback() && self.principals.is_empty() && !self.open).then(|| {
+            format!(
+                "{} can be reached from other machines, so it needs tokens: `--tokens FILE`, or LISPBOX_TOKEN; `--without-tokens` serves everybody who reaches it",
+                self.address
+            )
+        })
+    }
+}
+
+/// Serves over HTTP until we are told to end (SIGTERM, SIGINT, SIGHUP). `listening` is told the address.
+///
+/// # Errors
+/// When the address cannot be had, or must not be served without tokens.
+pub fn serve_http(
+    sandbox: Arc<dyn Sandbox>,
+    options: ServeOptions,
+    http: HttpOptions,
+    listening: impl FnOnce(SocketAddr),
+) -> io::Result<()> {
+    if let Some(objection) = http.objection() {
+        return Err(io::Error::other(objection));
+    }
+    let runtime = connections::runtime()?;
+    let outcome = runtime.block_on(async {
+        let told = told_to_end()?;
+        let listener = TcpListener::bind(http.address).await?;
+        listening(listener.local_addr()?);
+        let stop = CancellationToken::new();
+        let serving = serve(sandbox, options, http, listener, stop.clone());
+        tokio::pin!(serving);
+        tokio::select! {
+            outcome = &mut serving => outcome,
+            signal = told => {
+                tracing::info!(signal, "told to end");
+                stop.cancel();
+                serving.await
+            }
+        }
+    });
+    runtime.shutdown_timeout(Duration::from_millis(300));
+    outcome
+}
+
+async fn serve(
+    sandbox: Arc<dyn Sandbox>,
+    options: ServeOptions,
+    http: HttpOptions,
+    listener: TcpListener,
+    stop: CancellationToken,
+) -> io::Result<()> {
+    let largest = options.largest_message;
+    // Evaluations may end by themselves for a while after nothing more is taken in.
+    let ending = CancellationToken::new();
+    let Assembled { evaluations, manner, downstreams } = assemble(sandbox, options, ending.clone());
+    let mut config = StreamableHttpServerConfig::default()
+        .with_cancellation_token(ending.clone())
+        .with_max_request_body_bytes(largest)
+        .with_allowed_origins(http.origins.clone())
+        .enforce_origin_validation();
+    config.allowed_hosts.extend(http.hosts.iter().cloned());
+    let evaluating = Arc::clone(&evaluations);
+    let service = StreamableHttpService::new(
+        move || Ok(Front::over_http(Arc::clone(&evaluating), manner.clone())),
+        Arc::new(LocalSessionManager::default()),
+        config,
+    );
+    let intake = Intake { principals: Arc::new(http.principals), largest };
+    let ready = {
+        let (evaluations, stop) = (Arc::clone(&evaluations), stop.clone());
+        move || async move {
+            match tokio::task::spawn_blocking(move || evaluations.trouble()).await {
+                Ok(None) if !stop.is_cancelled() => (StatusCode::OK, "ready\n".to_owned()),
+                Ok(None) => (StatusCode::SERVICE_UNAVAILABLE, "ending\n".to_owned()),
+                Ok(Some(trouble)) => (StatusCode::SERVICE_UNAVAILABLE, format!("{trouble}\n")),
+                Err(_) => (StatusCode::SERVICE_UNAVAILABLE, "broken\n".to_owned()),
+            }
+        }
+    };
+    let router = Router::new()
+        .route_service("/mcp", service)
+        .layer(from_fn_with_state(intake, take_in))
+        .route("/healthz", get(|| async { "ok\n" }))
+        .route("/readyz", get(ready));
+    tracing::info!(version = env!("CARGO_PKG_VERSION"), servers = downstreams.names().count(), "serving over HTTP");
+    let graceful = stop.clone();
+    let serving = axum::serve(listener, router).with_graceful_shutdown(async move { graceful.cancelled().await });
+    let out_of_grace = async {
+        stop.cancelled().await;
+        tokio::time::sleep(GRACE).await;
+    };
+    let outcome = tokio::select! {
+        outcome = serving.into_future() => outcome,
+        () = out_of_grace => Ok(()),
+    };
+    ending.cancel();
+    downstreams.close().await;
+    tracing::info!("ended");
+    outcome
+}
+
+/// What every request is held against.
+#[derive(Clone)]
+struct Intake {
+    principals: Arc<Principals>,
+    largest: usize,
+}
+
+/// Passes on a request of somebody who may ask, if it can be decoded.
+async fn take_in(State(intake): State<Intake>, mut request: Request, next: Next) -> Response {
+    let principal = if intake.principals.is_empty() {
+        Some(LOCAL)
+    } else {
+        bearer(&request).and_then(|token| intake.principals.find(token))
+    };
+    let Some(principal) = principal else {
+        let challenge = [(header::WWW_AUTHENTICATE, "Bearer")];
+        return (StatusCode::UNAUTHORIZED, challenge, "a bearer token that this server knows is needed\n")
+            .into_response();
+    };
+    request.extensions_mut().insert(Principal(principal.to_owned()));
+    if request.method() != Method::POST {
+        return next.run(request).await;
+    }
+    let (parts, body) = request.into_parts();
+    let Ok(bytes) = to_bytes(body, intake.largest).await else {
+        let message = format!("a message may have {} bytes", intake.largest);
+        return unreadable(StatusCode::PAYLOAD_TOO_LARGE, None, &message);
+    };
+    let envelope = Envelope::of(&bytes);
+    if let Some(problem) = lines::problem_of(&envelope) {
+        return unreadable(StatusCode::BAD_REQUEST, envelope.id(), &problem.message);
+    }
+    next.run(Request::from_parts(parts, Body::from(bytes))).await
+}
+
+/// The token of `Authorization: Bearer …`.
+fn bearer(request: &Request) -> Option<&str> {
+    let value = request.headers().get(header::AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = value.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}
+
+/// The error of a message that is not decoded.
+fn unreadable(status: StatusCode, id: Option<RequestId>, message: &str) -> Response {
+    let error = json!({"jsonrpc": "2.0", "id": id, "error": {"code": lines::UNREADABLE.0, "message": message}});
+    (status, [(header::CONTENT_TYPE, "application/json")], error.to_string()).into_response()
+}
