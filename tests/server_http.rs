@@ -128,22 +128,8 @@ fn an_address_that_others_reach_needs_tokens() {
 #[cfg(unix)]
 fn it_ends_in_time_when_it_is_told_to() {
     let mut server = Server::start(&[], &[]);
-    let address = server.address;
-    let running = std::thread::spawn(move || {
-        let mut stream = std::net::TcpStream::connect(address).expect("it listens");
-        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
-            "name": "lisp_eval", "arguments": {"program": "(loop [] (recur))", "limits": {"fuel": 1e12, "compute": 60}},
-            "_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28",
-                      "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
-                      "io.modelcontextprotocol/clientCapabilities": {}}}})
-        .to_string();
-        let head = format!(
-            "POST /mcp HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: lisp_eval\r\nContent-Length: {}\r\n\r\n{body}",
-            body.len()
-        );
-        std::io::Write::write_all(&mut stream, head.as_bytes()).expect("it reads");
-        std::io::Read::read_to_end(&mut stream, &mut Vec::new())
-    });
+    let program = json!({"program": "(loop [] (recur))", "limits": {"fuel": 1e12, "compute": 60}});
+    let _running = server.begin("", "lisp_eval", program);
     // It computes when it takes processor time.
     let used = || {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", server.process.id())).unwrap_or_default();
@@ -159,7 +145,6 @@ fn it_ends_in_time_when_it_is_told_to() {
     Command::new("kill").args(["-TERM", &server.process.id().to_string()]).status().expect("kill runs");
     assert!(server.process.wait().expect("a child").success());
     assert!(told.elapsed() < Duration::from_secs(8), "{:?}", told.elapsed());
-    let _ = running.join();
 }
 
 #[test]
@@ -219,4 +204,28 @@ fn the_python_client_works_over_http() {
         "fastmcp eval 6",
     ];
     assert_eq!(text.lines().collect::<Vec<_>>(), expected, "{text}");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_client_that_goes_away_ends_its_evaluation() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let url = format!("sqlite:{}", folder.path().join("sessions.db").display());
+    let limits = ["--limit", "fuel=1e12", "--limit", "compute=60s", "--store", &url];
+    let server = Server::start(&limits, &[]);
+    let session = handle(&server.eval("", "(def n 1)", None).0);
+    let store = lispbox::store::open(&url).expect("it opens");
+    let is_leased = || store.list().expect("a list")[0].is_leased;
+    let begun = Instant::now();
+    let until = |is_so: &dyn Fn() -> bool| {
+        while !is_so() {
+            assert!(begun.elapsed() < Duration::from_secs(40), "it did not come to pass");
+            std::thread::park_timeout(Duration::from_millis(10));
+        }
+    };
+    let gone = server.begin("", "lisp_eval", json!({"program": "(loop [] (recur))", "session": session}));
+    until(&is_leased);
+    drop(gone);
+    until(&|| !is_leased());
+    assert_eq!(server.eval("", "n", Some(&session)), ("1".to_owned(), false));
 }

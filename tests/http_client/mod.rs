@@ -8,6 +8,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+/// The headers of a message.
+const MESSAGE: &str = "Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n";
+
 /// A running `lispbox serve --http`.
 pub struct Server {
     pub process: Child,
@@ -82,37 +85,44 @@ impl Client {
         format!("http://{}/mcp", self.address)
     }
 
-    /// Sends a request as it is, and reads until the server closes the connection.
-    pub fn exchange(&self, request: &str, body: &[u8]) -> Response {
-        let mut stream = TcpStream::connect(self.address).expect("it listens");
-        stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a time-out");
-        stream.write_all(request.as_bytes()).expect("it reads");
-        // It may refuse without reading everything.
-        let _ = stream.write_all(body);
-        let mut all = Vec::new();
-        let _ = stream.read_to_end(&mut all);
-        Response::parse(&all)
-    }
-
-    /// A request with these headers, one a line, beside the necessary ones.
-    pub fn request(&self, method: &str, path: &str, headers: &str, body: &[u8]) -> Response {
+    /// Sends a request with these headers, one a line, beside the necessary ones.
+    fn send(&self, method: &str, path: &str, headers: &str, body: &[u8]) -> TcpStream {
         let host = if headers.contains("Host:") { String::new() } else { format!("Host: {}\r\n", self.address) };
         let head = format!(
             "{method} {path} HTTP/1.1\r\n{host}Content-Length: {}\r\nConnection: close\r\n{headers}\r\n",
             body.len()
         );
-        self.exchange(&head, body)
+        let mut stream = TcpStream::connect(self.address).expect("it listens");
+        stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a time-out");
+        stream.write_all(head.as_bytes()).expect("it reads");
+        // It may refuse without reading everything.
+        let _ = stream.write_all(body);
+        stream
+    }
+
+    /// The same, and what comes back until the server closes the connection.
+    pub fn request(&self, method: &str, path: &str, headers: &str, body: &[u8]) -> Response {
+        let mut stream = self.send(method, path, headers, body);
+        let mut all = Vec::new();
+        let _ = stream.read_to_end(&mut all);
+        Response::parse(&all)
     }
 
     /// Sends a JSON-RPC message.
     pub fn post(&self, headers: &str, message: &Value) -> Response {
-        let headers =
-            format!("Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n{headers}");
-        self.request("POST", "/mcp", &headers, message.to_string().as_bytes())
+        self.request("POST", "/mcp", &format!("{MESSAGE}{headers}"), message.to_string().as_bytes())
     }
 
     /// Calls a tool as a client of 2026-07-28.
     pub fn call(&self, headers: &str, tool: &str, arguments: Value) -> Response {
+        let mut stream = self.begin(headers, tool, arguments);
+        let mut all = Vec::new();
+        let _ = stream.read_to_end(&mut all);
+        Response::parse(&all)
+    }
+
+    /// Begins such a call, without waiting for what comes back.
+    pub fn begin(&self, headers: &str, tool: &str, arguments: Value) -> TcpStream {
         let meta = json!({
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",
             "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
@@ -122,7 +132,7 @@ impl Client {
         let message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
         let headers =
             format!("MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: {tool}\r\n{headers}");
-        self.post(&headers, &message)
+        self.send("POST", "/mcp", &format!("{MESSAGE}{headers}"), message.to_string().as_bytes())
     }
 
     /// The text of a program's reply, and whether it is an error.

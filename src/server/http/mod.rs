@@ -25,6 +25,7 @@ use rmcp::transport::streamable_http_server::session::local::LocalSessionManager
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use serde_json::json;
 use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::lang::Sandbox;
@@ -37,6 +38,17 @@ use super::serve::{Assembled, ServeOptions, assemble, told_to_end};
 
 /// How long requests that are under way may still take once the server is told to end.
 const GRACE: Duration = Duration::from_secs(3);
+
+/// How long a message may take to come in.
+const ARRIVAL: Duration = Duration::from_secs(30);
+
+/// The bytes of messages that are taken in at once, in units of [`UNIT`]; who comes later waits.
+const ROOM: usize = 64 << 10;
+const UNIT: usize = 1 << 10;
+
+/// A message of more values and keys takes much more while it is decoded than it has bytes, so that few are at once.
+const MANY: u64 = 50_000;
+const MANY_AT_ONCE: usize = 4;
 
 /// The principal of a request, as its handlers find it.
 #[derive(Clone)]
@@ -131,7 +143,12 @@ async fn serve(
         Arc::new(LocalSessionManager::default()),
         config,
     );
-    let intake = Intake { principals: Arc::new(http.principals), largest };
+    let intake = Intake {
+        principals: Arc::new(http.principals),
+        largest,
+        room: Arc::new(Semaphore::new(ROOM)),
+        decoding: Arc::new(Semaphore::new(MANY_AT_ONCE)),
+    };
     let ready = {
         let (evaluations, stop) = (Arc::clone(&evaluations), stop.clone());
         move || async move {
@@ -170,6 +187,8 @@ async fn serve(
 struct Intake {
     principals: Arc<Principals>,
     largest: usize,
+    room: Arc<Semaphore>,
+    decoding: Arc<Semaphore>,
 }
 
 /// Passes on a request of somebody who may ask, if it can be decoded.
@@ -189,14 +208,30 @@ async fn take_in(State(intake): State<Intake>, mut request: Request, next: Next)
         return next.run(request).await;
     }
     let (parts, body) = request.into_parts();
-    let Ok(bytes) = to_bytes(body, intake.largest).await else {
+    let said = parts.headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
+    let largest = said.unwrap_or(intake.largest);
+    let too_large = || {
         let message = format!("a message may have {} bytes", intake.largest);
-        return unreadable(StatusCode::PAYLOAD_TOO_LARGE, None, &message);
+        unreadable(StatusCode::PAYLOAD_TOO_LARGE, None, &message)
+    };
+    if largest > intake.largest {
+        return too_large();
+    }
+    let units = u32::try_from(largest / UNIT + 1).unwrap_or(u32::MAX).min(ROOM as u32);
+    let _room = intake.room.acquire_many(units).await;
+    let bytes = match tokio::time::timeout(ARRIVAL, to_bytes(body, intake.largest)).await {
+        Ok(Ok(bytes)) => bytes,
+        Ok(Err(_)) => return too_large(),
+        Err(_) => return unreadable(StatusCode::REQUEST_TIMEOUT, None, "the message did not come in time"),
     };
     let envelope = Envelope::of(&bytes);
     if let Some(problem) = lines::problem_of(&envelope) {
         return unreadable(StatusCode::BAD_REQUEST, envelope.id(), &problem.message);
     }
+    let _decoding = match envelope.marks() > MANY {
+        true => Some(intake.decoding.acquire().await),
+        false => None,
+    };
     next.run(Request::from_parts(parts, Body::from(bytes))).await
 }
 
