@@ -46,8 +46,8 @@ impl Response {
 
     /// The JSON-RPC message in it, alone or as the last event of a stream that has any.
     pub fn message(&self) -> Value {
-        let events = self.body.lines().filter_map(|line| line.strip_prefix("data:")).map(str::trim);
-        let text = events.filter(|event| !event.is_empty()).last().unwrap_or(&self.body);
+        let mut events = self.body.lines().filter_map(|line| line.strip_prefix("data:")).map(str::trim);
+        let text = events.rfind(|event| !event.is_empty()).unwrap_or(&self.body);
         serde_json::from_str(text).unwrap_or_else(|problem| panic!("{problem}: {self:?}"))
     }
 
