@@ -151,6 +151,16 @@ impl Sessions {
     pub(super) fn keep(&self, entry: &Arc<Entry>) {
         let mut entries = self.entries();
         entries.insert(entry.handle.clone(), Arc::clone(entry));
+        let mut held = 0;
+        let mut stale = false;
+        for entry in entries.values() {
+            let facts = entry.facts();
+            held += facts.bytes;
+            stale |= facts.used.elapsed() > self.bounds.idle;
+        }
+        if !stale && entries.len() <= self.bounds.count && held <= self.bounds.bytes {
+            return;
+        }
         let mut by_age: Vec<(Instant, u64, String)> = entries
             .values()
             .map(|entry| {

@@ -30,7 +30,10 @@ const TABLES: &str = "
 
 /// A store in a file; see the module's text. What was written is on the disk before anybody is told so.
 pub struct Sqlite {
-    connection: Mutex<Connection>,
+    /// For what must outlast the machine.
+    durable: Mutex<Connection>,
+    /// For leases, which need not, and for reading.
+    quick: Mutex<Connection>,
 }
 
 impl Sqlite {
@@ -40,11 +43,8 @@ impl Sqlite {
     /// [`Problem::Unavailable`] if it cannot be opened, is no such file, or was made by a newer version.
     pub fn open(path: &Path) -> Result<Sqlite, Problem> {
         make_private(path)?;
-        let mut connection = Connection::open(path)?;
-        connection.busy_timeout(PATIENCE)?;
-        connection.pragma_update(None, "journal_mode", "WAL")?;
-        connection.pragma_update(None, "synchronous", "FULL")?;
-        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let mut durable = connect(path, "FULL")?;
+        let transaction = durable.transaction_with_behavior(TransactionBehavior::Immediate)?;
         match transaction.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0))? {
             0 => {
                 transaction.execute_batch(TABLES)?;
@@ -58,17 +58,45 @@ impl Sqlite {
             }
         }
         transaction.commit()?;
-        Ok(Sqlite { connection: Mutex::new(connection) })
+        Ok(Sqlite { durable: Mutex::new(durable), quick: Mutex::new(connect(path, "NORMAL")?) })
+    }
+
+    /// Does something that has to last.
+    fn lasting<R>(&self, work: impl FnOnce(&Transaction<'_>) -> Result<R, Problem>) -> Result<R, Problem> {
+        Sqlite::within(&self.durable, TransactionBehavior::Immediate, work)
+    }
+
+    /// Does something that the end of the machine may undo.
+    fn quickly<R>(&self, work: impl FnOnce(&Transaction<'_>) -> Result<R, Problem>) -> Result<R, Problem> {
+        Sqlite::within(&self.quick, TransactionBehavior::Immediate, work)
+    }
+
+    /// Does something that only reads, and that nobody who writes has to wait for.
+    fn reading<R>(&self, work: impl FnOnce(&Transaction<'_>) -> Result<R, Problem>) -> Result<R, Problem> {
+        Sqlite::within(&self.quick, TransactionBehavior::Deferred, work)
     }
 
     /// Does something in one transaction, which is undone if it fails.
-    fn within<R>(&self, work: impl FnOnce(&Transaction<'_>) -> Result<R, Problem>) -> Result<R, Problem> {
-        let mut connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
-        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    fn within<R>(
+        connection: &Mutex<Connection>,
+        behavior: TransactionBehavior,
+        work: impl FnOnce(&Transaction<'_>) -> Result<R, Problem>,
+    ) -> Result<R, Problem> {
+        let mut connection = connection.lock().unwrap_or_else(PoisonError::into_inner);
+        let transaction = connection.transaction_with_behavior(behavior)?;
         let result = work(&transaction)?;
         transaction.commit()?;
         Ok(result)
     }
+}
+
+/// A connection to the file, which waits for the disk as that level of `synchronous` says.
+fn connect(path: &Path, synchronous: &str) -> Result<Connection, Problem> {
+    let connection = Connection::open(path)?;
+    connection.busy_timeout(PATIENCE)?;
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    connection.pragma_update(None, "synchronous", synchronous)?;
+    Ok(connection)
 }
 
 /// Makes the file, if it is not there, so that others on the machine cannot read it.
@@ -105,7 +133,7 @@ fn state(transaction: &Transaction<'_>, session: &Key) -> Result<State, Problem>
 
 impl Store for Sqlite {
     fn lease(&self, session: &Key, holder: &str) -> Result<(), Problem> {
-        self.within(|transaction| {
+        self.quickly(|transaction| {
             if state(transaction, session)?.leased {
                 return Err(Problem::Leased);
             }
@@ -117,7 +145,7 @@ impl Store for Sqlite {
     }
 
     fn renew(&self, session: &Key, holder: &str) -> Result<(), Problem> {
-        self.within(|transaction| {
+        self.quickly(|transaction| {
             let renewed = transaction
                 .prepare_cached("UPDATE session SET leased_until = ?3 WHERE handle = ?1 AND holder = ?2")?
                 .execute(params![session.handle, holder, now() + millis(LEASE)])?;
@@ -126,7 +154,7 @@ impl Store for Sqlite {
     }
 
     fn release(&self, session: &Key, holder: &str) -> Result<(), Problem> {
-        self.within(|transaction| {
+        self.quickly(|transaction| {
             transaction
                 .prepare_cached("UPDATE session SET holder = NULL, leased_until = 0 WHERE handle = ?1 AND holder = ?2")?
                 .execute(params![session.handle, holder])?;
@@ -135,7 +163,7 @@ impl Store for Sqlite {
     }
 
     fn read(&self, session: &Key, known: u64) -> Result<Option<Stored>, Problem> {
-        self.within(|transaction| {
+        self.reading(|transaction| {
             let version = state(transaction, session)?.version;
             if version == known {
                 return Ok(None);
@@ -149,7 +177,7 @@ impl Store for Sqlite {
 
     fn write(&self, session: &Key, known: u64, text: &str, names: &[String]) -> Result<u64, Problem> {
         let names = serde_json::to_string(names).unwrap_or_default();
-        self.within(|transaction| {
+        self.lasting(|transaction| {
             if known == 0 {
                 let made = transaction
                     .prepare_cached(
@@ -170,7 +198,7 @@ impl Store for Sqlite {
     }
 
     fn definer(&self, principal: &str, name: &str, except: &str) -> Result<Option<String>, Problem> {
-        self.within(|transaction| {
+        self.reading(|transaction| {
             let found = transaction
                 .prepare_cached(
                     "SELECT handle FROM session
@@ -185,7 +213,7 @@ impl Store for Sqlite {
     }
 
     fn list(&self) -> Result<Vec<Summary>, Problem> {
-        self.within(|transaction| {
+        self.reading(|transaction| {
             let mut statement = transaction.prepare_cached(
                 "SELECT handle, principal, version, octet_length(text), names, created, used, leased_until
                  FROM session WHERE expired = 0 ORDER BY used DESC, handle",
@@ -196,7 +224,7 @@ impl Store for Sqlite {
     }
 
     fn remove(&self, session: &Key) -> Result<(), Problem> {
-        self.within(|transaction| {
+        self.lasting(|transaction| {
             if state(transaction, session)?.leased {
                 return Err(Problem::Leased);
             }
@@ -207,7 +235,7 @@ impl Store for Sqlite {
 
     fn expire(&self, unused: Duration) -> Result<u64, Problem> {
         let since = now() - millis(unused);
-        self.within(|transaction| {
+        self.lasting(|transaction| {
             transaction.execute(
                 "DELETE FROM session WHERE expired = 1 AND used < ?1",
                 params![since.saturating_sub(millis(unused))],
