@@ -117,12 +117,19 @@ impl ServeOptions {
 /// # Errors
 /// When the runtime cannot be made, or the client's first message is not MCP.
 pub fn serve_stdio(sandbox: Arc<dyn Sandbox>, options: ServeOptions) -> io::Result<()> {
+    until_told_to_end(async |stop| {
+        let (input, output) = rmcp::transport::stdio_pipes();
+        serve(sandbox, options, input, output, stop, platform::input_hung_up).await
+    })
+}
+
+/// Serves on a runtime of its own; `stop` is cancelled when we are told to end.
+pub(super) fn until_told_to_end(serving: impl AsyncFnOnce(CancellationToken) -> io::Result<()>) -> io::Result<()> {
     let runtime = connections::runtime()?;
     let outcome = runtime.block_on(async {
         let told = told_to_end()?;
         let stop = CancellationToken::new();
-        let (input, output) = rmcp::transport::stdio_pipes();
-        let serving = serve(sandbox, options, input, output, stop.clone(), platform::input_hung_up);
+        let serving = serving(stop.clone());
         tokio::pin!(serving);
         tokio::select! {
             outcome = &mut serving => outcome,
@@ -235,7 +242,7 @@ where
 
 /// Waits until the system tells us to end; gives the name of the signal.
 #[cfg(unix)]
-pub(super) fn told_to_end() -> io::Result<impl Future<Output = &'static str>> {
+fn told_to_end() -> io::Result<impl Future<Output = &'static str>> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -251,7 +258,7 @@ pub(super) fn told_to_end() -> io::Result<impl Future<Output = &'static str>> {
 
 /// Waits until the system tells us to end; gives the name of the signal.
 #[cfg(not(unix))]
-pub(super) fn told_to_end() -> io::Result<impl Future<Output = &'static str>> {
+fn told_to_end() -> io::Result<impl Future<Output = &'static str>> {
     Ok(async {
         match tokio::signal::ctrl_c().await {
             Ok(()) => "Ctrl-C",

@@ -30,11 +30,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::lang::Sandbox;
 
-use super::connections;
 use super::envelope::Envelope;
 use super::lines;
 use super::mcp::Front;
-use super::serve::{Assembled, ServeOptions, assemble, told_to_end};
+use super::serve::{Assembled, ServeOptions, assemble, until_told_to_end};
 
 /// How long requests that are under way may still take once the server is told to end.
 const GRACE: Duration = Duration::from_secs(3);
@@ -99,25 +98,11 @@ pub fn serve_http(
     if let Some(objection) = http.objection() {
         return Err(io::Error::other(objection));
     }
-    let runtime = connections::runtime()?;
-    let outcome = runtime.block_on(async {
-        let told = told_to_end()?;
+    until_told_to_end(async |stop| {
         let listener = TcpListener::bind(http.address).await?;
         listening(listener.local_addr()?);
-        let stop = CancellationToken::new();
-        let serving = serve(sandbox, options, http, listener, stop.clone());
-        tokio::pin!(serving);
-        tokio::select! {
-            outcome = &mut serving => outcome,
-            signal = told => {
-                tracing::info!(signal, "told to end");
-                stop.cancel();
-                serving.await
-            }
-        }
-    });
-    runtime.shutdown_timeout(Duration::from_millis(300));
-    outcome
+        serve(sandbox, options, http, listener, stop).await
+    })
 }
 
 async fn serve(
