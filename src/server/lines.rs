@@ -51,6 +51,18 @@ enum Unreadable {
 }
 
 impl Unreadable {
+    /// Says that a message is nested too deep, if it is.
+    fn deep(envelope: &Envelope) -> Option<Unreadable> {
+        let depth = envelope.deepest();
+        (depth > DEEPEST).then_some(Unreadable::Deep(depth))
+    }
+
+    /// Says that a message has too many values, if it has.
+    fn many(envelope: &Envelope) -> Option<Unreadable> {
+        let marks = envelope.marks();
+        (marks > MOST_MARKS).then_some(Unreadable::Many(marks))
+    }
+
     fn error(&self) -> ErrorData {
         let (message, data) = match self {
             Unreadable::Large(bytes) => (format!("the message has {bytes} bytes"), json!({ "bytes": bytes })),
@@ -70,12 +82,7 @@ impl Unreadable {
 
 /// What keeps a message from being decoded, if anything does.
 pub(super) fn problem_of(envelope: &Envelope) -> Option<ErrorData> {
-    let unreadable = match (envelope.deepest(), envelope.marks()) {
-        (depth, _) if depth > DEEPEST => Unreadable::Deep(depth),
-        (_, marks) if marks > MOST_MARKS => Unreadable::Many(marks),
-        _ => return None,
-    };
-    Some(unreadable.error())
+    Unreadable::deep(envelope).or_else(|| Unreadable::many(envelope)).map(|unreadable| unreadable.error())
 }
 
 /// The number of bytes, when an error of [`UNREADABLE`] stands for a message that was too large.
@@ -325,9 +332,8 @@ fn read_message<Role: ServiceRole>(line: &[u8]) -> Result<Option<RxJsonRpcMessag
     // A value or key takes a byte and its mark, so that a short line need not be looked at twice.
     if line.len() as u64 > 2 * MOST_MARKS {
         let envelope = Envelope::of(line);
-        let marks = envelope.marks();
-        if marks > MOST_MARKS {
-            return Err((envelope, Unreadable::Many(marks)));
+        if let Some(many) = Unreadable::many(&envelope) {
+            return Err((envelope, many));
         }
     }
     let problem = match serde_json::from_slice(line) {
@@ -339,11 +345,10 @@ fn read_message<Role: ServiceRole>(line: &[u8]) -> Result<Option<RxJsonRpcMessag
         tracing::debug!("passed over a line that is no message");
         return Ok(None);
     }
-    let depth = envelope.deepest();
-    let unreadable = match depth {
-        _ if envelope.is_batch() => Unreadable::Odd("it is a batch; send each message on a line of its own".to_owned()),
-        _ if depth > DEEPEST => Unreadable::Deep(depth),
-        _ => Unreadable::Odd(problem.to_string()),
+    let unreadable = if envelope.is_batch() {
+        Unreadable::Odd("it is a batch; send each message on a line of its own".to_owned())
+    } else {
+        Unreadable::deep(&envelope).unwrap_or_else(|| Unreadable::Odd(problem.to_string()))
     };
     Err((envelope, unreadable))
 }
