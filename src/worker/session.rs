@@ -123,9 +123,7 @@ impl WorkerSession {
             let costs = conversation.costs();
             match outcome {
                 Ok((done, kept)) => {
-                    self.keep(kept);
-                    *lock(&self.seat) = Some(worker);
-                    self.workers.rests(&self.seat);
+                    self.rest(worker, kept);
                     return Ok(done);
                 }
                 // It was dying when it was given the order, and nothing has come of it.
@@ -136,7 +134,10 @@ impl WorkerSession {
         }
     }
 
-    fn keep(&mut self, kept: Kept) {
+    /// Leaves the worker in its seat, and takes down what the session is now.
+    fn rest(&mut self, worker: Worker, kept: Kept) {
+        *lock(&self.seat) = Some(worker);
+        self.workers.rests(&self.seat);
         self.names = kept.names;
         self.live_bytes = kept.live_bytes;
         match kept.text {
@@ -226,12 +227,7 @@ impl Environment for WorkerSession {
             Lost::Unreadable(problem) => problem,
             lost => lost.to_string(),
         })?;
-        self.keep(kept);
-        self.text = Some(text.to_string());
-        self.changes += 1;
-        self.unwritten = None;
-        *lock(&self.seat) = Some(worker);
-        self.workers.rests(&self.seat);
+        self.rest(worker, Kept { text: Some(Ok(text.to_string())), ..kept });
         Ok(())
     }
 }
