@@ -149,11 +149,8 @@ impl Evaluations {
             .map_err(|message| Refused::new("InternalError", message))
     }
 
-    /// What keeps evaluations from being taken in, if anything does.
+    /// What is wrong with the store of the sessions, if anything is. This may block for as long as the store does.
     pub(super) fn trouble(&self) -> Option<String> {
-        if self.stop.is_cancelled() {
-            return Some("the server is stopping".to_owned());
-        }
         self.keeper.as_ref()?.trouble()
     }
 
@@ -188,7 +185,7 @@ impl Evaluations {
         let slots = request.limits.parallel;
         let program = Request { program: request.program, data: request.data, limits: request.limits, name: None };
         let (kept, keeper) = (Arc::clone(&entry), self.keeper.clone());
-        let (mut reply, left) = self
+        let (mut reply, left, stored) = self
             .blocking(turn, caller, slots, number, move |session, host| {
                 let lease = keeper.as_ref().map(|keeper| keeper.begin(&kept, session, &host)).transpose()?;
                 let mut reply = session.eval(program, host);
@@ -196,7 +193,8 @@ impl Evaluations {
                 if let Some(lease) = lease {
                     lease.end(&kept, session, &mut reply);
                 }
-                Ok((reply, left))
+                let stored = keeper.as_ref().and_then(|keeper| keeper.definer(&kept, unbound(&reply)?));
+                Ok((reply, left, stored))
             })
             .await??;
         if left != Left::Nothing {
@@ -205,7 +203,12 @@ impl Evaluations {
         if left == Left::First {
             reply.session = Some(entry.handle.clone());
         }
-        self.point_to_definer(&mut reply, caller, &entry);
+        if let Some(symbol) = unbound(&reply) {
+            let here = self.sessions.definer(&caller.name, symbol, &entry.handle);
+            if let Some(handle) = here.or(stored) {
+                point_to(&mut reply, &handle);
+            }
+        }
         Ok((reply, entry))
     }
 
@@ -318,21 +321,21 @@ impl Evaluations {
             Refused::new("InternalError", "the evaluation broke; this is an error in lispbox, not in the program")
         })
     }
+}
 
-    /// A name that is not defined here may be in another session of the same caller.
-    fn point_to_definer(&self, reply: &mut Reply, caller: &Caller, entry: &Entry) {
-        let Some(failure @ Failure { symbol: Some(_), .. }) = reply.failure.as_mut() else { return };
-        if reply.status != Status::Error || failure.error != "UnboundVariable" {
-            return;
-        }
-        let symbol = failure.symbol.as_deref().unwrap_or_default();
-        let stored = || self.keeper.as_ref()?.definer(&caller.name, symbol, &entry.handle);
-        if let Some(handle) = self.sessions.definer(&caller.name, symbol, &entry.handle).or_else(stored) {
-            let hint = format!("`{symbol}` is defined in another session: call again with session \"{handle}\"");
-            failure.rendered = format!("{}\n{hint}", failure.rendered.trim_end());
-            failure.suggestion = Some(hint);
-        }
-    }
+/// The name that a program failed for because it is not defined.
+fn unbound(reply: &Reply) -> Option<&str> {
+    let failure = reply.failure.as_ref().filter(|failure| failure.error == "UnboundVariable")?;
+    failure.symbol.as_deref().filter(|_| reply.status == Status::Error)
+}
+
+/// Says that the name which is not defined is in another session of the same caller.
+fn point_to(reply: &mut Reply, handle: &str) {
+    let Some(failure @ Failure { symbol: Some(_), .. }) = reply.failure.as_mut() else { return };
+    let symbol = failure.symbol.as_deref().unwrap_or_default();
+    let hint = format!("`{symbol}` is defined in another session: call again with session \"{handle}\"");
+    failure.rendered = format!("{}\n{hint}", failure.rendered.trim_end());
+    failure.suggestion = Some(hint);
 }
 
 #[cfg(test)]

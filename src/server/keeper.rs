@@ -86,7 +86,7 @@ impl Keeper {
         session: &mut dyn Environment,
         host: &Arc<dyn Host>,
     ) -> Result<Lease<'_>, Refused> {
-        let key = Key { principal: entry.caller().to_owned(), handle: entry.handle.clone() };
+        let key = entry.key();
         if *lock(&entry.stored) == Stored::Nothing {
             // Nobody else knows it yet.
             return Ok(Lease { keeper: self, key, holder: None });
@@ -114,15 +114,15 @@ impl Keeper {
     /// # Errors
     /// As [`Keeper::begin`], but that nobody is waited for.
     pub(super) fn refresh(&self, entry: &Entry, session: &mut dyn Environment) -> Result<(), Refused> {
-        let key = Key { principal: entry.caller().to_owned(), handle: entry.handle.clone() };
         let known = match *lock(&entry.stored) {
             Stored::Nothing => return Ok(()),
             Stored::Other => 0,
             Stored::Version { version, .. } => version,
         };
-        let Some(read) = self.store.read(&key, known).map_err(|problem| refused(&problem))? else { return Ok(()) };
-        let host: Arc<dyn Host> = Arc::new(Undisturbed(Instant::now()));
-        session.decode(&read.text, host).map_err(|problem| {
+        let Some(read) = self.store.read(&entry.key(), known).map_err(|problem| refused(&problem))? else {
+            return Ok(());
+        };
+        session.decode(&read.text, undisturbed()).map_err(|problem| {
             Refused::new(
                 "SessionDamaged",
                 format!("{problem}; it is kept as it is, and `lispbox sessions export` shows it; leave `session` out for a new one"),
@@ -137,36 +137,34 @@ impl Keeper {
         self.store.definer("", "", "").err().map(|problem| problem.to_string())
     }
 
-    /// The handle of another session of the caller that defines a name.
-    pub(super) fn definer(&self, caller: &str, name: &str, except: &str) -> Option<String> {
-        self.store.definer(caller, name, except).ok().flatten()
+    /// The handle of another session of the same caller that defines a name.
+    pub(super) fn definer(&self, entry: &Entry, name: &str) -> Option<String> {
+        let Key { principal, handle } = entry.key();
+        self.store.definer(&principal, name, &handle).ok().flatten()
     }
 }
 
 impl Lease<'_> {
     /// Writes what the program has changed; the reply says so where that fails.
     pub(super) fn end(self, entry: &Entry, session: &mut dyn Environment, reply: &mut Reply) {
-        let stored = *lock(&entry.stored);
         let changes = session.changes();
-        let (known, as_stored) = match stored {
-            Stored::Version { version, changes: known } => (version, known == changes),
-            Stored::Nothing | Stored::Other => (0, session.bindings() == 0),
+        let known = match *lock(&entry.stored) {
+            Stored::Version { changes: stored, .. } if stored == changes => return,
+            Stored::Version { version, .. } => version,
+            Stored::Nothing | Stored::Other if session.bindings() == 0 => return,
+            Stored::Nothing | Stored::Other => 0,
         };
-        if as_stored {
-            return;
-        }
-        let host: Arc<dyn Host> = Arc::new(Undisturbed(Instant::now()));
-        let written = session.encode(host).and_then(|text| {
-            self.keeper.store.write(&self.key, known, &text, &session.names()).map_err(|problem| {
-                if !matches!(problem, Problem::Unavailable(_)) {
-                    *lock(&entry.stored) = Stored::Other;
-                }
-                problem.to_string()
-            })
-        });
-        match written {
+        let text = match session.encode(undisturbed()) {
+            Ok(text) => text,
+            Err(problem) => return not_kept(reply, &problem, true),
+        };
+        match self.keeper.store.write(&self.key, known, &text, &session.names()) {
             Ok(version) => *lock(&entry.stored) = Stored::Version { version, changes },
-            Err(problem) => not_kept(reply, &problem, *lock(&entry.stored) != Stored::Other),
+            Err(problem @ Problem::Unavailable(_)) => not_kept(reply, &problem.to_string(), true),
+            Err(problem) => {
+                *lock(&entry.stored) = Stored::Other;
+                not_kept(reply, &problem.to_string(), false);
+            }
         }
     }
 }
@@ -231,6 +229,10 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 /// The host of what is done for a session and not for a program: nobody cancels it.
+fn undisturbed() -> Arc<dyn Host> {
+    Arc::new(Undisturbed(Instant::now()))
+}
+
 struct Undisturbed(Instant);
 
 impl Host for Undisturbed {

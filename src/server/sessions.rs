@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::lang::Environment;
+use crate::store::Key;
 
 /// How many sessions there may be, how large in all, and for how long.
 #[derive(Clone, Debug)]
@@ -86,6 +87,11 @@ impl Entry {
     /// Whose it is.
     pub(super) fn caller(&self) -> &str {
         &self.caller
+    }
+
+    /// What a store finds it by.
+    pub(super) fn key(&self) -> Key {
+        Key { principal: self.caller.clone(), handle: self.handle.clone() }
     }
 
     fn facts(&self) -> MutexGuard<'_, Facts> {
@@ -169,15 +175,14 @@ impl Sessions {
             })
             .collect();
         by_age.sort();
-        let mut bytes: u64 = by_age.iter().map(|(_, bytes, _)| bytes).sum();
-        for (used, weight, handle) in by_age {
-            let within = entries.len() <= self.bounds.count && bytes <= self.bounds.bytes;
+        for (used, bytes, handle) in by_age {
+            let within = entries.len() <= self.bounds.count && held <= self.bounds.bytes;
             if handle == entry.handle || (within && used.elapsed() <= self.bounds.idle) {
                 continue;
             }
             // One that is in use right now is held by its evaluation and goes when that ends.
             entries.remove(&handle);
-            bytes -= weight;
+            held -= bytes;
         }
     }
 

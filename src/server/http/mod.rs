@@ -139,7 +139,7 @@ async fn serve(
         move || async move {
             match tokio::task::spawn_blocking(move || evaluations.trouble()).await {
                 Ok(None) if !stop.is_cancelled() => (StatusCode::OK, "ready\n".to_owned()),
-                Ok(None) => (StatusCode::SERVICE_UNAVAILABLE, "ending\n".to_owned()),
+                Ok(None) => (StatusCode::SERVICE_UNAVAILABLE, "the server is stopping\n".to_owned()),
                 Ok(Some(trouble)) => (StatusCode::SERVICE_UNAVAILABLE, format!("{trouble}\n")),
                 Err(_) => (StatusCode::SERVICE_UNAVAILABLE, "broken\n".to_owned()),
             }
