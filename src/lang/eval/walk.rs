@@ -62,6 +62,7 @@ impl Machine {
                 Node::Try(parts) => self.try_(frame, parts),
                 Node::Lambda(lambda) => self.lambda(frame, lambda),
                 Node::Record(shape, nodes) => self.record(frame, shape, nodes),
+                Node::Vector(nodes) => self.vector(frame, nodes),
                 node => self.make(frame, node),
             };
         }
@@ -74,7 +75,6 @@ impl Machine {
             Node::Sibling(index) => Ok(frame.sibling(*index)),
             Node::Global(index, span) => self.global(frame, *index, *span),
             Node::Define(define) => self.define(frame, define),
-            Node::Vector(nodes) => self.charge(1).and_then(|()| Ok(Value::vector(self.eval_all(frame, nodes)?))),
             Node::Map(pairs, span) => self.map(frame, pairs, *span),
             Node::Set(nodes, span) => self.set(frame, nodes, *span),
             _ => Err(super::internal_error().into()),
@@ -134,10 +134,12 @@ impl Machine {
         }
     }
 
-    fn eval_all(&mut self, frame: &Frame<'_>, nodes: &[Node]) -> Outcome<Vec<Value>> {
+    /// What nodes come to, one after another.
+    #[inline(always)]
+    fn values(&mut self, frame: &Frame<'_>, nodes: &[Node]) -> Result<Vec<Value>, Stopped> {
         let mut values = Vec::with_capacity(nodes.len());
         for node in nodes {
-            values.push(self.value(frame, node)?);
+            values.push(self.argument_value(frame, node)?);
         }
         Ok(values)
     }
@@ -497,11 +499,15 @@ impl Machine {
     #[inline(never)]
     fn record(&mut self, frame: &Frame<'_>, shape: &Arc<Shape>, nodes: &[Node]) -> Walked {
         self.pay_step()?;
-        let mut values = Vec::with_capacity(nodes.len());
-        for node in nodes {
-            values.push(self.argument_value(frame, node)?);
-        }
+        let values = self.values(frame, nodes)?;
         Ok(self.pass(Value::Map(Arc::new(Map::with_shape(shape.clone(), values)))))
+    }
+
+    #[inline(never)]
+    fn vector(&mut self, frame: &Frame<'_>, nodes: &[Node]) -> Walked {
+        self.pay_step()?;
+        let values = self.values(frame, nodes)?;
+        Ok(self.pass(Value::vector(values)))
     }
 
     fn map(&mut self, frame: &Frame<'_>, pairs: &[(Node, Node)], span: Span) -> Outcome<Value> {
