@@ -156,6 +156,17 @@ pub fn handle() -> Result<String, String> {
     Ok(bytes.iter().map(|byte| char::from(LETTERS[usize::from(*byte) % LETTERS.len()])).collect())
 }
 
+/// Opens the store that a URL names, if it is there: looking into a store makes none.
+///
+/// # Errors
+/// As [`open`], or that there is no such store.
+pub fn open_existing(url: &str) -> Result<Arc<dyn Store>, String> {
+    match url.strip_prefix("sqlite:") {
+        Some(path) if !std::path::Path::new(path).exists() => Err(format!("there is no store at {path}")),
+        _ => open(url),
+    }
+}
+
 /// Opens the store that a URL names: `sqlite:PATH`.
 ///
 /// # Errors

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use clap::{Args, Subcommand};
-use lispbox::store::{Key, Store, Summary, handle, open};
+use lispbox::lang::meter;
+use lispbox::store::{Key, Store, Summary, handle, open, open_existing};
 use serde_json::json;
 
 use crate::process;
@@ -75,13 +76,8 @@ impl Sessions {
                 "which store? say `--store sqlite:PATH`, or set LISPBOX_STORE, to what `serve` was given".to_owned(),
             ));
         };
-        // Looking into a store must not make one.
-        if let Some(path) = url.strip_prefix("sqlite:").filter(|path| !std::path::Path::new(path).exists())
-            && !matches!(self.action, Action::Import { .. })
-        {
-            return Err(Problem::Failed(format!("there is no store at {path}")));
-        }
-        let store = open(&url).map_err(Problem::Failed)?;
+        let makes = matches!(self.action, Action::Import { .. });
+        let store = if makes { open(&url) } else { open_existing(&url) }.map_err(Problem::Failed)?;
         match self.action {
             Action::List { json } => list(&*store, json),
             Action::Show { session } => show(&*store, &session),
@@ -126,10 +122,10 @@ fn list(store: &dyn Store, as_json: bool) -> Result<(), Problem> {
     }
     for session in &sessions {
         println!(
-            "{}  {:<10}  {:>9}  used {:>12}  {}{}",
+            "{}  {:<10}  {:>10}  used {:>12}  {}{}",
             session.key.handle,
             session.key.principal,
-            size(session.bytes),
+            meter::bytes(session.bytes),
             age(session.used),
             few(&session.names),
             if session.is_leased { "  (in use)" } else { "" },
@@ -196,15 +192,6 @@ fn host() -> Arc<Terminal> {
 
 fn seconds(time: SystemTime) -> u64 {
     time.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
-}
-
-/// `12 KiB`
-fn size(bytes: u64) -> String {
-    match bytes {
-        0..10_240 => format!("{bytes} B"),
-        10_240..10_485_760 => format!("{} KiB", bytes >> 10),
-        _ => format!("{} MiB", bytes >> 20),
-    }
 }
 
 /// `3 hours ago`
