@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::Scripted;
+use common::{Scripted, run};
 use lispbox::lang::builtin::Builtin;
 use lispbox::lang::builtin::arguments::{string, take};
 use lispbox::lang::{Engine, EngineBuilder, Host, Limits, Request, Session, ToolReply, Value};
@@ -35,10 +35,6 @@ fn builder() -> EngineBuilder {
 
 fn session() -> Session {
     builder().build().expect("the names are free").session()
-}
-
-fn run(session: &mut Session, program: &str) -> String {
-    common::run(session, program)
 }
 
 #[test]
