@@ -11,8 +11,9 @@
 //!   `backlog` for what is owed to a peer.
 //! - `platform`: no child process outlives us. `log`, `random`.
 //!
-//! The runtime's threads hold bytes and sessions, never values of the language: those are made and
-//! dropped on the threads of its own engine. Nothing here is global: what is shared is passed in.
+//! The runtime's threads for what does not block hold bytes and sessions, never values of the language: those
+//! are made and dropped on its threads for what blocks, where programs run. Nothing here is global: what is
+//! shared is passed in.
 
 mod backlog;
 mod config;

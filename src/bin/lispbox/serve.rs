@@ -1,4 +1,4 @@
-//! `lispbox serve`: the MCP server on standard input and output.
+//! `lispbox serve`: the MCP server, on standard input and output or over HTTP.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use crate::process;
 use crate::surroundings::{Problem, read_file};
 use crate::worker::Isolation;
 
-/// Serves the two tools `lisp_eval` and `lisp_env` to an MCP client, on standard input and output.
+/// Serves the two tools `lisp_eval` and `lisp_env` to an MCP client, on standard input and output, or to many over HTTP.
 #[derive(Args)]
 pub struct Serve {
     /// The servers whose tools programs may call: a file with `mcpServers`.
