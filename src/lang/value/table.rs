@@ -5,7 +5,7 @@
 //! leaves a gap; when gaps outnumber entries the table is packed anew.
 
 use super::Value;
-use std::hash::RandomState;
+use foldhash::quality::RandomState;
 
 /// A table from keys to `V`.
 #[derive(Clone)]
@@ -17,7 +17,7 @@ pub struct Table<V: Clone> {
 impl<V: Clone> Table<V> {
     /// A table of no entries.
     pub fn new() -> Self {
-        Table { index: im::GenericHashMap::with_hasher(RandomState::new()), slots: im::Vector::new() }
+        Table { index: im::GenericHashMap::with_hasher(RandomState::default()), slots: im::Vector::new() }
     }
 
     /// How many entries there are.

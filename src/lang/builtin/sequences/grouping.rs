@@ -6,6 +6,7 @@ use crate::lang::error::Outcome;
 use crate::lang::eval::Machine;
 use crate::lang::value::Value;
 use crate::lang::value::map::Map;
+use foldhash::quality::RandomState;
 use indexmap::IndexMap;
 use indexmap::map::Entry;
 use std::sync::Arc;
@@ -35,11 +36,11 @@ pub const TABLE: &[Builtin] = &[
 
 /// A map under construction, that no program has seen yet: a further item costs one look-up, and no change of a
 /// persistent map.
-struct Groups<T>(IndexMap<Value, T>);
+struct Groups<T>(IndexMap<Value, T, RandomState>);
 
 impl<T: Default> Groups<T> {
     fn new() -> Groups<T> {
-        Groups(IndexMap::new())
+        Groups(IndexMap::default())
     }
 
     /// What that key has gathered.
@@ -82,7 +83,7 @@ fn group_by(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let mut cursor = machine.seq(collection)?;
     let mut groups: Groups<Vec<Value>> = Groups::new();
     while let Some(item) = cursor.next(machine)? {
-        let found = of_item(machine, &key, &item)?;
+        let found = if key.is_nil() { item.clone() } else { machine.call_on(&key, &item)? };
         let gathered = if value.is_nil() { item } else { machine.call1(&value, item)? };
         let group = groups.of(machine, found)?;
         group.push(gathered);
@@ -111,13 +112,8 @@ fn count_by(machine: &mut Machine, key: &Value, collection: Value) -> Outcome<Va
     let mut cursor = machine.seq(collection)?;
     let mut groups: Groups<i64> = Groups::new();
     while let Some(item) = cursor.next(machine)? {
-        let found = of_item(machine, key, &item)?;
+        let found = if key.is_nil() { item } else { machine.call_on(key, &item)? };
         *groups.of(machine, found)? += 1;
     }
     groups.into_map(machine, Value::Int)
-}
-
-/// What a function makes of an item; where there is none, the item.
-fn of_item(machine: &mut Machine, function: &Value, item: &Value) -> Outcome<Value> {
-    if function.is_nil() { Ok(item.clone()) } else { machine.call_on(function, item) }
 }
