@@ -95,10 +95,8 @@ fn what_comes_in_is_bounded() {
     assert!((400..500).contains(&post(b"{}").status));
     assert!((400..500).contains(&server.request("PUT", "/mcp", "", b"").status));
     assert_eq!(server.request("GET", "/elsewhere", "", b"").status, 404);
-    let status = std::fs::read_to_string(format!("/proc/{}/status", server.process.id())).unwrap_or_default();
-    let peak =
-        status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse::<u64>().ok());
-    assert!(peak.is_none_or(|kib| kib < 400 << 10), "{peak:?} KiB");
+    let peak = server.memory("VmHWM");
+    assert!(peak.is_none_or(|bytes| bytes < 400 << 20), "{peak:?} bytes");
     assert_eq!(server.eval("", "(+ 1 2)", None), ("3".to_owned(), false), "it goes on");
 }
 

@@ -5,12 +5,13 @@
 //! from npm, in `target/peers` or the folder that `LISPBOX_PEERS` names (`.ci/run` installs it there); they are
 //! called directly as well, so that what lispbox adds can be seen.
 
-mod http;
+#[path = "../../tests/http_client/mod.rs"]
+mod http_client;
 #[path = "../../tests/peers/mod.rs"]
 mod peers;
 mod pipe;
 
-use http::{Connection, Server};
+use http_client::{Connection, Server, handle};
 use pipe::Pipe;
 use serde_json::{Value, json};
 use std::process::Command;
@@ -89,14 +90,14 @@ fn round_trips() {
 /// take one up from a store.
 fn over_http() {
     println!("\n| `lisp_eval` over HTTP, a session for each client | median | p99 | a second |\n|---|--:|--:|--:|");
-    let server = Server::start(&[]);
+    let server = Server::start(&[], &[]);
     let define = "(def mails (mapv (fn [i] {:id i :size (* 3 i)}) (range 50)))";
     for clients in [1, 16, 64] {
         let begun = Instant::now();
         let client = || {
-            let mut connection = Connection::open(server.address);
-            let session = handle(&connection.eval(define, None));
-            let evaluate = |_| timed(|| connection.eval("(reduce + (map :size mails))", Some(&session)));
+            let mut connection = server.connect();
+            let session = handle(&evaluated(&mut connection, define, None));
+            let evaluate = |_| timed(|| evaluated(&mut connection, "(reduce + (map :size mails))", Some(&session)));
             (0..CALLS / clients).map(evaluate).collect::<Vec<Duration>>()
         };
         let each: Vec<Duration> = std::thread::scope(|scope| {
@@ -109,16 +110,16 @@ fn over_http() {
 
     let folder = tempfile::tempdir().expect("a folder");
     let store = format!("sqlite:{}", folder.path().join("sessions.db").display());
-    let server = Server::start(&["--store", &store]);
-    let mut connection = Connection::open(server.address);
+    let server = Server::start(&["--store", &store], &[]);
+    let mut connection = server.connect();
     for _ in 0..100 {
-        connection.eval(define, None);
+        evaluated(&mut connection, define, None);
     }
-    let before = server.resident();
+    let before = server.memory("VmRSS");
     let begun = Instant::now();
-    let sessions: Vec<String> = (0..HELD).map(|_| handle(&connection.eval(define, None))).collect();
+    let sessions: Vec<String> = (0..HELD).map(|_| handle(&evaluated(&mut connection, define, None))).collect();
     let made = begun.elapsed();
-    if let (Some(before), Some(after)) = (before, server.resident()) {
+    if let (Some(before), Some(after)) = (before, server.memory("VmRSS")) {
         println!(
             "\n{HELD} sessions of 50 records in this process: {} KiB each.",
             after.saturating_sub(before) / HELD as u64 / 1024
@@ -126,10 +127,11 @@ fn over_http() {
     }
     println!("Made and written to SQLite: {:.1} ms each.", made.as_secs_f64() * 1e3 / HELD as f64);
     drop(server);
-    let server = Server::start(&["--store", &store]);
-    let mut connection = Connection::open(server.address);
+    let server = Server::start(&["--store", &store], &[]);
+    let mut connection = server.connect();
     let taken_up = |connection: &mut Connection| {
-        let each = sessions.iter().take(200).map(|session| timed(|| connection.eval("(count mails)", Some(session))));
+        let each =
+            sessions.iter().take(200).map(|session| timed(|| evaluated(connection, "(count mails)", Some(session))));
         let each: Vec<Duration> = each.collect();
         each.iter().sum::<Duration>().as_secs_f64() * 1e3 / each.len() as f64
     };
@@ -146,10 +148,11 @@ fn timed<R>(work: impl FnOnce() -> R) -> Duration {
     begun.elapsed()
 }
 
-/// The handle that a reply names.
-fn handle(text: &str) -> String {
-    let (_, rest) = text.split_once("[session: ").expect("a handle");
-    rest.split(']').next().unwrap_or_default().to_owned()
+/// The text of the reply of a program, which must not fail.
+fn evaluated(connection: &mut Connection, program: &str, session: Option<&str>) -> String {
+    let (text, failed) = connection.eval("", program, session);
+    assert!(!failed, "{text}");
+    text
 }
 
 /// Tools of a real server, directly and from programs.

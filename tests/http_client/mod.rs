@@ -17,18 +17,16 @@ pub struct Server {
     pub client: Client,
 }
 
-/// What speaks with a server at that address.
+/// What speaks with a server at that address, over a connection of its own for each request.
 #[derive(Clone, Copy)]
 pub struct Client {
     pub address: SocketAddr,
 }
 
-impl std::ops::Deref for Server {
-    type Target = Client;
-
-    fn deref(&self) -> &Client {
-        &self.client
-    }
+/// A connection to a server, which stays open from request to request.
+pub struct Connection {
+    stream: BufReader<TcpStream>,
+    address: SocketAddr,
 }
 
 /// What came back.
@@ -37,26 +35,6 @@ pub struct Response {
     pub status: u16,
     pub headers: Vec<(String, String)>,
     pub body: String,
-}
-
-impl Response {
-    pub fn header(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
-    }
-
-    /// The JSON-RPC message in it, alone or as the last event of a stream that has any.
-    pub fn message(&self) -> Value {
-        let mut events = self.body.lines().filter_map(|line| line.strip_prefix("data:")).map(str::trim);
-        let text = events.rfind(|event| !event.is_empty()).unwrap_or(&self.body);
-        serde_json::from_str(text).unwrap_or_else(|problem| panic!("{problem}: {self:?}"))
-    }
-
-    /// The text of a tool's result, and whether it is an error.
-    pub fn result(&self) -> (String, bool) {
-        let message = self.message();
-        let text = message["result"]["content"][0]["text"].as_str().unwrap_or_else(|| panic!("no text: {message}"));
-        (text.to_owned(), message["result"]["isError"] == true)
-    }
 }
 
 impl Server {
@@ -78,70 +56,12 @@ impl Server {
         let address = address.unwrap_or_else(|| panic!("no address: {line:?}")).parse().expect("an address");
         Server { process, client: Client { address } }
     }
-}
 
-impl Client {
-    pub fn url(&self) -> String {
-        format!("http://{}/mcp", self.address)
-    }
-
-    /// Sends a request with these headers, one a line, beside the necessary ones.
-    fn send(&self, method: &str, path: &str, headers: &str, body: &[u8]) -> TcpStream {
-        let host = if headers.contains("Host:") { String::new() } else { format!("Host: {}\r\n", self.address) };
-        let head = format!(
-            "{method} {path} HTTP/1.1\r\n{host}Content-Length: {}\r\nConnection: close\r\n{headers}\r\n",
-            body.len()
-        );
-        let mut stream = TcpStream::connect(self.address).expect("it listens");
-        stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a time-out");
-        stream.write_all(head.as_bytes()).expect("it reads");
-        // It may refuse without reading everything.
-        let _ = stream.write_all(body);
-        stream
-    }
-
-    /// The same, and what comes back until the server closes the connection.
-    pub fn request(&self, method: &str, path: &str, headers: &str, body: &[u8]) -> Response {
-        let mut stream = self.send(method, path, headers, body);
-        let mut all = Vec::new();
-        let _ = stream.read_to_end(&mut all);
-        Response::parse(&all)
-    }
-
-    /// Sends a JSON-RPC message.
-    pub fn post(&self, headers: &str, message: &Value) -> Response {
-        self.request("POST", "/mcp", &format!("{MESSAGE}{headers}"), message.to_string().as_bytes())
-    }
-
-    /// Calls a tool as a client of 2026-07-28.
-    pub fn call(&self, headers: &str, tool: &str, arguments: Value) -> Response {
-        let mut stream = self.begin(headers, tool, arguments);
-        let mut all = Vec::new();
-        let _ = stream.read_to_end(&mut all);
-        Response::parse(&all)
-    }
-
-    /// Begins such a call, without waiting for what comes back.
-    pub fn begin(&self, headers: &str, tool: &str, arguments: Value) -> TcpStream {
-        let meta = json!({
-            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-            "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
-            "io.modelcontextprotocol/clientCapabilities": {},
-        });
-        let params = json!({"name": tool, "arguments": arguments, "_meta": meta});
-        let message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
-        let headers =
-            format!("MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: {tool}\r\n{headers}");
-        self.send("POST", "/mcp", &format!("{MESSAGE}{headers}"), message.to_string().as_bytes())
-    }
-
-    /// The text of a program's reply, and whether it is an error.
-    pub fn eval(&self, headers: &str, program: &str, session: Option<&str>) -> (String, bool) {
-        let mut arguments = json!({"program": program});
-        if let Some(session) = session {
-            arguments["session"] = json!(session);
-        }
-        self.call(headers, "lisp_eval", arguments).result()
+    /// What the system says of the process's memory, such as `VmRSS` or `VmHWM`, in bytes.
+    pub fn memory(&self, name: &str) -> Option<u64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id())).ok()?;
+        let size = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+        Some(size.trim().strip_suffix(" kB")?.parse::<u64>().ok()? << 10)
     }
 }
 
@@ -152,35 +72,156 @@ impl Drop for Server {
     }
 }
 
-impl Response {
-    fn parse(all: &[u8]) -> Response {
-        let end = all.windows(4).position(|four| four == b"\r\n\r\n").unwrap_or(all.len());
-        let head = String::from_utf8_lossy(&all[..end]).into_owned();
-        let mut lines = head.lines();
-        let status = lines.next().and_then(|line| line.split(' ').nth(1)?.parse().ok()).unwrap_or(0);
-        let headers: Vec<(String, String)> = lines
-            .filter_map(|line| line.split_once(':'))
-            .map(|(name, value)| (name.to_owned(), value.trim().to_owned()))
-            .collect();
-        let rest = all.get(end + 4..).unwrap_or_default();
-        let response = Response { status, headers, body: String::new() };
-        let body = if response.header("transfer-encoding") == Some("chunked") { joined(rest) } else { rest.to_vec() };
-        Response { body: String::from_utf8_lossy(&body).into_owned(), ..response }
+impl std::ops::Deref for Server {
+    type Target = Client;
+
+    fn deref(&self) -> &Client {
+        &self.client
     }
 }
 
-/// The body that these chunks make.
-fn joined(mut rest: &[u8]) -> Vec<u8> {
-    let mut body = Vec::new();
-    while let Some(end) = rest.windows(2).position(|two| two == b"\r\n") {
-        let size = usize::from_str_radix(&String::from_utf8_lossy(&rest[..end]), 16).unwrap_or(0);
-        if size == 0 || rest.len() < end + 2 + size {
-            break;
-        }
-        body.extend_from_slice(&rest[end + 2..end + 2 + size]);
-        rest = rest.get(end + 4 + size..).unwrap_or_default();
+impl Client {
+    pub fn url(&self) -> String {
+        format!("http://{}/mcp", self.address)
     }
-    body
+
+    /// Opens a connection.
+    pub fn connect(&self) -> Connection {
+        let stream = TcpStream::connect(self.address).expect("it listens");
+        stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a time-out");
+        stream.set_nodelay(true).expect("a socket");
+        Connection { stream: BufReader::new(stream), address: self.address }
+    }
+
+    /// As [`Connection::request`].
+    pub fn request(&self, method: &str, path: &str, headers: &str, body: &[u8]) -> Response {
+        self.connect().request(method, path, headers, body)
+    }
+
+    /// As [`Connection::post`].
+    pub fn post(&self, headers: &str, message: &Value) -> Response {
+        self.connect().post(headers, message)
+    }
+
+    /// As [`Connection::call`].
+    pub fn call(&self, headers: &str, tool: &str, arguments: Value) -> Response {
+        self.connect().call(headers, tool, arguments)
+    }
+
+    /// Begins a call, without waiting for what comes back.
+    pub fn begin(&self, headers: &str, tool: &str, arguments: Value) -> Connection {
+        let mut connection = self.connect();
+        connection.begin(headers, tool, arguments);
+        connection
+    }
+
+    /// As [`Connection::eval`].
+    pub fn eval(&self, headers: &str, program: &str, session: Option<&str>) -> (String, bool) {
+        self.connect().eval(headers, program, session)
+    }
+}
+
+impl Connection {
+    /// Sends a request with these headers, one a line, beside the necessary ones.
+    fn send(&mut self, method: &str, path: &str, headers: &str, body: &[u8]) {
+        let host = if headers.contains("Host:") { String::new() } else { format!("Host: {}\r\n", self.address) };
+        let head = format!("{method} {path} HTTP/1.1\r\n{host}Content-Length: {}\r\n{headers}\r\n", body.len());
+        let request = [head.as_bytes(), body].concat();
+        // It may refuse without reading everything.
+        let _ = self.stream.get_mut().write_all(&request);
+    }
+
+    /// The same, and what comes back.
+    pub fn request(&mut self, method: &str, path: &str, headers: &str, body: &[u8]) -> Response {
+        self.send(method, path, headers, body);
+        Response::read(&mut self.stream)
+    }
+
+    /// Sends a JSON-RPC message.
+    pub fn post(&mut self, headers: &str, message: &Value) -> Response {
+        self.request("POST", "/mcp", &format!("{MESSAGE}{headers}"), message.to_string().as_bytes())
+    }
+
+    /// Calls a tool as a client of 2026-07-28.
+    pub fn call(&mut self, headers: &str, tool: &str, arguments: Value) -> Response {
+        self.begin(headers, tool, arguments);
+        Response::read(&mut self.stream)
+    }
+
+    fn begin(&mut self, headers: &str, tool: &str, arguments: Value) {
+        let meta = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+            "io.modelcontextprotocol/clientCapabilities": {},
+        });
+        let params = json!({"name": tool, "arguments": arguments, "_meta": meta});
+        let message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+        let headers =
+            format!("MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: {tool}\r\n{headers}");
+        self.send("POST", "/mcp", &format!("{MESSAGE}{headers}"), message.to_string().as_bytes());
+    }
+
+    /// The text of a program's reply, and whether it is an error.
+    pub fn eval(&mut self, headers: &str, program: &str, session: Option<&str>) -> (String, bool) {
+        let mut arguments = json!({"program": program});
+        if let Some(session) = session {
+            arguments["session"] = json!(session);
+        }
+        self.call(headers, "lisp_eval", arguments).result()
+    }
+}
+
+impl Response {
+    /// Reads a response to its end; what is missing of one that is cut off is empty, its status 0.
+    fn read(stream: &mut impl BufRead) -> Response {
+        let mut head = line(stream);
+        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
+        let mut headers = Vec::new();
+        loop {
+            head = line(stream);
+            let Some((name, value)) = head.split_once(':') else { break };
+            headers.push((name.to_owned(), value.trim().to_owned()));
+        }
+        let mut response = Response { status, headers, body: String::new() };
+        let mut body = Vec::new();
+        if response.header("transfer-encoding") == Some("chunked") {
+            while let Some(size) = usize::from_str_radix(&line(stream), 16).ok().filter(|size| *size > 0) {
+                let _ = stream.take(size as u64).read_to_end(&mut body);
+                line(stream);
+            }
+            line(stream);
+        } else {
+            let length = response.header("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
+            let _ = stream.take(length).read_to_end(&mut body);
+        }
+        response.body = String::from_utf8_lossy(&body).into_owned();
+        response
+    }
+
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+    }
+
+    /// The JSON-RPC message in it, alone or as the last event of a stream that has any.
+    pub fn message(&self) -> Value {
+        let mut events = self.body.lines().filter_map(|line| line.strip_prefix("data:")).map(str::trim);
+        let text = events.rfind(|event| !event.is_empty()).unwrap_or(&self.body);
+        serde_json::from_str(text).unwrap_or_else(|problem| panic!("{problem}: {self:?}"))
+    }
+
+    /// The text of a tool's result, and whether it is an error.
+    pub fn result(&self) -> (String, bool) {
+        let message = self.message();
+        let text = message["result"]["content"][0]["text"].as_str().unwrap_or_else(|| panic!("no text: {message}"));
+        (text.to_owned(), message["result"]["isError"] == true)
+    }
+}
+
+/// The next line without its end; empty where there is none.
+fn line(stream: &mut impl BufRead) -> String {
+    let mut line = String::new();
+    let _ = stream.read_line(&mut line);
+    line.trim_end().to_owned()
 }
 
 /// The handle that a reply's text names.
