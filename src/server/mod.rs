@@ -41,6 +41,8 @@ pub use connections::Connections;
 pub use downstream::{DownstreamOptions, Downstreams};
 pub use evaluations::Admission;
 pub use host::EvaluationHost;
+#[doc(hidden)]
+pub use http::serve_handler;
 pub use http::{HttpOptions, Principals, serve_http};
 pub use log::LogWriter;
 pub use mcp::ReplyForm;

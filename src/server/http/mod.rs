@@ -20,6 +20,7 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use http::{Method, StatusCode, header};
+use rmcp::ServerHandler;
 use rmcp::model::RequestId;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
@@ -31,7 +32,7 @@ use tokio_util::sync::CancellationToken;
 use crate::lang::Sandbox;
 
 use super::envelope::Envelope;
-use super::lines;
+use super::lines::{self, LARGEST_LINE};
 use super::mcp::Front;
 use super::serve::{Assembled, ServeOptions, assemble, until_told_to_end};
 
@@ -116,55 +117,89 @@ async fn serve(
     // Evaluations may end by themselves for a while after nothing more is taken in.
     let ending = CancellationToken::new();
     let Assembled { evaluations, manner, downstreams } = assemble(sandbox, options, ending.clone());
+    let trouble = {
+        let (evaluations, stop) = (Arc::clone(&evaluations), stop.clone());
+        move || evaluations.trouble().or_else(|| stop.is_cancelled().then(|| "the server is stopping".to_owned()))
+    };
+    let front = move || Front::over_http(Arc::clone(&evaluations), manner.clone());
+    let router = router(front, trouble, http, largest, ending.clone());
+    tracing::info!(version = env!("CARGO_PKG_VERSION"), servers = downstreams.names().count(), "serving over HTTP");
+    let outcome = listen(router, listener, stop).await;
+    ending.cancel();
+    downstreams.close().await;
+    tracing::info!("ended");
+    outcome
+}
+
+/// Serves another handler of MCP than our own as [`serve_http`] serves that one, until `stop` is cancelled.
+///
+/// It is public for `tests/conformance`: MCP's conformance suite expects tools, resources and prompts that lispbox has
+/// not, and is to say something about this server nevertheless.
+///
+/// # Errors
+/// When the listener breaks.
+#[doc(hidden)]
+pub async fn serve_handler<Handler: ServerHandler>(
+    handler: impl Fn() -> Handler + Send + Sync + 'static,
+    http: HttpOptions,
+    listener: TcpListener,
+    stop: CancellationToken,
+) -> io::Result<()> {
+    let ending = CancellationToken::new();
+    let router = router(handler, || None, http, LARGEST_LINE, ending.clone());
+    let outcome = listen(router, listener, stop).await;
+    ending.cancel();
+    outcome
+}
+
+/// What is answered at which path: MCP by the handlers, until `ending` is cancelled, and how the server is. `trouble`
+/// says why it is not ready.
+fn router<Handler: ServerHandler>(
+    handler: impl Fn() -> Handler + Send + Sync + 'static,
+    trouble: impl Fn() -> Option<String> + Clone + Send + Sync + 'static,
+    http: HttpOptions,
+    largest: usize,
+    ending: CancellationToken,
+) -> Router {
     let mut config = StreamableHttpServerConfig::default()
-        .with_cancellation_token(ending.clone())
+        .with_cancellation_token(ending)
         .with_max_request_body_bytes(largest)
-        .with_allowed_origins(http.origins.clone())
+        .with_allowed_origins(http.origins)
         .enforce_origin_validation();
-    config.allowed_hosts.extend(http.hosts.iter().cloned());
-    let evaluating = Arc::clone(&evaluations);
-    let service = StreamableHttpService::new(
-        move || Ok(Front::over_http(Arc::clone(&evaluating), manner.clone())),
-        Arc::new(LocalSessionManager::default()),
-        config,
-    );
+    config.allowed_hosts.extend(http.hosts);
+    let service = StreamableHttpService::new(move || Ok(handler()), Arc::new(LocalSessionManager::default()), config);
     let intake = Intake {
         principals: Arc::new(http.principals),
         largest,
         room: Arc::new(Semaphore::new(ROOM)),
         decoding: Arc::new(Semaphore::new(MANY_AT_ONCE)),
     };
-    let ready = {
-        let (evaluations, stop) = (Arc::clone(&evaluations), stop.clone());
-        move || async move {
-            match tokio::task::spawn_blocking(move || evaluations.trouble()).await {
-                Ok(None) if !stop.is_cancelled() => (StatusCode::OK, "ready\n".to_owned()),
-                Ok(None) => (StatusCode::SERVICE_UNAVAILABLE, "the server is stopping\n".to_owned()),
-                Ok(Some(trouble)) => (StatusCode::SERVICE_UNAVAILABLE, format!("{trouble}\n")),
-                Err(_) => (StatusCode::SERVICE_UNAVAILABLE, "broken\n".to_owned()),
-            }
+    let ready = move || async move {
+        match tokio::task::spawn_blocking(trouble).await {
+            Ok(None) => (StatusCode::OK, "ready\n".to_owned()),
+            Ok(Some(trouble)) => (StatusCode::SERVICE_UNAVAILABLE, format!("{trouble}\n")),
+            Err(_) => (StatusCode::SERVICE_UNAVAILABLE, "broken\n".to_owned()),
         }
     };
-    let router = Router::new()
+    Router::new()
         .route_service("/mcp", service)
         .layer(from_fn_with_state(intake, take_in))
         .route("/healthz", get(|| async { "ok\n" }))
-        .route("/readyz", get(ready));
-    tracing::info!(version = env!("CARGO_PKG_VERSION"), servers = downstreams.names().count(), "serving over HTTP");
+        .route("/readyz", get(ready))
+}
+
+/// Answers until `stop` is cancelled; what is under way then may end within [`GRACE`].
+async fn listen(router: Router, listener: TcpListener, stop: CancellationToken) -> io::Result<()> {
     let graceful = stop.clone();
     let serving = axum::serve(listener, router).with_graceful_shutdown(async move { graceful.cancelled().await });
     let out_of_grace = async {
         stop.cancelled().await;
         tokio::time::sleep(GRACE).await;
     };
-    let outcome = tokio::select! {
+    tokio::select! {
         outcome = serving.into_future() => outcome,
         () = out_of_grace => Ok(()),
-    };
-    ending.cancel();
-    downstreams.close().await;
-    tracing::info!("ended");
-    outcome
+    }
 }
 
 /// What every request is held against.
