@@ -78,6 +78,7 @@ fn other_hosts_and_pages_are_refused() {
     assert_eq!(call("Origin: https://evil.example.com\r\n"), 403);
     assert_eq!(call("Origin: http://127.0.0.1:9\r\n"), 403, "also pages of this machine");
     assert_eq!(call("Origin: https://app.example.com\r\n"), 200);
+    assert_eq!(call(&format!("Origin: http://{}\r\n", server.address)), 200, "what is at this address is the server");
 }
 
 #[test]

@@ -63,7 +63,8 @@ pub struct HttpOptions {
     pub principals: Principals,
     /// Names under which it is reached beside those of this machine, as `Host` has them.
     pub hosts: Vec<String>,
-    /// Origins of web pages that may use it, such as `https://app.example.com:443`. No page may unless it stands here.
+    /// Origins of web pages that may use it, such as `https://app.example.com:443`. No other page may, but for those of
+    /// the address itself where it is one that only this machine reaches.
     pub origins: Vec<String>,
     /// Serves everybody who reaches an address that other machines reach, without tokens.
     pub open: bool,
@@ -122,7 +123,7 @@ async fn serve(
         move || evaluations.trouble().or_else(|| stop.is_cancelled().then(|| "the server is stopping".to_owned()))
     };
     let front = move || Front::over_http(Arc::clone(&evaluations), manner.clone());
-    let router = router(front, trouble, http, largest, ending.clone());
+    let router = router(front, trouble, http, listener.local_addr()?, largest, ending.clone());
     tracing::info!(version = env!("CARGO_PKG_VERSION"), servers = downstreams.names().count(), "serving over HTTP");
     let outcome = listen(router, listener, stop).await;
     ending.cancel();
@@ -146,25 +147,31 @@ pub async fn serve_handler<Handler: ServerHandler>(
     stop: CancellationToken,
 ) -> io::Result<()> {
     let ending = CancellationToken::new();
-    let router = router(handler, || None, http, LARGEST_LINE, ending.clone());
+    let router = router(handler, || None, http, listener.local_addr()?, LARGEST_LINE, ending.clone());
     let outcome = listen(router, listener, stop).await;
     ending.cancel();
     outcome
 }
 
 /// What is answered at which path: MCP by the handlers, until `ending` is cancelled, and how the server is. `trouble`
-/// says why it is not ready.
+/// says why it is not ready, `address` is where we listen.
 fn router<Handler: ServerHandler>(
     handler: impl Fn() -> Handler + Send + Sync + 'static,
     trouble: impl Fn() -> Option<String> + Clone + Send + Sync + 'static,
     http: HttpOptions,
+    address: SocketAddr,
     largest: usize,
     ending: CancellationToken,
 ) -> Router {
+    // Who could have a page there but us is on this machine, and reaches us without one.
+    let own = match address.ip().is_loopback() {
+        true => vec![format!("http://{address}"), format!("http://localhost:{}", address.port())],
+        false => Vec::new(),
+    };
     let mut config = StreamableHttpServerConfig::default()
         .with_cancellation_token(ending)
         .with_max_request_body_bytes(largest)
-        .with_allowed_origins(http.origins)
+        .with_allowed_origins(http.origins.into_iter().chain(own))
         .enforce_origin_validation();
     config.allowed_hosts.extend(http.hosts);
     let service = StreamableHttpService::new(move || Ok(handler()), Arc::new(LocalSessionManager::default()), config);
