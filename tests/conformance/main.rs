@@ -1,0 +1,143 @@
+//! MCP's own conformance suite against the product's HTTP stack: a server with what the suite expects ([`fixture`])
+//! behind it, and lispbox itself where a scenario needs no tools of the suite's own.
+//!
+//! It is looked for below `$LISPBOX_PEERS`, with the `node` that it needs, in two releases: `conformance` knows
+//! 2026-07-28, `conformance-2025` is from before that.
+#![cfg(feature = "cli")]
+
+mod fixture;
+#[path = "../http_client/mod.rs"]
+mod http_client;
+#[path = "../peers/mod.rs"]
+mod peers;
+mod wanted;
+
+use std::fs::File;
+use std::net::SocketAddr;
+use std::process::{Child, Command, Stdio};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use fixture::Fixture;
+use http_client::Server;
+use lispbox::server::{CancellationToken, HttpOptions, serve_handler};
+use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
+
+/// A server of the fixture, which ends with it.
+struct Served {
+    url: String,
+    stop: CancellationToken,
+    serving: Option<JoinHandle<()>>,
+}
+
+impl Served {
+    fn start() -> Served {
+        let runtime = Runtime::new().expect("a runtime");
+        let address = SocketAddr::from(([127, 0, 0, 1], 0));
+        let listener = runtime.block_on(TcpListener::bind(address)).expect("a free port");
+        let url = format!("http://{}/mcp", listener.local_addr().expect("an address"));
+        let (stop, fixture) = (CancellationToken::new(), Fixture::new());
+        let serving = serve_handler(move || fixture.clone(), HttpOptions::new(address), listener, stop.clone());
+        let serving = std::thread::spawn(move || runtime.block_on(serving).expect("it serves"));
+        Served { url, stop, serving: Some(serving) }
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.stop.cancel();
+        let _ = self.serving.take().map(JoinHandle::join);
+    }
+}
+
+/// How long the suite may take.
+const PATIENCE: Duration = Duration::from_secs(180);
+
+/// A run of the suite, which ends with it.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Runs a release of the suite against a server; what it says, unless it or its Node is missing. It must be content.
+fn suite(release: &str, url: &str, arguments: &[&str]) -> Option<String> {
+    let node = peers::installed("node_modules/node/bin/node")?;
+    let script = peers::installed(&format!("node_modules/{release}/dist/index.js"))?;
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("said.txt");
+    let said = File::create(&file).expect("a file");
+    let child = Command::new(node)
+        .arg(script)
+        .args(["server", "--url", url])
+        .args(arguments)
+        .current_dir(&folder)
+        .stdin(Stdio::null())
+        .stderr(said.try_clone().expect("a file"))
+        .stdout(said)
+        .spawn()
+        .expect("it runs");
+    let (mut running, begun) = (Running(child), Instant::now());
+    let status = loop {
+        if let Some(status) = running.0.try_wait().expect("a child") {
+            break status;
+        }
+        assert!(begun.elapsed() < PATIENCE, "the suite does not end");
+        std::thread::park_timeout(Duration::from_millis(50));
+    };
+    let said = std::fs::read_to_string(file).expect("text");
+    assert!(status.success(), "{release} {arguments:?} fails in {:#?} of {said}", failed(&said));
+    Some(said)
+}
+
+/// What failed by the suite's own account, but for the tasks extension, which is not offered.
+fn failed(said: &str) -> Vec<&str> {
+    let failed = said.lines().map(str::trim).filter(|line| line.starts_with('✗') && !line.starts_with("✗ tasks-"));
+    failed.collect()
+}
+
+/// All scenarios of a run against the fixture pass; there are at least so many.
+fn all_pass(release: &str, arguments: &[&str], count: usize) {
+    let server = Served::start();
+    let Some(said) = suite(release, &server.url, arguments) else { return };
+    assert!(failed(&said).is_empty(), "{:#?} of {said}", failed(&said));
+    let passed = said.lines().filter(|line| line.starts_with('✓')).count();
+    assert!(passed >= count, "only {passed} passed: {said}");
+}
+
+#[test]
+fn what_2026_07_28_requires_passes() {
+    all_pass("conformance", &["--requirements", "2026-07-28"], 37);
+}
+
+#[test]
+fn what_2025_11_25_requires_passes() {
+    all_pass("conformance", &["--requirements", "2025-11-25"], 30);
+}
+
+#[test]
+fn the_suite_from_before_2026_07_28_passes() {
+    all_pass("conformance-2025", &[], 30);
+}
+
+#[test]
+fn lispbox_itself_passes_what_needs_no_tools_of_the_suite() {
+    let server = Server::start(&[], &[]);
+    let url = server.url();
+    let known = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/conformance/lispbox.yml");
+    let both = ["tools-list", "server-sse-multiple-streams", "dns-rebinding-protection"];
+    let older = ["server-initialize", "server-session-lifecycle", "ping"];
+    let newer = ["server-stateless", "http-header-validation", "input-required-result-unsupported-methods"];
+    for (revision, own) in [("2025-11-25", older), ("2026-07-28", newer)] {
+        for scenario in both.iter().chain(&own) {
+            let arguments = ["--scenario", scenario, "--spec-version", revision, "--expected-failures", known];
+            if suite("conformance", &url, &arguments).is_none() {
+                return;
+            }
+        }
+    }
+}
