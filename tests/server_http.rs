@@ -3,10 +3,7 @@
 
 #[path = "http_client/mod.rs"]
 mod http_client;
-#[path = "peers/mod.rs"]
-mod peers;
 
-use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -186,23 +183,6 @@ fn two_servers_on_one_store_count_exactly() {
     let counted = |session| clients[0].eval("", "n", Some(session)).0.parse::<usize>().expect("a number");
     let total: usize = handles.iter().map(|session| counted(session.as_str())).sum();
     assert_eq!(total, CLIENTS * ROUNDS);
-}
-
-#[test]
-fn the_python_client_works_over_http() {
-    let Some(python) = peers::installed("venv/bin/python") else { return };
-    let server = Server::start(&[], &[]);
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers/http_client.py");
-    let output = Command::new(python).arg(script).arg(server.url()).stderr(Stdio::inherit()).output().expect("it runs");
-    let text = String::from_utf8_lossy(&output.stdout);
-    let expected = [
-        "mcp tools lisp_eval lisp_env",
-        "mcp eval 3",
-        "mcp error True",
-        "fastmcp tools lisp_eval lisp_env",
-        "fastmcp eval 6",
-    ];
-    assert_eq!(text.lines().collect::<Vec<_>>(), expected, "{text}");
 }
 
 #[test]

@@ -1,9 +1,12 @@
 //! Real clients and servers that nobody here wrote.
 //!
-//! They are looked for below `$LISPBOX_PEERS`: `node_modules` with `@modelcontextprotocol/server-everything`
-//! and `server-filesystem`, and a Python environment `venv` with `mcp` and `fastmcp`.
+//! They are looked for below `$LISPBOX_PEERS`: `node_modules` with `@modelcontextprotocol/server-everything`,
+//! `server-filesystem` and `inspector`, and the `node` that this needs; and a Python environment `venv` with `mcp` and
+//! `fastmcp`.
 #![cfg(feature = "cli")]
 
+#[path = "http_client/mod.rs"]
+mod http_client;
 #[path = "mcp_client/mod.rs"]
 mod mcp_client;
 
@@ -11,11 +14,14 @@ use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use http_client::Server;
 use mcp_client::{Client, installed, until};
 use serde_json::{Value, json};
 
 const EVERYTHING: &str = "node_modules/@modelcontextprotocol/server-everything/dist/index.js";
 const FILESYSTEM: &str = "node_modules/@modelcontextprotocol/server-filesystem/dist/index.js";
+const INSPECTOR: &str = "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js";
+const NODE: &str = "node_modules/node/bin/node";
 const PYTHON: &str = "venv/bin/python";
 
 fn script(name: &str) -> String {
@@ -104,18 +110,45 @@ fn fastmcp_over_stdio_and_http() {
     }
 }
 
+/// What a client prints that is told where lispbox is: a command that it runs, and a URL.
+fn about_lispbox(client: &[&str], options: &[&str]) -> [String; 2] {
+    let server = Server::start(&[], &[]);
+    let url = server.url();
+    let targets: [&[&str]; 2] = [&[env!("CARGO_BIN_EXE_lispbox"), "serve"], &[&url]];
+    targets.map(|target| {
+        let arguments = [&client[1..], target, options].concat();
+        let output = Command::new(client[0]).args(&arguments).output().expect("it runs");
+        assert!(output.status.success(), "{arguments:?}: {output:?}");
+        String::from_utf8(output.stdout).expect("UTF-8")
+    })
+}
+
 #[test]
 fn the_python_client_lists_and_calls_both_tools() {
     let Some(python) = installed(PYTHON) else { return };
-    let output = Command::new(python)
-        .arg(script("client.py"))
-        .arg(env!("CARGO_BIN_EXE_lispbox"))
-        .stderr(Stdio::inherit())
-        .output()
-        .expect("it runs");
-    let text = String::from_utf8_lossy(&output.stdout);
-    let lines: Vec<&str> = text.lines().collect();
-    assert_eq!(lines.first(), Some(&"tools lisp_eval lisp_env"), "{text}");
-    assert!(lines.get(1).is_some_and(|line| line.starts_with("eval ")), "{text}");
-    assert_eq!(lines.get(2..), Some(&["env True", "error True"][..]), "{text}");
+    let expected = "tools lisp_eval lisp_env\neval 3\nenv True\nerror True\n";
+    assert_eq!(about_lispbox(&[&python.to_string_lossy(), &script("client.py")], &[]), [expected, expected]);
+}
+
+#[test]
+fn the_client_of_fastmcp_lists_and_calls_tools() {
+    let Some(python) = installed(PYTHON) else { return };
+    let expected = "tools lisp_eval lisp_env\neval 6\n";
+    assert_eq!(about_lispbox(&[&python.to_string_lossy(), &script("fast_client.py")], &[]), [expected, expected]);
+}
+
+#[test]
+fn the_inspector_lists_and_calls_tools() {
+    let (Some(node), Some(inspector)) = (installed(NODE), installed(INSPECTOR)) else { return };
+    let client = [&*node.to_string_lossy(), &*inspector.to_string_lossy(), "--cli"];
+    let ask = |options: &[&str]| about_lispbox(&client, options).map(|text| text.parse::<Value>().expect("JSON"));
+    for listed in ask(&["--method", "tools/list"]) {
+        assert_eq!(
+            (&listed["tools"][0]["name"], &listed["tools"][1]["name"]),
+            (&json!("lisp_eval"), &json!("lisp_env"))
+        );
+    }
+    let call = ["--method", "tools/call", "--tool-name", "lisp_eval", "--tool-arg", "program=(reduce + [1 2 3])"];
+    let expected = json!({"content": [{"type": "text", "text": "6"}], "isError": false});
+    assert_eq!(ask(&call), [expected.clone(), expected]);
 }

@@ -1,15 +1,21 @@
-"""The Python `mcp` SDK as a client of lispbox over stdio: lists the tools and calls both of them."""
+"""The Python `mcp` SDK as a client of lispbox, at a URL or as a command: lists the tools and calls both of them."""
 import asyncio
 import sys
 
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
+from mcp.client.streamable_http import streamable_http_client
+
+
+def connected(target, *arguments):
+    if target.startswith("http://"):
+        return streamable_http_client(target)
+    return stdio_client(StdioServerParameters(command=target, args=list(arguments)))
 
 
 async def main():
-    server = StdioServerParameters(command=sys.argv[1], args=["serve"])
-    async with stdio_client(server) as (read, write):
-        async with ClientSession(read, write) as session:
+    async with connected(*sys.argv[1:]) as streams:
+        async with ClientSession(streams[0], streams[1]) as session:
             await session.initialize()
             tools = await session.list_tools()
             print("tools", *[tool.name for tool in tools.tools])
