@@ -83,6 +83,27 @@ fn a_call_that_hangs_is_withdrawn_after_its_time() {
 }
 
 #[test]
+fn who_asks_for_progress_hears_how_a_call_goes_on() {
+    let Some(mut client) = client(&[]) else { return };
+    let program = r#"(do (hostile/echo {:text "hello"}) (hostile/hang))"#;
+    let meta = json!({"progressToken": "p"});
+    client.begin("tools/call", json!({"name": "lisp_eval", "arguments": {"program": program}, "_meta": meta}));
+    let mut before = 0.0;
+    loop {
+        let heard = client.receive();
+        let report = &heard["params"];
+        assert_eq!((&heard["method"], &report["progressToken"]), (&json!("notifications/progress"), &json!("p")));
+        let progress = report["progress"].as_f64().expect("seconds");
+        assert!(progress >= before + 0.5, "{before}: {heard}");
+        before = progress;
+        // The server may take longer than that to start.
+        if report["message"] == "2 tool calls so far, the last to `hostile/hang`" {
+            return;
+        }
+    }
+}
+
+#[test]
 fn servers_that_do_not_start_say_why() {
     let Some(mut client) = client(&[]) else { return };
     let cases = [

@@ -126,7 +126,8 @@ fn about_lispbox(client: &[&str], options: &[&str]) -> [String; 2] {
 #[test]
 fn the_python_client_lists_and_calls_both_tools() {
     let Some(python) = installed(PYTHON) else { return };
-    let expected = "tools lisp_eval lisp_env\neval 3\nenv True\nerror True\n";
+    let expected = "tools lisp_eval lisp_env\neval 3\nenv True\nerror True\n\
+        progress True computing; no tool calls so far\n";
     assert_eq!(about_lispbox(&[&python.to_string_lossy(), &script("client.py")], &[]), [expected, expected]);
 }
 

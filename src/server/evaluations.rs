@@ -15,6 +15,7 @@ use super::downstream::Downstreams;
 use super::host::EvaluationHost;
 use super::keeper::Keeper;
 use super::log;
+use super::progress::Activity;
 use super::request::{EnvRequest, EvalRequest, Refused};
 use super::sessions::{Entry, Left, Sessions};
 
@@ -63,6 +64,8 @@ pub(super) struct Caller {
     pub(super) own: Option<Arc<Entry>>,
     /// Cancelled when the client withdraws the call or goes away.
     pub(super) withdrawn: CancellationToken,
+    /// Where what the call is about is taken down.
+    pub(super) activity: Arc<Activity>,
 }
 
 /// Everything that evaluations share.
@@ -301,13 +304,10 @@ impl Evaluations {
         work: impl FnOnce(&mut dyn Environment, Arc<dyn Host>) -> T + Send + 'static,
     ) -> Result<T, Refused> {
         let cancel = self.stop.child_token();
-        let host: Arc<dyn Host> = Arc::new(EvaluationHost::new(
-            Arc::clone(&self.downstreams),
-            self.runtime.clone(),
-            cancel.clone(),
-            slots,
-            number,
-        ));
+        caller.activity.begins();
+        let downstreams = Arc::clone(&self.downstreams);
+        let host = EvaluationHost::new(downstreams, self.runtime.clone(), cancel.clone(), slots, number);
+        let host: Arc<dyn Host> = Arc::new(host.observed(Arc::clone(&caller.activity)));
         let mut working = self.runtime.spawn_blocking(move || work(&mut **turn.session, host));
         let outcome = tokio::select! {
             outcome = &mut working => outcome,

@@ -27,7 +27,8 @@ fn a_call_that_was_withdrawn_before_its_turn_does_not_begin() {
         for _ in 0..40 {
             let arguments = json!({"program": "(def x 1)"}).as_object().cloned().unwrap_or_default();
             let request = EvalRequest::read(arguments, &Limits::default(), &Limits::default()).expect("right");
-            let caller = Caller { name: "somebody".to_owned(), own: None, withdrawn: withdrawn.clone() };
+            let (name, withdrawn) = ("somebody".to_owned(), withdrawn.clone());
+            let caller = Caller { name, own: None, withdrawn, activity: Arc::default() };
             let failure = evaluations.evaluate(request, caller).await.failure.expect("it was withdrawn");
             assert_eq!(failure.message, "the call was withdrawn before it began");
         }

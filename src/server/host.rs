@@ -15,6 +15,7 @@ use crate::lang::{Catalogue, Host, Server, Tool, ToolCall, ToolError, ToolErrorK
 
 use super::downstream::Downstreams;
 use super::log;
+use super::progress::Activity;
 
 /// The world as one evaluation sees it.
 pub struct EvaluationHost {
@@ -25,6 +26,7 @@ pub struct EvaluationHost {
     begun: Instant,
     /// Ordinal of the evaluation, which ties its log lines together.
     evaluation: u64,
+    activity: Arc<Activity>,
 }
 
 impl EvaluationHost {
@@ -44,7 +46,13 @@ impl EvaluationHost {
             cancel,
             begun: Instant::now(),
             evaluation,
+            activity: Arc::default(),
         }
+    }
+
+    /// The same, which takes down there what it is about.
+    pub(super) fn observed(self, activity: Arc<Activity>) -> EvaluationHost {
+        EvaluationHost { activity, ..self }
     }
 
     /// Runs a future on the runtime and waits for it; an end from outside comes as [`Interrupted`].
@@ -121,6 +129,7 @@ impl Host for EvaluationHost {
         let (server, tool) = (call.server.clone(), call.tool.clone());
         let downstreams = Arc::clone(&self.downstreams);
         let slots = Arc::clone(&self.slots);
+        self.activity.calls(&server, &tool);
         let waited = Instant::now();
         let reply = self.wait(Some(bound), async move {
             let _slot = slots.acquire().await.expect("the slots are never closed");

@@ -22,6 +22,7 @@ use crate::lang::reply::Reply;
 
 use super::evaluations::{Caller, Evaluations};
 use super::http::{LOCAL, Principal};
+use super::progress::reporting;
 use super::request::{EnvRequest, EvalRequest, Refused};
 use super::sessions::Entry;
 use super::{tools, toon};
@@ -114,7 +115,7 @@ impl Front {
                 "this connection was begun with another token; begin one of your own",
             ));
         }
-        Ok(Caller { name, own, withdrawn: context.ct.clone() })
+        Ok(Caller { name, own, withdrawn: context.ct.clone(), activity: Arc::default() })
     }
 
     async fn eval(&self, request: CallToolRequestParams, context: &RequestContext<RoleServer>) -> CallToolResult {
@@ -124,7 +125,8 @@ impl Front {
         match begun {
             Ok((request, caller)) => {
                 let output = request.limits.output;
-                let reply = self.evaluations.evaluate(request, caller).await;
+                let activity = Arc::clone(&caller.activity);
+                let reply = reporting(context, &activity, self.evaluations.evaluate(request, caller)).await;
                 self.result(reply, output)
             }
             Err(refused) => self.result(refused.reply(), self.manner.usual.output),

@@ -1,4 +1,5 @@
-"""The Python `mcp` SDK as a client of lispbox, at a URL or as a command: lists the tools and calls both of them."""
+"""The Python `mcp` SDK as a client of lispbox, at a URL or as a command: lists the tools, calls both of
+them, and hears how a long call goes on."""
 import asyncio
 import sys
 
@@ -26,6 +27,15 @@ async def main():
             print("env", "prices" in result.content[0].text)
             result = await session.call_tool("lisp_eval", {"program": "no-such-name"})
             print("error", getattr(result, "isError", None) or getattr(result, "is_error", None))
+            reports = []
+
+            async def report(progress, total, message):
+                reports.append((progress, message))
+
+            endless = {"program": "(loop [] (recur))", "limits": {"fuel": 1e12, "compute": "2500ms"}}
+            await session.call_tool("lisp_eval", endless, progress_callback=report)
+            every_second = all(progress >= second for second, (progress, _) in enumerate(reports, 1))
+            print("progress", len(reports) >= 2 and every_second, reports[0][1])
 
 
 asyncio.run(main())
