@@ -19,6 +19,7 @@ use axum::extract::{Request, State};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use axum::serve::ListenerExt;
 use http::{Method, StatusCode, header};
 use rmcp::ServerHandler;
 use rmcp::model::RequestId;
@@ -197,6 +198,8 @@ fn router<Handler: ServerHandler>(
 
 /// Answers until `stop` is cancelled; what is under way then may end within [`GRACE`].
 async fn listen(router: Router, listener: TcpListener, stop: CancellationToken) -> io::Result<()> {
+    // An answer is written in pieces, of which none is to wait for the client to confirm the one before.
+    let listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
     let graceful = stop.clone();
     let serving = axum::serve(listener, router).with_graceful_shutdown(async move { graceful.cancelled().await });
     let out_of_grace = async {
