@@ -104,7 +104,7 @@ fn over_http() {
             let clients: Vec<_> = (0..clients).map(|_| scope.spawn(client)).collect();
             clients.into_iter().flat_map(|client| client.join().expect("no client failed")).collect()
         });
-        Times { each, all: begun.elapsed() }.row(&format!("{clients} clients"));
+        Times { each, all: begun.elapsed() }.row(&format!("clients: {clients}"));
     }
     drop(server);
 
