@@ -134,7 +134,7 @@ impl Keeper {
 
     /// What is wrong with the store, if anything is.
     pub(super) fn trouble(&self) -> Option<String> {
-        self.store.definer("", "", "").err().map(|problem| problem.to_string())
+        self.store.check().err().map(|problem| problem.to_string())
     }
 
     /// The handle of another session of the same caller that defines a name.

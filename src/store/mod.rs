@@ -142,6 +142,12 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// [`Problem::Unavailable`].
     fn expire(&self, unused: Duration) -> Result<u64, Problem>;
+
+    /// Looks whether the store can be used now.
+    ///
+    /// # Errors
+    /// [`Problem::Unavailable`].
+    fn check(&self) -> Result<(), Problem>;
 }
 
 /// A name that cannot be guessed, for a session or the holder of a lease: 130 random bits in 26 letters and digits,

@@ -248,6 +248,10 @@ impl Store for Sqlite {
             Ok(expired as u64)
         })
     }
+
+    fn check(&self) -> Result<(), Problem> {
+        self.reading(|transaction| Ok(transaction.execute_batch("SELECT 1 FROM session LIMIT 1")?))
+    }
 }
 
 fn summary(row: &Row<'_>) -> rusqlite::Result<Summary> {
