@@ -9,8 +9,14 @@
 //! Every method may block, for a bounded time, and may be called from several threads at once. A store holds what
 //! tools returned, as it is: who can read the store can read that.
 
+#[cfg(feature = "redis")]
+mod redis;
+#[cfg(feature = "redis")]
+mod remote;
 mod sqlite;
 
+#[cfg(feature = "redis")]
+pub use redis::Redis;
 pub use sqlite::Sqlite;
 
 use std::sync::Arc;
@@ -115,7 +121,8 @@ pub trait Store: Send + Sync {
     /// happens to this process, when this returns.
     ///
     /// # Errors
-    /// [`Problem::Changed`] if its version is not the known one: nothing is written then.
+    /// [`Problem::Changed`] if its version is not the known one: nothing is written then. After
+    /// [`Problem::Unavailable`] it may have been written, or be written yet: reading tells.
     fn write(&self, session: &Key, known: u64, text: &str, names: &[String]) -> Result<u64, Problem>;
 
     /// The handle of the principal's most recently used session that defines a name, other than `except`.
@@ -173,16 +180,37 @@ pub fn open_existing(url: &str) -> Result<Arc<dyn Store>, String> {
     }
 }
 
-/// Opens the store that a URL names: `sqlite:PATH`.
+/// Opens the store that a URL names: `sqlite:PATH` or `redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE]`, `rediss:` with
+/// TLS.
 ///
 /// # Errors
-/// A sentence that says what was expected, or why it cannot be opened.
+/// A sentence that says what was expected, or why it cannot be opened; no password is in it.
 pub fn open(url: &str) -> Result<Arc<dyn Store>, String> {
-    match url.split_once(':') {
-        Some(("sqlite", path)) if !path.is_empty() => {
-            let store = Sqlite::open(path.as_ref()).map_err(|problem| format!("{url}: {problem}"))?;
-            Ok(Arc::new(store))
+    let (scheme, rest) = url.split_once(':').unwrap_or_default();
+    let opened: Result<Arc<dyn Store>, Problem> = match scheme {
+        "sqlite" if !rest.is_empty() => Sqlite::open(rest.as_ref()).map(|store| Arc::new(store) as _),
+        #[cfg(feature = "redis")]
+        "redis" | "rediss" => Redis::open(url).map(|store| Arc::new(store) as _),
+        #[cfg(not(feature = "redis"))]
+        "redis" | "rediss" => {
+            Err(Problem::Unavailable("this lispbox was built without the feature `redis`".to_owned()))
         }
-        _ => Err(format!("expected a store such as `sqlite:/var/lib/lispbox/sessions.db`, got `{url}`")),
-    }
+        _ => {
+            return Err(format!(
+                "expected a store such as `sqlite:/var/lib/lispbox/sessions.db`, got `{}`; others are \
+                 `redis://HOST:PORT/DATABASE` and `rediss://…` with TLS",
+                without_secrets(url)
+            ));
+        }
+    };
+    opened.map_err(|problem| format!("{}: {problem}", without_secrets(url)))
+}
+
+/// A URL without what stands before its host and behind its path, where passwords are.
+fn without_secrets(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    // A password that was not encoded may have any of these signs in it.
+    let (secret, rest) = rest.rsplit_once('@').map_or(("", rest), |(_, rest)| ("…@", rest));
+    let (place, query) = rest.split_once(['?', '#']).map_or((rest, ""), |(place, _)| (place, "?…"));
+    format!("{scheme}://{secret}{place}{query}")
 }
