@@ -9,12 +9,16 @@
 //! Every method may block, for a bounded time, and may be called from several threads at once. A store holds what
 //! tools returned, as it is: who can read the store can read that.
 
+#[cfg(feature = "postgres")]
+mod postgres;
 #[cfg(feature = "redis")]
 mod redis;
-#[cfg(feature = "redis")]
+#[cfg(any(feature = "postgres", feature = "redis"))]
 mod remote;
 mod sqlite;
 
+#[cfg(feature = "postgres")]
+pub use postgres::Postgres;
 #[cfg(feature = "redis")]
 pub use redis::Redis;
 pub use sqlite::Sqlite;
@@ -180,8 +184,8 @@ pub fn open_existing(url: &str) -> Result<Arc<dyn Store>, String> {
     }
 }
 
-/// Opens the store that a URL names: `sqlite:PATH` or `redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE]`, `rediss:` with
-/// TLS.
+/// Opens the store that a URL names: `sqlite:PATH`, `redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE]` (`rediss:` with
+/// TLS) or `postgres://[USER:PASSWORD@]HOST[:PORT]/DATABASE` (`?sslmode=require` with TLS).
 ///
 /// # Errors
 /// A sentence that says what was expected, or why it cannot be opened; no password is in it.
@@ -195,10 +199,16 @@ pub fn open(url: &str) -> Result<Arc<dyn Store>, String> {
         "redis" | "rediss" => {
             Err(Problem::Unavailable("this lispbox was built without the feature `redis`".to_owned()))
         }
+        #[cfg(feature = "postgres")]
+        "postgres" | "postgresql" => Postgres::open(url).map(|store| Arc::new(store) as _),
+        #[cfg(not(feature = "postgres"))]
+        "postgres" | "postgresql" => {
+            Err(Problem::Unavailable("this lispbox was built without the feature `postgres`".to_owned()))
+        }
         _ => {
             return Err(format!(
                 "expected a store such as `sqlite:/var/lib/lispbox/sessions.db`, got `{}`; others are \
-                 `redis://HOST:PORT/DATABASE` and `rediss://…` with TLS",
+                 `redis://HOST:PORT/DATABASE`, `rediss://…` with TLS, and `postgres://HOST:PORT/DATABASE`",
                 without_secrets(url)
             ));
         }
