@@ -1,9 +1,20 @@
 //! What every store of sessions does.
 #![cfg(feature = "store")]
 
+#[path = "databases/mod.rs"]
+mod databases;
+#[path = "peers/mod.rs"]
+mod peers;
+#[path = "relay/mod.rs"]
+mod relay;
+
+use std::sync::Arc;
 use std::time::Duration;
 
-use lispbox::store::{Key, Problem, Sqlite, Store};
+use databases::{Database, Kind};
+use lispbox::store::{Key, LEASE, Problem, Store, open};
+use peers::peer;
+use relay::Relay;
 
 fn key(principal: &str, handle: &str) -> Key {
     Key { principal: principal.to_owned(), handle: handle.to_owned() }
@@ -21,10 +32,8 @@ fn handles_differ() {
 }
 
 /// Runs a check on a new store of each kind, of which it may open several.
-fn on_each_store(check: impl Fn(&dyn Fn() -> Box<dyn Store>)) {
-    let folder = tempfile::tempdir().expect("a folder");
-    let file = folder.path().join("sessions.db");
-    check(&|| Box::new(Sqlite::open(&file).expect("it opens")));
+fn on_each_store(check: impl Fn(&dyn Fn() -> Arc<dyn Store>)) {
+    databases::on_each_store(|url| check(&|| open(url).expect("it opens")));
 }
 
 #[test]
@@ -124,4 +133,149 @@ fn the_latest_session_that_defines_a_name_is_found() {
         assert_eq!(found("y", ""), None);
         assert_eq!(found("_x", ""), None, "a name is no pattern");
     });
+}
+
+#[test]
+fn any_text_comes_back_as_it_was() {
+    on_each_store(|open| {
+        let store = open();
+        let texts = ["", "\0\r\n\u{10FFFF}'\"\\", &"\u{20AC}-".repeat(2_000_000)];
+        let session = key("ann \u{1F600}", "one");
+        for (known, text) in (0..).zip(texts) {
+            assert_eq!(store.write(&session, known, text, &[]), Ok(known + 1));
+            assert_eq!(store.read(&session, known).expect("there").expect("new").text, text);
+        }
+        for odd in ["", "\0", "lispbox:sessions", "%", &"x".repeat(1_000_000)] {
+            assert_eq!(store.read(&key("ann", odd), 0), Err(Problem::Unknown), "no session has such a handle");
+            assert_eq!(store.lease(&key("ann", odd), "holder"), Err(Problem::Unknown));
+        }
+    });
+}
+
+#[test]
+fn one_of_many_who_write_at_once_succeeds() {
+    on_each_store(|open| {
+        let session = key("ann", "one");
+        for known in 0..20 {
+            let stores = [open(), open()];
+            let written = std::thread::scope(|scope| {
+                let write = |store: &Arc<dyn Store>| {
+                    let (store, session) = (Arc::clone(store), session.clone());
+                    scope.spawn(move || store.write(&session, known, "text", &[]))
+                };
+                let writing: Vec<_> = (0..4).flat_map(|_| stores.each_ref().map(write)).collect();
+                writing.into_iter().map(|one| one.join().expect("it ends")).collect::<Vec<_>>()
+            });
+            assert_eq!(written.iter().filter(|one| **one == Ok(known + 1)).count(), 1, "{written:?}");
+            assert_eq!(written.iter().filter(|one| **one == Err(Problem::Changed)).count(), 7, "{written:?}");
+        }
+    });
+}
+
+#[test]
+fn a_lease_that_nobody_renews_ends() {
+    on_each_store(|open| {
+        let (store, session) = (open(), key("ann", "one"));
+        store.write(&session, 0, "text", &[]).expect("written");
+        store.lease(&session, "gone").expect("it is free");
+        let begun = std::time::Instant::now();
+        while store.lease(&session, "next") == Err(Problem::Leased) {
+            assert!(begun.elapsed() < LEASE + Duration::from_secs(5), "it has not ended");
+            std::thread::park_timeout(Duration::from_millis(50));
+        }
+        assert!(begun.elapsed() + Duration::from_millis(100) >= LEASE, "it ended after {:?}", begun.elapsed());
+        assert_eq!(store.renew(&session, "gone"), Err(Problem::Leased));
+    });
+}
+
+#[test]
+fn a_store_that_cannot_be_opened_says_why_and_no_password() {
+    let refused = |url: &str| {
+        let refused = open(url).err().expect("it cannot be opened");
+        assert!(!refused.contains(databases::PASSWORD), "{refused}");
+        refused
+    };
+    let unknown = refused("mongodb://x");
+    assert!(
+        ["sqlite:", "redis://", "rediss://", "postgres://"].iter().all(|scheme| unknown.contains(scheme)),
+        "{unknown}"
+    );
+    for scheme in ["redis", "postgres", "mysql"] {
+        refused(&format!("{scheme}://me:{0}/{0}@nowhere.invalid:1/0?password={0}", databases::PASSWORD));
+        refused(&format!("{scheme}://me:{0}@127.0.0.1:1/0", databases::PASSWORD));
+    }
+    assert!(
+        refused("redis://127.0.0.1:1/0").contains("redis://127.0.0.1:1/0: the store of the sessions cannot be used: ")
+    );
+    for kind in Kind::ALL {
+        let Some(database) = Database::start(kind) else { continue };
+        let wrong = refused(&database.url().replace(databases::PASSWORD, "wrong"));
+        assert!(wrong.contains("assword authentication failed"), "{wrong}");
+        open(&database.url()).expect("it opens");
+    }
+}
+
+#[test]
+fn what_took_place_though_its_answer_was_lost_is_told_as_done() {
+    for kind in Kind::ALL {
+        let Some(database) = Database::start(kind) else { continue };
+        let relay = Relay::to(vec![database.address()]);
+        let store = open(&database.url_at(relay.address)).expect("it opens");
+        let session = key("ann", "one");
+        let lose = || {
+            relay.lose_an_answer();
+            assert!(relay.is_to_lose());
+        };
+        lose();
+        assert_eq!(store.write(&session, 0, "first", &[]), Ok(1));
+        assert_eq!(store.write(&session, 1, "second", &[]), Ok(2));
+        lose();
+        assert_eq!(store.write(&session, 2, "third", &[]), Ok(3));
+        assert_eq!(store.read(&session, 0).expect("there").expect("new").text, "third", "once, and as a whole");
+        lose();
+        assert_eq!(store.write(&session, 1, "lost?", &[]), Err(Problem::Changed));
+        assert_eq!(store.lease(&session, "first"), Ok(()));
+        assert_eq!(store.release(&session, "first"), Ok(()));
+        lose();
+        assert_eq!(store.lease(&session, "a"), Ok(()), "it is ours though we had not heard of it");
+        assert_eq!(store.lease(&session, "b"), Err(Problem::Leased));
+        lose();
+        assert_eq!(store.lease(&session, "b"), Err(Problem::Leased));
+        assert!(!relay.is_to_lose(), "every answer that was to be lost was");
+    }
+}
+
+#[test]
+fn a_database_that_is_away_is_said_in_time_and_found_again() {
+    for kind in Kind::ALL {
+        let Some(mut database) = Database::start(kind) else { continue };
+        let store = open(&database.url()).expect("it opens");
+        let session = key("ann", "one");
+        store.write(&session, 0, "first", &[]).expect("written");
+        let unavailable = || {
+            let begun = std::time::Instant::now();
+            match store.check() {
+                Err(Problem::Unavailable(reason)) => assert!(!reason.contains(databases::PASSWORD), "{reason}"),
+                other => panic!("{other:?}"),
+            }
+            assert!(begun.elapsed() < Duration::from_secs(6), "it took {:?}", begun.elapsed());
+        };
+        let back = || {
+            let begun = std::time::Instant::now();
+            while let Err(problem) = store.check() {
+                assert!(begun.elapsed() < Duration::from_secs(20), "{problem}");
+                std::thread::park_timeout(Duration::from_millis(20));
+            }
+        };
+        database.stop();
+        unavailable();
+        database.go_on();
+        back();
+        database.kill();
+        unavailable();
+        database.restart();
+        back();
+        assert_eq!(store.read(&session, 0).expect("there").expect("new").text, "first");
+        assert_eq!(store.write(&session, 1, "second", &[]), Ok(2));
+    }
 }

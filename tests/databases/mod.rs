@@ -1,0 +1,204 @@
+//! Real databases for tests: servers of Redis and PostgreSQL, each in a folder of its own, that can be stopped and
+//! killed. PostgreSQL does not run as root; there it runs as the user `postgres`, whom its package makes.
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use std::fs::File;
+use std::net::{SocketAddr, TcpListener};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use super::peer;
+
+/// What no message may show.
+pub const PASSWORD: &str = "Geheimnis-of-the-test";
+
+/// The databases that there are stores for, beside SQLite.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Redis,
+    Postgres,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Kind; 2] = [Kind::Redis, Kind::Postgres];
+}
+
+/// Runs a check on a new store of each kind that the machine has, given its URL.
+pub fn on_each_store(check: impl Fn(&str)) {
+    let folder = tempfile::tempdir().expect("a folder");
+    check(&format!("sqlite:{}", folder.path().join("sessions.db").display()));
+    for kind in Kind::ALL {
+        if let Some(database) = Database::start(kind) {
+            check(&database.url());
+        }
+    }
+}
+
+/// A running server, which ends with this.
+pub struct Database {
+    kind: Kind,
+    folder: tempfile::TempDir,
+    port: u16,
+    process: Option<Child>,
+}
+
+impl Database {
+    /// Starts a server that nobody has used yet, unless the machine has none: then the test is skipped.
+    pub fn start(kind: Kind) -> Option<Database> {
+        let folder = tempfile::tempdir().expect("a folder");
+        match kind {
+            Kind::Redis => drop(program("redis-server")?),
+            Kind::Postgres => initialize(&program("initdb")?, folder.path()),
+        }
+        let mut database = Database { kind, folder, port: 0, process: None };
+        // Somebody else may take a free port before the server does.
+        for _ in 0..5 {
+            database.port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("free").port();
+            if database.launch() {
+                return Some(database);
+            }
+        }
+        panic!("{kind:?} does not start: {}", database.log());
+    }
+
+    /// The server as a store, with the password.
+    pub fn url(&self) -> String {
+        self.url_at(self.address())
+    }
+
+    /// The same, for a relay at another address.
+    pub fn url_at(&self, address: SocketAddr) -> String {
+        match self.kind {
+            Kind::Redis => format!("redis://:{PASSWORD}@{address}/3"),
+            Kind::Postgres => format!("postgres://lispbox:{PASSWORD}@{address}/postgres"),
+        }
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        SocketAddr::from(([127, 0, 0, 1], self.port))
+    }
+
+    /// Ends the server and everything it has started at once, as a crash does.
+    pub fn kill(&mut self) {
+        self.signal("KILL");
+        if let Some(mut process) = self.process.take() {
+            process.wait().expect("a child");
+        }
+    }
+
+    /// Starts it again where it was, and waits until it can be used.
+    pub fn restart(&mut self) {
+        assert!(self.launch(), "{:?} does not start again: {}", self.kind, self.log());
+    }
+
+    /// Lets it be silent: its connections stay open and nothing is answered.
+    pub fn stop(&self) {
+        self.signal("STOP");
+    }
+
+    /// Lets it go on after [`Database::stop`].
+    pub fn go_on(&self) {
+        self.signal("CONT");
+    }
+
+    /// Starts the server, and says whether it can be used.
+    fn launch(&mut self) -> bool {
+        let port = self.port.to_string();
+        let log = File::create(self.folder.path().join("log")).expect("a log");
+        let mut command = match self.kind {
+            Kind::Redis => {
+                let mut command = Command::new(program("redis-server").expect("it was there"));
+                command.args(["--port", &port, "--bind", "127.0.0.1", "--requirepass", PASSWORD, "--save", ""]);
+                command.args(["--appendonly", "yes", "--dir"]).arg(self.folder.path());
+                command
+            }
+            Kind::Postgres => {
+                let mut command = Command::new(program("postgres").expect("it was there"));
+                command.args(["-p", &port, "-h", "127.0.0.1", "-k", "", "-D"]).arg(self.folder.path().join("data"));
+                as_its_user(&mut command);
+                command
+            }
+        };
+        let log_too = log.try_clone().expect("a log");
+        command.stdin(Stdio::null()).stdout(log).stderr(log_too);
+        let url = self.url();
+        let process = self.process.insert(command.spawn().expect("it runs"));
+        let begun = Instant::now();
+        while lispbox::store::open(&url).is_err() {
+            if process.try_wait().expect("a child").is_some() || begun.elapsed() > Duration::from_secs(60) {
+                return false;
+            }
+            std::thread::park_timeout(Duration::from_millis(20));
+        }
+        true
+    }
+
+    fn signal(&self, signal: &str) {
+        let Some(process) = &self.process else { return };
+        let processes = family(process.id()).into_iter().map(|id| id.to_string());
+        // One of its children may have ended just now.
+        let _ = Command::new("kill").arg("-s").arg(signal).args(processes).stderr(Stdio::null()).status();
+    }
+
+    fn log(&self) -> String {
+        std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
+    }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// Makes the folder of a PostgreSQL server.
+fn initialize(initdb: &Path, folder: &Path) {
+    let password = folder.join("password");
+    std::fs::write(&password, PASSWORD).expect("written");
+    if let Some((user, group)) = its_user() {
+        std::os::unix::fs::chown(folder, Some(user), Some(group)).expect("root may");
+    }
+    let mut command = Command::new(initdb);
+    command.arg("--pgdata").arg(folder.join("data")).arg("--pwfile").arg(&password);
+    command.args(["--no-sync", "--username=lispbox", "--auth=scram-sha-256", "--encoding=UTF8", "--locale=C"]);
+    as_its_user(&mut command);
+    let made = command.output().expect("it runs");
+    assert!(made.status.success(), "{made:?}");
+}
+
+/// Lets PostgreSQL run as somebody else than root.
+fn as_its_user(command: &mut Command) {
+    if let Some((user, group)) = its_user() {
+        command.uid(user).gid(group);
+    }
+    command.current_dir("/");
+}
+
+/// The user and the group as which PostgreSQL runs, where we are root.
+fn its_user() -> Option<(u32, u32)> {
+    let id = |arguments: &[&str]| {
+        let output = Command::new("id").args(arguments).output().expect("it runs");
+        String::from_utf8_lossy(&output.stdout).trim().parse().ok()
+    };
+    let postgres = |which| id(&[which, "postgres"]).expect("the package makes the user");
+    (id(&["-u"]) == Some(0)).then(|| (postgres("-u"), postgres("-g")))
+}
+
+/// A program of a database, where the packages of Debian have it.
+fn program(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().filter_map(Result::ok);
+    let mut folders: Vec<PathBuf> = versions.map(|version| version.path().join("bin")).collect();
+    folders.extend(std::env::split_paths(&path));
+    peer(name, folders.iter().map(|folder| folder.join(name)).find(|file| file.exists()))
+}
+
+/// A process and its children.
+fn family(process: u32) -> Vec<u32> {
+    let children = std::fs::read_to_string(format!("/proc/{process}/task/{process}/children")).unwrap_or_default();
+    std::iter::once(process).chain(children.split_whitespace().filter_map(|child| child.parse().ok())).collect()
+}

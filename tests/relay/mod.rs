@@ -1,0 +1,79 @@
+//! A relay of TCP connections for tests: to several servers in turn, and with answers that get lost.
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A relay that goes on until it is dropped; connections that it has made go on until one side ends them.
+pub struct Relay {
+    pub address: SocketAddr,
+    state: Arc<State>,
+}
+
+#[derive(Default)]
+struct State {
+    loses: AtomicBool,
+    ended: AtomicBool,
+}
+
+impl Relay {
+    /// Relays each new connection to the next of the servers.
+    pub fn to(servers: Vec<SocketAddr>) -> Relay {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let address = listener.local_addr().expect("an address");
+        let state = Arc::<State>::default();
+        let shared = Arc::clone(&state);
+        std::thread::spawn(move || {
+            for (client, server) in listener.incoming().zip(servers.iter().cycle()) {
+                if shared.ended.load(Ordering::SeqCst) {
+                    return;
+                }
+                if let (Ok(client), Ok(server)) = (client, TcpStream::connect(server)) {
+                    connect(client, server, &shared);
+                }
+            }
+        });
+        Relay { address, state }
+    }
+
+    /// Lets the next thing that a server says be lost, and its connection with it.
+    pub fn lose_an_answer(&self) {
+        self.state.loses.store(true, Ordering::SeqCst);
+    }
+
+    /// True while nothing has been lost since [`Relay::lose_an_answer`].
+    pub fn is_to_lose(&self) -> bool {
+        self.state.loses.load(Ordering::SeqCst)
+    }
+}
+
+impl Drop for Relay {
+    fn drop(&mut self) {
+        self.state.ended.store(true, Ordering::SeqCst);
+        // It waits for somebody to come.
+        let _ = TcpStream::connect(self.address);
+    }
+}
+
+/// Passes on what both say until either has ended.
+fn connect(client: TcpStream, server: TcpStream, state: &Arc<State>) {
+    let both = |stream: &TcpStream| (stream.try_clone().expect("another handle"), stream.try_clone().expect("another"));
+    let ((mut said, mut heard), (mut asked, mut answers)) = (both(&client), both(&server));
+    let state = Arc::clone(state);
+    std::thread::spawn(move || {
+        let _ = std::io::copy(&mut said, &mut asked);
+        let _ = asked.shutdown(Shutdown::Write);
+    });
+    std::thread::spawn(move || {
+        let mut buffer = [0; 64 << 10];
+        while let Ok(length @ 1..) = answers.read(&mut buffer) {
+            if state.loses.swap(false, Ordering::SeqCst) || heard.write_all(&buffer[..length]).is_err() {
+                break;
+            }
+        }
+        let _ = client.shutdown(Shutdown::Both);
+        let _ = server.shutdown(Shutdown::Both);
+    });
+}
