@@ -279,3 +279,37 @@ fn a_database_that_is_away_is_said_in_time_and_found_again() {
         assert_eq!(store.write(&session, 1, "second", &[]), Ok(2));
     }
 }
+
+#[test]
+fn several_may_make_a_store_at_once() {
+    for kind in Kind::ALL {
+        let Some(database) = Database::start(kind) else { continue };
+        database.tell(match kind {
+            Kind::Redis => "FLUSHALL",
+            Kind::Postgres => "DROP TABLE lispbox_session, lispbox_version",
+        });
+        let opened = std::thread::scope(|scope| {
+            let opening = [(); 6].map(|()| scope.spawn(|| open(&database.url())));
+            opening.map(|one| one.join().expect("it ends").expect("it opens"))
+        });
+        for (number, store) in opened.iter().enumerate() {
+            assert_eq!(store.write(&key("ann", &number.to_string()), 0, "text", &[]), Ok(1));
+        }
+    }
+}
+
+#[test]
+fn what_a_newer_version_made_is_left_alone() {
+    for kind in Kind::ALL {
+        let Some(database) = Database::start(kind) else { continue };
+        database.tell(match kind {
+            Kind::Redis => "SET lispbox:version 2",
+            Kind::Postgres => "UPDATE lispbox_version SET version = 2",
+        });
+        let refused = open(&database.url()).err().expect("it is refused");
+        assert!(
+            refused.ends_with("have version 2, and this lispbox knows version 1: use a newer lispbox"),
+            "{refused}"
+        );
+    }
+}

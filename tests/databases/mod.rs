@@ -82,6 +82,25 @@ impl Database {
         SocketAddr::from(([127, 0, 0, 1], self.port))
     }
 
+    /// Tells the server something in its own language, with the program that comes with it.
+    pub fn tell(&self, words: &str) {
+        let mut command = match self.kind {
+            Kind::Redis => {
+                let mut command = Command::new(program("redis-cli").expect("it comes with the server"));
+                command.args(["-e", "-p", &self.port.to_string(), "-n", "3"]).args(words.split(' '));
+                command.env("REDISCLI_AUTH", PASSWORD);
+                command
+            }
+            Kind::Postgres => {
+                let mut command = Command::new(program("psql").expect("it comes with the server"));
+                command.args([&self.url(), "-c", words]);
+                command
+            }
+        };
+        let told = command.output().expect("it runs");
+        assert!(told.status.success(), "{told:?}");
+    }
+
     /// Ends the server and everything it has started at once, as a crash does.
     pub fn kill(&mut self) {
         self.signal("KILL");
