@@ -96,12 +96,19 @@ impl Keeper {
         loop {
             match self.store.lease(&key, &holder) {
                 Ok(()) => break,
+                Err(Problem::Unknown) if *lock(&entry.stored) == Stored::Perhaps => {
+                    *lock(&entry.stored) = Stored::Nothing;
+                    return Ok(Lease { keeper: self, key, holder: None });
+                }
                 Err(Problem::Leased) if host.cancelled() => {
                     return Err(Refused::new("Cancelled", "the call was withdrawn before it began"));
                 }
                 Err(Problem::Leased) if begun.elapsed() < PATIENCE => std::thread::park_timeout(LOOK),
                 Err(problem) => return Err(refused(&problem)),
             }
+        }
+        if *lock(&entry.stored) == Stored::Perhaps {
+            *lock(&entry.stored) = Stored::Other;
         }
         lock(&self.leases).insert(holder.clone(), key.clone());
         let lease = Lease { keeper: self, key, holder: Some(holder) };
@@ -115,7 +122,7 @@ impl Keeper {
     /// As [`Keeper::begin`], but that nobody is waited for.
     pub(super) fn refresh(&self, entry: &Entry, session: &mut dyn Environment) -> Result<(), Refused> {
         let known = match *lock(&entry.stored) {
-            Stored::Nothing => return Ok(()),
+            Stored::Nothing | Stored::Perhaps => return Ok(()),
             Stored::Other => 0,
             Stored::Version { version, .. } => version,
         };
@@ -148,11 +155,12 @@ impl Lease<'_> {
     /// Writes what the program has changed; the reply says so where that fails.
     pub(super) fn end(self, entry: &Entry, session: &mut dyn Environment, reply: &mut Reply) {
         let changes = session.changes();
-        let known = match *lock(&entry.stored) {
+        let stored = *lock(&entry.stored);
+        let known = match stored {
             Stored::Version { changes: stored, .. } if stored == changes => return,
             Stored::Version { version, .. } => version,
-            Stored::Nothing | Stored::Other if session.bindings() == 0 => return,
-            Stored::Nothing | Stored::Other => 0,
+            _ if session.bindings() == 0 => return,
+            Stored::Nothing | Stored::Perhaps | Stored::Other => 0,
         };
         let text = match session.encode(undisturbed()) {
             Ok(text) => text,
@@ -160,7 +168,12 @@ impl Lease<'_> {
         };
         match self.keeper.store.write(&self.key, known, &text, &session.names()) {
             Ok(version) => *lock(&entry.stored) = Stored::Version { version, changes },
-            Err(problem @ Problem::Unavailable(_)) => not_kept(reply, &problem.to_string(), true),
+            Err(problem @ Problem::Unavailable(_)) => {
+                if stored == Stored::Nothing {
+                    *lock(&entry.stored) = Stored::Perhaps;
+                }
+                not_kept(reply, &problem.to_string(), true);
+            }
             Err(problem) => {
                 *lock(&entry.stored) = Stored::Other;
                 not_kept(reply, &problem.to_string(), false);
@@ -181,16 +194,16 @@ impl Drop for Lease<'_> {
 
 /// Says in a reply that what the program defined is not in the store.
 fn not_kept(reply: &mut Reply, problem: &str, is_here: bool) {
-    let what = if is_here {
-        "what it defined is there for now, and the next program in this session tries to keep it again"
+    let (could, what) = if is_here {
+        ("may not have been kept", "what it defined is there for now, and the next program in this session keeps it")
     } else {
-        "what it defined is lost; the session is what the other process made of it"
+        ("could not be kept", "what it defined is lost; the session is what the other process made of it")
     };
     let came_to = match (&reply.value, &reply.failure) {
         (Some(value), None) => format!("; the program ran and came to {}", shortened(value)),
         _ => String::new(),
     };
-    let message = format!("the session could not be kept: {problem}; {what}{came_to}");
+    let message = format!("the session {could}: {problem}; {what}{came_to}");
     let rendered = match &reply.failure {
         Some(failure) => format!("{}\nSessionNotKept: {message}", failure.rendered.trim_end()),
         None => format!("SessionNotKept: {message}"),

@@ -44,6 +44,8 @@ pub(super) struct Entry {
 pub(super) enum Stored {
     /// Nothing.
     Nothing,
+    /// Nothing, or what there is here: nobody knows whether it was written.
+    Perhaps,
     /// Something else than there is here: it has to be read.
     Other,
     /// That version, which is what the session was when it had changed so often.

@@ -87,10 +87,14 @@ impl Client {
 
     /// Opens a connection.
     pub fn connect(&self) -> Connection {
-        let stream = TcpStream::connect(self.address).expect("it listens");
+        self.try_to_connect().expect("it listens")
+    }
+
+    fn try_to_connect(&self) -> std::io::Result<Connection> {
+        let stream = TcpStream::connect(self.address)?;
         stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a time-out");
         stream.set_nodelay(true).expect("a socket");
-        Connection { stream: BufReader::new(stream), address: self.address }
+        Ok(Connection { stream: BufReader::new(stream), address: self.address })
     }
 
     /// As [`Connection::request`].
@@ -118,6 +122,12 @@ impl Client {
     /// As [`Connection::eval`].
     pub fn eval(&self, headers: &str, program: &str, session: Option<&str>) -> (String, bool) {
         self.connect().eval(headers, program, session)
+    }
+
+    /// The result of a program, as the protocol has it, unless the server ends before it has answered.
+    pub fn try_to_eval(&self, program: &str, session: Option<&str>) -> Option<Value> {
+        let response = self.try_to_connect().ok()?.call("", "lisp_eval", program_in(session, program));
+        Some(response.whole_message().ok()?["result"].clone())
     }
 }
 
@@ -163,11 +173,7 @@ impl Connection {
 
     /// The text of a program's reply, and whether it is an error.
     pub fn eval(&mut self, headers: &str, program: &str, session: Option<&str>) -> (String, bool) {
-        let mut arguments = json!({"program": program});
-        if let Some(session) = session {
-            arguments["session"] = json!(session);
-        }
-        self.call(headers, "lisp_eval", arguments).result()
+        self.call(headers, "lisp_eval", program_in(session, program)).result()
     }
 }
 
@@ -204,9 +210,13 @@ impl Response {
 
     /// The JSON-RPC message in it, alone or as the last event of a stream that has any.
     pub fn message(&self) -> Value {
+        self.whole_message().unwrap_or_else(|problem| panic!("{problem}: {self:?}"))
+    }
+
+    fn whole_message(&self) -> serde_json::Result<Value> {
         let mut events = self.body.lines().filter_map(|line| line.strip_prefix("data:")).map(str::trim);
         let text = events.rfind(|event| !event.is_empty()).unwrap_or(&self.body);
-        serde_json::from_str(text).unwrap_or_else(|problem| panic!("{problem}: {self:?}"))
+        serde_json::from_str(text)
     }
 
     /// The text of a tool's result, and whether it is an error.
@@ -222,6 +232,15 @@ fn line(stream: &mut impl BufRead) -> String {
     let mut line = String::new();
     let _ = stream.read_line(&mut line);
     line.trim_end().to_owned()
+}
+
+/// The arguments of a program in a session, or in a fresh one.
+fn program_in(session: Option<&str>, program: &str) -> Value {
+    let mut arguments = json!({"program": program});
+    if let Some(session) = session {
+        arguments["session"] = json!(session);
+    }
+    arguments
 }
 
 /// The handle that a reply's text names.
