@@ -1,37 +1,25 @@
 //! Sessions in a store: they outlive the process, are shared by several, and are never lost or mixed up.
 #![cfg(feature = "cli")]
 
+#[path = "databases/mod.rs"]
+mod databases;
 #[path = "mcp_client/mod.rs"]
 mod mcp_client;
 
-use std::path::Path;
-
-use lispbox::store::{Key, Sqlite, Store};
-use mcp_client::{Answer, Client};
+use databases::on_each_store;
+use lispbox::store::{Key, Sqlite, open};
+use mcp_client::{Answer, Client, peer};
 use serde_json::{Value, json};
 
-/// A folder for a store.
-struct Folder(tempfile::TempDir);
+/// A store in a file of that folder.
+fn in_a_file(folder: &tempfile::TempDir) -> String {
+    format!("sqlite:{}", folder.path().join("sessions.db").display())
+}
 
-impl Folder {
-    fn new() -> Folder {
-        Folder(tempfile::tempdir().expect("a folder"))
-    }
-
-    fn file(&self) -> std::path::PathBuf {
-        self.0.path().join("sessions.db")
-    }
-
-    fn url(&self) -> String {
-        format!("sqlite:{}", self.file().display())
-    }
-
-    /// A server over this store.
-    fn server(&self, more: &[&str]) -> Client {
-        let url = self.url();
-        let arguments: Vec<&str> = ["--store", &url].into_iter().chain(more.iter().copied()).collect();
-        Client::start_stateless(&json!({"mcpServers": {}}), &arguments)
-    }
+/// A server over the store of that URL.
+fn server(url: &str, more: &[&str]) -> Client {
+    let arguments: Vec<&str> = ["--store", url].into_iter().chain(more.iter().copied()).collect();
+    Client::start_stateless(&json!({"mcpServers": {}}), &arguments)
 }
 
 fn eval_in(client: &mut Client, handle: &str, program: &str) -> Answer {
@@ -48,31 +36,33 @@ fn value_in(client: &mut Client, handle: &str, program: &str) -> String {
 
 #[test]
 fn a_session_outlives_its_process() {
-    for more in [&[][..], &["--isolate"]] {
-        let folder = Folder::new();
-        let mut first = folder.server(more);
-        let program = "(def mails [{:id 1 :size 10} {:id 2 :size 30}])
+    on_each_store(|url| {
+        for more in [&[][..], &["--isolate"]] {
+            let mut first = server(url, more);
+            let program = "(def mails [{:id 1 :size 10} {:id 2 :size 30}])
                        (defn total [mails] (reduce + (map :size mails)))
                        (def seen (atom #{1}))
                        (def watched seen)";
-        let handle = first.eval(program).handle().expect("the first definition names the handle");
-        assert_eq!(value_in(&mut first, &handle, "(swap! seen conj 2) (total mails)"), "40");
-        first.close();
-        first.wait();
-        let mut second = folder.server(more);
-        assert_eq!(
-            value_in(&mut second, &handle, "[(total mails) @watched (identical? seen watched)]"),
-            "[40 #{1 2} true]"
-        );
-        let env = second.call("lisp_env", json!({"session": handle}));
-        assert!(env.text.contains("mails") && env.text.contains("total"), "{}", env.text);
-    }
+            let handle = first.eval(program).handle().expect("the first definition names the handle");
+            assert_eq!(value_in(&mut first, &handle, "(swap! seen conj 2) (total mails)"), "40");
+            first.close();
+            first.wait();
+            let mut second = server(url, more);
+            assert_eq!(
+                value_in(&mut second, &handle, "[(total mails) @watched (identical? seen watched)]"),
+                "[40 #{1 2} true]"
+            );
+            let env = second.call("lisp_env", json!({"session": handle}));
+            assert!(env.text.contains("mails") && env.text.contains("total"), "{}", env.text);
+        }
+    });
 }
 
 #[test]
 fn what_was_acknowledged_is_there_after_a_kill() {
-    let folder = Folder::new();
-    let mut client = folder.server(&[]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let url = in_a_file(&folder);
+    let mut client = server(&url, &[]);
     let handle = client.eval("(def n 0)").handle().expect("named");
     let mut acknowledged = 0;
     for round in 0..8 {
@@ -85,7 +75,7 @@ fn what_was_acknowledged_is_there_after_a_kill() {
         client.begin("tools/call", params);
         client.process.kill().expect("it runs");
         client.wait();
-        client = folder.server(&[]);
+        client = server(&url, &[]);
         let n: i64 = value_in(&mut client, &handle, "n").parse().expect("a number");
         assert!(n == acknowledged || n == acknowledged + 1, "{n} after {acknowledged} were acknowledged");
         acknowledged = n;
@@ -96,54 +86,57 @@ fn what_was_acknowledged_is_there_after_a_kill() {
 fn processes_that_share_a_store_lose_no_update() {
     const SESSIONS: usize = 5;
     const ROUNDS: usize = 40;
-    let folder = Folder::new();
-    let mut first = folder.server(&[]);
-    let handles: Vec<String> = (0..SESSIONS).map(|_| first.eval("(def n 0)").handle().expect("named")).collect();
-    let count = |mut client: Client, handles: Vec<String>| {
-        std::thread::spawn(move || {
-            for round in 0..ROUNDS {
-                let handle = &handles[round % handles.len()];
-                value_in(&mut client, handle, "(def n (inc n))");
+    on_each_store(|url| {
+        let mut first = server(url, &[]);
+        let handles: Vec<String> = (0..SESSIONS).map(|_| first.eval("(def n 0)").handle().expect("named")).collect();
+        let count = |mut client: Client, handles: Vec<String>| {
+            std::thread::spawn(move || {
+                for round in 0..ROUNDS {
+                    let handle = &handles[round % handles.len()];
+                    value_in(&mut client, handle, "(def n (inc n))");
+                }
+                client
+            })
+        };
+        let workers = [count(first, handles.clone()), count(server(url, &[]), handles.clone())];
+        let mut clients = workers.map(|worker| worker.join().expect("no update failed"));
+        for handle in &handles {
+            let expected = (2 * ROUNDS / SESSIONS).to_string();
+            for client in &mut clients {
+                assert_eq!(value_in(client, handle, "n"), expected);
             }
-            client
-        })
-    };
-    let workers = [count(first, handles.clone()), count(folder.server(&[]), handles.clone())];
-    let mut clients = workers.map(|worker| worker.join().expect("no update failed"));
-    for handle in &handles {
-        let expected = (2 * ROUNDS / SESSIONS).to_string();
-        for client in &mut clients {
-            assert_eq!(value_in(client, handle, "n"), expected);
         }
-    }
+    });
 }
 
 #[test]
 fn an_evaluation_waits_for_one_in_another_process() {
-    let folder = Folder::new();
-    let (mut one, mut other) = (folder.server(&[]), folder.server(&[]));
-    let handle = one.eval("(def order [])").handle().expect("named");
-    let long = "(def order (conj order :first)) (reduce + (range 20000000))";
-    let begun =
-        one.begin("tools/call", json!({"name": "lisp_eval", "arguments": {"program": long, "session": handle}}));
-    let store = Sqlite::open(&folder.file()).expect("it opens");
-    mcp_client::until(|| store.list().expect("it can be read").iter().any(|session| session.is_leased));
-    assert_eq!(value_in(&mut other, &handle, "(def order (conj order :second)) order"), "[:first :second]");
-    assert_eq!(one.receive()["id"], begun);
+    on_each_store(|url| {
+        let (mut one, mut other) = (server(url, &[]), server(url, &[]));
+        let handle = one.eval("(def order [])").handle().expect("named");
+        let long = "(def order (conj order :first)) (reduce + (range 20000000))";
+        let begun =
+            one.begin("tools/call", json!({"name": "lisp_eval", "arguments": {"program": long, "session": handle}}));
+        let store = open(url).expect("it opens");
+        mcp_client::until(|| store.list().expect("it can be read").iter().any(|session| session.is_leased));
+        assert_eq!(value_in(&mut other, &handle, "(def order (conj order :second)) order"), "[:first :second]");
+        assert_eq!(one.receive()["id"], begun);
+    });
 }
 
 #[test]
 fn a_name_of_another_session_is_pointed_to_after_a_restart() {
-    let folder = Folder::new();
-    let handle = folder.server(&[]).eval("(def prices [1 2])").handle().expect("named");
-    let answer = folder.server(&[]).eval("(count prices)");
-    assert!(answer.is_error && answer.text.contains(&handle), "{answer:?}");
+    on_each_store(|url| {
+        let handle = server(url, &[]).eval("(def prices [1 2])").handle().expect("named");
+        let answer = server(url, &[]).eval("(count prices)");
+        assert!(answer.is_error && answer.text.contains(&handle), "{answer:?}");
+    });
 }
 
 #[test]
 fn a_connection_of_an_older_protocol_leaves_its_session_in_the_store() {
-    let folder = Folder::new();
-    let url = folder.url();
+    let folder = tempfile::tempdir().expect("a folder");
+    let url = in_a_file(&folder);
     let mut client = Client::start(&json!({"mcpServers": {}}), &["--store", &url]);
     let handle = client.eval("(def kept 5)").handle().expect("named");
     client.close();
@@ -162,32 +155,37 @@ fn error_in(client: &mut Client, handle: &str) -> (Value, String) {
 
 #[test]
 fn what_cannot_be_used_is_said() {
-    let folder = Folder::new();
-    let mut client = folder.server(&[]);
-    let (error, text) = error_in(&mut client, "nonsense");
-    assert_eq!(error, "UnknownSession");
-    assert!(text.contains("leave `session` out for a new one"), "{text}");
+    on_each_store(|url| {
+        let mut client = server(url, &[]);
+        let (error, text) = error_in(&mut client, "nonsense");
+        assert_eq!(error, "UnknownSession");
+        assert!(text.contains("leave `session` out for a new one"), "{text}");
 
-    let store = Sqlite::open(&folder.file()).expect("it opens");
-    let key = |principal: &str, handle: &str| Key { principal: principal.to_owned(), handle: handle.to_owned() };
-    let damaged = "(lispbox-session 1)\n(define x (nonsense";
-    store.write(&key("local", "damaged"), 0, damaged, &[]).expect("it is written");
-    let (error, text) = error_in(&mut client, "damaged");
-    assert_eq!(error, "SessionDamaged", "{text}");
-    assert_eq!(store.read(&key("local", "damaged"), 0).expect("read").expect("kept").text, damaged, "it is kept aside");
+        let store = open(url).expect("it opens");
+        let key = |principal: &str, handle: &str| Key { principal: principal.to_owned(), handle: handle.to_owned() };
+        let damaged = "(lispbox-session 1)\n(define x (nonsense";
+        store.write(&key("local", "damaged"), 0, damaged, &[]).expect("it is written");
+        let (error, text) = error_in(&mut client, "damaged");
+        assert_eq!(error, "SessionDamaged", "{text}");
+        assert_eq!(
+            store.read(&key("local", "damaged"), 0).expect("read").expect("kept").text,
+            damaged,
+            "it is kept aside"
+        );
 
-    store
-        .write(&key("somebody else", "foreign"), 0, "(lispbox-session 1)\n(history nil nil nil nil)\n", &[])
-        .expect("written");
-    assert_eq!(error_in(&mut client, "foreign").0, "UnknownSession", "another principal's session is nobody's");
+        store
+            .write(&key("somebody else", "foreign"), 0, "(lispbox-session 1)\n(history nil nil nil nil)\n", &[])
+            .expect("written");
+        assert_eq!(error_in(&mut client, "foreign").0, "UnknownSession", "another principal's session is nobody's");
 
-    store.write(&key("local", "old"), 0, "(lispbox-session 1)\n(history nil nil nil nil)\n", &[]).expect("written");
-    assert_eq!(eval_in(&mut client, "old", "(+ 1 2)").text, "3");
-    mcp_client::until(|| {
-        store.expire(std::time::Duration::ZERO).expect("they expire");
-        store.list().expect("a list").is_empty()
+        store.write(&key("local", "old"), 0, "(lispbox-session 1)\n(history nil nil nil nil)\n", &[]).expect("written");
+        assert_eq!(eval_in(&mut client, "old", "(+ 1 2)").text, "3");
+        mcp_client::until(|| {
+            store.expire(std::time::Duration::ZERO).expect("they expire");
+            store.list().expect("a list").is_empty()
+        });
+        assert_eq!(error_in(&mut client, "old").0, "SessionExpired");
     });
-    assert_eq!(error_in(&mut client, "old").0, "SessionExpired");
 }
 
 #[test]
@@ -201,8 +199,8 @@ fn a_store_that_cannot_be_opened_is_said_at_the_start() {
         assert!(!output.status.success(), "{url}");
         String::from_utf8_lossy(&output.stderr).into_owned()
     };
-    let folder = Folder::new();
-    let text = folder.0.path().join("text.db");
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = folder.path().join("text.db");
     std::fs::write(
         &text,
         "this is no database, but a text of more than a hundred bytes, so that SQLite takes it for a page".repeat(3),
@@ -220,8 +218,9 @@ fn a_store_that_cannot_be_opened_is_said_at_the_start() {
 #[cfg(unix)]
 fn only_its_owner_may_read_a_store() {
     use std::os::unix::fs::PermissionsExt;
-    let folder = Folder::new();
-    let mode = |path: &Path| std::fs::metadata(path).expect("it is there").permissions().mode() & 0o777;
-    drop(Sqlite::open(&folder.file()).expect("it opens"));
-    assert_eq!(mode(&folder.file()), 0o600);
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("sessions.db");
+    drop(Sqlite::open(&file).expect("it opens"));
+    let mode = std::fs::metadata(&file).expect("it is there").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
 }
