@@ -46,8 +46,9 @@ pub struct Serve {
     /// An origin whose web pages may use the server, such as `https://app.example.com:443`.
     #[arg(long = "origin", value_name = "ORIGIN", requires = "http")]
     origins: Vec<String>,
-    /// Where sessions are kept beyond the life of the process, such as `sqlite:sessions.db`.
-    #[arg(long, value_name = "URL", env = "LISPBOX_STORE")]
+    /// Where sessions are kept beyond the life of the process: `sqlite:sessions.db`, `redis://HOST:PORT/NUMBER` or
+    /// `postgres://USER:PASSWORD@HOST/DATABASE`. It holds what tools returned, unencrypted unless the store encrypts it.
+    #[arg(long, value_name = "URL", env = "LISPBOX_STORE", hide_env_values = true)]
     store: Option<String>,
     /// How many days a session that nobody uses is kept there.
     #[arg(long, value_name = "DAYS", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=36500))]

@@ -17,8 +17,8 @@ use crate::terminal::{Prints, Terminal};
 /// Lists, shows, exports, imports and removes the sessions of a store.
 #[derive(Args)]
 pub struct Sessions {
-    /// The store, such as `sqlite:sessions.db`.
-    #[arg(long, value_name = "URL", env = "LISPBOX_STORE", global = true)]
+    /// The store, such as `sqlite:sessions.db` or `postgres://USER:PASSWORD@HOST/DATABASE`.
+    #[arg(long, value_name = "URL", env = "LISPBOX_STORE", hide_env_values = true, global = true)]
     store: Option<String>,
     #[command(subcommand)]
     action: Action,
