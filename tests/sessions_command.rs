@@ -1,9 +1,17 @@
 //! `lispbox sessions` as an operator uses it.
 #![cfg(feature = "cli")]
 
-use std::process::{Command, Output};
+#[path = "databases/mod.rs"]
+mod databases;
+#[path = "peers/mod.rs"]
+mod peers;
 
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+use databases::{Database, Kind};
 use lispbox::store::{Key, Sqlite, Store};
+use peers::peer;
 
 const TEXT: &str = "(lispbox-session 1)\n(define x 5)\n(define mails [{:id 1}])\n(history nil nil nil nil)\n";
 
@@ -80,4 +88,26 @@ fn a_store_must_be_named_and_be_there() {
     let file = folder.path().join("none.db");
     assert!(refused(&format!("sqlite:{}", file.display()), &["list"]).contains("there is no store at"));
     assert!(!file.exists(), "looking makes no file");
+}
+
+#[test]
+fn an_encrypted_store_has_to_be_one_that_the_system_trusts() {
+    for kind in Kind::ALL {
+        let Some(database) = Database::start_encrypted(kind) else { continue };
+        let list = |trusted: &std::path::Path| {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_lispbox"));
+            command.args(["sessions", "list", "--store", &database.url()]).env("SSL_CERT_FILE", trusted);
+            let output = command.output().expect("it runs");
+            (output.status.success(), String::from_utf8(output.stderr).expect("UTF-8"))
+        };
+        let [own, stranger] = database.certificates();
+        let begun = Instant::now();
+        while let (false, errors) = list(&own) {
+            // It may be starting up.
+            assert!(begun.elapsed() < Duration::from_secs(30), "{errors}");
+        }
+        let (is_taken, errors) = list(&stranger);
+        assert!(!is_taken && errors.contains("invalid peer certificate"), "{errors}");
+        assert!(!errors.contains(databases::PASSWORD), "{errors}");
+    }
 }

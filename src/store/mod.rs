@@ -6,8 +6,8 @@
 //! again when the changed session is written, so that no change is ever lost behind another. A lease that is not
 //! renewed ends by itself: its holder is gone.
 //!
-//! Every method may block, for a bounded time, and may be called from several threads at once. A store holds what
-//! tools returned, as it is: who can read the store can read that.
+//! Every method may block, for a bounded time, and may be called from several threads at once, though not from
+//! asynchronous code. A store holds what tools returned, as it is: who can read the store can read that.
 
 #[cfg(feature = "postgres")]
 mod postgres;

@@ -3,11 +3,13 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use std::fs::File;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
+
+use lispbox::store::open;
 
 use super::peer;
 
@@ -43,17 +45,31 @@ pub struct Database {
     folder: tempfile::TempDir,
     port: u16,
     process: Option<Child>,
+    /// True where the way to it is encrypted.
+    is_encrypted: bool,
 }
 
 impl Database {
     /// Starts a server that nobody has used yet, unless the machine has none: then the test is skipped.
     pub fn start(kind: Kind) -> Option<Database> {
+        Database::start_as(kind, false)
+    }
+
+    /// The same, for who speaks TLS with it.
+    pub fn start_encrypted(kind: Kind) -> Option<Database> {
+        Database::start_as(kind, true)
+    }
+
+    fn start_as(kind: Kind, is_encrypted: bool) -> Option<Database> {
         let folder = tempfile::tempdir().expect("a folder");
+        if is_encrypted {
+            certify(&program("openssl")?, folder.path(), &["certificate", "stranger"]);
+        }
         match kind {
             Kind::Redis => drop(program("redis-server")?),
             Kind::Postgres => initialize(&program("initdb")?, folder.path()),
         }
-        let mut database = Database { kind, folder, port: 0, process: None };
+        let mut database = Database { kind, folder, port: 0, process: None, is_encrypted };
         // Somebody else may take a free port before the server does.
         for _ in 0..5 {
             database.port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("free").port();
@@ -71,10 +87,16 @@ impl Database {
 
     /// The same, for a relay at another address.
     pub fn url_at(&self, address: SocketAddr) -> String {
+        let (scheme, mode) = if self.is_encrypted { ("rediss", "?sslmode=require") } else { ("redis", "") };
         match self.kind {
-            Kind::Redis => format!("redis://:{PASSWORD}@{address}/3"),
-            Kind::Postgres => format!("postgres://lispbox:{PASSWORD}@{address}/postgres"),
+            Kind::Redis => format!("{scheme}://:{PASSWORD}@{address}/3"),
+            Kind::Postgres => format!("postgres://lispbox:{PASSWORD}@{address}/postgres{mode}"),
         }
+    }
+
+    /// The certificate by which an encrypted one is known, and one of the same name that is another's.
+    pub fn certificates(&self) -> [PathBuf; 2] {
+        ["certificate.pem", "stranger.pem"].map(|name| self.folder.path().join(name))
     }
 
     /// Where it listens.
@@ -124,30 +146,42 @@ impl Database {
         self.signal("CONT");
     }
 
-    /// Starts the server, and says whether it can be used.
+    /// Starts the server, and says whether it can be used; an encrypted one is not asked more than whether it is there.
     fn launch(&mut self) -> bool {
         let port = self.port.to_string();
         let log = File::create(self.folder.path().join("log")).expect("a log");
         let mut command = match self.kind {
             Kind::Redis => {
                 let mut command = Command::new(program("redis-server").expect("it was there"));
-                command.args(["--port", &port, "--bind", "127.0.0.1", "--requirepass", PASSWORD, "--save", ""]);
-                command.args(["--appendonly", "yes", "--dir"]).arg(self.folder.path());
+                command.args(["--bind", "127.0.0.1", "--requirepass", PASSWORD, "--save", "", "--appendonly", "yes"]);
+                command.current_dir(&self.folder);
+                if self.is_encrypted {
+                    command.args(["--port", "0", "--tls-port", &port, "--tls-auth-clients", "no"]);
+                    command.args(["--tls-cert-file", "certificate.pem", "--tls-ca-cert-file", "certificate.pem"]);
+                    command.args(["--tls-key-file", "certificate.key"]);
+                } else {
+                    command.args(["--port", &port]);
+                }
                 command
             }
             Kind::Postgres => {
                 let mut command = Command::new(program("postgres").expect("it was there"));
-                command.args(["-p", &port, "-h", "127.0.0.1", "-k", "", "-D"]).arg(self.folder.path().join("data"));
-                as_its_user(&mut command);
+                command.args(["-p", &port, "-h", "127.0.0.1", "-k", "", "-D", "data"]);
+                if self.is_encrypted {
+                    command.args(["-c", "ssl=on", "-c", "ssl_cert_file=../certificate.pem"]);
+                    command.args(["-c", "ssl_key_file=../certificate.key"]);
+                }
+                as_its_user(&mut command, self.folder.path());
                 command
             }
         };
         let log_too = log.try_clone().expect("a log");
         command.stdin(Stdio::null()).stdout(log).stderr(log_too);
-        let url = self.url();
+        let (url, address, is_encrypted) = (self.url(), self.address(), self.is_encrypted);
+        let answers = || if is_encrypted { TcpStream::connect(address).is_ok() } else { open(&url).is_ok() };
         let process = self.process.insert(command.spawn().expect("it runs"));
         let begun = Instant::now();
-        while lispbox::store::open(&url).is_err() {
+        while !answers() {
             if process.try_wait().expect("a child").is_some() || begun.elapsed() > Duration::from_secs(60) {
                 return false;
             }
@@ -184,17 +218,34 @@ fn initialize(initdb: &Path, folder: &Path) {
     let mut command = Command::new(initdb);
     command.arg("--pgdata").arg(folder.join("data")).arg("--pwfile").arg(&password);
     command.args(["--no-sync", "--username=lispbox", "--auth=scram-sha-256", "--encoding=UTF8", "--locale=C"]);
-    as_its_user(&mut command);
+    as_its_user(&mut command, folder);
     let made = command.output().expect("it runs");
     assert!(made.status.success(), "{made:?}");
 }
 
-/// Lets PostgreSQL run as somebody else than root.
-fn as_its_user(command: &mut Command) {
+/// Lets PostgreSQL run in its folder, as somebody else than root.
+fn as_its_user(command: &mut Command, folder: &Path) {
     if let Some((user, group)) = its_user() {
         command.uid(user).gid(group);
     }
-    command.current_dir("/");
+    command.current_dir(folder);
+}
+
+/// Makes certificates of this machine with their keys, each its own authority.
+fn certify(openssl: &Path, folder: &Path, names: &[&str]) {
+    for name in names {
+        let mut command = Command::new(openssl);
+        command.current_dir(folder).args(["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]);
+        command.args(["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"]);
+        command.args(["-addext", "basicConstraints=critical,CA:FALSE"]);
+        command.args(["-out", &format!("{name}.pem"), "-keyout", &format!("{name}.key")]);
+        let made = command.output().expect("it runs");
+        assert!(made.status.success(), "{made:?}");
+        if let Some((user, group)) = its_user() {
+            std::os::unix::fs::chown(folder.join(name).with_extension("key"), Some(user), Some(group))
+                .expect("root may");
+        }
+    }
 }
 
 /// The user and the group as which PostgreSQL runs, where we are root.
