@@ -36,6 +36,70 @@ fn without_a_session_of_the_connection_an_omitted_one_is_fresh() {
     assert!(!back.is_error && back.handle().is_none(), "{back:?}");
 }
 
+/// A program in a session that is named.
+fn eval_in(client: &mut Client, handle: &str, program: &str) -> Answer {
+    client.call("lisp_eval", json!({"program": program, "session": handle}))
+}
+
+/// The handle that a program printed as its value.
+fn printed(answer: &Answer) -> String {
+    assert!(!answer.is_error, "{answer:?}");
+    answer.text.lines().next().unwrap_or_default().trim_matches('"').to_owned()
+}
+
+#[test]
+fn a_session_that_is_forked_goes_on_in_two_ways() {
+    for arguments in [&[][..], &["--isolate"]] {
+        let mut client = Client::start_stateless(&none(), arguments);
+        let handle = client.eval("(def n 1) (def twice #(* 2 n))").handle().expect("named");
+        let copy = printed(&eval_in(&mut client, &handle, "(def copy (session/fork)) (def n 2) copy"));
+        assert_ne!(copy, handle);
+        assert_eq!(eval_in(&mut client, &handle, "(def n 3) (twice)").text.lines().next(), Some("6"));
+        let there = eval_in(&mut client, &copy, "[n (twice)]");
+        assert_eq!(there.text, "[2 4]", "as the session was when the program ended");
+        assert_eq!(there.handle(), None, "it was named already");
+        let (error, _) = client.fails("(session/fork)");
+        assert_eq!(error, "SessionNotForked", "there is nothing in it");
+        let many = eval_in(&mut client, &handle, "(dotimes [_ 17] (session/fork))");
+        assert_eq!(many.record["error"], "NoSession");
+        assert!(many.text.contains("a program may fork its session 16 times"), "{many:?}");
+    }
+}
+
+#[test]
+fn a_session_that_is_closed_is_gone() {
+    for arguments in [&[][..], &["--isolate"]] {
+        let mut client = Client::start_stateless(&none(), arguments);
+        let handle = client.eval("(def n 1)").handle().expect("named");
+        let closing = eval_in(&mut client, &handle, "(session/close) (def m 2) (+ n m)");
+        assert_eq!(closing.text.lines().next(), Some("3"), "it lasts until the program has ended");
+        let gone = eval_in(&mut client, &handle, "n");
+        assert_eq!(gone.record["error"], "UnknownSession", "{gone:?}");
+        let unbound = client.eval("n");
+        assert!(!unbound.text.contains("another session"), "{unbound:?}");
+        // That of a connection goes on, with nothing in it.
+        let mut client = Client::start(&none(), arguments);
+        let handle = client.eval("(def n 1)").handle().expect("named");
+        assert_eq!(client.eval("(session/close) n").text, "1");
+        assert_eq!(client.fails("n").0, "UnboundVariable");
+        assert_eq!(eval_in(&mut client, &handle, "1").record["error"], "UnknownSession");
+        assert_eq!(client.eval("(def m 2)").handle(), Some(handle.clone()), "it is named anew");
+        assert_eq!(eval_in(&mut client, &handle, "m").text, "2");
+    }
+}
+
+#[test]
+fn what_is_forgotten_is_not_kept() {
+    let mut client = Client::start(&none(), &[]);
+    client.eval("(def mails (vec (range 100))) (def page 2)");
+    assert_eq!(client.eval("(session/forget 'mails)").text.lines().next(), Some("(mails)"));
+    assert_eq!(client.fails("mails").0, "UnboundVariable");
+    let (error, message) = client.fails("(session/forget 'page 'mials)");
+    assert_eq!(error, "UnboundVariable");
+    assert!(message.contains("mials"), "{message}");
+    assert_eq!(client.eval("page").text, "2", "all of them or none");
+}
+
 #[test]
 fn an_unknown_handle_is_an_error_that_says_so() {
     let mut client = Client::start(&none(), &[]);

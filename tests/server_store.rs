@@ -59,6 +59,25 @@ fn a_session_outlives_its_process() {
 }
 
 #[test]
+fn copies_of_a_session_are_in_the_store_and_closed_ones_are_not() {
+    on_each_store(|url| {
+        let mut first = server(url, &[]);
+        let handle = first.eval("(def n 1)").handle().expect("named");
+        let copy = value_in(&mut first, &handle, "(def n 2) (session/fork)");
+        let copy = copy.trim_matches('"');
+        let mut second = server(url, &[]);
+        assert_eq!(value_in(&mut second, copy, "(def n (inc n)) n"), "3");
+        assert_eq!(value_in(&mut second, &handle, "n"), "2");
+        assert_eq!(value_in(&mut second, &handle, "(session/close) 7"), "7");
+        assert_eq!(eval_in(&mut first, &handle, "n").record["error"], "UnknownSession");
+        assert_eq!(eval_in(&mut second, &handle, "n").record["error"], "UnknownSession");
+        assert_eq!(value_in(&mut first, copy, "n"), "3");
+        let store = open(url).expect("it opens");
+        assert!(store.list().expect("a list").iter().all(|session| session.key.handle != handle));
+    });
+}
+
+#[test]
 fn what_was_acknowledged_is_there_after_a_kill() {
     let folder = tempfile::tempdir().expect("a folder");
     let url = in_a_file(&folder);

@@ -160,6 +160,9 @@ pub struct Catalogue {
     pub missing: Vec<(String, String)>,
 }
 
+/// Why a session can neither be copied nor be closed.
+pub(crate) const NO_HANDLES: &str = "sessions have no handles here; this one ends with the process";
+
 /// What runs a program's requests to the outside; see the module's text.
 pub trait Host: Any + Send + Sync {
     /// The servers that stand behind this host, without starting any.
@@ -191,6 +194,22 @@ pub trait Host: Any + Send + Sync {
 
     /// The time of day: milliseconds since 1970-01-01T00:00:00Z.
     fn now_millis(&self) -> i64;
+
+    /// The handle of a new session, which is to have what this one has when the evaluation ends, for `session/fork`.
+    ///
+    /// # Errors
+    /// Why there is none, as a clause.
+    fn fork_session(&self) -> Result<String, String> {
+        Err(NO_HANDLES.to_owned())
+    }
+
+    /// Has the session end with the evaluation, for `session/close`.
+    ///
+    /// # Errors
+    /// Why it does not, as a clause.
+    fn close_session(&self) -> Result<(), String> {
+        Err(NO_HANDLES.to_owned())
+    }
 
     /// Sixty-four random bits, for `rand` and its kin.
     fn random(&self) -> u64;

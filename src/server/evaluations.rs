@@ -13,11 +13,12 @@ use crate::lang::{Environment, Host, Limits, Request, Sandbox};
 
 use super::downstream::Downstreams;
 use super::host::EvaluationHost;
-use super::keeper::Keeper;
+use super::keeper::{Keeper, failed};
 use super::log;
 use super::progress::Activity;
 use super::request::{EnvRequest, EvalRequest, Refused};
 use super::sessions::{Entry, Left, Sessions};
+use super::wishes::Wishes;
 
 /// How many evaluations there may be, and how large.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -187,21 +188,47 @@ impl Evaluations {
         let turn = self.turn(&entry, caller, request.limits.memory).await?;
         let slots = request.limits.parallel;
         let program = Request { program: request.program, data: request.data, limits: request.limits, name: None };
-        let (kept, keeper) = (Arc::clone(&entry), self.keeper.clone());
-        let (mut reply, left, stored) = self
-            .blocking(turn, caller, slots, number, move |session, host| {
-                let lease = keeper.as_ref().map(|keeper| keeper.begin(&kept, session, &host)).transpose()?;
+        if request.session.is_some() && entry.is_closed() {
+            return Err(unknown_session());
+        }
+        let (kept, keeper, sandbox) = (Arc::clone(&entry), self.keeper.clone(), Arc::clone(&self.sandbox));
+        let wishes = Arc::<Wishes>::default();
+        let wished = Arc::clone(&wishes);
+        let (mut reply, left, copies, stored) = self
+            .blocking(turn, caller, slots, number, wished, move |session, host| {
+                let keeper = keeper.as_deref();
+                let lease = keeper.map(|keeper| keeper.begin(&kept, &mut **session, &host)).transpose()?;
                 let mut reply = session.eval(program, host);
-                let left = kept.used(session, &reply.defined);
-                if let Some(lease) = lease {
-                    lease.end(&kept, session, &mut reply);
-                }
-                let stored = keeper.as_ref().and_then(|keeper| keeper.definer(&kept, unbound(&reply)?));
-                Ok((reply, left, stored))
+                let copies = wishes.copies(&kept, &mut **session, &sandbox, keeper).unwrap_or_else(|problem| {
+                    failed(&mut reply, "SessionNotForked", &format!("the session could not be copied: {problem}"));
+                    Vec::new()
+                });
+                let left = if wishes.closes() {
+                    drop(lease);
+                    if let Err(problem) = keeper.map_or(Ok(()), |keeper| keeper.remove(&kept)) {
+                        failed(&mut reply, "SessionNotClosed", &format!("the session is there still: {problem}"));
+                    }
+                    *session = sandbox.environment();
+                    kept.close();
+                    Left::Closed
+                } else {
+                    let left = kept.used(&**session, &reply.defined);
+                    if let Some(lease) = lease {
+                        lease.end(&kept, &mut **session, &mut reply);
+                    }
+                    left
+                };
+                let stored = keeper.and_then(|keeper| keeper.definer(&kept, unbound(&reply)?));
+                Ok((reply, left, copies, stored))
             })
             .await??;
-        if left != Left::Nothing {
-            self.sessions.keep(&entry);
+        match left {
+            Left::Nothing => {}
+            Left::First | Left::More => self.sessions.keep(&entry),
+            Left::Closed => self.sessions.discard(&entry.handle),
+        }
+        for copy in &copies {
+            self.sessions.keep(copy);
         }
         if left == Left::First {
             reply.session = Some(entry.handle.clone());
@@ -225,9 +252,9 @@ impl Evaluations {
         let turn = self.turn(&entry, &caller, Limits::default().memory).await?;
         let number = self.count.fetch_add(1, Ordering::Relaxed);
         let (query, keeper) = (request.query, self.keeper.clone());
-        self.blocking(turn, &caller, 1, number, move |session, host| {
+        self.blocking(turn, &caller, 1, number, Arc::default(), move |session, host| {
             if let Some(keeper) = keeper {
-                keeper.refresh(&entry, session)?;
+                keeper.refresh(&entry, &mut **session)?;
             }
             session.describe(query.as_deref(), host)
         })
@@ -265,10 +292,7 @@ impl Evaluations {
             (Some(handle), _) => match (self.sessions.find(&caller.name, handle), &self.keeper) {
                 (Some(entry), _) => Ok(entry),
                 (None, Some(_)) => Ok(Entry::in_store(&caller.name, handle, Arc::clone(&self.sandbox).environment())),
-                (None, None) => Err(Refused::new(
-                    "UnknownSession",
-                    "there is no session with this handle: it has expired, was closed, or never was; leave `session` out for a new one",
-                )),
+                (None, None) => Err(unknown_session()),
             },
             (None, Some(own)) => Ok(Arc::clone(own)),
             (None, None) => self.new_session(&caller.name),
@@ -301,14 +325,15 @@ impl Evaluations {
         caller: &Caller,
         slots: u32,
         number: u64,
-        work: impl FnOnce(&mut dyn Environment, Arc<dyn Host>) -> T + Send + 'static,
+        wishes: Arc<Wishes>,
+        work: impl FnOnce(&mut Box<dyn Environment>, Arc<dyn Host>) -> T + Send + 'static,
     ) -> Result<T, Refused> {
         let cancel = self.stop.child_token();
         caller.activity.begins();
         let downstreams = Arc::clone(&self.downstreams);
         let host = EvaluationHost::new(downstreams, self.runtime.clone(), cancel.clone(), slots, number);
-        let host: Arc<dyn Host> = Arc::new(host.observed(Arc::clone(&caller.activity)));
-        let mut working = self.runtime.spawn_blocking(move || work(&mut **turn.session, host));
+        let host: Arc<dyn Host> = Arc::new(host.observed(Arc::clone(&caller.activity), wishes));
+        let mut working = self.runtime.spawn_blocking(move || work(&mut turn.session, host));
         let outcome = tokio::select! {
             outcome = &mut working => outcome,
             () = caller.withdrawn.cancelled() => {
@@ -321,6 +346,13 @@ impl Evaluations {
             Refused::new("InternalError", "the evaluation broke; this is an error in lispbox, not in the program")
         })
     }
+}
+
+fn unknown_session() -> Refused {
+    Refused::new(
+        "UnknownSession",
+        "there is no session with this handle: it has expired, was closed, or never was; leave `session` out for a new one",
+    )
 }
 
 /// The name that a program failed for because it is not defined.

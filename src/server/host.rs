@@ -11,11 +11,13 @@ use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
+use crate::lang::host::NO_HANDLES;
 use crate::lang::{Catalogue, Host, Server, Tool, ToolCall, ToolError, ToolErrorKind, ToolReply};
 
 use super::downstream::Downstreams;
 use super::log;
 use super::progress::Activity;
+use super::wishes::Wishes;
 
 /// The world as one evaluation sees it.
 pub struct EvaluationHost {
@@ -27,6 +29,8 @@ pub struct EvaluationHost {
     /// Ordinal of the evaluation, which ties its log lines together.
     evaluation: u64,
     activity: Arc<Activity>,
+    /// Where what is to become of the session is taken down, if anything can.
+    wishes: Option<Arc<Wishes>>,
 }
 
 impl EvaluationHost {
@@ -47,12 +51,13 @@ impl EvaluationHost {
             begun: Instant::now(),
             evaluation,
             activity: Arc::default(),
+            wishes: None,
         }
     }
 
-    /// The same, which takes down there what it is about.
-    pub(super) fn observed(self, activity: Arc<Activity>) -> EvaluationHost {
-        EvaluationHost { activity, ..self }
+    /// The same, which takes down there what it is about, and what is to become of its session.
+    pub(super) fn observed(self, activity: Arc<Activity>, wishes: Arc<Wishes>) -> EvaluationHost {
+        EvaluationHost { activity, wishes: Some(wishes), ..self }
     }
 
     /// Runs a future on the runtime and waits for it; an end from outside comes as [`Interrupted`].
@@ -150,6 +155,15 @@ impl Host for EvaluationHost {
                 reply
             }
         }
+    }
+
+    fn fork_session(&self) -> Result<String, String> {
+        self.wishes.as_ref().ok_or(NO_HANDLES)?.fork()
+    }
+
+    fn close_session(&self) -> Result<(), String> {
+        self.wishes.as_ref().ok_or(NO_HANDLES)?.close();
+        Ok(())
     }
 
     fn now_millis(&self) -> i64 {

@@ -144,6 +144,25 @@ impl Keeper {
         self.store.check().err().map(|problem| problem.to_string())
     }
 
+    /// Puts a new session into the store.
+    ///
+    /// # Errors
+    /// What is wrong with the store.
+    pub(super) fn make(&self, key: &Key, text: &str, names: &[String]) -> Result<(), Problem> {
+        self.store.write(key, 0, text, names).map(drop)
+    }
+
+    /// Takes a session out of the store, if it is there; nobody may hold its lease.
+    ///
+    /// # Errors
+    /// Why it is there still.
+    pub(super) fn remove(&self, entry: &Entry) -> Result<(), Problem> {
+        match self.store.remove(&entry.key()) {
+            Err(Problem::Unknown | Problem::Expired) => Ok(()),
+            removed => removed,
+        }
+    }
+
     /// The handle of another session of the same caller that defines a name.
     pub(super) fn definer(&self, entry: &Entry, name: &str) -> Option<String> {
         let Key { principal, handle } = entry.key();
@@ -199,16 +218,21 @@ fn not_kept(reply: &mut Reply, problem: &str, is_here: bool) {
     } else {
         ("could not be kept", "what it defined is lost; the session is what the other process made of it")
     };
+    failed(reply, "SessionNotKept", &format!("the session {could}: {problem}; {what}"));
+}
+
+/// Makes a reply one that failed behind the program, whatever that came to.
+pub(super) fn failed(reply: &mut Reply, error: &str, problem: &str) {
     let came_to = match (&reply.value, &reply.failure) {
         (Some(value), None) => format!("; the program ran and came to {}", shortened(value)),
         _ => String::new(),
     };
-    let message = format!("the session {could}: {problem}; {what}{came_to}");
+    let message = format!("{problem}{came_to}");
     let rendered = match &reply.failure {
-        Some(failure) => format!("{}\nSessionNotKept: {message}", failure.rendered.trim_end()),
-        None => format!("SessionNotKept: {message}"),
+        Some(failure) => format!("{}\n{error}: {message}", failure.rendered.trim_end()),
+        None => format!("{error}: {message}"),
     };
-    let failure = Failure { error: "SessionNotKept".to_string(), message, rendered, ..Failure::default() };
+    let failure = Failure { error: error.to_string(), message, rendered, ..Failure::default() };
     reply.status = Status::Error;
     reply.failure = Some(failure);
 }
@@ -242,7 +266,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 /// The host of what is done for a session and not for a program: nobody cancels it.
-fn undisturbed() -> Arc<dyn Host> {
+pub(super) fn undisturbed() -> Arc<dyn Host> {
     Arc::new(Undisturbed(Instant::now()))
 }
 

@@ -4,7 +4,7 @@
 //! - `serve`: the server of one client, on standard input and output or other streams; `mcp` speaks the protocol, `tools` is what
 //!   the client sees of our two tools, `request` reads their arguments, `toon` writes tables.
 //! - `evaluations`: runs programs in `sessions`, with the `host` that the language sees; `keeper` takes sessions up from a
-//!   store and writes them there; `progress` tells a client how one goes on.
+//!   store and writes them there; `progress` tells a client how one goes on, `wishes` are a program's for its own session.
 //! - `http`: the server of many clients, over HTTP, and who may use it.
 //! - `downstream`: the servers behind us; `connections` offers them to programs at a terminal.
 //! - `lines`: the transport over lines of JSON, with `envelope` for what cannot be decoded and
@@ -36,6 +36,7 @@ mod sessions;
 mod tools;
 mod toon;
 mod variables;
+mod wishes;
 
 pub use config::{Configuration, ConfigurationError, Endpoint, ServerConfig};
 pub use connections::Connections;

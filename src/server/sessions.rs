@@ -57,6 +57,7 @@ struct Facts {
     names: HashSet<String>,
     bytes: u64,
     announced: bool,
+    closed: bool,
 }
 
 impl Entry {
@@ -76,7 +77,7 @@ impl Entry {
 
     fn with(caller: &str, handle: String, session: Box<dyn Environment>, stored: Stored) -> Entry {
         let announced = stored != Stored::Nothing;
-        let facts = Facts { used: Instant::now(), names: HashSet::new(), bytes: 0, announced };
+        let facts = Facts { used: Instant::now(), names: HashSet::new(), bytes: 0, announced, closed: false };
         Entry {
             handle,
             caller: caller.to_owned(),
@@ -93,7 +94,31 @@ impl Entry {
 
     /// What a store finds it by.
     pub(super) fn key(&self) -> Key {
-        Key { principal: self.caller.clone(), handle: self.handle.clone() }
+        self.key_of(self.handle.clone())
+    }
+
+    /// What a store finds another session of the same caller by.
+    pub(super) fn key_of(&self, handle: String) -> Key {
+        Key { principal: self.caller.clone(), handle }
+    }
+
+    /// A session of the same caller, of which it has been told, with what is in `session`.
+    pub(super) fn copied(&self, handle: String, session: Box<dyn Environment>) -> Arc<Entry> {
+        let (names, bytes) = (session.names().into_iter().collect(), session.live_bytes());
+        let entry = Entry::with(&self.caller, handle, session, Stored::Nothing);
+        *entry.facts() = Facts { used: Instant::now(), names, bytes, announced: true, closed: false };
+        Arc::new(entry)
+    }
+
+    /// Takes down that nothing is left of it.
+    pub(super) fn close(&self) {
+        *self.facts() = Facts { used: Instant::now(), names: HashSet::new(), bytes: 0, announced: false, closed: true };
+        *self.stored.lock().unwrap_or_else(PoisonError::into_inner) = Stored::Nothing;
+    }
+
+    /// True once it was closed, until something is defined in it again: the session of a connection goes on.
+    pub(super) fn is_closed(&self) -> bool {
+        self.facts().closed
     }
 
     fn facts(&self) -> MutexGuard<'_, Facts> {
@@ -109,12 +134,10 @@ impl Entry {
         // Names that were forgotten since must not be suggested.
         facts.names.retain(|name| session.defines(name));
         if session.bindings() == 0 {
-            Left::Nothing
-        } else if std::mem::replace(&mut facts.announced, true) {
-            Left::More
-        } else {
-            Left::First
+            return Left::Nothing;
         }
+        facts.closed = false;
+        if std::mem::replace(&mut facts.announced, true) { Left::More } else { Left::First }
     }
 }
 
@@ -127,6 +150,8 @@ pub(super) enum Left {
     First,
     /// Definitions, in a session of which the caller has been told.
     More,
+    /// The end of the session.
+    Closed,
 }
 
 /// The sessions that can be come back to.

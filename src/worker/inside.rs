@@ -250,6 +250,20 @@ impl Host for PipeHost {
         }
     }
 
+    fn fork_session(&self) -> Result<String, String> {
+        match self.link.ask(Question::Fork) {
+            Some(Answer::Forked(answer)) => answer,
+            _ => Err(lost().message),
+        }
+    }
+
+    fn close_session(&self) -> Result<(), String> {
+        match self.link.ask(Question::Close) {
+            Some(Answer::Closed(answer)) => answer,
+            _ => Err(lost().message),
+        }
+    }
+
     fn monotonic(&self) -> Duration {
         self.begun.elapsed()
     }

@@ -345,6 +345,8 @@ impl<'a> Conversation<'a> {
             Question::Call(call) => return self.call(number, call),
             Question::Now => orders.give(&Order::Answer(number, Answer::Now(self.host.now_millis()))),
             Question::Random => orders.give(&Order::Answer(number, Answer::Random(self.host.random()))),
+            Question::Fork => orders.give(&Order::Answer(number, Answer::Forked(self.host.fork_session()))),
+            Question::Close => orders.give(&Order::Answer(number, Answer::Closed(self.host.close_session()))),
             Question::Tools(server) => {
                 let tools = self.host.tools(&server).map(|tools| tools.iter().map(Described::from).collect());
                 orders.give(&Order::Answer(number, Answer::Tools(tools)));

@@ -83,6 +83,8 @@ pub(super) enum Question {
     Catalogue,
     Now,
     Random,
+    Fork,
+    Close,
 }
 
 /// What the host says to it.
@@ -93,6 +95,8 @@ pub(super) enum Answer {
     Catalogue { tools: Vec<Described>, missing: Vec<(String, String)> },
     Now(i64),
     Random(u64),
+    Forked(Result<String, String>),
+    Closed(Result<(), String>),
 }
 
 /// A [`Tool`], its schemas as text.

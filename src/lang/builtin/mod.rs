@@ -56,6 +56,7 @@ mod scalars;
 mod search;
 mod selectors;
 pub mod sequences;
+mod session;
 mod sets;
 mod stacks;
 mod strings;
@@ -292,6 +293,7 @@ pub const TABLES: &[(&str, &[Builtin])] = &[
     ("Other Lisps: association lists", dialects::alists::TABLE),
     ("Other Lisps: hash tables", dialects::tables::TABLE),
     ("Other Lisps: values, numbers, strings", dialects::other::TABLE),
+    ("The session itself", session::TABLE),
     ("Parallel calls", branching::TABLE),
     ("Discovery", discovery::TABLE),
     ("Tests", checks::TABLE),

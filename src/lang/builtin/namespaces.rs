@@ -4,7 +4,7 @@ use super::Builtin;
 use super::absent::libraries;
 use super::arguments::take;
 use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::{Global, Machine};
+use crate::lang::eval::Machine;
 use crate::lang::value::Value;
 use crate::lang::value::map::Map;
 use crate::lang::value::text::split_name;
@@ -206,8 +206,7 @@ fn ns_unmap(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
         return Err(Error::expected("a quoted name", &arguments[1]).into());
     };
     if let Some(index) = machine.core.globals.find(&base).filter(|_| split_name(&base).0.is_none()) {
-        machine.set_definition(index, Global::default());
-        machine.core.coming.remove(&base);
+        machine.undefine(index);
     }
     Ok(Value::Nil)
 }

@@ -210,6 +210,13 @@ impl Machine {
         self.core.globals.set(index, global);
     }
 
+    /// Takes a definition of the session away.
+    pub(crate) fn undefine(&mut self, index: u32) {
+        let name = self.core.globals.name(index).to_string();
+        self.set_definition(index, Global::default());
+        self.core.coming.remove(&name);
+    }
+
     /// Makes a name known that has no value yet; one that has keeps it.
     pub(crate) fn declared_value(&mut self, index: u32) -> Value {
         match self.root(index) {

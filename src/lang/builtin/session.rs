@@ -1,0 +1,58 @@
+//! What a program does with its own session: forgetting definitions, a copy of it, its end.
+
+use super::Builtin;
+use crate::lang::error::{Error, Outcome};
+use crate::lang::eval::Machine;
+use crate::lang::value::Value;
+use crate::lang::value::text::split_name;
+
+/// The entries of this file.
+pub const TABLE: &[Builtin] = &[
+    Builtin::new(
+        "session/forget",
+        &["[name & names]"],
+        "Takes definitions of the session away, with what only they hold; the names are quoted. The names that were there.",
+        &[
+            ("(def mails [1 2 3]) (def page 2) (session/forget 'mails 'page)", "(mails page)"),
+            ("(def a 1) (session/forget 'a) (resolve 'a)", "nil"),
+        ],
+        forget,
+    ),
+    Builtin::new(
+        "session/fork",
+        &["[]"],
+        "The handle of a new session, which has what this one has when the program ends.",
+        &[],
+        |machine, _| {
+            let forked = machine.core.host.fork_session();
+            Ok(Value::string(&forked.map_err(|reason| Error::new("NoSession", reason))?))
+        },
+    ),
+    Builtin::new(
+        "session/close",
+        &["[]"],
+        "Ends this session and all that is kept of it when the program has ended.",
+        &[],
+        |machine, _| {
+            machine.core.host.close_session().map_err(|reason| Error::new("NoSession", reason))?;
+            Ok(Value::Nil)
+        },
+    ),
+];
+
+fn forget(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let mut found = Vec::with_capacity(arguments.len());
+    for argument in arguments.iter() {
+        let name = argument.as_symbol().ok_or_else(|| Error::expected("a quoted name", argument))?;
+        let index =
+            machine.core.globals.find(name.as_str()).filter(|index| {
+                split_name(name.as_str()).0.is_none() && machine.core.globals.get(*index).value.is_some()
+            });
+        found.push(index.ok_or_else(|| machine.unknown(name.as_str(), &[]))?);
+    }
+    // All of them or none.
+    for index in found {
+        machine.undefine(index);
+    }
+    Ok(Value::list(arguments.iter_mut().map(std::mem::take).collect()))
+}
