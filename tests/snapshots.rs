@@ -1,0 +1,112 @@
+//! The text that sessions are written as. `tests/snapshots/NAME.md` holds definitions, and expressions
+//! with what they answer; `tests/snapshots/vVERSION/NAME.lisp` is what the definitions are written as.
+//!
+//! A text that was once written must always be readable. So when the version of the format rises, the
+//! texts of the older versions stay where they are, and what they hold is still asked for its answers:
+//! a program with something new in it comes as a document of its own.
+
+mod common;
+
+use common::literate::{cases_of, documents};
+use common::{engine, host, moved, outcome, session};
+use lispbox::lang::{Request, Session};
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+const DIRECTORY: &str = "tests/snapshots";
+
+/// A document: its name without an ending, and its text.
+struct Document {
+    name: String,
+    text: String,
+}
+
+impl Document {
+    fn all() -> Vec<Document> {
+        let name = |path: &str| Path::new(path).file_stem().expect("a file").to_string_lossy().into_owned();
+        documents(DIRECTORY).into_iter().map(|(path, text)| Document { name: name(&path), text }).collect()
+    }
+
+    /// A session in which the definitions have run.
+    fn session(&self) -> Session {
+        let (_, behind) = self.text.split_once("```clojure definitions\n").expect("a block of definitions");
+        let (definitions, _) = behind.split_once("\n```").expect("the block ends");
+        let mut session = session();
+        let reply = session.eval(Request::new(definitions), host());
+        assert!(reply.failure.is_none(), "{}: {:?}", self.name, reply.failure);
+        session
+    }
+
+    /// The expressions that the session answers otherwise than the document says.
+    fn wrong_answers(&self, session: &mut Session) -> String {
+        let mut wrong = String::new();
+        for case in cases_of(&self.name, &self.text, "clojure") {
+            let got = outcome(session.eval(Request::new(&case.program), host()));
+            if got != case.expected {
+                let _ =
+                    writeln!(wrong, "{}: {}\n  expected {}\n  got      {got}", case.place, case.program, case.expected);
+            }
+        }
+        wrong
+    }
+}
+
+/// The directory with the texts of the version that this text has.
+fn directory_of(text: &str) -> PathBuf {
+    let version = text.strip_prefix("(lispbox-session ").and_then(|rest| rest.split_once(')')).expect("a first row").0;
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(DIRECTORY).join(format!("v{version}"))
+}
+
+#[test]
+fn sessions_are_written_as_the_text_that_is_kept() {
+    for document in Document::all() {
+        let made = document.session().encode(host()).expect("it encodes");
+        let path = directory_of(&made).join(format!("{}.lisp", document.name));
+        if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
+            std::fs::create_dir_all(directory_of(&made)).expect("a directory can be made");
+            std::fs::write(&path, &made).expect("the text can be written");
+        }
+        let kept = std::fs::read_to_string(&path).unwrap_or_default();
+        let pairs = made.lines().zip(kept.lines());
+        let different = pairs.enumerate().find(|(_, (made, kept))| made != kept);
+        assert!(
+            made == kept,
+            "{}.lisp is not what this build writes: {different:#?}\nif sessions of users are written like this already, \
+             raise the version of the format, so that the text stays; then run \
+             `UPDATE_SNAPSHOTS=1 cargo test --test snapshots` and commit what it writes",
+            document.name
+        );
+    }
+}
+
+#[test]
+fn what_was_ever_written_is_read_and_means_the_same() {
+    let documents = Document::all();
+    let mut texts = 0;
+    for entry in std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(DIRECTORY)).expect("a directory") {
+        let directory = entry.expect("an entry").path();
+        if !directory.is_dir() {
+            continue;
+        }
+        for entry in std::fs::read_dir(directory).expect("a directory") {
+            let path = entry.expect("an entry").path();
+            let name = path.file_stem().expect("a file").to_string_lossy();
+            let document = documents.iter().find(|document| document.name == name);
+            let document = document.unwrap_or_else(|| panic!("{} has no document", path.display()));
+            let mut session = engine().session();
+            let text = std::fs::read_to_string(&path).expect("a text");
+            session.decode(&text, host()).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            let wrong = document.wrong_answers(&mut moved(&mut session));
+            assert!(wrong.is_empty(), "{}:\n{wrong}", path.display());
+            texts += 1;
+        }
+    }
+    assert!(texts >= documents.len(), "{texts} texts of {} documents", documents.len());
+}
+
+#[test]
+fn a_session_that_was_never_written_answers_the_same() {
+    let documents = Document::all();
+    let wrong: String = documents.iter().map(|document| document.wrong_answers(&mut document.session())).collect();
+    assert!(wrong.is_empty(), "{wrong}");
+}
