@@ -100,8 +100,10 @@ impl Decoder<'_> {
     fn read_rows(&mut self, forms: &[Form]) -> Outcome<()> {
         for form in forms {
             if let ("object", [Form { kind: FormKind::Int(id), .. }, content]) = row_parts(form) {
-                if let (kind @ ("atom" | "volatile" | "transient" | "delay" | "local-var" | "lazy"), [_, _, ..]) =
-                    row_parts(content)
+                if let (
+                    kind @ ("atom" | "volatile" | "transient" | "delay" | "local-var" | "matcher" | "lazy"),
+                    [_, _, ..],
+                ) = row_parts(content)
                 {
                     let handle = self.machine.core.heap.allocate(cell_kind(kind), State::Done(Value::Nil));
                     let value = if kind == "lazy" { Value::Lazy(handle.clone()) } else { Value::Cell(handle.clone()) };
