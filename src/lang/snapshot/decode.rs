@@ -1,7 +1,7 @@
 //! Reading an environment back.
 
 use super::VERSION;
-use crate::lang::error::{Error, Outcome};
+use crate::lang::error::{Error, Outcome, Raised};
 use crate::lang::eval::{Global, Machine};
 use crate::lang::form::{Form, FormKind};
 use crate::lang::heap::{CellKind, Handle, Notes, State};
@@ -24,6 +24,21 @@ use std::sync::Arc;
 /// # Errors
 /// `SnapshotError` with the line that cannot be read; limits.
 pub fn decode(machine: &mut Machine, source: &Arc<Source>) -> Outcome<()> {
+    read(machine, source).map_err(|signal| match signal.raised() {
+        Raised::Fault(fault) => {
+            let (line, column) = fault.source.line_column(fault.span.start);
+            let message = &fault.error.message;
+            let place = format!("the snapshot is damaged at line {line}, column {column}");
+            Error::new("SnapshotError", format!("{place}: {message}")).into()
+        }
+        Raised::Error(error) if error.code != "SnapshotError" => {
+            Error::new("SnapshotError", format!("the snapshot cannot be read: {}", error.message)).into()
+        }
+        _ => signal,
+    })
+}
+
+fn read(machine: &mut Machine, source: &Arc<Source>) -> Outcome<()> {
     machine.charge(source.text.len() as u64 / 16)?;
     let forms = reader::read(&source.text)
         .map_err(|error| Error::new("SnapshotError", format!("the snapshot cannot be read: {}", error.message)))?;

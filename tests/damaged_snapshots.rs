@@ -1,0 +1,131 @@
+//! Damaged texts of sessions: refused with a sentence that says what is wrong, or read as another session
+//! that can be written and read in its turn. Nothing that a text says makes the reader fail in another way.
+
+mod common;
+
+use common::{engine, host};
+use lispbox::lang::Engine;
+use proptest::prelude::*;
+use std::path::Path;
+use std::sync::Arc;
+
+/// The texts that are kept, with their names.
+fn texts() -> Vec<(String, String)> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots/v1");
+    let mut texts = Vec::new();
+    for entry in std::fs::read_dir(directory).expect("a directory") {
+        let path = entry.expect("an entry").path();
+        let name = path.file_name().expect("a file").to_string_lossy().into_owned();
+        texts.push((name, std::fs::read_to_string(&path).expect("a text")));
+    }
+    texts.sort();
+    texts
+}
+
+/// What is wrong with how a damaged text was received; nothing if it was received well.
+fn ill_received(engine: &Arc<Engine>, text: &str) -> Option<String> {
+    let mut session = engine.session();
+    if let Err(error) = session.decode(text, host()) {
+        return (!error.contains("snapshot")).then_some(error);
+    }
+    let written = match session.encode(host()) {
+        Ok(written) => written,
+        Err(error) => return Some(format!("it is read and cannot be written: {error}")),
+    };
+    let mut other = engine.session();
+    if let Err(error) = other.decode(&written, host()) {
+        return Some(format!("what it is written as cannot be read: {error}"));
+    }
+    let again = other.encode(host());
+    (again.as_ref() != Ok(&written)).then(|| format!("it is written as\n{written}\nand then as\n{again:?}"))
+}
+
+/// Receives each text; panics with all that was not received well.
+fn receive(texts: impl IntoIterator<Item = (String, String)>) {
+    let engine = engine();
+    let mut wrong = Vec::new();
+    for (what, text) in texts {
+        if let Some(problem) = ill_received(&engine, &text) {
+            wrong.push(format!("{what}: {problem}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{} texts:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn a_text_that_is_cut_is_refused() {
+    let engine = engine();
+    for (name, text) in texts() {
+        let ends = (0..text.trim_end().len()).step_by(23).filter(|end| text.is_char_boundary(*end));
+        for end in ends {
+            let cut = &text[..end];
+            let error = engine.session().decode(cut, host()).err().or_else(|| ill_received(&engine, cut));
+            // A cut between two rows takes definitions away, which leaves a session; any other is noticed.
+            let is_between_rows = cut.ends_with(")\n") || text[end..].starts_with('\n');
+            assert!(is_between_rows || error.is_some_and(|error| error.contains("snapshot")), "{name} at {end}");
+        }
+    }
+}
+
+#[test]
+fn a_byte_that_is_another_is_noticed_or_means_another_session() {
+    const OTHERS: &[u8] = b"()[]{}\"\\ ;#^@'`~09-:/.aN\n";
+    receive(texts().into_iter().flat_map(|(name, text)| {
+        let places: Vec<usize> = (0..text.len()).step_by(5).filter(|at| text.as_bytes()[*at].is_ascii()).collect();
+        places.into_iter().map(move |at| {
+            let other = char::from(OTHERS[at / 5 % OTHERS.len()]);
+            let mut damaged = text.clone();
+            damaged.replace_range(at..=at, &other.to_string());
+            (format!("{name}: {other:?} at {at}"), damaged)
+        })
+    }));
+}
+
+#[test]
+fn rows_may_stand_in_any_order_and_missing_ones_are_noticed() {
+    receive(texts().into_iter().flat_map(|(name, text)| {
+        let rows: Vec<String> = text.lines().map(str::to_string).collect();
+        (0..rows.len()).flat_map(move |at| {
+            let (mut swapped, mut missing, mut twice) = (rows.clone(), rows.clone(), rows.clone());
+            swapped.swap(at, (at * 7 + 1) % rows.len());
+            missing.remove(at);
+            twice.insert(rows.len() - at, rows[at].clone());
+            [("swapped", swapped), ("missing", missing), ("twice", twice)]
+                .map(|(what, rows)| (format!("{name}: row {} {what}", at + 1), rows.join("\n")))
+        })
+    }));
+}
+
+#[test]
+fn another_version_is_refused_by_its_number() {
+    for version in ["0", "2", "99999999999"] {
+        let text = format!("(lispbox-session {version})\n(history nil nil nil nil)\n");
+        let error = engine().session().decode(&text, host()).expect_err("no such version");
+        assert!(error.contains("version"), "{version}: {error}");
+        assert!(error.contains(version), "{version}: {error}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(300) })]
+
+    #[test]
+    fn several_damages_at_once_are_received_as_well(
+        which in any::<prop::sample::Index>(),
+        places in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), 0..30_usize), 1..4),
+    ) {
+        let texts = texts();
+        let (_, text) = which.get(&texts);
+        let mut characters: Vec<char> = text.chars().collect();
+        for (from, to, length) in places {
+            // A piece of the text stands over another.
+            let from = from.index(characters.len());
+            let piece: Vec<char> = characters[from..].iter().copied().take(length).collect();
+            let to = to.index(characters.len());
+            let end = (to + length / 2).min(characters.len());
+            characters.splice(to..end, piece);
+        }
+        let damaged: String = characters.into_iter().collect();
+        prop_assert_eq!(ill_received(&engine(), &damaged), None, "{}", damaged);
+    }
+}
