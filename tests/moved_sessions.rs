@@ -1,0 +1,154 @@
+//! Sessions of random programs are written and read, and nobody notices: the same text, the same names, the
+//! same answers, also to what comes later.
+
+mod common;
+
+use common::literate::cases;
+use common::{host, moved, session};
+use lispbox::lang::{Request, Session};
+use proptest::prelude::*;
+use proptest::sample::Index;
+
+/// Definitions of NAME out of two earlier ones.
+const PIECES: &[&str] = &[
+    "(def NAME [FIRST SECOND FIRST])",
+    "(def NAME (list FIRST (cons SECOND nil)))",
+    "(def NAME {:first FIRST \"second\" [SECOND] nil 1.5M})",
+    "(def NAME #{:a [FIRST]})",
+    "(def NAME (sorted-map 2 FIRST 1 SECOND))",
+    "(def NAME (into (sorted-set-by (fn [a b] (compare b a))) [1 3 2]))",
+    "(def NAME (with-meta [FIRST] {:about SECOND}))",
+    "(def NAME FIRST)",
+    "(def NAME (atom FIRST))",
+    "(def NAME (atom [FIRST SECOND] :meta {:unit FIRST} :validator some?))",
+    "(do (def NAME (atom nil)) (reset! NAME {:self NAME :other FIRST}))",
+    "(do (def NAME (atom [])) (add-watch NAME :seen (fn [_ _ old new] (swap! FIRST vector new))))",
+    "(do (swap! FIRST vector SECOND) (def NAME FIRST))",
+    "(def NAME (volatile! [FIRST SECOND]))",
+    "(def NAME (delay [FIRST SECOND]))",
+    "(do (def NAME (delay FIRST)) @NAME)",
+    "(defn NAME \"Says what it was given, and more.\" ([] FIRST) ([x] [x SECOND]) ([x & more] [more FIRST]))",
+    "(defn NAME [x] (if (number? x) (if (pos? x) (NAME (dec x)) [FIRST x]) SECOND))",
+    "(def NAME (let [kept FIRST other [SECOND]] (fn [x] [kept (conj other x)])))",
+    "(def NAME (let [state (atom FIRST)] {:put (fn [x] (reset! state x)) :now (fn [] @state)}))",
+    "(def NAME (letfn [(f [x] (if (vector? x) (g x) [:f x])) (g [x] [:g (f (first x)) FIRST])] [f g f]))",
+    "(def NAME (comp (partial vector FIRST) (juxt identity (constantly SECOND))))",
+    "(def NAME (map (fn [x] [x FIRST]) (range 3)))",
+    "(def NAME (map (fn [x] (if (< x 2) [x FIRST] (throw (ex-info \"enough\" {:x x})))) (iterate inc 0)))",
+    "(def NAME (lazy-seq (cons FIRST NAME)))",
+    "(defmacro NAME [x] `(let [again# ~x] [again# again# FIRST]))",
+    "(do (defmulti NAME \"By what it is.\" (fn [x] (number? x))) (defmethod NAME true [x] [x FIRST]) (defmethod NAME :default [_] SECOND))",
+    "(do (defrecord Thing [left right]) (def NAME (->Thing FIRST SECOND)))",
+    "(def NAME (try (throw (ex-info \"thrown\" {:first FIRST})) (catch Exception e e)))",
+    "(def NAME (json/parse \"{\\\"firstName\\\": [1, 2.5, null]}\"))",
+    "(def NAME #'FIRST)",
+    "(def NAME [#\"a+\" \\a 'symbol 10N ##NaN #time/date \"2024-02-29\" \"a \\\"b\\\"\"])",
+    "(def NAME (reduced FIRST))",
+    "(def NAME (re-matcher #\"[a-z]\" \"abc\"))",
+    "(def NAME (transient [FIRST]))",
+    "(def ^{:dynamic true :about FIRST} NAME SECOND)",
+];
+
+/// A step of a session: one of the pieces, or a program of the corpora whose value is kept.
+#[derive(Clone, Debug)]
+enum Step {
+    Piece { piece: Index, first: Index, second: Index },
+    Program(Index),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        any::<(Index, Index, Index)>().prop_map(|(piece, first, second)| Step::Piece { piece, first, second }),
+        any::<Index>().prop_map(Step::Program),
+    ];
+    prop::collection::vec(step, 1..16)
+}
+
+/// The programs of the steps; their values have the names `NAME0`, `NAME1`, …
+fn programs(name: &str, steps: &[Step], corpus: &[String]) -> Vec<String> {
+    let mut programs = vec![format!("(def {name}0 [:seed 1])")];
+    for (at, step) in steps.iter().enumerate() {
+        let next = format!("{name}{}", at + 1);
+        match step {
+            Step::Program(program) => {
+                programs.push(program.get(corpus).clone());
+                programs.push(format!("(def {next} *1)"));
+            }
+            Step::Piece { piece, first, second } => {
+                let earlier = |index: &Index| format!("{name}{}", index.index(at + 1));
+                let piece = piece.get(PIECES).replace("FIRST", &earlier(first)).replace("SECOND", &earlier(second));
+                programs.push(piece.replace("NAME", &next));
+            }
+        }
+    }
+    programs
+}
+
+/// What a session answers: the value or the error, and what was printed.
+fn answer(session: &mut Session, program: &str) -> String {
+    // Functions know the name of their program, which by itself is its number since the session was read.
+    let mut request = Request { name: Some("program".to_string()), ..Request::new(program) };
+    request.limits.set("fuel", "1e5").expect("a known limit");
+    let reply = session.eval(request, host());
+    let failure = reply.failure.map(|failure| format!("{}: {}", failure.error, failure.message));
+    format!("{:?} {failure:?} {:?} {:?}", reply.value, reply.prints, reply.defined)
+}
+
+/// What is asked about the definitions with these names.
+fn probes(names: &[String]) -> Vec<String> {
+    let mut probes = Vec::new();
+    for name in names {
+        for probe in [
+            "NAME",
+            "(meta NAME)",
+            "(meta #'NAME)",
+            "@NAME",
+            "(NAME)",
+            "(NAME 3)",
+            "(NAME [1 2] :b)",
+            "(take 3 NAME)",
+            "(mapv (fn [f] (f 1)) (take 3 NAME))",
+            "[((:put NAME) :put) ((:now NAME))]",
+            "(swap! NAME (fn [x] [x :swapped]))",
+            "(realized? NAME)",
+        ] {
+            probes.push(probe.replace("NAME", name));
+        }
+    }
+    for first in names {
+        for second in names {
+            probes.push(format!("[(identical? {first} {second}) (= {first} {second})]"));
+        }
+    }
+    probes
+}
+
+/// Asks both sessions the same.
+fn compare(one: &mut Session, other: &mut Session, programs: &[String]) -> Result<(), TestCaseError> {
+    for program in programs {
+        prop_assert_eq!(answer(one, program), answer(other, program), "{}", program);
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, max_shrink_iters: 200, ..ProptestConfig::with_cases(200) })]
+
+    #[test]
+    fn a_session_that_has_moved_is_the_same(before in steps(), after in steps()) {
+        let corpus: Vec<String> =
+            ["tests/clojure", "tests/spec"].iter().flat_map(|corpus| cases(corpus)).map(|case| case.program).collect();
+        let mut stayed = session();
+        for program in programs("a", &before, &corpus) {
+            answer(&mut stayed, &program);
+        }
+        let mut gone = moved(&mut stayed);
+        prop_assert_eq!(stayed.names(), gone.names());
+        let names: Vec<String> = (0..=before.len()).map(|at| format!("a{at}")).collect();
+        compare(&mut stayed, &mut gone, &probes(&names))?;
+        compare(&mut stayed, &mut gone, &programs("b", &after, &corpus))?;
+        let names: Vec<String> = (0..=after.len()).map(|at| format!("b{at}")).chain(names).collect();
+        compare(&mut stayed, &mut gone, &names)?;
+        compare(&mut stayed, &mut moved(&mut gone), &names)?;
+    }
+}
