@@ -179,10 +179,18 @@ pub trait Host: Any + Send + Sync {
         })
     }
 
-    /// The tools of all servers: used for bare names, suggestions and searches. May list servers that
-    /// are not known yet, once, in parallel and within a bound.
+    /// The tools of all servers: used for bare names, suggestions and searches. Here one server is asked
+    /// after the other; a host whose servers take their time lists those that are not known yet once, in
+    /// parallel and within a bound.
     fn catalogue(&self) -> Catalogue {
-        Catalogue::default()
+        let mut catalogue = Catalogue::default();
+        for server in self.servers() {
+            match self.tools(&server.name) {
+                Ok(tools) => catalogue.tools.extend(tools),
+                Err(error) => catalogue.missing.push((server.name, error.message)),
+            }
+        }
+        catalogue
     }
 
     /// Calls a tool and waits for its reply. The host checks the arguments against the tool's schema
