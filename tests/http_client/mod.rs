@@ -1,7 +1,7 @@
 //! A server over HTTP, and a client that speaks with it in raw HTTP/1.1.
 #![allow(dead_code, reason = "each test file uses its part")]
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 /// The headers of a message.
 const MESSAGE: &str = "Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n";
 
-/// A running `lispbox serve --http`.
+/// A running server, such as `lispbox serve --http`.
 pub struct Server {
     pub process: Child,
     pub client: Client,
@@ -40,19 +40,19 @@ pub struct Response {
 impl Server {
     /// Starts a server at a free port of this machine.
     pub fn start(arguments: &[&str], variables: &[(&str, &str)]) -> Server {
-        let mut process = Command::new(env!("CARGO_BIN_EXE_lispbox"))
-            .args(["serve", "--http", "127.0.0.1:0"])
-            .args(arguments)
-            .env_remove("LISPBOX_TOKEN")
-            .envs(variables.iter().copied())
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("the binary runs");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lispbox"));
+        command.args(["serve", "--http", "127.0.0.1:0"]).args(arguments);
+        command.env_remove("LISPBOX_TOKEN").envs(variables.iter().copied());
+        Server::of(command)
+    }
+
+    /// Starts any server whose first line says where it listens.
+    pub fn of(mut command: Command) -> Server {
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut process = command.spawn().expect("the binary runs");
         let mut line = String::new();
         BufReader::new(process.stdout.take().expect("piped")).read_line(&mut line).expect("it says where it listens");
-        let address = line.trim().strip_prefix("listening on http://").and_then(|rest| rest.strip_suffix("/mcp"));
+        let address = line.trim().trim_end_matches("/mcp").strip_prefix("listening on http://");
         let address = address.unwrap_or_else(|| panic!("no address: {line:?}")).parse().expect("an address");
         Server { process, client: Client { address } }
     }
@@ -133,7 +133,7 @@ impl Client {
 
 impl Connection {
     /// Sends a request with these headers, one a line, beside the necessary ones.
-    fn send(&mut self, method: &str, path: &str, headers: &str, body: &[u8]) {
+    pub fn send(&mut self, method: &str, path: &str, headers: &str, body: &[u8]) {
         let host = if headers.contains("Host:") { String::new() } else { format!("Host: {}\r\n", self.address) };
         let head = format!("{method} {path} HTTP/1.1\r\n{host}Content-Length: {}\r\n{headers}\r\n", body.len());
         let request = [head.as_bytes(), body].concat();
@@ -145,6 +145,13 @@ impl Connection {
     pub fn request(&mut self, method: &str, path: &str, headers: &str, body: &[u8]) -> Response {
         self.send(method, path, headers, body);
         Response::read(&mut self.stream)
+    }
+
+    /// True if nothing comes for that long.
+    pub fn is_silent_for(&mut self, time: Duration) -> bool {
+        self.stream.get_ref().set_read_timeout(Some(time)).expect("a time-out");
+        let came = self.stream.fill_buf().map_err(|error| error.kind());
+        matches!(came, Err(ErrorKind::WouldBlock | ErrorKind::TimedOut))
     }
 
     /// Sends a JSON-RPC message.

@@ -1,0 +1,203 @@
+//! The back end of a small assistant: each user has a session, in which the programs that a model writes run under
+//! limits, with Rust functions as tools; the session is kept as text in a table of our own.
+//!
+//! ```sh
+//! cargo run --example assistant -- assistant.db 127.0.0.1:8080
+//! curl --data '(def open (orders/find :status "open"))' http://127.0.0.1:8080/users/ann/programs
+//! curl --data '(map :id open)' http://127.0.0.1:8080/users/ann/programs
+//! ```
+//!
+//! The answer is the record of the evaluation as JSON; its field `text` is what the model reads. Who the user is
+//! stands in the path here: a real back end takes it from its login.
+
+mod tools;
+
+use std::collections::HashMap;
+use std::fmt::Display;
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use axum::extract::rejection::StringRejection;
+use axum::extract::{Path, State};
+use axum::http::{StatusCode, header::CONTENT_TYPE};
+use axum::response::{IntoResponse, Response};
+use axum::{Router, routing::post};
+use lispbox::lang::meter::Metered;
+use lispbox::lang::{Engine, Limits, Reply, Request};
+use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
+use serde_json::{Value, json};
+use tokio::sync::{Mutex as Turn, Semaphore};
+use tokio_util::sync::CancellationToken;
+use tools::Assistant;
+
+// Without this no memory limit can be kept, and `Engine::builder().build()` refuses.
+#[global_allocator]
+static ALLOCATOR: Metered<std::alloc::System> = Metered::new(std::alloc::System);
+
+/// How many programs run at once: with the limit of memory below they take 512 MiB at most.
+const RUNNING: usize = 8;
+/// How long a program waits until it can run.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What a program may take.
+fn limits() -> Limits {
+    let (compute, total) = (Duration::from_secs(5), Duration::from_secs(30));
+    Limits { fuel: 1_000_000_000, memory: 64 << 20, compute, total, calls: 50, session: 8 << 20, ..Limits::default() }
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let served = match &arguments[..] {
+        [file, address] => serve(file, address).await,
+        _ => Err("usage: assistant DATABASE ADDRESS, such as assistant.db 127.0.0.1:8080".to_string()),
+    };
+    served.map_or_else(
+        |problem| {
+            eprintln!("{problem}");
+            ExitCode::FAILURE
+        },
+        |()| ExitCode::SUCCESS,
+    )
+}
+
+async fn serve(file: &str, address: &str) -> Result<(), String> {
+    let database = open(file).map_err(|error| format!("cannot open the database {file}: {error}"))?;
+    let back_end = BackEnd {
+        engine: Engine::builder().build().map_err(|error| error.to_string())?,
+        database: Mutex::new(database),
+        turns: Mutex::default(),
+        running: Arc::new(Semaphore::new(RUNNING)),
+    };
+    let other = || async {
+        let message = "what there is: POST /users/{user}/programs, with the program as body".to_string();
+        Refused(StatusCode::NOT_FOUND, "BadRequest", message)
+    };
+    let router = Router::new()
+        .route("/users/{user}/programs", post(program))
+        .fallback(other)
+        .method_not_allowed_fallback(other)
+        .with_state(Arc::new(back_end));
+    let listen = |error| format!("cannot listen at {address}: {error}");
+    let listener = tokio::net::TcpListener::bind(address).await.map_err(listen)?;
+    println!("listening on http://{}", listener.local_addr().map_err(listen)?);
+    axum::serve(listener, router).await.map_err(|error| error.to_string())
+}
+
+fn open(file: &str) -> rusqlite::Result<Connection> {
+    let database = Connection::open(file)?;
+    database.execute_batch(
+        "CREATE TABLE IF NOT EXISTS session (user TEXT PRIMARY KEY, version INTEGER NOT NULL, text TEXT NOT NULL) STRICT",
+    )?;
+    Ok(database)
+}
+
+/// What requests share.
+struct BackEnd {
+    engine: Arc<Engine>,
+    database: Mutex<Connection>,
+    /// One evaluation of a user at a time.
+    turns: Mutex<HashMap<String, Weak<Turn<()>>>>,
+    running: Arc<Semaphore>,
+}
+
+/// Why no program ran, or nothing was kept: in the shape of an evaluation that failed.
+struct Refused(StatusCode, &'static str, String);
+
+impl IntoResponse for Refused {
+    fn into_response(self) -> Response {
+        let Refused(status, error, message) = self;
+        (status, as_json(json!({"status": "error", "error": error, "message": message}))).into_response()
+    }
+}
+
+impl From<rusqlite::Error> for Refused {
+    fn from(error: rusqlite::Error) -> Refused {
+        internal(format!("the database of sessions: {error}"))
+    }
+}
+
+fn internal(problem: impl Display) -> Refused {
+    Refused(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", problem.to_string())
+}
+
+fn as_json(value: Value) -> impl IntoResponse {
+    ([(CONTENT_TYPE, "application/json")], value.to_string())
+}
+
+async fn program(
+    State(back_end): State<Arc<BackEnd>>,
+    Path(user): Path<String>,
+    program: Result<String, StringRejection>,
+) -> Result<Response, Refused> {
+    let program = program.map_err(|problem| Refused(problem.status(), "BadRequest", problem.body_text()))?;
+    let busy = |_| {
+        let message = format!("no program could begin within {} s; try again", PATIENCE.as_secs());
+        Refused(StatusCode::SERVICE_UNAVAILABLE, "Busy", message)
+    };
+    let turn = back_end.turn(&user);
+    let waiting = async { (turn.lock_owned().await, Arc::clone(&back_end.running).acquire_owned().await) };
+    let places = tokio::time::timeout(PATIENCE, waiting).await.map_err(busy)?;
+    // This future is dropped when the client goes away, the guard with it: that cancels the evaluation.
+    let cancel = CancellationToken::new();
+    let _guard = cancel.clone().drop_guard();
+    let host = Assistant::new(user, cancel);
+    let evaluation = tokio::task::spawn_blocking(move || {
+        // The next program of the user waits for this one to end, whether or not anybody waits for its answer.
+        let _places = places;
+        back_end.evaluate(program, Arc::new(host))
+    });
+    let reply = evaluation.await.map_err(internal)??;
+    let mut record = serde_json::to_value(&reply).map_err(internal)?;
+    record["text"] = json!(reply.text(limits().output));
+    Ok(as_json(record).into_response())
+}
+
+impl BackEnd {
+    fn turn(&self, user: &str) -> Arc<Turn<()>> {
+        let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        turns.retain(|_, turn| turn.strong_count() > 0);
+        turns.get(user).and_then(Weak::upgrade).unwrap_or_else(|| {
+            let turn = Arc::default();
+            turns.insert(user.to_owned(), Arc::downgrade(&turn));
+            turn
+        })
+    }
+
+    /// Takes the user's session up from its text, runs the program, and keeps what it changed.
+    fn evaluate(&self, program: String, host: Arc<Assistant>) -> Result<Reply, Refused> {
+        let (mut session, mut version) = (self.engine.session(), 0);
+        if let Some((known, text)) = self.read(&host.user)? {
+            session.decode(&text, host.clone()).map_err(internal)?;
+            version = known;
+        }
+        let before = session.changes();
+        let reply = session.eval(Request { limits: limits(), ..Request::new(program) }, host.clone());
+        // Also after an error or a cancellation: the forms before it have done their work.
+        if session.changes() != before {
+            self.write(&host.user, version, &session.encode(host.clone()).map_err(internal)?)?;
+        }
+        Ok(reply)
+    }
+
+    fn read(&self, user: &str) -> rusqlite::Result<Option<(i64, String)>> {
+        let database = self.database.lock().unwrap_or_else(PoisonError::into_inner);
+        let row = "SELECT version, text FROM session WHERE user = ?1";
+        database.query_row(row, [user], |row| Ok((row.get(0)?, row.get(1)?))).optional()
+    }
+
+    /// Writes the session, unless another process on the same file has done so since it was read.
+    fn write(&self, user: &str, known: i64, text: &str) -> Result<(), Refused> {
+        let mut database = self.database.lock().unwrap_or_else(PoisonError::into_inner);
+        let transaction = database.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let row = "SELECT version FROM session WHERE user = ?1";
+        let version: Option<i64> = transaction.query_row(row, [user], |row| row.get(0)).optional()?;
+        if version.unwrap_or(0) != known {
+            let message = "the session was changed meanwhile, and nothing of this program is kept; tools that it called have done their work";
+            return Err(Refused(StatusCode::CONFLICT, "SessionChanged", message.to_string()));
+        }
+        transaction.execute("REPLACE INTO session VALUES (?1, ?2, ?3)", (user, known + 1, text))?;
+        Ok(transaction.commit()?)
+    }
+}

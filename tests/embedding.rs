@@ -1,0 +1,180 @@
+//! The examples that embedders copy from do what they say: they run as processes of their own, and so do these.
+//!
+//! `cargo test` builds them; before `cargo test --test embedding` alone, `cargo build --examples` does.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The program of an example, which Cargo puts beside the tests.
+fn example(name: &str) -> PathBuf {
+    let test = std::env::current_exe().expect("a test is a file");
+    let builds = test.parent().and_then(Path::parent).expect("tests are in `deps` of the folder of the build");
+    let file = builds.join("examples").join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
+    assert!(file.exists(), "{} is not built: say `cargo build --examples` first", file.display());
+    file
+}
+
+/// What a program in the session of that file comes to in a process of its own, and whether it is a value.
+fn blocking(file: &Path, program: &str) -> (String, bool) {
+    let output = Command::new(example("embed_blocking")).arg(file).arg(program).output().expect("it runs");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    (format!("{}{errors}", String::from_utf8_lossy(&output.stdout)).trim_end().to_owned(), output.status.success())
+}
+
+#[test]
+fn the_blocking_one_resumes_from_its_file() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("session.lisp");
+    let (text, is_value) = blocking(&file, "(def open (orders/find :status \"open\")) (map :total open)");
+    assert_eq!((text.as_str(), is_value), ("(12.5 30.0)\n[defined: open; 1 tool call]", true));
+    assert_eq!(blocking(&file, "(map :id open)"), ("(2 3)".to_owned(), true));
+    // What came before an error is kept.
+    let (text, is_value) = blocking(&file, "(def total (reduce + (map :total open))) (/ total (count nothing))");
+    assert!(!is_value && text.contains("UnboundVariable") && text.contains("[defined: total]"), "{text}");
+    assert_eq!(blocking(&file, "total"), ("42.5".to_owned(), true));
+}
+
+#[test]
+fn the_blocking_one_has_a_tool_a_function_and_limits() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = |program| blocking(&folder.path().join("session.lisp"), program);
+    assert_eq!(
+        run("(map iban/valid? [\"GB82 WEST 1234 5698 7654 32\" \"GB82 WEST 1234 5698 7654 33\"])").0,
+        "(true false)"
+    );
+    let (text, is_value) = run("(orders/find :status \"opne\")");
+    assert!(!is_value && text.contains("ToolArgumentError") && text.contains("expected `open` or `paid`"), "{text}");
+    // A host that lists its servers and their tools has a catalogue.
+    assert!(run("(apropos \"status\")").0.contains("orders/find"));
+    let (text, is_value) = run("(vec (range 1e9))");
+    assert!(!is_value && text.contains("LimitExceeded") && text.contains("memory"), "{text}");
+    let (text, is_value) = run("(loop [] (recur))");
+    assert!(!is_value && text.contains("LimitExceeded"), "{text}");
+}
+
+#[test]
+fn the_blocking_one_refuses_what_is_no_session() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("session.lisp");
+    std::fs::write(&file, "(no session)").expect("a file");
+    let (text, is_value) = blocking(&file, "1");
+    assert!(!is_value && text.contains("holds no session"), "{text}");
+    assert_eq!(std::fs::read_to_string(&file).expect("it is there"), "(no session)");
+}
+
+#[cfg(feature = "cli")]
+#[path = "http_client/mod.rs"]
+mod http_client;
+
+#[cfg(feature = "cli")]
+mod assistant {
+    use super::example;
+    use super::http_client::{Connection, Response, Server};
+    use serde_json::{Value, json};
+    use std::path::Path;
+    use std::process::Command;
+    use std::time::{Duration, Instant};
+
+    fn start(database: &Path) -> Server {
+        let mut command = Command::new(example("assistant"));
+        command.arg(database).arg("127.0.0.1:0");
+        Server::of(command)
+    }
+
+    fn post(connection: &mut Connection, user: &str, program: &str) -> Response {
+        connection.request("POST", &format!("/users/{user}/programs"), "", program.as_bytes())
+    }
+
+    /// The record of an evaluation.
+    fn run(server: &Server, user: &str, program: &str) -> Value {
+        let response = post(&mut server.connect(), user, program);
+        assert_eq!((response.status, response.header("content-type")), (200, Some("application/json")), "{response:?}");
+        response.message()
+    }
+
+    #[test]
+    fn each_user_has_a_session_that_outlives_the_process() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let database = folder.path().join("assistant.db");
+        let server = start(&database);
+        let record = run(&server, "ann", "(def open (orders/find :status \"open\")) (mail/search \"Invoice\")");
+        assert_eq!(record["json"], json!([{"subject": "Invoice 1"}]), "{record}");
+        assert_eq!((&record["status"], &record["defined"]), (&json!("ok"), &json!(["open"])), "{record}");
+        assert!(record["text"].as_str().is_some_and(|text| text.contains("2 tool calls")), "{record}");
+        run(&server, "bob", "(def open (orders/find))");
+        drop(server);
+
+        let server = start(&database);
+        assert_eq!(run(&server, "ann", "(map :id open)")["json"], json!([2]));
+        assert_eq!(run(&server, "bob", "(map :id open)")["json"], json!([3]));
+        assert_eq!(run(&server, "eve", "open")["error"], "UnboundVariable");
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_as_json() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let server = start(&folder.path().join("assistant.db"));
+        let record = run(&server, "ann", "(mail/search :subject \"Invoice\")");
+        assert_eq!((&record["status"], &record["error"]), (&json!("error"), &json!("ToolArgumentError")), "{record}");
+        assert!(record["text"].as_str().is_some_and(|text| text.contains("query")), "{record}");
+        let record = run(&server, "ann", "(files/read \"/etc/passwd\")");
+        assert_eq!(record["status"], "error", "{record}");
+        let record = run(&server, "ann", "(vec (range 1e9))");
+        assert_eq!((&record["status"], &record["limit"]), (&json!("limit"), &json!("memory")), "{record}");
+        let response = server.request("POST", "/users/ann/programs", "", b"\xff");
+        assert_eq!((response.status, &response.message()["error"]), (400, &json!("BadRequest")), "{response:?}");
+        let response = server.request("GET", "/users/ann/programs", "", b"");
+        assert_eq!((response.status, &response.message()["error"]), (404, &json!("BadRequest")), "{response:?}");
+        let response = post(&mut server.connect(), "ann", &" ".repeat(3 << 20));
+        assert_eq!((response.status, &response.message()["error"]), (413, &json!("BadRequest")), "{response:?}");
+    }
+
+    #[test]
+    fn programs_of_a_user_take_turns() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let server = start(&folder.path().join("assistant.db"));
+        run(&server, "ann", "(def sum 0)");
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| run(&server, "ann", "(def sum (inc sum))"));
+            }
+        });
+        assert_eq!(run(&server, "ann", "sum")["json"], 8);
+    }
+
+    #[test]
+    fn a_change_by_another_process_is_never_overwritten() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let database = folder.path().join("assistant.db");
+        let servers = [start(&database), start(&database)];
+        run(&servers[0], "ann", "(def sum 0)");
+        let add_some = |server: &Server| -> u64 {
+            let added = (0..20).map(|_| post(&mut server.connect(), "ann", "(def sum (inc sum))"));
+            let counted = added.map(|response| match response.status {
+                200 => 1,
+                409 => 0,
+                _ => panic!("{response:?}"),
+            });
+            counted.sum()
+        };
+        let counted = std::thread::scope(|scope| {
+            let other = scope.spawn(|| add_some(&servers[1]));
+            add_some(&servers[0]) + other.join().expect("it counts")
+        });
+        assert_eq!(run(&servers[0], "ann", "sum")["json"], counted);
+    }
+
+    #[test]
+    fn an_evaluation_ends_when_its_client_goes_away() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let server = start(&folder.path().join("assistant.db"));
+        let mut client = server.connect();
+        client.send("POST", "/users/ann/programs", "", b"(def begun true) (loop [] (recur))");
+        assert!(client.is_silent_for(Duration::from_millis(500)), "it does not end by itself so soon");
+        drop(client);
+        let left = Instant::now();
+        assert_eq!(run(&server, "ann", "begun")["json"], true);
+        let waited = left.elapsed();
+        assert!(waited < Duration::from_secs(3), "the next one waited {waited:?}, and the limit of time is 5 s");
+    }
+}
