@@ -6,10 +6,12 @@
 //! `docs/performance.md` what is fast.
 //!
 //! ```
-//! # #[global_allocator]
-//! # static ALLOCATOR: lispbox::lang::meter::Metered<std::alloc::System> = lispbox::lang::meter::Metered::new(std::alloc::System);
-//! use lispbox::lang::{Engine, Host, Request, ToolCall, ToolReply};
+//! use lispbox::lang::{Engine, Host, Request, ToolCall, ToolReply, meter::Metered};
 //! use std::{sync::Arc, time::Duration};
+//!
+//! // Without this no memory limit can be kept.
+//! #[global_allocator]
+//! static ALLOCATOR: Metered<std::alloc::System> = Metered::new(std::alloc::System);
 //!
 //! /// A world without tools whose time stands still.
 //! struct Nothing;
@@ -25,6 +27,22 @@
 //! let reply = session.eval(Request::new("(->> [1 2 3] (map inc) (reduce +))"), Arc::new(Nothing));
 //! assert_eq!(reply.value.as_deref(), Some("9"));
 //! ```
+//!
+//! # Embedding
+//! - **Install [`Metered`](lang::meter::Metered)** round the global allocator, as above: memory limits are counted
+//!   there. Without it [`EngineBuilder::build`](lang::EngineBuilder::build) returns an error that says so
+//!   (`tests/no_allocator.rs`), unless [`unlimited_memory`](lang::EngineBuilder::unlimited_memory) was said.
+//! - **Write a [`Host`](lang::Host)**: the tools that programs may call, the clocks, and when to stop. One that is
+//!   made for each evaluation knows whose it is. What needs no waiting and has no effects is better a function
+//!   that is added to the language ([`EngineBuilder::functions`](lang::EngineBuilder::functions)).
+//! - **Evaluate** with [`Limits`](lang::Limits), on a thread that may block ([`Session::eval`](lang::Session::eval)).
+//!   The [`Reply`](lang::Reply) is a record, as JSON too; its [`text`](lang::Reply::text) is what a model reads.
+//! - **Keep a session** as the text of [`Session::encode`](lang::Session::encode) wherever you keep things, when
+//!   [`Session::changes`](lang::Session::changes) says that there is something new.
+//!
+//! Two programs to copy from, which `tests/embedding.rs` runs: `examples/embed_blocking.rs` needs no runtime and
+//! keeps a session in a file; `examples/assistant/` is the back end of an assistant with tokio and axum, with a
+//! session for each user in a table of its own, and evaluations that end when their client goes away.
 //!
 //! # Where things are
 //! | room | what is in it |
@@ -50,6 +68,7 @@
 //! | `src/bin/lispbox/` | the command line, one file a command |
 //! | `grammar/` | the grammar, and its forms for constrained decoding and for editors, held to the reader by `tests/grammar/` |
 //! | `tests/clojure/` | programs with what real Clojure answers, recorded by `record.clj` |
+//! | `examples/` | programs that embed the crate, and measurements |
 //! | `benches/` | how long the parts of the language take, how many instructions; round trips of the server; `benches/peers/` compares with others |
 //! | `tests/` | specs by area (`tests/spec/*.md`), sessions as text, of every version (`tests/snapshots/`), the points of `docs/values.md`, hostile and real peers, MCP's conformance suite (`tests/conformance/`) |
 //!

@@ -157,7 +157,8 @@ impl EngineBuilder {
 }
 
 impl Engine {
-    /// Begins to build an engine.
+    /// Begins to build an engine, in a process that allocates through
+    /// [`Metered`](crate::lang::meter::Metered): memory limits are counted there.
     pub fn builder() -> EngineBuilder {
         EngineBuilder::default()
     }
