@@ -56,13 +56,13 @@ fn receive(texts: impl IntoIterator<Item = (String, String)>) {
 fn a_text_that_is_cut_is_refused() {
     let engine = engine();
     for (name, text) in texts() {
-        let ends = (0..text.trim_end().len()).step_by(23).filter(|end| text.is_char_boundary(*end));
-        for end in ends {
-            let cut = &text[..end];
-            let error = engine.session().decode(cut, host()).err().or_else(|| ill_received(&engine, cut));
-            // A cut between two rows takes definitions away, which leaves a session; any other is noticed.
-            let is_between_rows = cut.ends_with(")\n") || text[end..].starts_with('\n');
-            assert!(is_between_rows || error.is_some_and(|error| error.contains("snapshot")), "{name} at {end}");
+        let between_rows = text.trim_end().match_indices('\n').map(|(at, _)| at + 1);
+        for end in (0..text.trim_end().len()).step_by(23).chain(between_rows) {
+            if !text.is_char_boundary(end) {
+                continue;
+            }
+            let error = engine.session().decode(&text[..end], host()).err();
+            assert!(error.is_some_and(|error| error.contains("snapshot")), "{name} at {end}");
         }
     }
 }

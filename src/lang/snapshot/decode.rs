@@ -44,6 +44,11 @@ fn read(machine: &mut Machine, source: &Arc<Source>) -> Outcome<()> {
         .map_err(|error| Error::new("SnapshotError", format!("the snapshot cannot be read: {}", error.message)))?;
     let mut decoder = Decoder { machine, source, rows: HashMap::new(), objects: HashMap::new(), cells: Vec::new() };
     decoder.header(forms.first())?;
+    if !forms.iter().any(|form| row_parts(form).0 == "history") {
+        return Err(
+            Error::new("SnapshotError", "the snapshot is cut off: its last row, `(history …)`, is missing").into()
+        );
+    }
     // Names come up in the order of their definitions, not in that of the functions that use them.
     for form in &forms {
         if let ("define", [name, ..]) = row_parts(form) {

@@ -55,17 +55,17 @@ pub fn encode(machine: &mut Machine) -> Outcome<String> {
         }
         definitions.push_str(if *is_macro { " :macro true)\n" } else { ")\n" });
     }
+    if !hierarchy.is_nil() {
+        definitions.push_str("(hierarchy ");
+        encoder.value(&hierarchy, &mut definitions, 0)?;
+        definitions.push_str(")\n");
+    }
     definitions.push_str("(history");
     for value in &history {
         definitions.push(' ');
         encoder.value(value, &mut definitions, 0)?;
     }
     definitions.push_str(")\n");
-    if !hierarchy.is_nil() {
-        definitions.push_str("(hierarchy ");
-        encoder.value(&hierarchy, &mut definitions, 0)?;
-        definitions.push_str(")\n");
-    }
     encoder.finish_rows()?;
     encoder.out.push_str(&definitions);
     Ok(encoder.out)

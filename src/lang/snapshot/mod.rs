@@ -2,6 +2,7 @@
 //!
 //! The text is a table of rows. What is shared, what changes and what nests deeply has a row of its
 //! own, `(object 3 …)`, and is referred to as `(ref 3)`; everything else stands where it is used.
+//! The last row is always that of `*1 *2 *3 *e`, `(history …)`: a text without it has been cut off.
 //! Within rows values are written as expressions that would build them: `[1 2]`, `{:a 1}`,
 //! `(list 1 2)`, `(quote x)`, `(record {…})`, `(builtin core/count)`, `(function 4 0 5)`. Functions keep
 //! their expanded forms and what their names meant, so that they mean the same wherever they are read.

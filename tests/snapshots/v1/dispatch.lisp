@@ -58,5 +58,5 @@
 (define ann (ref 20))
 (define bo (ref 21))
 (define pairs [(meta (map :left (ref 20) :right (ref 21)) (map :core/record (map :type (quote user.Pair) :fields (ref 22)))) (meta (map :left 1 :right nil) (map :core/record (map :type (quote user.Pair) :fields (ref 22))))])
-(history nil nil nil nil)
 (hierarchy (ref 23))
+(history nil nil nil nil)
