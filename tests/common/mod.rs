@@ -78,6 +78,14 @@ impl Host for Scripted {
         reply
     }
 
+    fn fork_session(&self) -> Result<String, String> {
+        Ok("copy".to_owned())
+    }
+
+    fn close_session(&self) -> Result<(), String> {
+        Ok(())
+    }
+
     fn now_millis(&self) -> i64 {
         1_750_000_000_000
     }

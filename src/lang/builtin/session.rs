@@ -22,7 +22,7 @@ pub const TABLE: &[Builtin] = &[
         "session/fork",
         &["[]"],
         "The handle of a new session, which has what this one has when the program ends.",
-        &[],
+        &[("(string? (session/fork))", "true")],
         |machine, _| {
             let forked = machine.core.host.fork_session();
             Ok(Value::string(&forked.map_err(|reason| Error::new("NoSession", reason))?))
@@ -32,7 +32,7 @@ pub const TABLE: &[Builtin] = &[
         "session/close",
         &["[]"],
         "Ends this session and all that is kept of it when the program has ended.",
-        &[],
+        &[("(session/close)", "nil")],
         |machine, _| {
             machine.core.host.close_session().map_err(|reason| Error::new("NoSession", reason))?;
             Ok(Value::Nil)
