@@ -174,7 +174,8 @@ impl BackEnd {
         }
         let before = session.changes();
         let reply = session.eval(Request { limits: limits(), ..Request::new(program) }, host.clone());
-        // Also after an error or a cancellation: the forms before it have done their work.
+        // Also after an error: the forms before it have done their work. Where the client has gone, writing it may be
+        // stopped like the program.
         if session.changes() != before {
             self.write(&host.user, version, &session.encode(host.clone()).map_err(internal)?)?;
         }
