@@ -186,7 +186,7 @@ fn names_of(machine: &mut Machine, namespace: &Value, kind: Kind) -> Outcome<Val
     }
     if meant.is_none() && kind != Kind::Referred {
         let is_private = |metadata: &Map| metadata.get(&Value::keyword("private")).is_some_and(Value::is_truthy);
-        let own = machine.core.globals.iter().filter(|global| split_name(global.name).0.is_none());
+        let own = machine.core.globals.iter();
         let shown = own.filter(|global| kind != Kind::Public || !global.metadata.is_some_and(|map| is_private(map)));
         pairs.extend(shown.map(|global| (global.name.to_string(), global.name.to_string())));
     }
@@ -205,7 +205,7 @@ fn ns_unmap(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let Some(base) = arguments[1].as_symbol().map(|name| name.as_str().to_string()) else {
         return Err(Error::expected("a quoted name", &arguments[1]).into());
     };
-    if let Some(index) = machine.core.globals.find(&base).filter(|_| split_name(&base).0.is_none()) {
+    if let Some(index) = machine.core.globals.find(&base) {
         machine.undefine(index);
     }
     Ok(Value::Nil)

@@ -4,7 +4,6 @@ use super::Builtin;
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
 use crate::lang::value::Value;
-use crate::lang::value::text::split_name;
 
 /// The entries of this file.
 pub const TABLE: &[Builtin] = &[
@@ -44,10 +43,7 @@ fn forget(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let mut found = Vec::with_capacity(arguments.len());
     for argument in arguments.iter() {
         let name = argument.as_symbol().ok_or_else(|| Error::expected("a quoted name", argument))?;
-        let index =
-            machine.core.globals.find(name.as_str()).filter(|index| {
-                split_name(name.as_str()).0.is_none() && machine.core.globals.get(*index).value.is_some()
-            });
+        let index = machine.core.globals.find(name.as_str());
         found.push(index.ok_or_else(|| machine.unknown(name.as_str(), &[]))?);
     }
     // All of them or none.
