@@ -60,6 +60,13 @@ struct Facts {
     closed: bool,
 }
 
+impl Facts {
+    /// Of a session in which nothing is known to be.
+    fn new(announced: bool) -> Facts {
+        Facts { used: Instant::now(), names: HashSet::new(), bytes: 0, announced, closed: false }
+    }
+}
+
 impl Entry {
     /// A session for `caller` that is not kept yet.
     ///
@@ -76,8 +83,7 @@ impl Entry {
     }
 
     fn with(caller: &str, handle: String, session: Box<dyn Environment>, stored: Stored) -> Entry {
-        let announced = stored != Stored::Nothing;
-        let facts = Facts { used: Instant::now(), names: HashSet::new(), bytes: 0, announced, closed: false };
+        let facts = Facts::new(stored != Stored::Nothing);
         Entry {
             handle,
             caller: caller.to_owned(),
@@ -106,13 +112,13 @@ impl Entry {
     pub(super) fn copied(&self, handle: String, session: Box<dyn Environment>) -> Arc<Entry> {
         let (names, bytes) = (session.names().into_iter().collect(), session.live_bytes());
         let entry = Entry::with(&self.caller, handle, session, Stored::Nothing);
-        *entry.facts() = Facts { used: Instant::now(), names, bytes, announced: true, closed: false };
+        *entry.facts() = Facts { names, bytes, ..Facts::new(true) };
         Arc::new(entry)
     }
 
     /// Takes down that nothing is left of it.
     pub(super) fn close(&self) {
-        *self.facts() = Facts { used: Instant::now(), names: HashSet::new(), bytes: 0, announced: false, closed: true };
+        *self.facts() = Facts { closed: true, ..Facts::new(false) };
         *self.stored.lock().unwrap_or_else(PoisonError::into_inner) = Stored::Nothing;
     }
 

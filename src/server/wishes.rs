@@ -1,6 +1,6 @@
 //! What a program wants done with its own session when it has ended: copies of it, or its end.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::lang::{Environment, Sandbox};
 
@@ -22,12 +22,16 @@ struct Wished {
 }
 
 impl Wishes {
+    fn wished(&self) -> MutexGuard<'_, Wished> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Promises a copy, and gives its handle.
     ///
     /// # Errors
     /// When there are too many, or the system has no randomness for a handle.
     pub(super) fn fork(&self) -> Result<String, String> {
-        let mut wished = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut wished = self.wished();
         if wished.copies.len() >= MOST_COPIES {
             return Err(format!("a program may fork its session {MOST_COPIES} times"));
         }
@@ -38,12 +42,12 @@ impl Wishes {
 
     /// Promises the end of the session.
     pub(super) fn close(&self) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).closes = true;
+        self.wished().closes = true;
     }
 
     /// True if the session is to end.
     pub(super) fn closes(&self) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).closes
+        self.wished().closes
     }
 
     /// Makes the copies that were promised: in the store, or as sessions that are to be kept here.
@@ -57,7 +61,7 @@ impl Wishes {
         sandbox: &Arc<dyn Sandbox>,
         keeper: Option<&Keeper>,
     ) -> Result<Vec<Arc<Entry>>, String> {
-        let handles = std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner).copies);
+        let handles = std::mem::take(&mut self.wished().copies);
         if handles.is_empty() {
             return Ok(Vec::new());
         }
