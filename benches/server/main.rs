@@ -23,6 +23,10 @@ const CALLS: usize = 2_000;
 /// How many tool calls a program has under way at most.
 const PARALLEL: usize = 32;
 
+/// What is in a session, and what is made of it.
+const DEFINE: &str = "(def mails (mapv (fn [i] {:id i :size (* 3 i)}) (range 50)))";
+const PROGRAM: &str = "(reduce + (map :size mails))";
+
 /// What is called.
 const TOOL: &str = "get-sum";
 
@@ -76,13 +80,11 @@ fn under_way(pipe: &mut Pipe, count: usize, request: impl Fn(usize) -> (&'static
 /// `lisp_eval` of a small program.
 fn round_trips() {
     println!("| `lisp_eval` over standard input and output | median | p99 | a second |\n|---|--:|--:|--:|");
-    let program = "(reduce + (map :size mails))";
-    let define = "(def mails (mapv (fn [i] {:id i :size (* 3 i)}) (range 50)))";
     let evaluate = |program: &str| json!({"name": "lisp_eval", "arguments": {"program": program}});
     let mut pipe = lispbox(&json!({"mcpServers": {}}));
-    pipe.request("tools/call", evaluate(define));
-    under_way(&mut pipe, 1, |_| ("tools/call", evaluate(program))).row("a warm session, one after another");
-    under_way(&mut pipe, 16, |_| ("tools/call", evaluate(program))).row("a warm session, 16 requests under way");
+    pipe.request("tools/call", evaluate(DEFINE));
+    under_way(&mut pipe, 1, |_| ("tools/call", evaluate(PROGRAM))).row("a warm session, one after another");
+    under_way(&mut pipe, 16, |_| ("tools/call", evaluate(PROGRAM))).row("a warm session, 16 requests under way");
     under_way(&mut pipe, 1, |_| ("tools/list", json!({}))).row("for comparison: `tools/list`");
 }
 
@@ -91,13 +93,12 @@ fn round_trips() {
 fn over_http() {
     println!("\n| `lisp_eval` over HTTP, a session for each client | median | p99 | a second |\n|---|--:|--:|--:|");
     let server = Server::start(&[], &[]);
-    let define = "(def mails (mapv (fn [i] {:id i :size (* 3 i)}) (range 50)))";
     for clients in [1, 16, 64] {
         let begun = Instant::now();
         let client = || {
             let mut connection = server.connect();
-            let session = handle(&evaluated(&mut connection, define, None));
-            let evaluate = |_| timed(|| evaluated(&mut connection, "(reduce + (map :size mails))", Some(&session)));
+            let session = handle(&evaluated(&mut connection, DEFINE, None));
+            let evaluate = |_| timed(|| evaluated(&mut connection, PROGRAM, Some(&session)));
             (0..CALLS / clients).map(evaluate).collect::<Vec<Duration>>()
         };
         let each: Vec<Duration> = std::thread::scope(|scope| {
@@ -113,11 +114,11 @@ fn over_http() {
     let server = Server::start(&["--store", &store], &[]);
     let mut connection = server.connect();
     for _ in 0..100 {
-        evaluated(&mut connection, define, None);
+        evaluated(&mut connection, DEFINE, None);
     }
     let before = server.memory("VmRSS");
     let begun = Instant::now();
-    let sessions: Vec<String> = (0..HELD).map(|_| handle(&evaluated(&mut connection, define, None))).collect();
+    let sessions: Vec<String> = (0..HELD).map(|_| handle(&evaluated(&mut connection, DEFINE, None))).collect();
     let made = begun.elapsed();
     if let (Some(before), Some(after)) = (before, server.memory("VmRSS")) {
         println!(
