@@ -110,3 +110,60 @@ fn a_session_that_was_never_written_answers_the_same() {
     let wrong: String = documents.iter().map(|document| document.wrong_answers(&mut document.session())).collect();
     assert!(wrong.is_empty(), "{wrong}");
 }
+
+/// How many rows of a text are not in another.
+fn new_rows(text: &str, before: &str) -> usize {
+    let before: std::collections::HashSet<&str> = before.lines().collect();
+    text.lines().filter(|row| !before.contains(row)).count()
+}
+
+#[test]
+fn a_small_change_of_a_session_is_a_small_change_of_its_text() {
+    let mut here = session();
+    let definitions = "(def mails (mapv (fn [n] {:id n :labels [n] :seen (atom false)}) (range 200)))
+                       (def by-parity (group-by (comp odd? :id) mails))
+                       (def state (atom {:last (first mails)}))
+                       (defn about [mail] [(:id mail) @state])";
+    assert!(here.eval(Request::new(definitions), host()).failure.is_none());
+    let mut before = here.encode(host()).expect("it encodes");
+    assert!(before.lines().count() > 400, "each mail and each atom has a row");
+    let mut there = moved(&mut here);
+    let changes = [
+        "(def small 1)",
+        "(first mails)",
+        "(def labels (:labels (nth mails 100)))",
+        "(swap! state assoc :count 3)",
+        "(reset! (:seen (nth mails 7)) [(nth mails 8)])",
+        "(defn about [mail] (:labels mail))",
+        "(session/forget 'small)",
+    ];
+    for change in changes {
+        for session in [&mut here, &mut there] {
+            // Functions know the name of their program, which by itself is its number since the session was read.
+            let request = Request { name: Some("program".to_owned()), ..Request::new(change) };
+            assert!(session.eval(request, host()).failure.is_none(), "{change}");
+        }
+        let after = here.encode(host()).expect("it encodes");
+        let changed = new_rows(&after, &before);
+        assert!((1..=8).contains(&changed), "{changed} rows are new after {change}");
+        let same = there.encode(host()).expect("it encodes") == after;
+        assert!(same, "where it was read it is another text after {change}");
+        before = after;
+    }
+}
+
+#[test]
+fn what_had_rows_gives_way_when_the_session_is_full() {
+    let mut session = session();
+    let eval = |session: &mut Session, program: &str| {
+        let mut request = Request::new(program);
+        request.limits.set("session", "8MiB").expect("a known limit");
+        session.eval(request, host()).failure.map(|failure| failure.error)
+    };
+    // Both hold the same items, so that each item has a row.
+    let full = "(def xs (mapv (fn [n] [n]) (range 60000))) (def ys (vec (reverse xs)))";
+    assert_eq!(eval(&mut session, full), None);
+    session.encode(host()).expect("it encodes");
+    assert_eq!(eval(&mut session, "(def xs nil) (def ys nil)"), None);
+    assert_eq!(eval(&mut session, full), None, "what the last text was about does not count");
+}

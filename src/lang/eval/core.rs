@@ -1,6 +1,7 @@
 //! What the branches of an evaluation share, and what lasts from one evaluation of a session to the
 //! next.
 
+use super::Object;
 use crate::lang::builtin::Registry;
 use crate::lang::error::{Error, Halt};
 use crate::lang::heap::{Handle, Heap};
@@ -21,6 +22,9 @@ pub struct Core {
     pub heap: Heap,
     /// The session's definitions.
     pub globals: Globals,
+    /// What had which row in the session's last text, so that it keeps it in the next; see
+    /// [`snapshot`](crate::lang::snapshot). It can be let go of at any time.
+    pub rows: Vec<(i64, Object)>,
     /// The way out.
     pub host: Arc<dyn Host>,
     /// The language's functions.
@@ -237,6 +241,7 @@ impl Core {
             meter,
             heap: Heap::default(),
             globals: Globals::default(),
+            rows: Vec::new(),
             host,
             registry,
             stacks,
@@ -329,6 +334,10 @@ impl Core {
         let (most, has_some) = (limits.session, !self.globals.is_empty());
         if self.meter.memory_counted && has_some && meter::live() > most {
             self.meter.drop_aside(&*self.host)?;
+            if meter::live() > most {
+                self.rows = Vec::new();
+                self.meter.drop_aside(&*self.host)?;
+            }
             let live = meter::live();
             if live > most {
                 return Err(limit("session", bytes(most), bytes(live)));

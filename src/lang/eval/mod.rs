@@ -18,6 +18,7 @@ mod lazy;
 mod macros;
 mod names;
 mod operators;
+mod rows;
 mod stacks;
 mod tools;
 mod vars;
@@ -28,6 +29,7 @@ pub use core::{Core, Global, Globals, Visible};
 pub use lazy::place_in_text;
 pub(crate) use macros::Expansion;
 pub(crate) use names::{Constants, value_of};
+pub use rows::Object;
 pub use stacks::Stacks;
 pub(crate) use vars::is_unbound;
 
@@ -158,11 +160,12 @@ impl Machine {
         if count < 64 { Ok(()) } else { self.reserve(count.saturating_mul(size_of::<Value>() as u64)) }
     }
 
-    /// When memory is short, cells that only hold themselves are let go of, and the question is asked
-    /// again.
+    /// When memory is short, the numbers of the last text and cells that only hold themselves are let go of,
+    /// and the question is asked again.
     fn or_sweep(&mut self, result: Result<(), Halt>, bytes: u64) -> Outcome<()> {
         match result {
-            Err(Halt::Limit { name: "memory", .. }) if !self.core.heap.is_empty() => {
+            Err(Halt::Limit { name: "memory", .. }) if !self.core.heap.is_empty() || !self.core.rows.is_empty() => {
+                self.core.rows = Vec::new();
                 self.sweep();
                 Ok(self.check_memory(bytes)?)
             }

@@ -1,8 +1,8 @@
 //! Reading an environment back.
 
-use super::VERSION;
+use super::{MOST_ROWS, VERSION};
 use crate::lang::error::{Error, Outcome, Raised};
-use crate::lang::eval::{Global, Machine};
+use crate::lang::eval::{Global, Machine, Object};
 use crate::lang::form::{Form, FormKind};
 use crate::lang::heap::{CellKind, Handle, Notes, State};
 use crate::lang::host::Tool;
@@ -69,6 +69,11 @@ fn read(machine: &mut Machine, source: &Arc<Source>) -> Outcome<()> {
             _ => return Err(decoder.damaged(form).into()),
         }
     }
+    // What is written next has the same numbers, unless they leave no room for more.
+    let mut rows: Vec<(i64, Object)> = decoder.objects.into_iter().collect();
+    rows.retain(|(id, _)| (1..=MOST_ROWS).contains(id));
+    rows.sort_unstable_by_key(|(id, _)| *id);
+    machine.core.rows = rows;
     machine.core.commit(&Value::Nil)?;
     Ok(())
 }
@@ -79,14 +84,6 @@ fn row_parts(form: &Form) -> (&str, &[Form]) {
         Some([head, rest @ ..]) => (head.as_symbol().unwrap_or_default(), rest),
         _ => ("", &[]),
     }
-}
-
-/// What a row came to.
-#[derive(Clone)]
-enum Object {
-    Value(Value),
-    Group(Arc<Group>),
-    Captures(Arc<Captures>),
 }
 
 struct Decoder<'m> {

@@ -3,13 +3,13 @@
 use super::{ROW_NESTING, VERSION};
 use crate::lang::builtin::all_metadata as metadata;
 use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::Machine;
+use crate::lang::eval::{Machine, Object};
 use crate::lang::form::{Form, FormKind};
 use crate::lang::heap::{CellKind, Handle, State};
 use crate::lang::node::Group;
 use crate::lang::prelude::Function;
 use crate::lang::value::Value;
-use crate::lang::value::function::{Captures, Closure};
+use crate::lang::value::function::Closure;
 use crate::lang::value::list::List;
 use crate::lang::value::print::{write_float, write_quoted};
 use crate::lang::value::spelling::{write_character, write_keyword, write_regex, write_symbol};
@@ -17,6 +17,7 @@ use crate::lang::value::text::Name;
 use crate::lang::value::walk::Pace;
 use std::collections::{HashMap, VecDeque};
 use std::fmt::Write;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Writes the session's definitions, what they refer to, and `*1 *2 *3 *e`.
@@ -37,8 +38,7 @@ pub fn encode(machine: &mut Machine) -> Outcome<String> {
     let roots = defined.flatten().chain(history.iter().cloned());
     let roots = roots.chain([hierarchy.clone()]).collect();
     count_owners(machine, roots, &mut shared)?;
-    let mut encoder = Encoder { machine, shared, ids: HashMap::new(), rows: VecDeque::new(), out: String::new() };
-    let _ = writeln!(encoder.out, "(lispbox-session {VERSION})");
+    let mut encoder = Encoder::new(machine, shared);
     let mut definitions = String::new();
     for (name, value, doc, is_macro, metadata) in &names {
         definitions.push_str("(define ");
@@ -67,8 +67,10 @@ pub fn encode(machine: &mut Machine) -> Outcome<String> {
     }
     definitions.push_str(")\n");
     encoder.finish_rows()?;
-    encoder.out.push_str(&definitions);
-    Ok(encoder.out)
+    let mut out = format!("(lispbox-session {VERSION})\n");
+    encoder.take_rows(&mut out)?;
+    out.push_str(&definitions);
+    Ok(out)
 }
 
 /// Counts how often each node is reached; those reached more than once get rows of their own.
@@ -119,52 +121,78 @@ fn parts(machine: &mut Machine, value: &Value, into: &mut Vec<Value>) -> Outcome
     Ok(())
 }
 
-/// What a row is about.
-enum Row {
-    Value(Value),
-    Cell(Arc<Handle>),
-    Group(Arc<Group>),
-    Captures(Arc<Captures>),
-}
-
 struct Encoder<'m> {
     machine: &'m mut Machine,
     shared: HashMap<usize, u32>,
     /// Numbers of the rows, by the address of what they are about.
-    ids: HashMap<usize, usize>,
+    ids: HashMap<usize, i64>,
+    /// Those of the text before: what has a row still keeps its number, so that little of the text changes.
+    earlier: HashMap<usize, i64>,
+    /// The number of the next new row.
+    next: i64,
     /// Rows that are still to be written.
-    rows: VecDeque<(usize, Row)>,
-    out: String,
+    waiting: VecDeque<(i64, Object)>,
+    /// Rows that have been written, and where each ends in the text.
+    written: Vec<(i64, Object, usize)>,
+    text: String,
 }
 
 impl Encoder<'_> {
+    fn new(machine: &mut Machine, shared: HashMap<usize, u32>) -> Encoder<'_> {
+        let earlier = machine.core.rows.iter().filter_map(|(id, object)| Some((object.address()?, *id))).collect();
+        let next = machine.core.rows.iter().map(|(id, _)| id + 1).max().unwrap_or(1);
+        let (ids, waiting, written) = (HashMap::new(), VecDeque::new(), Vec::new());
+        Encoder { machine, shared, ids, earlier, next, waiting, written, text: String::new() }
+    }
+
     /// The number of the row about what is at that address.
-    fn row(&mut self, address: usize, row: impl FnOnce() -> Row) -> usize {
-        let next = self.ids.len() + 1;
-        let id = *self.ids.entry(address).or_insert(next);
-        if id == next {
-            self.rows.push_back((id, row()));
+    fn row(&mut self, address: usize, object: impl FnOnce() -> Object) -> i64 {
+        if let Some(id) = self.ids.get(&address) {
+            return *id;
         }
+        let id = self.earlier.remove(&address).unwrap_or_else(|| {
+            self.next += 1;
+            self.next - 1
+        });
+        self.ids.insert(address, id);
+        self.waiting.push_back((id, object()));
         id
     }
 
     fn finish_rows(&mut self) -> Outcome<()> {
-        while let Some((id, row)) = self.rows.pop_front() {
+        while let Some((id, object)) = self.waiting.pop_front() {
             let mut text = format!("(object {id} ");
-            match row {
-                Row::Value(value) => self.inline(&value, &mut text, 0)?,
-                Row::Cell(handle) => self.cell(&handle, &mut text)?,
-                Row::Group(group) => self.group(&group, &mut text)?,
-                Row::Captures(captures) => {
+            match &object {
+                Object::Value(Value::Cell(handle) | Value::Lazy(handle)) => self.cell(handle, &mut text)?,
+                Object::Value(value) => self.inline(value, &mut text, 0)?,
+                Object::Group(group) => self.group(group, &mut text)?,
+                Object::Captures(captures) => {
                     text.push('[');
                     self.sequence(captures.as_slice().iter().cloned(), &mut text, 1)?;
                     text.push(']');
                 }
             }
             text.push_str(")\n");
-            self.machine.reserve(text.len() as u64 + self.out.len() as u64 / 4)?;
-            self.out.push_str(&text);
+            self.machine.reserve(text.len() as u64 + self.text.len() as u64 / 4)?;
+            self.text.push_str(&text);
+            self.written.push((id, object, self.text.len()));
         }
+        Ok(())
+    }
+
+    /// Puts the rows into a text in the order of their numbers, and has the session remember these.
+    fn take_rows(mut self, out: &mut String) -> Outcome<()> {
+        self.machine.reserve(self.text.len() as u64)?;
+        let mut start = 0;
+        let mut places: Vec<(i64, Range<usize>)> = Vec::with_capacity(self.written.len());
+        for (id, _, end) in &self.written {
+            places.push((*id, start..*end));
+            start = *end;
+        }
+        places.sort_unstable_by_key(|(id, _)| *id);
+        out.reserve(self.text.len());
+        places.into_iter().for_each(|(_, place)| out.push_str(&self.text[place]));
+        self.machine.core.rows = self.written.drain(..).map(|(id, object, _)| (id, object)).collect();
         Ok(())
     }
 
@@ -172,13 +200,13 @@ impl Encoder<'_> {
     fn value(&mut self, value: &Value, out: &mut String, depth: u32) -> Outcome<()> {
         self.machine.step(1)?;
         if let Value::Cell(handle) | Value::Lazy(handle) = value {
-            let id = self.row(Arc::as_ptr(handle).addr(), || Row::Cell(handle.clone()));
+            let id = self.row(Arc::as_ptr(handle).addr(), || Object::Value(value.clone()));
             let _ = write!(out, "(ref {id})");
             return Ok(());
         }
         match value.node() {
             Some((address, _)) if depth >= ROW_NESTING || self.shared.get(&address).is_some_and(|count| *count > 1) => {
-                let id = self.row(address, || Row::Value(value.clone()));
+                let id = self.row(address, || Object::Value(value.clone()));
                 let _ = write!(out, "(ref {id})");
                 Ok(())
             }
@@ -280,9 +308,9 @@ impl Encoder<'_> {
             }
             Value::Closure(closure) => {
                 let group = closure.group.clone();
-                let group = self.row(Arc::as_ptr(&closure.group).addr(), || Row::Group(group));
+                let group = self.row(Arc::as_ptr(&closure.group).addr(), || Object::Group(group));
                 let captures = closure.captures.clone();
-                let captures = self.row(Arc::as_ptr(&closure.captures).addr(), || Row::Captures(captures));
+                let captures = self.row(Arc::as_ptr(&closure.captures).addr(), || Object::Captures(captures));
                 let _ = write!(out, "(function {group} {} {captures})", closure.index);
             }
             Value::Tool(tool) => {
