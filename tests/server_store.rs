@@ -173,6 +173,31 @@ fn error_in(client: &mut Client, handle: &str) -> (Value, String) {
 }
 
 #[test]
+fn a_large_session_goes_on_wherever_it_is_taken_up() {
+    on_each_store(|url| {
+        let mut first = server(url, &[]);
+        let large = "(def mails (mapv (fn [id] {:id id :subject (str \"subject \" id)}) (range 20000)))
+                     (def by-parity (group-by (comp odd? :id) mails))";
+        let handle = first.eval(large).handle().expect("the first definition names the handle");
+        let sum =
+            "[(count mails) (count (get by-parity true)) (identical? (nth mails 1) (first (get by-parity true)))]";
+        for (more, small) in [(&[][..], "1"), (&["--isolate"], "2")] {
+            eval_in(&mut first, &handle, &format!("(def small {small})"));
+            let mut second = server(url, more);
+            assert_eq!(
+                value_in(&mut second, &handle, &format!("(conj {sum} small)")),
+                format!("[20000 10000 true {small}]")
+            );
+            eval_in(&mut second, &handle, "(def mails (assoc-in mails [3 :subject] \"changed\"))");
+            assert_eq!(
+                value_in(&mut first, &handle, "(map :subject (take 2 (drop 3 mails)))"),
+                "(\"changed\" \"subject 4\")"
+            );
+        }
+    });
+}
+
+#[test]
 fn what_cannot_be_used_is_said() {
     on_each_store(|url| {
         let mut client = server(url, &[]);

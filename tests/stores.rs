@@ -152,6 +152,156 @@ fn any_text_comes_back_as_it_was() {
     });
 }
 
+/// A text of so many rows, some 40 bytes each.
+fn rows(count: u32) -> String {
+    (0..count).map(|row| format!("(object {row} \"{}\u{E9}\")\n", row.wrapping_mul(2_654_435_761))).collect()
+}
+
+#[test]
+fn large_and_small_texts_follow_each_other() {
+    on_each_store(|open| {
+        let (store, other) = (open(), open());
+        let session = key("ann", "one");
+        let large = rows(100_000);
+        let doubled = format!("{large}{large}");
+        let (middle, _) = large.char_indices().nth(1_000_000).expect("it is long");
+        let changed = format!("{}(define x 1){}", &large[..middle], &large[middle..]);
+        let texts = [large.as_str(), "short", &large, &changed, &doubled, &doubled[1..], "", &rows(3_000), &large];
+        for (version, text) in (0..).zip(texts) {
+            assert_eq!(store.write(&session, version, text, &[]), Ok(version + 1));
+            let read = other.read(&session, version).expect("it is there").expect("it is new");
+            assert!(read.text == text, "version {} is another text", version + 1);
+            assert_eq!(store.list().expect("a list")[0].bytes, text.len() as u64);
+            assert_eq!(other.write(&session, version, &doubled, &[]), Err(Problem::Changed));
+        }
+        assert_eq!(store.write(&key("ann", "two"), 0, &large, &[]), Ok(1), "the same text in another session");
+        assert_eq!(store.remove(&session), Ok(()));
+        assert_eq!(
+            other.read(&key("ann", "two"), 0).expect("there").expect("new").text,
+            large,
+            "pieces are a session's"
+        );
+    });
+}
+
+#[test]
+fn a_small_change_of_a_large_session_is_a_small_write() {
+    let large = rows(1_000_000);
+    let changed = format!("{large}(define small 1)\n");
+    assert!(large.len() > 20 << 20);
+    let session = key("ann", "one");
+    let check = |kind: &str, store: &dyn Store, written: &dyn Fn() -> u64| {
+        assert_eq!(store.write(&session, 0, &large, &[]), Ok(1));
+        let before = written();
+        assert_eq!(store.write(&session, 1, &changed, &[]), Ok(2));
+        let bytes = written() - before;
+        assert!(bytes < large.len() as u64 / 50, "{kind}: {bytes} bytes for a few");
+        assert_eq!(store.read(&session, 1).expect("there").expect("new").text, changed);
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("sessions.db");
+    let store = open(&format!("sqlite:{}", path.display())).expect("it opens");
+    // The log is as long as what was written since it was last put into the file.
+    let log = || std::fs::metadata(folder.path().join("sessions.db-wal")).expect("there is a log").len();
+    let emptied = || {
+        let connection = rusqlite::Connection::open(&path).expect("it opens");
+        connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).expect("nobody is busy");
+    };
+    let is_first = std::cell::Cell::new(true);
+    check("SQLite", &*store, &|| {
+        if is_first.replace(false) {
+            emptied();
+        }
+        log()
+    });
+    for kind in Kind::ALL {
+        let Some(database) = Database::start(kind) else { continue };
+        let relay = Relay::to(vec![database.address()]);
+        let store = open(&database.url_at(relay.address)).expect("it opens");
+        check(&format!("{kind:?}"), &*store, &|| relay.said());
+    }
+}
+
+#[test]
+fn nothing_is_left_of_a_large_session_that_has_gone() {
+    let large = rows(10_000);
+    for kind in Kind::ALL {
+        let Some(database) = Database::start(kind) else { continue };
+        let store = open(&database.url()).expect("it opens");
+        for handle in ["removed", "expired"] {
+            store.write(&key("ann", handle), 0, &large, &[]).expect("written");
+        }
+        store.remove(&key("ann", "removed")).expect("it is there");
+        while store.expire(Duration::ZERO) != Ok(1) {
+            std::thread::park_timeout(Duration::from_millis(5));
+        }
+        assert_eq!(store.read(&key("ann", "expired"), 0), Err(Problem::Expired));
+        // Either fails where something is left.
+        database.tell(match kind {
+            Kind::Redis => "EVAL assert(redis.call('HLEN','lispbox:session:expired')==2) 0",
+            Kind::Postgres => "SELECT 1 / (count(*) = 0)::int FROM lispbox_piece",
+        });
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("sessions.db");
+    let store = open(&format!("sqlite:{}", path.display())).expect("it opens");
+    for handle in ["removed", "expired"] {
+        store.write(&key("ann", handle), 0, &large, &[]).expect("written");
+    }
+    store.remove(&key("ann", "removed")).expect("it is there");
+    while store.expire(Duration::ZERO) != Ok(1) {
+        std::thread::park_timeout(Duration::from_millis(5));
+    }
+    let connection = rusqlite::Connection::open(&path).expect("it opens");
+    let left = connection.query_row("SELECT count(*) FROM piece", [], |row| row.get::<_, i64>(0));
+    assert_eq!(left, Ok(0));
+}
+
+#[test]
+fn a_large_session_that_lost_a_piece_is_damaged_and_kept() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("sessions.db");
+    let store = open(&format!("sqlite:{}", path.display())).expect("it opens");
+    let session = key("ann", "one");
+    store.write(&session, 0, &rows(10_000), &[]).expect("written");
+    let connection = rusqlite::Connection::open(&path).expect("it opens");
+    for harm in ["UPDATE piece SET piece = x'00' WHERE rowid = 2", "DELETE FROM piece WHERE rowid = 2"] {
+        connection.execute(harm, []).expect("it is done");
+        assert!(matches!(store.read(&session, 0), Err(Problem::Damaged(_))), "{harm}");
+    }
+    assert_eq!(store.list().expect("a list").len(), 1, "it is still there");
+}
+
+#[test]
+fn what_an_older_version_made_is_read_and_goes_on() {
+    let check = |url: &str| {
+        let store = open(url).expect("it opens");
+        let session = key("ann", "one");
+        assert_eq!(store.read(&session, 0).expect("there").expect("new").text, "first");
+        assert_eq!(store.write(&session, 1, &rows(10_000), &[]), Ok(2));
+        assert_eq!(open(url).expect("it opens").read(&session, 0).expect("there").expect("new").text, rows(10_000));
+    };
+    for kind in Kind::ALL {
+        let Some(database) = Database::start(kind) else { continue };
+        open(&database.url()).expect("it opens").write(&key("ann", "one"), 0, "first", &[]).expect("written");
+        database.tell(match kind {
+            Kind::Redis => "SET lispbox:version 1",
+            Kind::Postgres => {
+                "DROP TABLE lispbox_piece; ALTER TABLE lispbox_session DROP COLUMN pieces; \
+                 UPDATE lispbox_version SET version = 1"
+            }
+        });
+        check(&database.url());
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let url = format!("sqlite:{}", folder.path().join("sessions.db").display());
+    open(&url).expect("it opens").write(&key("ann", "one"), 0, "first", &[]).expect("written");
+    let connection = rusqlite::Connection::open(folder.path().join("sessions.db")).expect("it opens");
+    let older = "DROP TABLE piece; ALTER TABLE session DROP COLUMN pieces; PRAGMA user_version = 1";
+    connection.execute_batch(older).expect("it is done");
+    check(&url);
+}
+
 #[test]
 fn one_of_many_who_write_at_once_succeeds() {
     on_each_store(|open| {
@@ -286,7 +436,7 @@ fn several_may_make_a_store_at_once() {
         let Some(database) = Database::start(kind) else { continue };
         database.tell(match kind {
             Kind::Redis => "FLUSHALL",
-            Kind::Postgres => "DROP TABLE lispbox_session, lispbox_version",
+            Kind::Postgres => "DROP TABLE lispbox_piece, lispbox_session, lispbox_version",
         });
         let opened = std::thread::scope(|scope| {
             let opening = [(); 6].map(|()| scope.spawn(|| open(&database.url())));
@@ -303,12 +453,12 @@ fn what_a_newer_version_made_is_left_alone() {
     for kind in Kind::ALL {
         let Some(database) = Database::start(kind) else { continue };
         database.tell(match kind {
-            Kind::Redis => "SET lispbox:version 2",
-            Kind::Postgres => "UPDATE lispbox_version SET version = 2",
+            Kind::Redis => "SET lispbox:version 3",
+            Kind::Postgres => "UPDATE lispbox_version SET version = 3",
         });
         let refused = open(&database.url()).err().expect("it is refused");
         assert!(
-            refused.ends_with("have version 2, and this lispbox knows version 1: use a newer lispbox"),
+            refused.ends_with("have version 3, and this lispbox knows version 2: use a newer lispbox"),
             "{refused}"
         );
     }

@@ -129,12 +129,8 @@ impl Keeper {
         let Some(read) = self.store.read(&entry.key(), known).map_err(|problem| refused(&problem))? else {
             return Ok(());
         };
-        session.decode(&read.text, undisturbed()).map_err(|problem| {
-            Refused::new(
-                "SessionDamaged",
-                format!("{problem}; it is kept as it is, and `lispbox sessions export` shows it; leave `session` out for a new one"),
-            )
-        })?;
+        let shown = "`lispbox sessions export` shows it";
+        session.decode(&read.text, undisturbed()).map_err(|problem| damaged(&format!("{problem}; {shown}")))?;
         *lock(&entry.stored) = Stored::Version { version: read.version, changes: session.changes() };
         Ok(())
     }
@@ -246,6 +242,12 @@ fn shortened(value: &str) -> String {
     format!("{} … ({} bytes in all)", &value[..value.floor_char_boundary(MOST)], value.len())
 }
 
+/// A session whose text cannot be read.
+fn damaged(problem: &str) -> Refused {
+    let message = format!("{problem}; it is kept as it is; leave `session` out for a new one");
+    Refused::new("SessionDamaged", message)
+}
+
 /// A call that cannot be begun for want of its session.
 fn refused(problem: &Problem) -> Refused {
     let anew = "leave `session` out for a new one";
@@ -255,6 +257,7 @@ fn refused(problem: &Problem) -> Refused {
         Problem::Leased | Problem::Changed => {
             Refused::new("SessionBusy", format!("{problem}; nothing was evaluated; try again when the other has ended"))
         }
+        Problem::Damaged(_) => damaged(&problem.to_string()),
         Problem::Unavailable(_) => {
             Refused::new("StoreUnavailable", format!("{problem}; nothing was evaluated; try again in a moment"))
         }

@@ -9,6 +9,7 @@
 //! Every method may block, for a bounded time, and may be called from several threads at once, though not from
 //! asynchronous code. A store holds what tools returned, as it is: who can read the store can read that.
 
+mod pieces;
 #[cfg(feature = "postgres")]
 mod postgres;
 #[cfg(feature = "redis")]
@@ -77,6 +78,8 @@ pub enum Problem {
     Leased,
     /// It has another version than it had when it was read: the lease was lost, and somebody else wrote.
     Changed,
+    /// What the store has of it is not what was written; the text says what is wrong.
+    Damaged(String),
     /// The store itself could not be used; the text says what is wrong with it.
     Unavailable(String),
 }
@@ -88,6 +91,7 @@ impl std::fmt::Display for Problem {
             Problem::Expired => f.write_str("the session has expired: it was not used for too long"),
             Problem::Leased => f.write_str("the session is being used by another process"),
             Problem::Changed => f.write_str("the session was changed by another process meanwhile"),
+            Problem::Damaged(what) => write!(f, "the session is damaged: {what}"),
             Problem::Unavailable(reason) => write!(f, "the store of the sessions cannot be used: {reason}"),
         }
     }
@@ -118,11 +122,12 @@ pub trait Store: Send + Sync {
     /// The session, if its version is not the known one; 0 is no version.
     ///
     /// # Errors
-    /// [`Problem::Unknown`], [`Problem::Expired`].
+    /// [`Problem::Unknown`], [`Problem::Expired`], [`Problem::Damaged`].
     fn read(&self, session: &Key, known: u64) -> Result<Option<Stored>, Problem>;
 
-    /// Writes the session as a whole and gives its new version; 0 as the known one makes it. It is there, whatever
-    /// happens to this process, when this returns.
+    /// Writes the session, which takes effect as a whole, and gives its new version; 0 as the known one makes it. It
+    /// is there, whatever happens to this process, when this returns. Of a large text only what is another than before
+    /// is sent.
     ///
     /// # Errors
     /// [`Problem::Changed`] if its version is not the known one: nothing is written then. After

@@ -2,6 +2,7 @@
 //!
 //! Each step is one statement, so that nothing is ever half done; times are those of the server's clock.
 
+use super::pieces::{self, Digest, Pieces};
 use super::remote::{self, Remote};
 use super::{Key, LEASE, Problem, Store, Stored, Summary, handle};
 use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod};
@@ -13,7 +14,7 @@ use tokio_postgres::{Config, Error, NoTls, Row};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 /// The version of the tables.
-const VERSION: i32 = 1;
+const VERSION: i32 = 2;
 
 /// How many connections there are at most.
 const CONNECTIONS: usize = 8;
@@ -44,6 +45,14 @@ const TABLES: &str = "
         leased_until TIMESTAMPTZ NOT NULL DEFAULT '-infinity'
     );
     CREATE INDEX IF NOT EXISTS lispbox_session_used ON lispbox_session (principal, used);
+    ALTER TABLE lispbox_session ADD COLUMN IF NOT EXISTS pieces BYTEA;
+    CREATE TABLE IF NOT EXISTS lispbox_piece (
+        handle TEXT COLLATE \"C\" NOT NULL REFERENCES lispbox_session ON DELETE CASCADE,
+        digest BYTEA NOT NULL,
+        piece BYTEA NOT NULL,
+        PRIMARY KEY (handle, digest)
+    );
+    UPDATE lispbox_version SET version = 2 WHERE version = 1;
     COMMIT;
 ";
 
@@ -80,7 +89,7 @@ impl Postgres {
         let store = Postgres { pool, remote: Remote::new()? };
         let found = store.ask(async |client, _| {
             // Who may only use the tables need not be allowed to make them.
-            let there = client.query_one("SELECT to_regclass('lispbox_session') IS NOT NULL", &[]).await?;
+            let there = client.query_one("SELECT to_regclass('lispbox_piece') IS NOT NULL", &[]).await?;
             if !there.get::<_, bool>(0) {
                 client.batch_execute(TABLES).await?;
             }
@@ -170,7 +179,11 @@ impl Store for Postgres {
 
     fn read(&self, session: &Key, known: u64) -> Result<Option<Stored>, Problem> {
         let rows = self.rows(
-            "SELECT version, expired, CASE WHEN version <> $3 THEN text END AS text
+            "SELECT version, expired, CASE WHEN version <> $3 THEN text END AS text, pieces AS list,
+                    CASE WHEN version <> $3 THEN
+                        ARRAY(SELECT digest FROM lispbox_piece WHERE handle = $1 ORDER BY digest) END AS digests,
+                    CASE WHEN version <> $3 THEN
+                        ARRAY(SELECT piece FROM lispbox_piece WHERE handle = $1 ORDER BY digest) END AS pieces
              FROM lispbox_session WHERE handle = $1 AND principal = $2",
             &[&session.handle, &session.principal, &(known as i64)],
         )?;
@@ -179,24 +192,64 @@ impl Store for Postgres {
             return Err(Problem::Expired);
         }
         let Some(text) = row.get::<_, Option<Vec<u8>>>("text") else { return Ok(None) };
-        let text = String::from_utf8(text).map_err(|_| Problem::Unavailable("a session is no text".to_owned()))?;
+        let text = match row.get::<_, Option<&[u8]>>("list") {
+            Some(list) => {
+                let digests = row.get::<_, Vec<&[u8]>>("digests").into_iter();
+                let named = digests.zip(row.get::<_, Vec<&[u8]>>("pieces"));
+                let pieces = named.filter_map(|(digest, piece)| Some((Digest::try_from(digest).ok()?, piece)));
+                pieces::joined(list, &pieces.collect())?
+            }
+            None => {
+                String::from_utf8(text).map_err(|_| Problem::Damaged("what the store has is no text".to_owned()))?
+            }
+        };
         Ok(Some(Stored { version: version(row), text }))
     }
 
     fn write(&self, session: &Key, known: u64, text: &str, names: &[String]) -> Result<u64, Problem> {
         let Key { principal, handle: session_handle } = session;
         let stamp = handle().map_err(Problem::Unavailable)?;
+        let pieces = Pieces::of(text);
+        let whole = if pieces.is_some() { "" } else { text }.as_bytes();
+        let list = pieces.as_ref().map(|pieces| &pieces.list[..]);
+        let stays: Vec<Digest> = list.into_iter().flat_map(pieces::digests).collect();
+        let stays: Vec<&[u8]> = stays.iter().map(|digest| &digest[..]).collect();
+        // If it is another version's list, nothing is written.
+        let before = match &pieces {
+            Some(_) if known > 0 => {
+                self.rows("SELECT pieces FROM lispbox_session WHERE handle = $1", &[session_handle])?
+            }
+            _ => Vec::new(),
+        };
+        let before = before.first().and_then(|row| row.get::<_, Option<&[u8]>>("pieces"));
+        let added = pieces.iter().flat_map(|pieces| pieces.added(before));
+        let (digests, added): (Vec<&[u8]>, Vec<&[u8]>) = added.map(|(digest, piece)| (&digest[..], piece)).unzip();
         let written = if known == 0 {
             self.rows(
-                "INSERT INTO lispbox_session (handle, principal, version, stamp, text, names)
-                 VALUES ($1, $2, 1, $3, $4, $5) ON CONFLICT DO NOTHING RETURNING version",
-                &[session_handle, principal, &stamp, &text.as_bytes(), &names],
+                "WITH written AS (
+                     INSERT INTO lispbox_session (handle, principal, version, stamp, text, pieces, names)
+                     VALUES ($1, $2, 1, $3, $4, $5, $6) ON CONFLICT DO NOTHING RETURNING version
+                 ), added AS (
+                     INSERT INTO lispbox_piece
+                     SELECT $1, one.* FROM unnest($7::bytea[], $8::bytea[]) AS one, written
+                 )
+                 SELECT version FROM written",
+                &[session_handle, principal, &stamp, &whole, &list, &names, &digests, &added],
             )?
         } else {
             self.rows(
-                "UPDATE lispbox_session SET version = version + 1, stamp = $3, text = $4, names = $5, used = now()
-                 WHERE handle = $1 AND principal = $2 AND NOT expired AND version = $6 RETURNING version",
-                &[session_handle, principal, &stamp, &text.as_bytes(), &names, &(known as i64)],
+                "WITH written AS (
+                     UPDATE lispbox_session
+                     SET version = version + 1, stamp = $3, text = $4, pieces = $5, names = $6, used = now()
+                     WHERE handle = $1 AND principal = $2 AND NOT expired AND version = $9 RETURNING version
+                 ), gone AS (
+                     DELETE FROM lispbox_piece USING written WHERE handle = $1 AND digest <> ALL ($10::bytea[])
+                 ), added AS (
+                     INSERT INTO lispbox_piece
+                     SELECT $1, one.* FROM unnest($7::bytea[], $8::bytea[]) AS one, written
+                 )
+                 SELECT version FROM written",
+                &[session_handle, principal, &stamp, &whole, &list, &names, &digests, &added, &(known as i64), &stays],
             )?
         };
         if written.len() == 1 {
@@ -223,7 +276,7 @@ impl Store for Postgres {
 
     fn list(&self) -> Result<Vec<Summary>, Problem> {
         let rows = self.rows(
-            "SELECT handle, principal, version, octet_length(text) AS bytes, names, created, used,
+            "SELECT handle, principal, version, octet_length(text) AS bytes, substring(pieces FROM 1 FOR 8) AS list, names, created, used,
                     leased_until > now() AS is_leased
              FROM lispbox_session WHERE NOT expired ORDER BY used DESC, handle",
             &[],
@@ -231,7 +284,10 @@ impl Store for Postgres {
         let summary = |row: &Row| Summary {
             key: Key { principal: row.get("principal"), handle: row.get("handle") },
             version: version(row),
-            bytes: row.get::<_, i32>("bytes") as u64,
+            bytes: match row.get::<_, Option<&[u8]>>("list") {
+                Some(list) => pieces::length(list),
+                None => row.get::<_, i32>("bytes") as u64,
+            },
             names: row.get("names"),
             created: row.get::<_, SystemTime>("created"),
             used: row.get::<_, SystemTime>("used"),
@@ -259,11 +315,16 @@ impl Store for Postgres {
         let mut expired = 0;
         loop {
             let page = self.rows(
-                "UPDATE lispbox_session SET expired = TRUE, text = '', names = '{}' WHERE handle IN (
-                     SELECT handle FROM lispbox_session
-                     WHERE NOT expired AND used < now() - make_interval(secs => $1) AND leased_until <= now()
-                     LIMIT $2 FOR UPDATE SKIP LOCKED
-                 ) RETURNING TRUE",
+                "WITH expired AS (
+                     UPDATE lispbox_session SET expired = TRUE, text = '', pieces = NULL, names = '{}' WHERE handle IN (
+                         SELECT handle FROM lispbox_session
+                         WHERE NOT expired AND used < now() - make_interval(secs => $1) AND leased_until <= now()
+                         LIMIT $2 FOR UPDATE SKIP LOCKED
+                     ) RETURNING handle
+                 ), gone AS (
+                     DELETE FROM lispbox_piece USING expired WHERE lispbox_piece.handle = expired.handle
+                 )
+                 SELECT TRUE FROM expired",
                 &[&unused, &PAGE],
             )?;
             if page.is_empty() {

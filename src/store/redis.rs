@@ -3,15 +3,21 @@
 //! What has to be one step is a script, which Redis runs alone; times are those of its clock. The keys all begin with
 //! `lispbox:`.
 
+use super::pieces::{self, Digest, Pieces};
 use super::remote::{self, Remote};
 use super::{Key, LEASE, Problem, Store, Stored, Summary, handle};
 use ::redis::aio::MultiplexedConnection;
-use ::redis::{AsyncConnectionConfig, Client, ErrorKind, FromRedisValue, RedisError, Script, ScriptInvocation};
+use ::redis::{
+    AsyncConnectionConfig, Client, ErrorKind, FromRedisValue, ParsingError, RedisError, Script, ScriptInvocation, Value,
+};
+use std::collections::HashMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::Mutex;
 
 /// The version of the keys and what is in them.
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
+/// The version before, which has nothing that this one has not: sessions in pieces are new.
+const OLDER: u64 = 1;
 
 const VERSION_KEY: &str = "lispbox:version";
 /// Before a handle: what there is of the session, a hash.
@@ -85,7 +91,9 @@ impl Redis {
         let _: Option<String> =
             ::redis::cmd("SET").arg(VERSION_KEY).arg(VERSION).arg("NX").query_async(&mut connection).await?;
         let version: u64 = ::redis::cmd("GET").arg(VERSION_KEY).query_async(&mut connection).await?;
-        if version != VERSION {
+        if version == OLDER {
+            ::redis::cmd("SET").arg(VERSION_KEY).arg(VERSION).exec_async(&mut connection).await?;
+        } else if version != VERSION {
             return Err(Problem::Unavailable(format!(
                 "its keys have version {version}, and this lispbox knows version {VERSION}: use a newer lispbox"
             )));
@@ -152,11 +160,11 @@ impl Redis {
 
     /// What a list says of some sessions; those that are gone meanwhile are left out.
     fn summaries(&self, page: &[(String, f64)]) -> Result<Vec<Summary>, Problem> {
-        type Row = (Option<String>, Option<u64>, Option<String>, Option<u64>);
+        type Row = (Option<String>, Option<u64>, Option<String>, Option<u64>, Option<Vec<u8>>);
         let mut pipe = ::redis::pipe();
         for (handle, _) in page {
             let session = format!("{SESSION}{handle}");
-            pipe.cmd("HMGET").arg(&session).arg(&["principal", "version", "names", "created"]);
+            pipe.cmd("HMGET").arg(&session).arg(&["principal", "version", "names", "created", "pieces"]);
             pipe.cmd("HSTRLEN").arg(&session).arg("text");
             pipe.cmd("EXISTS").arg(format!("{LEASED}{handle}"));
         }
@@ -164,7 +172,7 @@ impl Redis {
         let mut summaries = Vec::with_capacity(page.len());
         for ((handle, used), row) in page.iter().zip(rows.chunks_exact(3)) {
             let [fields, bytes, leased] = row else { continue };
-            let (Some(principal), Some(version), Some(names), Some(created)) =
+            let (Some(principal), Some(version), Some(names), Some(created), list) =
                 Row::from_redis_value_ref(fields).map_err(RedisError::from)?
             else {
                 continue;
@@ -172,7 +180,10 @@ impl Redis {
             summaries.push(Summary {
                 key: Key { principal, handle: handle.clone() },
                 version,
-                bytes: u64::from_redis_value_ref(bytes).map_err(RedisError::from)?,
+                bytes: match list {
+                    Some(list) => pieces::length(&list),
+                    None => u64::from_redis_value_ref(bytes).map_err(RedisError::from)?,
+                },
                 names: names.lines().filter_map(|line| serde_json::from_str(line).ok()).collect(),
                 created: UNIX_EPOCH + Duration::from_millis(created),
                 used: time(*used),
@@ -199,17 +210,34 @@ impl Store for Redis {
     }
 
     fn read(&self, session: &Key, known: u64) -> Result<Option<Stored>, Problem> {
-        let read: Option<(u64, String)> = self.run(&self.scripts.read, session, |invocation, _| {
+        let read: Option<Read> = self.run(&self.scripts.read, session, |invocation, _| {
             invocation.arg(known);
         })?;
-        Ok(read.map(|(version, text)| Stored { version, text }))
+        let Some(Read { version, text, list, pieces }) = read else { return Ok(None) };
+        let text = match list {
+            Some(list) => pieces::joined(&list, &pieces)?,
+            None => text,
+        };
+        Ok(Some(Stored { version, text }))
     }
 
     fn write(&self, session: &Key, known: u64, text: &str, names: &[String]) -> Result<u64, Problem> {
         let stamp = handle().map_err(Problem::Unavailable)?;
         let names: String = std::iter::once("\n".to_owned()).chain(names.iter().map(|name| line(name))).collect();
+        let Some(pieces) = Pieces::of(text) else {
+            return self.run(&self.scripts.write, session, |invocation, _| {
+                invocation.arg(known).arg(text).arg(&names).arg(&stamp).arg("");
+            });
+        };
+        // If it is another version's list, nothing is written.
+        let before: Option<Vec<u8>> = self.ask(async |connection, _| {
+            ::redis::cmd("HGET").arg(format!("{SESSION}{}", session.handle)).arg("pieces").query_async(connection).await
+        })?;
         self.run(&self.scripts.write, session, |invocation, _| {
-            invocation.arg(known).arg(text).arg(&names).arg(&stamp);
+            invocation.arg(known).arg("").arg(&names).arg(&stamp).arg(&pieces.list);
+            for (digest, piece) in pieces.added(before.as_deref()) {
+                invocation.arg(digest).arg(piece);
+            }
         })
     }
 
@@ -253,6 +281,35 @@ impl Store for Redis {
 
     fn check(&self) -> Result<(), Problem> {
         self.ask(async |connection, _| ::redis::cmd("GET").arg(VERSION_KEY).exec_async(connection).await)
+    }
+}
+
+/// What the script answers that reads a session.
+struct Read {
+    version: u64,
+    text: String,
+    list: Option<Vec<u8>>,
+    pieces: HashMap<Digest, Vec<u8>>,
+}
+
+impl FromRedisValue for Read {
+    fn from_redis_value(value: Value) -> Result<Read, ParsingError> {
+        let mut parts = Vec::<Value>::from_redis_value(value)?.into_iter();
+        let mut next = || parts.next().unwrap_or(Value::Nil);
+        let (version, text, list) = (next(), next(), next());
+        let mut pieces = HashMap::new();
+        while let (Some(digest), Some(piece)) = (parts.next(), parts.next()) {
+            // A piece that is gone is missed when the text is put together.
+            if let Some(piece) = Option::<Vec<u8>>::from_redis_value(piece)? {
+                pieces.insert(Digest::from_redis_value(digest)?, piece);
+            }
+        }
+        Ok(Read {
+            version: u64::from_redis_value(version)?,
+            text: String::from_redis_value(text)?,
+            list: Option::from_redis_value(list)?,
+            pieces,
+        })
     }
 }
 

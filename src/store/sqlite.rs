@@ -1,7 +1,9 @@
 //! Sessions in a SQLite file, which several processes on one machine may share.
 
+use super::pieces::{self, Digest, Pieces};
 use super::{Key, LEASE, Problem, Store, Stored, Summary};
 use rusqlite::{Connection, ErrorCode, OptionalExtension, Row, Transaction, TransactionBehavior, params};
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -10,7 +12,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The version of the tables.
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
 
 const TABLES: &str = "
     CREATE TABLE session (
@@ -26,6 +28,17 @@ const TABLES: &str = "
         leased_until INTEGER NOT NULL DEFAULT 0
     ) STRICT;
     CREATE INDEX session_used ON session (principal, used);
+";
+
+/// What version 2 has beside that: the pieces of large sessions, whose own text is empty.
+const PIECES: &str = "
+    ALTER TABLE session ADD COLUMN pieces BLOB;
+    CREATE TABLE piece (
+        handle TEXT NOT NULL REFERENCES session ON DELETE CASCADE,
+        digest BLOB NOT NULL,
+        piece BLOB NOT NULL,
+        PRIMARY KEY (handle, digest)
+    ) STRICT;
 ";
 
 /// A store in a file; see the module's text. What was written is on the disk before anybody is told so.
@@ -45,9 +58,13 @@ impl Sqlite {
         make_private(path)?;
         let mut durable = connect(path, "FULL")?;
         let transaction = durable.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        match transaction.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0))? {
-            0 => {
-                transaction.execute_batch(TABLES)?;
+        let version = transaction.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0))?;
+        match version {
+            0 | 1 => {
+                if version == 0 {
+                    transaction.execute_batch(TABLES)?;
+                }
+                transaction.execute_batch(PIECES)?;
                 transaction.pragma_update(None, "user_version", VERSION)?;
             }
             VERSION => {}
@@ -96,6 +113,7 @@ fn connect(path: &Path, synchronous: &str) -> Result<Connection, Problem> {
     connection.busy_timeout(PATIENCE)?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", synchronous)?;
+    connection.pragma_update(None, "foreign_keys", true)?;
     Ok(connection)
 }
 
@@ -168,31 +186,48 @@ impl Store for Sqlite {
             if version == known {
                 return Ok(None);
             }
-            let text = transaction
-                .prepare_cached("SELECT text FROM session WHERE handle = ?1")?
-                .query_row(params![session.handle], |row| row.get(0))?;
+            let (text, list): (String, Option<Vec<u8>>) = transaction
+                .prepare_cached("SELECT text, pieces FROM session WHERE handle = ?1")?
+                .query_row(params![session.handle], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            let text = match list {
+                Some(list) => pieces::joined(&list, &pieces_of(transaction, session)?)?,
+                None => text,
+            };
             Ok(Some(Stored { version, text }))
         })
     }
 
     fn write(&self, session: &Key, known: u64, text: &str, names: &[String]) -> Result<u64, Problem> {
         let names = serde_json::to_string(names).unwrap_or_default();
+        let pieces = Pieces::of(text);
+        let whole = if pieces.is_some() { "" } else { text };
+        let list = pieces.as_ref().map(|pieces| &pieces.list[..]);
         self.lasting(|transaction| {
+            let mut before: Option<Vec<u8>> = None;
             if known == 0 {
                 let made = transaction
                     .prepare_cached(
-                        "INSERT INTO session (handle, principal, version, text, names, created, used)
-                         VALUES (?1, ?2, 1, ?3, ?4, ?5, ?5) ON CONFLICT DO NOTHING",
+                        "INSERT INTO session (handle, principal, version, text, pieces, names, created, used)
+                         VALUES (?1, ?2, 1, ?3, ?4, ?5, ?6, ?6) ON CONFLICT DO NOTHING",
                     )?
-                    .execute(params![session.handle, session.principal, text, names, now()])?;
-                return if made == 1 { Ok(1) } else { Err(Problem::Changed) };
+                    .execute(params![session.handle, session.principal, whole, list, names, now()])?;
+                if made == 0 {
+                    return Err(Problem::Changed);
+                }
+            } else {
+                if state(transaction, session)?.version != known {
+                    return Err(Problem::Changed);
+                }
+                before = transaction
+                    .prepare_cached("SELECT pieces FROM session WHERE handle = ?1")?
+                    .query_row(params![session.handle], |row| row.get(0))?;
+                transaction
+                    .prepare_cached(
+                        "UPDATE session SET version = ?2, text = ?3, pieces = ?4, names = ?5, used = ?6 WHERE handle = ?1",
+                    )?
+                    .execute(params![session.handle, known + 1, whole, list, names, now()])?;
             }
-            if state(transaction, session)?.version != known {
-                return Err(Problem::Changed);
-            }
-            transaction
-                .prepare_cached("UPDATE session SET version = ?2, text = ?3, names = ?4, used = ?5 WHERE handle = ?1")?
-                .execute(params![session.handle, known + 1, text, names, now()])?;
+            write_pieces(transaction, session, pieces.as_ref(), before.as_deref())?;
             Ok(known + 1)
         })
     }
@@ -215,7 +250,8 @@ impl Store for Sqlite {
     fn list(&self) -> Result<Vec<Summary>, Problem> {
         self.reading(|transaction| {
             let mut statement = transaction.prepare_cached(
-                "SELECT handle, principal, version, octet_length(text), names, created, used, leased_until
+                "SELECT handle, principal, version, octet_length(text), names, created, used, leased_until,
+                        substr(pieces, 1, 8)
                  FROM session WHERE expired = 0 ORDER BY used DESC, handle",
             )?;
             let summaries = statement.query_map([], summary)?.collect::<Result<Vec<Summary>, _>>()?;
@@ -241,10 +277,12 @@ impl Store for Sqlite {
                 params![since.saturating_sub(millis(unused))],
             )?;
             let expired = transaction.execute(
-                "UPDATE session SET expired = 1, text = '', names = '[]'
+                "UPDATE session SET expired = 1, text = '', pieces = NULL, names = '[]'
                  WHERE expired = 0 AND used < ?1 AND leased_until <= ?2",
                 params![since, now()],
             )?;
+            transaction
+                .execute("DELETE FROM piece WHERE handle IN (SELECT handle FROM session WHERE expired = 1)", [])?;
             Ok(expired as u64)
         })
     }
@@ -254,13 +292,44 @@ impl Store for Sqlite {
     }
 }
 
+/// The pieces of a session.
+fn pieces_of(transaction: &Transaction<'_>, session: &Key) -> Result<HashMap<Digest, Vec<u8>>, Problem> {
+    let mut statement = transaction.prepare_cached("SELECT digest, piece FROM piece WHERE handle = ?1")?;
+    let pieces = statement.query_map(params![session.handle], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(pieces.collect::<Result<_, _>>()?)
+}
+
+/// Keeps the pieces that a session has now, where it had those of that list before.
+fn write_pieces(
+    transaction: &Transaction<'_>,
+    session: &Key,
+    pieces: Option<&Pieces<'_>>,
+    before: Option<&[u8]>,
+) -> Result<(), Problem> {
+    for (digest, piece) in pieces.into_iter().flat_map(|pieces| pieces.added(before)) {
+        transaction
+            .prepare_cached("INSERT INTO piece (handle, digest, piece) VALUES (?1, ?2, ?3)")?
+            .execute(params![session.handle, digest, piece])?;
+    }
+    let now: HashSet<Digest> = pieces.into_iter().flat_map(|pieces| pieces::digests(&pieces.list)).collect();
+    let gone: HashSet<Digest> =
+        before.into_iter().flat_map(pieces::digests).filter(|digest| !now.contains(digest)).collect();
+    for digest in gone {
+        transaction
+            .prepare_cached("DELETE FROM piece WHERE handle = ?1 AND digest = ?2")?
+            .execute(params![session.handle, digest])?;
+    }
+    Ok(())
+}
+
 fn summary(row: &Row<'_>) -> rusqlite::Result<Summary> {
     let names: String = row.get(4)?;
+    let list: Option<Vec<u8>> = row.get(8)?;
     let leased_until: i64 = row.get(7)?;
     Ok(Summary {
         key: Key { handle: row.get(0)?, principal: row.get(1)? },
         version: row.get(2)?,
-        bytes: row.get(3)?,
+        bytes: list.map_or_else(|| row.get(3), |list| Ok(pieces::length(&list)))?,
         names: serde_json::from_str(&names).unwrap_or_default(),
         created: time(row.get(5)?),
         used: time(row.get(6)?),

@@ -4,7 +4,7 @@
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// A relay that goes on until it is dropped; connections that it has made go on until one side ends them.
 pub struct Relay {
@@ -14,6 +14,8 @@ pub struct Relay {
 
 #[derive(Default)]
 struct State {
+    /// Bytes that clients have said.
+    said: AtomicU64,
     loses: AtomicBool,
     ended: AtomicBool,
 }
@@ -36,6 +38,11 @@ impl Relay {
             }
         });
         Relay { address, state }
+    }
+
+    /// How many bytes the clients have said so far.
+    pub fn said(&self) -> u64 {
+        self.state.said.load(Ordering::SeqCst)
     }
 
     /// Lets the next thing that a server says be lost, and its connection with it.
@@ -61,9 +68,15 @@ impl Drop for Relay {
 fn connect(client: TcpStream, server: TcpStream, state: &Arc<State>) {
     let both = |stream: &TcpStream| (stream.try_clone().expect("another handle"), stream.try_clone().expect("another"));
     let ((mut said, mut heard), (mut asked, mut answers)) = (both(&client), both(&server));
-    let state = Arc::clone(state);
+    let (state, counted) = (Arc::clone(state), Arc::clone(state));
     std::thread::spawn(move || {
-        let _ = std::io::copy(&mut said, &mut asked);
+        let mut buffer = [0; 64 << 10];
+        while let Ok(length @ 1..) = said.read(&mut buffer) {
+            counted.said.fetch_add(length as u64, Ordering::SeqCst);
+            if asked.write_all(&buffer[..length]).is_err() {
+                break;
+            }
+        }
         let _ = asked.shutdown(Shutdown::Write);
     });
     std::thread::spawn(move || {

@@ -14,8 +14,8 @@ for _, handle in ipairs(handles) do
     redis.call('ZREM', KEYS[1], handle)
     if principal then
       redis.call('ZREM', ARGV[5] .. principal, handle)
-      redis.call('HDEL', session, 'text', 'names', 'stamp')
-      redis.call('HSET', session, 'expired', 1)
+      redis.call('DEL', session)
+      redis.call('HSET', session, 'principal', principal, 'expired', 1)
       redis.call('PEXPIRE', session, math.max(unused, 60000))
       expired = expired + 1
     end

@@ -19,6 +19,18 @@ local function state()
   return tonumber(found[3]), found[4]
 end
 
+-- What stands before the digest of a piece in the name of its field.
+local PIECE = 'piece:'
+
+-- Goes through the digests in a list of pieces, which begins with the length of the text; of no list through none.
+local function digests(list)
+  local at = -7
+  return function()
+    at = at + 16
+    if list and at + 15 <= #list then return string.sub(list, at, at + 15) end
+  end
+end
+
 local function use(handle)
   local used = now()
   redis.call('ZADD', all, used, handle)

@@ -1,0 +1,131 @@
+//! Large sessions in pieces, so that a small change is a small write.
+//!
+//! A text is cut where its content says, and not at every so many bytes: what was put in or taken out at one place
+//! leaves the pieces before and behind it as they were. Each is kept under its digest, once a session, beside the
+//! list of the digests in their order. So a writer sends the pieces that the list before did not have, and the list.
+//! A short text is kept whole, and has no list.
+
+use super::Problem;
+use fastcdc::v2020::FastCDC;
+use sha2::{Digest as _, Sha256};
+use std::collections::{HashMap, HashSet};
+
+/// The longest text that is kept whole, in bytes.
+const WHOLE: usize = 64 << 10;
+
+/// How long pieces are, in bytes: at least, about, and at most.
+const PIECE: (usize, usize, usize) = (8 << 10, 32 << 10, 128 << 10);
+
+/// What a piece is known by: the first half of its SHA-256.
+pub(super) type Digest = [u8; 16];
+
+/// A text in its pieces.
+pub(super) struct Pieces<'t> {
+    /// Its length in eight bytes, the lowest first, and the digests of its pieces.
+    pub(super) list: Vec<u8>,
+    pieces: HashMap<Digest, &'t [u8]>,
+}
+
+impl<'t> Pieces<'t> {
+    /// Cuts a text, if it is long enough.
+    pub(super) fn of(text: &'t str) -> Option<Pieces<'t>> {
+        if text.len() <= WHOLE {
+            return None;
+        }
+        let (least, about, most) = PIECE;
+        let mut list = (text.len() as u64).to_le_bytes().to_vec();
+        let mut pieces = HashMap::new();
+        for cut in FastCDC::new(text.as_bytes(), least, about, most) {
+            let piece = &text.as_bytes()[cut.offset..cut.offset + cut.length];
+            let digest = digest(piece);
+            list.extend(digest);
+            pieces.insert(digest, piece);
+        }
+        Some(Pieces { list, pieces })
+    }
+
+    /// The pieces that were not there before.
+    pub(super) fn added(&self, before: Option<&[u8]>) -> impl Iterator<Item = (&Digest, &'t [u8])> {
+        let known: HashSet<Digest> = before.into_iter().flat_map(digests).collect();
+        self.pieces.iter().filter(move |(digest, _)| !known.contains(*digest)).map(|(digest, piece)| (digest, *piece))
+    }
+}
+
+/// The digests in a list, in their order.
+pub(super) fn digests(list: &[u8]) -> impl Iterator<Item = Digest> {
+    list.get(8..).unwrap_or_default().as_chunks().0.iter().copied()
+}
+
+/// The length in bytes of the text that a list is of.
+pub(super) fn length(list: &[u8]) -> u64 {
+    list.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
+}
+
+/// Puts a text together again.
+///
+/// # Errors
+/// [`Problem::Damaged`] where a piece is missing or is not what it was.
+pub(super) fn joined<P: AsRef<[u8]>>(list: &[u8], pieces: &HashMap<Digest, P>) -> Result<String, Problem> {
+    let damaged = |what: &str| Problem::Damaged(format!("{what} of its text in the store"));
+    let checked: HashMap<Digest, &[u8]> = pieces.iter().map(|(name, piece)| (*name, piece.as_ref())).collect();
+    if checked.iter().any(|(name, piece)| digest(piece) != *name) {
+        return Err(damaged("a part is not what was written"));
+    }
+    let mut text = Vec::new();
+    for name in digests(list) {
+        text.extend_from_slice(checked.get(&name).ok_or_else(|| damaged("a part is missing"))?);
+    }
+    if text.len() as u64 != length(list) {
+        return Err(damaged("a part is missing"));
+    }
+    String::from_utf8(text).map_err(|_| damaged("a part is no text"))
+}
+
+fn digest(piece: &[u8]) -> Digest {
+    let mut half = Digest::default();
+    half.copy_from_slice(&Sha256::digest(piece)[..16]);
+    half
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(lines: std::ops::Range<u32>) -> String {
+        lines.map(|line| format!("(object {line} \"{}\")\n", line.wrapping_mul(2_654_435_761))).collect()
+    }
+
+    #[test]
+    fn a_short_text_is_kept_whole() {
+        assert!(Pieces::of("(history nil)").is_none());
+    }
+
+    #[test]
+    fn a_small_change_adds_few_pieces_wherever_it_is() {
+        let before = text(0..200_000);
+        let list = Pieces::of(&before).expect("it is long").list;
+        assert!(list.len() > 16 * 50, "{}", list.len());
+        assert_eq!(length(&list), before.len() as u64);
+        for at in [0, before.len() / 3, before.len()] {
+            let mut after = before.clone();
+            after.insert_str(at, "(define small 1)\n");
+            let pieces = Pieces::of(&after).expect("it is long");
+            let added: usize = pieces.added(Some(&list)).map(|(_, piece)| piece.len()).sum();
+            assert!(added < 512 << 10, "{added} bytes for a change at {at}");
+            assert_eq!(joined(&pieces.list, &pieces.pieces), Ok(after));
+        }
+    }
+
+    #[test]
+    fn a_piece_that_is_another_or_missing_is_noticed() {
+        let text = text(0..20_000);
+        let Pieces { list, pieces } = Pieces::of(&text).expect("it is long");
+        let first = digests(&list).next().expect("there are some");
+        let mut other: HashMap<Digest, Vec<u8>> = pieces.iter().map(|(name, piece)| (*name, piece.to_vec())).collect();
+        other.get_mut(&first).expect("it is there")[20] ^= 1;
+        assert!(matches!(joined(&list, &other), Err(Problem::Damaged(_))));
+        other.remove(&first);
+        assert!(matches!(joined(&list, &other), Err(Problem::Damaged(_))));
+        assert!(matches!(joined(&list[..list.len() - 16], &pieces), Err(Problem::Damaged(_))));
+    }
+}
