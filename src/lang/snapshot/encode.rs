@@ -15,6 +15,7 @@ use crate::lang::value::print::{write_float, write_quoted};
 use crate::lang::value::spelling::{write_character, write_keyword, write_regex, write_symbol};
 use crate::lang::value::text::Name;
 use crate::lang::value::walk::Pace;
+use std::borrow::Borrow;
 use std::collections::{HashMap, VecDeque};
 use std::fmt::Write;
 use std::ops::Range;
@@ -168,7 +169,7 @@ impl Encoder<'_> {
                 Object::Group(group) => self.group(group, &mut text)?,
                 Object::Captures(captures) => {
                     text.push('[');
-                    self.sequence(captures.as_slice().iter().cloned(), &mut text, 1)?;
+                    self.sequence(captures.as_slice(), &mut text, 1)?;
                     text.push(']');
                 }
             }
@@ -214,12 +215,17 @@ impl Encoder<'_> {
         }
     }
 
-    fn sequence(&mut self, items: impl Iterator<Item = Value>, out: &mut String, depth: u32) -> Outcome<()> {
-        for (at, item) in items.enumerate() {
+    fn sequence<V: Borrow<Value>>(
+        &mut self,
+        items: impl IntoIterator<Item = V>,
+        out: &mut String,
+        depth: u32,
+    ) -> Outcome<()> {
+        for (at, item) in items.into_iter().enumerate() {
             if at > 0 {
                 out.push(' ');
             }
-            self.value(&item, out, depth)?;
+            self.value(item.borrow(), out, depth)?;
         }
         Ok(())
     }
@@ -253,18 +259,18 @@ impl Encoder<'_> {
                 }
                 List::Cons(cons) => {
                     out.push_str("(cons ");
-                    self.sequence([cons.head.clone(), cons.tail.clone()].into_iter(), out, inner)?;
+                    self.sequence([&cons.head, &cons.tail], out, inner)?;
                     out.push(')');
                 }
                 List::Items { .. } => {
                     out.push_str("(list ");
-                    self.sequence(list.as_slice().unwrap_or_default().iter().cloned(), out, inner)?;
+                    self.sequence(list.as_slice().unwrap_or_default(), out, inner)?;
                     out.push(')');
                 }
             },
             Value::Vector(items) => {
                 out.push('[');
-                self.sequence(items.iter().cloned(), out, inner)?;
+                self.sequence(items.iter(), out, inner)?;
                 out.push(']');
             }
             Value::Map(map) => {
@@ -278,7 +284,7 @@ impl Encoder<'_> {
                     self.value(&order.comparator, out, inner)?;
                     out.push(' ');
                 }
-                self.sequence(map.iter().flat_map(|(key, value)| [key.clone(), value.clone()]), out, inner)?;
+                self.sequence(map.iter().flat_map(|(key, value)| [key, value]), out, inner)?;
                 out.push(')');
             }
             Value::Set(set) => {
@@ -287,7 +293,7 @@ impl Encoder<'_> {
                     self.value(&order.comparator, out, inner)?;
                     out.push(' ');
                 }
-                self.sequence(set.iter().cloned(), out, inner)?;
+                self.sequence(set.iter(), out, inner)?;
                 out.push(')');
             }
             Value::Builtin(builtin) => {
@@ -300,7 +306,7 @@ impl Encoder<'_> {
             }
             Value::Bound(bound) => {
                 let _ = write!(out, "(bound {} ", bound.builtin.qualified());
-                self.sequence(bound.arguments.iter().cloned(), out, inner)?;
+                self.sequence(&bound.arguments, out, inner)?;
                 out.push(')');
             }
             Value::Closure(closure) if closure.group.source.is_hidden && self.prelude_name(closure).is_some() => {
@@ -324,7 +330,7 @@ impl Encoder<'_> {
                 let _ = write!(out, "(exception {} ", error.code);
                 write_quoted(out, &error.message);
                 out.push(' ');
-                self.sequence([error.data().clone(), error.cause().clone()].into_iter(), out, inner)?;
+                self.sequence([error.data(), error.cause()], out, inner)?;
                 if error.symbol.is_some() || error.suggestion.is_some() {
                     for told in [&error.symbol, &error.suggestion] {
                         out.push(' ');
@@ -340,6 +346,14 @@ impl Encoder<'_> {
                 out.push_str("(reduced ");
                 self.value(&held.0, out, inner)?;
                 out.push(')');
+            }
+            Value::Str(text) => {
+                self.machine.step(text.as_str().len() as u64 / 64)?;
+                write_quoted(out, text.as_str());
+            }
+            Value::Keyword(name) => write_keyword(out, name.as_str()),
+            Value::Int(value) => {
+                let _ = write!(out, "{value}");
             }
             scalar => {
                 let mut printer = crate::lang::value::print::Printer::new(usize::MAX / 2, true);

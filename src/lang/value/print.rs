@@ -495,8 +495,13 @@ pub fn write_float(out: &mut String, value: f64) {
 /// A string in quotes, as the reader reads it.
 pub fn write_quoted(out: &mut String, text: &str) {
     out.push('"');
-    for c in text.chars() {
-        match c {
+    let mut rest = text;
+    // What has to be escaped has one byte, or two of which the first is 0xC2.
+    let is_suspect = |byte: u8| byte < b' ' || matches!(byte, b'"' | b'\\' | 0x7F | 0xC2);
+    while let Some(at) = rest.bytes().position(is_suspect) {
+        out.push_str(&rest[..at]);
+        let mut behind = rest[at..].chars();
+        match behind.next().unwrap_or_default() {
             '"' => out.push_str("\\\""),
             '\\' => out.push_str("\\\\"),
             '\n' => out.push_str("\\n"),
@@ -504,12 +509,14 @@ pub fn write_quoted(out: &mut String, text: &str) {
             '\r' => out.push_str("\\r"),
             '\u{8}' => out.push_str("\\b"),
             '\u{c}' => out.push_str("\\f"),
-            c if c.is_control() && u32::from(c) < 0x10000 => {
+            c if c.is_control() => {
                 let _ = write!(out, "\\u{:04x}", u32::from(c));
             }
             c => out.push(c),
         }
+        rest = behind.as_str();
     }
+    out.push_str(rest);
     out.push('"');
 }
 
