@@ -179,6 +179,12 @@ pub trait Host: Any + Send + Sync {
         })
     }
 
+    /// The tools that a server has and that may not be called, each with the rule that says so, as a clause. They are
+    /// not among its [`tools`](Host::tools).
+    fn denied(&self, _server: &str) -> Vec<(String, String)> {
+        Vec::new()
+    }
+
     /// The tools of all servers: used for bare names, suggestions and searches. Here one server is asked
     /// after the other; a host whose servers take their time lists those that are not known yet once, in
     /// parallel and within a bound.

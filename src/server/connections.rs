@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
-use crate::lang::{Catalogue, Host, Limits};
+use crate::lang::{Catalogue, Host, Limits, Tool, ToolError};
 
 use super::config::Configuration;
 use super::downstream::{DownstreamOptions, Downstreams};
@@ -51,6 +51,9 @@ impl Connections {
     /// A host for one evaluation. Its tool calls and its computing stop when `cancel` is cancelled.
     pub fn host(&self, cancel: CancellationToken, limits: &Limits) -> Arc<dyn Host> {
         let runtime = self.runtime.as_ref().expect("the runtime is there until the drop").handle().clone();
+        let inside = runtime.enter();
+        self.downstreams.refresh();
+        drop(inside);
         let evaluation = self.evaluations.fetch_add(1, Ordering::Relaxed);
         Arc::new(EvaluationHost::new(Arc::clone(&self.downstreams), runtime, cancel, limits.parallel, evaluation))
     }
@@ -61,6 +64,18 @@ impl Connections {
         let downstreams = Arc::clone(&self.downstreams);
         let listing = runtime.spawn(async move { downstreams.catalogue().await });
         runtime.block_on(listing).unwrap_or_default()
+    }
+
+    /// Starts all servers, side by side, and lists the tools of each that may be called, or says why it cannot be used.
+    pub fn check(&self) -> Vec<(String, Result<Vec<Arc<Tool>>, ToolError>)> {
+        let runtime = self.runtime.as_ref().expect("the runtime is there until the drop");
+        let downstreams = Arc::clone(&self.downstreams);
+        let checking = runtime.spawn(async move {
+            let names = downstreams.names();
+            let lists = futures::future::join_all(names.iter().map(|name| downstreams.tools(name))).await;
+            names.into_iter().zip(lists).collect()
+        });
+        runtime.block_on(checking).unwrap_or_default()
     }
 
     /// The servers.

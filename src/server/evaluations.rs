@@ -165,6 +165,7 @@ impl Evaluations {
 
     /// Runs a program and waits for its reply.
     pub(super) async fn evaluate(&self, request: EvalRequest, caller: Caller) -> Reply {
+        self.downstreams.refresh();
         let number = self.count.fetch_add(1, Ordering::Relaxed);
         let program = log::kept(&request.program);
         let outcome = self.evaluate_in_turn(request, &caller, number).await;

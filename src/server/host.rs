@@ -121,10 +121,15 @@ impl Host for EvaluationHost {
             .unwrap_or_else(|interrupted| Err(interrupted.error(server)))
     }
 
+    fn denied(&self, server: &str) -> Vec<(String, String)> {
+        self.downstreams.denied(server)
+    }
+
     fn catalogue(&self) -> Catalogue {
         let downstreams = Arc::clone(&self.downstreams);
         self.wait(None, async move { downstreams.catalogue().await }).unwrap_or_else(|interrupted| {
-            let missing = self.downstreams.names().map(|name| (name.to_owned(), interrupted.error(name).message));
+            let names = self.downstreams.names().into_iter();
+            let missing = names.map(|name| (name.clone(), interrupted.error(&name).message));
             Catalogue { tools: Vec::new(), missing: missing.collect() }
         })
     }

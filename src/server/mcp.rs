@@ -195,7 +195,10 @@ impl ServerHandler for Front {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(tools::both(self.evaluations.downstreams().names())))
+        let downstreams = self.evaluations.downstreams();
+        downstreams.refresh();
+        let names = downstreams.names();
+        Ok(ListToolsResult::with_all_items(tools::both(&names.iter().map(String::as_str).collect::<Vec<_>>())))
     }
 
     async fn call_tool(

@@ -1,6 +1,6 @@
 //! The MCP server: two tools towards a client, any number of servers behind it.
 //!
-//! - `config`: the configuration file (`mcpServers`), with `variables` in it.
+//! - `config`: the configuration: files and folders, their forms, the servers and rules in them.
 //! - `serve`: the server of one client, on standard input and output or other streams; `mcp` speaks the protocol, `tools` is what
 //!   the client sees of our two tools, `request` reads their arguments, `toon` writes tables.
 //! - `evaluations`: runs programs in `sessions`, with the `host` that the language sees; `keeper` takes sessions up from a
@@ -35,10 +35,9 @@ mod serve;
 mod sessions;
 mod tools;
 mod toon;
-mod variables;
 mod wishes;
 
-pub use config::{Configuration, ConfigurationError, Endpoint, ServerConfig};
+pub use config::{Configuration, ConfigurationError, Endpoint, Origin, ServerConfig, Sources, ToolRules, usual_folder};
 pub use connections::Connections;
 pub use downstream::{DownstreamOptions, Downstreams};
 pub use evaluations::Admission;

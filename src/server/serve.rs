@@ -219,7 +219,7 @@ where
             Err(problem) => Err(io::Error::other(format!("the client's first message is not MCP: {problem}"))),
         }
     };
-    tracing::info!(version = env!("CARGO_PKG_VERSION"), servers = downstreams.names().count(), "serving one client");
+    tracing::info!(version = env!("CARGO_PKG_VERSION"), servers = downstreams.names().len(), "serving one client");
 
     tokio::pin!(connection);
     let grace = async {

@@ -16,8 +16,8 @@ const NAMES_COST: usize = 60;
 const NAME_KEPT: usize = 32;
 
 /// Both tools, for these servers.
-pub(super) fn both<'a>(servers: impl Iterator<Item = &'a str>) -> Vec<Tool> {
-    let names = named(&servers.collect::<Vec<_>>());
+pub(super) fn both(servers: &[&str]) -> Vec<Tool> {
+    let names = named(servers);
     let eval = tool(
         "lisp_eval",
         format!(
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     fn description(servers: &[&str]) -> String {
-        both(servers.iter().copied())[0].description.clone().expect("described").into_owned()
+        both(servers)[0].description.clone().expect("described").into_owned()
     }
 
     #[test]

@@ -209,6 +209,13 @@ impl Host for PipeHost {
         Ok(tools)
     }
 
+    fn denied(&self, server: &str) -> Vec<(String, String)> {
+        match self.link.ask(Question::Denied(server.to_string())) {
+            Some(Answer::Denied(denied)) => denied,
+            _ => Vec::new(),
+        }
+    }
+
     fn catalogue(&self) -> Catalogue {
         if let Some(catalogue) = &lock(&self.listed).catalogue {
             return catalogue.clone();

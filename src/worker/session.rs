@@ -351,6 +351,9 @@ impl<'a> Conversation<'a> {
                 let tools = self.host.tools(&server).map(|tools| tools.iter().map(Described::from).collect());
                 orders.give(&Order::Answer(number, Answer::Tools(tools)));
             }
+            Question::Denied(server) => {
+                orders.give(&Order::Answer(number, Answer::Denied(self.host.denied(&server))));
+            }
             Question::Catalogue => {
                 orders.give(&Order::Answer(number, Answer::catalogue(self.host.catalogue())));
             }

@@ -80,6 +80,7 @@ pub(super) struct Kept {
 pub(super) enum Question {
     Call(ToolCall),
     Tools(String),
+    Denied(String),
     Catalogue,
     Now,
     Random,
@@ -92,6 +93,7 @@ pub(super) enum Question {
 pub(super) enum Answer {
     Called(ToolReply),
     Tools(Result<Vec<Described>, ToolError>),
+    Denied(Vec<(String, String)>),
     Catalogue { tools: Vec<Described>, missing: Vec<(String, String)> },
     Now(i64),
     Random(u64),

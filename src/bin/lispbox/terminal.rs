@@ -78,6 +78,10 @@ impl Host for Terminal {
         }
     }
 
+    fn denied(&self, server: &str) -> Vec<(String, String)> {
+        self.tools.as_ref().map(|tools| tools.denied(server)).unwrap_or_default()
+    }
+
     fn catalogue(&self) -> Catalogue {
         self.tools.as_ref().map(|tools| tools.catalogue()).unwrap_or_default()
     }

@@ -44,6 +44,11 @@ impl Machine {
             Pick::One(at) => Ok(Some(Arc::new(ToolFunction::new(tools[at].clone())))),
             Pick::Several(found) => Err(ambiguous(name, found.iter().map(|at| &tools[*at])).into()),
             Pick::None => {
+                let denied = self.waiting(|| host.denied(server));
+                let denied_names: Vec<&str> = denied.iter().map(|(name, _)| name.as_str()).collect();
+                if let Pick::One(at) = pick(tool, &denied_names) {
+                    return Err(denial(&format!("{server}/{}", denied[at].0), &denied[at].1).into());
+                }
                 let error = Error::new("UnknownTool", format!("server `{server}` has no tool `{tool}`")).about(name);
                 let nearest = closest(tool, names.iter().copied());
                 Err(match nearest {
@@ -130,10 +135,7 @@ impl Machine {
                 Ok(Value::string(text))
             }
             ToolReply::Error(error) => Err(tool_error(error, &name()).into()),
-            ToolReply::Denied(rule) => {
-                let name = name();
-                Err(Error::new("ToolDenied", format!("`{name}` may not be called: {rule}")).about(&name).into())
-            }
+            ToolReply::Denied(rule) => Err(denial(&name(), rule).into()),
             ToolReply::Ask(what) => {
                 let name = name();
                 Err(Error::new("ToolNeedsApproval", format!("`{name}` needs a person's approval: {what}"))
@@ -146,6 +148,11 @@ impl Machine {
             }
         }
     }
+}
+
+/// The error of a call that the operator does not allow.
+fn denial(name: &str, rule: &str) -> Error {
+    Error::new("ToolDenied", format!("`{name}` may not be called: {rule}")).about(name)
 }
 
 /// A host's failure as an error that names server and tool.

@@ -1,4 +1,16 @@
-//! The configuration file: `mcpServers` as Claude Desktop, Claude Code and other clients write it.
+//! What the operator has written down: servers, which of their tools may be called, how programs run.
+//!
+//! [`Configuration::parse`] reads the text of one file, in the forms that people own already: `mcpServers` as Claude
+//! Desktop, Claude Code and Cursor write it, VS Code's `servers`, and our own, with a list of `servers`, `tools` and
+//! `execution`, in YAML, TOML or JSON. `document` makes values of texts, `entry` reads one server, `rules` says which
+//! tools may be called, `variables` are what stands in `${…}`. [`Sources`] are the files and folders that a
+//! configuration comes from, and tells when they have changed.
+
+mod document;
+mod entry;
+mod rules;
+mod sources;
+mod variables;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,17 +19,40 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use super::variables;
+use crate::lang::Limits;
+use crate::lang::error::suggest::closest;
 
-/// The downstream servers of one lispbox, in the order in which the file names them.
+pub use rules::ToolRules;
+pub use sources::{Origin, Sources, usual_folder};
+
+use entry::Entry;
+use variables::Scope;
+
+/// Replaces `${NAME}` in a text that stands in no configuration.
+///
+/// # Errors
+/// As [`variables::expand`].
+pub(super) fn expand(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<String, String> {
+    variables::expand(text, &Scope::new("", variable))
+}
+
+/// The downstream servers of one lispbox, in the order in which the file names them, and what may be done with them.
 #[derive(Clone, Debug, Default)]
 pub struct Configuration {
     /// The servers, without those that are marked `disabled`.
     pub servers: Vec<ServerConfig>,
+    /// Which tools of all servers may be called; those of a server say more for it.
+    pub tools: ToolRules,
+    /// Limits of every program, by their names.
+    pub limits: BTreeMap<String, String>,
+    /// What was passed over, a sentence each.
+    pub warnings: Vec<String>,
+    /// Where it was read, if it is to be looked at again.
+    pub origin: Option<Origin>,
 }
 
 /// How one downstream server is reached.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ServerConfig {
     /// Its name: the namespace of its tools.
     pub name: String,
@@ -26,10 +61,16 @@ pub struct ServerConfig {
     /// How to reach it, or the reason why this configuration cannot work. A server that cannot work
     /// does not keep the others from working; a program that names it sees the reason.
     pub endpoint: Result<Endpoint, String>,
+    /// Which of its tools may be called.
+    pub tools: ToolRules,
     /// How long one call of its tools may take, where the file says so.
     pub timeout: Option<Duration>,
+    /// How long a call of one of them may take, by the name of the tool.
+    pub tool_timeouts: BTreeMap<String, Duration>,
     /// How long it may take to start, where the file says so.
     pub start_timeout: Option<Duration>,
+    /// The file that says so, as the caller named it.
+    pub file: String,
 }
 
 /// The two ways to reach a server.
@@ -79,11 +120,12 @@ impl fmt::Display for ConfigurationError {
 impl std::error::Error for ConfigurationError {}
 
 impl Configuration {
-    /// Reads a configuration from its text: JSON, in which comments and trailing commas are accepted.
-    /// `file` is what errors call it, and `variable` looks up the environment for `${NAME}`.
+    /// Reads a configuration from the text of a file. The name of the file tells the form: YAML (`.yaml`, `.yml`), TOML
+    /// (`.toml`), or else JSON, in which comments and trailing commas are accepted. `file` is also what errors call it,
+    /// and where relative paths in it begin; `variable` looks up the environment for `${NAME}`.
     ///
     /// # Errors
-    /// When the text is no JSON or a value has the wrong shape; the message has the path of keys.
+    /// When the text cannot be read or a value has the wrong shape; the message has the path of keys.
     pub fn parse(
         text: &str,
         file: &str,
@@ -91,52 +133,181 @@ impl Configuration {
     ) -> Result<Configuration, ConfigurationError> {
         let error =
             |path: &str, message: String| ConfigurationError { file: file.to_owned(), path: path.to_owned(), message };
-        let root: Value = json5::from_str(text.trim_start_matches('\u{feff}'))
-            .map_err(|problem| error("", format!("not readable as JSON: {problem}")))?;
+        let root = document::read(text, file).map_err(|message| error("", message))?;
         let Value::Object(root) = root else {
-            return Err(error("", format!("expected an object with `mcpServers`, got {}", kind(&root))));
+            return Err(error("", format!("expected an object with `mcpServers` or `servers`, got {}", kind(&root))));
         };
-        let servers = match root.get("mcpServers") {
-            Some(Value::Object(servers)) => servers,
-            Some(other) => {
-                return Err(error("mcpServers", format!("expected an object of servers, got {}", kind(other))));
-            }
-            None => {
-                let keys: Vec<&str> = root.keys().map(String::as_str).take(5).collect();
-                let came = if keys.is_empty() { "nothing".into() } else { format!("`{}`", keys.join("`, `")) };
-                return Err(error("", format!("expected the key `mcpServers`, got {came}")));
-            }
-        };
+        let is_ours = is_ours(&root, file);
+        let mut scope = Scope::new(file, variable);
         let mut configuration = Configuration::default();
-        for (name, value) in servers {
-            let path = format!("mcpServers.{name}");
-            let Value::Object(fields) = value else {
-                return Err(error(&path, format!("expected an object, got {}", kind(value))));
-            };
-            let readable = namespace(name).map_err(|message| error(&path, message))?;
-            if let Some(other) = configuration.servers.iter().find(|server| server.name == readable) {
-                return Err(error(&path, format!("expected a name of its own, got that of `{}`", other.name)));
+        let mut found = false;
+        for (place, fields) in [("", Some(&root)), ("mcp.", root.get("mcp").and_then(Value::as_object))] {
+            let Some(fields) = fields else { continue };
+            scope.add_inputs(fields.get("inputs"));
+            for key in SERVERS {
+                let Some(servers) = fields.get(*key).filter(|servers| !servers.is_null()) else { continue };
+                found = true;
+                let path = format!("{place}{key}");
+                for (path, name, fields) in listed(servers, &path).map_err(|wrong| error(&wrong.path, wrong.message))? {
+                    let entry = Entry { name: &name, fields, scope: &scope, is_ours };
+                    let read = entry.read(&mut configuration.warnings);
+                    let read = read.map_err(|wrong| error(&format!("{path}{}", wrong.path), wrong.message))?;
+                    let Some(server) = read else { continue };
+                    if let Some(other) = configuration.servers.iter().find(|other| other.name == server.name) {
+                        return Err(error(&path, format!("expected a name of its own, got that of `{}`", other.name)));
+                    }
+                    configuration.servers.push(server);
+                }
             }
-            let entry = Entry { fields, variable };
-            let server =
-                entry.read(&readable).map_err(|wrong| error(&format!("{path}{}", wrong.path), wrong.message))?;
-            configuration.servers.extend(server);
+        }
+        if !found && !OURS.iter().any(|key| root.contains_key(*key)) {
+            let keys: Vec<&str> = root.keys().map(String::as_str).take(5).collect();
+            let came = if keys.is_empty() { "nothing".into() } else { format!("`{}`", keys.join("`, `")) };
+            return Err(error("", format!("expected the key `mcpServers` or `servers`, got {came}")));
+        }
+        let tools = ToolRules::read(root.get("tools"), "tools", file);
+        configuration.tools = match tools {
+            Err(_) if is_a_clients(&root) => {
+                configuration.warnings.push(format!("{file}: passed over `tools`, which is the client's"));
+                ToolRules::default()
+            }
+            tools => tools.map_err(|wrong| error(&wrong.path, wrong.message))?,
+        };
+        configuration.limits = execution(root.get("execution")).map_err(|wrong| error(&wrong.path, wrong.message))?;
+        if is_ours {
+            let known = SERVERS.iter().chain(OURS).chain(&["inputs", "mcp", "$schema"]).copied();
+            unknown_key(root.keys(), known).map_or(Ok(()), |wrong| Err(error(&wrong.path, wrong.message)))?;
         }
         Ok(configuration)
     }
-}
 
-/// The namespace of a server's tools, as in `name/tool`: its name, with `-` for what cannot stand in a
-/// symbol, since other clients take names such as `Sequential Thinking`.
-fn namespace(name: &str) -> Result<String, String> {
-    if name.is_empty() || name.chars().count() > 100 {
-        return Err("expected a server name of 1 to 100 characters".into());
+    /// Takes in what another file says, which goes before what was there.
+    pub fn merge(&mut self, other: Configuration) {
+        for server in other.servers {
+            match self.servers.iter_mut().find(|known| known.name == server.name) {
+                Some(known) => {
+                    let (name, file, before) = (&server.name, &server.file, &known.file);
+                    self.warnings.push(format!("{file}: `{name}` takes the place of the one in {before}"));
+                    *known = server;
+                }
+                None => self.servers.push(server),
+            }
+        }
+        self.tools.merge(other.tools);
+        self.limits.extend(other.limits);
+        self.warnings.extend(other.warnings);
     }
-    let unreadable = |c: char| c.is_whitespace() || c.is_control() || "()[]{}\"'`~@^;,/\\#".contains(c);
-    Ok(name.trim().replace(unreadable, "-"))
 }
 
-/// A value of the wrong shape: where inside the server's entry, and what was wrong.
+/// Where servers stand: other clients' keys, and ours.
+const SERVERS: &[&str] = &["mcpServers", "mcp_servers", "servers"];
+
+/// What else a file of ours has.
+const OURS: &[&str] = &["tools", "execution"];
+
+/// True for a file that another client wrote: what else stands in it may be anything.
+fn is_a_clients(root: &Map<String, Value>) -> bool {
+    root.contains_key("mcpServers") || root.contains_key("mcp_servers")
+}
+
+/// True for a file that was written for lispbox alone: there an unknown key is a slip.
+fn is_ours(root: &Map<String, Value>, file: &str) -> bool {
+    let is_list = root.get("servers").is_some_and(Value::is_array);
+    let has_ours = OURS.iter().any(|key| root.contains_key(*key));
+    !is_a_clients(root) && (is_list || has_ours || document::is_yaml(file))
+}
+
+/// The servers of an object or a list, each with its path, its name and its fields.
+fn listed<'v>(servers: &'v Value, path: &str) -> Result<Vec<(String, String, &'v Map<String, Value>)>, Wrong> {
+    let fields = |path: &str, value: &'v Value| match value {
+        Value::Object(fields) => Ok(fields),
+        other => Err(Wrong { path: path.to_owned(), message: format!("expected an object, got {}", kind(other)) }),
+    };
+    match servers {
+        Value::Object(servers) => servers
+            .iter()
+            .map(|(name, value)| {
+                let path = format!("{path}.{name}");
+                Ok((path.clone(), name.clone(), fields(&path, value)?))
+            })
+            .collect(),
+        Value::Array(servers) => servers
+            .iter()
+            .enumerate()
+            .map(|(index, value)| {
+                let path = format!("{path}[{index}]");
+                let fields = fields(&path, value)?;
+                match fields.get("name") {
+                    Some(Value::String(name)) => Ok((path, name.clone(), fields)),
+                    Some(other) => wrong(format!("{path}.name"), "text", other),
+                    None => Err(Wrong { path, message: "a server in a list needs the key `name`".into() }),
+                }
+            })
+            .collect(),
+        other => wrong(path, "an object or a list of servers", other),
+    }
+}
+
+/// Limits by their names, from `execution`.
+fn execution(value: Option<&Value>) -> Result<BTreeMap<String, String>, Wrong> {
+    let mut limits = BTreeMap::new();
+    let fields = match value {
+        None | Some(Value::Null) => return Ok(limits),
+        Some(Value::Object(fields)) => fields,
+        Some(other) => return wrong("execution", "an object", other),
+    };
+    let mut set = |path: String, name: &str, text: String| {
+        Limits::default().set(name, &text).map_err(|message| Wrong { path, message })?;
+        limits.insert(name.to_owned(), text);
+        Ok(())
+    };
+    for (key, value) in fields {
+        let path = format!("execution.{key}");
+        match (key.as_str(), value) {
+            (_, Value::Null) => {}
+            ("timeout_seconds", Value::Number(seconds)) => set(path, "total", format!("{seconds}s"))?,
+            ("timeout_seconds", other) => return wrong(path, "a number of seconds", other),
+            ("max_output_bytes", Value::Number(bytes)) => set(path, "output", bytes.to_string())?,
+            ("max_output_bytes", other) => return wrong(path, "a number of bytes", other),
+            ("limits", Value::Object(given)) => {
+                for (name, value) in given {
+                    let path = format!("execution.limits.{name}");
+                    match scalar(value) {
+                        Some(text) => set(path, name, text)?,
+                        None => return wrong(path, "a number or text such as `64MiB`", value),
+                    }
+                }
+            }
+            ("limits", other) => return wrong(path, "an object of limits", other),
+            _ => {
+                let known = ["timeout_seconds", "max_output_bytes", "limits"].into_iter();
+                let slip = unknown_key(std::iter::once(key), known).map(|slip| Wrong { path, ..slip });
+                return slip.map_or(Ok(BTreeMap::new()), Err);
+            }
+        }
+    }
+    Ok(limits)
+}
+
+/// The first key that is none of the known ones.
+fn unknown_key<'k>(
+    keys: impl Iterator<Item = &'k String>,
+    known: impl Iterator<Item = &'static str> + Clone,
+) -> Option<Wrong> {
+    for key in keys {
+        if known.clone().any(|known| known == key) {
+            continue;
+        }
+        let meant = match closest(key, known.clone()) {
+            Some(close) => format!("did you mean `{close}`?"),
+            None => format!("known are `{}`", known.collect::<Vec<_>>().join("`, `")),
+        };
+        return Some(Wrong { path: key.clone(), message: format!("there is no such key; {meant}") });
+    }
+    None
+}
+
+/// A value of the wrong shape: where, and what was wrong.
 struct Wrong {
     path: String,
     message: String,
@@ -144,161 +315,6 @@ struct Wrong {
 
 fn wrong<T>(path: impl Into<String>, expected: &str, came: &Value) -> Result<T, Wrong> {
     Err(Wrong { path: path.into(), message: format!("expected {expected}, got {}", kind(came)) })
-}
-
-/// One server's object. Keys that are not known here belong to some client and are left alone.
-struct Entry<'a> {
-    fields: &'a Map<String, Value>,
-    variable: &'a dyn Fn(&str) -> Option<String>,
-}
-
-impl Entry<'_> {
-    fn read(&self, name: &str) -> Result<Option<ServerConfig>, Wrong> {
-        if self.boolean("disabled")? == Some(true) || self.boolean("enabled")? == Some(false) {
-            return Ok(None);
-        }
-        let kind = self.text("type")?.or(self.text("transport")?);
-        let command = self.text("command")?;
-        let url = self.text("url")?;
-        let arguments = self.texts("args")?;
-        let environment = self.table("env")?;
-        let headers = self.table("headers")?;
-        let folder = self.text("cwd")?;
-        let endpoint = match (kind.as_deref(), command, url) {
-            (Some("sse"), ..) => Err(
-                "the `sse` transport is not supported; use `\"type\": \"http\"` with the server's streamable HTTP address"
-                    .to_owned(),
-            ),
-            (None | Some("stdio"), Some(command), None) => {
-                self.process(command, arguments, environment, folder)
-            }
-            (None | Some("http" | "streamable-http" | "streamableHttp" | "streamable_http"), None, Some(url)) => {
-                self.http(url, headers)
-            }
-            (Some("stdio"), None, _) => return Err(self.missing("command", "a server of type `stdio`")),
-            (Some("http" | "streamable-http" | "streamableHttp" | "streamable_http"), _, None) => {
-                return Err(self.missing("url", "a server of type `http`"));
-            }
-            (Some(kind), ..) if !matches!(kind, "stdio" | "http" | "streamable-http" | "streamableHttp" | "streamable_http") => {
-                return Err(Wrong {
-                    path: ".type".into(),
-                    message: format!("expected `stdio`, `http` or `streamable-http`, got `{kind}`"),
-                });
-            }
-            (_, Some(_), Some(_)) => {
-                return Err(Wrong {
-                    path: String::new(),
-                    message: "expected either `command` or `url`, got both".into(),
-                });
-            }
-            _ => return Err(self.missing("command` or `url", "a server")),
-        };
-        Ok(Some(ServerConfig {
-            name: name.to_owned(),
-            description: one_line(&self.text("description")?.unwrap_or_default()),
-            endpoint,
-            timeout: self.seconds("timeout_seconds")?,
-            start_timeout: self.seconds("start_timeout_seconds")?,
-        }))
-    }
-
-    fn missing(&self, key: &str, what: &str) -> Wrong {
-        let keys: Vec<&str> = self.fields.keys().map(String::as_str).take(8).collect();
-        let came = if keys.is_empty() { "an empty object".into() } else { format!("`{}`", keys.join("`, `")) };
-        Wrong { path: String::new(), message: format!("{what} needs the key `{key}`, got {came}") }
-    }
-
-    fn process(
-        &self,
-        command: String,
-        arguments: Vec<String>,
-        environment: BTreeMap<String, String>,
-        folder: Option<String>,
-    ) -> Result<Endpoint, String> {
-        Ok(Endpoint::Process {
-            command: self.expand(&command)?,
-            arguments: arguments.iter().map(|text| self.expand(text)).collect::<Result<_, _>>()?,
-            environment: self.expand_all(environment)?,
-            folder: folder.map(|folder| self.expand(&folder)).transpose()?.map(PathBuf::from),
-        })
-    }
-
-    fn http(&self, url: String, headers: BTreeMap<String, String>) -> Result<Endpoint, String> {
-        let url = self.expand(&url)?;
-        if !(url.starts_with("http://") || url.starts_with("https://")) {
-            return Err("expected a `url` that begins with `http://` or `https://`".into());
-        }
-        Ok(Endpoint::Http { url, headers: self.expand_all(headers)? })
-    }
-
-    fn expand(&self, text: &str) -> Result<String, String> {
-        variables::expand(text, self.variable)
-    }
-
-    fn expand_all(&self, table: BTreeMap<String, String>) -> Result<BTreeMap<String, String>, String> {
-        table.into_iter().map(|(key, text)| Ok((key, self.expand(&text)?))).collect()
-    }
-
-    /// A field, where `null` counts as absent.
-    fn field(&self, key: &str) -> Option<&Value> {
-        self.fields.get(key).filter(|value| !value.is_null())
-    }
-
-    fn text(&self, key: &str) -> Result<Option<String>, Wrong> {
-        match self.field(key) {
-            None => Ok(None),
-            Some(Value::String(text)) => Ok(Some(text.clone())),
-            Some(other) => wrong(format!(".{key}"), "text", other),
-        }
-    }
-
-    fn boolean(&self, key: &str) -> Result<Option<bool>, Wrong> {
-        match self.field(key) {
-            None => Ok(None),
-            Some(Value::Bool(value)) => Ok(Some(*value)),
-            Some(other) => wrong(format!(".{key}"), "true or false", other),
-        }
-    }
-
-    fn seconds(&self, key: &str) -> Result<Option<Duration>, Wrong> {
-        let Some(value) = self.field(key) else { return Ok(None) };
-        let duration = value
-            .as_f64()
-            .filter(|seconds| *seconds > 0.0)
-            .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-        match duration {
-            Some(duration) => Ok(Some(duration)),
-            None => wrong(format!(".{key}"), "a number of seconds above 0", value),
-        }
-    }
-
-    fn texts(&self, key: &str) -> Result<Vec<String>, Wrong> {
-        let items = match self.field(key) {
-            None => return Ok(Vec::new()),
-            Some(Value::Array(items)) => items,
-            Some(other) => return wrong(format!(".{key}"), "an array of texts", other),
-        };
-        items
-            .iter()
-            .enumerate()
-            .map(|(index, item)| scalar(item).map_or_else(|| wrong(format!(".{key}[{index}]"), "text", item), Ok))
-            .collect()
-    }
-
-    fn table(&self, key: &str) -> Result<BTreeMap<String, String>, Wrong> {
-        let items = match self.field(key) {
-            None => return Ok(BTreeMap::new()),
-            Some(Value::Object(items)) => items,
-            Some(other) => return wrong(format!(".{key}"), "an object of texts", other),
-        };
-        items
-            .iter()
-            .map(|(name, item)| match scalar(item) {
-                Some(text) => Ok((name.clone(), text)),
-                None => wrong(format!(".{key}.{name}"), "text", item),
-            })
-            .collect()
-    }
 }
 
 /// Numbers and booleans stand for their text, as people write `"env": {"PORT": 8080}`.
@@ -337,5 +353,4 @@ pub(super) fn one_line(text: &str) -> String {
 }
 
 #[cfg(test)]
-#[path = "config_tests.rs"]
 mod tests;

@@ -3,8 +3,17 @@
 use super::*;
 
 fn parse(text: &str) -> Result<Configuration, String> {
+    parse_as("servers.json", text)
+}
+
+/// The same, from a file of that name.
+fn parse_as(file: &str, text: &str) -> Result<Configuration, String> {
     let variable = |name: &str| (name == "TOKEN").then(|| "secret".to_owned());
-    Configuration::parse(text, "servers.json", &variable).map_err(|error| error.to_string())
+    Configuration::parse(text, file, &variable).map_err(|error| error.to_string())
+}
+
+fn names(configuration: &Configuration) -> Vec<&str> {
+    configuration.servers.iter().map(|server| server.name.as_str()).collect()
 }
 
 #[test]
@@ -47,9 +56,13 @@ fn a_file_of_claude_desktop() {
 #[test]
 fn wrong_shapes_are_named() {
     let cases = [
-        ("[]", "servers.json: expected an object with `mcpServers`, got an array of 0"),
-        ("{\"servers\": {}}", "servers.json: expected the key `mcpServers`, got `servers`"),
-        ("{\"mcpServers\": 5}", "servers.json: `mcpServers`: expected an object of servers, got the number `5`"),
+        ("[]", "servers.json: expected an object with `mcpServers` or `servers`, got an array of 0"),
+        ("{\"theme\": {}}", "servers.json: expected the key `mcpServers` or `servers`, got `theme`"),
+        (
+            "{\"mcpServers\": 5}",
+            "servers.json: `mcpServers`: expected an object or a list of servers, got the number `5`",
+        ),
+        ("{\"servers\": [{}]}", "servers.json: `servers[0]`: a server in a list needs the key `name`"),
         (
             "{\"mcpServers\": {\"a\": {\"command\": \"x\", \"args\": [\"b\", {}]}}}",
             "servers.json: `mcpServers.a.args[1]`: expected text, got an object of 0",
@@ -98,4 +111,174 @@ fn one_server_that_cannot_work_does_not_stop_the_others() {
     assert!(reasons[0].is_some_and(|reason| reason.starts_with("the `sse` transport is not supported")));
     assert!(reasons[1].is_some_and(|reason| reason.starts_with("the environment variable `NO_SUCH` is not set")));
     assert_eq!(reasons[2], None);
+}
+
+#[test]
+fn files_of_other_clients() {
+    let cursor = r#"{"mcpServers": {
+        "a": {"url": "https://example.org/mcp", "headers": {"K": "${env:TOKEN}"}, "autoApprove": ["x"]},
+        "b": {"type": "stdio", "command": "b", "envFile": "", "timeout": 60}}}"#;
+    let configuration = parse(cursor).expect("a file of Cursor");
+    assert_eq!(names(&configuration), ["a", "b"]);
+    assert_eq!(
+        configuration.warnings,
+        [
+            "servers.json: server `a`: passed over `autoApprove`",
+            "servers.json: server `b`: passed over `timeout` (its unit differs by client: `timeout_seconds` is ours)"
+        ]
+    );
+    let code = r#"{
+        "inputs": [{"type": "promptString", "id": "where", "default": "eu", "password": true}],
+        "servers": {"a": {"type": "http", "url": "https://${input:where}.example.org/mcp"},
+                    "b": {"command": "b", "args": ["${input:key}"], "dev": {"watch": "x"}}}}"#;
+    let configuration = parse(code).expect("a file of VS Code");
+    let endpoints: Vec<_> = configuration.servers.iter().map(|server| server.endpoint.clone()).collect();
+    assert_eq!(
+        endpoints,
+        [
+            Ok(Endpoint::Http { url: "https://eu.example.org/mcp".into(), headers: BTreeMap::new() }),
+            Err("nobody can be asked for `${input:key}` here; set the environment variable `LISPBOX_INPUT_KEY`".into())
+        ]
+    );
+    let settings = r#"{"editor.fontSize": 12, "mcp": {"servers": {"a": {"command": "a"}}}}"#;
+    assert_eq!(names(&parse(settings).expect("settings of VS Code")), ["a"]);
+    let codex =
+        "model = \"x\"\n[tools]\nweb_search = true\n[mcp_servers.a]\ncommand = \"a\"\nstartup_timeout_ms = 5\n[mcp_servers.a.env]\nK = \"v\"";
+    assert_eq!(names(&parse_as("config.toml", codex).expect("a file of Codex")), ["a"]);
+    let gemini = r#"{"theme": "x", "mcpServers": {"a": {"httpUrl": "https://example.org", "excludeTools": ["rm*"]}}}"#;
+    let configuration = parse(gemini).expect("a file of Gemini CLI");
+    assert_eq!(
+        configuration.servers[0].tools.denies("a", "rm-all").as_deref(),
+        Some("`excludeTools` of servers.json has `rm*`")
+    );
+}
+
+#[test]
+fn files_of_ours() {
+    let yaml = "
+servers:
+  - name: mail
+    transport: stdio
+    command: npx
+    args: [-y, mail, 5]
+    timeout_seconds: 10
+    tool_timeout_seconds: {search: 60}
+    tools:
+      block: ['delete-*']
+  - {name: web, transport: http, url: 'https://example.org/mcp'}
+tools:
+  block: ['web/post*']
+execution:
+  timeout_seconds: 60
+  max_output_bytes: 65536
+  limits: {memory: 64MiB}
+";
+    let toml = "
+[execution]
+timeout_seconds = 60
+max_output_bytes = 65536
+limits = {memory = \"64MiB\"}
+[tools]
+block = [\"web/post*\"]
+[[servers]]
+name = \"mail\"
+transport = \"stdio\"
+command = \"npx\"
+args = [\"-y\", \"mail\", 5]
+timeout_seconds = 10
+tool_timeout_seconds = {search = 60}
+tools = {block = [\"delete-*\"]}
+[servers2]
+";
+    let toml = toml
+        .replace("[servers2]", "[[servers]]\nname = \"web\"\ntransport = \"http\"\nurl = \"https://example.org/mcp\"");
+    for (file, text) in [("servers.yaml", yaml), ("servers.toml", &toml)] {
+        let configuration = parse_as(file, text).expect("a file of ours");
+        assert_eq!(names(&configuration), ["mail", "web"]);
+        let [mail, web] = &configuration.servers[..] else { panic!("two servers") };
+        assert_eq!(mail.timeout, Some(Duration::from_secs(10)));
+        assert_eq!(mail.tool_timeouts["search"], Duration::from_secs(60));
+        assert_eq!(mail.tools.denies("mail", "delete-all"), Some(format!("`tools.block` of {file} has `delete-*`")));
+        assert_eq!(mail.tools.denies("mail", "search"), None);
+        assert!(web.endpoint.is_ok());
+        assert!(configuration.tools.denies("web", "post-it").is_some());
+        assert!(configuration.tools.denies("mail", "post-it").is_none());
+        let limits: Vec<(&str, &str)> =
+            configuration.limits.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        assert_eq!(limits, [("memory", "64MiB"), ("output", "65536"), ("total", "60s")]);
+        assert_eq!(configuration.warnings, [""; 0]);
+    }
+}
+
+#[test]
+fn slips_in_our_own_keys_are_named() {
+    let cases = [
+        (
+            "a.yaml",
+            "servers: [{name: a, comand: b}]",
+            "a.yaml: `servers[0].comand`: there is no such key; did you mean `command`?",
+        ),
+        ("a.yaml", "server: []\nexecution: {}", "a.yaml: `server`: there is no such key; did you mean `servers`?"),
+        (
+            "a.yaml",
+            "execution: {timeout: 5}",
+            "a.yaml: `execution.timeout`: there is no such key; known are `timeout_seconds`, `max_output_bytes`, `limits`",
+        ),
+        (
+            "a.yaml",
+            "execution: {timeout_seconds: soon}",
+            "a.yaml: `execution.timeout_seconds`: expected a number of seconds, got the text \"soon\"",
+        ),
+        (
+            "a.yaml",
+            "servers: [{name: a, command: b, tools: {allow: [x], block: [y]}}]",
+            "a.yaml: `servers[0].tools`: expected either `allow` or `block`, got both",
+        ),
+        (
+            "a.json",
+            r#"{"mcpServers": {"a": {"command": "x", "timeout_secnds": 5}}}"#,
+            "a.json: `mcpServers.a.timeout_secnds`: there is no such key; did you mean `timeout_seconds`?",
+        ),
+    ];
+    for (file, text, expected) in cases {
+        assert_eq!(parse_as(file, text).expect_err(text), expected);
+    }
+    assert!(parse_as("a.yaml", "servers: [").expect_err("cut").starts_with("a.yaml: not readable as YAML: "));
+    assert!(parse_as("a.toml", "servers = [").expect_err("cut").starts_with("a.toml: not readable as TOML: "));
+}
+
+#[test]
+fn an_allowed_list_keeps_all_else_from_being_called() {
+    let configuration =
+        parse_as("a.yaml", "servers: [{name: a, command: b, tools: {allow: ['get-*', 'a/list']}}]").expect("ours");
+    let rules = &configuration.servers[0].tools;
+    assert_eq!([rules.denies("a", "get-x"), rules.denies("a", "list")], [None, None]);
+    assert_eq!(rules.denies("a", "put").as_deref(), Some("`tools.allow` of a.yaml does not have it"));
+    assert_eq!(rules.denies("a", "Get-x").is_some(), true, "names are exact");
+}
+
+#[test]
+fn files_and_folders_are_read_one_after_another() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("written");
+    let drop_in = folder.path().join("config.d");
+    std::fs::create_dir(&drop_in).expect("a folder");
+    write("config.yaml", "servers: [{name: a, command: first}]");
+    write("config.d/one.json", r#"{"mcpServers": {"a": {"command": "second"}, "b": {"command": "b"}}}"#);
+    write("config.d/broken.json", "{");
+    write("config.d/notes.txt", "{");
+    let sources = Sources::new(vec![folder.path().join("config.yaml"), drop_in]);
+    let mut configuration = sources.read().expect("they can be used");
+    assert_eq!(names(&configuration), ["a", "b"]);
+    assert!(matches!(&configuration.servers[0].endpoint, Ok(Endpoint::Process { command, .. }) if command == "second"));
+    let [broken, replaced] = &configuration.warnings[..] else { panic!("{:?}", configuration.warnings) };
+    assert!(broken.starts_with("passed over ") && broken.contains("broken.json: not readable as JSON"), "{broken}");
+    assert!(replaced.contains("`a` takes the place of the one in "), "{replaced}");
+    let mut origin = configuration.origin.take().expect("it was read from files");
+    assert!(origin.reread().expect("nothing is wrong").is_none(), "nothing has changed");
+    write("config.d/two.toml", "[[servers]]\nname = \"c\"\ncommand = \"c\"");
+    let again = origin.reread().expect("nothing is wrong").expect("a file has come");
+    assert_eq!(names(&again), ["a", "b", "c"]);
+    write("config.yaml", "servers: 5");
+    assert!(origin.reread().is_err(), "a file that was named has to be right");
 }

@@ -1,30 +1,111 @@
-//! `${NAME}` and `${NAME:-default}` in a configuration.
+//! `${NAME}` and its kin in a configuration.
 
-/// Replaces every `${NAME}` by the variable's value and `${NAME:-default}` by it or the default. Any
-/// other `$` stands for itself.
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+/// The largest file that a `${file:…}` stands for, in bytes.
+const LARGEST: u64 = 64 << 10;
+
+/// What `${…}` in a file can stand for.
+pub(super) struct Scope<'a> {
+    /// The file, as the caller named it.
+    pub(super) file: &'a str,
+    variable: &'a dyn Fn(&str) -> Option<String>,
+    /// What VS Code would ask a person for, with what it would propose.
+    inputs: HashMap<String, Option<String>>,
+}
+
+impl<'a> Scope<'a> {
+    pub(super) fn new(file: &'a str, variable: &'a dyn Fn(&str) -> Option<String>) -> Scope<'a> {
+        Scope { file, variable, inputs: HashMap::new() }
+    }
+
+    /// Takes in the `inputs` that a file of VS Code declares.
+    pub(super) fn add_inputs(&mut self, inputs: Option<&Value>) {
+        for input in inputs.and_then(Value::as_array).into_iter().flatten() {
+            let text = |key: &str| input.get(key).and_then(Value::as_str).map(str::to_owned);
+            if let Some(id) = text("id") {
+                self.inputs.insert(id, text("default"));
+            }
+        }
+    }
+
+    /// A path in the file, which begins where the file is unless it is absolute or at home.
+    pub(super) fn path(&self, path: &str) -> PathBuf {
+        match (path.strip_prefix("~/"), self.home()) {
+            (Some(rest), Some(home)) => Path::new(&home).join(rest),
+            _ => self.folder().join(path),
+        }
+    }
+
+    fn folder(&self) -> &Path {
+        Path::new(self.file).parent().unwrap_or(Path::new(""))
+    }
+
+    fn home(&self) -> Option<String> {
+        (self.variable)(if cfg!(windows) { "USERPROFILE" } else { "HOME" })
+    }
+
+    /// The folder that VS Code would have open: the one that its own folder is in.
+    fn workspace(&self) -> PathBuf {
+        let folder = std::path::absolute(self.folder()).unwrap_or_else(|_| self.folder().to_owned());
+        let is_its = folder.file_name().is_some_and(|name| name == ".vscode" || name == ".cursor");
+        if is_its { folder.parent().map(Path::to_owned).unwrap_or(folder) } else { folder }
+    }
+
+    /// What stands for `${inside}`.
+    fn value(&self, inside: &str) -> Result<String, String> {
+        if let Some(path) = inside.strip_prefix("file:") {
+            let path = self.path(path);
+            let failed = |problem: std::io::Error| format!("the file {}: {problem}", path.display());
+            if std::fs::metadata(&path).map_err(failed)?.len() > LARGEST {
+                return Err(format!("the file {} is larger than {} KiB", path.display(), LARGEST >> 10));
+            }
+            let text = std::fs::read_to_string(&path).map_err(failed)?;
+            return Ok(text.trim_end_matches(['\r', '\n']).to_owned());
+        }
+        if let Some(id) = inside.strip_prefix("input:") {
+            let name =
+                format!("LISPBOX_INPUT_{}", id.to_uppercase().replace(|c: char| !c.is_ascii_alphanumeric(), "_"));
+            let proposed = || self.inputs.get(id).cloned().flatten();
+            return (self.variable)(&name).or_else(proposed).ok_or_else(|| {
+                format!("nobody can be asked for `${{input:{id}}}` here; set the environment variable `{name}`")
+            });
+        }
+        match inside {
+            "workspaceFolder" | "workspaceRoot" => return Ok(self.workspace().display().to_string()),
+            "userHome" => return self.home().ok_or_else(|| "the home folder is not known".to_owned()),
+            "pathSeparator" | "/" => return Ok(std::path::MAIN_SEPARATOR.to_string()),
+            _ => {}
+        }
+        let (name, default) = match inside.split_once(":-") {
+            Some((name, default)) => (name, Some(default)),
+            None => (inside, None),
+        };
+        let name = name.strip_prefix("env:").unwrap_or(name);
+        let value = (self.variable)(name).filter(|value| default.is_none() || !value.is_empty());
+        value.or(default.map(str::to_owned)).ok_or_else(|| {
+            format!("the environment variable `{name}` is not set; set it, or write `${{{name}:-default}}`")
+        })
+    }
+}
+
+/// Replaces `${NAME}` (`${env:NAME}`) by the variable's value, `${NAME:-default}` by it or the default, `${file:PATH}`
+/// by what stands in the file, without the end of the last line, `${input:ID}` by the variable `LISPBOX_INPUT_ID`, and
+/// VS Code's `${workspaceFolder}` and `${userHome}`. Any other `$` stands for itself.
 ///
 /// # Errors
-/// When a variable without a default is not set, or a `${` has no `}`.
-pub(super) fn expand(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<String, String> {
+/// What is not there, or a `${` without its `}`.
+pub(super) fn expand(text: &str, scope: &Scope<'_>) -> Result<String, String> {
     let mut expanded = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(start) = rest.find("${") {
         expanded.push_str(&rest[..start]);
         let inside = &rest[start + 2..];
         let end = inside.find('}').ok_or_else(|| "expected `}` after `${`".to_owned())?;
-        let (name, default) = match inside[..end].split_once(":-") {
-            Some((name, default)) => (name, Some(default)),
-            None => (&inside[..end], None),
-        };
-        match (variable(name).filter(|value| default.is_none() || !value.is_empty()), default) {
-            (Some(value), _) => expanded.push_str(&value),
-            (None, Some(default)) => expanded.push_str(default),
-            (None, None) => {
-                return Err(format!(
-                    "the environment variable `{name}` is not set; set it, or write `${{{name}:-default}}`"
-                ));
-            }
-        }
+        expanded.push_str(&scope.value(&inside[..end])?);
         rest = &inside[end + 1..];
     }
     expanded.push_str(rest);
@@ -33,17 +114,22 @@ pub(super) fn expand(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> R
 
 #[cfg(test)]
 mod tests {
-    use super::expand;
+    use super::*;
+
+    fn variable(name: &str) -> Option<String> {
+        match name {
+            "A" | "LISPBOX_INPUT_MY_KEY" => Some("1".to_owned()),
+            "EMPTY" => Some(String::new()),
+            "HOME" => Some("/home/ann".to_owned()),
+            _ => None,
+        }
+    }
 
     #[test]
     fn variables_are_replaced() {
-        let variable = |name: &str| match name {
-            "A" => Some("1".to_owned()),
-            "EMPTY" => Some(String::new()),
-            _ => None,
-        };
-        let expand = |text| expand(text, &variable);
-        assert_eq!(expand("x${A}y${A}"), Ok("x1y1".into()));
+        let scope = Scope::new("servers.json", &variable);
+        let expand = |text| expand(text, &scope);
+        assert_eq!(expand("x${A}y${env:A}"), Ok("x1y1".into()));
         assert_eq!(expand("$A and $5"), Ok("$A and $5".into()));
         assert_eq!(expand("${B:-two}${EMPTY:-three}"), Ok("twothree".into()));
         assert_eq!(expand("[${EMPTY}]"), Ok("[]".into()));
@@ -52,5 +138,28 @@ mod tests {
             Err("the environment variable `B` is not set; set it, or write `${B:-default}`".into())
         );
         assert_eq!(expand("${B"), Err("expected `}` after `${`".into()));
+    }
+
+    #[test]
+    fn what_others_ask_a_person_for_comes_from_the_environment() {
+        let mut scope = Scope::new("/work/.vscode/mcp.json", &variable);
+        scope.add_inputs(Some(&serde_json::json!([{"id": "host", "type": "promptString", "default": "localhost"}])));
+        assert_eq!(expand("${input:my-key}@${input:host}", &scope), Ok("1@localhost".into()));
+        assert_eq!(
+            expand("${input:other}", &scope),
+            Err("nobody can be asked for `${input:other}` here; set the environment variable `LISPBOX_INPUT_OTHER`"
+                .into())
+        );
+        assert_eq!(expand("${workspaceFolder}/data", &scope), Ok("/work/data".into()));
+    }
+
+    #[test]
+    fn a_file_is_read_where_the_configuration_is() {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join("key"), "secret\n").expect("written");
+        let file = folder.path().join("servers.json").display().to_string();
+        let scope = Scope::new(&file, &variable);
+        assert_eq!(expand("Bearer ${file:key}", &scope), Ok("Bearer secret".into()));
+        assert!(expand("${file:none}", &scope).expect_err("it is not there").contains("none"));
     }
 }

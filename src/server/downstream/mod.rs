@@ -14,13 +14,13 @@ mod server;
 mod shelf;
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use crate::lang::error::suggest::closest;
 use crate::lang::{Catalogue, Server, Tool, ToolError, ToolErrorKind, ToolReply};
 
-use super::config::Configuration;
+use super::config::{Configuration, Origin};
 use super::platform::Lifeline;
 use server::Downstream;
 
@@ -45,43 +45,83 @@ impl Default for DownstreamOptions {
 /// All configured servers. Its methods need the runtime in which they are called to stay alive for as
 /// long as the connections do.
 pub struct Downstreams {
-    servers: Vec<Arc<Downstream>>,
+    servers: RwLock<Vec<Arc<Downstream>>>,
+    options: DownstreamOptions,
+    lifeline: Arc<Lifeline>,
+    /// Where the configuration was read, if it is looked at again.
+    origin: Mutex<Option<Origin>>,
 }
 
 impl Downstreams {
     /// The servers of a configuration; none is started yet.
-    pub fn new(configuration: Configuration, options: DownstreamOptions) -> Downstreams {
-        let lifeline = Lifeline::new();
-        let servers = configuration
-            .servers
-            .into_iter()
-            .map(|config| Arc::new(Downstream::new(config, &options, Arc::clone(&lifeline))))
-            .collect();
-        Downstreams { servers }
+    pub fn new(mut configuration: Configuration, options: DownstreamOptions) -> Downstreams {
+        let origin = Mutex::new(configuration.origin.take());
+        let downstreams = Downstreams { servers: RwLock::default(), options, lifeline: Lifeline::new(), origin };
+        downstreams.take_up(configuration);
+        downstreams
+    }
+
+    /// Looks whether the files of the configuration have changed, and takes them up if so: servers that are as they
+    /// were stay connected. Files that cannot be used leave everything as it is. To be called in the runtime.
+    pub fn refresh(&self) {
+        let mut origin = self.origin.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(origin) = &mut *origin else { return };
+        match origin.reread() {
+            Ok(None) => {}
+            Ok(Some(configuration)) => {
+                configuration.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+                tracing::info!(servers = configuration.servers.len(), "the configuration has changed");
+                for gone in self.take_up(configuration) {
+                    tokio::spawn(async move { gone.close_when_idle().await });
+                }
+            }
+            Err(problem) => tracing::warn!(%problem, "the configuration has changed and cannot be used"),
+        }
+    }
+
+    /// Makes the servers those of a configuration; gives those that are not among them any more.
+    fn take_up(&self, configuration: Configuration) -> Vec<Arc<Downstream>> {
+        let mut servers = self.servers.write().unwrap_or_else(PoisonError::into_inner);
+        let mut before = std::mem::take(&mut *servers);
+        for config in configuration.servers {
+            let mut rules = configuration.tools.clone();
+            rules.merge(config.tools.clone());
+            let server = match before.iter().position(|server| *server.config() == config) {
+                Some(at) => before.swap_remove(at),
+                None => Arc::new(Downstream::new(config, &self.options, Arc::clone(&self.lifeline))),
+            };
+            server.set_rules(rules);
+            servers.push(server);
+        }
+        before
+    }
+
+    fn all(&self) -> Vec<Arc<Downstream>> {
+        self.servers.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The names of the servers, in the order of the configuration.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.servers.iter().map(|server| server.name())
+    pub fn names(&self) -> Vec<String> {
+        self.all().iter().map(|server| server.name().to_owned()).collect()
     }
 
     /// The servers with a line on each, from the configuration or from what is remembered of them.
     pub fn servers(&self) -> Vec<Server> {
-        self.servers
-            .iter()
-            .map(|server| Server { name: server.name().to_owned(), description: server.description() })
-            .collect()
+        let server =
+            |server: &Arc<Downstream>| Server { name: server.name().to_owned(), description: server.description() };
+        self.all().iter().map(server).collect()
     }
 
-    fn find(&self, name: &str) -> Result<&Arc<Downstream>, ToolError> {
-        self.servers.iter().find(|server| server.name() == name).ok_or_else(|| ToolError {
+    fn find(&self, name: &str) -> Result<Arc<Downstream>, ToolError> {
+        self.all().into_iter().find(|server| server.name() == name).ok_or_else(|| ToolError {
             kind: ToolErrorKind::Unavailable,
             message: format!("there is no server `{name}`"),
-            suggestion: closest(name, self.names()).map(|name| format!("Did you mean {name}?")),
+            suggestion: closest(name, self.names().iter().map(String::as_str))
+                .map(|name| format!("Did you mean {name}?")),
         })
     }
 
-    /// The tools of one server, which is started for it.
+    /// The tools of one server that may be called; the server is started for it.
     ///
     /// # Errors
     /// When there is no such server or it cannot be started.
@@ -89,10 +129,16 @@ impl Downstreams {
         self.find(name)?.tools().await
     }
 
-    /// The tools of all servers. Those of which nothing is known yet are started and listed side by
-    /// side; one that fails is not tried again here for a minute.
+    /// The tools of one server that are known and may not be called, each with the rule that says so.
+    pub fn denied(&self, name: &str) -> Vec<(String, String)> {
+        self.find(name).map(|server| server.denied()).unwrap_or_default()
+    }
+
+    /// The tools of all servers that may be called. Servers of which nothing is known yet are started and listed side
+    /// by side; one that fails is not tried again here for a minute.
     pub async fn catalogue(&self) -> Catalogue {
-        let lists = futures::future::join_all(self.servers.iter().map(|server| async move {
+        let servers = self.all();
+        let lists = futures::future::join_all(servers.iter().map(|server| async move {
             match server.known_tools() {
                 Some(tools) => Ok(tools),
                 None => server.list_within(LISTING).await,
@@ -100,7 +146,7 @@ impl Downstreams {
         }))
         .await;
         let mut catalogue = Catalogue::default();
-        for (server, list) in self.servers.iter().zip(lists) {
+        for (server, list) in servers.iter().zip(lists) {
             match list {
                 Ok(tools) => catalogue.tools.extend(tools),
                 Err(reason) => catalogue.missing.push((server.name().to_owned(), reason)),
@@ -119,6 +165,7 @@ impl Downstreams {
 
     /// Closes all connections, side by side, within about a second.
     pub async fn close(&self) {
-        futures::future::join_all(self.servers.iter().map(|server| server.close())).await;
+        let servers = self.all();
+        futures::future::join_all(servers.iter().map(|server| server.close())).await;
     }
 }

@@ -1,13 +1,13 @@
 //! One server over time: not yet started, connected, gone, connected again.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use tokio::sync::Mutex as AsyncMutex;
 
 use crate::lang::error::suggest::closest;
 use crate::lang::{Tool, ToolError, ToolErrorKind, ToolReply};
-use crate::server::config::{ServerConfig, cut};
+use crate::server::config::{ServerConfig, ToolRules, cut};
 use crate::server::platform::Lifeline;
 
 use super::DownstreamOptions;
@@ -19,9 +19,14 @@ use super::shelf::Shelf;
 /// How long a failure to list the tools is remembered by the catalogue.
 const FAILURE_KEPT: Duration = Duration::from_secs(60);
 
+/// How long calls go on of a server that is not in the configuration any more.
+const LAST_CALLS: Duration = Duration::from_secs(60);
+
 /// One configured server.
 pub(super) struct Downstream {
     start: Start,
+    /// Which of its tools may be called.
+    rules: RwLock<ToolRules>,
     shelf: Shelf,
     /// Held while the server is being started, so that it is started once.
     connection: AsyncMutex<Connecting>,
@@ -50,6 +55,7 @@ impl Downstream {
     pub(super) fn new(config: ServerConfig, options: &DownstreamOptions, lifeline: Arc<Lifeline>) -> Downstream {
         Downstream {
             shelf: Shelf::new(options.cache.as_deref(), &config),
+            rules: RwLock::default(),
             start: Start { config, lifeline, largest: options.largest_message },
             connection: AsyncMutex::default(),
             known: Mutex::default(),
@@ -58,6 +64,33 @@ impl Downstream {
 
     pub(super) fn name(&self) -> &str {
         &self.start.config.name
+    }
+
+    /// How it is configured.
+    pub(super) fn config(&self) -> &ServerConfig {
+        &self.start.config
+    }
+
+    /// From now on those rules say which of its tools may be called.
+    pub(super) fn set_rules(&self, rules: ToolRules) {
+        *self.rules.write().unwrap_or_else(PoisonError::into_inner) = rules;
+    }
+
+    fn denies(&self, tool: &str) -> Option<String> {
+        self.rules.read().unwrap_or_else(PoisonError::into_inner).denies(self.name(), tool)
+    }
+
+    /// The tools that may be called.
+    fn allowed(&self, tools: &[Arc<CheckedTool>]) -> Vec<Arc<Tool>> {
+        let tools = tools.iter().map(|checked| &checked.tool);
+        tools.filter(|tool| self.denies(&tool.name).is_none()).cloned().collect()
+    }
+
+    /// The known tools that may not be called, each with the rule that says so.
+    pub(super) fn denied(&self) -> Vec<(String, String)> {
+        let Some(tools) = self.known_anyhow() else { return Vec::new() };
+        let names = tools.iter().map(|checked| &checked.tool.name);
+        names.filter_map(|name| Some((name.clone(), self.denies(name)?))).collect()
     }
 
     /// One line: what the configuration says, else the first tools that are known.
@@ -78,20 +111,24 @@ impl Downstream {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The tools as last listed, in this process or in an earlier one.
+    /// The tools as last listed, in this process or in an earlier one, that may be called.
     pub(super) fn known_tools(&self) -> Option<Vec<Arc<Tool>>> {
+        self.known_anyhow().map(|tools| self.allowed(&tools))
+    }
+
+    fn known_anyhow(&self) -> Option<Vec<Arc<CheckedTool>>> {
         let mut known = self.known();
         if known.tools.is_none() && !known.shelf_was_read {
             known.shelf_was_read = true;
             known.tools = self.shelf.read(self.name()).map(arguments::checked);
         }
-        known.tools.as_ref().map(|tools| plain(tools))
+        known.tools.clone()
     }
 
-    /// The tools, from the server itself.
+    /// The tools that may be called, from the server itself.
     pub(super) async fn tools(&self) -> Result<Vec<Arc<Tool>>, ToolError> {
         let connection = self.connect().await?;
-        Ok(plain(&self.listed(&connection).await?))
+        Ok(self.allowed(&self.listed(&connection).await?))
     }
 
     /// The tools for the catalogue, or the reason why they are not to be had.
@@ -108,6 +145,9 @@ impl Downstream {
 
     /// Calls one tool; see [`super::Downstreams::call`].
     pub(super) async fn call(&self, tool: &str, arguments: &str, timeout: Duration) -> Result<ToolReply, ToolError> {
+        if let Some(rule) = self.denies(tool) {
+            return Ok(ToolReply::Denied(rule));
+        }
         let connection = self.connect().await?;
         let tools = self.listed(&connection).await?;
         let Some(checked) = tools.iter().find(|checked| checked.tool.name == tool) else {
@@ -119,7 +159,8 @@ impl Downstream {
             });
         };
         let arguments = checked.check(arguments)?;
-        let timeout = self.start.config.timeout.unwrap_or(timeout);
+        let config = &self.start.config;
+        let timeout = config.tool_timeouts.get(tool).copied().or(config.timeout).unwrap_or(timeout);
         let answer = connection.call(tool, arguments, timeout).await?;
         result::unwrap(answer, &checked.tool)
     }
@@ -177,6 +218,15 @@ impl Downstream {
         Ok(tools)
     }
 
+    /// Ends the connection once nobody else uses the server, or after a while.
+    pub(super) async fn close_when_idle(self: Arc<Self>) {
+        let begun = Instant::now();
+        while Arc::strong_count(&self) > 1 && begun.elapsed() < LAST_CALLS {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        self.close().await;
+    }
+
     /// Ends the connection, if there is one.
     pub(super) async fn close(&self) {
         let current = self.connection.lock().await.current.take();
@@ -185,8 +235,4 @@ impl Downstream {
             connection.close().await;
         }
     }
-}
-
-fn plain(tools: &[Arc<CheckedTool>]) -> Vec<Arc<Tool>> {
-    tools.iter().map(|checked| Arc::clone(&checked.tool)).collect()
 }

@@ -124,8 +124,11 @@ mod tests {
             name: "mail".into(),
             description: String::new(),
             endpoint: Ok(Endpoint::Http { url: url.into(), headers: Default::default() }),
+            tools: Default::default(),
             timeout: None,
+            tool_timeouts: Default::default(),
             start_timeout: None,
+            file: String::new(),
         };
         let shelf = Shelf::new(Some(folder.path()), &config("http://a"));
         assert!(shelf.read("mail").is_none());

@@ -125,7 +125,7 @@ async fn serve(
     };
     let front = move || Front::over_http(Arc::clone(&evaluations), manner.clone());
     let router = router(front, trouble, http, listener.local_addr()?, largest, ending.clone());
-    tracing::info!(version = env!("CARGO_PKG_VERSION"), servers = downstreams.names().count(), "serving over HTTP");
+    tracing::info!(version = env!("CARGO_PKG_VERSION"), servers = downstreams.names().len(), "serving over HTTP");
     let outcome = listen(router, listener, stop).await;
     ending.cancel();
     downstreams.close().await;

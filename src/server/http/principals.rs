@@ -28,7 +28,7 @@ impl Principals {
             serde_json::from_str(text).map_err(|problem| format!("{shape}; line {}", problem.line()))?;
         let mut principals = Principals::default();
         for (name, token) in tokens {
-            let token = crate::server::variables::expand(&token, variable)
+            let token = crate::server::config::expand(&token, variable)
                 .map_err(|problem| format!("the token of `{name}`: {problem}"))?;
             principals.add(&name, token.trim())?;
         }

@@ -1,0 +1,289 @@
+//! One server of a configuration.
+//!
+//! Clients put keys of their own beside those that say how a server is reached. What we understand of them counts, the
+//! others are passed over with a warning; in a file of ours they are slips, as a slip of a key that only we have is
+//! everywhere.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+use super::variables::{Scope, expand};
+use super::{Endpoint, ServerConfig, ToolRules, Wrong, one_line, scalar, unknown_key, wrong};
+use crate::lang::error::suggest::closest;
+
+/// The keys that a server may have in a file of ours.
+const KEYS: &[&str] = &[
+    "name",
+    "description",
+    "type",
+    "transport",
+    "command",
+    "args",
+    "env",
+    "envFile",
+    "env_file",
+    "cwd",
+    "url",
+    "headers",
+    "tools",
+    "timeout_seconds",
+    "start_timeout_seconds",
+    "tool_timeout_seconds",
+    "disabled",
+    "enabled",
+];
+
+/// Those of them that no client has.
+const OURS: &[&str] = &["description", "timeout_seconds", "start_timeout_seconds", "tool_timeout_seconds"];
+
+/// Clients' keys that are understood.
+const UNDERSTOOD: &[&str] = &["httpUrl", "serverUrl", "disabledTools", "excludeTools", "includeTools", "enabledTools"];
+
+/// Clients' keys that are passed over without a word, because nothing is lost by it.
+const IDLE: &[&str] = &["gallery", "id", "icon", "displayName", "version"];
+
+/// One server's object.
+pub(super) struct Entry<'a> {
+    /// As the file has it.
+    pub(super) name: &'a str,
+    pub(super) fields: &'a Map<String, Value>,
+    pub(super) scope: &'a Scope<'a>,
+    /// True in a file of ours.
+    pub(super) is_ours: bool,
+}
+
+impl Entry<'_> {
+    /// Reads it, unless it is marked as disabled; adds what is passed over to the warnings.
+    pub(super) fn read(&self, warnings: &mut Vec<String>) -> Result<Option<ServerConfig>, Wrong> {
+        let name = namespace(self.name).map_err(|message| Wrong { path: String::new(), message })?;
+        if self.boolean("disabled")? == Some(true) || self.boolean("enabled")? == Some(false) {
+            return Ok(None);
+        }
+        self.check_keys(warnings)?;
+        let mut tools = ToolRules::read(self.field("tools"), ".tools", self.scope.file)?;
+        for (key, allows) in
+            [("includeTools", true), ("enabledTools", true), ("excludeTools", false), ("disabledTools", false)]
+        {
+            if self.field(key).is_some() {
+                tools.add(allows, &self.texts(key)?, &format!("`{key}` of {}", self.scope.file), key)?;
+            }
+        }
+        Ok(Some(ServerConfig {
+            name,
+            description: one_line(&self.text("description")?.unwrap_or_default()),
+            endpoint: self.endpoint()?,
+            tools,
+            timeout: self.seconds("timeout_seconds")?,
+            tool_timeouts: self.tool_timeouts()?,
+            start_timeout: self.seconds("start_timeout_seconds")?,
+            file: self.scope.file.to_owned(),
+        }))
+    }
+
+    fn check_keys(&self, warnings: &mut Vec<String>) -> Result<(), Wrong> {
+        let known = KEYS.iter().copied();
+        if self.is_ours {
+            let slip = unknown_key(self.fields.keys(), known.chain(UNDERSTOOD.iter().copied()));
+            return slip.map_or(Ok(()), |slip| Err(Wrong { path: format!(".{}", slip.path), ..slip }));
+        }
+        let is_known = |key: &str| [KEYS, UNDERSTOOD, IDLE].iter().any(|keys| keys.contains(&key));
+        let mut passed = Vec::new();
+        for (key, _) in self.fields.iter().filter(|(key, value)| !is_known(key) && !value.is_null()) {
+            if key != "timeout"
+                && let Some(meant) = closest(key, OURS.iter().copied())
+            {
+                let message = format!("there is no such key; did you mean `{meant}`?");
+                return Err(Wrong { path: format!(".{key}"), message });
+            }
+            passed.push(match (key.as_str(), closest(key, KEYS.iter().copied())) {
+                ("timeout", _) => "`timeout` (its unit differs by client: `timeout_seconds` is ours)".to_owned(),
+                ("autoApprove" | "alwaysAllow" | "trust", _) | (_, None) => format!("`{key}`"),
+                (_, Some(meant)) => format!("`{key}` (did you mean `{meant}`?)"),
+            });
+        }
+        if !passed.is_empty() {
+            warnings.push(format!("{}: server `{}`: passed over {}", self.scope.file, self.name, passed.join(", ")));
+        }
+        Ok(())
+    }
+
+    fn endpoint(&self) -> Result<Result<Endpoint, String>, Wrong> {
+        let kind = match self.text("type")? {
+            Some(kind) => Some(("type", kind)),
+            None => self.text("transport")?.map(|kind| ("transport", kind)),
+        };
+        let (key, kind) = kind.unzip();
+        let command = self.text("command")?;
+        let mut url = self.text("url")?;
+        for key in ["httpUrl", "serverUrl"] {
+            url = url.or(self.text(key)?);
+        }
+        let process = self.process_parts()?;
+        let headers = self.table("headers")?;
+        const HTTP: &[&str] = &["http", "streamable-http", "streamableHttp", "streamable_http"];
+        Ok(match (kind.as_deref(), command, url) {
+            (Some("sse"), ..) => Err(
+                "the `sse` transport is not supported; use `\"type\": \"http\"` with the server's streamable HTTP address"
+                    .to_owned(),
+            ),
+            (None | Some("stdio"), Some(command), None) => self.process(command, process),
+            (None, None, Some(url)) => self.http(url, headers),
+            (Some("stdio"), None, _) => return Err(self.missing("command", "a server of type `stdio`")),
+            (Some(kind), _, None) if HTTP.contains(&kind) => {
+                return Err(self.missing("url", "a server of type `http`"));
+            }
+            (Some(kind), None, Some(url)) if HTTP.contains(&kind) => self.http(url, headers),
+            (Some(kind), ..) if kind != "stdio" && !HTTP.contains(&kind) => {
+                return Err(Wrong {
+                    path: format!(".{}", key.unwrap_or_default()),
+                    message: format!("expected `stdio`, `http` or `streamable-http`, got `{kind}`"),
+                });
+            }
+            (_, Some(_), Some(_)) => {
+                let message = "expected either `command` or `url`, got both".into();
+                return Err(Wrong { path: String::new(), message });
+            }
+            _ => return Err(self.missing("command` or `url", "a server")),
+        })
+    }
+
+    fn missing(&self, key: &str, what: &str) -> Wrong {
+        let keys: Vec<&str> = self.fields.keys().map(String::as_str).take(8).collect();
+        let came = if keys.is_empty() { "an empty object".into() } else { format!("`{}`", keys.join("`, `")) };
+        Wrong { path: String::new(), message: format!("{what} needs the key `{key}`, got {came}") }
+    }
+
+    fn process_parts(&self) -> Result<Process, Wrong> {
+        Ok(Process {
+            arguments: self.texts("args")?,
+            environment: self.table("env")?,
+            variables: self.text("envFile")?.or(self.text("env_file")?),
+            folder: self.text("cwd")?,
+        })
+    }
+
+    fn process(&self, command: String, parts: Process) -> Result<Endpoint, String> {
+        let mut environment = BTreeMap::new();
+        if let Some(file) = parts.variables {
+            let path = self.scope.path(&expand(&file, self.scope)?);
+            let unreadable = |problem: dotenvy::Error| format!("its `envFile` {}: {problem}", path.display());
+            for variable in dotenvy::from_path_iter(&path).map_err(unreadable)? {
+                environment.extend([variable.map_err(unreadable)?]);
+            }
+        }
+        environment.extend(self.expand_all(parts.environment)?);
+        Ok(Endpoint::Process {
+            command: expand(&command, self.scope)?,
+            arguments: parts.arguments.iter().map(|text| expand(text, self.scope)).collect::<Result<_, _>>()?,
+            environment,
+            folder: parts.folder.map(|folder| expand(&folder, self.scope)).transpose()?.map(PathBuf::from),
+        })
+    }
+
+    fn http(&self, url: String, headers: BTreeMap<String, String>) -> Result<Endpoint, String> {
+        let url = expand(&url, self.scope)?;
+        if !(url.starts_with("http://") || url.starts_with("https://")) {
+            return Err("expected a `url` that begins with `http://` or `https://`".into());
+        }
+        Ok(Endpoint::Http { url, headers: self.expand_all(headers)? })
+    }
+
+    fn expand_all(&self, table: BTreeMap<String, String>) -> Result<BTreeMap<String, String>, String> {
+        table.into_iter().map(|(key, text)| Ok((key, expand(&text, self.scope)?))).collect()
+    }
+
+    fn tool_timeouts(&self) -> Result<BTreeMap<String, Duration>, Wrong> {
+        let fields = match self.field("tool_timeout_seconds") {
+            None => return Ok(BTreeMap::new()),
+            Some(Value::Object(fields)) => fields,
+            Some(other) => return wrong(".tool_timeout_seconds", "an object from tools to seconds", other),
+        };
+        let timeouts = fields.iter().filter(|(_, value)| !value.is_null());
+        timeouts
+            .map(|(tool, value)| Ok((tool.clone(), seconds(&format!(".tool_timeout_seconds.{tool}"), value)?)))
+            .collect()
+    }
+
+    /// A field, where `null` counts as absent.
+    fn field(&self, key: &str) -> Option<&Value> {
+        self.fields.get(key).filter(|value| !value.is_null())
+    }
+
+    fn text(&self, key: &str) -> Result<Option<String>, Wrong> {
+        match self.field(key) {
+            None => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text.clone())),
+            Some(other) => wrong(format!(".{key}"), "text", other),
+        }
+    }
+
+    fn boolean(&self, key: &str) -> Result<Option<bool>, Wrong> {
+        match self.field(key) {
+            None => Ok(None),
+            Some(Value::Bool(value)) => Ok(Some(*value)),
+            Some(other) => wrong(format!(".{key}"), "true or false", other),
+        }
+    }
+
+    fn seconds(&self, key: &str) -> Result<Option<Duration>, Wrong> {
+        self.field(key).map(|value| seconds(&format!(".{key}"), value)).transpose()
+    }
+
+    fn texts(&self, key: &str) -> Result<Vec<String>, Wrong> {
+        let items = match self.field(key) {
+            None => return Ok(Vec::new()),
+            Some(Value::Array(items)) => items,
+            Some(other) => return wrong(format!(".{key}"), "an array of texts", other),
+        };
+        items
+            .iter()
+            .enumerate()
+            .map(|(index, item)| scalar(item).map_or_else(|| wrong(format!(".{key}[{index}]"), "text", item), Ok))
+            .collect()
+    }
+
+    fn table(&self, key: &str) -> Result<BTreeMap<String, String>, Wrong> {
+        let items = match self.field(key) {
+            None => return Ok(BTreeMap::new()),
+            Some(Value::Object(items)) => items,
+            Some(other) => return wrong(format!(".{key}"), "an object of texts", other),
+        };
+        items
+            .iter()
+            .map(|(name, item)| match scalar(item) {
+                Some(text) => Ok((name.clone(), text)),
+                None => wrong(format!(".{key}.{name}"), "text", item),
+            })
+            .collect()
+    }
+}
+
+/// How a process is started, before variables are replaced.
+struct Process {
+    arguments: Vec<String>,
+    environment: BTreeMap<String, String>,
+    /// A file of further variables.
+    variables: Option<String>,
+    folder: Option<String>,
+}
+
+fn seconds(path: &str, value: &Value) -> Result<Duration, Wrong> {
+    let seconds = value.as_f64().filter(|seconds| *seconds > 0.0);
+    match seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()) {
+        Some(duration) => Ok(duration),
+        None => wrong(path, "a number of seconds above 0", value),
+    }
+}
+
+/// The namespace of a server's tools, as in `name/tool`: its name, with `-` for what cannot stand in a
+/// symbol, since other clients take names such as `Sequential Thinking`.
+fn namespace(name: &str) -> Result<String, String> {
+    if name.is_empty() || name.chars().count() > 100 {
+        return Err("expected a server name of 1 to 100 characters".into());
+    }
+    let unreadable = |c: char| c.is_whitespace() || c.is_control() || "()[]{}\"'`~@^;,/\\#".contains(c);
+    Ok(name.trim().replace(unreadable, "-"))
+}
