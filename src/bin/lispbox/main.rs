@@ -2,17 +2,21 @@
 // Files, clocks and processes are kept from the language, not from the command line.
 
 mod chance;
+mod clients;
 mod completions;
+mod config;
 mod demo;
 mod doc;
 mod eval;
 mod paint;
+mod places;
 mod process;
 mod repl;
 mod run;
 mod sample_mailbox;
 mod serve;
 mod sessions;
+mod setup;
 mod soak;
 mod surroundings;
 mod terminal;
@@ -40,6 +44,8 @@ enum Command {
     Serve(serve::Serve),
     Sessions(sessions::Sessions),
     Tools(tools::Tools),
+    Config(config::Config),
+    Setup(setup::Setup),
     Demo(demo::Demo),
     Soak(soak::Soak),
     Completions(completions::Completions),
@@ -58,6 +64,8 @@ fn main() -> ExitCode {
         Command::Serve(command) => command.run(),
         Command::Sessions(command) => command.run(),
         Command::Tools(command) => command.run(),
+        Command::Config(command) => command.run(),
+        Command::Setup(command) => command.run(),
         Command::Demo(command) => command.run(),
         Command::Soak(command) => command.run(),
         Command::Completions(command) => command.run(CommandLine::command()),

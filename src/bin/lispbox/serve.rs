@@ -1,16 +1,15 @@
 //! `lispbox serve`: the MCP server, on standard input and output or over HTTP.
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use lispbox::server::{
-    Configuration, HttpOptions, LogWriter, Principals, ReplyForm, ServeOptions, serve_http, serve_stdio,
-};
+use lispbox::server::{HttpOptions, LogWriter, Principals, ReplyForm, ServeOptions, serve_http, serve_stdio};
 use tracing_subscriber::EnvFilter;
 
+use crate::places::Places;
 use crate::process;
 use crate::surroundings::{Problem, read_file};
 use crate::worker::Isolation;
@@ -18,9 +17,8 @@ use crate::worker::Isolation;
 /// Serves the two tools `lisp_eval` and `lisp_env` to an MCP client, on standard input and output, or to many over HTTP.
 #[derive(Args)]
 pub struct Serve {
-    /// The servers whose tools programs may call: a file with `mcpServers`.
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
+    #[command(flatten)]
+    places: Places,
     /// What a successful reply consists of: `text`, `structured` or `toon`.
     #[arg(long, value_name = "FORM", default_value = "text")]
     reply: ReplyForm,
@@ -70,8 +68,13 @@ impl Serve {
     }
 
     fn serve(self) -> Result<(), Problem> {
-        let configuration = read_configuration(self.config.as_deref()).map_err(Problem::Usage)?;
+        let configuration = self.places.read().map_err(Problem::Usage)?;
+        configuration.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+        let limits = configuration.limits.clone();
         let mut options = ServeOptions::new(configuration);
+        for (name, value) in &limits {
+            options.set_limit(name, value).map_err(Problem::Usage)?;
+        }
         options.reply = self.reply;
         for limit in &self.limits {
             let (name, value) = limit
@@ -110,17 +113,6 @@ impl Serve {
         }
         Ok(http)
     }
-}
-
-/// Reads the file of `--config`; without one there are no servers.
-///
-/// # Errors
-/// When it cannot be read or has the wrong shape.
-pub fn read_configuration(file: Option<&Path>) -> Result<Configuration, String> {
-    let Some(file) = file else { return Ok(Configuration::default()) };
-    let name = file.display().to_string();
-    let text = std::fs::read_to_string(file).map_err(|problem| format!("{name}: {problem}"))?;
-    Configuration::parse(&text, &name, &|variable| std::env::var(variable).ok()).map_err(|error| error.to_string())
 }
 
 /// Log lines are JSON on stderr; `LISPBOX_LOG` says which (`debug`, `warn,lispbox::call=info`, …).

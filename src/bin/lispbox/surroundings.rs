@@ -1,17 +1,17 @@
 //! What `eval`, `run` and `repl` have in common: the limits, the tools of `--config`, the engine, and
 //! Ctrl-C.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::Args;
 use lispbox::lang::builtin::Registry;
 use lispbox::lang::{Engine, Limits, Sandbox, Session};
-use lispbox::server::{CancellationToken, Connections};
+use lispbox::server::{CancellationToken, Configuration, Connections};
 
+use crate::places::Places;
 use crate::process;
-use crate::serve::read_configuration;
 use crate::terminal::{Prints, Terminal};
 use crate::worker::Isolation;
 
@@ -24,9 +24,8 @@ pub struct Settings {
     /// A limit, such as `memory=64MiB`, `compute=2s` or `fuel=1e7`; may be given several times.
     #[arg(long = "limit", value_name = "NAME=VALUE")]
     limits: Vec<String>,
-    /// The servers whose tools programs may call: a file with `mcpServers`.
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
+    #[command(flatten)]
+    places: Places,
 }
 
 /// Why a command ends without having run a program.
@@ -54,8 +53,11 @@ impl Settings {
     ///
     /// # Errors
     /// For a name that is no limit, or a value that it does not take.
-    pub fn limits(&self) -> Result<Limits, Problem> {
+    fn limits(&self, configuration: &Configuration) -> Result<Limits, Problem> {
         let mut limits = Limits::default();
+        for (name, value) in &configuration.limits {
+            limits.set(name, value).map_err(Problem::Usage)?;
+        }
         for limit in &self.limits {
             let (name, value) = limit.split_once('=').ok_or_else(|| {
                 Problem::Usage(format!("expected a limit as `NAME=VALUE`, such as `memory=64MiB`, got `{limit}`"))
@@ -70,13 +72,12 @@ impl Settings {
     /// # Errors
     /// For wrong limits, and for a configuration that cannot be used.
     pub fn open(&self) -> Result<Surroundings, Problem> {
-        let limits = self.limits()?;
-        let connections = match &self.config {
-            None => None,
-            Some(file) => {
-                let configuration = read_configuration(Some(file)).map_err(Problem::Usage)?;
-                Some(Connections::open(configuration).map_err(|problem| Problem::Failed(problem.to_string()))?)
-            }
+        let configuration = self.places.read().map_err(Problem::Usage)?;
+        configuration.warnings.iter().for_each(|warning| eprintln!("lispbox: {warning}"));
+        let limits = self.limits(&configuration)?;
+        let connections = match configuration.servers.is_empty() {
+            true => None,
+            false => Some(Connections::open(configuration).map_err(|problem| Problem::Failed(problem.to_string()))?),
         };
         let engine = process::engine(if connections.is_some() { process::CONNECTIONS } else { 0 })?;
         Ok(Surroundings { limits, engine, connections, interrupt: Interrupt::default() })

@@ -1,6 +1,5 @@
 //! `lispbox tools`: what programs can call.
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
@@ -8,14 +7,13 @@ use lispbox::lang::{Catalogue, Tool};
 use lispbox::server::Connections;
 use serde_json::Value;
 
-use crate::serve::read_configuration;
+use crate::places::Places;
 
 /// Lists the servers of a configuration and their tools.
 #[derive(Args)]
 pub struct Tools {
-    /// The servers: a file with `mcpServers`.
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
+    #[command(flatten)]
+    places: Places,
     /// Only tools with this word in their name or description.
     word: Option<String>,
 }
@@ -23,7 +21,7 @@ pub struct Tools {
 impl Tools {
     /// Prints the list; fails when a server did not answer.
     pub fn run(self) -> ExitCode {
-        let configuration = match read_configuration(self.config.as_deref()) {
+        let configuration = match self.places.read() {
             Ok(configuration) => configuration,
             Err(message) => {
                 eprintln!("lispbox: {message}");

@@ -1,0 +1,124 @@
+//! The MCP clients whose configurations are known: where each keeps them, and what they look like.
+
+use std::path::{Path, PathBuf};
+
+/// A program that attaches MCP servers.
+pub struct Client {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// Its name for people.
+    pub title: &'static str,
+    /// The file that holds the servers of a user, for this system.
+    file: fn(&Folders) -> Option<PathBuf>,
+    /// The file of a project, from the folder of the project.
+    project: Option<&'static str>,
+    /// The key under which servers stand.
+    pub key: &'static str,
+}
+
+/// All of them.
+pub const CLIENTS: &[Client] = &[
+    Client {
+        name: "claude-desktop",
+        title: "Claude Desktop",
+        file: |folders| Some(folders.settings()?.join("Claude/claude_desktop_config.json")),
+        project: None,
+        key: "mcpServers",
+    },
+    Client {
+        name: "claude-code",
+        title: "Claude Code",
+        file: |folders| Some(folders.home()?.join(".claude.json")),
+        project: Some(".mcp.json"),
+        key: "mcpServers",
+    },
+    Client {
+        name: "cursor",
+        title: "Cursor",
+        file: |folders| Some(folders.home()?.join(".cursor/mcp.json")),
+        project: Some(".cursor/mcp.json"),
+        key: "mcpServers",
+    },
+    Client {
+        name: "vscode",
+        title: "VS Code",
+        file: |folders| Some(folders.settings()?.join("Code/User/mcp.json")),
+        project: Some(".vscode/mcp.json"),
+        key: "servers",
+    },
+    Client {
+        name: "windsurf",
+        title: "Windsurf",
+        file: |folders| Some(folders.home()?.join(".codeium/windsurf/mcp_config.json")),
+        project: None,
+        key: "mcpServers",
+    },
+    Client {
+        name: "gemini-cli",
+        title: "Gemini CLI",
+        file: |folders| Some(folders.home()?.join(".gemini/settings.json")),
+        project: Some(".gemini/settings.json"),
+        key: "mcpServers",
+    },
+    Client {
+        name: "codex",
+        title: "Codex",
+        file: |folders| Some(folders.home()?.join(".codex/config.toml")),
+        project: None,
+        key: "mcp_servers",
+    },
+];
+
+impl Client {
+    /// The client of that name.
+    pub fn find(name: &str) -> Option<&'static Client> {
+        CLIENTS.iter().find(|client| client.name == name)
+    }
+
+    /// The file that holds the servers of the user, whether it is there or not.
+    pub fn user_file(&self) -> Option<PathBuf> {
+        (self.file)(&Folders)
+    }
+
+    /// The files of the client that are there: the user's, and that of the project in this folder.
+    pub fn files(&self, project: &Path) -> Vec<PathBuf> {
+        let project = self.project.map(|file| project.join(file));
+        let mut files: Vec<PathBuf> =
+            self.user_file().into_iter().chain(project).filter(|file| file.is_file()).collect();
+        files.dedup();
+        files
+    }
+}
+
+/// Where this system keeps what is a user's.
+struct Folders;
+
+impl Folders {
+    fn home(&self) -> Option<PathBuf> {
+        variable(if cfg!(windows) { "USERPROFILE" } else { "HOME" })
+    }
+
+    /// Where applications keep their settings.
+    fn settings(&self) -> Option<PathBuf> {
+        if cfg!(windows) {
+            variable("APPDATA")
+        } else if cfg!(target_os = "macos") {
+            Some(self.home()?.join("Library/Application Support"))
+        } else {
+            variable("XDG_CONFIG_HOME").or_else(|| Some(self.home()?.join(".config")))
+        }
+    }
+}
+
+fn variable(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+}
+
+/// True for a server that is lispbox itself: it must not stand behind itself.
+pub fn is_lispbox(server: &serde_json::Value) -> bool {
+    let command = server.get("command").and_then(serde_json::Value::as_str).unwrap_or_default();
+    let name = command.rsplit(['/', '\\']).next().unwrap_or_default();
+    let arguments = server.get("args").and_then(serde_json::Value::as_array).into_iter().flatten();
+    let mut words = arguments.filter_map(serde_json::Value::as_str);
+    name.trim_end_matches(".exe") == "lispbox" || words.any(|word| word == "lispbox")
+}

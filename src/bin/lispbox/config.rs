@@ -1,0 +1,37 @@
+//! `lispbox config`: looking after the configuration.
+
+mod check;
+mod import;
+mod show;
+
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+
+use crate::surroundings::Problem;
+
+/// Shows, checks and imports the configuration: the servers behind lispbox and the rules for them.
+#[derive(Args)]
+pub struct Config {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    Show(show::Show),
+    Check(check::Check),
+    Import(import::Import),
+}
+
+impl Config {
+    /// Does it.
+    pub fn run(self) -> ExitCode {
+        let outcome = match self.action {
+            Action::Show(action) => action.run().map(|()| ExitCode::SUCCESS),
+            Action::Check(action) => action.run(),
+            Action::Import(action) => action.run().map(|()| ExitCode::SUCCESS),
+        };
+        outcome.unwrap_or_else(Problem::report)
+    }
+}
