@@ -5,7 +5,7 @@
 //! are indices into the session's table, builtins are direct.
 
 use crate::lang::builtin::Builtin;
-use crate::lang::builtin::operators::Operator;
+use crate::lang::builtin::operators::{Operator, Run};
 use crate::lang::form::Form;
 use crate::lang::span::{Source, Span};
 use crate::lang::value::Value;
@@ -123,12 +123,14 @@ pub struct CallBuiltin {
 pub struct Operation {
     /// What it does with integers.
     pub operator: Operator,
+    /// The evaluator's function for it and for operands of these kinds.
+    pub run: Run,
     /// What it does with anything else.
     pub builtin: &'static Builtin,
     /// Its first argument.
     pub left: Node,
-    /// Its second argument, where it takes two.
-    pub right: Option<Node>,
+    /// Its second argument; nil where it takes one.
+    pub right: Node,
     /// Where the call stands.
     pub span: Span,
 }

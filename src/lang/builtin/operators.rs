@@ -3,9 +3,14 @@
 //! `comparison`.
 
 use super::Builtin;
+use crate::lang::eval::{Frame, Machine, Walked};
+use crate::lang::node::Operation;
 
-/// An operation on one or two integers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Evaluates an operation.
+pub type Run = fn(&mut Machine, &Frame<'_>, &Operation) -> Walked;
+
+/// An operation on one or two integers; those on one stand behind those on two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
 pub enum Operator {
     /// `(+ a b)`
     Add,
@@ -48,6 +53,29 @@ pub enum Operator {
 }
 
 impl Operator {
+    /// All of them, in order.
+    pub const ALL: [Operator; 19] = [
+        Operator::Add,
+        Operator::Subtract,
+        Operator::Multiply,
+        Operator::Quotient,
+        Operator::Remainder,
+        Operator::Modulo,
+        Operator::Less,
+        Operator::LessOrEqual,
+        Operator::Greater,
+        Operator::GreaterOrEqual,
+        Operator::Equal,
+        Operator::SameNumber,
+        Operator::Increment,
+        Operator::Decrement,
+        Operator::IsZero,
+        Operator::IsPositive,
+        Operator::IsNegative,
+        Operator::IsEven,
+        Operator::IsOdd,
+    ];
+
     /// What a builtin does with that many integers, where that is one of these.
     pub fn of(builtin: &Builtin, arguments: usize) -> Option<Operator> {
         Some(match (builtin.name, arguments) {

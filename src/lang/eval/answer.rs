@@ -9,7 +9,7 @@ use crate::lang::value::Value;
 
 /// What a node came to.
 #[derive(Clone, Copy)]
-pub(super) enum Answer {
+pub enum Answer {
     Nil,
     False,
     True,
@@ -26,10 +26,10 @@ pub(super) enum Answer {
 
 /// The evaluation ends early: its signal stands in [`Machine::signal`].
 #[derive(Clone, Copy)]
-pub(super) struct Stopped;
+pub struct Stopped;
 
 /// What the walk of a node comes to.
-pub(super) type Walked = Result<Answer, Stopped>;
+pub type Walked = Result<Answer, Stopped>;
 
 impl Answer {
     #[inline(always)]
@@ -184,12 +184,12 @@ impl Machine {
     /// Pays for one node.
     #[inline(always)]
     pub(super) fn pay_step(&mut self) -> Result<(), Stopped> {
-        if self.core.meter.pay(1) { self.look_on() } else { Ok(()) }
+        if self.core.meter.pay_one() { self.look_on() } else { Ok(()) }
     }
 
     #[cold]
     #[inline(never)]
-    fn look_on(&mut self) -> Result<(), Stopped> {
+    pub(super) fn look_on(&mut self) -> Result<(), Stopped> {
         self.look().map_err(|signal| self.stop(signal))
     }
 }

@@ -24,6 +24,7 @@ mod tools;
 mod vars;
 mod walk;
 
+pub use answer::Walked;
 pub use call::Frame;
 pub use core::{Core, Global, Globals, Visible};
 pub use lazy::place_in_text;

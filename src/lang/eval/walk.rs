@@ -5,7 +5,6 @@ use super::call::{Frame, Site, Tail};
 use super::core::Global;
 use super::{Machine, core};
 use crate::lang::builtin::Builtin;
-use crate::lang::builtin::operators::Operator;
 use crate::lang::error::{Error, Fault, Outcome, Raised, Signal, describe};
 use crate::lang::node::*;
 use crate::lang::span::Span;
@@ -32,7 +31,7 @@ impl Machine {
                     node = if self.holds(condition) { &parts[1] } else { &parts[2] };
                     continue;
                 }
-                Node::Operate(operation) => self.operate(frame, operation),
+                Node::Operate(operation) => (operation.run)(self, frame, operation),
                 Node::Call(call) => self.call_node(frame, call),
                 Node::Recur(recur) => self.recur(frame, recur),
                 Node::CallBuiltin(call) => self.call_builtin(frame, call),
@@ -103,7 +102,7 @@ impl Machine {
                 _ => self.eval(frame, node),
             },
             Node::Constant(Value::Int(number)) => Ok(Answer::Int(*number)),
-            Node::Operate(operation) => self.operate(frame, operation),
+            Node::Operate(operation) => (operation.run)(self, frame, operation),
             node => self.eval(frame, node),
         }
     }
@@ -122,7 +121,7 @@ impl Machine {
 
     /// The same as a value.
     #[inline(always)]
-    fn argument_value(&mut self, frame: &Frame<'_>, node: &Node) -> Result<Value, Stopped> {
+    pub(super) fn argument_value(&mut self, frame: &Frame<'_>, node: &Node) -> Result<Value, Stopped> {
         match node {
             Node::Local(slot) => Ok(self.stack[frame.base + *slot as usize].clone()),
             Node::Take(slot) => Ok(std::mem::take(&mut self.stack[frame.base + *slot as usize])),
@@ -246,54 +245,6 @@ impl Machine {
         Ok(Answer::Recur)
     }
 
-    /// A call of a builtin that is an operator where its arguments are integers. It deals in answers alone: what is
-    /// not an integer is another function's business.
-    #[inline(never)]
-    fn operate(&mut self, frame: &Frame<'_>, operation: &Operation) -> Walked {
-        let left = self.operand(frame, &operation.left)?;
-        let Answer::Int(a) = left else { return self.operate_with(frame, operation, left) };
-        let b = match &operation.right {
-            None => 0,
-            Some(right) => match self.operand(frame, right)? {
-                Answer::Int(b) => b,
-                right => return self.run_operation(frame, operation, left, right),
-            },
-        };
-        match operation.operator.apply(a, b) {
-            Some(answer) => {
-                self.pay_step()?;
-                if operation.operator == Operator::Equal {
-                    // Comparing is paid for by the size of what is compared.
-                    self.pay_step()?;
-                }
-                Ok(answer)
-            }
-            None => self.run_operation(frame, operation, left, Answer::Int(b)),
-        }
-    }
-
-    /// The same where the first argument is no integer.
-    #[inline(never)]
-    fn operate_with(&mut self, frame: &Frame<'_>, operation: &Operation, left: Answer) -> Walked {
-        let mut arguments = [self.take(left), Value::Nil];
-        let count = match &operation.right {
-            Some(right) => {
-                arguments[1] = self.argument_value(frame, right)?;
-                2
-            }
-            None => 1,
-        };
-        self.run_builtin(frame, operation.builtin, operation.span, &mut arguments[..count])
-    }
-
-    /// The same where the second argument is no integer, or the result is none.
-    #[inline(never)]
-    fn run_operation(&mut self, frame: &Frame<'_>, operation: &Operation, left: Answer, right: Answer) -> Walked {
-        let mut arguments = [self.take(left), self.take(right)];
-        let count = 1 + usize::from(operation.right.is_some());
-        self.run_builtin(frame, operation.builtin, operation.span, &mut arguments[..count])
-    }
-
     /// A call of a known builtin: the arguments stand in an array.
     #[inline(never)]
     fn call_builtin(&mut self, frame: &Frame<'_>, call: &CallBuiltin) -> Walked {
@@ -341,7 +292,7 @@ impl Machine {
         }
     }
 
-    fn run_builtin(
+    pub(super) fn run_builtin(
         &mut self,
         frame: &Frame<'_>,
         builtin: &'static Builtin,

@@ -86,7 +86,16 @@ impl Meter {
     #[inline]
     #[must_use]
     pub fn pay(&mut self, steps: u64) -> bool {
-        self.ticks = self.ticks.saturating_sub_unsigned(steps);
+        // Far from where `pay_one` would begin anew.
+        self.ticks = self.ticks.saturating_sub_unsigned(steps).max(i64::MIN / 2);
+        self.ticks < 0
+    }
+
+    /// Pays for one step, likewise.
+    #[inline(always)]
+    #[must_use]
+    pub fn pay_one(&mut self) -> bool {
+        self.ticks = self.ticks.wrapping_sub(1);
         self.ticks < 0
     }
 

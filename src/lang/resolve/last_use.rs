@@ -95,9 +95,7 @@ fn pass(node: &mut Node, live: &mut Live, again: Live) {
             all(others, live, again);
         }
         Node::Operate(operation) => {
-            if let Some(right) = &mut operation.right {
-                read(right, live, again);
-            }
+            read(&mut operation.right, live, again);
             read(&mut operation.left, live, again);
         }
         Node::LookUp(look_up) => {

@@ -333,7 +333,9 @@ impl<'a> Resolver<'a> {
         let second = arguments.get(1).map(|form| self.form(form, Tail::No)).transpose()?;
         Ok(Some(match operator {
             Some((operator, builtin)) => {
-                Node::Operate(Box::new(Operation { operator, builtin, left: first, right: second, span }))
+                let right = second.unwrap_or(Node::Constant(Value::Nil));
+                let run = operator.run_on(&first, &right);
+                Node::Operate(Box::new(Operation { operator, run, builtin, left: first, right, span }))
             }
             None => Node::LookUp(Box::new(LookUp {
                 key: callee.clone(),
