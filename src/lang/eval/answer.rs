@@ -111,15 +111,17 @@ impl Machine {
     /// Puts an answer on top of the stack.
     #[inline(always)]
     pub(super) fn push(&mut self, answer: Answer) {
-        let value = self.take(answer);
-        match (value, self.stack.spare_capacity_mut()) {
+        match (answer, self.stack.spare_capacity_mut()) {
             // Written where it stays: what is made elsewhere, in two parts, cannot be moved at once.
-            (Value::Int(number), [free, ..]) => {
+            (Answer::Int(number), [free, ..]) => {
                 free.write(Value::Int(number));
                 // SAFETY: the next free place has just been filled.
                 unsafe { self.stack.set_len(self.stack.len() + 1) };
             }
-            (value, _) => self.stack.push(value),
+            _ => {
+                let value = self.take(answer);
+                self.stack.push(value);
+            }
         }
     }
 
@@ -172,12 +174,12 @@ impl Machine {
     /// Takes everything off the stack that is above `top`.
     #[inline(always)]
     pub(super) fn shrink(&mut self, top: usize) {
-        while self.stack.len() > top
-            && let Some(value) = self.stack.pop()
-        {
-            if value.is_plain() {
-                std::mem::forget(value);
-            }
+        let above = self.stack.get(top..).unwrap_or_default();
+        if above.iter().all(Value::is_plain) {
+            // SAFETY: what is forgotten is there, and owns nothing.
+            unsafe { self.stack.set_len(top.min(self.stack.len())) };
+        } else {
+            self.stack.truncate(top);
         }
     }
 

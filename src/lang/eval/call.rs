@@ -186,10 +186,7 @@ impl Machine {
         let result = match self.enter(closure, base, depth, nesting) {
             Ok(Answer::TailCall) => self.follow(closure, base, depth, nesting, site, in_prelude),
             Ok(answer) => Ok(answer),
-            Err(stopped) => {
-                let way = Way { running: closure.clone(), entered: closure.clone(), left: None };
-                Err(self.come_through(stopped, &way, site, in_prelude))
-            }
+            Err(stopped) => Err(self.come_out(stopped, closure, site, in_prelude)),
         };
         self.shrink(base);
         (self.depth, self.nesting, self.in_prelude) = (depth, nesting, in_prelude);
@@ -197,6 +194,7 @@ impl Machine {
     }
 
     /// Runs what a function calls in its place, and what that calls, until there is a result.
+    #[inline(never)]
     fn follow(
         &mut self,
         closure: &Arc<Closure>,
@@ -246,6 +244,19 @@ impl Machine {
         }
     }
 
+    /// What went wrong in a function that called no other in its place, with the place where it was called.
+    #[cold]
+    fn come_out(
+        &mut self,
+        stopped: Stopped,
+        closure: &Arc<Closure>,
+        site: Option<Site<'_>>,
+        from_prelude: bool,
+    ) -> Stopped {
+        let way = Way { running: closure.clone(), entered: closure.clone(), left: None };
+        self.come_through(stopped, &way, site, from_prelude)
+    }
+
     /// What went wrong in a function, with the place where it was called.
     #[cold]
     fn come_through(&mut self, stopped: Stopped, way: &Way, site: Option<Site<'_>>, from_prelude: bool) -> Stopped {
@@ -284,6 +295,7 @@ impl Machine {
     }
 
     /// Runs the body of a function once its arguments are on the stack.
+    #[inline(always)]
     fn enter(&mut self, closure: &Arc<Closure>, base: usize, depth: u32, nesting: u32) -> Walked {
         let count = self.stack.len() - base;
         let arity = match &*code(closure).arities {
@@ -314,6 +326,7 @@ impl Machine {
     }
 
     /// Picks the arity for that many arguments; what is left over becomes a list.
+    #[inline(never)]
     fn arity<'c>(&mut self, closure: &'c Arc<Closure>, count: usize, base: usize) -> Outcome<&'c Arity> {
         let code = code(closure);
         for arity in &code.arities {

@@ -146,6 +146,7 @@ impl Operand for Computed {
     fn find(machine: &mut Machine, frame: &Frame<'_>, node: &Node) -> Found {
         let walked = match node {
             Node::Operate(operation) => (operation.run)(machine, frame, operation),
+            Node::Call(call) => machine.call_node(frame, call),
             node => machine.eval(frame, node),
         };
         match walked {

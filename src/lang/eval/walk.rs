@@ -349,24 +349,58 @@ impl Machine {
         self.walked_at(frame, found, node.span)
     }
 
-    /// A call of a computed function: the arguments go where its frame begins.
+    /// A call of a computed function: the arguments go where its frame begins. Most often it is a definition of the
+    /// session; a function that calls itself holds itself already.
     #[inline(never)]
-    fn call_node(&mut self, frame: &Frame<'_>, call: &Call) -> Walked {
+    pub(super) fn call_node(&mut self, frame: &Frame<'_>, call: &Call) -> Walked {
+        let held;
+        let closure = match &call.callee {
+            Node::Global(index, _) if let Some(Value::Closure(closure)) = &self.core.globals.get(*index).value => {
+                match frame.closure {
+                    Some(running) if Arc::ptr_eq(running, closure) => running,
+                    _ => {
+                        held = closure.clone();
+                        &held
+                    }
+                }
+            }
+            _ => return self.call_value(frame, call),
+        };
         self.pay_step()?;
-        let callee = self.callee(frame, &call.callee)?;
+        let base = self.stack.len();
+        self.push_arguments(frame, call)?;
+        let site = Site { source: frame.source, span: call.span };
+        match self.apply_closure(closure, base, Some(site)) {
+            Ok(answer) => Ok(answer),
+            Err(stopped) => Err(self.stop_again(frame, stopped, call.span)),
+        }
+    }
+
+    /// The same where it is any value.
+    #[inline(never)]
+    fn call_value(&mut self, frame: &Frame<'_>, call: &Call) -> Walked {
+        self.pay_step()?;
+        let callee = self.argument_value(frame, &call.callee)?;
+        self.push_arguments(frame, call)?;
+        let site = Site { source: frame.source, span: call.span };
+        let result = self.apply_stacked(&callee, call.arguments.len(), Some(site));
+        result.map_err(|stopped| self.stop_again(frame, stopped, call.span))
+    }
+
+    #[inline(always)]
+    fn push_arguments(&mut self, frame: &Frame<'_>, call: &Call) -> Result<(), Stopped> {
         for node in &call.arguments {
             let answer = self.argument(frame, node)?;
             self.push(answer);
         }
-        let site = Site { source: frame.source, span: call.span };
-        let result = self.apply_stacked(&callee, call.arguments.len(), Some(site));
-        if let Value::Closure(closure) = callee {
-            drop(closure);
-        }
-        result.map_err(|stopped| {
-            let signal = self.signal(stopped);
-            self.stop_at(frame, signal, call.span)
-        })
+        Ok(())
+    }
+
+    /// Ends the walk of what stands there with what ended the walk inside of it.
+    #[cold]
+    fn stop_again(&mut self, frame: &Frame<'_>, stopped: Stopped, span: Span) -> Stopped {
+        let signal = self.signal(stopped);
+        self.stop_at(frame, signal, span)
     }
 
     /// The function that is called, most often a definition of the session.
@@ -383,14 +417,12 @@ impl Machine {
     fn tail_call(&mut self, frame: &Frame<'_>, call: &Call) -> Walked {
         self.pay_step()?;
         let callee = self.callee(frame, &call.callee)?;
-        for node in &call.arguments {
-            let answer = self.argument(frame, node)?;
-            self.push(answer);
-        }
+        self.push_arguments(frame, call)?;
         self.tail = Some(Tail { callee, count: call.arguments.len(), span: call.span });
         Ok(Answer::TailCall)
     }
 
+    #[inline(never)]
     fn lambda(&mut self, frame: &Frame<'_>, lambda: &Lambda) -> Walked {
         self.pay_step()?;
         let mut captured = Vec::with_capacity(lambda.captures.len());
@@ -490,6 +522,7 @@ impl Machine {
         Ok(Value::Set(Arc::new(set)))
     }
 
+    #[inline(never)]
     fn try_(&mut self, frame: &Frame<'_>, parts: &Try) -> Walked {
         self.pay_step()?;
         let top = self.stack.len();
