@@ -147,6 +147,7 @@ impl Operand for Computed {
         let walked = match node {
             Node::Operate(operation) => (operation.run)(machine, frame, operation),
             Node::Call(call) => machine.call_node(frame, call),
+            Node::CallBuiltin(_) => machine.compute(frame, node),
             node => machine.eval(frame, node),
         };
         match walked {
@@ -222,7 +223,8 @@ impl Machine {
         if count > 1 {
             arguments[1] = self.argument_value(frame, &operation.right)?;
         }
-        self.run_builtin(frame, operation.builtin, operation.span, &mut arguments[..count])
+        let value = self.run_builtin(frame, operation.builtin, operation.span, &mut arguments[..count])?;
+        Ok(self.pass(value))
     }
 
     /// The same where both have been.
@@ -230,6 +232,7 @@ impl Machine {
     fn run_operation(&mut self, frame: &Frame<'_>, operation: &Operation, left: Answer, right: Answer) -> Walked {
         let mut arguments = [self.take(left), self.take(right)];
         let count = operation.operator.operands();
-        self.run_builtin(frame, operation.builtin, operation.span, &mut arguments[..count])
+        let value = self.run_builtin(frame, operation.builtin, operation.span, &mut arguments[..count])?;
+        Ok(self.pass(value))
     }
 }

@@ -34,7 +34,7 @@ impl Machine {
                 Node::Operate(operation) => (operation.run)(self, frame, operation),
                 Node::Call(call) => self.call_node(frame, call),
                 Node::Recur(recur) => self.recur(frame, recur),
-                Node::CallBuiltin(call) => self.call_builtin(frame, call),
+                Node::CallBuiltin(_) | Node::Record(..) | Node::Vector(_) => self.compute(frame, node),
                 Node::LookUp(look_up) => self.look_up_node(frame, look_up),
                 Node::Let(binding) => {
                     self.set_slots(frame, binding)?;
@@ -60,8 +60,6 @@ impl Machine {
                 Node::Loop(binding) => self.loop_star(frame, binding),
                 Node::Try(parts) => self.try_(frame, parts),
                 Node::Lambda(lambda) => self.lambda(frame, lambda),
-                Node::Record(shape, nodes) => self.record(frame, shape, nodes),
-                Node::Vector(nodes) => self.vector(frame, nodes),
                 node => self.make(frame, node),
             };
         }
@@ -126,11 +124,29 @@ impl Machine {
             Node::Local(slot) => Ok(self.stack[frame.base + *slot as usize].clone()),
             Node::Take(slot) => Ok(std::mem::take(&mut self.stack[frame.base + *slot as usize])),
             Node::Constant(value) => Ok(value.clone()),
+            node => self.computed(frame, node),
+        }
+    }
+
+    /// The same of what is neither a name nor a constant: what is seldom a number does not become an answer first.
+    #[inline(never)]
+    fn computed(&mut self, frame: &Frame<'_>, node: &Node) -> Result<Value, Stopped> {
+        match node {
+            Node::CallBuiltin(call) => self.call_builtin(frame, call),
+            Node::Record(shape, nodes) => self.record(frame, shape, nodes),
+            Node::Vector(nodes) => self.vector(frame, nodes),
             node => {
                 let answer = self.eval(frame, node)?;
                 Ok(self.take(answer))
             }
         }
+    }
+
+    /// The same as an answer.
+    #[inline(never)]
+    pub(super) fn compute(&mut self, frame: &Frame<'_>, node: &Node) -> Walked {
+        let value = self.computed(frame, node)?;
+        Ok(self.pass(value))
     }
 
     /// What nodes come to, one after another.
@@ -154,6 +170,7 @@ impl Machine {
     }
 
     /// `and` and `or`: the first value whose truth is `until`, else the last.
+    #[inline(never)]
     fn chain(&mut self, frame: &Frame<'_>, nodes: &[Node], until: bool) -> Walked {
         self.pay_step()?;
         let Some((last, first)) = nodes.split_last() else { return Ok(Answer::Nil) };
@@ -192,6 +209,7 @@ impl Machine {
         }
     }
 
+    #[inline(never)]
     fn loop_star(&mut self, frame: &Frame<'_>, binding: &Let) -> Walked {
         self.set_slots(frame, binding)?;
         let result = loop {
@@ -247,7 +265,7 @@ impl Machine {
 
     /// A call of a known builtin: the arguments stand in an array.
     #[inline(never)]
-    fn call_builtin(&mut self, frame: &Frame<'_>, call: &CallBuiltin) -> Walked {
+    fn call_builtin(&mut self, frame: &Frame<'_>, call: &CallBuiltin) -> Result<Value, Stopped> {
         let (builtin, span) = (call.builtin, call.span);
         match &*call.arguments {
             [] => self.run_builtin(frame, builtin, span, &mut []),
@@ -298,14 +316,14 @@ impl Machine {
         builtin: &'static Builtin,
         span: Span,
         arguments: &mut [Value],
-    ) -> Walked {
+    ) -> Result<Value, Stopped> {
         self.pay_step()?;
         let result = if builtin.arity.accepts(arguments.len()) {
             (builtin.run)(self, arguments).map_err(|signal| self.named(signal, builtin))
         } else {
             Err(super::call::builtin_arity(builtin, arguments.len()).into())
         };
-        self.walked_at(frame, result, span)
+        result.map_err(|signal| self.stop_at(frame, signal, span))
     }
 
     /// An outcome of what stands there, for the walk.
@@ -480,17 +498,17 @@ impl Machine {
     }
 
     #[inline(never)]
-    fn record(&mut self, frame: &Frame<'_>, shape: &Arc<Shape>, nodes: &[Node]) -> Walked {
+    fn record(&mut self, frame: &Frame<'_>, shape: &Arc<Shape>, nodes: &[Node]) -> Result<Value, Stopped> {
         self.pay_step()?;
         let values = self.values(frame, nodes)?;
-        Ok(self.pass(Value::Map(Arc::new(Map::with_shape(shape.clone(), values)))))
+        Ok(Value::Map(Arc::new(Map::with_shape(shape.clone(), values))))
     }
 
     #[inline(never)]
-    fn vector(&mut self, frame: &Frame<'_>, nodes: &[Node]) -> Walked {
+    fn vector(&mut self, frame: &Frame<'_>, nodes: &[Node]) -> Result<Value, Stopped> {
         self.pay_step()?;
         let values = self.values(frame, nodes)?;
-        Ok(self.pass(Value::vector(values)))
+        Ok(Value::vector(values))
     }
 
     fn map(&mut self, frame: &Frame<'_>, pairs: &[(Node, Node)], span: Span) -> Outcome<Value> {
