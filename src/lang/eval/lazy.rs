@@ -123,12 +123,24 @@ impl Machine {
         }
     }
 
+    /// The same for whoever goes on to the end: items that nobody else holds are not copied.
+    ///
+    /// # Errors
+    /// As [`Machine::seq`].
+    pub fn through(&mut self, value: Value) -> Outcome<Cursor> {
+        // What is no sequence is said by `seq`.
+        match value {
+            Value::List(_) | Value::Vector(_) => Ok(Cursor::through(value).unwrap_or(Cursor::End)),
+            value => self.seq(value),
+        }
+    }
+
     /// All the items of a finite sequence. Asks for the memory first where the count is known.
     ///
     /// # Errors
     /// `TypeError` for what is no sequence; limits.
     pub fn items(&mut self, value: Value) -> Outcome<Vec<Value>> {
-        let mut cursor = self.seq(value)?;
+        let mut cursor = self.through(value)?;
         let count = cursor.remaining();
         if let Some(count) = count {
             self.reserve_values(count)?;

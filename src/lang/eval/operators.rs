@@ -7,6 +7,7 @@ use super::Machine;
 use super::answer::{Answer, Walked};
 use super::call::Frame;
 use crate::lang::builtin::operators::{Operator, Run};
+use crate::lang::error::Outcome;
 use crate::lang::node::{Node, Operation};
 use crate::lang::value::Value;
 
@@ -195,6 +196,18 @@ impl Machine {
             return self.look_and_answer(answer, false);
         }
         Ok(answer)
+    }
+
+    /// What an operator comes to for two values where both are integers, paid for as a call of its builtin is.
+    ///
+    /// # Errors
+    /// Limits.
+    #[inline]
+    pub fn operate_on(&mut self, operator: Operator, left: &Value, right: &Value) -> Outcome<Option<Value>> {
+        let (Value::Int(a), Value::Int(b)) = (left, right) else { return Ok(None) };
+        let Some(answer) = operator.apply(*a, *b) else { return Ok(None) };
+        self.charge(1)?;
+        Ok(Some(self.take(answer)))
     }
 
     /// The answer, if the limits allow it.

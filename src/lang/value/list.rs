@@ -79,6 +79,24 @@ impl List {
         }
     }
 
+    /// The items and where they begin, where they stand in one block that nobody else holds; else the list itself.
+    ///
+    /// # Errors
+    /// The list.
+    pub fn into_own(list: Arc<List>) -> Result<(Items, usize), Arc<List>> {
+        let is_own = |items: &Arc<Items>| Arc::strong_count(items) == 1;
+        if !matches!(&*list, List::Items { items, .. } if is_own(items)) {
+            return Err(list);
+        }
+        match Arc::try_unwrap(list)? {
+            List::Items { items, start } => match Arc::try_unwrap(items) {
+                Ok(items) => Ok((items, start)),
+                Err(items) => Err(Arc::new(List::Items { items, start })),
+            },
+            other => Err(Arc::new(other)),
+        }
+    }
+
     /// These items with metadata.
     pub fn with_metadata(items: Vec<Value>, metadata: Option<Arc<Map>>) -> List {
         List::Items { items: Arc::new(Items(Contents { items, metadata })), start: 0 }
@@ -115,11 +133,23 @@ impl List {
 
 impl From<Vec<Value>> for List {
     fn from(items: Vec<Value>) -> List {
-        List::Items { items: Arc::new(Items(Contents { items, metadata: None })), start: 0 }
+        List::Items { items: Arc::new(Items::from(items)), start: 0 }
+    }
+}
+
+impl From<Vec<Value>> for Items {
+    fn from(items: Vec<Value>) -> Items {
+        Items(Contents { items, metadata: None })
     }
 }
 
 impl Items {
+    /// Takes out the item at an index.
+    #[inline]
+    pub(super) fn take(&mut self, at: usize) -> Option<Value> {
+        self.0.items.get_mut(at).map(std::mem::take)
+    }
+
     /// The items.
     pub fn as_slice(&self) -> &[Value] {
         &self.0.items

@@ -224,6 +224,15 @@ impl Value {
         }
     }
 
+    /// The items, if they stand in one block of a list or a vector.
+    pub fn as_block(&self) -> Option<&[Value]> {
+        match self {
+            Value::List(list) => list.as_slice(),
+            Value::Vector(vector) => vector.as_slice(),
+            _ => None,
+        }
+    }
+
     /// The name, if it is a symbol, with metadata or without.
     pub fn as_symbol(&self) -> Option<&Name> {
         match self {

@@ -75,6 +75,14 @@ impl Vector {
         }
     }
 
+    /// Takes the items out, where they stand in one block that nobody else holds.
+    pub(super) fn take_own(vector: &mut Arc<Vector>) -> Option<Vec<Value>> {
+        match &mut Arc::get_mut(vector)?.0 {
+            Repr::Flat(items) => Some(std::mem::take(items)),
+            Repr::Pair(_) | Repr::Tree(_) => None,
+        }
+    }
+
     /// The items in order.
     pub fn iter(&self) -> Box<dyn Iterator<Item = &Value> + '_> {
         match &self.0 {

@@ -52,6 +52,8 @@ pub enum Cursor {
     End,
     /// In the items of a list.
     Items(Arc<Items>, usize),
+    /// In items that nobody else holds: they are taken out.
+    Own(Items, usize),
     /// In a vector.
     Vector(Arc<Vector>, usize),
     /// In the entries of a map; each comes as a vector of key and value.
@@ -92,6 +94,22 @@ impl Cursor {
         })
     }
 
+    /// The same for whoever goes on to the end: items that nobody else holds are not copied.
+    pub fn through(value: Value) -> Option<Cursor> {
+        let value = match value {
+            Value::List(list) => match List::into_own(list) {
+                Ok((items, start)) => return Some(Cursor::Own(items, start)),
+                Err(list) => Value::List(list),
+            },
+            Value::Vector(mut vector) => match Vector::take_own(&mut vector) {
+                Some(items) => return Some(Cursor::Own(Items::from(items), 0)),
+                None => Value::Vector(vector),
+            },
+            value => value,
+        };
+        Cursor::over(value)
+    }
+
     /// The next item.
     #[inline]
     pub fn next<P: Pace>(&mut self, pace: &mut P) -> Result<Option<Value>, P::Stop> {
@@ -101,6 +119,11 @@ impl Cursor {
                 Cursor::End => None,
                 Cursor::Items(items, at) => {
                     let item = items.as_slice().get(*at).cloned();
+                    *at += 1;
+                    item
+                }
+                Cursor::Own(items, at) => {
+                    let item = items.take(*at);
                     *at += 1;
                     item
                 }
@@ -174,6 +197,7 @@ impl Cursor {
         Some(match self {
             Cursor::End => 0,
             Cursor::Items(items, at) => (items.as_slice().len().saturating_sub(*at)) as u64,
+            Cursor::Own(items, at) => (items.as_slice().len().saturating_sub(*at)) as u64,
             Cursor::Vector(vector, at) => (vector.len().saturating_sub(*at)) as u64,
             Cursor::Range { left, .. } => *left,
             Cursor::Map(map, 0) => map.len() as u64,
@@ -187,6 +211,7 @@ impl Cursor {
         match self {
             Cursor::End => Value::Nil,
             Cursor::Items(items, start) => Value::List(Arc::new(List::Items { items, start })),
+            Cursor::Own(items, start) => Value::List(Arc::new(List::Items { items: Arc::new(items), start })),
             Cursor::Range { next, step, left } => Value::List(Arc::new(List::Range { start: next, step, count: left })),
             Cursor::Before(value) => value,
             Cursor::Vector(vector, at) => rest_of(vector.len(), at, |index| vector.get(index).cloned()),

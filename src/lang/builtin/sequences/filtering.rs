@@ -118,7 +118,7 @@ fn filterv(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 }
 
 fn picked(machine: &mut Machine, predicate: &Value, collection: Value, wanted: bool) -> Outcome<Vec<Value>> {
-    let mut cursor = machine.seq(collection)?;
+    let mut cursor = machine.through(collection)?;
     let mut out = Vec::new();
     while let Some(item) = cursor.next(machine)? {
         if machine.call_on(predicate, &item)?.is_truthy() == wanted {

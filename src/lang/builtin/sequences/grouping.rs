@@ -80,7 +80,7 @@ fn group_by(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
         return count_by(machine, &key, collection);
     }
     let value = option(&given, "value").unwrap_or_default();
-    let mut cursor = machine.seq(collection)?;
+    let mut cursor = machine.through(collection)?;
     let mut groups: Groups<Vec<Value>> = Groups::new();
     while let Some(item) = cursor.next(machine)? {
         let found = if key.is_nil() { item.clone() } else { machine.call_on(&key, &item)? };
@@ -109,7 +109,7 @@ fn frequencies(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value>
 
 /// How many items there are for each key.
 fn count_by(machine: &mut Machine, key: &Value, collection: Value) -> Outcome<Value> {
-    let mut cursor = machine.seq(collection)?;
+    let mut cursor = machine.through(collection)?;
     let mut groups: Groups<i64> = Groups::new();
     while let Some(item) = cursor.next(machine)? {
         let found = if key.is_nil() { item } else { machine.call_on(key, &item)? };

@@ -104,7 +104,10 @@ fn mapv(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 }
 
 fn map_one(machine: &mut Machine, function: &Value, collection: Value) -> Outcome<Vec<Value>> {
-    let mut cursor = machine.seq(collection)?;
+    if let (Value::Keyword(_), Some(items)) = (function, collection.as_block()) {
+        return looked_up(machine, function, items);
+    }
+    let mut cursor = machine.through(collection)?;
     let count = cursor.remaining();
     if let Some(count) = count {
         machine.reserve_values(count)?;
@@ -114,6 +117,18 @@ fn map_one(machine: &mut Machine, function: &Value, collection: Value) -> Outcom
         out.push(machine.call1(function, item)?);
         machine.grown(out.len())?;
     }
+    Ok(out)
+}
+
+/// What items have under a keyword. They are only looked at: a copy and its end cost more than the look.
+fn looked_up(machine: &mut Machine, key: &Value, items: &[Value]) -> Outcome<Vec<Value>> {
+    machine.reserve_values(items.len() as u64)?;
+    let mut out = Vec::with_capacity(items.len());
+    for item in items {
+        machine.charge(1)?;
+        out.push(machine.call_on(key, item)?);
+    }
+    machine.charge(1)?;
     Ok(out)
 }
 
@@ -170,7 +185,7 @@ fn keep(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     if machine.is_lazy(&collection) {
         return transducers::through(machine, &transducers::stateless(&steps::KEEP, function), collection);
     }
-    let mut cursor = machine.seq(collection)?;
+    let mut cursor = machine.through(collection)?;
     let mut out = Vec::new();
     while let Some(item) = cursor.next(machine)? {
         let kept = machine.call1(&function, item)?;
@@ -184,7 +199,7 @@ fn keep(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 
 fn filter_map(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let (function, collection) = function_and_collection(arguments);
-    let mut cursor = machine.seq(collection)?;
+    let mut cursor = machine.through(collection)?;
     let mut out = Vec::new();
     while let Some(item) = cursor.next(machine)? {
         let kept = machine.call1(&function, item)?;
@@ -239,7 +254,7 @@ pub(super) fn flat_map(machine: &mut Machine, function: Value, collection: Value
     if machine.is_lazy(&collection) {
         return Ok(machine.lazy(&LAZY_FLAT_MAP, vec![function, Value::Nil, collection]));
     }
-    let mut cursor = machine.seq(collection)?;
+    let mut cursor = machine.through(collection)?;
     let mut out = Vec::new();
     while let Some(item) = cursor.next(machine)? {
         let part = if function.is_nil() { item } else { machine.call1(&function, item)? };

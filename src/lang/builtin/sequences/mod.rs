@@ -21,6 +21,7 @@ pub mod reducing;
 
 use super::Builtin;
 use super::arguments::{count, take};
+use super::operators::Operator;
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
 use crate::lang::value::Value;
@@ -184,7 +185,17 @@ pub(super) fn count_of(machine: &mut Machine, value: Value) -> Outcome<u64> {
 /// Reduces what is left of a cursor.
 pub(super) fn reduce_from(machine: &mut Machine, function: &Value, init: Value, mut cursor: Cursor) -> Outcome<Value> {
     let mut result = init;
+    let operator = match function {
+        Value::Builtin(builtin) => Operator::of(builtin, 2).filter(|operator| *operator != Operator::Equal),
+        _ => None,
+    };
     while let Some(item) = cursor.next(machine)? {
+        if let Some(operator) = operator
+            && let Some(answer) = machine.operate_on(operator, &result, &item)?
+        {
+            result = answer;
+            continue;
+        }
         result = machine.call2(function, result, item)?;
         if let Value::Reduced(inner) = &result {
             return Ok(inner.0.clone());
