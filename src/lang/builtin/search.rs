@@ -173,7 +173,8 @@ fn separator(machine: &mut Machine, value: &Value) -> Outcome<Arc<Pattern>> {
 pub(super) fn split_at(machine: &mut Machine, text: &str, regex: &Pattern, limit: i64) -> Outcome<Value> {
     let mut search = Search::new(machine, regex, text)?;
     ask_for_copy(machine, text, 1)?;
-    let mut parts = Vec::new();
+    // As many as short texts have words: more room than that may be wasted.
+    let mut parts = Vec::with_capacity((text.len() / 6).min(8));
     let mut from = 0;
     while let Some(found) = search.next_place(machine)? {
         if limit > 0 && parts.len() as i64 >= limit - 1 {

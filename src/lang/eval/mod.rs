@@ -139,6 +139,13 @@ impl Machine {
         self.or_sweep(result, bytes)
     }
 
+    /// True if that many values take no more than a part of the memory that is left, so that they may be reserved on the
+    /// off-chance.
+    pub fn has_room_for(&self, count: usize) -> bool {
+        let bytes = (count as u64).saturating_mul(size_of::<Value>() as u64);
+        self.core.meter.has_room(bytes.saturating_mul(4))
+    }
+
     fn check_memory(&mut self, more: u64) -> Result<(), Halt> {
         let core = &mut *self.core;
         core.meter.check_memory(more, &*core.host)

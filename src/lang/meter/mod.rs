@@ -137,6 +137,11 @@ impl Meter {
         self.check_time(host)
     }
 
+    /// True if so many bytes more are within the memory limit.
+    pub fn has_room(&self, more: u64) -> bool {
+        !self.memory_counted || live().saturating_add(more) <= self.limits.memory
+    }
+
     /// Checks the memory limit as if `more` bytes were taken.
     pub fn check_memory(&mut self, more: u64, host: &dyn Host) -> Result<(), Halt> {
         let mut live = live();

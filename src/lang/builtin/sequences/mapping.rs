@@ -256,7 +256,9 @@ pub(super) fn flat_map(machine: &mut Machine, function: Value, collection: Value
     }
     let mut cursor = machine.through(collection)?;
     let mut out = Vec::new();
+    let mut done = 0;
     while let Some(item) = cursor.next(machine)? {
+        done += 1;
         let part = if function.is_nil() { item } else { machine.call1(&function, item)? };
         if let Value::Reduced(_) = part {
             break;
@@ -277,7 +279,8 @@ pub(super) fn flat_map(machine: &mut Machine, function: Value, collection: Value
                 let count = items.len();
                 machine.charge(count as u64 + 1)?;
                 if out.capacity() - out.len() < count {
-                    machine.reserve_values(2 * (out.len() + count) as u64)?;
+                    let room = room(machine, out.len() + count, done, cursor.remaining())?;
+                    out.reserve(room - out.len());
                 }
                 Vector::append_to(items, &mut out);
                 continue;
@@ -293,6 +296,18 @@ pub(super) fn flat_map(machine: &mut Machine, function: Value, collection: Value
         }
     }
     Ok(Value::list(out))
+}
+
+/// How much room is made for a block that has grown to `len` items with so many of its parts: twice as much, or what all
+/// the parts will take by the measure of these. To copy a long block to a larger one costs more than what is done with
+/// its items, since all of the larger one comes from the system.
+fn room(machine: &mut Machine, len: usize, parts: u64, left: Option<u64>) -> Outcome<usize> {
+    const SAMPLE: u64 = 64;
+    machine.reserve_values(2 * len as u64)?;
+    let all = left.map_or(0, |left| (len as u64).saturating_mul(left.saturating_add(parts)) / parts);
+    let with_some_to_spare = usize::try_from(all + all / 16).unwrap_or(usize::MAX);
+    let is_known = parts >= SAMPLE && machine.has_room_for(with_some_to_spare);
+    Ok(if is_known { with_some_to_spare.max(2 * len) } else { 2 * len })
 }
 
 static LAZY_FLAT_MAP: Builtin =
