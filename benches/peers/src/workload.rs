@@ -62,6 +62,12 @@ impl Workload {
         }
     }
 
+    /// True of those that Rust does by hand, over the values of lispbox.
+    pub fn is_done_by_hand(self) -> bool {
+        use Workload::{HostCalls, MailsFromText, MailsFromValues, Words};
+        matches!(self, MailsFromText | MailsFromValues | Words | HostCalls)
+    }
+
     /// The workload of that name, whatever its case.
     pub fn named(name: &str) -> Option<Workload> {
         ALL.into_iter().find(|workload| workload.name().eq_ignore_ascii_case(name))
@@ -79,12 +85,14 @@ pub enum Language {
     Rhai,
     /// starlark.
     Starlark,
+    /// Rust over the values of lispbox: a program calls what does all of it.
+    ByHand,
 }
 
 macro_rules! written {
     ($language:expr, $name:literal) => {
         match $language {
-            Language::Lisp => include_str!(concat!("../programs/", $name, ".lisp")),
+            Language::Lisp | Language::ByHand => include_str!(concat!("../programs/", $name, ".lisp")),
             Language::Python => include_str!(concat!("../programs/", $name, ".py")),
             Language::Rhai => include_str!(concat!("../programs/", $name, ".rhai")),
             Language::Starlark => include_str!(concat!("../programs/", $name, ".star")),
@@ -96,11 +104,14 @@ impl Language {
     /// The program of a workload.
     pub fn program(self, workload: Workload) -> &'static str {
         match workload {
+            Workload::MailsFromText | Workload::MailsFromValues if self == Language::ByHand => "(by-hand/mails data)",
+            Workload::Words if self == Language::ByHand => "(by-hand/words text)",
+            Workload::HostCalls if self == Language::ByHand => "(by-hand/calls)",
             Workload::Fib => written!(self, "w1"),
             Workload::Loop => written!(self, "w2"),
             Workload::MailsFromText | Workload::MailsFromValues => written!(self, "w3"),
             Workload::Words => written!(self, "w4"),
-            Workload::Process | Workload::Environment if self == Language::Lisp => "(+ 1 1)",
+            Workload::Process | Workload::Environment if matches!(self, Language::Lisp | Language::ByHand) => "(+ 1 1)",
             Workload::Process | Workload::Environment => "1 + 1",
             Workload::HostCalls => written!(self, "w6"),
         }

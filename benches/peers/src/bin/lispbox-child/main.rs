@@ -1,7 +1,8 @@
 //! One measurement of lispbox, in a process that allocates as the binary of lispbox does.
 //!
-//! Arguments: the workload and the folder of the inputs; or `--growth`, what grows, and its size.
+//! Arguments: the workload and the folder of the inputs, and `--by-hand` for the same without an interpreter; or `--growth`, what grows, and its size.
 
+mod by_hand;
 mod growth;
 mod peer;
 mod tools;
@@ -26,14 +27,14 @@ fn main() -> ExitCode {
             (Some(growth), Ok(size)) => return growth::report(growth, size),
             _ => format!("there is no growth `{growth}` of size `{size}`"),
         },
-        [workload, inputs] => match Workload::named(workload) {
-            Some(workload) => match Lispbox::for_workload(workload) {
+        [workload, inputs, by_hand @ ..] if matches!(by_hand, [] | ["--by-hand"]) => match Workload::named(workload) {
+            Some(workload) => match Lispbox::for_workload(workload, !by_hand.is_empty()) {
                 Ok(peer) => return child::report(&peer, workload, Path::new(inputs)),
                 Err(problem) => problem,
             },
             None => format!("there is no workload `{workload}`"),
         },
-        _ => "usage: lispbox-child WORKLOAD INPUTS; the runner `peers` is what you want".to_string(),
+        _ => "usage: lispbox-child WORKLOAD INPUTS [--by-hand]; the runner `peers` is what you want".to_string(),
     };
     eprintln!("{problem}");
     ExitCode::FAILURE

@@ -1,8 +1,11 @@
 //! lispbox, its limits on.
 
+use crate::by_hand;
 use crate::tools::Tools;
 use lispbox::lang::builtin::Builtin;
 use lispbox::lang::builtin::arguments::{integer, map, take};
+use lispbox::lang::error::Outcome;
+use lispbox::lang::eval::Machine;
 use lispbox::lang::meter::Residence;
 use lispbox::lang::{Engine, Host, Limits, Reply, Request, Session as Environment, Status, Value};
 use lispbox_peers::child::{LONGEST, Meaning, Peer, Session};
@@ -22,27 +25,34 @@ fn limits(workload: Workload) -> Limits {
 }
 
 /// The function of the host that is called a million times.
-static FUNCTIONS: [Builtin; 1] =
-    [Builtin::new("host/add", &["[numbers]"], "The sum of `:a` and `:b`.", &[], |_, arguments| {
-        let numbers = map(take(arguments, 0))?;
-        let number = |name: &str| integer(numbers.field(name).unwrap_or(&Value::Nil));
-        Ok(Value::Int(number("a")? + number("b")?))
-    })];
+static FUNCTIONS: [Builtin; 1] = [Builtin::new("host/add", &["[numbers]"], "The sum of `:a` and `:b`.", &[], add)];
+
+/// The sum of `:a` and `:b`.
+///
+/// # Errors
+/// If they are no integers.
+pub fn add(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let numbers = map(take(arguments, 0))?;
+    let number = |name: &str| integer(numbers.field(name).unwrap_or(&Value::Nil));
+    Ok(Value::Int(number("a")? + number("b")?))
+}
 
 /// The engine, the host and the limits that all environments share.
 pub struct Lispbox {
+    language: Language,
     engine: Arc<Engine>,
     host: Arc<dyn Host>,
     limits: Limits,
 }
 
 impl Lispbox {
-    /// lispbox as it runs a workload.
+    /// lispbox as it runs a workload, or its values as Rust uses them.
     ///
     /// # Errors
     /// If its limits cannot be kept.
-    pub fn for_workload(workload: Workload) -> Result<Lispbox, String> {
-        Lispbox::new(Tools::many(0), limits(workload))
+    pub fn for_workload(workload: Workload, by_hand: bool) -> Result<Lispbox, String> {
+        let language = if by_hand { Language::ByHand } else { Language::Lisp };
+        Ok(Lispbox { language, ..Lispbox::new(Tools::many(0), limits(workload))? })
     }
 
     /// lispbox with these tools and limits.
@@ -50,9 +60,10 @@ impl Lispbox {
     /// # Errors
     /// If its limits cannot be kept.
     pub fn new(tools: Tools, limits: Limits) -> Result<Lispbox, String> {
-        let builder = Engine::builder().residence(Memory).functions("The host", &FUNCTIONS);
+        let builder = Engine::builder().residence(Memory);
+        let builder = builder.functions("The host", &FUNCTIONS).functions("By hand", &by_hand::FUNCTIONS);
         let engine = builder.build().map_err(|error| error.to_string())?;
-        Ok(Lispbox { engine, host: Arc::new(tools), limits })
+        Ok(Lispbox { language: Language::Lisp, engine, host: Arc::new(tools), limits })
     }
 
     /// An environment with nothing defined.
@@ -63,7 +74,7 @@ impl Lispbox {
 
 impl Peer for Lispbox {
     fn language(&self) -> Language {
-        Language::Lisp
+        self.language
     }
 
     fn in_session(&self, work: &mut dyn FnMut(&mut dyn Session) -> Result<(), String>) -> Result<(), String> {

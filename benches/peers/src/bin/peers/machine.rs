@@ -36,7 +36,7 @@ fn version(peer: Peer, options: &Options) -> String {
     let unknown = || "version unknown".to_string();
     match peer {
         Peer::Cpython => said_by(Command::new(&options.python).arg("--version")).unwrap_or_else(unknown),
-        Peer::Lispbox => {
+        Peer::Lispbox | Peer::ByHand => {
             let locked = locked("lispbox").unwrap_or_else(unknown);
             let here = Path::new(env!("CARGO_MANIFEST_DIR"));
             let commit = said_by(Command::new("git").arg("-C").arg(here).args([

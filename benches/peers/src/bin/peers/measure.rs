@@ -50,6 +50,7 @@ pub fn all(options: &Options) -> Result<Vec<Measured>, String> {
     let inputs = Inputs::write().map_err(|error| format!("the inputs cannot be written: {error}"))?;
     let mut results = Vec::new();
     for workload in &options.workloads {
+        let peers: Vec<Peer> = peers.iter().copied().filter(|peer| peer.does(*workload)).collect();
         results.extend(pairs(*workload, &peers, inputs.folder(), options)?);
     }
     Ok(results)

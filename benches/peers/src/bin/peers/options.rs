@@ -14,7 +14,7 @@ cargo run --release --manifest-path benches/peers/Cargo.toml -- [OPTIONS]
   --only W1,W3a     these workloads; W3 and W5 stand for both of theirs
   --growth          instead, how lispbox's cost grows with data, groups, tools and sessions;
                     --only calls,mails,senders,lines,tools,tools-unused,tools-used,sessions
-  --peers A,B       these peers of lispbox, cpython, rhai, starlark, monty; CPython always takes part
+  --peers A,B       these peers of lispbox, by-hand, cpython, rhai, starlark, monty; CPython always takes part
   --pairs N         pairs of runs for each workload and peer, rounds of --growth (5)
   --json FILE       writes every single measurement as well
   --cpu             time of the processors instead of the clock's, for a machine that others use; not for W5a
@@ -93,7 +93,7 @@ pub fn read(arguments: &[String]) -> Result<Asked, String> {
     }
     let mut options = Options {
         workloads: workload::ALL.to_vec(),
-        peers: Peer::ALL.into_iter().filter(|peer| peer.is_built()).collect(),
+        peers: Peer::ALL.into_iter().filter(|peer| peer.is_usual()).collect(),
         pairs: 5,
         cpu: false,
         json: None,

@@ -13,6 +13,8 @@ use std::process::{Command, ExitCode};
 pub enum Peer {
     /// lispbox, the crate.
     Lispbox,
+    /// The values of lispbox, used by Rust without an interpreter.
+    ByHand,
     /// Debian's CPython, which every ratio is to.
     Cpython,
     /// rhai.
@@ -25,12 +27,13 @@ pub enum Peer {
 
 impl Peer {
     /// All of them, in the order of the table.
-    pub const ALL: [Peer; 5] = [Peer::Lispbox, Peer::Cpython, Peer::Rhai, Peer::Starlark, Peer::Monty];
+    pub const ALL: [Peer; 6] = [Peer::Lispbox, Peer::ByHand, Peer::Cpython, Peer::Rhai, Peer::Starlark, Peer::Monty];
 
     /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Peer::Lispbox => "lispbox",
+            Peer::ByHand => "by-hand",
             Peer::Cpython => "cpython",
             Peer::Rhai => "rhai",
             Peer::Starlark => "starlark",
@@ -41,7 +44,7 @@ impl Peer {
     /// Which of its limits are on.
     pub fn limits(self) -> &'static str {
         match self {
-            Peer::Lispbox => {
+            Peer::Lispbox | Peer::ByHand => {
                 "all at their defaults, but compute 120 s, session 256 MiB (W3), fuel 1e9 and calls 1e6 (W6)"
             }
             Peer::Cpython => "none",
@@ -54,6 +57,16 @@ impl Peer {
     /// False for a peer that is left out unless a feature is asked for.
     pub fn is_built(self) -> bool {
         self != Peer::Monty || cfg!(feature = "monty")
+    }
+
+    /// False for a peer that takes part only if it is named.
+    pub fn is_usual(self) -> bool {
+        self.is_built() && self != Peer::ByHand
+    }
+
+    /// True if there is anything of that workload for it to do.
+    pub fn does(self, workload: Workload) -> bool {
+        self != Peer::ByHand || workload.is_done_by_hand()
     }
 
     /// Runs a workload in this process.
@@ -83,12 +96,13 @@ impl Peer {
                 command.args(["eval", "(+ 1 1)"]);
                 return Ok(command);
             }
-            (Peer::Lispbox, _) => Command::new(runner.with_file_name("lispbox-child")),
+            (Peer::Lispbox | Peer::ByHand, _) => Command::new(runner.with_file_name("lispbox-child")),
             (Peer::Cpython, _) => Command::new(&options.python),
             _ => Command::new(runner),
         };
         match self {
             Peer::Lispbox => command.arg(workload.name()).arg(inputs),
+            Peer::ByHand => command.arg(workload.name()).arg(inputs).arg("--by-hand"),
             Peer::Cpython if only_starts => command.args(["-c", "print(1 + 1)"]),
             Peer::Cpython => command.arg(inputs.join("harness.py")).arg(workload.name()).arg(inputs),
             _ => command.args(["--child", workload.name(), self.name()]).arg(inputs),

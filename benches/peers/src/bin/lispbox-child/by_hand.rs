@@ -1,0 +1,96 @@
+//! The workloads by hand: Rust over the values of lispbox, without an interpreter. The difference to a program is what
+//! the walk costs, the difference to other peers what the values do.
+
+use crate::peer::add;
+use foldhash::quality::RandomState;
+use indexmap::IndexMap;
+use lispbox::lang::Value;
+use lispbox::lang::builtin::Builtin;
+use lispbox::lang::builtin::arguments::{integer, map, take};
+use lispbox::lang::error::{Error, Outcome};
+use lispbox::lang::eval::Machine;
+use lispbox::lang::value::map::Map;
+use lispbox::lang::value::shape::Shape;
+use serde_json::{Value as Json, json};
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+/// A function for each workload of which values are the better part; they need nothing of the evaluator.
+pub static FUNCTIONS: [Builtin; 3] = [
+    Builtin::new("by-hand/mails", &["[data]"], "W3b.", &[], mails),
+    Builtin::new("by-hand/words", &["[text]"], "W4.", &[], words),
+    Builtin::new("by-hand/calls", &["[]"], "W6.", &[], calls),
+];
+
+/// A table as `group-by` and `frequencies` have one.
+type Table<T> = IndexMap<Value, T, RandomState>;
+
+/// A key, and where it stood in the last record.
+struct Key(Value, usize);
+
+impl Key {
+    fn new(name: &str) -> Key {
+        Key(Value::keyword(name), 0)
+    }
+
+    fn of<'m>(&mut self, record: &'m Value) -> &'m Value {
+        let Value::Map(record) = record else { return &Value::Nil };
+        record.get_near(&self.0, &mut self.1).unwrap_or(&Value::Nil)
+    }
+}
+
+fn mails(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let data = map(take(arguments, 0))?;
+    let mails = match data.field("mails") {
+        Some(Value::Vector(mails)) => mails.as_slice().unwrap_or_default(),
+        _ => return Err(Error::new("IllegalArgument", "the data has no mails").into()),
+    };
+    let (mut unread, mut size, mut sender) = (Key::new("unread"), Key::new("size"), Key::new("sender"));
+    let mut groups: Table<Vec<Value>> = Table::default();
+    for mail in mails {
+        if unread.of(mail).is_truthy() && integer(size.of(mail))? > 10_000 {
+            groups.entry(sender.of(mail).clone()).or_default().push(mail.clone());
+        }
+    }
+    let mut rows = Vec::with_capacity(groups.len());
+    for (sender, mails) in groups {
+        let mut total = 0;
+        for mail in &mails {
+            total += integer(size.of(mail))?;
+        }
+        rows.push((Reverse(mails.len()), sender.as_str().unwrap_or_default().to_string(), total));
+    }
+    rows.sort();
+    let row = |(Reverse(count), sender, total): &(Reverse<usize>, String, i64)| json!({"sender": sender, "count": count, "sum": total, "mean": *total as f64 / *count as f64});
+    Ok(text(&json!({"top": rows.iter().take(10).map(row).collect::<Vec<Json>>()})))
+}
+
+fn words(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let lines = take(arguments, 0);
+    let lines: Vec<Value> = lines.as_str().unwrap_or_default().lines().map(Value::string).collect();
+    let mut counts: Table<i64> = Table::default();
+    for line in &lines {
+        for word in line.as_str().unwrap_or_default().split_ascii_whitespace() {
+            *counts.entry(Value::string(word)).or_default() += 1;
+        }
+    }
+    let mut counts: Vec<(Reverse<i64>, &str)> =
+        counts.iter().map(|(word, count)| (Reverse(*count), word.as_str().unwrap_or_default())).collect();
+    counts.sort();
+    let row = |(Reverse(count), word): &(Reverse<i64>, &str)| json!([word, count]);
+    Ok(text(&json!({"top": counts.iter().take(20).map(row).collect::<Vec<Json>>()})))
+}
+
+fn calls(machine: &mut Machine, _: &mut [Value]) -> Outcome<Value> {
+    let shape = Shape::new(vec![Value::keyword("a"), Value::keyword("b")]);
+    let mut total = 0;
+    for number in 0..1_000_000 {
+        let numbers = Map::with_shape(shape.clone(), vec![Value::Int(number), Value::Int(2)]);
+        total += integer(&add(machine, &mut [Value::Map(Arc::new(numbers))])?)?;
+    }
+    Ok(Value::Int(total))
+}
+
+fn text(answer: &Json) -> Value {
+    Value::string(&answer.to_string())
+}
