@@ -86,8 +86,7 @@ impl Meter {
     #[inline]
     #[must_use]
     pub fn pay(&mut self, steps: u64) -> bool {
-        // Far from where `pay_one` would begin anew.
-        self.ticks = self.ticks.saturating_sub_unsigned(steps).max(i64::MIN / 2);
+        self.ticks = self.ticks.saturating_sub_unsigned(steps);
         self.ticks < 0
     }
 
@@ -118,6 +117,8 @@ impl Meter {
     }
 
     fn look_at_all(&mut self, host: &dyn Host) -> Result<(), Halt> {
+        // Far from where `pay_one` would go round.
+        self.ticks = self.ticks.max(i64::MIN / 2);
         let spent = self.fuel_spent();
         let at_once = self.ticks.min(0).unsigned_abs();
         if at_once > LARGEST && spent <= self.limits.fuel {
