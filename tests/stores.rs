@@ -121,6 +121,54 @@ fn sessions_are_listed_removed_and_expire() {
 }
 
 #[test]
+fn sessions_that_were_made_long_ago_expire_though_they_are_used() {
+    on_each_store(|open| {
+        let (store, sessions) = (open(), [key("ann", "one"), key("ann", "two"), key("bob", "three")]);
+        for session in &sessions {
+            store.write(session, 0, "text", &[]).expect("written");
+        }
+        assert_eq!(store.expire_old(Duration::from_secs(60)), Ok(0));
+        store.lease(&sessions[1], "a").expect("it is free");
+        let begun = std::time::Instant::now();
+        let mut expired = 0;
+        while expired < 2 {
+            assert!(begun.elapsed() < Duration::from_secs(5), "{expired} have expired");
+            // One that is in use does not, and the others do though they have just been used.
+            for session in [&sessions[0], &sessions[2]] {
+                let _ = store.write(session, 1, "text", &[]);
+            }
+            expired += store.expire_old(Duration::from_millis(300)).expect("they expire");
+        }
+        assert_eq!(store.read(&sessions[0], 0), Err(Problem::Expired));
+        assert_eq!(store.lease(&sessions[2], "b"), Err(Problem::Expired));
+        assert_eq!(store.list().expect("a list").len(), 1);
+        store.release(&sessions[1], "a").expect("given back");
+        assert_eq!(store.expire_old(Duration::from_millis(300)), Ok(1));
+    });
+}
+
+#[test]
+fn the_sessions_of_a_principal_are_counted() {
+    on_each_store(|open| {
+        let store = open();
+        assert_eq!((store.has_many("ann", 0), store.has_many("ann", 1)), (Ok(true), Ok(false)));
+        let (one, two) = (key("ann", "one"), key("ann", "two"));
+        for session in [&one, &two, &key("bob", "three")] {
+            store.write(session, 0, "text", &[]).expect("written");
+        }
+        assert_eq!((store.has_many("ann", 2), store.has_many("ann", 3)), (Ok(true), Ok(false)));
+        assert_eq!(store.has_many("ann", u64::MAX), Ok(false));
+        store.remove(&one).expect("it is free");
+        assert_eq!((store.has_many("ann", 1), store.has_many("ann", 2)), (Ok(true), Ok(false)));
+        let begun = std::time::Instant::now();
+        while store.has_many("ann", 1) == Ok(true) {
+            assert!(begun.elapsed() < Duration::from_secs(5), "what has expired does not count");
+            store.expire_old(Duration::ZERO).expect("they expire");
+        }
+    });
+}
+
+#[test]
 fn the_latest_session_that_defines_a_name_is_found() {
     on_each_store(|open| {
         let store = open();

@@ -72,7 +72,7 @@ pub struct Summary {
 pub enum Problem {
     /// There is no such session, or it is another principal's.
     Unknown,
-    /// It has been unused for longer than sessions are kept.
+    /// It has been unused for longer than sessions are kept, or was made too long ago.
     Expired,
     /// Somebody else holds its lease.
     Leased,
@@ -88,7 +88,9 @@ impl std::fmt::Display for Problem {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Problem::Unknown => f.write_str("there is no session with this handle"),
-            Problem::Expired => f.write_str("the session has expired: it was not used for too long"),
+            Problem::Expired => {
+                f.write_str("the session has expired: it was not used for too long, or made too long ago")
+            }
             Problem::Leased => f.write_str("the session is being used by another process"),
             Problem::Changed => f.write_str("the session was changed by another process meanwhile"),
             Problem::Damaged(what) => write!(f, "the session is damaged: {what}"),
@@ -158,6 +160,18 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// [`Problem::Unavailable`].
     fn expire(&self, unused: Duration) -> Result<u64, Problem>;
+
+    /// Lets sessions expire that were made so long ago, alike.
+    ///
+    /// # Errors
+    /// [`Problem::Unavailable`].
+    fn expire_old(&self, lifetime: Duration) -> Result<u64, Problem>;
+
+    /// True if a principal has so many sessions, or more, that have not expired.
+    ///
+    /// # Errors
+    /// [`Problem::Unavailable`].
+    fn has_many(&self, principal: &str, count: u64) -> Result<bool, Problem>;
 
     /// Looks whether the store can be used now.
     ///

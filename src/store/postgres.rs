@@ -129,6 +129,30 @@ impl Postgres {
         self.ask(async |client, _| client.query(&client.prepare_cached(statement).await?, values).await)
     }
 
+    /// Lets sessions expire of which that column is so long ago, unless they are in use.
+    fn expire_before(&self, column: &str, age: Duration) -> Result<u64, Problem> {
+        let statement = format!(
+            "WITH expired AS (
+                 UPDATE lispbox_session SET expired = TRUE, text = '', pieces = NULL, names = '{{}}' WHERE handle IN (
+                     SELECT handle FROM lispbox_session
+                     WHERE NOT expired AND {column} < now() - make_interval(secs => $1) AND leased_until <= now()
+                     LIMIT $2 FOR UPDATE SKIP LOCKED
+                 ) RETURNING handle
+             ), gone AS (
+                 DELETE FROM lispbox_piece USING expired WHERE lispbox_piece.handle = expired.handle
+             )
+             SELECT TRUE FROM expired"
+        );
+        let mut expired = 0;
+        loop {
+            let page = self.rows(&statement, &[&seconds(age), &PAGE])?;
+            if page.is_empty() {
+                return Ok(expired);
+            }
+            expired += page.len() as u64;
+        }
+    }
+
     /// The stamp of the last write of a session, which a statement has passed over for some reason.
     fn stamp(&self, session: &Key) -> Result<String, Problem> {
         let rows = self.rows(
@@ -306,37 +330,36 @@ impl Store for Postgres {
     }
 
     fn expire(&self, unused: Duration) -> Result<u64, Problem> {
-        // A century, which nobody means to wait for, can be counted back.
-        let unused = unused.as_secs_f64().min(3e9);
         self.rows(
             "DELETE FROM lispbox_session WHERE expired AND used < now() - make_interval(secs => 2 * $1::float8)",
-            &[&unused],
+            &[&seconds(unused)],
         )?;
-        let mut expired = 0;
-        loop {
-            let page = self.rows(
-                "WITH expired AS (
-                     UPDATE lispbox_session SET expired = TRUE, text = '', pieces = NULL, names = '{}' WHERE handle IN (
-                         SELECT handle FROM lispbox_session
-                         WHERE NOT expired AND used < now() - make_interval(secs => $1) AND leased_until <= now()
-                         LIMIT $2 FOR UPDATE SKIP LOCKED
-                     ) RETURNING handle
-                 ), gone AS (
-                     DELETE FROM lispbox_piece USING expired WHERE lispbox_piece.handle = expired.handle
-                 )
-                 SELECT TRUE FROM expired",
-                &[&unused, &PAGE],
-            )?;
-            if page.is_empty() {
-                return Ok(expired);
-            }
-            expired += page.len() as u64;
-        }
+        self.expire_before("used", unused)
+    }
+
+    fn expire_old(&self, lifetime: Duration) -> Result<u64, Problem> {
+        self.expire_before("created", lifetime)
+    }
+
+    fn has_many(&self, principal: &str, count: u64) -> Result<bool, Problem> {
+        let count = i64::try_from(count).unwrap_or(i64::MAX);
+        let rows = self.rows(
+            "SELECT count(*) >= $2 AS has_many FROM (
+                 SELECT FROM lispbox_session WHERE principal = $1 AND NOT expired LIMIT $2
+             ) AS own",
+            &[&principal, &count],
+        )?;
+        Ok(rows.first().is_some_and(|row| row.get("has_many")))
     }
 
     fn check(&self) -> Result<(), Problem> {
         self.rows("SELECT TRUE FROM lispbox_session LIMIT 1", &[]).map(drop)
     }
+}
+
+/// An age as PostgreSQL counts it back: a century, which nobody means to wait for, can be.
+fn seconds(age: Duration) -> f64 {
+    age.as_secs_f64().min(3e9)
 }
 
 fn version(row: &Row) -> u64 {

@@ -158,6 +158,23 @@ impl Redis {
         })
     }
 
+    /// Lets sessions expire that were used or created so long ago, page by page.
+    fn expire_by(&self, what: &str, age: Duration) -> Result<u64, Problem> {
+        let (mut expired, mut passed) = (0, 0);
+        loop {
+            let (more, next, seen): (u64, u64, u64) = self.ask(async |connection, _| {
+                let mut invocation = self.scripts.expire.key(ALL);
+                invocation.arg(millis(age)).arg(passed).arg(&[SESSION, LEASED, OWN, what]);
+                invocation.invoke_async(connection).await
+            })?;
+            expired += more;
+            passed = next;
+            if seen == 0 {
+                return Ok(expired);
+            }
+        }
+    }
+
     /// What a list says of some sessions; those that are gone meanwhile are left out.
     fn summaries(&self, page: &[(String, f64)]) -> Result<Vec<Summary>, Problem> {
         type Row = (Option<String>, Option<u64>, Option<String>, Option<u64>, Option<Vec<u8>>);
@@ -265,18 +282,18 @@ impl Store for Redis {
     }
 
     fn expire(&self, unused: Duration) -> Result<u64, Problem> {
-        let (mut expired, mut passed) = (0, 0);
-        loop {
-            let (more, next, seen): (u64, u64, u64) = self.ask(async |connection, _| {
-                let mut invocation = self.scripts.expire.key(ALL);
-                invocation.arg(millis(unused)).arg(passed).arg(&[SESSION, LEASED, OWN]).invoke_async(connection).await
-            })?;
-            expired += more;
-            passed = next;
-            if seen == 0 {
-                return Ok(expired);
-            }
-        }
+        self.expire_by("used", unused)
+    }
+
+    fn expire_old(&self, lifetime: Duration) -> Result<u64, Problem> {
+        self.expire_by("created", lifetime)
+    }
+
+    fn has_many(&self, principal: &str, count: u64) -> Result<bool, Problem> {
+        let own: u64 = self.ask(async |connection, _| {
+            ::redis::cmd("ZCARD").arg(format!("{OWN}{principal}")).query_async(connection).await
+        })?;
+        Ok(own >= count)
     }
 
     fn check(&self) -> Result<(), Problem> {

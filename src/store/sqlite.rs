@@ -270,20 +270,30 @@ impl Store for Sqlite {
     }
 
     fn expire(&self, unused: Duration) -> Result<u64, Problem> {
-        let since = now() - millis(unused);
+        let since = now().saturating_sub(millis(unused));
         self.lasting(|transaction| {
             transaction.execute(
                 "DELETE FROM session WHERE expired = 1 AND used < ?1",
                 params![since.saturating_sub(millis(unused))],
             )?;
-            let expired = transaction.execute(
-                "UPDATE session SET expired = 1, text = '', pieces = NULL, names = '[]'
-                 WHERE expired = 0 AND used < ?1 AND leased_until <= ?2",
-                params![since, now()],
-            )?;
-            transaction
-                .execute("DELETE FROM piece WHERE handle IN (SELECT handle FROM session WHERE expired = 1)", [])?;
-            Ok(expired as u64)
+            expire(transaction, "used", since)
+        })
+    }
+
+    fn expire_old(&self, lifetime: Duration) -> Result<u64, Problem> {
+        self.lasting(|transaction| expire(transaction, "created", now().saturating_sub(millis(lifetime))))
+    }
+
+    fn has_many(&self, principal: &str, count: u64) -> Result<bool, Problem> {
+        // The index alone tells, unless what has expired makes the difference.
+        self.reading(|transaction| {
+            let has_many = transaction
+                .prepare_cached(
+                    "SELECT (SELECT count(*) FROM session WHERE principal = ?1) >= ?2
+                        AND (SELECT count(*) FROM session WHERE principal = ?1 AND expired = 0) >= ?2",
+                )?
+                .query_row(params![principal, i64::try_from(count).unwrap_or(i64::MAX)], |row| row.get(0))?;
+            Ok(has_many)
         })
     }
 
@@ -320,6 +330,19 @@ fn write_pieces(
             .execute(params![session.handle, digest])?;
     }
     Ok(())
+}
+
+/// Lets sessions expire of which that column is before a time, unless they are in use.
+fn expire(transaction: &Transaction<'_>, column: &str, since: i64) -> Result<u64, Problem> {
+    let expired = transaction.execute(
+        &format!(
+            "UPDATE session SET expired = 1, text = '', pieces = NULL, names = '[]'
+             WHERE expired = 0 AND {column} < ?1 AND leased_until <= ?2"
+        ),
+        params![since, now()],
+    )?;
+    transaction.execute("DELETE FROM piece WHERE handle IN (SELECT handle FROM session WHERE expired = 1)", [])?;
+    Ok(expired as u64)
 }
 
 fn summary(row: &Row<'_>) -> rusqlite::Result<Summary> {

@@ -1,14 +1,18 @@
 -- Keys: the handles of all sessions by their last use. Arguments: the milliseconds that make a session expire, how many
 -- of the sessions to pass over, what stands before the handle in the key of a session, of a lease, and before the
--- principal in the key of its handles. Answers how many sessions expired, and how many have to be passed over next.
-local unused, passed = tonumber(ARGV[1]), tonumber(ARGV[2])
+-- principal in the key of its handles, and what the milliseconds are counted from: `used` or `created`. Answers how many
+-- sessions expired, how many have to be passed over next, and how many were looked at.
+local age, passed, what = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[6]
 local time = redis.call('TIME')
-local before = time[1] * 1000 + math.floor(time[2] / 1000) - unused
-local expired, handles = 0, redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', '(' .. string.format('%.0f', before), 'LIMIT', passed, 500)
+local before = time[1] * 1000 + math.floor(time[2] / 1000) - age
+local last = what == 'used' and '(' .. string.format('%.0f', before) or '+inf'
+local expired, handles = 0, redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', last, 'LIMIT', passed, 500)
 for _, handle in ipairs(handles) do
   local session = ARGV[3] .. handle
-  local principal = redis.call('HGET', session, 'principal')
-  if redis.call('EXISTS', ARGV[4] .. handle) == 1 then
+  local found = redis.call('HMGET', session, 'principal', 'created')
+  local principal, created = found[1], found[2]
+  local is_young = what == 'created' and created and tonumber(created) >= before
+  if is_young or redis.call('EXISTS', ARGV[4] .. handle) == 1 then
     passed = passed + 1
   else
     redis.call('ZREM', KEYS[1], handle)
@@ -16,7 +20,7 @@ for _, handle in ipairs(handles) do
       redis.call('ZREM', ARGV[5] .. principal, handle)
       redis.call('DEL', session)
       redis.call('HSET', session, 'principal', principal, 'expired', 1)
-      redis.call('PEXPIRE', session, math.max(unused, 60000))
+      redis.call('PEXPIRE', session, math.max(age, 60000))
       expired = expired + 1
     end
   end
