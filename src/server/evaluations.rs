@@ -17,7 +17,7 @@ use super::keeper::{Keeper, failed};
 use super::log;
 use super::progress::Activity;
 use super::request::{EnvRequest, EvalRequest, Refused};
-use super::sessions::{Entry, Left, Sessions};
+use super::sessions::{Ended, Entry, Left, Sessions};
 use super::wishes::Wishes;
 
 /// How many evaluations there may be, and how large.
@@ -158,6 +158,11 @@ impl Evaluations {
         self.keeper.as_ref()?.trouble()
     }
 
+    /// Why the session of a connection cannot be used any more, if it cannot.
+    pub(super) fn is_over(&self, entry: &Entry) -> Option<Refused> {
+        self.sessions.is_old(entry).then(|| self.sessions.refused(Ended::Old))
+    }
+
     /// Forgets the session of a connection that has ended; what is in a store stays there.
     pub(super) fn discard(&self, entry: &Entry) {
         self.sessions.discard(&entry.handle);
@@ -291,9 +296,10 @@ impl Evaluations {
         match (handle, &caller.own) {
             (Some(handle), Some(own)) if own.handle == handle => Ok(Arc::clone(own)),
             (Some(handle), _) => match (self.sessions.find(&caller.name, handle), &self.keeper) {
-                (Some(entry), _) => Ok(entry),
-                (None, Some(_)) => Ok(Entry::in_store(&caller.name, handle, Arc::clone(&self.sandbox).environment())),
-                (None, None) => Err(unknown_session()),
+                (Ok(Some(entry)), _) => Ok(entry),
+                (Err(why @ Ended::Old), _) | (Err(why), None) => Err(self.sessions.refused(why)),
+                (_, Some(_)) => Ok(Entry::in_store(&caller.name, handle, Arc::clone(&self.sandbox).environment())),
+                (Ok(None), None) => Err(unknown_session()),
             },
             (None, Some(own)) => Ok(Arc::clone(own)),
             (None, None) => self.new_session(&caller.name),
@@ -352,7 +358,7 @@ impl Evaluations {
 fn unknown_session() -> Refused {
     Refused::new(
         "UnknownSession",
-        "there is no session with this handle: it has expired, was closed, or never was; leave `session` out for a new one",
+        "there is no session with this handle: it was closed, or never was; leave `session` out for a new one",
     )
 }
 

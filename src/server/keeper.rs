@@ -10,7 +10,7 @@ use crate::lang::{Environment, Host, ToolCall, ToolReply};
 use crate::store::{Key, LEASE, Problem, Store};
 
 use super::request::Refused;
-use super::sessions::{Entry, Stored};
+use super::sessions::{Entry, SessionBounds, Stored};
 
 /// How long an evaluation waits for a session that another process evaluates in. It is longer than a lease, so that
 /// it outlasts one whose holder is gone.
@@ -22,12 +22,14 @@ const LOOK: Duration = Duration::from_millis(20);
 /// How often leases are renewed.
 const RENEWAL: Duration = Duration::from_secs(3);
 
-/// How often sessions that nobody uses are looked for.
+/// How often sessions that are to expire are looked for, unless they last so shortly that it is done more often.
 const EXPIRY: Duration = Duration::from_secs(600);
 
 /// Keeps sessions in a store.
 pub(super) struct Keeper {
     store: Arc<dyn Store>,
+    /// The most sessions of one principal.
+    most: u64,
     leases: Arc<Leases>,
     /// Dropped with the keeper, which ends the thread that renews.
     _end: Sender<()>,
@@ -44,8 +46,11 @@ pub(super) struct Lease<'k> {
 }
 
 impl Keeper {
-    /// A keeper of the sessions in that store, which lets those expire that nobody has used for so long.
-    pub(super) fn new(store: Arc<dyn Store>, idle: Duration) -> Keeper {
+    /// A keeper of the sessions in that store, which lets those expire that nobody has used for too long, or that were
+    /// made too long ago.
+    pub(super) fn new(store: Arc<dyn Store>, bounds: &SessionBounds) -> Keeper {
+        let SessionBounds { kept, lifetime, stored: most, .. } = *bounds;
+        let often = EXPIRY.min(kept.min(lifetime) / 10);
         let leases = Arc::<Leases>::default();
         let (end, ended) = channel::<()>();
         let (renewed, held) = (Arc::clone(&store), Arc::clone(&leases));
@@ -58,9 +63,10 @@ impl Keeper {
                         tracing::warn!(%problem, "a lease could not be renewed");
                     }
                 }
-                if expired.is_none_or(|expired| expired.elapsed() >= EXPIRY) {
+                if expired.is_none_or(|expired| expired.elapsed() >= often) {
                     expired = Some(Instant::now());
-                    match renewed.expire(idle) {
+                    let old = if lifetime == Duration::MAX { Ok(0) } else { renewed.expire_old(lifetime) };
+                    match old.and_then(|old| Ok(old + renewed.expire(kept)?)) {
                         Ok(0) => {}
                         Ok(count) => tracing::info!(count, "sessions have expired"),
                         Err(problem) => tracing::warn!(%problem, "sessions could not be let expire"),
@@ -72,7 +78,7 @@ impl Keeper {
         if let Err(problem) = std::thread::Builder::new().name("leases".to_string()).spawn(renew) {
             tracing::error!(%problem, "leases cannot be renewed");
         }
-        Keeper { store, leases, _end: end }
+        Keeper { store, most, leases, _end: end }
     }
 
     /// Gives the right to evaluate in a session, which is what the store says then.
@@ -143,9 +149,25 @@ impl Keeper {
     /// Puts a new session into the store.
     ///
     /// # Errors
-    /// What is wrong with the store.
-    pub(super) fn make(&self, key: &Key, text: &str, names: &[String]) -> Result<(), Problem> {
-        self.store.write(key, 0, text, names).map(drop)
+    /// That there are too many, or what is wrong with the store.
+    pub(super) fn make(&self, key: &Key, text: &str, names: &[String]) -> Result<(), String> {
+        self.room(&key.principal)?;
+        self.store.write(key, 0, text, names).map(drop).map_err(|problem| problem.to_string())
+    }
+
+    /// Looks whether a principal may have one more session in the store.
+    ///
+    /// # Errors
+    /// That there are too many, or what is wrong with the store.
+    fn room(&self, principal: &str) -> Result<(), String> {
+        match self.store.has_many(principal, self.most) {
+            Ok(false) => Ok(()),
+            Ok(true) => Err(format!(
+                "the store has as many sessions of `{principal}` as one principal may have: {} (`serve --stored-sessions`); `(session/close)` ends one that is of no more use",
+                self.most
+            )),
+            Err(problem) => Err(problem.to_string()),
+        }
     }
 
     /// Takes a session out of the store, if it is there; nobody may hold its lease.
@@ -181,6 +203,11 @@ impl Lease<'_> {
             Ok(text) => text,
             Err(problem) => return not_kept(reply, &problem, true),
         };
+        if stored == Stored::Nothing
+            && let Err(problem) = self.keeper.room(&self.key.principal)
+        {
+            return not_kept(reply, &problem, true);
+        }
         match self.keeper.store.write(&self.key, known, &text, &session.names()) {
             Ok(version) => *lock(&entry.stored) = Stored::Version { version, changes },
             Err(problem @ Problem::Unavailable(_)) => {

@@ -104,6 +104,10 @@ impl Front {
             None
         } else {
             let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(over) = own.as_ref().and_then(|own| self.evaluations.is_over(own)) {
+                *own = None;
+                return Err(over);
+            }
             if own.is_none() {
                 *own = Some(self.evaluations.new_session(&name)?);
             }

@@ -27,9 +27,6 @@ const GRACE: Duration = Duration::from_millis(1500);
 /// How long the replies of stopped evaluations may take to be written.
 const LAST_REPLIES: Duration = Duration::from_millis(500);
 
-/// How long a session that nobody uses is kept in a store, unless something else is said.
-const KEPT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
-
 /// How to serve.
 #[derive(Clone)]
 pub struct ServeOptions {
@@ -47,8 +44,6 @@ pub struct ServeOptions {
     pub admission: Admission,
     /// How many sessions there may be, and for how long.
     pub sessions: SessionBounds,
-    /// How long a session that nobody uses is kept in the store.
-    pub kept: Duration,
     /// Where sessions are kept beyond the life of the process, if anywhere.
     pub store: Option<Arc<dyn Store>>,
     /// How the connections to the servers behave.
@@ -78,7 +73,6 @@ impl ServeOptions {
             largest_message: LARGEST_LINE,
             admission: Admission::default(),
             sessions: SessionBounds::default(),
-            kept: KEPT,
             store: None,
             downstream: DownstreamOptions::default(),
         }
@@ -175,11 +169,12 @@ pub(super) struct Assembled {
 /// Puts together what serves connections; evaluations end when `stop` is cancelled.
 pub(super) fn assemble(sandbox: Arc<dyn Sandbox>, options: ServeOptions, stop: CancellationToken) -> Assembled {
     let downstreams = Arc::new(Downstreams::new(options.configuration, options.downstream));
+    let keeper = options.store.map(|store| Keeper::new(store, &options.sessions));
     let evaluations = Arc::new(Evaluations::new(
         sandbox,
         Arc::clone(&downstreams),
         Sessions::new(options.sessions),
-        options.store.map(|store| Keeper::new(store, options.kept)),
+        keeper,
         tokio::runtime::Handle::current(),
         options.admission,
         stop,

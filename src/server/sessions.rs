@@ -3,28 +3,61 @@
 //! They live in this process. A session is found again by its handle, which cannot be guessed; it gets
 //! one when it is made and is kept here from its first definition on.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::lang::Environment;
 use crate::store::Key;
 
+use super::request::Refused;
+
+/// How many handles of sessions that have ended are remembered for each principal, to say why they are of no use.
+const REMEMBERED: usize = 1_000;
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// How many sessions there may be, how large in all, and for how long.
 #[derive(Clone, Debug)]
 pub struct SessionBounds {
-    /// A session that was not used for this long is dropped.
+    /// A session that was not used for this long leaves memory: it ends, or is left to its store.
     pub idle: Duration,
-    /// The most sessions that are kept; beyond it the one longest unused goes.
+    /// A session that was made so long ago ends, also if it is used; with [`Duration::MAX`] none does.
+    pub lifetime: Duration,
+    /// The most sessions that are held in memory. Beyond it the one longest unused goes, of the principal that has the
+    /// most: nobody loses one to another who has more.
     pub count: usize,
-    /// The most bytes that they may hold in all; beyond it the one longest unused goes.
+    /// The most bytes that they may hold in all; beyond it alike.
     pub bytes: u64,
+    /// How long a session that nobody uses is kept in a store.
+    pub kept: Duration,
+    /// The most sessions that one principal may have in a store. A further one is not kept there, and its caller is
+    /// told.
+    pub stored: u64,
 }
 
 impl Default for SessionBounds {
     fn default() -> Self {
-        SessionBounds { idle: Duration::from_secs(24 * 60 * 60), count: 1000, bytes: 2 << 30 }
+        SessionBounds {
+            idle: DAY,
+            lifetime: Duration::MAX,
+            count: 10_000,
+            bytes: 2 << 30,
+            kept: 30 * DAY,
+            stored: 10_000,
+        }
     }
+}
+
+/// Why a session is not there any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ended {
+    /// It was not used for too long.
+    Unused,
+    /// It was made too long ago.
+    Old,
+    /// Newer ones needed its room.
+    Crowded,
 }
 
 /// A session with what the server knows of it. Its evaluations take turns at the lock, in order.
@@ -53,6 +86,8 @@ pub(super) enum Stored {
 }
 
 struct Facts {
+    /// When it was made, if it was made here.
+    made: Option<Instant>,
     used: Instant,
     names: HashSet<String>,
     bytes: u64,
@@ -63,7 +98,8 @@ struct Facts {
 impl Facts {
     /// Of a session in which nothing is known to be.
     fn new(announced: bool) -> Facts {
-        Facts { used: Instant::now(), names: HashSet::new(), bytes: 0, announced, closed: false }
+        let now = Instant::now();
+        Facts { made: Some(now), used: now, names: HashSet::new(), bytes: 0, announced, closed: false }
     }
 }
 
@@ -79,7 +115,9 @@ impl Entry {
 
     /// A session that is in the store, if it is anywhere; `session` is to take it up.
     pub(super) fn in_store(caller: &str, handle: &str, session: Box<dyn Environment>) -> Arc<Entry> {
-        Arc::new(Entry::with(caller, handle.to_owned(), session, Stored::Other))
+        let entry = Entry::with(caller, handle.to_owned(), session, Stored::Other);
+        entry.facts().made = None;
+        Arc::new(entry)
     }
 
     fn with(caller: &str, handle: String, session: Box<dyn Environment>, stored: Stored) -> Entry {
@@ -163,76 +201,168 @@ pub(super) enum Left {
 /// The sessions that can be come back to.
 pub(super) struct Sessions {
     bounds: SessionBounds,
-    entries: Mutex<HashMap<String, Arc<Entry>>>,
+    held: Mutex<Held>,
+}
+
+/// The sessions in memory.
+#[derive(Default)]
+struct Held {
+    places: HashMap<String, Place>,
+    by_principal: HashMap<String, Own>,
+    bytes: u64,
+    /// Grows with every use of a session.
+    turn: u64,
+}
+
+/// Where a session stands.
+struct Place {
+    entry: Arc<Entry>,
+    /// When it was last used, as [`Held::turn`] counts.
+    turn: u64,
+    bytes: u64,
+}
+
+/// The sessions of one principal.
+#[derive(Default)]
+struct Own {
+    by_turn: BTreeMap<u64, Arc<Entry>>,
+    bytes: u64,
+    /// Those that have ended, the latest last.
+    ended: VecDeque<(String, Ended)>,
+}
+
+impl Own {
+    /// The one longest unused but for that one.
+    fn oldest(&self, but: &Entry) -> Option<&Arc<Entry>> {
+        self.by_turn.values().find(|entry| entry.handle != but.handle)
+    }
+}
+
+impl Held {
+    fn own(&mut self, principal: &str) -> &mut Own {
+        if !self.by_principal.contains_key(principal) {
+            self.by_principal.insert(principal.to_owned(), Own::default());
+        }
+        self.by_principal.get_mut(principal).expect("it was inserted if it was not there")
+    }
+
+    fn insert(&mut self, entry: &Arc<Entry>) {
+        self.remove(&entry.handle);
+        self.turn += 1;
+        let place = Place { entry: Arc::clone(entry), turn: self.turn, bytes: entry.facts().bytes };
+        self.bytes += place.bytes;
+        let own = self.own(&entry.caller);
+        own.bytes += place.bytes;
+        own.by_turn.insert(place.turn, Arc::clone(entry));
+        self.places.insert(entry.handle.clone(), place);
+    }
+
+    fn remove(&mut self, handle: &str) {
+        let Some(Place { entry, turn, bytes }) = self.places.remove(handle) else { return };
+        self.bytes -= bytes;
+        let own = self.own(&entry.caller);
+        own.bytes -= bytes;
+        own.by_turn.remove(&turn);
+    }
+
+    /// Removes a session, and remembers why. One that is in use right now is held by its evaluation and goes when that
+    /// ends.
+    fn end(&mut self, entry: &Entry, why: Ended) {
+        self.remove(&entry.handle);
+        let ended = &mut self.own(&entry.caller).ended;
+        ended.push_back((entry.handle.clone(), why));
+        if ended.len() > REMEMBERED {
+            ended.pop_front();
+        }
+    }
 }
 
 impl Sessions {
     pub(super) fn new(bounds: SessionBounds) -> Sessions {
-        Sessions { bounds, entries: Mutex::default() }
+        Sessions { bounds, held: Mutex::default() }
     }
 
-    fn entries(&self) -> MutexGuard<'_, HashMap<String, Arc<Entry>>> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The session of a handle, if it is there and belongs to the caller.
-    pub(super) fn find(&self, caller: &str, handle: &str) -> Option<Arc<Entry>> {
-        let mut entries = self.entries();
-        let entry = entries.get(handle).filter(|entry| entry.caller == caller)?;
-        if entry.facts().used.elapsed() > self.bounds.idle {
-            entries.remove(handle);
-            return None;
+    ///
+    /// # Errors
+    /// Why it is there no more.
+    pub(super) fn find(&self, caller: &str, handle: &str) -> Result<Option<Arc<Entry>>, Ended> {
+        let mut held = self.held();
+        let entry = held.places.get(handle).map(|place| &place.entry).filter(|entry| entry.caller == caller);
+        if let Some(entry) = entry.cloned() {
+            let unused = entry.facts().used.elapsed() > self.bounds.idle;
+            let why = match (self.is_old(&entry), unused) {
+                (true, _) => Ended::Old,
+                (false, true) => Ended::Unused,
+                (false, false) => return Ok(Some(entry)),
+            };
+            held.end(&entry, why);
+            return Err(why);
         }
-        Some(Arc::clone(entry))
+        let own = held.by_principal.get(caller);
+        let ended = own.and_then(|own| own.ended.iter().rev().find(|(ended, _)| ended == handle));
+        ended.map_or(Ok(None), |(_, why)| Err(*why))
+    }
+
+    /// True if a session was made so long ago that it is to end.
+    pub(super) fn is_old(&self, entry: &Entry) -> bool {
+        entry.facts().made.is_some_and(|made| made.elapsed() > self.bounds.lifetime)
+    }
+
+    /// What a call is told that names a session which has ended.
+    pub(super) fn refused(&self, why: Ended) -> Refused {
+        let shown = |time: Duration| format!("{:#}", jiff::SignedDuration::try_from(time).unwrap_or_default());
+        let why = match why {
+            Ended::Unused => format!("it was not used for {}", shown(self.bounds.idle)),
+            Ended::Old => format!("it was made more than {} ago", shown(self.bounds.lifetime)),
+            Ended::Crowded => "it was the one longest unused when newer ones needed its room".to_owned(),
+        };
+        Refused::new("SessionExpired", format!("the session has expired: {why}; leave `session` out for a new one"))
     }
 
     /// Keeps a session that was just used, and drops others as the bounds ask for.
     pub(super) fn keep(&self, entry: &Arc<Entry>) {
-        let mut entries = self.entries();
-        entries.insert(entry.handle.clone(), Arc::clone(entry));
-        let mut held = 0;
-        let mut stale = false;
-        for entry in entries.values() {
-            let facts = entry.facts();
-            held += facts.bytes;
-            stale |= facts.used.elapsed() > self.bounds.idle;
+        let mut held = self.held();
+        held.insert(entry);
+        self.drop_unused(&mut held, entry);
+        while held.places.len() > self.bounds.count || held.bytes > self.bounds.bytes {
+            let too_many = held.places.len() > self.bounds.count;
+            let measure = |own: &Own| if too_many { own.by_turn.len() as u64 } else { own.bytes };
+            let going = held.by_principal.values().filter_map(|own| Some((measure(own), own.oldest(entry)?)));
+            let Some((_, oldest)) = going.max_by_key(|(measure, _)| *measure) else { break };
+            let oldest = Arc::clone(oldest);
+            held.end(&oldest, Ended::Crowded);
         }
-        if !stale && entries.len() <= self.bounds.count && held <= self.bounds.bytes {
-            return;
-        }
-        let mut by_age: Vec<(Instant, u64, String)> = entries
-            .values()
-            .map(|entry| {
-                let facts = entry.facts();
-                (facts.used, facts.bytes, entry.handle.clone())
-            })
-            .collect();
-        by_age.sort();
-        for (used, bytes, handle) in by_age {
-            let within = entries.len() <= self.bounds.count && held <= self.bounds.bytes;
-            if handle == entry.handle || (within && used.elapsed() <= self.bounds.idle) {
-                continue;
-            }
-            // One that is in use right now is held by its evaluation and goes when that ends.
-            entries.remove(&handle);
-            held -= bytes;
+    }
+
+    /// Drops the sessions that nobody has used for too long.
+    fn drop_unused(&self, held: &mut Held, but: &Entry) {
+        // Whatever was not used for a lifetime was made before that.
+        let idle = self.bounds.idle.min(self.bounds.lifetime);
+        let is_unused = |entry: &&Arc<Entry>| entry.facts().used.elapsed() > idle;
+        while let Some(entry) =
+            held.by_principal.values().find_map(|own| own.oldest(but).filter(is_unused)).map(Arc::clone)
+        {
+            let why = if self.bounds.idle <= self.bounds.lifetime { Ended::Unused } else { Ended::Old };
+            held.end(&entry, why);
         }
     }
 
     /// Drops a session.
     pub(super) fn discard(&self, handle: &str) {
-        self.entries().remove(handle);
+        self.held().remove(handle);
     }
 
     /// The handle of the caller's most recently used session that defines `name`, other than `except`.
     pub(super) fn definer(&self, caller: &str, name: &str, except: &str) -> Option<String> {
-        let entries = self.entries();
-        let others = entries.values().filter(|entry| entry.caller == caller && entry.handle != except);
-        let defining = others.filter_map(|entry| {
-            let facts = entry.facts();
-            facts.names.contains(name).then(|| (facts.used, entry.handle.clone()))
-        });
-        defining.max_by_key(|(used, _)| *used).map(|(_, handle)| handle)
+        let held = self.held();
+        let mut latest_first = held.by_principal.get(caller)?.by_turn.values().rev();
+        let defining = latest_first.find(|entry| entry.handle != except && entry.facts().names.contains(name));
+        defining.map(|entry| entry.handle.clone())
     }
 }
 

@@ -72,9 +72,7 @@ impl Wishes {
         let mut here = Vec::new();
         for handle in handles {
             match keeper {
-                Some(keeper) => keeper
-                    .make(&entry.key_of(handle), &text, &session.names())
-                    .map_err(|problem| problem.to_string())?,
+                Some(keeper) => keeper.make(&entry.key_of(handle), &text, &session.names())?,
                 None => {
                     let mut copy = Arc::clone(sandbox).environment();
                     copy.decode(&text, undisturbed())?;

@@ -1,6 +1,7 @@
 //! The command line of lispbox: one file a command, each a thin front of the library.
 // Files, clocks and processes are kept from the language, not from the command line.
 
+mod bounds;
 mod chance;
 mod clients;
 mod completions;

@@ -9,6 +9,7 @@ use clap::Args;
 use lispbox::server::{HttpOptions, LogWriter, Principals, ReplyForm, ServeOptions, serve_http, serve_stdio};
 use tracing_subscriber::EnvFilter;
 
+use crate::bounds::Bounds;
 use crate::places::Places;
 use crate::process;
 use crate::surroundings::{Problem, read_file};
@@ -48,9 +49,8 @@ pub struct Serve {
     /// `postgres://USER:PASSWORD@HOST/DATABASE`. It holds what tools returned, unencrypted unless the store encrypts it.
     #[arg(long, value_name = "URL", env = "LISPBOX_STORE", hide_env_values = true)]
     store: Option<String>,
-    /// How many days a session that nobody uses is kept there.
-    #[arg(long, value_name = "DAYS", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=36500))]
-    keep_days: u32,
+    #[command(flatten)]
+    bounds: Bounds,
     #[command(flatten)]
     isolation: Isolation,
 }
@@ -83,7 +83,7 @@ impl Serve {
             options.set_limit(name, value).map_err(Problem::Usage)?;
         }
         options.set_total_memory(&self.total_memory).map_err(Problem::Usage)?;
-        options.kept = Duration::from_secs(u64::from(self.keep_days) * 24 * 60 * 60);
+        self.bounds.of_sessions(&mut options.sessions);
         options.store = self.store.as_deref().map(lispbox::store::open).transpose().map_err(Problem::Failed)?;
         let engine = process::engine(process::CONNECTIONS)?;
         let http = self.http.map(|address| self.http_options(address)).transpose()?;

@@ -1,0 +1,69 @@
+//! How many sessions `lispbox serve` takes on, and how long they last. The defaults are those of the library.
+
+use std::time::Duration;
+
+use clap::Args;
+use clap::builder::RangedU64ValueParser;
+use lispbox::server::SessionBounds;
+
+const DAY: u64 = 24 * 60 * 60;
+
+/// How many sessions there may be, and for how long.
+#[derive(Args)]
+pub struct Bounds {
+    /// The most sessions in memory; beyond it the one longest unused goes, of the principal that has the most. What a
+    /// store keeps is read again.
+    #[arg(long, value_name = "COUNT", env = "LISPBOX_SESSIONS", default_value_t = SessionBounds::default().count, value_parser = count())]
+    sessions: usize,
+    /// How long a session stays in memory that nobody uses, such as `24h`. What a store keeps is read again.
+    #[arg(long, value_name = "TIME", env = "LISPBOX_SESSION_IDLE", default_value_t = Time(SessionBounds::default().idle))]
+    session_idle: Time,
+    /// How long a session lasts, such as `90d`, in memory and in the store, also if it is used [default: without end]
+    #[arg(long, value_name = "TIME", env = "LISPBOX_SESSION_LIFETIME")]
+    session_lifetime: Option<Time>,
+    /// How many days a session that nobody uses is kept in the store.
+    #[arg(
+        long, value_name = "DAYS", env = "LISPBOX_KEEP_DAYS", default_value_t = SessionBounds::default().kept.as_secs() / DAY,
+        value_parser = clap::value_parser!(u64).range(1..=36500)
+    )]
+    keep_days: u64,
+    /// The most sessions of one principal in the store. A further one is not kept there, and its caller is told.
+    #[arg(long, value_name = "COUNT", env = "LISPBOX_STORED_SESSIONS", default_value_t = SessionBounds::default().stored)]
+    stored_sessions: u64,
+}
+
+impl Bounds {
+    /// Bounds sessions.
+    pub fn of_sessions(&self, bounds: &mut SessionBounds) {
+        bounds.count = self.sessions;
+        bounds.idle = self.session_idle.0;
+        bounds.lifetime = self.session_lifetime.map_or(bounds.lifetime, |time| time.0);
+        bounds.kept = Duration::from_secs(self.keep_days * DAY);
+        bounds.stored = self.stored_sessions;
+    }
+}
+
+fn count() -> RangedU64ValueParser<usize> {
+    RangedU64ValueParser::new().range(1..)
+}
+
+/// A time as it is written on a command line: `90s`, `12h`, `30d`.
+#[derive(Clone, Copy)]
+struct Time(Duration);
+
+impl std::str::FromStr for Time {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Time, String> {
+        let time =
+            text.parse::<jiff::Span>().and_then(|span| span.to_duration(jiff::SpanRelativeTo::days_are_24_hours()));
+        let time = time.ok().and_then(|time| Duration::try_from(time).ok()).filter(|time| !time.is_zero());
+        time.map(Time).ok_or_else(|| "expected a time such as `90s`, `12h` or `30d`".to_owned())
+    }
+}
+
+impl std::fmt::Display for Time {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{:#}", jiff::SignedDuration::try_from(self.0).unwrap_or(jiff::SignedDuration::MAX))
+    }
+}
