@@ -1,5 +1,6 @@
 //! The server of one client, over standard input and output or any other streams, from its start to its end.
 
+use std::fmt;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -48,6 +49,35 @@ pub struct ServeOptions {
     pub store: Option<Arc<dyn Store>>,
     /// How the connections to the servers behave.
     pub downstream: DownstreamOptions,
+}
+
+impl fmt::Debug for ServeOptions {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ServeOptions {
+            configuration,
+            reply,
+            limits,
+            most,
+            largest_message,
+            admission,
+            sessions,
+            store,
+            downstream,
+        } = self;
+        formatter
+            .debug_struct("ServeOptions")
+            .field("configuration", configuration)
+            .field("reply", reply)
+            .field("limits", limits)
+            .field("most", most)
+            .field("largest_message", largest_message)
+            .field("admission", admission)
+            .field("sessions", sessions)
+            // What a store knows of itself may have a password in it.
+            .field("store", &store.as_ref().map(|_| format_args!("…")))
+            .field("downstream", downstream)
+            .finish()
+    }
 }
 
 impl ServeOptions {
