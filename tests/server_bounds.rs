@@ -1,4 +1,4 @@
-//! How many sessions there may be over HTTP, and how long they last.
+//! What one client may take of the server over HTTP: evaluations, sessions; and that others are served meanwhile.
 #![cfg(feature = "cli")]
 
 #[path = "http_client/mod.rs"]
@@ -6,8 +6,26 @@ mod http_client;
 
 use std::time::{Duration, Instant};
 
-use http_client::{Server, handle};
-use serde_json::json;
+use http_client::{Connection, Server, handle};
+use serde_json::{Value, json};
+
+const ANN: &str = "Authorization: Bearer ann-ann-ann-ann-ann\r\n";
+const BOB: &str = "Authorization: Bearer bob-bob-bob-bob-bob\r\n";
+
+/// Runs for a minute unless it is stopped.
+const ENDLESS: &str = "(loop [] (recur))";
+
+/// A server for two, of whom ann may have that.
+fn server_for_two(ann: &Value, arguments: &[&str]) -> Server {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("tokens.json");
+    let mut ann = ann.clone();
+    ann["token"] = json!("${ANN}");
+    std::fs::write(&file, json!({"ann": ann, "bob": "bob-bob-bob-bob-bob"}).to_string()).expect("written");
+    let file = file.to_string_lossy();
+    let arguments: Vec<&str> = ["--tokens", &file].into_iter().chain(arguments.iter().copied()).collect();
+    Server::start(&arguments, &[("ANN", "ann-ann-ann-ann-ann")])
+}
 
 /// Waits until something is so.
 fn until(mut is_so: impl FnMut() -> bool) {
@@ -18,9 +36,78 @@ fn until(mut is_so: impl FnMut() -> bool) {
     }
 }
 
+#[test]
+fn calls_of_a_principal_are_within_its_limits() {
+    let server = server_for_two(&json!({"limits": {"fuel": 10_000}}), &[]);
+    let count = |headers: &str| {
+        let program = json!({"program": "(reduce + (range 20000))", "limits": {"fuel": 1e7}});
+        server.call(headers, "lisp_eval", program).result()
+    };
+    let (text, failed) = count(ANN);
+    assert!(failed && text.contains("fuel") && text.contains("10000"), "{text}");
+    assert_eq!(count(BOB), ("199990000".to_owned(), false));
+}
+
+#[test]
+fn one_principals_load_does_not_keep_another_waiting() {
+    let server = server_for_two(&json!({}), &["--limit", "fuel=1e12", "--limit", "compute=60s"]);
+    let program = json!({"program": ENDLESS});
+    let mut begun: Vec<Connection> = (0..100).map(|_| server.begin(ANN, "lisp_eval", program.clone())).collect();
+    let refused = begun.last_mut().expect("there are many").receive().result();
+    assert!(refused.1 && refused.0.contains("Busy") && refused.0.contains("evaluations of `ann`"), "{refused:?}");
+    let asked = Instant::now();
+    for _ in 0..10 {
+        assert_eq!(server.eval(BOB, "(+ 1 2)", None), ("3".to_owned(), false));
+    }
+    assert!(asked.elapsed() < Duration::from_secs(20), "{:?}", asked.elapsed());
+}
+
 /// The handle of a session made for one definition.
 fn made(server: &Server, headers: &str, program: &str) -> String {
     handle(&server.eval(headers, program, None).0)
+}
+
+#[test]
+fn in_memory_a_principal_has_its_latest_sessions() {
+    let server = server_for_two(&json!({"sessions": 2}), &[]);
+    let bobs = made(&server, BOB, "(def n 0)");
+    let anns: Vec<String> = (0..3).map(|n| made(&server, ANN, &format!("(def n {n})"))).collect();
+    assert_eq!(server.eval(ANN, "n", Some(&anns[2])), ("2".to_owned(), false));
+    let (text, failed) = server.eval(ANN, "n", Some(&anns[0]));
+    assert!(failed, "{text}");
+    assert_eq!(
+        text.lines().next(),
+        Some(
+            "SessionExpired: the session has expired: it was the one longest unused when newer ones needed its room; leave `session` out for a new one"
+        )
+    );
+    let (text, _) = server.eval(BOB, "n", Some(&anns[0]));
+    assert!(text.starts_with("UnknownSession"), "another's session is nobody's: {text}");
+    assert_eq!(server.eval(BOB, "n", Some(&bobs)), ("0".to_owned(), false));
+}
+
+#[test]
+fn in_a_store_a_principal_is_refused_one_more_session() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let url = format!("sqlite:{}", folder.path().join("sessions.db").display());
+    let server = server_for_two(&json!({"sessions": 2}), &["--store", &url]);
+    let kept: Vec<String> = (0..2).map(|n| made(&server, ANN, &format!("(def n {n})"))).collect();
+    let (text, failed) = server.eval(ANN, "(def n 2) (+ n 40)", None);
+    assert!(failed && text.contains("SessionNotKept"), "{text}");
+    assert!(
+        text.contains("the store has as many sessions of `ann` as one principal may have: 2 (`sessions` in the tokens file); `(session/close)` ends one that is of no more use"),
+        "{text}"
+    );
+    assert!(text.contains("the program ran and came to 42"), "{text}");
+    let (text, _) = server.eval(ANN, "(session/fork)", Some(&kept[1]));
+    assert!(text.contains("SessionNotForked") && text.contains("as many sessions of `ann`"), "{text}");
+    assert_eq!(server.eval(ANN, "(+ 1 2)", None), ("3".to_owned(), false), "what defines nothing needs no room");
+    for n in 0..4 {
+        made(&server, BOB, &format!("(def n {n})"));
+    }
+    assert_eq!(server.eval(ANN, "n", Some(&kept[0])), ("0".to_owned(), false), "nothing that was kept is dropped");
+    assert!(!server.eval(ANN, "(session/close)", Some(&kept[0])).1);
+    made(&server, ANN, "(def n 3)");
 }
 
 #[test]
@@ -91,4 +178,23 @@ fn a_connection_whose_session_has_ended_is_told_and_gets_another() {
     });
     assert!(last.0.contains("SessionExpired"), "{last:?}");
     assert!(!eval("(+ 1 2)").1, "the next one begins anew");
+}
+
+#[test]
+fn bounds_that_make_no_sense_are_said() {
+    let refused = |arguments: &[&str]| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_lispbox"));
+        let output = command.args(["serve", "--http", "127.0.0.1:0"]).args(arguments).output().expect("it runs");
+        assert!(!output.status.success(), "{arguments:?}");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    assert!(refused(&["--session-lifetime", "soon"]).contains("expected a time such as `90s`, `12h` or `30d`"));
+    assert!(refused(&["--session-idle", "0s"]).contains("expected a time such as"));
+    assert!(refused(&["--sessions", "0"]).contains("0 is not in 1.."));
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("tokens.json");
+    let tokens = json!({"ann": {"token": "secret-secret-secret", "evaluation": 5}});
+    std::fs::write(&file, tokens.to_string()).expect("written");
+    let errors = refused(&["--tokens", &file.to_string_lossy()]);
+    assert!(errors.contains("did you mean `evaluations`?") && !errors.contains("secret"), "{errors}");
 }

@@ -1,16 +1,16 @@
 //! Running programs for a caller: admission, the right session, cancellation, the log.
 
-use std::num::NonZero;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::runtime::Handle;
-use tokio::sync::{OwnedMutexGuard, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::OwnedMutexGuard;
 use tokio_util::sync::CancellationToken;
 
 use crate::lang::reply::{Failure, Reply, Status};
 use crate::lang::{Environment, Host, Limits, Request, Sandbox};
 
+use super::admission::{Gate, Room};
 use super::downstream::Downstreams;
 use super::host::EvaluationHost;
 use super::keeper::{Keeper, failed};
@@ -19,43 +19,6 @@ use super::progress::Activity;
 use super::request::{EnvRequest, EvalRequest, Refused};
 use super::sessions::{Ended, Entry, Left, Sessions};
 use super::wishes::Wishes;
-
-/// How many evaluations there may be, and how large.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Admission {
-    /// At once; by default twice the number of cores.
-    pub running: usize,
-    /// Waiting for their turn beside those. Beyond it a call is refused as `Busy`.
-    pub waiting: usize,
-    /// The programs and data of all those, in bytes. Beyond it a call is refused as `Busy`.
-    pub texts: u64,
-    /// What those that run at once may allocate together, in bytes: the sum of their limits of memory.
-    /// One for which there is no room waits for its turn.
-    pub memory: u64,
-}
-
-impl Default for Admission {
-    fn default() -> Self {
-        let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
-        Admission { running: 2 * cores, waiting: 64, texts: 128 << 20, memory: 2 << 30 }
-    }
-}
-
-impl Admission {
-    /// The most calls that are admitted at a time.
-    pub(super) fn places(&self) -> usize {
-        self.running + self.waiting
-    }
-
-    /// What an evaluation of that limit takes of the room for all, and the room itself, in units of
-    /// [`PIECE`].
-    fn pieces(&self, memory: u64) -> u32 {
-        u32::try_from(memory.min(self.memory).div_ceil(PIECE)).unwrap_or(u32::MAX).max(1)
-    }
-}
-
-/// The unit in which memory is promised.
-const PIECE: u64 = 1 << 20;
 
 /// Who asks, and in which session an unnamed one is.
 pub(super) struct Caller {
@@ -76,41 +39,16 @@ pub(super) struct Evaluations {
     sessions: Sessions,
     keeper: Option<Arc<Keeper>>,
     runtime: Handle,
-    admission: Admission,
-    admitted: Mutex<Admitted>,
-    turns: Arc<Semaphore>,
-    memory: Arc<Semaphore>,
+    gate: Gate,
     /// Cancelled when the server stops.
     stop: CancellationToken,
     count: AtomicU64,
 }
 
-/// The calls that have been admitted and have not ended.
-#[derive(Default)]
-struct Admitted {
-    calls: usize,
-    texts: u64,
-}
-
-/// The place of one call among those admitted; given back when it is dropped.
-struct Place<'a> {
-    admitted: &'a Mutex<Admitted>,
-    texts: u64,
-}
-
-impl Drop for Place<'_> {
-    fn drop(&mut self) {
-        let mut admitted = self.admitted.lock().unwrap_or_else(PoisonError::into_inner);
-        admitted.calls -= 1;
-        admitted.texts -= self.texts;
-    }
-}
-
 /// A session whose turn it is, with the room that its program may take.
 struct Turn {
     session: OwnedMutexGuard<Box<dyn Environment>>,
-    _permit: OwnedSemaphorePermit,
-    _memory: OwnedSemaphorePermit,
+    _room: Room,
 }
 
 impl Evaluations {
@@ -120,21 +58,16 @@ impl Evaluations {
         sessions: Sessions,
         keeper: Option<Keeper>,
         runtime: Handle,
-        admission: Admission,
+        gate: Gate,
         stop: CancellationToken,
     ) -> Evaluations {
-        let turns = Arc::new(Semaphore::new(admission.running.clamp(1, Semaphore::MAX_PERMITS)));
-        let memory = Arc::new(Semaphore::new(admission.pieces(admission.memory) as usize));
         Evaluations {
             sandbox,
             downstreams,
             sessions,
             keeper: keeper.map(Arc::new),
             runtime,
-            admission,
-            admitted: Mutex::default(),
-            turns,
-            memory,
+            gate,
             stop,
             count: AtomicU64::new(0),
         }
@@ -189,7 +122,7 @@ impl Evaluations {
         number: u64,
     ) -> Result<(Reply, Arc<Entry>), Refused> {
         let texts = request.program.len() + request.data.as_ref().map_or(0, String::len);
-        let _place = self.admit(texts as u64)?;
+        let _place = self.gate.admit(&caller.name, texts as u64)?;
         let entry = self.entry(request.session.as_deref(), caller)?;
         let turn = self.turn(&entry, caller, request.limits.memory).await?;
         let slots = request.limits.parallel;
@@ -253,7 +186,8 @@ impl Evaluations {
     /// # Errors
     /// The reply that says why there is no answer.
     pub(super) async fn describe(&self, request: EnvRequest, caller: Caller) -> Result<String, Box<Reply>> {
-        let _place = self.admit(request.query.as_ref().map_or(0, String::len) as u64)?;
+        let texts = request.query.as_ref().map_or(0, String::len);
+        let _place = self.gate.admit(&caller.name, texts as u64)?;
         let entry = self.entry(request.session.as_deref(), &caller)?;
         let turn = self.turn(&entry, &caller, Limits::default().memory).await?;
         let number = self.count.fetch_add(1, Ordering::Relaxed);
@@ -265,30 +199,6 @@ impl Evaluations {
             session.describe(query.as_deref(), host)
         })
         .await?
-    }
-
-    fn admit(&self, texts: u64) -> Result<Place<'_>, Refused> {
-        let mut admitted = self.admitted.lock().unwrap_or_else(PoisonError::into_inner);
-        let busy = |what: String| {
-            Err(Refused::new(
-                "Busy",
-                format!("{what}, which is the most that this server takes; try again in a moment"),
-            ))
-        };
-        if admitted.calls >= self.admission.places() {
-            return busy(format!("{} evaluations are running or waiting", admitted.calls));
-        }
-        // One alone is bounded by the largest message.
-        if admitted.calls > 0 && admitted.texts + texts > self.admission.texts {
-            return busy(format!(
-                "the programs and data of {} evaluations that are running or waiting have {} MiB",
-                admitted.calls,
-                admitted.texts >> 20
-            ));
-        }
-        admitted.calls += 1;
-        admitted.texts += texts;
-        Ok(Place { admitted: &self.admitted, texts })
     }
 
     /// The session that is meant: the named one, the connection's, or a fresh one.
@@ -311,10 +221,7 @@ impl Evaluations {
     async fn turn(&self, entry: &Entry, caller: &Caller, memory: u64) -> Result<Turn, Refused> {
         let turn = async {
             let session = Arc::clone(&entry.session).lock_owned().await;
-            let permit = Arc::clone(&self.turns).acquire_owned().await.expect("the turns are never closed");
-            let pieces = self.admission.pieces(memory);
-            let memory = Arc::clone(&self.memory).acquire_many_owned(pieces).await.expect("the memory is never closed");
-            Turn { session, _permit: permit, _memory: memory }
+            Turn { session, _room: self.gate.room(&caller.name, memory).await }
         };
         tokio::select! {
             // A call that was withdrawn before its turn must not begin: a later call may have seen the session already.

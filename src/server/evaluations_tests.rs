@@ -2,6 +2,7 @@ use serde_json::json;
 
 use super::*;
 use crate::lang::{Engine, Limits};
+use crate::server::admission::Admission;
 use crate::server::config::Configuration;
 use crate::server::downstream::DownstreamOptions;
 use crate::server::sessions::SessionBounds;
@@ -14,10 +15,10 @@ fn a_call_that_was_withdrawn_before_its_turn_does_not_begin() {
     let evaluations = Evaluations::new(
         engine,
         Arc::new(Downstreams::new(Configuration::default(), options)),
-        Sessions::new(SessionBounds::default()),
+        Sessions::new(SessionBounds::default(), Arc::default()),
         None,
         runtime.handle().clone(),
-        Admission::default(),
+        Gate::new(Admission::default(), Arc::default()),
         CancellationToken::new(),
     );
     let withdrawn = CancellationToken::new();

@@ -9,6 +9,7 @@ use crate::lang::reply::{Failure, Reply, Status};
 use crate::lang::{Environment, Host, ToolCall, ToolReply};
 use crate::store::{Key, LEASE, Problem, Store};
 
+use super::allowances::Allowances;
 use super::request::Refused;
 use super::sessions::{Entry, SessionBounds, Stored};
 
@@ -28,8 +29,9 @@ const EXPIRY: Duration = Duration::from_secs(600);
 /// Keeps sessions in a store.
 pub(super) struct Keeper {
     store: Arc<dyn Store>,
-    /// The most sessions of one principal.
+    /// The most sessions of one principal, and what is said of single ones.
     most: u64,
+    allowances: Arc<Allowances>,
     leases: Arc<Leases>,
     /// Dropped with the keeper, which ends the thread that renews.
     _end: Sender<()>,
@@ -48,7 +50,7 @@ pub(super) struct Lease<'k> {
 impl Keeper {
     /// A keeper of the sessions in that store, which lets those expire that nobody has used for too long, or that were
     /// made too long ago.
-    pub(super) fn new(store: Arc<dyn Store>, bounds: &SessionBounds) -> Keeper {
+    pub(super) fn new(store: Arc<dyn Store>, bounds: &SessionBounds, allowances: Arc<Allowances>) -> Keeper {
         let SessionBounds { kept, lifetime, stored: most, .. } = *bounds;
         let often = EXPIRY.min(kept.min(lifetime) / 10);
         let leases = Arc::<Leases>::default();
@@ -78,7 +80,7 @@ impl Keeper {
         if let Err(problem) = std::thread::Builder::new().name("leases".to_string()).spawn(renew) {
             tracing::error!(%problem, "leases cannot be renewed");
         }
-        Keeper { store, most, leases, _end: end }
+        Keeper { store, most, allowances, leases, _end: end }
     }
 
     /// Gives the right to evaluate in a session, which is what the store says then.
@@ -160,12 +162,16 @@ impl Keeper {
     /// # Errors
     /// That there are too many, or what is wrong with the store.
     fn room(&self, principal: &str) -> Result<(), String> {
-        match self.store.has_many(principal, self.most) {
+        let own = self.allowances.of(principal).sessions;
+        let most = own.map_or(self.most, |own| self.most.min(own as u64));
+        match self.store.has_many(principal, most) {
             Ok(false) => Ok(()),
-            Ok(true) => Err(format!(
-                "the store has as many sessions of `{principal}` as one principal may have: {} (`serve --stored-sessions`); `(session/close)` ends one that is of no more use",
-                self.most
-            )),
+            Ok(true) => {
+                let setting = if own.is_some() { "`sessions` in the tokens file" } else { "`serve --stored-sessions`" };
+                Err(format!(
+                    "the store has as many sessions of `{principal}` as one principal may have: {most} ({setting}); `(session/close)` ends one that is of no more use"
+                ))
+            }
             Err(problem) => Err(problem.to_string()),
         }
     }

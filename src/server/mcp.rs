@@ -20,6 +20,7 @@ use crate::lang::Limits;
 use crate::lang::error::suggest::closest;
 use crate::lang::reply::Reply;
 
+use super::allowances::Allowances;
 use super::evaluations::{Caller, Evaluations};
 use super::http::{LOCAL, Principal};
 use super::progress::reporting;
@@ -53,19 +54,20 @@ impl std::str::FromStr for ReplyForm {
 }
 
 /// What every connection's front has in common.
-#[derive(Clone)]
 pub(super) struct Manner {
     pub(super) form: ReplyForm,
     /// The limits of a call that asks for none.
     pub(super) usual: Limits,
     /// The limits that no call exceeds.
     pub(super) most: Limits,
+    /// What principals may have beside that.
+    pub(super) allowances: Arc<Allowances>,
 }
 
 /// One connection of a client.
 pub(super) struct Front {
     evaluations: Arc<Evaluations>,
-    manner: Manner,
+    manner: Arc<Manner>,
     /// True where each request says whose it is.
     over_http: bool,
     /// The session of this connection, made at the first call that belongs into it.
@@ -74,12 +76,12 @@ pub(super) struct Front {
 
 impl Front {
     /// The front of a client of this machine, who is behind a pair of streams.
-    pub(super) fn over_streams(evaluations: Arc<Evaluations>, manner: Manner) -> Front {
+    pub(super) fn over_streams(evaluations: Arc<Evaluations>, manner: Arc<Manner>) -> Front {
         Front { evaluations, manner, over_http: false, own: Mutex::default() }
     }
 
     /// The front of what came over HTTP.
-    pub(super) fn over_http(evaluations: Arc<Evaluations>, manner: Manner) -> Front {
+    pub(super) fn over_http(evaluations: Arc<Evaluations>, manner: Arc<Manner>) -> Front {
         Front { evaluations, manner, over_http: true, own: Mutex::default() }
     }
 
@@ -94,8 +96,7 @@ impl Front {
         Ok(principal.0.clone())
     }
 
-    fn caller(&self, context: &RequestContext<RoleServer>) -> Result<Caller, Refused> {
-        let name = self.principal(context)?;
+    fn caller(&self, name: String, context: &RequestContext<RoleServer>) -> Result<Caller, Refused> {
         // Revisions are dates, so they compare as text.
         let stateless = context
             .protocol_version()
@@ -123,9 +124,11 @@ impl Front {
     }
 
     async fn eval(&self, request: CallToolRequestParams, context: &RequestContext<RoleServer>) -> CallToolResult {
-        let arguments = request.arguments.unwrap_or_default();
-        let read = EvalRequest::read(arguments, &self.manner.usual, &self.manner.most);
-        let begun = read.and_then(|request| Ok((request, self.caller(context)?)));
+        let begun = self.principal(context).and_then(|name| {
+            let (usual, most) = self.manner.allowances.of(&name).within(&self.manner.usual, &self.manner.most);
+            let request = EvalRequest::read(request.arguments.unwrap_or_default(), &usual, &most)?;
+            Ok((request, self.caller(name, context)?))
+        });
         match begun {
             Ok((request, caller)) => {
                 let output = request.limits.output;
@@ -139,7 +142,7 @@ impl Front {
 
     async fn env(&self, request: CallToolRequestParams, context: &RequestContext<RoleServer>) -> CallToolResult {
         let read = EnvRequest::read(request.arguments.unwrap_or_default());
-        let begun = read.and_then(|request| Ok((request, self.caller(context)?)));
+        let begun = read.and_then(|request| Ok((request, self.caller(self.principal(context)?, context)?)));
         let described = match begun {
             Ok((request, caller)) => self.evaluations.describe(request, caller).await,
             Err(refused) => Err(refused.into()),

@@ -5,6 +5,8 @@
 //!   the client sees of our two tools, `request` reads their arguments, `toon` writes tables.
 //! - `evaluations`: runs programs in `sessions`, with the `host` that the language sees; `keeper` takes sessions up from a
 //!   store and writes them there; `progress` tells a client how one goes on, `wishes` are a program's for its own session.
+//! - `admission`: how many evaluations there may be at once, and how principals share what there is; `allowances` are what
+//!   the operator lets one of them have.
 //! - `http`: the server of many clients, over HTTP, and who may use it.
 //! - `downstream`: the servers behind us; `connections` offers them to programs at a terminal.
 //! - `lines`: the transport over lines of JSON, with `envelope` for what cannot be decoded and
@@ -15,6 +17,8 @@
 //! are made and dropped on its threads for what blocks, where programs run. Nothing here is global: what is
 //! shared is passed in.
 
+mod admission;
+mod allowances;
 mod backlog;
 mod config;
 mod connections;
@@ -37,10 +41,11 @@ mod tools;
 mod toon;
 mod wishes;
 
+pub use admission::Admission;
+pub use allowances::Allowance;
 pub use config::{Configuration, ConfigurationError, Endpoint, Origin, ServerConfig, Sources, ToolRules, usual_folder};
 pub use connections::Connections;
 pub use downstream::{DownstreamOptions, Downstreams};
-pub use evaluations::Admission;
 pub use host::EvaluationHost;
 #[doc(hidden)]
 pub use http::serve_handler;

@@ -12,11 +12,13 @@ use tokio_util::sync::CancellationToken;
 use crate::lang::{Limits, Sandbox};
 use crate::store::Store;
 
+use super::admission::{Admission, Gate};
+use super::allowances::Allowances;
 use super::backlog::MOST_REQUESTS;
 use super::config::Configuration;
 use super::connections;
 use super::downstream::{DownstreamOptions, Downstreams};
-use super::evaluations::{Admission, Evaluations};
+use super::evaluations::Evaluations;
 use super::keeper::Keeper;
 use super::lines::{LARGEST_LINE, Lines};
 use super::mcp::{Front, Manner, ReplyForm};
@@ -192,28 +194,35 @@ where
 /// What connections have in common.
 pub(super) struct Assembled {
     pub(super) evaluations: Arc<Evaluations>,
-    pub(super) manner: Manner,
+    pub(super) manner: Arc<Manner>,
     pub(super) downstreams: Arc<Downstreams>,
 }
 
-/// Puts together what serves connections; evaluations end when `stop` is cancelled.
-pub(super) fn assemble(sandbox: Arc<dyn Sandbox>, options: ServeOptions, stop: CancellationToken) -> Assembled {
+/// Puts together what serves connections of those principals; evaluations end when `stop` is cancelled.
+pub(super) fn assemble(
+    sandbox: Arc<dyn Sandbox>,
+    options: ServeOptions,
+    allowances: Arc<Allowances>,
+    stop: CancellationToken,
+) -> Assembled {
     let downstreams = Arc::new(Downstreams::new(options.configuration, options.downstream));
-    let keeper = options.store.map(|store| Keeper::new(store, &options.sessions));
+    let keeper = options.store.map(|store| Keeper::new(store, &options.sessions, Arc::clone(&allowances)));
     let evaluations = Arc::new(Evaluations::new(
         sandbox,
         Arc::clone(&downstreams),
-        Sessions::new(options.sessions),
+        Sessions::new(options.sessions, Arc::clone(&allowances)),
         keeper,
         tokio::runtime::Handle::current(),
-        options.admission,
+        Gate::new(options.admission, Arc::clone(&allowances)),
         stop,
     ));
-    let room = Limits { memory: options.admission.memory, ..options.most.clone() };
-    let (mut usual, mut most) = (options.limits, options.most);
-    usual.clamp_to(&room);
-    most.clamp_to(&room);
-    Assembled { evaluations, manner: Manner { form: options.reply, usual, most }, downstreams }
+    let room = options.admission.most_memory(allowances.are_of_several());
+    let mut most = options.most;
+    most.memory = most.memory.min(room);
+    let mut usual = options.limits;
+    usual.clamp_to(&most);
+    let manner = Arc::new(Manner { form: options.reply, usual, most, allowances });
+    Assembled { evaluations, manner, downstreams }
 }
 
 async fn serve<Read, Write>(
@@ -231,7 +240,7 @@ where
     let (largest, places) = (options.largest_message, options.admission.places());
     // Ours to cancel when the client has gone, and cancelled with the caller's.
     let stop = stop.child_token();
-    let Assembled { evaluations, manner, downstreams } = assemble(sandbox, options, stop.clone());
+    let Assembled { evaluations, manner, downstreams } = assemble(sandbox, options, Arc::default(), stop.clone());
     let front = Front::over_streams(evaluations, manner);
 
     let ended = CancellationToken::new();

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use crate::lang::Environment;
 use crate::store::Key;
 
+use super::allowances::Allowances;
 use super::request::Refused;
 
 /// How many handles of sessions that have ended are remembered for each principal, to say why they are of no use.
@@ -201,6 +202,7 @@ pub(super) enum Left {
 /// The sessions that can be come back to.
 pub(super) struct Sessions {
     bounds: SessionBounds,
+    allowances: Arc<Allowances>,
     held: Mutex<Held>,
 }
 
@@ -278,8 +280,8 @@ impl Held {
 }
 
 impl Sessions {
-    pub(super) fn new(bounds: SessionBounds) -> Sessions {
-        Sessions { bounds, held: Mutex::default() }
+    pub(super) fn new(bounds: SessionBounds, allowances: Arc<Allowances>) -> Sessions {
+        Sessions { bounds, allowances, held: Mutex::default() }
     }
 
     fn held(&self) -> MutexGuard<'_, Held> {
@@ -329,6 +331,11 @@ impl Sessions {
         let mut held = self.held();
         held.insert(entry);
         self.drop_unused(&mut held, entry);
+        let most = self.allowances.of(&entry.caller).sessions.unwrap_or(usize::MAX);
+        while let Some(own) = held.by_principal.get(&entry.caller).filter(|own| own.by_turn.len() > most) {
+            let Some(oldest) = own.oldest(entry).cloned() else { break };
+            held.end(&oldest, Ended::Crowded);
+        }
         while held.places.len() > self.bounds.count || held.bytes > self.bounds.bytes {
             let too_many = held.places.len() > self.bounds.count;
             let measure = |own: &Own| if too_many { own.by_turn.len() as u64 } else { own.bytes };

@@ -9,7 +9,7 @@ fn entry(caller: &str) -> Arc<Entry> {
 }
 
 fn bounded(bounds: SessionBounds) -> Sessions {
-    Sessions::new(bounds)
+    Sessions::new(bounds, Arc::default())
 }
 
 /// Whether a session is found.
@@ -87,6 +87,17 @@ fn nobody_loses_a_session_to_one_who_has_more() {
         entries.iter().filter(|entry| is_there(&sessions, &entry.caller, &entry.handle)).count()
     };
     assert_eq!((found(&more), found(&others)), (2, 2), "each has a half in the end");
+}
+
+#[test]
+fn a_principal_has_as_many_sessions_as_it_is_allowed() {
+    let mut allowances = Allowances::default();
+    allowances.insert("one", crate::server::Allowance { sessions: Some(2), ..Default::default() });
+    let sessions = Sessions::new(SessionBounds::default(), Arc::new(allowances));
+    let (mine, others): (Vec<_>, Vec<_>) = (0..3).map(|_| (entry("one"), entry("two"))).unzip();
+    mine.iter().chain(&others).for_each(|entry| sessions.keep(entry));
+    assert_eq!(ended(&sessions, &mine[0]), Some(Ended::Crowded));
+    assert!(mine[1..].iter().chain(&others).all(|entry| is_there(&sessions, &entry.caller, &entry.handle)));
 }
 
 #[test]

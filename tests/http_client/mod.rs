@@ -147,6 +147,17 @@ impl Connection {
         Response::read(&mut self.stream)
     }
 
+    /// Sends bytes as they are.
+    pub fn write(&mut self, bytes: &[u8]) {
+        // It may have been closed.
+        let _ = self.stream.get_mut().write_all(bytes);
+    }
+
+    /// The next response.
+    pub fn receive(&mut self) -> Response {
+        Response::read(&mut self.stream)
+    }
+
     /// True if nothing comes for that long.
     pub fn is_silent_for(&mut self, time: Duration) -> bool {
         self.stream.get_ref().set_read_timeout(Some(time)).expect("a time-out");

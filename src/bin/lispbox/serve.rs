@@ -32,8 +32,9 @@ pub struct Serve {
     /// Serve over HTTP at this address, such as `127.0.0.1:8787`, instead of standard input and output.
     #[arg(long, value_name = "ADDRESS")]
     http: Option<SocketAddr>,
-    /// Who may use it over HTTP: a JSON file from names to bearer tokens, `{"ann": "${ANN_TOKEN}"}`. LISPBOX_TOKEN is
-    /// the token of one principal, `default`.
+    /// Who may use it over HTTP: a JSON file from names to bearer tokens, `{"ann": "${ANN_TOKEN}"}`, or to
+    /// `{"token": "…", "limits": {…}, "sessions": N, "evaluations": N}`. LISPBOX_TOKEN is the token of one principal,
+    /// `default`.
     #[arg(long, value_name = "FILE", requires = "http")]
     tokens: Option<PathBuf>,
     /// Serve everybody who reaches an address that other machines reach.

@@ -118,12 +118,13 @@ async fn serve(
     let largest = options.largest_message;
     // Evaluations may end by themselves for a while after nothing more is taken in.
     let ending = CancellationToken::new();
-    let Assembled { evaluations, manner, downstreams } = assemble(sandbox, options, ending.clone());
+    let Assembled { evaluations, manner, downstreams } =
+        assemble(sandbox, options, http.principals.allowances(), ending.clone());
     let trouble = {
         let (evaluations, stop) = (Arc::clone(&evaluations), stop.clone());
         move || evaluations.trouble().or_else(|| stop.is_cancelled().then(|| "the server is stopping".to_owned()))
     };
-    let front = move || Front::over_http(Arc::clone(&evaluations), manner.clone());
+    let front = move || Front::over_http(Arc::clone(&evaluations), Arc::clone(&manner));
     let router = router(front, trouble, http, listener.local_addr()?, largest, ending.clone());
     tracing::info!(version = env!("CARGO_PKG_VERSION"), servers = downstreams.names().len(), "serving over HTTP");
     let outcome = listen(router, listener, stop).await;

@@ -1,0 +1,287 @@
+//! How many calls there may be at once, and how those of several principals share what there is.
+
+use std::collections::HashMap;
+use std::num::NonZero;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::allowances::Allowances;
+use super::request::Refused;
+
+/// How many evaluations there may be, and how large.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Admission {
+    /// At once; by default twice the number of cores. Where there are several principals, one has a half of them,
+    /// unless its [`Allowance`](super::Allowance) says how many.
+    pub running: usize,
+    /// Waiting for their turn beside those. Beyond it a call is refused as `Busy`, and where there are several
+    /// principals also one whose principal would have more than it leaves to the others.
+    pub waiting: usize,
+    /// The programs and data of all those, in bytes. Beyond it a call is refused alike.
+    pub texts: u64,
+    /// What those that run at once may allocate together, in bytes: the sum of their limits of memory.
+    /// One for which there is no room waits for its turn. Where there are several principals, one has a half.
+    pub memory: u64,
+}
+
+impl Default for Admission {
+    fn default() -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+        Admission { running: 2 * cores, waiting: 64, texts: 128 << 20, memory: 2 << 30 }
+    }
+}
+
+impl Admission {
+    /// The most calls that are admitted at a time.
+    pub(super) fn places(&self) -> usize {
+        self.running + self.waiting
+    }
+
+    /// The most memory that one call may be promised.
+    pub(super) fn most_memory(&self, are_several: bool) -> u64 {
+        if are_several { self.memory / 2 } else { self.memory }
+    }
+}
+
+/// The unit in which memory is promised.
+const PIECE: u64 = 1 << 20;
+
+/// So much memory in units of [`PIECE`].
+fn pieces(memory: u64) -> usize {
+    usize::try_from(memory.div_ceil(PIECE)).unwrap_or(usize::MAX).clamp(1, Semaphore::MAX_PERMITS)
+}
+
+/// What calls have to pass.
+pub(super) struct Gate {
+    admission: Admission,
+    allowances: Arc<Allowances>,
+    admitted: Mutex<Admitted>,
+    all: Share,
+    /// Those of the principals that are known, where there are several.
+    shares: HashMap<String, Share>,
+}
+
+/// What evaluations that run at once take.
+struct Share {
+    turns: Arc<Semaphore>,
+    memory: Arc<Semaphore>,
+    pieces: usize,
+}
+
+impl Share {
+    fn new(turns: usize, memory: u64) -> Share {
+        let pieces = pieces(memory);
+        Share {
+            turns: Arc::new(Semaphore::new(turns.clamp(1, Semaphore::MAX_PERMITS))),
+            memory: Arc::new(Semaphore::new(pieces)),
+            pieces,
+        }
+    }
+
+    async fn take(&self, memory: u64) -> [OwnedSemaphorePermit; 2] {
+        let turn = Arc::clone(&self.turns).acquire_owned().await.expect("the turns are never closed");
+        let pieces = u32::try_from(pieces(memory).min(self.pieces)).unwrap_or(u32::MAX);
+        let memory = Arc::clone(&self.memory).acquire_many_owned(pieces).await.expect("the memory is never closed");
+        [turn, memory]
+    }
+}
+
+/// The calls that have been admitted and have not ended.
+#[derive(Default)]
+struct Admitted {
+    all: Load,
+    by_principal: HashMap<String, Load>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Load {
+    calls: usize,
+    texts: u64,
+}
+
+/// The place of one call among those admitted; given back when it is dropped.
+pub(super) struct Place<'g> {
+    gate: &'g Gate,
+    principal: String,
+    texts: u64,
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        let mut admitted = self.gate.admitted();
+        admitted.all.calls -= 1;
+        admitted.all.texts -= self.texts;
+        if let Some(own) = admitted.by_principal.get_mut(&self.principal) {
+            own.calls -= 1;
+            own.texts -= self.texts;
+            if own.calls == 0 {
+                admitted.by_principal.remove(&self.principal);
+            }
+        }
+    }
+}
+
+/// The room to run in; given back when it is dropped.
+pub(super) struct Room {
+    _own: Option<[OwnedSemaphorePermit; 2]>,
+    _all: [OwnedSemaphorePermit; 2],
+}
+
+impl Gate {
+    pub(super) fn new(admission: Admission, allowances: Arc<Allowances>) -> Gate {
+        let several = allowances.are_of_several();
+        let share = |principal: &String| {
+            let turns = match allowances.of(principal).evaluations {
+                Some(count) => count,
+                None if several => admission.running / 2,
+                None => admission.running,
+            };
+            (principal.clone(), Share::new(turns, admission.most_memory(several)))
+        };
+        let shares = allowances.principals().map(share).collect();
+        let all = Share::new(admission.running, admission.memory);
+        Gate { admission, allowances, admitted: Mutex::default(), all, shares }
+    }
+
+    fn admitted(&self) -> MutexGuard<'_, Admitted> {
+        self.admitted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets a call in, with so many bytes of program and data.
+    ///
+    /// # Errors
+    /// `Busy`, with what there is too much of.
+    pub(super) fn admit(&self, principal: &str, texts: u64) -> Result<Place<'_>, Refused> {
+        let (places, most) = (self.admission.places(), self.admission.texts);
+        let mut admitted = self.admitted();
+        let all = admitted.all;
+        let own = admitted.by_principal.get(principal).copied().unwrap_or_default();
+        let busy = |what: String| Err(Refused::new("Busy", format!("{what}; try again in a moment")));
+        if all.calls >= places {
+            return busy(format!(
+                "{} evaluations are running or waiting, which is the most that this server takes",
+                all.calls
+            ));
+        }
+        // One alone is bounded by the largest message.
+        if all.calls > 0 && all.texts + texts > most {
+            return busy(format!(
+                "the programs and data of {} evaluations that are running or waiting have {} MiB, which is the most that this server takes",
+                all.calls,
+                all.texts >> 20
+            ));
+        }
+        if self.allowances.are_of_several() && own.calls > 0 {
+            if own.calls + 1 > places - all.calls - 1 {
+                return busy(format!(
+                    "{} evaluations of `{principal}` are running or waiting, and it must leave as much room to others",
+                    own.calls
+                ));
+            }
+            if own.texts + texts > most - all.texts - texts {
+                return busy(format!(
+                    "the programs and data of the {} evaluations of `{principal}` that are running or waiting have {} MiB, and it must leave as much room to others",
+                    own.calls,
+                    own.texts >> 20
+                ));
+            }
+        }
+        let after = |load: Load| Load { calls: load.calls + 1, texts: load.texts + texts };
+        admitted.all = after(all);
+        admitted.by_principal.insert(principal.to_owned(), after(own));
+        Ok(Place { gate: self, principal: principal.to_owned(), texts })
+    }
+
+    /// Waits until there is room to run for an evaluation of that limit of memory: first among those of the same
+    /// principal, so that they do not stand before others, then among all.
+    pub(super) async fn room(&self, principal: &str, memory: u64) -> Room {
+        let memory = memory.min(self.admission.most_memory(self.allowances.are_of_several()));
+        let own = match self.shares.get(principal) {
+            Some(share) => Some(share.take(memory).await),
+            None => None,
+        };
+        Room { _own: own, _all: self.all.take(memory).await }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::server::Allowance;
+    use futures::FutureExt;
+
+    fn gate(principals: &[(&str, Option<usize>)]) -> Gate {
+        let mut allowances = Allowances::default();
+        for (name, evaluations) in principals {
+            allowances.insert(name, Allowance { evaluations: *evaluations, ..Allowance::default() });
+        }
+        Gate::new(Admission { running: 4, waiting: 16, texts: 1_000, memory: 64 << 20 }, Arc::new(allowances))
+    }
+
+    /// How many calls a principal has in at most, of so many bytes each, and what is said to one more.
+    fn filled<'g>(gate: &'g Gate, principal: &str, texts: u64) -> (Vec<Place<'g>>, String) {
+        let mut places = Vec::new();
+        loop {
+            match gate.admit(principal, texts) {
+                Ok(place) => places.push(place),
+                Err(refused) => return (places, refused.message),
+            }
+        }
+    }
+
+    #[test]
+    fn alone_a_principal_has_all_there_is() {
+        let gate = gate(&[]);
+        let (places, message) = filled(&gate, "one", 1);
+        assert_eq!(places.len(), 20);
+        assert_eq!(
+            message,
+            "20 evaluations are running or waiting, which is the most that this server takes; try again in a moment"
+        );
+        drop(places);
+        let mut rooms = Vec::new();
+        while let Some(room) = gate.room("one", 1 << 20).now_or_never() {
+            rooms.push(room);
+        }
+        assert_eq!(rooms.len(), 4);
+    }
+
+    #[test]
+    fn among_several_each_leaves_as_much_as_it_has() {
+        let gate = gate(&[("one", None), ("two", None), ("three", None)]);
+        let (one, message) = filled(&gate, "one", 1);
+        assert_eq!(one.len(), 10);
+        assert_eq!(
+            message,
+            "10 evaluations of `one` are running or waiting, and it must leave as much room to others; try again in a moment"
+        );
+        let (two, _) = filled(&gate, "two", 1);
+        assert_eq!(two.len(), 5);
+        assert!(!filled(&gate, "three", 1).0.is_empty());
+        drop(one);
+        drop(two);
+        let (large, message) = filled(&gate, "one", 200);
+        assert_eq!(large.len(), 2);
+        assert!(message.contains("the programs and data of the 2 evaluations of `one`"), "{message}");
+        assert!(gate.admit("two", 500).is_ok());
+        drop(large);
+        assert_eq!(filled(&gate, "one", 1).0.len(), 10, "all was given back");
+    }
+
+    #[test]
+    fn among_several_one_never_has_all_turns_nor_all_memory() {
+        let gate = gate(&[("one", None), ("two", None), ("three", Some(1))]);
+        let take = |principal, memory| gate.room(principal, memory).now_or_never();
+        let one = [take("one", 1 << 20), take("one", 1 << 20)];
+        assert!(one.iter().all(Option::is_some));
+        assert!(take("one", 1 << 20).is_none(), "a half is what it has");
+        let two = take("two", 1 << 30);
+        assert!(two.is_some(), "it is promised no more than a half of the memory");
+        assert!(take("two", 1 << 20).is_none());
+        let three = take("three", 1 << 20);
+        assert!(three.is_some() && take("three", 1 << 20).is_none(), "as many as the operator says");
+        drop((one, two, three));
+        assert!(take("three", 1 << 20).is_some());
+    }
+}

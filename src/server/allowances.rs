@@ -1,0 +1,163 @@
+//! What the operator lets one principal have, beside what the server lets everybody have.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value};
+
+use crate::lang::Limits;
+use crate::lang::error::suggest::closest;
+
+use super::config::kind;
+
+/// What one principal may have. What is not said is bounded as for everybody.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Allowance {
+    /// The most that its calls may ask for, each of which [`Limits::set`] takes.
+    pub(super) limits: Vec<(String, String)>,
+    /// The most sessions that it may have.
+    pub sessions: Option<usize>,
+    /// The most of its evaluations that run at once; more wait.
+    pub evaluations: Option<usize>,
+}
+
+/// The keys of an allowance in a file.
+pub(super) const KEYS: [&str; 3] = ["limits", "sessions", "evaluations"];
+
+impl Allowance {
+    /// Sets the most that its calls may ask for of a limit, which is within what the server allows anyhow.
+    ///
+    /// # Errors
+    /// As [`Limits::set`].
+    pub fn set_limit(&mut self, name: &str, text: &str) -> Result<(), String> {
+        Limits::default().set(name, text)?;
+        self.limits.push((name.to_owned(), text.to_owned()));
+        Ok(())
+    }
+
+    /// Reads an allowance from the fields of a JSON object, of which `others` belong to somebody else.
+    ///
+    /// # Errors
+    /// Which field is wrong, what was expected and what came.
+    pub(super) fn read(fields: &Map<String, Value>, others: &[&str]) -> Result<Allowance, String> {
+        let known: Vec<&str> = others.iter().copied().chain(KEYS).collect();
+        if let Some(name) = fields.keys().find(|name| !known.contains(&name.as_str())) {
+            let hint = closest(name, known.iter().copied()).map(|close| format!("; did you mean `{close}`?"));
+            return Err(format!(
+                "there is no `{name}`; a principal has `{}`{}",
+                known.join("`, `"),
+                hint.unwrap_or_default()
+            ));
+        }
+        let count = |name: &str| match fields.get(name) {
+            None | Some(Value::Null) => Ok(None),
+            Some(value) => {
+                match value.as_u64().and_then(|count| usize::try_from(count).ok()).filter(|count| *count > 0) {
+                    Some(count) => Ok(Some(count)),
+                    None => Err(format!("`{name}`: expected a count from 1, got {}", kind(value))),
+                }
+            }
+        };
+        let mut allowance =
+            Allowance { limits: Vec::new(), sessions: count("sessions")?, evaluations: count("evaluations")? };
+        match fields.get("limits") {
+            None | Some(Value::Null) => {}
+            Some(Value::Object(limits)) => {
+                for (name, value) in limits {
+                    let text = match value {
+                        Value::String(text) => text.clone(),
+                        other => other.to_string(),
+                    };
+                    allowance.set_limit(name, &text).map_err(|problem| format!("`limits`: {problem}"))?;
+                }
+            }
+            Some(other) => {
+                let expected = r#"an object such as `{"memory": "64MiB"}`"#;
+                return Err(format!("`limits`: expected {expected}, got {}", kind(other)));
+            }
+        }
+        Ok(allowance)
+    }
+
+    /// The limits of a call that asks for none and those that none exceeds, within those of the server.
+    pub(super) fn within(&self, usual: &Limits, most: &Limits) -> (Limits, Limits) {
+        let mut own = most.clone();
+        for (name, text) in &self.limits {
+            own.set(name, text).expect("`set_limit` tried it");
+        }
+        own.clamp_to(most);
+        let mut usual = usual.clone();
+        usual.clamp_to(&own);
+        (usual, own)
+    }
+}
+
+/// What each principal may have.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Allowances(HashMap<String, Allowance>);
+
+impl Allowances {
+    /// Takes down what a principal may have.
+    pub(super) fn insert(&mut self, principal: &str, allowance: Allowance) {
+        self.0.insert(principal.to_owned(), allowance);
+    }
+
+    /// The principals that are known.
+    pub(super) fn principals(&self) -> impl Iterator<Item = &String> {
+        self.0.keys()
+    }
+
+    /// What a principal may have.
+    pub(super) fn of(&self, principal: &str) -> &Allowance {
+        const WHATEVER: &Allowance = &Allowance { limits: Vec::new(), sessions: None, evaluations: None };
+        self.0.get(principal).unwrap_or(WHATEVER)
+    }
+
+    /// True where one principal may take from another.
+    pub(super) fn are_of_several(&self) -> bool {
+        self.0.len() > 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn read(value: Value) -> Result<Allowance, String> {
+        let Value::Object(fields) = value else { panic!("an object") };
+        Allowance::read(&fields, &["token"])
+    }
+
+    #[test]
+    fn what_a_principal_may_have_is_within_what_the_server_allows() {
+        let allowance =
+            read(json!({"token": "x", "limits": {"fuel": 1e6, "memory": "64GiB"}, "sessions": 3, "evaluations": null}))
+                .expect("it is right");
+        assert_eq!((allowance.sessions, allowance.evaluations), (Some(3), None));
+        let server = Limits { fuel: 5_000_000, ..Limits::default() };
+        let (usual, most) = allowance.within(&server, &server);
+        assert_eq!((usual.fuel, most.fuel), (1_000_000, 1_000_000));
+        assert_eq!(most.memory, server.memory);
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        let cases = [
+            (
+                json!({"session": 3}),
+                "there is no `session`; a principal has `token`, `limits`, `sessions`, `evaluations`; did you mean `sessions`?",
+            ),
+            (json!({"sessions": 0}), "`sessions`: expected a count from 1, got the number `0`"),
+            (json!({"evaluations": "many"}), "`evaluations`: expected a count from 1, got the text \"many\""),
+            (
+                json!({"limits": 5}),
+                "`limits`: expected an object such as `{\"memory\": \"64MiB\"}`, got the number `5`",
+            ),
+            (json!({"limits": {"fuel": []}}), "`limits`: limit `fuel` takes a count such as `1000` or `1e7`, not `[]`"),
+        ];
+        for (value, message) in cases {
+            assert_eq!(read(value).expect_err("it is wrong"), message);
+        }
+        assert!(read(json!({"limits": {"fule": 5}})).expect_err("it is wrong").ends_with("Did you mean fuel?"));
+    }
+}
