@@ -3,7 +3,7 @@
 //! An agent sends one program; the program calls the tools it was given, works on the results where they
 //! are, and only the answer goes back. This page is the map of the code; `README.md` is for users,
 //! `docs/values.md` says why values and the evaluator are as they are, `docs/security.md` what is promised,
-//! `docs/performance.md` what is fast.
+//! `docs/performance.md` what is fast, `docs/http.md` and `docs/stores.md` how a server for many is run.
 //!
 //! ```
 //! use lispbox::lang::{Engine, Host, Request, ToolCall, ToolReply, meter::Metered};

@@ -1,4 +1,5 @@
-//! What one client may take of the server over HTTP: evaluations, sessions; and that others are served meanwhile.
+//! What one client may take of the server over HTTP: connections, time, requests, evaluations, sessions; and that
+//! others are served meanwhile.
 #![cfg(feature = "cli")]
 
 #[path = "http_client/mod.rs"]
@@ -6,7 +7,7 @@ mod http_client;
 
 use std::time::{Duration, Instant};
 
-use http_client::{Connection, Server, handle};
+use http_client::{Connection, Response, Server, handle};
 use serde_json::{Value, json};
 
 const ANN: &str = "Authorization: Bearer ann-ann-ann-ann-ann\r\n";
@@ -27,6 +28,11 @@ fn server_for_two(ann: &Value, arguments: &[&str]) -> Server {
     Server::start(&arguments, &[("ANN", "ann-ann-ann-ann-ann")])
 }
 
+/// What an error of the protocol says.
+fn message(response: &Response) -> String {
+    response.message()["error"]["message"].as_str().unwrap_or_else(|| panic!("no error: {response:?}")).to_owned()
+}
+
 /// Waits until something is so.
 fn until(mut is_so: impl FnMut() -> bool) {
     let begun = Instant::now();
@@ -34,6 +40,125 @@ fn until(mut is_so: impl FnMut() -> bool) {
         assert!(begun.elapsed() < Duration::from_secs(40), "it did not come to pass");
         std::thread::park_timeout(Duration::from_millis(10));
     }
+}
+
+fn health(connection: &mut Connection) -> Response {
+    connection.request("GET", "/healthz", "", b"")
+}
+
+#[test]
+fn connections_are_so_many_at_a_time() {
+    for (arguments, status, reason) in [
+        (
+            &["--connections", "3"][..],
+            503,
+            "3 connections are open, the most that this server takes (`serve --connections`)",
+        ),
+        (
+            &["--connections-each", "3"],
+            429,
+            "127.0.0.1 has 3 connections open, the most from one address (`serve --connections-each`)",
+        ),
+    ] {
+        let server = Server::start(arguments, &[]);
+        let mut open: Vec<Connection> = (0..3).map(|_| server.connect()).collect();
+        assert!(open.iter_mut().all(|connection| health(connection).status == 200));
+        let refused = server.call("", "lisp_eval", json!({"program": "(+ 1 2)"}));
+        assert_eq!((refused.status, refused.header("retry-after")), (status, Some("1")), "{refused:?}");
+        assert_eq!(message(&refused), format!("{reason}; try again in a moment"));
+        assert!(open.iter_mut().all(|connection| health(connection).status == 200), "those that are open go on");
+        open.pop();
+        until(|| server.request("GET", "/healthz", "", b"").status == 200);
+    }
+}
+
+#[test]
+fn many_connections_that_say_nothing_cost_little_and_keep_nobody_out() {
+    let server = Server::start(&["--connections", "100", "--arrival", "500ms"], &[]);
+    health(&mut server.connect());
+    let before = server.memory("VmRSS");
+    let mut open: Vec<Connection> = (0..400).map(|_| server.connect()).collect();
+    open.iter_mut().for_each(|connection| connection.write(b"POST /mcp HTTP/1.1\r\nHost: "));
+    if let (Some(before), Some(after)) = (before, server.memory("VmRSS")) {
+        assert!(after < before + (20 << 20), "{before} bytes grew to {after}");
+    }
+    until(|| server.request("GET", "/healthz", "", b"").status == 200);
+}
+
+#[test]
+fn heads_and_messages_have_to_come_in_time() {
+    let server = Server::start(&["--arrival", "300ms"], &[]);
+    let begun = Instant::now();
+    for head in [&b""[..], b"POST /mcp HTTP/1.1\r\nHost: 127", b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\n"] {
+        let mut connection = server.connect();
+        connection.write(head);
+        let response = connection.receive();
+        assert!([0, 408].contains(&response.status), "it is closed: {response:?}");
+    }
+    let mut half = server.connect();
+    half.write(format!("POST /mcp HTTP/1.1\r\nHost: {}\r\nContent-Length: 100\r\n\r\n{{", server.address).as_bytes());
+    let response = half.receive();
+    assert_eq!((response.status, message(&response).as_str()), (408, "the message did not come in time"));
+    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+    assert_eq!(server.eval("", "(+ 1 2)", None), ("3".to_owned(), false));
+}
+
+#[test]
+fn the_head_of_a_request_is_bounded() {
+    let server = Server::start(&[], &[]);
+    let with = |bytes: usize| {
+        let headers = format!("X-Long: {}\r\n", "x".repeat(bytes));
+        server.request("GET", "/healthz", &headers, b"").status
+    };
+    assert_eq!(with(8 << 10), 200);
+    assert_eq!(with(64 << 10), 431);
+    let many: String = (0..200).map(|number| format!("X-{number}: 1\r\n")).collect();
+    assert_eq!(server.request("GET", "/healthz", &many, b"").status, 431);
+}
+
+#[test]
+fn who_has_no_token_may_ask_so_often() {
+    let server = Server::start(&["--requests-per-minute", "5"], &[]);
+    let ask = || server.call("", "lisp_eval", json!({"program": "(+ 1 2)"}));
+    assert!((0..5).all(|_| ask().status == 200));
+    let refused = ask();
+    let wait: u64 = refused.header("retry-after").and_then(|wait| wait.parse().ok()).expect("it says when");
+    assert!(refused.status == 429 && (1..=13).contains(&wait), "{refused:?}");
+    assert_eq!(
+        message(&refused),
+        format!(
+            "127.0.0.1 may send 5 requests a minute without a token (`serve --requests-per-minute`); try again in {wait} s"
+        )
+    );
+    assert_eq!(health(&mut server.connect()).status, 200, "its health is everybody's to know");
+}
+
+#[test]
+fn tokens_cannot_be_tried_out_nor_keep_others_out() {
+    let server = server_for_two(&json!({}), &["--requests-per-minute", "5"]);
+    let guess = |number: i32| {
+        let headers = format!("Authorization: Bearer guess-guess-guess-{number}\r\n");
+        server.call(&headers, "lisp_eval", json!({"program": "1"})).status
+    };
+    let answers: Vec<u16> = (0..7).map(guess).collect();
+    assert_eq!(answers, [401, 401, 401, 401, 401, 429, 429]);
+    assert!((0..10).all(|_| server.eval(ANN, "(+ 1 2)", None).0 == "3"), "who has a token is not counted there");
+}
+
+#[test]
+fn a_principal_may_ask_as_often_as_the_operator_says() {
+    let server = server_for_two(&json!({"requests_per_minute": 3}), &[]);
+    let ask = |headers: &str| server.call(headers, "lisp_eval", json!({"program": "(+ 1 2)"}));
+    assert!((0..3).all(|_| ask(ANN).status == 200));
+    let refused = ask(ANN);
+    assert_eq!(refused.status, 429);
+    assert!(
+        message(&refused).starts_with(
+            "`ann` may send 3 requests a minute (`requests_per_minute` in the tokens file); try again in "
+        ),
+        "{refused:?}"
+    );
+    assert!((0..10).all(|_| ask(BOB).status == 200));
 }
 
 #[test]
@@ -190,11 +315,12 @@ fn bounds_that_make_no_sense_are_said() {
     };
     assert!(refused(&["--session-lifetime", "soon"]).contains("expected a time such as `90s`, `12h` or `30d`"));
     assert!(refused(&["--session-idle", "0s"]).contains("expected a time such as"));
-    assert!(refused(&["--sessions", "0"]).contains("0 is not in 1.."));
+    assert!(refused(&["--connections", "0"]).contains("0 is not in 1.."));
+    assert!(refused(&["--requests-per-minute", "0"]).contains("invalid value '0'"));
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("tokens.json");
-    let tokens = json!({"ann": {"token": "secret-secret-secret", "evaluation": 5}});
+    let tokens = json!({"ann": {"token": "secret-secret-secret", "request_per_minute": 5}});
     std::fs::write(&file, tokens.to_string()).expect("written");
     let errors = refused(&["--tokens", &file.to_string_lossy()]);
-    assert!(errors.contains("did you mean `evaluations`?") && !errors.contains("secret"), "{errors}");
+    assert!(errors.contains("did you mean `requests_per_minute`?") && !errors.contains("secret"), "{errors}");
 }

@@ -1,6 +1,7 @@
 //! What the operator lets one principal have, beside what the server lets everybody have.
 
 use std::collections::HashMap;
+use std::num::NonZeroU32;
 
 use serde_json::{Map, Value};
 
@@ -18,10 +19,12 @@ pub struct Allowance {
     pub sessions: Option<usize>,
     /// The most of its evaluations that run at once; more wait.
     pub evaluations: Option<usize>,
+    /// The most requests that it may send a minute.
+    pub requests_per_minute: Option<NonZeroU32>,
 }
 
 /// The keys of an allowance in a file.
-pub(super) const KEYS: [&str; 3] = ["limits", "sessions", "evaluations"];
+pub(super) const KEYS: [&str; 4] = ["limits", "sessions", "evaluations", "requests_per_minute"];
 
 impl Allowance {
     /// Sets the most that its calls may ask for of a limit, which is within what the server allows anyhow.
@@ -50,15 +53,18 @@ impl Allowance {
         }
         let count = |name: &str| match fields.get(name) {
             None | Some(Value::Null) => Ok(None),
-            Some(value) => {
-                match value.as_u64().and_then(|count| usize::try_from(count).ok()).filter(|count| *count > 0) {
-                    Some(count) => Ok(Some(count)),
-                    None => Err(format!("`{name}`: expected a count from 1, got {}", kind(value))),
-                }
-            }
+            Some(value) => match value.as_u64().and_then(|count| u32::try_from(count).ok()).and_then(NonZeroU32::new) {
+                Some(count) => Ok(Some(count)),
+                None => Err(format!("`{name}`: expected a count from 1, got {}", kind(value))),
+            },
         };
-        let mut allowance =
-            Allowance { limits: Vec::new(), sessions: count("sessions")?, evaluations: count("evaluations")? };
+        let size = |name: &str| Ok::<_, String>(count(name)?.map(|count| count.get() as usize));
+        let mut allowance = Allowance {
+            limits: Vec::new(),
+            sessions: size("sessions")?,
+            evaluations: size("evaluations")?,
+            requests_per_minute: count("requests_per_minute")?,
+        };
         match fields.get("limits") {
             None | Some(Value::Null) => {}
             Some(Value::Object(limits)) => {
@@ -108,7 +114,8 @@ impl Allowances {
 
     /// What a principal may have.
     pub(super) fn of(&self, principal: &str) -> &Allowance {
-        const WHATEVER: &Allowance = &Allowance { limits: Vec::new(), sessions: None, evaluations: None };
+        const WHATEVER: &Allowance =
+            &Allowance { limits: Vec::new(), sessions: None, evaluations: None, requests_per_minute: None };
         self.0.get(principal).unwrap_or(WHATEVER)
     }
 
@@ -133,7 +140,7 @@ mod tests {
         let allowance =
             read(json!({"token": "x", "limits": {"fuel": 1e6, "memory": "64GiB"}, "sessions": 3, "evaluations": null}))
                 .expect("it is right");
-        assert_eq!((allowance.sessions, allowance.evaluations), (Some(3), None));
+        assert_eq!((allowance.sessions, allowance.evaluations, allowance.requests_per_minute), (Some(3), None, None));
         let server = Limits { fuel: 5_000_000, ..Limits::default() };
         let (usual, most) = allowance.within(&server, &server);
         assert_eq!((usual.fuel, most.fuel), (1_000_000, 1_000_000));
@@ -145,10 +152,14 @@ mod tests {
         let cases = [
             (
                 json!({"session": 3}),
-                "there is no `session`; a principal has `token`, `limits`, `sessions`, `evaluations`; did you mean `sessions`?",
+                "there is no `session`; a principal has `token`, `limits`, `sessions`, `evaluations`, `requests_per_minute`; did you mean `sessions`?",
             ),
             (json!({"sessions": 0}), "`sessions`: expected a count from 1, got the number `0`"),
             (json!({"evaluations": "many"}), "`evaluations`: expected a count from 1, got the text \"many\""),
+            (
+                json!({"requests_per_minute": 1.5}),
+                "`requests_per_minute`: expected a count from 1, got the number `1.5`",
+            ),
             (
                 json!({"limits": 5}),
                 "`limits`: expected an object such as `{\"memory\": \"64MiB\"}`, got the number `5`",

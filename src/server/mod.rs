@@ -49,7 +49,7 @@ pub use downstream::{DownstreamOptions, Downstreams};
 pub use host::EvaluationHost;
 #[doc(hidden)]
 pub use http::serve_handler;
-pub use http::{HttpOptions, Principals, serve_http};
+pub use http::{CONNECTIONS_EACH, HttpOptions, Principals, REQUESTS_PER_MINUTE, serve_http};
 pub use log::LogWriter;
 pub use mcp::ReplyForm;
 pub use serve::{ServeOptions, serve_stdio, serve_streams};

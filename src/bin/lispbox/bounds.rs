@@ -1,14 +1,17 @@
-//! How many sessions `lispbox serve` takes on, and how long they last. The defaults are those of the library.
+//! How much `lispbox serve` takes on: sessions and how long they last, connections, requests. The defaults are those of
+//! the library.
 
+use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
-use lispbox::server::SessionBounds;
+use lispbox::server::{CONNECTIONS_EACH, HttpOptions, REQUESTS_PER_MINUTE, SessionBounds};
 
 const DAY: u64 = 24 * 60 * 60;
 
-/// How many sessions there may be, and for how long.
+/// How many sessions, connections and requests there may be, and for how long.
 #[derive(Args)]
 pub struct Bounds {
     /// The most sessions in memory; beyond it the one longest unused goes, of the principal that has the most. What a
@@ -30,6 +33,16 @@ pub struct Bounds {
     /// The most sessions of one principal in the store. A further one is not kept there, and its caller is told.
     #[arg(long, value_name = "COUNT", env = "LISPBOX_STORED_SESSIONS", default_value_t = SessionBounds::default().stored)]
     stored_sessions: u64,
+    /// The most connections over HTTP.
+    #[arg(long, value_name = "COUNT", env = "LISPBOX_CONNECTIONS", default_value_t = http().connections, value_parser = count())]
+    connections: usize,
+    #[arg(long, value_name = "COUNT", env = "LISPBOX_CONNECTIONS_EACH", value_parser = count(), help = connections_each())]
+    connections_each: Option<usize>,
+    #[arg(long, value_name = "COUNT", env = "LISPBOX_REQUESTS_PER_MINUTE", help = requests_per_minute())]
+    requests_per_minute: Option<NonZeroU32>,
+    /// How long a connection may wait for the head of its next request, and that for its message, such as `10s`.
+    #[arg(long, value_name = "TIME", env = "LISPBOX_ARRIVAL", default_value_t = Time(http().arrival))]
+    arrival: Time,
 }
 
 impl Bounds {
@@ -41,10 +54,35 @@ impl Bounds {
         bounds.kept = Duration::from_secs(self.keep_days * DAY);
         bounds.stored = self.stored_sessions;
     }
+
+    /// Bounds what comes over HTTP.
+    pub fn of_http(&self, options: &mut HttpOptions) {
+        options.connections = self.connections;
+        options.connections_each = self.connections_each;
+        options.requests_per_minute = self.requests_per_minute;
+        options.arrival = self.arrival.0;
+    }
+}
+
+/// What the library serves over HTTP with, wherever it listens.
+fn http() -> HttpOptions {
+    HttpOptions::new(SocketAddr::from(([127, 0, 0, 1], 0)))
 }
 
 fn count() -> RangedU64ValueParser<usize> {
     RangedU64ValueParser::new().range(1..)
+}
+
+fn connections_each() -> String {
+    format!(
+        "The most connections from one address [default: {CONNECTIONS_EACH}; from this machine, where a proxy may be, any]"
+    )
+}
+
+fn requests_per_minute() -> String {
+    format!(
+        "The most requests a minute from one address without a token that is known [default: {REQUESTS_PER_MINUTE}; from this machine any]"
+    )
 }
 
 /// A time as it is written on a command line: `90s`, `12h`, `30d`.

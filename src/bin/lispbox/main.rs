@@ -42,7 +42,7 @@ enum Command {
     Run(run::Run),
     Repl(repl::Repl),
     Doc(doc::Doc),
-    Serve(serve::Serve),
+    Serve(Box<serve::Serve>),
     Sessions(sessions::Sessions),
     Tools(tools::Tools),
     Config(config::Config),

@@ -33,8 +33,8 @@ pub struct Serve {
     #[arg(long, value_name = "ADDRESS")]
     http: Option<SocketAddr>,
     /// Who may use it over HTTP: a JSON file from names to bearer tokens, `{"ann": "${ANN_TOKEN}"}`, or to
-    /// `{"token": "…", "limits": {…}, "sessions": N, "evaluations": N}`. LISPBOX_TOKEN is the token of one principal,
-    /// `default`.
+    /// `{"token": "…", "limits": {…}, "sessions": N, "evaluations": N, "requests_per_minute": N}`. LISPBOX_TOKEN is the
+    /// token of one principal, `default`.
     #[arg(long, value_name = "FILE", requires = "http")]
     tokens: Option<PathBuf>,
     /// Serve everybody who reaches an address that other machines reach.
@@ -104,6 +104,7 @@ impl Serve {
         http.hosts.clone_from(&self.hosts);
         http.origins.clone_from(&self.origins);
         http.open = self.without_tokens;
+        self.bounds.of_http(&mut http);
         if let Some(file) = &self.tokens {
             let text = read_file(file)?;
             http.principals = Principals::read(&text, &|name| std::env::var(name).ok())

@@ -3,13 +3,16 @@
 //! rmcp speaks the protocol. What comes in is looked at before that: who asks, by a bearer token, and whether the
 //! message is one that can be decoded at no great cost. TLS is the business of a proxy in front.
 
+mod connections;
 mod principals;
+mod rates;
 
 pub(super) use principals::LOCAL;
 pub use principals::Principals;
 
 use std::io;
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,10 +22,11 @@ use axum::extract::{Request, State};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use axum::serve::ListenerExt;
-use http::{Method, StatusCode, header};
+use connections::Peer;
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use rates::{Rates, TooOften};
 use rmcp::ServerHandler;
-use rmcp::model::RequestId;
+use rmcp::model::{ProtocolVersion, RequestId};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use serde_json::json;
@@ -37,11 +41,8 @@ use super::lines::{self, LARGEST_LINE};
 use super::mcp::Front;
 use super::serve::{Assembled, ServeOptions, assemble, until_told_to_end};
 
-/// How long requests that are under way may still take once the server is told to end.
-const GRACE: Duration = Duration::from_secs(3);
-
-/// How long a message may take to come in.
-const ARRIVAL: Duration = Duration::from_secs(30);
+/// The most connections of a protocol with sessions of its own, from before 2026-07-28, at a time.
+const PROTOCOL_SESSIONS: usize = 1_000;
 
 /// The bytes of messages that are taken in at once, in units of [`UNIT`]; who comes later waits.
 const ROOM: usize = 64 << 10;
@@ -69,12 +70,43 @@ pub struct HttpOptions {
     pub origins: Vec<String>,
     /// Serves everybody who reaches an address that other machines reach, without tokens.
     pub open: bool,
+    /// The most connections at a time; one more is refused.
+    pub connections: usize,
+    /// The most from one address (of IPv6: from one network of 64 bits); without a number [`CONNECTIONS_EACH`] from
+    /// other machines, and any from this one, where a proxy may stand for many.
+    pub connections_each: Option<usize>,
+    /// The most requests a minute from one address without a token that is known; without a number
+    /// [`REQUESTS_PER_MINUTE`] from other machines, and any from this one.
+    pub requests_per_minute: Option<NonZeroU32>,
+    /// How long the head of a request may take to come, from when the connection is free for it, and then its message.
+    pub arrival: Duration,
 }
+
+/// The most connections from one address of another machine, unless [`HttpOptions::connections_each`] is set.
+pub const CONNECTIONS_EACH: usize = 100;
+
+/// The most requests a minute from one address of another machine, unless [`HttpOptions::requests_per_minute`] is set.
+pub const REQUESTS_PER_MINUTE: NonZeroU32 = NonZeroU32::new(1_200).expect("it is not 0");
 
 impl HttpOptions {
     /// At that address, for this machine alone.
     pub fn new(address: SocketAddr) -> HttpOptions {
-        HttpOptions { address, principals: Principals::default(), hosts: Vec::new(), origins: Vec::new(), open: false }
+        HttpOptions {
+            address,
+            principals: Principals::default(),
+            hosts: Vec::new(),
+            origins: Vec::new(),
+            open: false,
+            connections: 500,
+            connections_each: None,
+            requests_per_minute: None,
+            arrival: Duration::from_secs(30),
+        }
+    }
+
+    /// What connections are held against.
+    fn bounds(&self) -> connections::Bounds {
+        connections::Bounds { most: self.connections, each: self.connections_each, arrival: self.arrival }
     }
 
     /// Why it must not be served like that.
@@ -125,13 +157,14 @@ async fn serve(
         move || evaluations.trouble().or_else(|| stop.is_cancelled().then(|| "the server is stopping".to_owned()))
     };
     let front = move || Front::over_http(Arc::clone(&evaluations), Arc::clone(&manner));
+    let bounds = http.bounds();
     let router = router(front, trouble, http, listener.local_addr()?, largest, ending.clone());
     tracing::info!(version = env!("CARGO_PKG_VERSION"), servers = downstreams.names().len(), "serving over HTTP");
-    let outcome = listen(router, listener, stop).await;
+    connections::listen(router, listener, bounds, stop).await;
     ending.cancel();
     downstreams.close().await;
     tracing::info!("ended");
-    outcome
+    Ok(())
 }
 
 /// Serves another handler of MCP than our own as [`serve_http`] serves that one, until `stop` is cancelled.
@@ -149,10 +182,11 @@ pub async fn serve_handler<Handler: ServerHandler>(
     stop: CancellationToken,
 ) -> io::Result<()> {
     let ending = CancellationToken::new();
+    let bounds = http.bounds();
     let router = router(handler, || None, http, listener.local_addr()?, LARGEST_LINE, ending.clone());
-    let outcome = listen(router, listener, stop).await;
+    connections::listen(router, listener, bounds, stop).await;
     ending.cancel();
-    outcome
+    Ok(())
 }
 
 /// What is answered at which path: MCP by the handlers, until `ending` is cancelled, and how the server is. `trouble`
@@ -176,13 +210,19 @@ fn router<Handler: ServerHandler>(
         .with_allowed_origins(http.origins.into_iter().chain(own))
         .enforce_origin_validation();
     config.allowed_hosts.extend(http.hosts);
-    let service = StreamableHttpService::new(move || Ok(handler()), Arc::new(LocalSessionManager::default()), config);
-    let intake = Intake {
-        principals: Arc::new(http.principals),
+    let protocol_sessions = Arc::new(LocalSessionManager::default());
+    let service = StreamableHttpService::new(move || Ok(handler()), Arc::clone(&protocol_sessions), config);
+    let rates = Rates::new(&http.principals.allowances(), http.requests_per_minute.unwrap_or(REQUESTS_PER_MINUTE));
+    let intake = Arc::new(Intake {
+        principals: http.principals,
+        rates,
+        counts_this_machine: http.requests_per_minute.is_some(),
+        protocol_sessions,
         largest,
-        room: Arc::new(Semaphore::new(ROOM)),
-        decoding: Arc::new(Semaphore::new(MANY_AT_ONCE)),
-    };
+        arrival: http.arrival,
+        room: Semaphore::new(ROOM),
+        decoding: Semaphore::new(MANY_AT_ONCE),
+    });
     let ready = move || async move {
         match tokio::task::spawn_blocking(trouble).await {
             Ok(None) => (StatusCode::OK, "ready\n".to_owned()),
@@ -197,46 +237,84 @@ fn router<Handler: ServerHandler>(
         .route("/readyz", get(ready))
 }
 
-/// Answers until `stop` is cancelled; what is under way then may end within [`GRACE`].
-async fn listen(router: Router, listener: TcpListener, stop: CancellationToken) -> io::Result<()> {
-    // An answer is written in pieces, of which none is to wait for the client to confirm the one before.
-    let listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
-    let graceful = stop.clone();
-    let serving = axum::serve(listener, router).with_graceful_shutdown(async move { graceful.cancelled().await });
-    let out_of_grace = async {
-        stop.cancelled().await;
-        tokio::time::sleep(GRACE).await;
-    };
-    tokio::select! {
-        outcome = serving.into_future() => outcome,
-        () = out_of_grace => Ok(()),
+/// What every request is held against.
+struct Intake {
+    principals: Principals,
+    rates: Rates,
+    /// True where requests from this machine count like those from others.
+    counts_this_machine: bool,
+    protocol_sessions: Arc<LocalSessionManager>,
+    largest: usize,
+    arrival: Duration,
+    room: Semaphore,
+    decoding: Semaphore,
+}
+
+impl Intake {
+    /// Whose request it is.
+    ///
+    /// # Errors
+    /// Where it is nobody's, or asks too often.
+    fn principal(&self, request: &Request) -> Result<&str, Refusal> {
+        let known = bearer(request).and_then(|token| self.principals.find(token));
+        match (known, request.extensions().get::<Peer>()) {
+            (Some(name), _) => self.rates.of_principal(name)?,
+            (None, Some(Peer(address))) if self.counts_this_machine || !address.is_loopback() => {
+                self.rates.of_address(*address)?;
+            }
+            (None, _) => {}
+        }
+        known.or(self.principals.is_empty().then_some(LOCAL)).ok_or(Refusal::Unknown)
+    }
+
+    /// True if a request may begin a session of the protocol for which there is no room.
+    async fn is_full(&self, headers: &HeaderMap) -> bool {
+        let is_in_one = headers.contains_key("mcp-session-id");
+        let version = headers.get("mcp-protocol-version").and_then(|version| version.to_str().ok());
+        // Revisions are dates, so they compare as text; the first without sessions is the latest.
+        let needs_none = version.is_some_and(|version| version >= ProtocolVersion::V_2026_07_28.as_str());
+        !is_in_one && !needs_none && self.protocol_sessions.sessions.read().await.len() >= PROTOCOL_SESSIONS
     }
 }
 
-/// What every request is held against.
-#[derive(Clone)]
-struct Intake {
-    principals: Arc<Principals>,
-    largest: usize,
-    room: Arc<Semaphore>,
-    decoding: Arc<Semaphore>,
+/// Why somebody may not ask.
+enum Refusal {
+    Unknown,
+    TooOften(TooOften),
+}
+
+impl From<TooOften> for Refusal {
+    fn from(too_often: TooOften) -> Refusal {
+        Refusal::TooOften(too_often)
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        match self {
+            Refusal::Unknown => {
+                let challenge = [(header::WWW_AUTHENTICATE, "Bearer")];
+                (StatusCode::UNAUTHORIZED, challenge, "a bearer token that this server knows is needed\n")
+                    .into_response()
+            }
+            Refusal::TooOften(TooOften { message, wait }) => later(StatusCode::TOO_MANY_REQUESTS, &message, wait),
+        }
+    }
 }
 
 /// Passes on a request of somebody who may ask, if it can be decoded.
-async fn take_in(State(intake): State<Intake>, mut request: Request, next: Next) -> Response {
-    let principal = if intake.principals.is_empty() {
-        Some(LOCAL)
-    } else {
-        bearer(&request).and_then(|token| intake.principals.find(token))
+async fn take_in(State(intake): State<Arc<Intake>>, mut request: Request, next: Next) -> Response {
+    let principal = match intake.principal(&request) {
+        Ok(principal) => Principal(principal.to_owned()),
+        Err(refusal) => return refusal.into_response(),
     };
-    let Some(principal) = principal else {
-        let challenge = [(header::WWW_AUTHENTICATE, "Bearer")];
-        return (StatusCode::UNAUTHORIZED, challenge, "a bearer token that this server knows is needed\n")
-            .into_response();
-    };
-    request.extensions_mut().insert(Principal(principal.to_owned()));
+    request.extensions_mut().insert(principal);
     if request.method() != Method::POST {
         return next.run(request).await;
+    }
+    if intake.is_full(request.headers()).await {
+        let message = format!("{PROTOCOL_SESSIONS} clients of older protocols are connected; try again in a moment");
+        return later(StatusCode::SERVICE_UNAVAILABLE, &message, Duration::from_secs(1));
     }
     let (parts, body) = request.into_parts();
     let said = parts.headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
@@ -249,8 +327,11 @@ async fn take_in(State(intake): State<Intake>, mut request: Request, next: Next)
         return too_large();
     }
     let units = u32::try_from(largest / UNIT + 1).unwrap_or(u32::MAX).min(ROOM as u32);
-    let _room = intake.room.acquire_many(units).await;
-    let bytes = match tokio::time::timeout(ARRIVAL, to_bytes(body, intake.largest)).await {
+    let Ok(_room) = tokio::time::timeout(intake.arrival, intake.room.acquire_many(units)).await else {
+        let message = "too many messages are coming in; try again in a moment";
+        return later(StatusCode::SERVICE_UNAVAILABLE, message, Duration::from_secs(1));
+    };
+    let bytes = match tokio::time::timeout(intake.arrival, to_bytes(body, intake.largest)).await {
         Ok(Ok(bytes)) => bytes,
         Ok(Err(_)) => return too_large(),
         Err(_) => return unreadable(StatusCode::REQUEST_TIMEOUT, None, "the message did not come in time"),
@@ -273,8 +354,20 @@ fn bearer(request: &Request) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
-/// The error of a message that is not decoded.
+/// The answer to a message that may be sent again after a while. Clients show its text, as that of an error of the
+/// protocol, to whoever called.
+fn later(status: StatusCode, message: &str, wait: Duration) -> Response {
+    let mut response = unreadable(status, None, message);
+    response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(wait.as_secs()));
+    response
+}
+
+/// The answer to a message that is not decoded.
 fn unreadable(status: StatusCode, id: Option<RequestId>, message: &str) -> Response {
-    let error = json!({"jsonrpc": "2.0", "id": id, "error": {"code": lines::UNREADABLE.0, "message": message}});
-    (status, [(header::CONTENT_TYPE, "application/json")], error.to_string()).into_response()
+    (status, [(header::CONTENT_TYPE, "application/json")], error(id, message)).into_response()
+}
+
+/// An error of the protocol.
+fn error(id: Option<RequestId>, message: &str) -> String {
+    json!({"jsonrpc": "2.0", "id": id, "error": {"code": lines::UNREADABLE.0, "message": message}}).to_string()
 }

@@ -25,7 +25,7 @@ pub struct Principals {
 impl Principals {
     /// Reads a JSON object from names to tokens, such as `{"ann": "${ANN_TOKEN}"}`; `${…}` is a variable of the
     /// environment. In place of a token may stand an object, `{"token": "…", "limits": {"memory": "64MiB"}, "sessions":
-    /// 100, "evaluations": 2}`, all but the token as an [`Allowance`].
+    /// 100, "evaluations": 2, "requests_per_minute": 60}`, all but the token as an [`Allowance`].
     ///
     /// # Errors
     /// A sentence that says what is wrong with the text. It never has a token in it.
