@@ -69,7 +69,7 @@
 //! | `grammar/` | the grammar, and its forms for constrained decoding and for editors, held to the reader by `tests/grammar/` |
 //! | `tests/clojure/` | programs with what real Clojure answers, recorded by `record.clj` |
 //! | `examples/` | programs that embed the crate, and measurements |
-//! | `benches/` | how long the parts of the language take, how many instructions; round trips of the server; `benches/peers/` compares with others |
+//! | `benches/` | how long the parts of the language take, how many instructions; round trips of the server and what it bears; `benches/peers/` compares with others |
 //! | `tests/` | specs by area (`tests/spec/*.md`), sessions as text, of every version (`tests/snapshots/`), the points of `docs/values.md`, hostile and real peers, MCP's conformance suite (`tests/conformance/`) |
 //!
 //! # What holds everywhere

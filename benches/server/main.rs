@@ -1,17 +1,14 @@
-//! What a round trip costs: `lisp_eval` over standard input and output and over HTTP, and tools of a real MCP server
-//! behind it.
+//! What a round trip costs: `lisp_eval` over standard input and output, and tools of a real MCP server behind it. The
+//! bench `load` is about HTTP.
 //!
-//! `cargo bench --bench server` prints three tables. The tools are those of `@modelcontextprotocol/server-everything`
+//! `cargo bench --bench server` prints two tables. The tools are those of `@modelcontextprotocol/server-everything`
 //! from npm, in `target/peers` or the folder that `LISPBOX_PEERS` names (`.ci/run` installs it there); they are
 //! called directly as well, so that what lispbox adds can be seen.
 
-#[path = "../../tests/http_client/mod.rs"]
-mod http_client;
 #[path = "../../tests/peers/mod.rs"]
 mod peers;
 mod pipe;
 
-use http_client::{Connection, Server, handle};
 use pipe::Pipe;
 use serde_json::{Value, json};
 use std::process::Command;
@@ -32,7 +29,6 @@ const TOOL: &str = "get-sum";
 
 fn main() {
     round_trips();
-    over_http();
     match peers::installed("node_modules/@modelcontextprotocol/server-everything/dist/index.js") {
         Some(script) => tools(&script.to_string_lossy()),
         None => println!("\nTools of a real server were not measured: the server is not installed."),
@@ -86,74 +82,6 @@ fn round_trips() {
     under_way(&mut pipe, 1, |_| ("tools/call", evaluate(PROGRAM))).row("a warm session, one after another");
     under_way(&mut pipe, 16, |_| ("tools/call", evaluate(PROGRAM))).row("a warm session, 16 requests under way");
     under_way(&mut pipe, 1, |_| ("tools/list", json!({}))).row("for comparison: `tools/list`");
-}
-
-/// The same by so many clients over HTTP, each in a session of its own; what sessions take, and what it takes to
-/// take one up from a store.
-fn over_http() {
-    println!("\n| `lisp_eval` over HTTP, a session for each client | median | p99 | a second |\n|---|--:|--:|--:|");
-    let server = Server::start(&[], &[]);
-    for clients in [1, 16, 64] {
-        let begun = Instant::now();
-        let client = || {
-            let mut connection = server.connect();
-            let session = handle(&evaluated(&mut connection, DEFINE, None));
-            let evaluate = |_| timed(|| evaluated(&mut connection, PROGRAM, Some(&session)));
-            (0..CALLS / clients).map(evaluate).collect::<Vec<Duration>>()
-        };
-        let each: Vec<Duration> = std::thread::scope(|scope| {
-            let clients: Vec<_> = (0..clients).map(|_| scope.spawn(client)).collect();
-            clients.into_iter().flat_map(|client| client.join().expect("no client failed")).collect()
-        });
-        Times { each, all: begun.elapsed() }.row(&format!("clients: {clients}"));
-    }
-    drop(server);
-
-    let folder = tempfile::tempdir().expect("a folder");
-    let store = format!("sqlite:{}", folder.path().join("sessions.db").display());
-    let server = Server::start(&["--store", &store], &[]);
-    let mut connection = server.connect();
-    for _ in 0..100 {
-        evaluated(&mut connection, DEFINE, None);
-    }
-    let before = server.memory("VmRSS");
-    let begun = Instant::now();
-    let sessions: Vec<String> = (0..HELD).map(|_| handle(&evaluated(&mut connection, DEFINE, None))).collect();
-    let made = begun.elapsed();
-    if let (Some(before), Some(after)) = (before, server.memory("VmRSS")) {
-        println!(
-            "\n{HELD} sessions of 50 records in this process: {} KiB each.",
-            after.saturating_sub(before) / HELD as u64 / 1024
-        );
-    }
-    println!("Made and written to SQLite: {:.1} ms each.", made.as_secs_f64() * 1e3 / HELD as f64);
-    drop(server);
-    let server = Server::start(&["--store", &store], &[]);
-    let mut connection = server.connect();
-    let taken_up = |connection: &mut Connection| {
-        let each =
-            sessions.iter().take(200).map(|session| timed(|| evaluated(connection, "(count mails)", Some(session))));
-        let each: Vec<Duration> = each.collect();
-        each.iter().sum::<Duration>().as_secs_f64() * 1e3 / each.len() as f64
-    };
-    let (cold, warm) = (taken_up(&mut connection), taken_up(&mut connection));
-    println!("Evaluated in after a restart: {cold:.1} ms; again: {warm:.1} ms.");
-}
-
-/// How many sessions are held.
-const HELD: usize = 800;
-
-fn timed<R>(work: impl FnOnce() -> R) -> Duration {
-    let begun = Instant::now();
-    work();
-    begun.elapsed()
-}
-
-/// The text of the reply of a program, which must not fail.
-fn evaluated(connection: &mut Connection, program: &str, session: Option<&str>) -> String {
-    let (text, failed) = connection.eval("", program, session);
-    assert!(!failed, "{text}");
-    text
 }
 
 /// Tools of a real server, directly and from programs.
