@@ -22,6 +22,14 @@ pub struct Connections {
     evaluations: AtomicU64,
 }
 
+/// What became of starting a server.
+pub struct Checked {
+    /// The name of the server.
+    pub server: String,
+    /// Its tools that may be called, or why it cannot be used.
+    pub tools: Result<Vec<Arc<Tool>>, ToolError>,
+}
+
 /// A runtime of our own, on which connections live.
 pub(super) fn runtime() -> io::Result<Runtime> {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).thread_name("lispbox-io").enable_all().build()
@@ -67,13 +75,13 @@ impl Connections {
     }
 
     /// Starts all servers, side by side, and lists the tools of each that may be called, or says why it cannot be used.
-    pub fn check(&self) -> Vec<(String, Result<Vec<Arc<Tool>>, ToolError>)> {
+    pub fn check(&self) -> Vec<Checked> {
         let runtime = self.runtime.as_ref().expect("the runtime is there until the drop");
         let downstreams = Arc::clone(&self.downstreams);
         let checking = runtime.spawn(async move {
             let names = downstreams.names();
             let lists = futures::future::join_all(names.iter().map(|name| downstreams.tools(name))).await;
-            names.into_iter().zip(lists).collect()
+            names.into_iter().zip(lists).map(|(server, tools)| Checked { server, tools }).collect()
         });
         runtime.block_on(checking).unwrap_or_default()
     }

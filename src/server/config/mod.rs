@@ -47,6 +47,8 @@ pub struct Configuration {
     pub limits: BTreeMap<String, String>,
     /// What was passed over, a sentence each.
     pub warnings: Vec<String>,
+    /// The files among what was passed over, by their names.
+    pub unusable: Vec<String>,
     /// Where it was read, if it is to be looked at again.
     pub origin: Option<Origin>,
 }
@@ -148,7 +150,9 @@ impl Configuration {
                 let Some(servers) = fields.get(*key).filter(|servers| !servers.is_null()) else { continue };
                 found = true;
                 let path = format!("{place}{key}");
-                for (path, name, fields) in listed(servers, &path).map_err(|wrong| error(&wrong.path, wrong.message))? {
+                for Listed { path, name, fields } in
+                    listed(servers, &path).map_err(|wrong| error(&wrong.path, wrong.message))?
+                {
                     let entry = Entry { name: &name, fields, scope: &scope, is_ours };
                     let read = entry.read(&mut configuration.warnings);
                     let read = read.map_err(|wrong| error(&format!("{path}{}", wrong.path), wrong.message))?;
@@ -217,8 +221,15 @@ fn is_ours(root: &Map<String, Value>, file: &str) -> bool {
     !is_a_clients(root) && (is_list || has_ours || document::is_yaml(file))
 }
 
-/// The servers of an object or a list, each with its path, its name and its fields.
-fn listed<'v>(servers: &'v Value, path: &str) -> Result<Vec<(String, String, &'v Map<String, Value>)>, Wrong> {
+/// A server as it stands in a file: the path of keys to it, its name and its fields.
+struct Listed<'v> {
+    path: String,
+    name: String,
+    fields: &'v Map<String, Value>,
+}
+
+/// The servers of an object or a list.
+fn listed<'v>(servers: &'v Value, path: &str) -> Result<Vec<Listed<'v>>, Wrong> {
     let fields = |path: &str, value: &'v Value| match value {
         Value::Object(fields) => Ok(fields),
         other => Err(Wrong { path: path.to_owned(), message: format!("expected an object, got {}", kind(other)) }),
@@ -228,7 +239,8 @@ fn listed<'v>(servers: &'v Value, path: &str) -> Result<Vec<(String, String, &'v
             .iter()
             .map(|(name, value)| {
                 let path = format!("{path}.{name}");
-                Ok((path.clone(), name.clone(), fields(&path, value)?))
+                let fields = fields(&path, value)?;
+                Ok(Listed { path, name: name.clone(), fields })
             })
             .collect(),
         Value::Array(servers) => servers
@@ -238,7 +250,7 @@ fn listed<'v>(servers: &'v Value, path: &str) -> Result<Vec<(String, String, &'v
                 let path = format!("{path}[{index}]");
                 let fields = fields(&path, value)?;
                 match fields.get("name") {
-                    Some(Value::String(name)) => Ok((path, name.clone(), fields)),
+                    Some(Value::String(name)) => Ok(Listed { path, name: name.clone(), fields }),
                     Some(other) => wrong(format!("{path}.name"), "text", other),
                     None => Err(Wrong { path, message: "a server in a list needs the key `name`".into() }),
                 }

@@ -99,7 +99,10 @@ impl Sources {
         for (file, was_dropped) in self.found() {
             match read(&file) {
                 Ok(more) => configuration.merge(more),
-                Err(error) if was_dropped => configuration.warnings.push(format!("passed over {error}")),
+                Err(error) if was_dropped => {
+                    configuration.warnings.push(format!("passed over {error}"));
+                    configuration.unusable.push(error.file);
+                }
                 Err(error) => return Err(error),
             }
         }

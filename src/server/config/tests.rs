@@ -142,8 +142,7 @@ fn files_of_other_clients() {
     );
     let settings = r#"{"editor.fontSize": 12, "mcp": {"servers": {"a": {"command": "a"}}}}"#;
     assert_eq!(names(&parse(settings).expect("settings of VS Code")), ["a"]);
-    let codex =
-        "model = \"x\"\n[tools]\nweb_search = true\n[mcp_servers.a]\ncommand = \"a\"\nstartup_timeout_ms = 5\n[mcp_servers.a.env]\nK = \"v\"";
+    let codex = "model = \"x\"\n[tools]\nweb_search = true\n[mcp_servers.a]\ncommand = \"a\"\nstartup_timeout_ms = 5\n[mcp_servers.a.env]\nK = \"v\"";
     assert_eq!(names(&parse_as("config.toml", codex).expect("a file of Codex")), ["a"]);
     let gemini = r#"{"theme": "x", "mcpServers": {"a": {"httpUrl": "https://example.org", "excludeTools": ["rm*"]}}}"#;
     let configuration = parse(gemini).expect("a file of Gemini CLI");
@@ -254,7 +253,7 @@ fn an_allowed_list_keeps_all_else_from_being_called() {
     let rules = &configuration.servers[0].tools;
     assert_eq!([rules.denies("a", "get-x"), rules.denies("a", "list")], [None, None]);
     assert_eq!(rules.denies("a", "put").as_deref(), Some("`tools.allow` of a.yaml does not have it"));
-    assert_eq!(rules.denies("a", "Get-x").is_some(), true, "names are exact");
+    assert!(rules.denies("a", "Get-x").is_some(), "names are exact");
 }
 
 #[test]

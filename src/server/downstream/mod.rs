@@ -20,7 +20,7 @@ use std::time::Duration;
 use crate::lang::error::suggest::closest;
 use crate::lang::{Catalogue, Server, Tool, ToolError, ToolErrorKind, ToolReply};
 
-use super::config::{Configuration, Origin};
+use super::config::{Configuration, Origin, ServerConfig};
 use super::platform::Lifeline;
 use server::Downstream;
 
@@ -62,7 +62,7 @@ impl Downstreams {
     }
 
     /// Looks whether the files of the configuration have changed, and takes them up if so: servers that are as they
-    /// were stay connected. Files that cannot be used leave everything as it is. To be called in the runtime.
+    /// were stay connected. Files that cannot be used leave what they said before as it is. To be called in the runtime.
     pub fn refresh(&self) {
         let mut origin = self.origin.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(origin) = &mut *origin else { return };
@@ -80,9 +80,15 @@ impl Downstreams {
     }
 
     /// Makes the servers those of a configuration; gives those that are not among them any more.
-    fn take_up(&self, configuration: Configuration) -> Vec<Arc<Downstream>> {
+    fn take_up(&self, mut configuration: Configuration) -> Vec<Arc<Downstream>> {
         let mut servers = self.servers.write().unwrap_or_else(PoisonError::into_inner);
         let mut before = std::mem::take(&mut *servers);
+        // What a file said that cannot be used now holds on.
+        let stays = |server: &&Arc<Downstream>| configuration.unusable.contains(&server.config().file);
+        let stay: Vec<ServerConfig> = before.iter().filter(stays).map(|server| server.config().clone()).collect();
+        let is_new = |config: &ServerConfig| configuration.servers.iter().all(|server| server.name != config.name);
+        let stay: Vec<ServerConfig> = stay.into_iter().filter(is_new).collect();
+        configuration.servers.extend(stay);
         for config in configuration.servers {
             let mut rules = configuration.tools.clone();
             rules.merge(config.tools.clone());

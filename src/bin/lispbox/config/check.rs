@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use lispbox::server::Connections;
+use lispbox::server::{Checked, Connections};
 
 use crate::places::Places;
 use crate::surroundings::Problem;
@@ -29,7 +29,7 @@ impl Check {
         let connections = Connections::open(configuration).map_err(|problem| Problem::Failed(problem.to_string()))?;
         let checked = connections.check();
         let mut broken = 0;
-        for (name, tools) in &checked {
+        for Checked { server: name, tools } in &checked {
             match tools {
                 Ok(tools) => {
                     let denied = connections.downstreams().denied(name);
