@@ -157,23 +157,21 @@ impl Keeper {
         self.store.write(key, 0, text, names).map(drop).map_err(|problem| problem.to_string())
     }
 
-    /// Looks whether a principal may have one more session in the store.
+    /// Looks whether a principal may have one more session in the store. One that cannot be asked says so when the
+    /// session is written.
     ///
     /// # Errors
-    /// That there are too many, or what is wrong with the store.
+    /// That there are too many.
     fn room(&self, principal: &str) -> Result<(), String> {
         let own = self.allowances.of(principal).sessions;
         let most = own.map_or(self.most, |own| self.most.min(own as u64));
-        match self.store.has_many(principal, most) {
-            Ok(false) => Ok(()),
-            Ok(true) => {
-                let setting = if own.is_some() { "`sessions` in the tokens file" } else { "`serve --stored-sessions`" };
-                Err(format!(
-                    "the store has as many sessions of `{principal}` as one principal may have: {most} ({setting}); `(session/close)` ends one that is of no more use"
-                ))
-            }
-            Err(problem) => Err(problem.to_string()),
+        if self.store.has_many(principal, most) != Ok(true) {
+            return Ok(());
         }
+        let setting = if own.is_some() { "`sessions` in the tokens file" } else { "`serve --stored-sessions`" };
+        Err(format!(
+            "the store has as many sessions of `{principal}` as one principal may have: {most} ({setting}); `(session/close)` ends one that is of no more use"
+        ))
     }
 
     /// Takes a session out of the store, if it is there; nobody may hold its lease.
@@ -212,7 +210,8 @@ impl Lease<'_> {
         if stored == Stored::Nothing
             && let Err(problem) = self.keeper.room(&self.key.principal)
         {
-            return not_kept(reply, &problem, true);
+            let there = "what it defined is there for now, and is kept when there is room";
+            return failed(reply, "SessionNotKept", &format!("the session could not be kept: {problem}; {there}"));
         }
         match self.keeper.store.write(&self.key, known, &text, &session.names()) {
             Ok(version) => *lock(&entry.stored) = Stored::Version { version, changes },
