@@ -85,6 +85,8 @@ fn what_is_dropped_in_is_there_at_the_next_call() {
     let mut client = Client::start(&json!({"mcpServers": {}}), &["--config", &folder.path().display().to_string()]);
     assert_eq!(client.fails("(mail/list-labels)").0, "UnboundVariable");
     write(&dropped, &json!({"mcpServers": {"mail": mailbox()}}).to_string());
+    let seen = client.call("lisp_env", json!({}));
+    assert!(seen.text.contains("mail"), "{}", seen.text);
     let tools = client.request("tools/list", json!({}));
     assert!(tools.to_string().contains("Servers: mail"), "{tools}");
     assert!(!client.eval("(def labels (mail/list-labels))").is_error);

@@ -103,7 +103,6 @@ impl Evaluations {
 
     /// Runs a program and waits for its reply.
     pub(super) async fn evaluate(&self, request: EvalRequest, caller: Caller) -> Reply {
-        self.downstreams.refresh();
         let number = self.count.fetch_add(1, Ordering::Relaxed);
         let program = log::kept(&request.program);
         let outcome = self.evaluate_in_turn(request, &caller, number).await;
@@ -244,6 +243,7 @@ impl Evaluations {
     ) -> Result<T, Refused> {
         let cancel = self.stop.child_token();
         caller.activity.begins();
+        self.downstreams.refresh();
         let downstreams = Arc::clone(&self.downstreams);
         let host = EvaluationHost::new(downstreams, self.runtime.clone(), cancel.clone(), slots, number);
         let host: Arc<dyn Host> = Arc::new(host.observed(Arc::clone(&caller.activity), wishes));
