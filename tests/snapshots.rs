@@ -167,3 +167,16 @@ fn what_had_rows_gives_way_when_the_session_is_full() {
     assert_eq!(eval(&mut session, "(def xs nil) (def ys nil)"), None);
     assert_eq!(eval(&mut session, full), None, "what the last text was about does not count");
 }
+
+#[test]
+fn a_regex_is_the_same_wherever_it_is_read() {
+    let mut here = session();
+    let eval = |session: &mut Session, program: &str| session.eval(Request::new(program), host()).value;
+    eval(&mut here, "(def digits #\"[0-9]+\") (def same [digits]) (def other #\"[0-9]+\")");
+    let mut there = moved(&mut here);
+    for session in [&mut here, &mut there] {
+        let asked =
+            "[(= digits (first same)) (identical? digits (first same)) (= digits other) (re-find digits \"a12\")]";
+        assert_eq!(eval(session, asked).as_deref(), Some("[true true false \"12\"]"));
+    }
+}

@@ -272,7 +272,8 @@ impl Value {
         )
     }
 
-    /// Address and number of owners of the node behind a value that can hold or lead to other values.
+    /// Address and number of owners of the node behind a value that can hold or lead to other values, or that is
+    /// equal to itself alone.
     pub(crate) fn node(&self) -> Option<(usize, usize)> {
         fn of<T>(node: &Arc<T>) -> (usize, usize) {
             (Arc::as_ptr(node).addr(), Arc::strong_count(node))
@@ -288,6 +289,7 @@ impl Value {
             Value::Exception(node) => of(node),
             Value::Reduced(node) => of(node),
             Value::Annotated(node) => of(node),
+            Value::Regex(node) => of(node),
             _ => return None,
         })
     }
