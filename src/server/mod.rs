@@ -7,6 +7,7 @@
 //!   store and writes them there; `progress` tells a client how one goes on, `wishes` are a program's for its own session.
 //! - `admission`: how many evaluations there may be at once, and how principals share what there is; `allowances` are what
 //!   the operator lets one of them have.
+//! - `quarantine`: replies that read like instructions to the model are announced as such.
 //! - `http`: the server of many clients, over HTTP, and who may use it.
 //! - `downstream`: the servers behind us; `connections` offers them to programs at a terminal.
 //! - `lines`: the transport over lines of JSON, with `envelope` for what cannot be decoded and
@@ -33,6 +34,7 @@ mod log;
 mod mcp;
 mod platform;
 mod progress;
+mod quarantine;
 mod random;
 mod request;
 mod serve;
@@ -52,6 +54,7 @@ pub use http::serve_handler;
 pub use http::{CONNECTIONS_EACH, HttpOptions, Principals, REQUESTS_PER_MINUTE, serve_http};
 pub use log::LogWriter;
 pub use mcp::ReplyForm;
+pub use quarantine::Quarantine;
 pub use serve::{ServeOptions, serve_stdio, serve_streams};
 pub use sessions::SessionBounds;
 pub use tokio_util::sync::CancellationToken;

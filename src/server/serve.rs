@@ -23,6 +23,7 @@ use super::keeper::Keeper;
 use super::lines::{LARGEST_LINE, Lines};
 use super::mcp::{Front, Manner, ReplyForm};
 use super::platform;
+use super::quarantine::Quarantine;
 use super::sessions::{SessionBounds, Sessions};
 
 /// How long evaluations that are under way may still take once the client has closed our input.
@@ -51,6 +52,8 @@ pub struct ServeOptions {
     pub store: Option<Arc<dyn Store>>,
     /// How the connections to the servers behave.
     pub downstream: DownstreamOptions,
+    /// What replies are held against, before a model reads them.
+    pub quarantine: Quarantine,
 }
 
 impl fmt::Debug for ServeOptions {
@@ -65,6 +68,7 @@ impl fmt::Debug for ServeOptions {
             sessions,
             store,
             downstream,
+            quarantine,
         } = self;
         formatter
             .debug_struct("ServeOptions")
@@ -78,6 +82,7 @@ impl fmt::Debug for ServeOptions {
             // What a store knows of itself may have a password in it.
             .field("store", &store.as_ref().map(|_| format_args!("…")))
             .field("downstream", downstream)
+            .field("quarantine", quarantine)
             .finish()
     }
 }
@@ -107,6 +112,7 @@ impl ServeOptions {
             sessions: SessionBounds::default(),
             store: None,
             downstream: DownstreamOptions::default(),
+            quarantine: Quarantine::default(),
         }
     }
 
@@ -221,7 +227,7 @@ pub(super) fn assemble(
     most.memory = most.memory.min(room);
     let mut usual = options.limits;
     usual.clamp_to(&most);
-    let manner = Arc::new(Manner { form: options.reply, usual, most, allowances });
+    let manner = Arc::new(Manner { form: options.reply, usual, most, allowances, quarantine: options.quarantine });
     Assembled { evaluations, manner, downstreams }
 }
 

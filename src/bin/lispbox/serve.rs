@@ -6,7 +6,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use lispbox::server::{HttpOptions, LogWriter, Principals, ReplyForm, ServeOptions, serve_http, serve_stdio};
+use lispbox::server::{
+    HttpOptions, LogWriter, Principals, Quarantine, ReplyForm, ServeOptions, serve_http, serve_stdio,
+};
 use tracing_subscriber::EnvFilter;
 
 use crate::bounds::Bounds;
@@ -46,6 +48,13 @@ pub struct Serve {
     /// An origin whose web pages may use the server, such as `https://app.example.com:443`.
     #[arg(long = "origin", value_name = "ORIGIN", requires = "http")]
     origins: Vec<String>,
+    /// What replies are held against before a model reads them, in place of the usual rules against text that reads
+    /// like instructions: a file with a name and a regular expression on each line.
+    #[arg(long, value_name = "FILE", env = "LISPBOX_QUARANTINE")]
+    quarantine: Option<PathBuf>,
+    /// Hold replies against nothing.
+    #[arg(long, conflicts_with = "quarantine")]
+    no_quarantine: bool,
     /// Where sessions are kept beyond the life of the process: `sqlite:sessions.db`, `redis://HOST:PORT/NUMBER` or
     /// `postgres://USER:PASSWORD@HOST/DATABASE`. It holds what tools returned, unencrypted unless the store encrypts it.
     #[arg(long, value_name = "URL", env = "LISPBOX_STORE", hide_env_values = true)]
@@ -86,6 +95,12 @@ impl Serve {
         options.set_total_memory(&self.total_memory).map_err(Problem::Usage)?;
         self.bounds.of_sessions(&mut options.sessions);
         options.store = self.store.as_deref().map(lispbox::store::open).transpose().map_err(Problem::Failed)?;
+        if self.no_quarantine {
+            options.quarantine = Quarantine::none();
+        } else if let Some(file) = &self.quarantine {
+            let rules = Quarantine::read(&read_file(file)?);
+            options.quarantine = rules.map_err(|problem| Problem::Usage(format!("{}: {problem}", file.display())))?;
+        }
         let engine = process::engine(process::CONNECTIONS)?;
         let http = self.http.map(|address| self.http_options(address)).transpose()?;
         let sandbox = self.isolation.sandbox(engine)?;
