@@ -20,7 +20,7 @@ use std::time::Duration;
 use crate::lang::error::suggest::closest;
 use crate::lang::{Catalogue, Server, Tool, ToolError, ToolErrorKind, ToolReply};
 
-use super::config::{Configuration, Origin, ServerConfig};
+use super::config::{Configuration, Origin};
 use super::platform::Lifeline;
 use server::Downstream;
 
@@ -84,11 +84,12 @@ impl Downstreams {
         let mut servers = self.servers.write().unwrap_or_else(PoisonError::into_inner);
         let mut before = std::mem::take(&mut *servers);
         // What a file said that cannot be used now holds on.
-        let stays = |server: &&Arc<Downstream>| configuration.unusable.contains(&server.config().file);
-        let stay: Vec<ServerConfig> = before.iter().filter(stays).map(|server| server.config().clone()).collect();
-        let is_new = |config: &ServerConfig| configuration.servers.iter().all(|server| server.name != config.name);
-        let stay: Vec<ServerConfig> = stay.into_iter().filter(is_new).collect();
-        configuration.servers.extend(stay);
+        for config in before.iter().map(|server| server.config()) {
+            let is_known = configuration.servers.iter().any(|server| server.name == config.name);
+            if !is_known && configuration.unusable.contains(&config.file) {
+                configuration.servers.push(config.clone());
+            }
+        }
         for config in configuration.servers {
             let mut rules = configuration.tools.clone();
             rules.merge(config.tools.clone());
