@@ -45,7 +45,9 @@ mod wishes;
 
 pub use admission::Admission;
 pub use allowances::Allowance;
-pub use config::{Configuration, ConfigurationError, Endpoint, Origin, ServerConfig, Sources, ToolRules, usual_folder};
+pub use config::{
+    Configuration, ConfigurationError, Endpoint, Origin, ServerConfig, Sources, ToolRules, read_document, usual_folder,
+};
 pub use connections::{Checked, Connections};
 pub use downstream::{DownstreamOptions, Downstreams};
 pub use host::EvaluationHost;

@@ -70,9 +70,21 @@ pub const CLIENTS: &[Client] = &[
 ];
 
 impl Client {
-    /// The client of that name.
-    pub fn find(name: &str) -> Option<&'static Client> {
-        CLIENTS.iter().find(|client| client.name == name)
+    /// The client of that name, among those that will do.
+    ///
+    /// # Errors
+    /// That there is none, with the names of those that there are.
+    pub fn find(name: &str, will_do: fn(&Client) -> bool) -> Result<&'static Client, String> {
+        let known = || CLIENTS.iter().filter(|client| will_do(client));
+        known().find(|client| client.name == name).ok_or_else(|| {
+            let names: Vec<&str> = known().map(|client| client.name).collect();
+            format!("there is no client `{name}`; known are `{}`", names.join("`, `"))
+        })
+    }
+
+    /// True if its configuration is JSON.
+    pub fn keeps_json(&self) -> bool {
+        self.name != "codex"
     }
 
     /// The file that holds the servers of the user, whether it is there or not.

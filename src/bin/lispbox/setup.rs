@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::{Map, Value, json};
 
-use crate::clients::{CLIENTS, Client};
+use crate::clients::Client;
 use crate::surroundings::Problem;
 
 /// Attaches lispbox to an MCP client of this machine: writes it into the client's configuration, of which a copy is
@@ -33,12 +33,7 @@ impl Setup {
     }
 
     fn write(self) -> Result<(), Problem> {
-        let writable: Vec<&Client> = CLIENTS.iter().filter(|client| client.name != "codex").collect();
-        let Some(client) = writable.iter().find(|client| client.name == self.client) else {
-            let known: Vec<&str> = writable.iter().map(|client| client.name).collect();
-            let message = format!("there is no client `{}`; known are `{}`", self.client, known.join("`, `"));
-            return Err(Problem::Usage(message));
-        };
+        let client = Client::find(&self.client, Client::keeps_json).map_err(Problem::Usage)?;
         let unknown =
             || Problem::Usage(format!("where {} keeps its servers is not known; name it by `--file`", client.title));
         let file = self.file.clone().or_else(|| client.user_file()).ok_or_else(unknown)?;

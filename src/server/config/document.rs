@@ -2,16 +2,17 @@
 
 use serde_json::Value;
 
-/// True for a file in YAML or TOML, which no client writes.
-pub(super) fn is_yaml(file: &str) -> bool {
+/// True for a file in YAML or TOML, which few clients write.
+pub(super) fn is_yaml_or_toml(file: &str) -> bool {
     matches!(ending(file).as_str(), "yaml" | "yml" | "toml")
 }
 
-/// Reads a text as YAML, TOML, or else JSON with comments and trailing commas.
+/// Reads the text of a configuration as YAML or TOML, if the name of its file ends like that, or else as JSON with
+/// comments and trailing commas. What it says is not looked at.
 ///
 /// # Errors
 /// A sentence that says where it is not readable.
-pub(super) fn read(text: &str, file: &str) -> Result<Value, String> {
+pub fn read_document(text: &str, file: &str) -> Result<Value, String> {
     let text = text.trim_start_matches('\u{feff}');
     match ending(file).as_str() {
         "yaml" | "yml" => serde_norway::from_str(text).map_err(|problem| format!("not readable as YAML: {problem}")),

@@ -22,6 +22,7 @@ use serde_json::{Map, Value};
 use crate::lang::Limits;
 use crate::lang::error::suggest::closest;
 
+pub use document::read_document;
 pub use rules::ToolRules;
 pub use sources::{Origin, Sources, usual_folder};
 
@@ -135,7 +136,7 @@ impl Configuration {
     ) -> Result<Configuration, ConfigurationError> {
         let error =
             |path: &str, message: String| ConfigurationError { file: file.to_owned(), path: path.to_owned(), message };
-        let root = document::read(text, file).map_err(|message| error("", message))?;
+        let root = read_document(text, file).map_err(|message| error("", message))?;
         let Value::Object(root) = root else {
             return Err(error("", format!("expected an object with `mcpServers` or `servers`, got {}", kind(&root))));
         };
@@ -218,7 +219,7 @@ fn is_a_clients(root: &Map<String, Value>) -> bool {
 fn is_ours(root: &Map<String, Value>, file: &str) -> bool {
     let is_list = root.get("servers").is_some_and(Value::is_array);
     let has_ours = OURS.iter().any(|key| root.contains_key(*key));
-    !is_a_clients(root) && (is_list || has_ours || document::is_yaml(file))
+    !is_a_clients(root) && (is_list || has_ours || document::is_yaml_or_toml(file))
 }
 
 /// A server as it stands in a file: the path of keys to it, its name and its fields.
@@ -268,6 +269,9 @@ fn execution(value: Option<&Value>) -> Result<BTreeMap<String, String>, Wrong> {
         Some(Value::Object(fields)) => fields,
         Some(other) => return wrong("execution", "an object", other),
     };
+    if let Some(slip) = unknown_key(fields.keys(), ["timeout_seconds", "max_output_bytes", "limits"].into_iter()) {
+        return Err(Wrong { path: format!("execution.{}", slip.path), ..slip });
+    }
     let mut set = |path: String, name: &str, text: String| {
         Limits::default().set(name, &text).map_err(|message| Wrong { path, message })?;
         limits.insert(name.to_owned(), text);
@@ -291,11 +295,7 @@ fn execution(value: Option<&Value>) -> Result<BTreeMap<String, String>, Wrong> {
                 }
             }
             ("limits", other) => return wrong(path, "an object of limits", other),
-            _ => {
-                let known = ["timeout_seconds", "max_output_bytes", "limits"].into_iter();
-                let slip = unknown_key(std::iter::once(key), known).map(|slip| Wrong { path, ..slip });
-                return slip.map_or(Ok(BTreeMap::new()), Err);
-            }
+            _ => {}
         }
     }
     Ok(limits)

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use lispbox::server::usual_folder;
+use lispbox::server::{read_document, usual_folder};
 use serde_json::{Map, Value, json};
 
 use crate::clients::{CLIENTS, Client, is_lispbox};
@@ -32,10 +32,7 @@ impl Import {
     /// Imports.
     pub(super) fn run(self) -> Result<(), Problem> {
         for name in &self.from {
-            if Client::find(name).is_none() {
-                let known: Vec<&str> = CLIENTS.iter().map(|client| client.name).collect();
-                return Err(Problem::Usage(format!("there is no client `{name}`; known are `{}`", known.join("`, `"))));
-            }
+            Client::find(name, |_| true).map_err(Problem::Usage)?;
         }
         let mut imported = Map::new();
         let mut inputs = Vec::new();
@@ -108,8 +105,5 @@ fn take_up(client: &Client, root: &Value, imported: &mut Map<String, Value>, inp
 
 fn read(file: &Path) -> Result<Value, String> {
     let text = std::fs::read_to_string(file).map_err(|problem| problem.to_string())?;
-    if file.extension().is_some_and(|ending| ending == "toml") {
-        return toml::from_str(&text).map_err(|problem| problem.to_string());
-    }
-    json5::from_str(text.trim_start_matches('\u{feff}')).map_err(|problem| problem.to_string())
+    read_document(&text, &file.to_string_lossy())
 }
