@@ -12,7 +12,7 @@
 //! - `downstream`: the servers behind us; `connections` offers them to programs at a terminal.
 //! - `lines`: the transport over lines of JSON, with `envelope` for what cannot be decoded and
 //!   `backlog` for what is owed to a peer.
-//! - `platform`: no child process outlives us. `log`, `random`.
+//! - `platform`: no child process outlives us. `folders`, `log`, `random`.
 //!
 //! The runtime's threads for what does not block hold bytes and sessions, never values of the language: those
 //! are made and dropped on its threads for what blocks, where programs run. Nothing here is global: what is
@@ -26,6 +26,7 @@ mod connections;
 mod downstream;
 mod envelope;
 mod evaluations;
+mod folders;
 mod host;
 mod http;
 mod keeper;
@@ -46,10 +47,11 @@ mod wishes;
 pub use admission::Admission;
 pub use allowances::Allowance;
 pub use config::{
-    Configuration, ConfigurationError, Endpoint, Origin, ServerConfig, Sources, ToolRules, read_document, usual_folder,
+    Configuration, ConfigurationError, Endpoint, Origin, ServerConfig, Sources, ToolRules, read_document,
 };
 pub use connections::{Checked, Connections};
 pub use downstream::{DownstreamOptions, Downstreams};
+pub use folders::usual_folder;
 pub use host::EvaluationHost;
 #[doc(hidden)]
 pub use http::serve_handler;

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::surroundings::folder_in;
+
 /// A program that attaches MCP servers.
 pub struct Client {
     /// Its name on the command line.
@@ -107,23 +109,19 @@ struct Folders;
 
 impl Folders {
     fn home(&self) -> Option<PathBuf> {
-        variable(if cfg!(windows) { "USERPROFILE" } else { "HOME" })
+        folder_in(if cfg!(windows) { "USERPROFILE" } else { "HOME" })
     }
 
     /// Where applications keep their settings.
     fn settings(&self) -> Option<PathBuf> {
         if cfg!(windows) {
-            variable("APPDATA")
+            folder_in("APPDATA")
         } else if cfg!(target_os = "macos") {
             Some(self.home()?.join("Library/Application Support"))
         } else {
-            variable("XDG_CONFIG_HOME").or_else(|| Some(self.home()?.join(".config")))
+            folder_in("XDG_CONFIG_HOME").or_else(|| Some(self.home()?.join(".config")))
         }
     }
-}
-
-fn variable(name: &str) -> Option<PathBuf> {
-    std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
 /// True for a server that is lispbox itself: it must not stand behind itself.

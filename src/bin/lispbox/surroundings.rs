@@ -1,7 +1,7 @@
 //! What `eval`, `run` and `repl` have in common: the limits, the tools of `--config`, the engine, and
 //! Ctrl-C.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -200,4 +200,9 @@ pub fn read_file(file: &Path) -> Result<String, Problem> {
         return read_input();
     }
     std::fs::read_to_string(file).map_err(|problem| Problem::Usage(format!("{}: {problem}", file.display())))
+}
+
+/// The folder that a variable of the environment names.
+pub fn folder_in(variable: &str) -> Option<PathBuf> {
+    std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from)
 }

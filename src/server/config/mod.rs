@@ -24,7 +24,7 @@ use crate::lang::error::suggest::closest;
 
 pub use document::read_document;
 pub use rules::ToolRules;
-pub use sources::{Origin, Sources, usual_folder};
+pub use sources::{Origin, Sources};
 
 use entry::Entry;
 use variables::Scope;

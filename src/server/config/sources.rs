@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use super::{Configuration, ConfigurationError};
+use crate::server::folders::usual_folder;
 
 /// The endings of files that are read in a folder.
 const ENDINGS: &[&str] = &["json", "yaml", "yml", "toml"];
@@ -132,15 +133,4 @@ fn is_configuration(file: &Path) -> bool {
     let is_hidden = file.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
     let ending = file.extension().unwrap_or_default().to_string_lossy().to_lowercase();
     !is_hidden && ENDINGS.contains(&ending.as_str()) && file.is_file()
-}
-
-/// The folder for lispbox where this system keeps a user's settings.
-pub fn usual_folder() -> Option<PathBuf> {
-    let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let parent = if cfg!(windows) {
-        variable("APPDATA")
-    } else {
-        variable("XDG_CONFIG_HOME").or_else(|| variable("HOME").map(|home| home.join(".config")))
-    };
-    parent.map(|parent| parent.join("lispbox"))
 }

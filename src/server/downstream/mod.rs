@@ -21,6 +21,7 @@ use crate::lang::error::suggest::closest;
 use crate::lang::{Catalogue, Server, Tool, ToolError, ToolErrorKind, ToolReply};
 
 use super::config::{Configuration, Origin};
+use super::folders;
 use super::platform::Lifeline;
 use server::Downstream;
 
@@ -38,7 +39,7 @@ pub struct DownstreamOptions {
 
 impl Default for DownstreamOptions {
     fn default() -> Self {
-        DownstreamOptions { largest_message: super::lines::LARGEST_LINE, cache: shelf::default_folder() }
+        DownstreamOptions { largest_message: super::lines::LARGEST_LINE, cache: folders::cache() }
     }
 }
 

@@ -31,22 +31,6 @@ struct Kept {
     output_schema: Option<Value>,
 }
 
-/// `$LISPBOX_CACHE`, else a folder where this system keeps what can be made again.
-pub(super) fn default_folder() -> Option<PathBuf> {
-    let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    if let Some(folder) = variable("LISPBOX_CACHE") {
-        return Some(folder);
-    }
-    let parent = if cfg!(windows) {
-        variable("LOCALAPPDATA")
-    } else if cfg!(target_os = "macos") {
-        variable("HOME").map(|home| home.join("Library/Caches"))
-    } else {
-        variable("XDG_CACHE_HOME").or_else(|| variable("HOME").map(|home| home.join(".cache")))
-    };
-    parent.map(|parent| parent.join("lispbox"))
-}
-
 impl Shelf {
     pub(super) fn new(folder: Option<&Path>, config: &ServerConfig) -> Shelf {
         let file = folder.zip(config.endpoint.as_ref().ok()).map(|(folder, endpoint)| {

@@ -7,6 +7,7 @@ use rustyline::Editor;
 use rustyline::history::FileHistory;
 
 use super::editor::Assistant;
+use crate::surroundings::folder_in;
 
 /// How many entries are kept.
 pub const LONGEST: usize = 10_000;
@@ -23,14 +24,13 @@ pub fn place(given: Option<OsString>) -> Option<PathBuf> {
 
 /// Where this system keeps what programs remember for a user.
 fn folder() -> Option<PathBuf> {
-    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     if cfg!(windows) {
-        variable("LOCALAPPDATA")
+        folder_in("LOCALAPPDATA")
     } else if cfg!(target_os = "macos") {
-        variable("HOME").map(|home| home.join("Library").join("Application Support"))
+        folder_in("HOME").map(|home| home.join("Library").join("Application Support"))
     } else {
-        let state = variable("XDG_STATE_HOME").filter(|folder| folder.is_absolute());
-        state.or_else(|| variable("HOME").map(|home| home.join(".local").join("state")))
+        let state = folder_in("XDG_STATE_HOME").filter(|folder| folder.is_absolute());
+        state.or_else(|| folder_in("HOME").map(|home| home.join(".local").join("state")))
     }
 }
 
