@@ -144,7 +144,7 @@ impl Shop {
             name: "find".to_string(),
             description: "Orders, all or those of a status".to_string(),
             input_schema: json!({"type": "object", "properties": {"status": {"enum": ["open", "paid"]}}}),
-            output_schema: None,
+            ..Tool::default()
         };
         let orders = vec![
             Order { id: 1, status: Status::Paid, total: 20.0 },

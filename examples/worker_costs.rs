@@ -52,13 +52,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         return Ok(lispbox::worker::run()?);
     }
     let schema = serde_json::json!({"type": "object", "properties": {"n": {"type": "integer"}}});
-    let tool = Tool {
-        server: "echo".to_string(),
-        name: "echo".to_string(),
-        description: String::new(),
-        input_schema: schema,
-        output_schema: None,
-    };
+    let tool = Tool { server: "echo".to_string(), name: "echo".to_string(), input_schema: schema, ..Tool::default() };
     let host: Arc<dyn Host> = Arc::new(Echo { tool: Arc::new(tool), begun: Instant::now() });
 
     let begun = Instant::now();

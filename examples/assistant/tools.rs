@@ -91,7 +91,7 @@ fn failed(kind: ToolErrorKind, call: &ToolCall, problem: &str) -> ToolError {
 
 fn tool(server: &str, name: &str, description: &str, input_schema: Value) -> Vec<Arc<Tool>> {
     let [server, name, description] = [server, name, description].map(str::to_owned);
-    vec![Arc::new(Tool { server, name, description, input_schema, output_schema: None })]
+    vec![Arc::new(Tool { server, name, description, input_schema, ..Tool::default() })]
 }
 
 #[derive(Clone, Copy, PartialEq, Serialize, Deserialize)]

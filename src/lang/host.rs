@@ -125,7 +125,7 @@ pub struct Server {
 }
 
 /// A tool as its server describes it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Tool {
     /// The server's name.
     pub server: String,
@@ -137,6 +137,21 @@ pub struct Tool {
     pub input_schema: serde_json::Value,
     /// The JSON Schema of its result, where the server gives one.
     pub output_schema: Option<serde_json::Value>,
+    /// What the server says of the tool's effects.
+    pub hints: ToolHints,
+}
+
+/// What a server says of a tool's effects; nothing where it does not say. A server may be wrong.
+///
+/// The names and meanings are those of MCP's tool annotations, without their defaults.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolHints {
+    /// The tool changes nothing.
+    pub read_only: Option<bool>,
+    /// What the tool changes may be lost by it.
+    pub destructive: Option<bool>,
+    /// Calling it again with the same arguments changes nothing more.
+    pub idempotent: Option<bool>,
 }
 
 impl Tool {

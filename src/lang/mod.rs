@@ -30,7 +30,7 @@ pub mod value;
 pub use environment::{Environment, Sandbox};
 pub use error::{Error, Fault, Halt, Outcome, Signal};
 pub use eval::{Machine, Stacks};
-pub use host::{CallId, Catalogue, Host, Server, Tool, ToolCall, ToolError, ToolErrorKind, ToolReply};
+pub use host::{CallId, Catalogue, Host, Server, Tool, ToolCall, ToolError, ToolErrorKind, ToolHints, ToolReply};
 pub use meter::Limits;
 pub use reply::{CallRecord, Failure, Reply, Spent, Status};
 pub use session::{Engine, EngineBuilder, EngineError, Request, Session};

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::lang::{Catalogue, Limits, Reply, Server, Tool, ToolCall, ToolError, ToolReply};
+use crate::lang::{Catalogue, Limits, Reply, Server, Tool, ToolCall, ToolError, ToolHints, ToolReply};
 
 /// Bytes of a frame's length.
 const HEAD: usize = 8;
@@ -109,6 +109,7 @@ pub(super) struct Described {
     description: String,
     input_schema: String,
     output_schema: Option<String>,
+    hints: ToolHints,
 }
 
 impl From<&Arc<Tool>> for Described {
@@ -119,6 +120,7 @@ impl From<&Arc<Tool>> for Described {
             description: tool.description.clone(),
             input_schema: tool.input_schema.to_string(),
             output_schema: tool.output_schema.as_ref().map(serde_json::Value::to_string),
+            hints: tool.hints,
         }
     }
 }
@@ -132,6 +134,7 @@ impl From<Described> for Arc<Tool> {
             description: tool.description,
             input_schema: read(&tool.input_schema),
             output_schema: tool.output_schema.as_deref().map(read),
+            hints: tool.hints,
         })
     }
 }

@@ -49,7 +49,7 @@ impl Scripted {
             name: tool.to_string(),
             description: format!("the tool {tool}"),
             input_schema: schema,
-            output_schema: None,
+            ..Tool::default()
         }));
         self.scripts.insert(name.to_string(), Box::new(script));
         self

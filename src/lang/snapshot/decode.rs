@@ -433,7 +433,7 @@ fn tool_stub(server: &str, name: &str) -> Arc<ToolFunction> {
         name: name.to_string(),
         description: String::new(),
         input_schema: serde_json::json!({"type": "object", "additionalProperties": true}),
-        output_schema: None,
+        ..Tool::default()
     };
     Arc::new(ToolFunction::new(Arc::new(tool)))
 }

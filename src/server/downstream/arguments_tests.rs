@@ -5,13 +5,7 @@ use serde_json::json;
 use super::*;
 
 fn tool(schema: Value) -> CheckedTool {
-    let tool = Tool {
-        server: "mail".into(),
-        name: "search".into(),
-        description: String::new(),
-        input_schema: schema,
-        output_schema: None,
-    };
+    let tool = Tool { server: "mail".into(), name: "search".into(), input_schema: schema, ..Tool::default() };
     checked(vec![Arc::new(tool)]).remove(0).into_checked()
 }
 

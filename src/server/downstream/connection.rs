@@ -18,7 +18,7 @@ use tokio::process::{ChildStdin, ChildStdout};
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
-use crate::lang::{Tool, ToolError, ToolErrorKind};
+use crate::lang::{Tool, ToolError, ToolErrorKind, ToolHints};
 use crate::server::config::{Endpoint, ServerConfig, cut};
 use crate::server::envelope::Envelope;
 use crate::server::lines::{self, Lines};
@@ -213,12 +213,18 @@ impl Connection {
     }
 
     fn tool(&self, tool: rmcp::model::Tool) -> Tool {
+        let hints = tool.annotations.as_ref().map_or_else(ToolHints::default, |annotations| ToolHints {
+            read_only: annotations.read_only_hint,
+            destructive: annotations.destructive_hint,
+            idempotent: annotations.idempotent_hint,
+        });
         Tool {
             server: self.name.clone(),
             input_schema: tool.schema_as_json_value(),
             output_schema: tool.output_schema.map(|schema| serde_json::Value::Object((*schema).clone())),
             name: tool.name.into_owned(),
             description: tool.description.map(|text| text.into_owned()).or(tool.title).unwrap_or_default(),
+            hints,
         }
     }
 

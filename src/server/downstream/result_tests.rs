@@ -3,13 +3,7 @@
 use super::*;
 
 fn tool(output_schema: Option<Value>) -> Tool {
-    Tool {
-        server: "files".into(),
-        name: "read".into(),
-        description: String::new(),
-        input_schema: json!({}),
-        output_schema,
-    }
+    Tool { server: "files".into(), name: "read".into(), input_schema: json!({}), output_schema, ..Tool::default() }
 }
 
 /// The reply to a result that is written as JSON, as `json:…` or `text:…`.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::lang::Tool;
+use crate::lang::{Tool, ToolHints};
 use crate::server::config::{Endpoint, ServerConfig};
 
 /// A list larger than this is not worth reading at every start.
@@ -29,6 +29,8 @@ struct Kept {
     input_schema: Value,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     output_schema: Option<Value>,
+    #[serde(default)]
+    hints: ToolHints,
 }
 
 impl Shelf {
@@ -62,6 +64,7 @@ impl Shelf {
             description: kept.description,
             input_schema: kept.input_schema,
             output_schema: kept.output_schema,
+            hints: kept.hints,
         };
         Some(kept.into_iter().map(|kept| Arc::new(tool(kept))).collect())
     }
@@ -76,6 +79,7 @@ impl Shelf {
                 description: tool.description.clone(),
                 input_schema: tool.input_schema.clone(),
                 output_schema: tool.output_schema.clone(),
+                hints: tool.hints,
             })
             .collect();
         let outcome = serde_json::to_vec(&kept).map_err(std::io::Error::from).and_then(|text| replace(file, &text));
@@ -121,11 +125,13 @@ mod tests {
             name: "search".into(),
             description: "finds".into(),
             input_schema: serde_json::json!({"type": "object"}),
-            output_schema: None,
+            hints: ToolHints { read_only: Some(true), ..ToolHints::default() },
+            ..Tool::default()
         };
         shelf.write(&[Arc::new(tool)]);
         let back = shelf.read("mail").expect("kept");
         assert_eq!((back[0].name.as_str(), back[0].description.as_str()), ("search", "finds"));
+        assert_eq!(back[0].hints.read_only, Some(true));
         assert!(Shelf::new(Some(folder.path()), &config("http://b")).read("mail").is_none());
         assert!(Shelf::new(None, &config("http://a")).read("mail").is_none());
     }

@@ -49,7 +49,7 @@ impl Tools {
                 name,
                 description: "Adds two numbers".to_string(),
                 input_schema: schema,
-                output_schema: None,
+                ..Tool::default()
             });
             host.tools.entry(server).or_default().push(tool.clone());
             host.all.push(tool);
