@@ -13,6 +13,7 @@ use crate::lang::{Catalogue, Host, Limits, Tool, ToolError};
 use super::config::Configuration;
 use super::downstream::{DownstreamOptions, Downstreams};
 use super::host::EvaluationHost;
+use super::policy::Approver;
 
 /// A runtime and the servers that are reached through it. Dropping it closes them, which blocks: not a
 /// thing to do on a thread of another runtime.
@@ -58,12 +59,27 @@ impl Connections {
 
     /// A host for one evaluation. Its tool calls and its computing stop when `cancel` is cancelled.
     pub fn host(&self, cancel: CancellationToken, limits: &Limits) -> Arc<dyn Host> {
+        Arc::new(self.evaluation(cancel, limits))
+    }
+
+    /// The same for that program, in which a person is asked there about the calls on which the policy wants one asked.
+    pub fn host_asking(
+        &self,
+        cancel: CancellationToken,
+        limits: &Limits,
+        program: &str,
+        approver: Arc<dyn Approver>,
+    ) -> Arc<dyn Host> {
+        Arc::new(self.evaluation(cancel, limits).asking(program, approver))
+    }
+
+    fn evaluation(&self, cancel: CancellationToken, limits: &Limits) -> EvaluationHost {
         let runtime = self.runtime.as_ref().expect("the runtime is there until the drop").handle().clone();
         let inside = runtime.enter();
         self.downstreams.refresh();
         drop(inside);
         let evaluation = self.evaluations.fetch_add(1, Ordering::Relaxed);
-        Arc::new(EvaluationHost::new(Arc::clone(&self.downstreams), runtime, cancel, limits.parallel, evaluation))
+        EvaluationHost::new(Arc::clone(&self.downstreams), runtime, cancel, limits.parallel, evaluation)
     }
 
     /// The tools of all servers, listed anew where nothing is known of them.

@@ -13,8 +13,10 @@ use crate::lang::{Environment, Host, Limits, Request, Sandbox};
 use super::admission::{Gate, Room};
 use super::downstream::Downstreams;
 use super::host::EvaluationHost;
+use super::identity::{Identity, sha256};
 use super::keeper::{Keeper, failed};
 use super::log;
+use super::policy::Approver;
 use super::progress::Activity;
 use super::request::{EnvRequest, EvalRequest, Refused};
 use super::sessions::{Ended, Entry, Left, Sessions};
@@ -30,6 +32,8 @@ pub(super) struct Caller {
     pub(super) withdrawn: CancellationToken,
     /// Where what the call is about is taken down.
     pub(super) activity: Arc<Activity>,
+    /// Who asks a person about tool calls.
+    pub(super) approver: Arc<dyn Approver>,
 }
 
 /// Everything that evaluations share.
@@ -125,6 +129,12 @@ impl Evaluations {
         let entry = self.entry(request.session.as_deref(), caller)?;
         let turn = self.turn(&entry, caller, request.limits.memory).await?;
         let slots = request.limits.parallel;
+        let identity = Arc::new(Identity {
+            evaluation: number,
+            principal: caller.name.clone(),
+            session: log::hashed(&entry.handle),
+            program: sha256(request.program.as_bytes()),
+        });
         let program = Request { program: request.program, data: request.data, limits: request.limits, name: None };
         if request.session.is_some() && entry.is_closed() {
             return Err(unknown_session());
@@ -133,7 +143,7 @@ impl Evaluations {
         let wishes = Arc::<Wishes>::default();
         let wished = Arc::clone(&wishes);
         let (mut reply, left, copies, stored) = self
-            .blocking(turn, caller, slots, number, wished, move |session, host| {
+            .blocking(turn, caller, slots, identity, wished, move |session, host| {
                 let keeper = keeper.as_deref();
                 let lease = keeper.map(|keeper| keeper.begin(&kept, &mut **session, &host)).transpose()?;
                 let mut reply = session.eval(program, host);
@@ -191,7 +201,8 @@ impl Evaluations {
         let turn = self.turn(&entry, &caller, Limits::default().memory).await?;
         let number = self.count.fetch_add(1, Ordering::Relaxed);
         let (query, keeper) = (request.query, self.keeper.clone());
-        self.blocking(turn, &caller, 1, number, Arc::default(), move |session, host| {
+        let identity = Identity { evaluation: number, principal: caller.name.clone(), ..Identity::default() };
+        self.blocking(turn, &caller, 1, Arc::new(identity), Arc::default(), move |session, host| {
             if let Some(keeper) = keeper {
                 keeper.refresh(&entry, &mut **session)?;
             }
@@ -237,7 +248,7 @@ impl Evaluations {
         mut turn: Turn,
         caller: &Caller,
         slots: u32,
-        number: u64,
+        identity: Arc<Identity>,
         wishes: Arc<Wishes>,
         work: impl FnOnce(&mut Box<dyn Environment>, Arc<dyn Host>) -> T + Send + 'static,
     ) -> Result<T, Refused> {
@@ -245,7 +256,9 @@ impl Evaluations {
         caller.activity.begins();
         self.downstreams.refresh();
         let downstreams = Arc::clone(&self.downstreams);
+        let number = identity.evaluation;
         let host = EvaluationHost::new(downstreams, self.runtime.clone(), cancel.clone(), slots, number);
+        let host = host.known_as(identity, Arc::clone(&caller.approver));
         let host: Arc<dyn Host> = Arc::new(host.observed(Arc::clone(&caller.activity), wishes));
         let mut working = self.runtime.spawn_blocking(move || work(&mut turn.session, host));
         let outcome = tokio::select! {

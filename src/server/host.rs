@@ -15,7 +15,10 @@ use crate::lang::host::NO_HANDLES;
 use crate::lang::{Catalogue, Host, Server, Tool, ToolCall, ToolError, ToolErrorKind, ToolReply};
 
 use super::downstream::Downstreams;
+use super::http::LOCAL;
+use super::identity::{Identity, sha256};
 use super::log;
+use super::policy::{Approver, Consent, nobody};
 use super::progress::Activity;
 use super::wishes::Wishes;
 
@@ -26,11 +29,12 @@ pub struct EvaluationHost {
     slots: Arc<Semaphore>,
     cancel: CancellationToken,
     begun: Instant,
-    /// Ordinal of the evaluation, which ties its log lines together.
-    evaluation: u64,
+    identity: Arc<Identity>,
     activity: Arc<Activity>,
     /// Where what is to become of the session is taken down, if anything can.
     wishes: Option<Arc<Wishes>>,
+    /// What it is allowed.
+    consent: Arc<Consent>,
 }
 
 impl EvaluationHost {
@@ -43,16 +47,31 @@ impl EvaluationHost {
         slots: u32,
         evaluation: u64,
     ) -> EvaluationHost {
+        let identity = Identity { evaluation, principal: LOCAL.to_owned(), ..Identity::default() };
+        let identity = Arc::new(identity);
         EvaluationHost {
             downstreams,
             runtime,
             slots: Arc::new(Semaphore::new((slots.max(1) as usize).min(Semaphore::MAX_PERMITS))),
             cancel,
             begun: Instant::now(),
-            evaluation,
+            consent: Arc::new(Consent::new(Arc::clone(&identity), Arc::new(nobody()))),
+            identity,
             activity: Arc::default(),
             wishes: None,
         }
+    }
+
+    /// The same for that program, in which a person is asked there about the calls on which the policy wants one asked.
+    pub fn asking(self, program: &str, approver: Arc<dyn Approver>) -> EvaluationHost {
+        let identity = Identity { program: sha256(program.as_bytes()), ..Identity::clone(&self.identity) };
+        self.known_as(Arc::new(identity), approver)
+    }
+
+    /// The same, which is known as that and asks there.
+    pub(super) fn known_as(self, identity: Arc<Identity>, approver: Arc<dyn Approver>) -> EvaluationHost {
+        let consent = Arc::new(Consent::new(Arc::clone(&identity), approver));
+        EvaluationHost { identity, consent, ..self }
     }
 
     /// The same, which takes down there what it is about, and what is to become of its session.
@@ -135,16 +154,16 @@ impl Host for EvaluationHost {
     }
 
     fn call(&self, call: ToolCall) -> ToolReply {
-        let (evaluation, bound) = (self.evaluation, call.remaining);
+        let (evaluation, bound) = (self.identity.evaluation, call.remaining);
         let (server, tool) = (call.server.clone(), call.tool.clone());
         let downstreams = Arc::clone(&self.downstreams);
-        let slots = Arc::clone(&self.slots);
+        let (slots, consent) = (Arc::clone(&self.slots), Arc::clone(&self.consent));
         self.activity.calls(&server, &tool);
         let waited = Instant::now();
         let reply = self.wait(Some(bound), async move {
             let _slot = slots.acquire().await.expect("the slots are never closed");
             let begun = Instant::now();
-            let reply = downstreams.call(&call.server, &call.tool, &call.arguments, call.timeout).await;
+            let (reply, _rule) = downstreams.call(&call, &consent).await;
             log::tool_call(evaluation, &call.server, &call.tool, begun.elapsed(), &reply);
             reply
         });

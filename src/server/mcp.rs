@@ -23,6 +23,7 @@ use crate::lang::reply::{CallRecord, Reply};
 use super::allowances::Allowances;
 use super::evaluations::{Caller, Evaluations};
 use super::http::{LOCAL, Principal};
+use super::policy::{Approver, AskingClient, Nobody};
 use super::progress::reporting;
 use super::quarantine::Quarantine;
 use super::request::{EnvRequest, EvalRequest, Refused};
@@ -123,7 +124,23 @@ impl Front {
                 "this connection was begun with another token; begin one of your own",
             ));
         }
-        Ok(Caller { name, own, withdrawn: context.ct.clone(), activity: Arc::default() })
+        let approver = self.approver(stateless, context);
+        Ok(Caller { name, own, withdrawn: context.ct.clone(), activity: Arc::default(), approver })
+    }
+
+    /// Who asks the person in front of the client. From 2026-07-28 on a server sends no requests, and over HTTP a
+    /// client may have no stream on which one would reach it.
+    fn approver(&self, stateless: bool, context: &RequestContext<RoleServer>) -> Arc<dyn Approver> {
+        let why = if self.over_http {
+            "over HTTP nobody can be asked"
+        } else if stateless {
+            "in this revision of the protocol a client cannot be asked in the middle of a call"
+        } else if let Some(client) = AskingClient::of(&context.peer) {
+            return Arc::new(client);
+        } else {
+            "this client cannot ask anybody (it has no elicitation)"
+        };
+        Arc::new(Nobody(why.to_owned()))
     }
 
     async fn eval(&self, request: CallToolRequestParams, context: &RequestContext<RoleServer>) -> CallToolResult {

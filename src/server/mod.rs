@@ -29,11 +29,13 @@ mod evaluations;
 mod folders;
 mod host;
 mod http;
+mod identity;
 mod keeper;
 mod lines;
 mod log;
 mod mcp;
 mod platform;
+mod policy;
 mod progress;
 mod quarantine;
 mod random;
@@ -46,9 +48,7 @@ mod wishes;
 
 pub use admission::Admission;
 pub use allowances::Allowance;
-pub use config::{
-    Configuration, ConfigurationError, Endpoint, Origin, ServerConfig, Sources, ToolRules, read_document,
-};
+pub use config::{Configuration, ConfigurationError, Endpoint, Origin, ServerConfig, Sources, read_document};
 pub use connections::{Checked, Connections};
 pub use downstream::{DownstreamOptions, Downstreams};
 pub use folders::usual_folder;
@@ -58,6 +58,7 @@ pub use http::serve_handler;
 pub use http::{CONNECTIONS_EACH, HttpOptions, Principals, REQUESTS_PER_MINUTE, serve_http};
 pub use log::LogWriter;
 pub use mcp::ReplyForm;
+pub use policy::{Answer, Approver, Decision, Effect, Nobody, Policy, Question, Verdict};
 pub use quarantine::Quarantine;
 pub use serve::{ServeOptions, serve_stdio, serve_streams};
 pub use sessions::SessionBounds;

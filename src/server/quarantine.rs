@@ -115,7 +115,7 @@ fn visible(text: &str) -> String {
 }
 
 /// Control characters, and those that only steer how others are shown: no width, directions, tags, variations.
-fn shows_nothing(c: char) -> bool {
+pub(super) fn shows_nothing(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{AD}' | '\u{34F}' | '\u{61C}' | '\u{180E}' | '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}'
             | '\u{2060}'..='\u{206F}' | '\u{FE00}'..='\u{FE0F}' | '\u{FEFF}' | '\u{E0000}'..='\u{E0FFF}')

@@ -38,20 +38,25 @@ pub struct Answer {
 impl Client {
     /// Starts the server with a configuration and shakes hands in the protocol of 2025-06-18.
     pub fn start(configuration: &Value, arguments: &[&str]) -> Client {
+        Client::start_with(configuration, arguments, json!({}))
+    }
+
+    /// As `start`, for a client that can do that.
+    pub fn start_with(configuration: &Value, arguments: &[&str], capabilities: Value) -> Client {
         let mut client = Client::launch(configuration, arguments, Stdio::null());
-        client.shake_hands();
+        client.shake_hands(capabilities);
         client
     }
 
     /// As `start`, with a pipe for the log that nobody reads.
     pub fn start_with_unread_log(configuration: &Value) -> Client {
         let mut client = Client::launch(configuration, &[], Stdio::piped());
-        client.shake_hands();
+        client.shake_hands(json!({}));
         client
     }
 
-    fn shake_hands(&mut self) {
-        let hello = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}});
+    fn shake_hands(&mut self, capabilities: Value) {
+        let hello = json!({"protocolVersion": "2025-06-18", "capabilities": capabilities, "clientInfo": {"name": "test", "version": "1"}});
         let answer = self.request("initialize", hello);
         assert_eq!(answer["result"]["serverInfo"]["name"], "lispbox", "{answer}");
         self.notify("notifications/initialized", json!({}));
@@ -210,6 +215,12 @@ pub fn hostile(arguments: &[&str]) -> Value {
     let mut all = vec![script.to_string_lossy().into_owned()];
     all.extend(arguments.iter().map(|argument| argument.to_string()));
     json!({"command": "python3", "args": all})
+}
+
+/// The configuration of the real `server-filesystem` for a folder. What it writes with says that it is destructive.
+pub fn filesystem(folder: &Path) -> Option<Value> {
+    let script = installed("node_modules/@modelcontextprotocol/server-filesystem/dist/index.js")?;
+    Some(json!({"command": "node", "args": [script, folder]}))
 }
 
 /// `python3`, which the hostile server needs.

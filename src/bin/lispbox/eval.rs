@@ -58,7 +58,7 @@ impl Eval {
             surroundings.stop_on_interrupt();
         }
         let limits = surroundings.limits.clone();
-        let host = surroundings.host(if self.json { Prints::Keep } else { Prints::Stream }, &limits);
+        let host = surroundings.host(if self.json { Prints::Keep } else { Prints::Stream }, &limits, &program);
         let request = Request { data, limits, ..Request::new(program) };
         let reply = sandbox.environment().eval(request, host.clone());
         Ok(if self.json { print_record(&reply) } else { show(&reply, &host, true) })

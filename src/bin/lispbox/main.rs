@@ -1,6 +1,7 @@
 //! The command line of lispbox: one file a command, each a thin front of the library.
 // Files, clocks and processes are kept from the language, not from the command line.
 
+mod approval;
 mod bounds;
 mod chance;
 mod clients;
@@ -10,6 +11,7 @@ mod demo;
 mod doc;
 mod eval;
 mod paint;
+mod permissions;
 mod places;
 mod process;
 mod repl;

@@ -37,7 +37,7 @@ impl Run {
             surroundings.stop_on_interrupt();
         }
         let limits = surroundings.limits.clone();
-        let host = surroundings.host(Prints::Stream, &limits);
+        let host = surroundings.host(Prints::Stream, &limits, &program);
         let mut session = surroundings.sandbox(&self.isolation)?.environment();
         let args = serde_json::Value::from(self.args).to_string();
         for name in ["args", "*command-line-args*"] {

@@ -12,6 +12,7 @@ use lispbox::server::{
 use tracing_subscriber::EnvFilter;
 
 use crate::bounds::Bounds;
+use crate::permissions::Permissions;
 use crate::places::Places;
 use crate::process;
 use crate::surroundings::{Problem, read_file};
@@ -23,42 +24,45 @@ pub struct Serve {
     #[command(flatten)]
     places: Places,
     /// What a successful reply consists of: `text`, `structured` or `toon`.
-    #[arg(long, value_name = "FORM", default_value = "text")]
+    #[arg(long, value_name = "FORM", env = "LISPBOX_REPLY", default_value = "text")]
     reply: ReplyForm,
-    /// A limit of every evaluation, such as `memory=64MiB`; no call can ask for more.
-    #[arg(long = "limit", value_name = "NAME=VALUE")]
+    /// A limit of every evaluation, such as `memory=64MiB`; no call can ask for more. May be given several times; a
+    /// variable holds several with blanks between them.
+    #[arg(long = "limit", value_name = "NAME=VALUE", env = "LISPBOX_LIMIT", value_delimiter = ' ')]
     limits: Vec<String>,
     /// The memory of the server as a whole: a half for evaluations at once, a half for sessions.
-    #[arg(long, value_name = "SIZE", default_value = "4GiB")]
+    #[arg(long, value_name = "SIZE", env = "LISPBOX_TOTAL_MEMORY", default_value = "4GiB")]
     total_memory: String,
     /// Serve over HTTP at this address, such as `127.0.0.1:8787`, instead of standard input and output.
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", env = "LISPBOX_HTTP")]
     http: Option<SocketAddr>,
     /// Who may use it over HTTP: a JSON file from names to bearer tokens, `{"ann": "${ANN_TOKEN}"}`, or to
     /// `{"token": "…", "limits": {…}, "sessions": N, "evaluations": N, "requests_per_minute": N}`. LISPBOX_TOKEN is the
     /// token of one principal, `default`.
-    #[arg(long, value_name = "FILE", requires = "http")]
+    #[arg(long, value_name = "FILE", env = "LISPBOX_TOKENS", requires = "http")]
     tokens: Option<PathBuf>,
     /// Serve everybody who reaches an address that other machines reach.
-    #[arg(long, requires = "http")]
+    #[arg(long, env = "LISPBOX_WITHOUT_TOKENS", requires = "http")]
     without_tokens: bool,
     /// A name under which a proxy or other machines reach the server, beside `localhost`.
-    #[arg(long = "host", value_name = "NAME", requires = "http")]
+    #[arg(long = "host", value_name = "NAME", env = "LISPBOX_HOST", value_delimiter = ' ', requires = "http")]
     hosts: Vec<String>,
     /// An origin whose web pages may use the server, such as `https://app.example.com:443`.
-    #[arg(long = "origin", value_name = "ORIGIN", requires = "http")]
+    #[arg(long = "origin", value_name = "ORIGIN", env = "LISPBOX_ORIGIN", value_delimiter = ' ', requires = "http")]
     origins: Vec<String>,
     /// What replies are held against before a model reads them, in place of the usual rules against text that reads
     /// like instructions: a file with a name and a regular expression on each line.
     #[arg(long, value_name = "FILE", env = "LISPBOX_QUARANTINE")]
     quarantine: Option<PathBuf>,
     /// Hold replies against nothing.
-    #[arg(long, conflicts_with = "quarantine")]
+    #[arg(long, env = "LISPBOX_NO_QUARANTINE", conflicts_with = "quarantine")]
     no_quarantine: bool,
     /// Where sessions are kept beyond the life of the process: `sqlite:sessions.db`, `redis://HOST:PORT/NUMBER` or
     /// `postgres://USER:PASSWORD@HOST/DATABASE`. It holds what tools returned, unencrypted unless the store encrypts it.
     #[arg(long, value_name = "URL", env = "LISPBOX_STORE", hide_env_values = true)]
     store: Option<String>,
+    #[command(flatten)]
+    permissions: Permissions,
     #[command(flatten)]
     bounds: Bounds,
     #[command(flatten)]
@@ -86,6 +90,7 @@ impl Serve {
             options.set_limit(name, value).map_err(Problem::Usage)?;
         }
         options.reply = self.reply;
+        options.downstream.policy = self.permissions.policy()?;
         for limit in &self.limits {
             let (name, value) = limit
                 .split_once('=')

@@ -8,8 +8,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use clap::Args;
 use lispbox::lang::builtin::Registry;
 use lispbox::lang::{Engine, Limits, Sandbox, Session};
-use lispbox::server::{CancellationToken, Configuration, Connections};
+use lispbox::server::{CancellationToken, Configuration, Connections, DownstreamOptions};
 
+use crate::approval::Person;
+use crate::permissions::Permissions;
 use crate::places::Places;
 use crate::process;
 use crate::terminal::{Prints, Terminal};
@@ -21,9 +23,12 @@ const INTERRUPTED: i32 = 130;
 /// Limits and tools, as the command line gives them.
 #[derive(Args)]
 pub struct Settings {
-    /// A limit, such as `memory=64MiB`, `compute=2s` or `fuel=1e7`; may be given several times.
-    #[arg(long = "limit", value_name = "NAME=VALUE")]
+    /// A limit, such as `memory=64MiB`, `compute=2s` or `fuel=1e7`; may be given several times. A variable holds several
+    /// with blanks between them.
+    #[arg(long = "limit", value_name = "NAME=VALUE", env = "LISPBOX_LIMIT", value_delimiter = ' ')]
     limits: Vec<String>,
+    #[command(flatten)]
+    permissions: Permissions,
     #[command(flatten)]
     places: Places,
 }
@@ -77,7 +82,11 @@ impl Settings {
         let limits = self.limits(&configuration)?;
         let connections = match configuration.servers.is_empty() {
             true => None,
-            false => Some(Connections::open(configuration).map_err(|problem| Problem::Failed(problem.to_string()))?),
+            false => {
+                let options = DownstreamOptions { policy: self.permissions.policy()?, ..DownstreamOptions::default() };
+                let connections = Connections::open_with(configuration, options);
+                Some(connections.map_err(|problem| Problem::Failed(problem.to_string()))?)
+            }
         };
         let engine = process::engine(if connections.is_some() { process::CONNECTIONS } else { 0 })?;
         Ok(Surroundings { limits, engine, connections, interrupt: Interrupt::default() })
@@ -107,10 +116,13 @@ impl Surroundings {
         self.engine.session()
     }
 
-    /// The host of one program. Ctrl-C cancels the latest.
-    pub fn host(&self, prints: Prints, limits: &Limits) -> Arc<Terminal> {
+    /// The host of one program. Ctrl-C cancels the latest. The person at the terminal is asked about tool calls of which
+    /// the policy wants one asked.
+    pub fn host(&self, prints: Prints, limits: &Limits, program: &str) -> Arc<Terminal> {
         let cancel = CancellationToken::new();
-        let tools = self.connections.as_ref().map(|connections| connections.host(cancel.clone(), limits));
+        let person = Arc::new(Person { stop: cancel.clone() });
+        let tools = self.connections.as_ref();
+        let tools = tools.map(|connections| connections.host_asking(cancel.clone(), limits, program, person));
         self.interrupt.set(Some(cancel.clone()));
         Arc::new(Terminal::new(prints, cancel, tools))
     }

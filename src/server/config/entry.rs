@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use super::variables::{Scope, expand};
-use super::{Endpoint, ServerConfig, ToolRules, Wrong, one_line, scalar, unknown_key, wrong};
+use super::{Endpoint, Policy, ServerConfig, Wrong, one_line, scalar, unknown_key, wrong};
 use crate::lang::error::suggest::closest;
 
 /// The keys that a server may have in a file of ours.
@@ -29,6 +29,7 @@ const KEYS: &[&str] = &[
     "url",
     "headers",
     "tools",
+    "policy",
     "timeout_seconds",
     "start_timeout_seconds",
     "tool_timeout_seconds",
@@ -37,7 +38,7 @@ const KEYS: &[&str] = &[
 ];
 
 /// Those of them that no client has.
-const OURS: &[&str] = &["description", "timeout_seconds", "start_timeout_seconds", "tool_timeout_seconds"];
+const OURS: &[&str] = &["description", "policy", "timeout_seconds", "start_timeout_seconds", "tool_timeout_seconds"];
 
 /// Clients' keys that are understood.
 const UNDERSTOOD: &[&str] = &["httpUrl", "serverUrl", "disabledTools", "excludeTools", "includeTools", "enabledTools"];
@@ -63,19 +64,21 @@ impl Entry<'_> {
             return Ok(None);
         }
         self.check_keys(warnings)?;
-        let mut tools = ToolRules::read(self.field("tools"), ".tools", self.scope.file)?;
-        for (key, allows) in
+        let mut policy = Policy::default();
+        policy.read_tools(self.field("tools"), ".tools", self.scope.file)?;
+        policy.read_policy(self.field("policy"), ".policy", self.scope.file)?;
+        for (key, only) in
             [("includeTools", true), ("enabledTools", true), ("excludeTools", false), ("disabledTools", false)]
         {
-            if self.field(key).is_some() {
-                tools.add(allows, &self.texts(key)?, &format!("`{key}` of {}", self.scope.file), key)?;
+            if let Some(list) = self.field(key) {
+                policy.read_list(only, list, key, self.scope.file)?;
             }
         }
         Ok(Some(ServerConfig {
             name,
             description: one_line(&self.text("description")?.unwrap_or_default()),
             endpoint: self.endpoint()?,
-            tools,
+            policy,
             timeout: self.seconds("timeout_seconds")?,
             tool_timeouts: self.tool_timeouts()?,
             start_timeout: self.seconds("start_timeout_seconds")?,

@@ -1,14 +1,13 @@
 //! What the operator has written down: servers, which of their tools may be called, how programs run.
 //!
 //! [`Configuration::parse`] reads the text of one file, in the forms that people own already: `mcpServers` as Claude
-//! Desktop, Claude Code and Cursor write it, VS Code's `servers`, and our own, with a list of `servers`, `tools` and
-//! `execution`, in YAML, TOML or JSON. `document` makes values of texts, `entry` reads one server, `rules` says which
-//! tools may be called, `variables` are what stands in `${…}`. [`Sources`] are the files and folders that a
-//! configuration comes from, and tells when they have changed.
+//! Desktop, Claude Code and Cursor write it, VS Code's `servers`, and our own, with a list of `servers`, `tools`,
+//! `policy` and `execution`, in YAML, TOML or JSON. `document` makes values of texts, `entry` reads one server,
+//! `variables` are what stands in `${…}`; what may be done with tools is read by [`Policy`]. [`Sources`] are the files
+//! and folders that a configuration comes from, and tells when they have changed.
 
 mod document;
 mod entry;
-mod rules;
 mod sources;
 mod variables;
 
@@ -23,9 +22,9 @@ use crate::lang::Limits;
 use crate::lang::error::suggest::closest;
 
 pub use document::read_document;
-pub use rules::ToolRules;
 pub use sources::{Origin, Sources};
 
+use super::policy::Policy;
 use entry::Entry;
 use variables::Scope;
 
@@ -42,8 +41,8 @@ pub(super) fn expand(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> R
 pub struct Configuration {
     /// The servers, without those that are marked `disabled`.
     pub servers: Vec<ServerConfig>,
-    /// Which tools of all servers may be called; those of a server say more for it.
-    pub tools: ToolRules,
+    /// What may be done with the tools of all servers; that of a server says more for it.
+    pub policy: Policy,
     /// Limits of every program, by their names.
     pub limits: BTreeMap<String, String>,
     /// What was passed over, a sentence each.
@@ -64,8 +63,8 @@ pub struct ServerConfig {
     /// How to reach it, or the reason why this configuration cannot work. A server that cannot work
     /// does not keep the others from working; a program that names it sees the reason.
     pub endpoint: Result<Endpoint, String>,
-    /// Which of its tools may be called.
-    pub tools: ToolRules,
+    /// What may be done with its tools.
+    pub policy: Policy,
     /// How long one call of its tools may take, where the file says so.
     pub timeout: Option<Duration>,
     /// How long a call of one of them may take, by the name of the tool.
@@ -170,14 +169,14 @@ impl Configuration {
             let came = if keys.is_empty() { "nothing".into() } else { format!("`{}`", keys.join("`, `")) };
             return Err(error("", format!("expected the key `mcpServers` or `servers`, got {came}")));
         }
-        let tools = ToolRules::read(root.get("tools"), "tools", file);
-        configuration.tools = match tools {
+        match configuration.policy.read_tools(root.get("tools"), "tools", file) {
             Err(_) if is_a_clients(&root) => {
                 configuration.warnings.push(format!("{file}: passed over `tools`, which is the client's"));
-                ToolRules::default()
             }
-            tools => tools.map_err(|wrong| error(&wrong.path, wrong.message))?,
-        };
+            read => read.map_err(|wrong| error(&wrong.path, wrong.message))?,
+        }
+        let read = configuration.policy.read_policy(root.get("policy"), "policy", file);
+        read.map_err(|wrong| error(&wrong.path, wrong.message))?;
         configuration.limits = execution(root.get("execution")).map_err(|wrong| error(&wrong.path, wrong.message))?;
         if is_ours {
             let known = SERVERS.iter().chain(OURS).chain(&["inputs", "mcp", "$schema"]).copied();
@@ -198,7 +197,7 @@ impl Configuration {
                 None => self.servers.push(server),
             }
         }
-        self.tools.merge(other.tools);
+        self.policy.merge(other.policy);
         self.limits.extend(other.limits);
         self.warnings.extend(other.warnings);
     }
@@ -208,7 +207,7 @@ impl Configuration {
 const SERVERS: &[&str] = &["mcpServers", "mcp_servers", "servers"];
 
 /// What else a file of ours has.
-const OURS: &[&str] = &["tools", "execution"];
+const OURS: &[&str] = &["tools", "policy", "execution"];
 
 /// True for a file that another client wrote: what else stands in it may be anything.
 fn is_a_clients(root: &Map<String, Value>) -> bool {
@@ -302,7 +301,7 @@ fn execution(value: Option<&Value>) -> Result<BTreeMap<String, String>, Wrong> {
 }
 
 /// The first key that is none of the known ones.
-fn unknown_key<'k>(
+pub(super) fn unknown_key<'k>(
     keys: impl Iterator<Item = &'k String>,
     known: impl Iterator<Item = &'static str> + Clone,
 ) -> Option<Wrong> {
@@ -320,12 +319,12 @@ fn unknown_key<'k>(
 }
 
 /// A value of the wrong shape: where, and what was wrong.
-struct Wrong {
-    path: String,
-    message: String,
+pub(super) struct Wrong {
+    pub(super) path: String,
+    pub(super) message: String,
 }
 
-fn wrong<T>(path: impl Into<String>, expected: &str, came: &Value) -> Result<T, Wrong> {
+pub(super) fn wrong<T>(path: impl Into<String>, expected: &str, came: &Value) -> Result<T, Wrong> {
     Err(Wrong { path: path.into(), message: format!("expected {expected}, got {}", kind(came)) })
 }
 

@@ -1,6 +1,7 @@
 //! The shapes of configuration files, right and wrong.
 
 use super::*;
+use crate::lang::ToolHints;
 
 fn parse(text: &str) -> Result<Configuration, String> {
     parse_as("servers.json", text)
@@ -147,7 +148,7 @@ fn files_of_other_clients() {
     let gemini = r#"{"theme": "x", "mcpServers": {"a": {"httpUrl": "https://example.org", "excludeTools": ["rm*"]}}}"#;
     let configuration = parse(gemini).expect("a file of Gemini CLI");
     assert_eq!(
-        configuration.servers[0].tools.denies("a", "rm-all").as_deref(),
+        configuration.servers[0].policy.denies("a", "rm-all", &ToolHints::default()).as_deref(),
         Some("`excludeTools` of servers.json has `rm*`")
     );
 }
@@ -197,11 +198,14 @@ tools = {block = [\"delete-*\"]}
         let [mail, web] = &configuration.servers[..] else { panic!("two servers") };
         assert_eq!(mail.timeout, Some(Duration::from_secs(10)));
         assert_eq!(mail.tool_timeouts["search"], Duration::from_secs(60));
-        assert_eq!(mail.tools.denies("mail", "delete-all"), Some(format!("`tools.block` of {file} has `delete-*`")));
-        assert_eq!(mail.tools.denies("mail", "search"), None);
+        assert_eq!(
+            mail.policy.denies("mail", "delete-all", &ToolHints::default()),
+            Some(format!("`tools.block` of {file} has `delete-*`"))
+        );
+        assert_eq!(mail.policy.denies("mail", "search", &ToolHints::default()), None);
         assert!(web.endpoint.is_ok());
-        assert!(configuration.tools.denies("web", "post-it").is_some());
-        assert!(configuration.tools.denies("mail", "post-it").is_none());
+        assert!(configuration.policy.denies("web", "post-it", &ToolHints::default()).is_some());
+        assert!(configuration.policy.denies("mail", "post-it", &ToolHints::default()).is_none());
         let limits: Vec<(&str, &str)> =
             configuration.limits.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         assert_eq!(limits, [("memory", "64MiB"), ("output", "65536"), ("total", "60s")]);
@@ -250,10 +254,16 @@ fn slips_in_our_own_keys_are_named() {
 fn an_allowed_list_keeps_all_else_from_being_called() {
     let configuration =
         parse_as("a.yaml", "servers: [{name: a, command: b, tools: {allow: ['get-*', 'a/list']}}]").expect("ours");
-    let rules = &configuration.servers[0].tools;
-    assert_eq!([rules.denies("a", "get-x"), rules.denies("a", "list")], [None, None]);
-    assert_eq!(rules.denies("a", "put").as_deref(), Some("`tools.allow` of a.yaml does not have it"));
-    assert!(rules.denies("a", "Get-x").is_some(), "names are exact");
+    let rules = &configuration.servers[0].policy;
+    assert_eq!(
+        [rules.denies("a", "get-x", &ToolHints::default()), rules.denies("a", "list", &ToolHints::default())],
+        [None, None]
+    );
+    assert_eq!(
+        rules.denies("a", "put", &ToolHints::default()).as_deref(),
+        Some("`tools.allow` of a.yaml does not have it")
+    );
+    assert!(rules.denies("a", "Get-x", &ToolHints::default()).is_some(), "names are exact");
 }
 
 #[test]

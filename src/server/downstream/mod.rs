@@ -18,11 +18,12 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use crate::lang::error::suggest::closest;
-use crate::lang::{Catalogue, Server, Tool, ToolError, ToolErrorKind, ToolReply};
+use crate::lang::{Catalogue, Server, Tool, ToolCall, ToolError, ToolErrorKind, ToolReply};
 
 use super::config::{Configuration, Origin};
 use super::folders;
 use super::platform::Lifeline;
+use super::policy::{Consent, Counts, Decision, Policy};
 use server::Downstream;
 
 /// How long the servers that the catalogue lacks may take to list their tools.
@@ -35,11 +36,17 @@ pub struct DownstreamOptions {
     pub largest_message: usize,
     /// The folder in which lists of tools are remembered; `None` for not at all.
     pub cache: Option<PathBuf>,
+    /// What may be done with tools, beside what the configuration says, which may change.
+    pub policy: Policy,
 }
 
 impl Default for DownstreamOptions {
     fn default() -> Self {
-        DownstreamOptions { largest_message: super::lines::LARGEST_LINE, cache: folders::cache() }
+        DownstreamOptions {
+            largest_message: super::lines::LARGEST_LINE,
+            cache: folders::cache(),
+            policy: Policy::default(),
+        }
     }
 }
 
@@ -51,13 +58,24 @@ pub struct Downstreams {
     lifeline: Arc<Lifeline>,
     /// Where the configuration was read, if it is looked at again.
     origin: Mutex<Option<Origin>>,
+    /// What may be done with the tools of all servers, as the configuration says.
+    policy: Mutex<Policy>,
+    /// The calls that quotas count.
+    counts: Counts,
 }
 
 impl Downstreams {
     /// The servers of a configuration; none is started yet.
     pub fn new(mut configuration: Configuration, options: DownstreamOptions) -> Downstreams {
         let origin = Mutex::new(configuration.origin.take());
-        let downstreams = Downstreams { servers: RwLock::default(), options, lifeline: Lifeline::new(), origin };
+        let downstreams = Downstreams {
+            servers: RwLock::default(),
+            options,
+            lifeline: Lifeline::new(),
+            origin,
+            policy: Mutex::default(),
+            counts: Counts::default(),
+        };
         downstreams.take_up(configuration);
         downstreams
     }
@@ -85,6 +103,9 @@ impl Downstreams {
         let mut servers = self.servers.write().unwrap_or_else(PoisonError::into_inner);
         let mut before = std::mem::take(&mut *servers);
         // What a file said that cannot be used now holds on.
+        let mut policy = self.policy.lock().unwrap_or_else(PoisonError::into_inner);
+        configuration.policy.merge(std::mem::take(&mut *policy).of_files(&configuration.unusable));
+        *policy = configuration.policy;
         for config in before.iter().map(|server| server.config()) {
             let is_known = configuration.servers.iter().any(|server| server.name == config.name);
             if !is_known && configuration.unusable.contains(&config.file) {
@@ -92,13 +113,14 @@ impl Downstreams {
             }
         }
         for config in configuration.servers {
-            let mut rules = configuration.tools.clone();
-            rules.merge(config.tools.clone());
+            let mut rules = policy.clone();
+            rules.merge(self.options.policy.clone());
+            rules.merge(config.policy.clone());
             let server = match before.iter().position(|server| *server.config() == config) {
                 Some(at) => before.swap_remove(at),
                 None => Arc::new(Downstream::new(config, &self.options, Arc::clone(&self.lifeline))),
             };
-            server.set_rules(rules);
+            server.set_policy(rules);
             servers.push(server);
         }
         before
@@ -142,6 +164,11 @@ impl Downstreams {
         self.find(name).map(|server| server.denied()).unwrap_or_default()
     }
 
+    /// What is done when a program calls that tool; nothing where its server is not there.
+    pub fn decide(&self, tool: &Tool) -> Option<Decision> {
+        self.find(&tool.server).ok().map(|server| server.decide(tool))
+    }
+
     /// The tools of all servers that may be called. Servers of which nothing is known yet are started and listed side
     /// by side; one that fails is not tried again here for a minute.
     pub async fn catalogue(&self) -> Catalogue {
@@ -164,11 +191,13 @@ impl Downstreams {
     }
 
     /// Calls a tool with the text of a JSON object. `timeout` holds where the configuration of the
-    /// server has none; starting the server does not count into it. Dropping the future cancels the
-    /// call downstream.
-    pub async fn call(&self, server: &str, tool: &str, arguments: &str, timeout: Duration) -> ToolReply {
-        let outcome = async { self.find(server)?.call(tool, arguments, timeout).await };
-        outcome.await.unwrap_or_else(ToolReply::Error)
+    /// server has none; starting the server, and asking a person, do not count into it. Dropping the future cancels
+    /// the call downstream. Gives the reply, and the rule that decided on the call where one did.
+    pub(super) async fn call(&self, call: &ToolCall, consent: &Consent) -> (ToolReply, Option<String>) {
+        match self.find(&call.server) {
+            Ok(server) => server.call(call, consent, &self.counts).await,
+            Err(error) => (ToolReply::Error(error), None),
+        }
     }
 
     /// Closes all connections, side by side, within about a second.

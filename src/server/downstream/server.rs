@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 use tokio::sync::Mutex as AsyncMutex;
 
 use crate::lang::error::suggest::closest;
-use crate::lang::{Tool, ToolError, ToolErrorKind, ToolReply};
-use crate::server::config::{ServerConfig, ToolRules, cut};
+use crate::lang::{Tool, ToolCall, ToolError, ToolErrorKind, ToolReply};
+use crate::server::config::{ServerConfig, cut};
 use crate::server::platform::Lifeline;
+use crate::server::policy::{Consent, Counts, Decision, Policy};
 
 use super::DownstreamOptions;
 use super::arguments::{self, CheckedTool};
@@ -25,8 +26,8 @@ const LAST_CALLS: Duration = Duration::from_secs(60);
 /// One configured server.
 pub(super) struct Downstream {
     start: Start,
-    /// Which of its tools may be called.
-    rules: RwLock<ToolRules>,
+    /// What may be done with its tools.
+    policy: RwLock<Arc<Policy>>,
     shelf: Shelf,
     /// Held while the server is being started, so that it is started once.
     connection: AsyncMutex<Connecting>,
@@ -55,7 +56,7 @@ impl Downstream {
     pub(super) fn new(config: ServerConfig, options: &DownstreamOptions, lifeline: Arc<Lifeline>) -> Downstream {
         Downstream {
             shelf: Shelf::new(options.cache.as_deref(), &config),
-            rules: RwLock::default(),
+            policy: RwLock::default(),
             start: Start { config, lifeline, largest: options.largest_message },
             connection: AsyncMutex::default(),
             known: Mutex::default(),
@@ -71,26 +72,35 @@ impl Downstream {
         &self.start.config
     }
 
-    /// From now on those rules say which of its tools may be called.
-    pub(super) fn set_rules(&self, rules: ToolRules) {
-        *self.rules.write().unwrap_or_else(PoisonError::into_inner) = rules;
+    /// From now on that policy says what may be done with its tools.
+    pub(super) fn set_policy(&self, policy: Policy) {
+        *self.policy.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(policy);
     }
 
-    fn denies(&self, tool: &str) -> Option<String> {
-        self.rules.read().unwrap_or_else(PoisonError::into_inner).denies(self.name(), tool)
+    fn policy(&self) -> Arc<Policy> {
+        Arc::clone(&self.policy.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// What is done with one of its tools.
+    pub(super) fn decide(&self, tool: &Tool) -> Decision {
+        self.policy().decide(self.name(), &tool.name, &tool.hints)
     }
 
     /// The tools that may be called.
     fn allowed(&self, tools: &[Arc<CheckedTool>]) -> Vec<Arc<Tool>> {
+        let policy = self.policy();
         let tools = tools.iter().map(|checked| &checked.tool);
-        tools.filter(|tool| self.denies(&tool.name).is_none()).cloned().collect()
+        tools.filter(|tool| policy.denies(self.name(), &tool.name, &tool.hints).is_none()).cloned().collect()
     }
 
     /// The known tools that may not be called, each with the rule that says so.
     pub(super) fn denied(&self) -> Vec<(String, String)> {
         let Some(tools) = self.known_anyhow() else { return Vec::new() };
-        let names = tools.iter().map(|checked| &checked.tool.name);
-        names.filter_map(|name| Some((name.clone(), self.denies(name)?))).collect()
+        let policy = self.policy();
+        let tools = tools.iter().map(|checked| &checked.tool);
+        tools
+            .filter_map(|tool| Some((tool.name.clone(), policy.denies(self.name(), &tool.name, &tool.hints)?)))
+            .collect()
     }
 
     /// One line: what the configuration says, else the first tools that are known.
@@ -143,10 +153,32 @@ impl Downstream {
         listed.inspect_err(|reason| self.known().failed = Some((Instant::now(), reason.clone())))
     }
 
-    /// Calls one tool; see [`super::Downstreams::call`].
-    pub(super) async fn call(&self, tool: &str, arguments: &str, timeout: Duration) -> Result<ToolReply, ToolError> {
-        if let Some(rule) = self.denies(tool) {
-            return Ok(ToolReply::Denied(rule));
+    /// Calls one tool, if it is decided so; see [`super::Downstreams::call`].
+    pub(super) async fn call(
+        &self,
+        call: &ToolCall,
+        consent: &Consent,
+        counts: &Counts,
+    ) -> (ToolReply, Option<String>) {
+        let mut rule = None;
+        let reply = self.call_by_rule(call, consent, counts, &mut rule).await;
+        (reply.unwrap_or_else(ToolReply::Error), rule)
+    }
+
+    async fn call_by_rule(
+        &self,
+        call: &ToolCall,
+        consent: &Consent,
+        counts: &Counts,
+        rule: &mut Option<String>,
+    ) -> Result<ToolReply, ToolError> {
+        let begun = Instant::now();
+        let tool = &*call.tool;
+        let policy = self.policy();
+        // What is denied by its name does not start a server.
+        if let Some(denied) = policy.decide_by_name(self.name(), tool).filter(Decision::denies) {
+            *rule = Some(denied.rule.clone());
+            return Ok(ToolReply::Denied(denied.rule));
         }
         let connection = self.connect().await?;
         let tools = self.listed(&connection).await?;
@@ -158,9 +190,14 @@ impl Downstream {
                 suggestion: closest(tool, names).map(|name| format!("Did you mean {}/{name}?", self.name())),
             });
         };
-        let arguments = checked.check(arguments)?;
-        let config = &self.start.config;
-        let timeout = config.tool_timeouts.get(tool).copied().or(config.timeout).unwrap_or(timeout);
+        let arguments = checked.check(&call.arguments)?;
+        let (config, remaining) = (&self.start.config, call.remaining.saturating_sub(begun.elapsed()));
+        let ruling = consent.to(&checked.tool, &arguments, &policy, counts, &config.file, remaining).await;
+        *rule = Some(ruling.rule);
+        if let Some(refused) = ruling.refused {
+            return Ok(refused);
+        }
+        let timeout = config.tool_timeouts.get(tool).copied().or(config.timeout).unwrap_or(call.timeout);
         let answer = connection.call(tool, arguments, timeout).await?;
         result::unwrap(answer, &checked.tool)
     }

@@ -112,7 +112,7 @@ mod tests {
             name: "mail".into(),
             description: String::new(),
             endpoint: Ok(Endpoint::Http { url: url.into(), headers: Default::default() }),
-            tools: Default::default(),
+            policy: Default::default(),
             timeout: None,
             tool_timeouts: Default::default(),
             start_timeout: None,

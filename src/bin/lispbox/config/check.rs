@@ -1,9 +1,12 @@
 //! `lispbox config check`: does it work?
 
+use std::collections::BTreeMap;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::Args;
-use lispbox::server::{Checked, Connections};
+use lispbox::lang::Tool;
+use lispbox::server::{Checked, Connections, Downstreams, Effect, Verdict};
 
 use crate::places::Places;
 use crate::surroundings::Problem;
@@ -39,7 +42,8 @@ impl Check {
                             format!(", {count} more may not be called: {}", names(denied.iter().map(|(name, _)| name)))
                         }
                     };
-                    println!("ok      {name}: {} tools{denied}", tools.len());
+                    let effects = effects(connections.downstreams(), tools);
+                    println!("ok      {name}: {}{effects}{denied}", counted(tools.len(), "tool"));
                 }
                 Err(problem) => {
                     broken += 1;
@@ -51,9 +55,29 @@ impl Check {
         if broken == 0 {
             return Ok(ExitCode::SUCCESS);
         }
-        println!("{broken} of {} servers cannot be used; programs can use the others", checked.len());
+        println!("{broken} of {} cannot be used; programs can use the others", counted(checked.len(), "server"));
         Ok(ExitCode::FAILURE)
     }
+}
+
+/// ` (5 read_only, 2 destructive: ask)`: how many tools do what, by their own account, and what becomes of a call where
+/// it is not simply made.
+fn effects(downstreams: &Downstreams, tools: &[Arc<Tool>]) -> String {
+    let mut counts: BTreeMap<(Effect, Verdict), usize> = BTreeMap::new();
+    for tool in tools {
+        let verdict = downstreams.decide(tool).map_or(Verdict::Allow, |decision| decision.verdict);
+        *counts.entry((Effect::of(&tool.hints), verdict)).or_default() += 1;
+    }
+    let each = counts.iter().map(|((effect, verdict), count)| match verdict {
+        Verdict::Allow => format!("{count} {}", effect.key()),
+        _ => format!("{count} {}: {}", effect.key(), verdict.key()),
+    });
+    let each: Vec<String> = each.collect();
+    if each.is_empty() { String::new() } else { format!(" ({})", each.join(", ")) }
+}
+
+fn counted(count: usize, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
 /// The first few names.

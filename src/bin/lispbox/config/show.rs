@@ -42,9 +42,9 @@ impl Show {
         if configuration.servers.is_empty() {
             println!("  none");
         }
-        let rules = configuration.tools.lines();
+        let rules = configuration.policy.lines();
         if !rules.is_empty() {
-            println!("tools of all servers");
+            println!("policy of all servers");
             rules.iter().for_each(|rule| println!("  {rule}"));
         }
         println!("limits (a flag `--limit NAME=VALUE` goes before all of them)");
@@ -84,7 +84,7 @@ fn line(server: &ServerConfig) -> String {
         Err(reason) => ("unusable", reason.clone()),
     };
     let mut line = format!("{:<16} {kind:<8} {place}  from {}", server.name, server.file);
-    for rule in server.tools.lines() {
+    for rule in server.policy.lines() {
         line.push_str(&format!("\n    {rule}"));
     }
     line

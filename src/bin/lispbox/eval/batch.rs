@@ -51,7 +51,7 @@ pub fn run(settings: &Settings, isolation: &Isolation) -> Result<ExitCode, Probl
 }
 
 fn evaluate(surroundings: &Surroundings, sandbox: &Arc<dyn Sandbox>, request: Request) -> Reply {
-    let host = surroundings.host(Prints::Keep, &request.limits);
+    let host = surroundings.host(Prints::Keep, &request.limits, &request.program);
     let reply = Arc::clone(sandbox).environment().eval(request, host);
     surroundings.at_rest();
     reply

@@ -108,7 +108,7 @@ impl Conversation {
     /// Evaluates one form and shows what came of it; true if it went well.
     fn evaluate(&mut self, program: String) -> bool {
         let limits = self.surroundings.limits.clone();
-        let host = self.surroundings.host(Prints::Stream, &limits);
+        let host = self.surroundings.host(Prints::Stream, &limits, &program);
         let reply = self.session.eval(Request { limits, ..Request::new(program) }, host.clone());
         self.surroundings.at_rest();
         host.end_line();

@@ -46,7 +46,7 @@ enum Ran {
 /// Evaluates one form and shows what came of it.
 fn evaluate(surroundings: &Surroundings, session: &mut Session, line: usize, program: String) -> Ran {
     let limits = surroundings.limits.clone();
-    let host = surroundings.host(Prints::Stream, &limits);
+    let host = surroundings.host(Prints::Stream, &limits, &program);
     let name = Some(format!("stdin line {line}"));
     let reply = session.eval(Request { limits, name, ..Request::new(program) }, host.clone());
     surroundings.at_rest();

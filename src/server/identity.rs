@@ -1,0 +1,21 @@
+//! Which evaluation it is: what consent, audit and logs say of it.
+
+use sha2::{Digest, Sha256};
+
+/// One evaluation, and whose it is.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Identity {
+    /// Its ordinal in this process.
+    pub(super) evaluation: u64,
+    /// Whose it is.
+    pub(super) principal: String,
+    /// The beginning of the hash of its session's handle; empty where it has none.
+    pub(super) session: String,
+    /// The SHA-256 of the program's text, in hexadecimal; empty for a question.
+    pub(super) program: String,
+}
+
+/// The SHA-256 of a text, in hexadecimal.
+pub(super) fn sha256(text: &[u8]) -> String {
+    Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
+}

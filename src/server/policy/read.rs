@@ -1,0 +1,175 @@
+//! Policies as they stand in configurations and on command lines.
+
+use globset::Glob;
+use serde_json::{Map, Value};
+
+use super::quotas::{LARGEST, Per, Quota};
+use super::{Effect, List, Pattern, Policy, Purpose, Verdict};
+use crate::server::config::{Wrong, unknown_key, wrong};
+
+impl Policy {
+    /// Reads `tools`, an object with `allow` or `block`, of which there may be one.
+    pub(in crate::server) fn read_tools(&mut self, value: Option<&Value>, path: &str, file: &str) -> Result<(), Wrong> {
+        let fields = match value {
+            None | Some(Value::Null) => return Ok(()),
+            Some(Value::Object(fields)) => fields,
+            // Other clients list the tools that may be used.
+            Some(list @ Value::Array(_)) => return self.add(Purpose::Only, list, "tools", path, file),
+            Some(other) => return wrong(path, "an object with `allow` or `block`", other),
+        };
+        known_keys(fields, &["allow", "block"], path)?;
+        match (given(fields, "allow"), given(fields, "block")) {
+            (Some(_), Some(_)) => {
+                let message = "expected either `allow` or `block`, got both".to_owned();
+                Err(Wrong { path: path.to_owned(), message })
+            }
+            (Some(list), None) => self.add(Purpose::Only, list, "tools.allow", &format!("{path}.allow"), file),
+            (None, Some(list)) => self.add(Purpose::Block, list, "tools.block", &format!("{path}.block"), file),
+            (None, None) => Ok(()),
+        }
+    }
+
+    /// Reads a list that another client has: only those tools, or all but those.
+    pub(in crate::server) fn read_list(
+        &mut self,
+        only: bool,
+        list: &Value,
+        key: &str,
+        file: &str,
+    ) -> Result<(), Wrong> {
+        let purpose = if only { Purpose::Only } else { Purpose::Block };
+        self.add(purpose, list, key, &format!(".{key}"), file)
+    }
+
+    /// Reads `policy`: the lists `allow`, `ask` and `deny`, `defaults` by effect, and `limits`.
+    pub(in crate::server) fn read_policy(
+        &mut self,
+        value: Option<&Value>,
+        path: &str,
+        file: &str,
+    ) -> Result<(), Wrong> {
+        let fields = match value {
+            None | Some(Value::Null) => return Ok(()),
+            Some(Value::Object(fields)) => fields,
+            Some(other) => return wrong(path, "an object with `allow`, `ask`, `deny`, `defaults` or `limits`", other),
+        };
+        known_keys(fields, &["allow", "ask", "deny", "defaults", "limits"], path)?;
+        for verdict in Verdict::ALL {
+            if let Some(list) = given(fields, verdict.key()) {
+                let name = format!("policy.{}", verdict.key());
+                self.add(Purpose::Rule(verdict), list, &name, &format!("{path}.{}", verdict.key()), file)?;
+            }
+        }
+        match given(fields, "defaults") {
+            Some(Value::Object(defaults)) => self.read_defaults(defaults, &format!("{path}.defaults"), file)?,
+            Some(other) => return wrong(format!("{path}.defaults"), "an object such as `destructive: deny`", other),
+            None => {}
+        }
+        match given(fields, "limits") {
+            Some(Value::Array(limits)) => limits
+                .iter()
+                .enumerate()
+                .try_for_each(|(index, limit)| self.read_limit(limit, &format!("{path}.limits[{index}]"), file)),
+            Some(other) => wrong(format!("{path}.limits"), "a list of limits", other),
+            None => Ok(()),
+        }
+    }
+
+    /// Adds a list of a command line, whose flag is that: `--deny`.
+    ///
+    /// # Errors
+    /// A sentence that says which pattern is wrong.
+    pub fn add_flag(&mut self, verdict: Verdict, patterns: &[String]) -> Result<(), String> {
+        if patterns.is_empty() {
+            return Ok(());
+        }
+        let flag = format!("--{}", verdict.key());
+        let patterns: Result<_, _> = patterns.iter().map(|pattern| Pattern::read(pattern, &flag)).collect();
+        let patterns = patterns.map_err(|wrong| format!("`{}`: {}", wrong.path, wrong.message))?;
+        let name = format!("`{flag}`");
+        self.lists.push(List { purpose: Purpose::Rule(verdict), name, file: String::new(), patterns });
+        Ok(())
+    }
+
+    fn add(&mut self, purpose: Purpose, list: &Value, name: &str, path: &str, file: &str) -> Result<(), Wrong> {
+        let Value::Array(items) = list else { return wrong(path, "a list of tools", list) };
+        let patterns = items.iter().enumerate().map(|(index, item)| {
+            let path = format!("{path}[{index}]");
+            match item {
+                Value::String(text) => Pattern::read(text, &path),
+                other => wrong(path, "text", other),
+            }
+        });
+        let patterns = patterns.collect::<Result<_, _>>()?;
+        self.lists.push(List { purpose, name: format!("`{name}` of {file}"), file: file.to_owned(), patterns });
+        Ok(())
+    }
+
+    fn read_defaults(&mut self, fields: &Map<String, Value>, path: &str, file: &str) -> Result<(), Wrong> {
+        known_keys(fields, &Effect::ALL.map(Effect::key), path)?;
+        for effect in Effect::ALL {
+            let Some(value) = given(fields, effect.key()) else { continue };
+            let verdict = Verdict::ALL.into_iter().find(|verdict| value.as_str() == Some(verdict.key()));
+            match verdict {
+                Some(verdict) => drop(self.defaults.insert(effect, (verdict, file.to_owned()))),
+                None => return wrong(format!("{path}.{}", effect.key()), "`allow`, `ask` or `deny`", value),
+            }
+        }
+        Ok(())
+    }
+
+    fn read_limit(&mut self, value: &Value, path: &str, file: &str) -> Result<(), Wrong> {
+        let Value::Object(fields) = value else {
+            return wrong(path, "an object such as `tools: send-*` with `per_minute: 5`", value);
+        };
+        let periods = Per::ALL.map(Per::key);
+        known_keys(fields, &[&["tools"], periods.as_slice()].concat(), path)?;
+        let texts: Vec<&Value> = match given(fields, "tools") {
+            Some(Value::Array(items)) => items.iter().collect(),
+            Some(one) => vec![one],
+            None => return Err(Wrong { path: path.to_owned(), message: "a limit needs the key `tools`".to_owned() }),
+        };
+        let patterns = texts.into_iter().map(|text| match text {
+            Value::String(text) => Pattern::read(text, &format!("{path}.tools")),
+            other => wrong(format!("{path}.tools"), "text", other),
+        });
+        let patterns: Vec<Pattern> = patterns.collect::<Result<_, _>>()?;
+        let before = self.quotas.len();
+        for per in Per::ALL {
+            let Some(value) = given(fields, per.key()) else { continue };
+            let count = value.as_u64().and_then(|count| u32::try_from(count).ok()).filter(|count| *count <= LARGEST);
+            let Some(count) = count else {
+                return wrong(format!("{path}.{}", per.key()), &format!("a number of calls up to {LARGEST}"), value);
+            };
+            let (patterns, file) = (patterns.clone(), file.to_owned());
+            self.quotas.push(Quota { patterns, per, count, name: format!("`{path}` of {file}"), file });
+        }
+        if self.quotas.len() == before {
+            let message = format!("a limit needs one of `{}`", periods.join("`, `"));
+            return Err(Wrong { path: path.to_owned(), message });
+        }
+        Ok(())
+    }
+}
+
+impl Pattern {
+    fn read(text: &str, path: &str) -> Result<Pattern, Wrong> {
+        let glob = Glob::new(text).map_err(|problem| Wrong {
+            path: path.to_owned(),
+            message: format!("expected a pattern such as `search-*`, got {text:?}: {}", problem.kind()),
+        })?;
+        Ok(Pattern(glob.compile_matcher()))
+    }
+}
+
+/// A field, where `null` counts as absent.
+fn given<'v>(fields: &'v Map<String, Value>, key: &str) -> Option<&'v Value> {
+    fields.get(key).filter(|value| !value.is_null())
+}
+
+fn known_keys(fields: &Map<String, Value>, known: &[&'static str], path: &str) -> Result<(), Wrong> {
+    match unknown_key(fields.keys(), known.iter().copied()) {
+        Some(slip) => Err(Wrong { path: format!("{path}.{}", slip.path), ..slip }),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,191 @@
+//! What policies decide.
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use futures::future::BoxFuture;
+use serde_json::{Map, Value, json};
+
+use super::quotas::Caller;
+use super::*;
+use crate::lang::{Tool, ToolReply};
+use crate::server::identity::Identity;
+
+fn policy(text: Value) -> Policy {
+    let mut policy = Policy::default();
+    let read = policy.read_policy(Some(&text), "policy", "servers.yaml");
+    read.unwrap_or_else(|wrong| panic!("{}: {}", wrong.path, wrong.message));
+    policy
+}
+
+fn problem(text: Value) -> String {
+    let wrong = Policy::default().read_policy(Some(&text), "policy", "servers.yaml").expect_err("it is wrong");
+    format!("`{}`: {}", wrong.path, wrong.message)
+}
+
+const NONE: ToolHints = ToolHints { read_only: None, destructive: None, idempotent: None };
+
+fn destructive() -> ToolHints {
+    ToolHints { read_only: Some(false), destructive: Some(true), ..NONE }
+}
+
+#[test]
+fn what_a_tool_says_of_itself_decides_where_nothing_names_it() {
+    let decides = |policy: &Policy, hints: &ToolHints| policy.decide("mail", "send", hints).verdict;
+    let read_only = ToolHints { read_only: Some(true), ..NONE };
+    let writes = ToolHints { destructive: Some(false), ..NONE };
+    let contrary = ToolHints { read_only: Some(true), destructive: Some(true), ..NONE };
+    let usual = Policy::default();
+    for (hints, effect, verdict) in [
+        (read_only, Effect::ReadOnly, Verdict::Allow),
+        (writes, Effect::Writes, Verdict::Allow),
+        (ToolHints { idempotent: Some(true), ..NONE }, Effect::Writes, Verdict::Allow),
+        (NONE, Effect::Unannotated, Verdict::Allow),
+        (destructive(), Effect::Destructive, Verdict::Ask),
+        (contrary, Effect::Destructive, Verdict::Ask),
+    ] {
+        assert_eq!((Effect::of(&hints), decides(&usual, &hints)), (effect, verdict), "{hints:?}");
+    }
+    let strict = policy(json!({"defaults": {"destructive": "deny", "unannotated": "ask"}}));
+    assert_eq!(decides(&strict, &destructive()), Verdict::Deny);
+    assert_eq!(
+        strict.decide("mail", "send", &NONE).rule,
+        "it does not say what it does, and `policy.defaults` is unannotated: ask of servers.yaml"
+    );
+    assert_eq!(decides(&strict, &read_only), Verdict::Allow);
+}
+
+#[test]
+fn a_name_goes_before_a_pattern_and_the_stricter_before_the_milder() {
+    let policy = policy(json!({
+        "allow": ["mail/delete-draft", "get-*", "both"], "ask": ["mail/*", "both"], "deny": ["*/delete-*"]
+    }));
+    let decides = |tool: &str| policy.decide("mail", tool, &NONE);
+    assert_eq!(decides("delete-draft").verdict, Verdict::Allow);
+    assert_eq!(decides("delete-all").verdict, Verdict::Deny);
+    assert_eq!(decides("delete-all").rule, "`policy.deny` of servers.yaml has `*/delete-*`");
+    assert_eq!(decides("get-mail").verdict, Verdict::Ask);
+    assert_eq!(decides("both").verdict, Verdict::Ask);
+    assert_eq!(policy.decide("files", "get-file", &destructive()).verdict, Verdict::Allow);
+    // A list of tools that are not there at all is not opened by a policy.
+    let mut closed = policy.clone();
+    closed.read_tools(Some(&json!({"block": ["delete-*"]})), "tools", "a.json").unwrap_or_else(|_| panic!("right"));
+    assert_eq!(closed.decide("mail", "delete-draft", &NONE).rule, "`tools.block` of a.json has `delete-*`");
+}
+
+#[test]
+fn a_slip_in_a_policy_is_an_error() {
+    assert_eq!(problem(json!({"alow": []})), "`policy.alow`: there is no such key; did you mean `allow`?");
+    assert_eq!(problem(json!({"ask": "send"})), "`policy.ask`: expected a list of tools, got the text \"send\"");
+    assert_eq!(
+        problem(json!({"deny": ["a["]})),
+        "`policy.deny[0]`: expected a pattern such as `search-*`, got \"a[\": unclosed character class; missing ']'"
+    );
+    assert_eq!(
+        problem(json!({"defaults": {"destructive": "never"}})),
+        "`policy.defaults.destructive`: expected `allow`, `ask` or `deny`, got the text \"never\""
+    );
+    assert_eq!(
+        problem(json!({"limits": [{"tools": "send"}]})),
+        "`policy.limits[0]`: a limit needs one of `per_evaluation`, `per_minute`, `per_hour`, `per_day`"
+    );
+    assert_eq!(
+        problem(json!({"limits": [{"tools": "send", "per_minute": -1}]})),
+        "`policy.limits[0].per_minute`: expected a number of calls up to 100000, got the number `-1`"
+    );
+}
+
+#[test]
+fn no_minute_has_more_calls_than_its_quota() {
+    let policy = policy(json!({"limits": [{"tools": "send-*", "per_minute": 2, "per_day": 3}]}));
+    let (counts, begun) = (Counts::default(), Instant::now());
+    let take = |tool: &str, principal: &str, seconds: u64| {
+        let now = begun + Duration::from_secs(seconds);
+        counts.take(&policy, false, Caller { server: "mail", tool, principal }, now)
+    };
+    assert_eq!(take("send-mail", "ann", 0), Ok(()));
+    assert_eq!(take("send-mail", "ann", 30), Ok(()));
+    let full = "`policy.limits[0]` of servers.yaml allows 2 per minute; the next is free in 2 s";
+    assert_eq!(take("send-mail", "ann", 59), Err(full.to_owned()));
+    // Other tools and other people have their own, and what no quota names is not counted.
+    assert_eq!(take("send-fax", "ann", 59), Ok(()));
+    assert_eq!(take("send-mail", "bob", 59), Ok(()));
+    (0..10).for_each(|_| assert_eq!(take("search", "ann", 59), Ok(())));
+    assert_eq!(take("send-mail", "ann", 60), Ok(()));
+    let full = "`policy.limits[0]` of servers.yaml allows 3 per day; the next is free in 86201 s";
+    assert_eq!(take("send-mail", "ann", 200), Err(full.to_owned()));
+    assert_eq!(take("send-mail", "ann", 86_400), Ok(()));
+}
+
+/// A person who says the same to everything, and remembers what was shown.
+struct Person {
+    says: Answer,
+    shown: Mutex<Vec<String>>,
+}
+
+impl Approver for Person {
+    fn ask(&self, question: Question, _patience: Duration) -> BoxFuture<'_, Answer> {
+        self.shown.lock().expect("not poisoned").push(question.to_string());
+        Box::pin(std::future::ready(self.says.clone()))
+    }
+}
+
+/// What becomes of a call of `mail/send` by a destructive tool, and what the person was shown.
+fn asked(policy: &Policy, says: Answer, arguments: Value) -> (Option<ToolReply>, Vec<String>) {
+    let tool = Tool { server: "mail".into(), name: "send".into(), hints: destructive(), ..Tool::default() };
+    let person = Arc::new(Person { says, shown: Mutex::default() });
+    let identity = Identity { program: "ab".repeat(32), ..Identity::default() };
+    let consent = Consent::new(Arc::new(identity), Arc::<Person>::clone(&person));
+    let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
+    let counts = Counts::default();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let minute = Duration::from_secs(60);
+    let ruling = runtime.block_on(consent.to(&tool, &arguments, policy, &counts, "servers.yaml", minute));
+    let shown = std::mem::take(&mut *person.shown.lock().expect("not poisoned"));
+    (ruling.refused, shown)
+}
+
+#[test]
+fn a_person_sees_the_exact_call_and_decides() {
+    let arguments = json!({"to": "eve@example.org", "body": "a\u{202E}b\nc"});
+    let (refused, shown) = asked(&Policy::default(), Answer::Yes, arguments.clone());
+    assert!(refused.is_none(), "{refused:?}");
+    assert_eq!(
+        shown,
+        [
+            "A program wants to call mail/send with\n{\n  \"to\": \"eve@example.org\",\n  \"body\": \"a\\u{202e}b\\nc\"\n}\n\n\
+          The program's SHA-256 begins with abababababababab. You are asked because it is destructive, by its own \
+          account, and `policy.defaults` is destructive: ask, which is the default."
+        ]
+    );
+    let (refused, _) = asked(&Policy::default(), Answer::No, arguments);
+    assert!(matches!(&refused, Some(ToolReply::Denied(rule)) if rule.starts_with("a person was asked and said no")));
+    let nobody = Answer::Nobody("nobody answered in time".into());
+    let (refused, _) = asked(&policy(json!({"ask": ["send"]})), nobody, json!({}));
+    let Some(ToolReply::Ask(what)) = refused else { panic!("{refused:?}") };
+    assert_eq!(
+        what,
+        "`policy.ask` of servers.yaml has `send`; nobody answered in time; an operator allows it by `policy: {allow: \
+         [mail/send]}` in servers.yaml"
+    );
+}
+
+#[test]
+fn long_arguments_are_shown_from_both_ends() {
+    let body = format!("BEGIN{}END", "x".repeat(20_000));
+    let (_, shown) = asked(&Policy::default(), Answer::Yes, json!({"body": body}));
+    assert!(shown[0].contains("BEGIN") && shown[0].contains("xEND\""), "{}", shown[0]);
+    assert!(shown[0].contains("characters are not shown here; SHA-256 of all "), "{}", shown[0]);
+    assert!(shown[0].len() < 9_000);
+}
+
+#[test]
+fn nobody_is_asked_about_what_is_used_up_or_denied() {
+    let used_up = policy(json!({"limits": [{"tools": "send", "per_evaluation": 0}]}));
+    let denied = policy(json!({"deny": ["send"]}));
+    for policy in [used_up, denied] {
+        let (refused, shown) = asked(&policy, Answer::Yes, Value::Object(Map::new()));
+        assert!(matches!(refused, Some(ToolReply::Denied(_))), "{refused:?}");
+        assert_eq!(shown, [""; 0]);
+    }
+}
