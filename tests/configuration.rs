@@ -73,6 +73,21 @@ fn the_usual_places_are_read_and_shown() {
         assert!(shown.contains(expected), "{expected}: {shown}");
     }
     assert!(!shown.contains("a-secret"), "{shown}");
+    let settings = |variables: &[(&str, &str)]| {
+        let mut command = Command::new(LISPBOX);
+        command.args(["config", "show"]).env("HOME", home.path()).env_remove("XDG_CONFIG_HOME");
+        said(&command.envs(variables.iter().copied()).output().expect("it runs"))
+    };
+    let line = |shown: &str, flag: &str| -> Vec<String> {
+        let line = shown.lines().find(|line| line.trim_start().starts_with(flag)).unwrap_or_default();
+        line.split_whitespace().map(str::to_owned).collect()
+    };
+    assert_eq!(line(&settings(&[]), "--keep-days"), ["--keep-days", "30", "default,", "LISPBOX_KEEP_DAYS"]);
+    let shown =
+        settings(&[("LISPBOX_KEEP_DAYS", "7"), ("LISPBOX_STORE", "redis://:a-secret@host"), ("LISPBOX_DENY", "rm")]);
+    assert_eq!(line(&shown, "--keep-days"), ["--keep-days", "7", "LISPBOX_KEEP_DAYS"]);
+    assert_eq!(line(&shown, "--deny"), ["--deny", "rm", "LISPBOX_DENY"]);
+    assert!(!shown.contains("a-secret"), "{shown}");
     let tools = lispbox(home.path(), &["tools"]);
     assert!(said(&tools).contains("mail/fetch-emails") && !said(&tools).contains("send-email"), "{}", said(&tools));
     assert!(lispbox(home.path(), &["tools", "--no-config"]).stdout.is_empty());

@@ -25,10 +25,10 @@ enum Action {
 }
 
 impl Config {
-    /// Does it.
-    pub fn run(self) -> ExitCode {
+    /// Does it, for that command line.
+    pub fn run(self, command_line: &clap::Command) -> ExitCode {
         let outcome = match self.action {
-            Action::Show(action) => action.run().map(|()| ExitCode::SUCCESS),
+            Action::Show(action) => action.run(command_line).map(|()| ExitCode::SUCCESS),
             Action::Check(action) => action.run(),
             Action::Import(action) => action.run().map(|()| ExitCode::SUCCESS),
         };

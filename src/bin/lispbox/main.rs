@@ -67,7 +67,7 @@ fn main() -> ExitCode {
         Command::Serve(command) => command.run(),
         Command::Sessions(command) => command.run(),
         Command::Tools(command) => command.run(),
-        Command::Config(command) => command.run(),
+        Command::Config(command) => command.run(&CommandLine::command()),
         Command::Setup(command) => command.run(),
         Command::Demo(command) => command.run(),
         Command::Soak(command) => command.run(),

@@ -14,15 +14,12 @@ pub struct Show {
     places: Places,
 }
 
-/// The settings that the environment gives, beside `--config`.
-const VARIABLES: &[&str] = &["LISPBOX_STORE", "LISPBOX_TOKEN", "LISPBOX_CACHE", "LISPBOX_LOG"];
-
-/// Those of them that are shown.
-const OPEN: &[&str] = &["LISPBOX_CACHE", "LISPBOX_LOG"];
+/// The settings that only the environment gives, each with whether its value is shown.
+const VARIABLES: &[(&str, bool)] = &[("LISPBOX_TOKEN", false), ("LISPBOX_CACHE", true), ("LISPBOX_LOG", true)];
 
 impl Show {
-    /// Prints it.
-    pub(super) fn run(self) -> Result<(), Problem> {
+    /// Prints it, with the settings of `serve` as that command line declares them.
+    pub(super) fn run(self, command_line: &clap::Command) -> Result<(), Problem> {
         let configuration = self.places.read().map_err(Problem::Usage)?;
         println!("files (later before earlier; flags before {VARIABLE} before the user's own)");
         let files = self.places.sources().files();
@@ -54,19 +51,40 @@ impl Show {
                 None => println!("  {name:<10} {usual:<12} default"),
             }
         }
-        println!("environment");
-        for name in VARIABLES {
-            match std::env::var(name) {
-                Ok(value) if OPEN.contains(name) => println!("  {name}={value}"),
-                Ok(_) => println!("  {name} is set"),
-                Err(_) => println!("  {name} is not set"),
+        println!("settings of `serve` (a flag goes before the variable)");
+        for setting in command_line.find_subcommand("serve").into_iter().flat_map(clap::Command::get_arguments) {
+            if let Some(line) = setting_line(setting) {
+                println!("  {line}");
             }
+        }
+        for (name, is_shown) in VARIABLES {
+            let value = std::env::var(name).map(|value| if *is_shown { value } else { HIDDEN.to_owned() });
+            println!("  {:<26} {:<14} {name}", "", value.as_deref().unwrap_or(NONE));
         }
         for warning in &configuration.warnings {
             eprintln!("lispbox: {warning}");
         }
         Ok(())
     }
+}
+
+/// What is shown in place of a secret, and of nothing.
+const HIDDEN: &str = "(is set)";
+const NONE: &str = "-";
+
+/// `--keep-days                 30             default, LISPBOX_KEEP_DAYS`, for what has a variable.
+fn setting_line(setting: &clap::Arg) -> Option<String> {
+    let (flag, variable) = (setting.get_long()?, setting.get_env()?.to_string_lossy());
+    let (value, from) = match std::env::var(&*variable) {
+        Ok(_) if setting.is_hide_env_values_set() => (HIDDEN.to_owned(), ""),
+        Ok(value) => (value, ""),
+        Err(_) => {
+            let defaults = setting.get_default_values().iter().map(|value| value.to_string_lossy().into_owned());
+            let usual = listed(defaults);
+            if usual.is_empty() { (NONE.to_owned(), "default, ") } else { (usual, "default, ") }
+        }
+    };
+    Some(format!("--{flag:<24} {value:<14} {from}{variable}"))
 }
 
 /// `mail  npx -y mail-server (env KEY)  from FILE`
