@@ -63,6 +63,14 @@ pub enum ToolReply {
 }
 
 impl ToolReply {
+    /// How large a result is, in bytes of its text; 0 for anything else.
+    pub fn bytes(&self) -> u64 {
+        match self {
+            ToolReply::Json(text) | ToolReply::Text(text) => text.len() as u64,
+            _ => 0,
+        }
+    }
+
     /// What a record of the call says of it: `ok`, or a stable code.
     pub fn outcome(&self) -> &'static str {
         match self {

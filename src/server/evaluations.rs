@@ -11,6 +11,7 @@ use crate::lang::reply::{Failure, Reply, Status};
 use crate::lang::{Environment, Host, Limits, Request, Sandbox};
 
 use super::admission::{Gate, Room};
+use super::audit::Record;
 use super::downstream::Downstreams;
 use super::host::EvaluationHost;
 use super::identity::{Identity, sha256};
@@ -105,36 +106,48 @@ impl Evaluations {
         self.sessions.discard(&entry.handle);
     }
 
-    /// Runs a program and waits for its reply.
-    pub(super) async fn evaluate(&self, request: EvalRequest, caller: Caller) -> Reply {
+    /// Runs a program and waits for its reply; says which evaluation it was.
+    pub(super) async fn evaluate(&self, request: EvalRequest, caller: Caller) -> (Reply, Identity) {
         let number = self.count.fetch_add(1, Ordering::Relaxed);
         let program = log::kept(&request.program);
-        let outcome = self.evaluate_in_turn(request, &caller, number).await;
+        let mut identity = Identity {
+            evaluation: number,
+            principal: caller.name.clone(),
+            session: String::new(),
+            program: sha256(request.program.as_bytes()),
+        };
+        let outcome = self.evaluate_in_turn(request, &caller, &mut identity).await;
         let (reply, entry) = match outcome {
             Ok((reply, entry)) => (reply, Some(entry)),
             Err(refused) => (refused.reply(), None),
         };
         log::evaluation(number, entry.as_ref().map(|entry| entry.handle.as_str()), &program, &reply);
-        reply
+        (reply, identity)
+    }
+
+    /// Writes a record of an evaluation, if there is an audit log.
+    pub(super) async fn recorded(&self, record: Record) {
+        let Some(audit) = self.downstreams.audit().cloned() else { return };
+        let secrets = self.downstreams.secrets().clone();
+        let writing = self.runtime.spawn_blocking(move || audit.write(record, &secrets));
+        if let Err(problem) = writing.await {
+            tracing::error!(%problem, "a record of the audit log was not written");
+        }
     }
 
     async fn evaluate_in_turn(
         &self,
         request: EvalRequest,
         caller: &Caller,
-        number: u64,
+        identity: &mut Identity,
     ) -> Result<(Reply, Arc<Entry>), Refused> {
         let texts = request.program.len() + request.data.as_ref().map_or(0, String::len);
         let _place = self.gate.admit(&caller.name, texts as u64)?;
         let entry = self.entry(request.session.as_deref(), caller)?;
         let turn = self.turn(&entry, caller, request.limits.memory).await?;
         let slots = request.limits.parallel;
-        let identity = Arc::new(Identity {
-            evaluation: number,
-            principal: caller.name.clone(),
-            session: log::hashed(&entry.handle),
-            program: sha256(request.program.as_bytes()),
-        });
+        identity.session = log::hashed(&entry.handle);
+        let identity = Arc::new(identity.clone());
         let program = Request { program: request.program, data: request.data, limits: request.limits, name: None };
         if request.session.is_some() && entry.is_closed() {
             return Err(unknown_session());

@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::lang::host::NO_HANDLES;
 use crate::lang::{Catalogue, Host, Server, Tool, ToolCall, ToolError, ToolErrorKind, ToolReply};
 
+use super::audit::{AuditLog, Kind, Record};
 use super::downstream::Downstreams;
 use super::http::LOCAL;
 use super::identity::{Identity, sha256};
@@ -77,6 +78,16 @@ impl EvaluationHost {
     /// The same, which takes down there what it is about, and what is to become of its session.
     pub(super) fn observed(self, activity: Arc<Activity>, wishes: Arc<Wishes>) -> EvaluationHost {
         EvaluationHost { activity, wishes: Some(wishes), ..self }
+    }
+
+    /// A record of a call, before it is made.
+    fn record(&self, audit: &AuditLog, call: &ToolCall) -> Record {
+        Record {
+            server: call.server.to_string(),
+            tool: call.tool.to_string(),
+            arguments: Some(audit.redaction().apply(&call.server, &call.tool, &call.arguments)),
+            ..Record::of(Kind::Call, &self.identity)
+        }
     }
 
     /// Runs a future on the runtime and waits for it; an end from outside comes as [`Interrupted`].
@@ -158,17 +169,22 @@ impl Host for EvaluationHost {
         let (server, tool) = (call.server.clone(), call.tool.clone());
         let downstreams = Arc::clone(&self.downstreams);
         let (slots, consent) = (Arc::clone(&self.slots), Arc::clone(&self.consent));
+        let record = self.downstreams.audit().map(|audit| self.record(audit, &call));
+        if let Some(problem) = self.downstreams.audit().and_then(|audit| audit.ready().err()) {
+            return ToolReply::Denied(problem);
+        }
         self.activity.calls(&server, &tool);
         let waited = Instant::now();
         let reply = self.wait(Some(bound), async move {
             let _slot = slots.acquire().await.expect("the slots are never closed");
             let begun = Instant::now();
-            let (reply, _rule) = downstreams.call(&call, &consent).await;
+            let (reply, rule) = downstreams.call(&call, &consent).await;
+            let reply = downstreams.secrets().redact_reply(reply);
             log::tool_call(evaluation, &call.server, &call.tool, begun.elapsed(), &reply);
-            reply
+            (reply, rule)
         });
-        match reply {
-            Ok(reply) => reply,
+        let (reply, rule) = match reply {
+            Ok(answered) => answered,
             Err(interrupted) => {
                 let reply = match interrupted {
                     Interrupted::Stopped => ToolReply::Stopped,
@@ -176,9 +192,16 @@ impl Host for EvaluationHost {
                     Interrupted::Lost => ToolReply::Error(interrupted.error(&server)),
                 };
                 log::tool_call(evaluation, &server, &tool, waited.elapsed(), &reply);
-                reply
+                (reply, None)
             }
+        };
+        if let Some((audit, record)) = self.downstreams.audit().zip(record) {
+            let (bytes, ms) = (reply.bytes(), u64::try_from(waited.elapsed().as_millis()).unwrap_or(u64::MAX));
+            let outcome = reply.outcome().to_owned();
+            let record = Record { outcome, rule, bytes: Some(bytes), ms: Some(ms), ..record };
+            audit.write(record, self.downstreams.secrets());
         }
+        reply
     }
 
     fn fork_session(&self) -> Result<String, String> {

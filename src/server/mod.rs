@@ -7,6 +7,8 @@
 //!   store and writes them there; `progress` tells a client how one goes on, `wishes` are a program's for its own session.
 //! - `admission`: how many evaluations there may be at once, and how principals share what there is; `allowances` are what
 //!   the operator lets one of them have.
+//! - `policy`: which tools may be called, whether a person is asked, and how often; `audit` keeps a record of all that was
+//!   called, `secrets` are taken out of all that leaves; `identity` is what both say of an evaluation.
 //! - `quarantine`: replies that read like instructions to the model are announced as such.
 //! - `http`: the server of many clients, over HTTP, and who may use it.
 //! - `downstream`: the servers behind us; `connections` offers them to programs at a terminal.
@@ -20,6 +22,7 @@
 
 mod admission;
 mod allowances;
+mod audit;
 mod backlog;
 mod config;
 mod connections;
@@ -40,6 +43,7 @@ mod progress;
 mod quarantine;
 mod random;
 mod request;
+mod secrets;
 mod serve;
 mod sessions;
 mod tools;
@@ -48,6 +52,7 @@ mod wishes;
 
 pub use admission::Admission;
 pub use allowances::Allowance;
+pub use audit::{AuditLog, AuditOptions, Chain, Head, Kind, Record, Redaction, Verified, chains};
 pub use config::{Configuration, ConfigurationError, Endpoint, Origin, ServerConfig, Sources, read_document};
 pub use connections::{Checked, Connections};
 pub use downstream::{DownstreamOptions, Downstreams};
@@ -60,6 +65,7 @@ pub use log::LogWriter;
 pub use mcp::ReplyForm;
 pub use policy::{Answer, Approver, Decision, Effect, Nobody, Policy, Question, Verdict};
 pub use quarantine::Quarantine;
+pub use secrets::Secrets;
 pub use serve::{ServeOptions, serve_stdio, serve_streams};
 pub use sessions::SessionBounds;
 pub use tokio_util::sync::CancellationToken;

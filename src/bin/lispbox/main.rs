@@ -2,6 +2,7 @@
 // Files, clocks and processes are kept from the language, not from the command line.
 
 mod approval;
+mod audit;
 mod bounds;
 mod chance;
 mod clients;
@@ -14,6 +15,7 @@ mod paint;
 mod permissions;
 mod places;
 mod process;
+mod recording;
 mod repl;
 mod run;
 mod sample_mailbox;
@@ -46,6 +48,7 @@ enum Command {
     Doc(doc::Doc),
     Serve(Box<serve::Serve>),
     Sessions(sessions::Sessions),
+    Audit(audit::Audit),
     Tools(tools::Tools),
     Config(config::Config),
     Setup(setup::Setup),
@@ -66,6 +69,7 @@ fn main() -> ExitCode {
         Command::Doc(command) => command.run(),
         Command::Serve(command) => command.run(),
         Command::Sessions(command) => command.run(),
+        Command::Audit(command) => command.run(),
         Command::Tools(command) => command.run(),
         Command::Config(command) => command.run(&CommandLine::command()),
         Command::Setup(command) => command.run(),

@@ -15,6 +15,7 @@ use crate::bounds::Bounds;
 use crate::permissions::Permissions;
 use crate::places::Places;
 use crate::process;
+use crate::recording::Recording;
 use crate::surroundings::{Problem, read_file};
 use crate::worker::Isolation;
 
@@ -64,6 +65,8 @@ pub struct Serve {
     #[command(flatten)]
     permissions: Permissions,
     #[command(flatten)]
+    recording: Recording,
+    #[command(flatten)]
     bounds: Bounds,
     #[command(flatten)]
     isolation: Isolation,
@@ -106,6 +109,11 @@ impl Serve {
             let rules = Quarantine::read(&read_file(file)?);
             options.quarantine = rules.map_err(|problem| Problem::Usage(format!("{}: {problem}", file.display())))?;
         }
+        // The password of a store is a secret as those of the servers are.
+        let password = self.store.as_deref().and_then(password);
+        options.downstream.secrets.add(password);
+        let audit = self.recording.begin()?;
+        options.downstream.audit.clone_from(&audit);
         let engine = process::engine(process::CONNECTIONS)?;
         let http = self.http.map(|address| self.http_options(address)).transpose()?;
         let sandbox = self.isolation.sandbox(engine)?;
@@ -116,6 +124,9 @@ impl Serve {
                 println!("listening on http://{address}/mcp");
             }),
         };
+        if let Some(audit) = audit {
+            audit.end();
+        }
         served.map_err(|problem| Problem::Failed(problem.to_string()))
     }
 
@@ -135,6 +146,13 @@ impl Serve {
         }
         Ok(http)
     }
+}
+
+/// The password in `postgres://USER:PASSWORD@HOST/DATABASE`.
+fn password(url: &str) -> Option<&str> {
+    let (_, rest) = url.split_once("://")?;
+    let (user, _) = rest.rsplit_once('@')?;
+    Some(user.split_once(':')?.1)
 }
 
 /// Log lines are JSON on stderr; `LISPBOX_LOG` says which (`debug`, `warn,lispbox::call=info`, …).

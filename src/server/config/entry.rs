@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use super::variables::{Scope, expand};
-use super::{Endpoint, Policy, ServerConfig, Wrong, one_line, scalar, unknown_key, wrong};
+use super::{Concealed, Endpoint, Policy, ServerConfig, Wrong, one_line, scalar, unknown_key, wrong};
 use crate::lang::error::suggest::closest;
 
 /// The keys that a server may have in a file of ours.
@@ -74,10 +74,12 @@ impl Entry<'_> {
                 policy.read_list(only, list, key, self.scope.file)?;
             }
         }
+        let endpoint = self.endpoint()?;
         Ok(Some(ServerConfig {
             name,
             description: one_line(&self.text("description")?.unwrap_or_default()),
-            endpoint: self.endpoint()?,
+            secrets: Concealed::of(&endpoint, self.scope.take_secrets()),
+            endpoint,
             policy,
             timeout: self.seconds("timeout_seconds")?,
             tool_timeouts: self.tool_timeouts()?,

@@ -6,6 +6,7 @@
 //! `variables` are what stands in `${…}`; what may be done with tools is read by [`Policy`]. [`Sources`] are the files
 //! and folders that a configuration comes from, and tells when they have changed.
 
+mod conceal;
 mod document;
 mod entry;
 mod sources;
@@ -25,6 +26,7 @@ pub use document::read_document;
 pub use sources::{Origin, Sources};
 
 use super::policy::Policy;
+pub use conceal::Concealed;
 use entry::Entry;
 use variables::Scope;
 
@@ -71,12 +73,14 @@ pub struct ServerConfig {
     pub tool_timeouts: BTreeMap<String, Duration>,
     /// How long it may take to start, where the file says so.
     pub start_timeout: Option<Duration>,
+    /// The secrets that stand in it.
+    pub secrets: Concealed,
     /// The file that says so, as the caller named it.
     pub file: String,
 }
 
 /// The two ways to reach a server.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum Endpoint {
     /// A child process that speaks MCP on its standard input and output.
     Process {
@@ -96,6 +100,24 @@ pub enum Endpoint {
         /// Headers sent with every request.
         headers: BTreeMap<String, String>,
     },
+}
+
+/// Without the values of variables and headers, which may be secret.
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Endpoint::Process { command, arguments, environment, folder } => formatter
+                .debug_struct("Process")
+                .field("command", command)
+                .field("arguments", arguments)
+                .field("environment", &environment.keys())
+                .field("folder", folder)
+                .finish(),
+            Endpoint::Http { url, headers } => {
+                formatter.debug_struct("Http").field("url", url).field("headers", &headers.keys()).finish()
+            }
+        }
+    }
 }
 
 /// Why a configuration cannot be used.

@@ -1,9 +1,12 @@
 //! `${NAME}` and its kin in a configuration.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
+
+use crate::server::secrets::names_a_secret;
 
 /// The largest file that a `${file:…}` stands for, in bytes.
 const LARGEST: u64 = 64 << 10;
@@ -15,11 +18,13 @@ pub(super) struct Scope<'a> {
     variable: &'a dyn Fn(&str) -> Option<String>,
     /// What VS Code would ask a person for, with what it would propose.
     inputs: HashMap<String, Option<String>>,
+    /// What has been expanded and is secret by where it came from.
+    secrets: RefCell<Vec<String>>,
 }
 
 impl<'a> Scope<'a> {
     pub(super) fn new(file: &'a str, variable: &'a dyn Fn(&str) -> Option<String>) -> Scope<'a> {
-        Scope { file, variable, inputs: HashMap::new() }
+        Scope { file, variable, inputs: HashMap::new(), secrets: RefCell::default() }
     }
 
     /// Takes in the `inputs` that a file of VS Code declares.
@@ -30,6 +35,11 @@ impl<'a> Scope<'a> {
                 self.inputs.insert(id, text("default"));
             }
         }
+    }
+
+    /// What has been expanded since this was last asked that is secret: files, inputs, variables with such a name.
+    pub(super) fn take_secrets(&self) -> Vec<String> {
+        self.secrets.take()
     }
 
     /// A path in the file, which begins where the file is unless it is absolute or at home.
@@ -105,11 +115,21 @@ pub(super) fn expand(text: &str, scope: &Scope<'_>) -> Result<String, String> {
         expanded.push_str(&rest[..start]);
         let inside = &rest[start + 2..];
         let end = inside.find('}').ok_or_else(|| "expected `}` after `${`".to_owned())?;
-        expanded.push_str(&scope.value(&inside[..end])?);
+        let value = scope.value(&inside[..end])?;
+        if is_secret(&inside[..end]) {
+            scope.secrets.borrow_mut().push(value.clone());
+        }
+        expanded.push_str(&value);
         rest = &inside[end + 1..];
     }
     expanded.push_str(rest);
     Ok(expanded)
+}
+
+/// True where what stands in `${…}` is most likely secret.
+fn is_secret(inside: &str) -> bool {
+    let name = inside.split(":-").next().unwrap_or_default();
+    inside.starts_with("file:") || inside.starts_with("input:") || names_a_secret(name)
 }
 
 #[cfg(test)]

@@ -20,10 +20,12 @@ use std::time::Duration;
 use crate::lang::error::suggest::closest;
 use crate::lang::{Catalogue, Server, Tool, ToolCall, ToolError, ToolErrorKind, ToolReply};
 
+use super::audit::AuditLog;
 use super::config::{Configuration, Origin};
 use super::folders;
 use super::platform::Lifeline;
 use super::policy::{Consent, Counts, Decision, Policy};
+use super::secrets::Secrets;
 use server::Downstream;
 
 /// How long the servers that the catalogue lacks may take to list their tools.
@@ -38,11 +40,18 @@ pub struct DownstreamOptions {
     pub cache: Option<PathBuf>,
     /// What may be done with tools, beside what the configuration says, which may change.
     pub policy: Policy,
+    /// Secrets that are taken out of all that leaves; those of the configuration are added.
+    pub secrets: Secrets,
+    /// Where calls are recorded.
+    pub audit: Option<Arc<AuditLog>>,
 }
 
 impl Default for DownstreamOptions {
     fn default() -> Self {
         DownstreamOptions {
+            secrets: Secrets::default(),
+            audit: None,
+
             largest_message: super::lines::LARGEST_LINE,
             cache: folders::cache(),
             policy: Policy::default(),
@@ -101,6 +110,7 @@ impl Downstreams {
     /// Makes the servers those of a configuration; gives those that are not among them any more.
     fn take_up(&self, mut configuration: Configuration) -> Vec<Arc<Downstream>> {
         let mut servers = self.servers.write().unwrap_or_else(PoisonError::into_inner);
+        self.options.secrets.add(configuration.servers.iter().flat_map(|server| server.secrets.texts()));
         let mut before = std::mem::take(&mut *servers);
         // What a file said that cannot be used now holds on.
         let mut policy = self.policy.lock().unwrap_or_else(PoisonError::into_inner);
@@ -162,6 +172,16 @@ impl Downstreams {
     /// The tools of one server that are known and may not be called, each with the rule that says so.
     pub fn denied(&self, name: &str) -> Vec<(String, String)> {
         self.find(name).map(|server| server.denied()).unwrap_or_default()
+    }
+
+    /// What is taken out of all that leaves.
+    pub(super) fn secrets(&self) -> &Secrets {
+        &self.options.secrets
+    }
+
+    /// Where calls are recorded, if anywhere.
+    pub(super) fn audit(&self) -> Option<&Arc<AuditLog>> {
+        self.options.audit.as_ref()
     }
 
     /// What is done when a program calls that tool; nothing where its server is not there.

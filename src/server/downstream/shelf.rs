@@ -116,6 +116,7 @@ mod tests {
             timeout: None,
             tool_timeouts: Default::default(),
             start_timeout: None,
+            secrets: Default::default(),
             file: String::new(),
         };
         let shelf = Shelf::new(Some(folder.path()), &config("http://a"));

@@ -1,0 +1,83 @@
+//! `lispbox audit`: what was called, and whether the log of it is whole.
+
+mod show;
+mod stats;
+mod verify;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
+use comfy_table::{CellAlignment, ContentArrangement, Table};
+use lispbox::server::{Chain, Record, chains};
+
+use crate::surroundings::Problem;
+
+/// Reads the audit log that `serve --audit` writes.
+#[derive(Args)]
+pub struct Audit {
+    /// The folder of the log.
+    #[arg(long = "audit", value_name = "FOLDER", env = "LISPBOX_AUDIT", global = true)]
+    folder: Option<PathBuf>,
+    /// The folder of the heads, if it is another one.
+    #[arg(long = "audit-heads", value_name = "FOLDER", env = "LISPBOX_AUDIT_HEADS", global = true)]
+    heads: Option<PathBuf>,
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    Show(show::Show),
+    Verify(verify::Verify),
+    Stats(stats::Stats),
+}
+
+impl Audit {
+    /// Does what is asked for; `verify` fails if something is missing or changed.
+    pub fn run(self) -> ExitCode {
+        self.act().unwrap_or_else(Problem::report)
+    }
+
+    fn act(self) -> Result<ExitCode, Problem> {
+        let Some(folder) = &self.folder else {
+            let message = "which log? say `--audit FOLDER`, or set LISPBOX_AUDIT, to what `serve` was given";
+            return Err(Problem::Usage(message.to_owned()));
+        };
+        let unreadable = |problem| Problem::Failed(format!("the audit log in {}: {problem}", folder.display()));
+        let chains = chains(folder, self.heads.as_deref()).map_err(unreadable)?;
+        if chains.is_empty() {
+            return Err(Problem::Failed(format!("there is no audit log in {}", folder.display())));
+        }
+        match self.action {
+            Action::Show(show) => show.run(&chains),
+            Action::Verify(verify) => verify.run(&chains),
+            Action::Stats(stats) => stats.run(&chains),
+        }
+    }
+}
+
+/// The records of all chains by their time.
+fn records(chains: &[Chain]) -> Result<Vec<Record>, Problem> {
+    let records = chains.iter().flat_map(Chain::records).collect::<Result<Vec<Record>, _>>();
+    let mut records = records.map_err(|problem| Problem::Failed(problem.to_string()))?;
+    records.sort_by(|one, other| one.time.cmp(&other.time));
+    Ok(records)
+}
+
+/// An empty table with that head; its columns from `numbers` on hold numbers.
+fn table(head: &[&str], numbers: std::ops::Range<usize>) -> Table {
+    let mut table = Table::new();
+    table.load_style(UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
+    if let Some(width) = std::env::var("COLUMNS").ok().and_then(|width| width.parse().ok()) {
+        table.set_width(width);
+    }
+    table.set_header(head);
+    for column in numbers {
+        if let Some(column) = table.column_mut(column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table
+}
