@@ -116,10 +116,7 @@ fn servers_that_do_not_start_say_why() {
             "missing",
             "server `missing` did not start: the command `no-such-command`, or its working folder, was not found",
         ),
-        (
-            "old",
-            "server `old` did not start: the `sse` transport is not supported; use `\"type\": \"http\"` with the server's streamable HTTP address",
-        ),
+        ("old", "server `old` did not start: the connection was refused or the host was not found"),
         ("unreachable", "server `unreachable` did not start: the connection was refused or the host was not found"),
     ];
     for (server, message) in cases {

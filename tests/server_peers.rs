@@ -69,14 +69,26 @@ fn server_everything_over_stdio() {
 }
 
 #[test]
-fn server_everything_over_http() {
+fn server_everything_over_http_and_sse() {
     let Some(file) = installed(EVERYTHING) else { return };
-    let port = free_port();
-    let _peer = listening(Command::new("node").arg(file).arg("streamableHttp").env("PORT", port.to_string()), port);
-    let url = format!("http://127.0.0.1:{port}/mcp");
-    let mut client = Client::start(&configuration(json!({"type": "http", "url": url})), &[]);
-    let answer = client.eval(r#"(peer/echo {:message "hello"})"#);
-    assert!(!answer.is_error && answer.text.contains("hello"), "{answer:?}");
+    for (transport, server) in [
+        ("streamableHttp", json!({"type": "http", "url": "mcp"})),
+        ("sse", json!({"type": "sse", "url": "sse"})),
+        // What is not said is found out.
+        ("streamableHttp", json!({"url": "mcp"})),
+        ("sse", json!({"url": "sse"})),
+    ] {
+        let port = free_port();
+        let mut command = Command::new("node");
+        let _peer = listening(command.arg(&file).arg(transport).env("PORT", port.to_string()), port);
+        let mut server = server;
+        server["url"] = json!(format!("http://127.0.0.1:{port}/{}", server["url"].as_str().expect("a path")));
+        let mut client = Client::start(&configuration(server), &[]);
+        let answer = client.eval(r#"(peer/echo {:message "hello"})"#);
+        assert!(!answer.is_error && answer.text.contains("hello"), "{transport}: {answer:?}");
+        let answer = client.eval("(pmap #(peer/get-sum {:a % :b 1}) (range 40))");
+        assert!(!answer.is_error && answer.text.contains("is 40"), "{transport}: {answer:?}");
+    }
 }
 
 #[test]
@@ -95,16 +107,22 @@ fn server_filesystem() {
 }
 
 #[test]
-fn fastmcp_over_stdio_and_http() {
+fn fastmcp_over_stdio_http_and_sse() {
     let Some(python) = installed(PYTHON) else { return };
-    let port = free_port();
-    let _peer = listening(Command::new(&python).arg(script("fast.py")).arg(port.to_string()), port);
+    let ports = ["http", "sse"].map(|transport| (transport, free_port()));
+    let _peers = ports.map(|(transport, port)| {
+        let mut command = Command::new(&python);
+        listening(command.args([&script("fast.py"), &port.to_string(), transport]), port)
+    });
+    let at = |port: u16, path: &str| format!("http://127.0.0.1:{port}/{path}");
     for server in [
         json!({"command": python, "args": [script("fast.py")], "start_timeout_seconds": 60}),
-        json!({"url": format!("http://127.0.0.1:{port}/mcp")}),
+        json!({"url": at(ports[0].1, "mcp")}),
+        json!({"type": "sse", "url": at(ports[1].1, "sse"), "headers": {"X-Any": "1"}}),
+        json!({"url": at(ports[1].1, "sse")}),
     ] {
-        let mut client = Client::start(&configuration(server), &[]);
-        assert_eq!(client.eval("(peer/add {:a 41})").text.lines().next(), Some("42"));
+        let mut client = Client::start(&configuration(server.clone()), &[]);
+        assert_eq!(client.eval("(peer/add {:a 41})").text.lines().next(), Some("42"), "{server}");
         assert!(client.eval("(peer/people)").text.contains("Grace"));
         assert_eq!(client.fails(r#"(peer/add {:a "x"})"#).0, "ToolArgumentError");
     }

@@ -1,5 +1,5 @@
 //! MCP over lines of JSON: the transport of standard input and output, towards our client and towards
-//! the servers behind us.
+//! the servers behind us. What comes and goes in other frames can be had as lines as well: [`Lines::between`].
 //!
 //! It differs from rmcp's own in what happens to a message that cannot be taken in. A line over the cap
 //! is scanned and dropped, never held, and whoever waits for it is told its size at once; the same goes
@@ -90,10 +90,48 @@ pub(super) fn bytes_of(error: &ErrorData) -> Option<u64> {
     error.data.as_ref()?.get("bytes")?.as_u64()
 }
 
-/// A transport over a pair of byte streams.
-pub(super) struct Lines<Read, Write> {
-    read: BufReader<Read>,
+/// Where the lines of a transport go.
+pub(super) trait Outlet: Clone + Send + Sync + 'static {
+    /// Writes one line, which ends in a newline.
+    fn write(self, line: Vec<u8>) -> impl Future<Output = io::Result<()>> + Send + 'static;
+
+    /// Closes our side.
+    fn close(&self) -> impl Future<Output = ()> + Send;
+}
+
+/// A byte stream that lines are written to, one after the other.
+pub(super) struct Stream<Write> {
     write: Arc<Mutex<Option<Write>>>,
+    ended: CancellationToken,
+}
+
+impl<Write> Clone for Stream<Write> {
+    fn clone(&self) -> Self {
+        Stream { write: Arc::clone(&self.write), ended: self.ended.clone() }
+    }
+}
+
+impl<Write: AsyncWrite + Unpin + Send + 'static> Outlet for Stream<Write> {
+    async fn write(self, line: Vec<u8>) -> io::Result<()> {
+        let mut write = self.write.lock().await;
+        let write = write.as_mut().ok_or_else(|| io::Error::from(io::ErrorKind::NotConnected))?;
+        let written = async {
+            write.write_all(&line).await?;
+            write.flush().await
+        };
+        // Whoever closed the side that we write to cannot be answered any more.
+        written.await.inspect_err(|_| self.ended.cancel())
+    }
+
+    async fn close(&self) {
+        self.write.lock().await.take();
+    }
+}
+
+/// A transport that reads lines from a byte stream and writes them to an [`Outlet`].
+pub(super) struct Lines<Read, Out> {
+    read: BufReader<Read>,
+    outlet: Out,
     line: Vec<u8>,
     /// The scan of a line over the cap, until its end.
     oversized: Option<Envelope>,
@@ -109,12 +147,21 @@ pub(super) struct Lines<Read, Write> {
     ended: CancellationToken,
 }
 
-impl<Read: AsyncRead + Unpin, Write> Lines<Read, Write> {
-    /// A transport that takes in lines of up to `largest` bytes and cancels `ended` at the end.
+impl<Read: AsyncRead + Unpin, Write> Lines<Read, Stream<Write>> {
+    /// A transport over a pair of byte streams that takes in lines of up to `largest` bytes and cancels `ended` at the
+    /// end.
     pub(super) fn new(read: Read, write: Write, largest: usize, ended: CancellationToken) -> Self {
+        let outlet = Stream { write: Arc::new(Mutex::new(Some(write))), ended: ended.clone() };
+        Lines::between(read, outlet, largest, ended)
+    }
+}
+
+impl<Read: AsyncRead + Unpin, Out> Lines<Read, Out> {
+    /// The same over a byte stream and an outlet.
+    pub(super) fn between(read: Read, outlet: Out, largest: usize, ended: CancellationToken) -> Self {
         Lines {
             read: BufReader::with_capacity(64 << 10, read),
-            write: Arc::new(Mutex::new(Some(write))),
+            outlet,
             line: Vec::new(),
             oversized: None,
             largest,
@@ -177,12 +224,7 @@ impl<Read: AsyncRead + Unpin, Write> Lines<Read, Write> {
     }
 }
 
-impl<Role, Read, Write> Transport<Role> for Lines<Read, Write>
-where
-    Role: ServiceRole,
-    Read: AsyncRead + Unpin + Send,
-    Write: AsyncWrite + Unpin + Send + 'static,
-{
+impl<Role: ServiceRole, Read: AsyncRead + Unpin + Send, Out: Outlet> Transport<Role> for Lines<Read, Out> {
     type Error = io::Error;
 
     fn send(&mut self, item: TxJsonRpcMessage<Role>) -> impl Future<Output = io::Result<()>> + Send + 'static {
@@ -240,16 +282,12 @@ where
     }
 
     async fn close(&mut self) -> io::Result<()> {
-        self.write.lock().await.take();
+        self.outlet.close().await;
         Ok(())
     }
 }
 
-impl<Read, Write> Lines<Read, Write>
-where
-    Read: AsyncRead + Unpin + Send,
-    Write: AsyncWrite + Unpin + Send + 'static,
-{
+impl<Read: AsyncRead + Unpin + Send, Out: Outlet> Lines<Read, Out> {
     /// Keeps the books on a message that was read; nothing when it is not for the service.
     fn taken_in<Role: ServiceRole>(&mut self, message: RxJsonRpcMessage<Role>) -> Option<RxJsonRpcMessage<Role>> {
         match message {
@@ -298,26 +336,19 @@ where
     fn write<Role: ServiceRole>(
         &self,
         message: TxJsonRpcMessage<Role>,
-    ) -> impl Future<Output = io::Result<()>> + Send + 'static + use<Role, Read, Write> {
+    ) -> impl Future<Output = io::Result<()>> + Send + 'static + use<Role, Read, Out> {
         let kind = match &message {
             JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => Kind::Reply,
             JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => Kind::Ours,
         };
         let line = serde_json::to_vec(&message);
         let unwritten = self.backlog.write(kind, line.as_ref().map_or(0, Vec::len));
-        let (write, ended) = (Arc::clone(&self.write), self.ended.clone());
+        let outlet = self.outlet.clone();
         async move {
             let _unwritten = unwritten.ok_or_else(|| io::Error::other("it does not read what is sent to it"))?;
             let mut line = line?;
             line.push(b'\n');
-            let mut write = write.lock().await;
-            let write = write.as_mut().ok_or_else(|| io::Error::from(io::ErrorKind::NotConnected))?;
-            let written = async {
-                write.write_all(&line).await?;
-                write.flush().await
-            };
-            // Whoever closed the side that we write to cannot be answered any more.
-            written.await.inspect_err(|_| ended.cancel())
+            outlet.write(line).await
         }
     }
 }

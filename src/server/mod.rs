@@ -53,7 +53,9 @@ mod wishes;
 pub use admission::Admission;
 pub use allowances::Allowance;
 pub use audit::{AuditLog, AuditOptions, Chain, Head, Kind, Record, Redaction, Verified, chains};
-pub use config::{Configuration, ConfigurationError, Endpoint, Origin, ServerConfig, Sources, read_document};
+pub use config::{
+    Configuration, ConfigurationError, Endpoint, HttpTransport, Origin, ServerConfig, Sources, read_document,
+};
 pub use connections::{Checked, Connections};
 pub use downstream::{DownstreamOptions, Downstreams};
 pub use folders::usual_folder;

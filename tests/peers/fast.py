@@ -1,4 +1,4 @@
-"""A server made with FastMCP: results that Python's SDKs wrap, over stdio or HTTP."""
+"""A server made with FastMCP: results that Python's SDKs wrap, over stdio or, as `PORT [TRANSPORT]` says, HTTP."""
 import sys
 
 from fastmcp import FastMCP
@@ -19,6 +19,6 @@ def people() -> list[dict]:
 
 
 if len(sys.argv) > 1:
-    server.run(transport="http", host="127.0.0.1", port=int(sys.argv[1]))
+    server.run(transport=(sys.argv[2:] or ["http"])[0], host="127.0.0.1", port=int(sys.argv[1]))
 else:
     server.run()

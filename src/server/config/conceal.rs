@@ -23,7 +23,7 @@ impl Concealed {
         let mut texts = expanded;
         match endpoint {
             Ok(Endpoint::Process { environment, .. }) => texts.extend(named(environment)),
-            Ok(Endpoint::Http { url, headers }) => {
+            Ok(Endpoint::Http { url, headers, .. }) => {
                 for value in named(headers) {
                     // `Bearer TOKEN`: the token alone is as secret.
                     texts.extend(value.split_once(' ').map(|(_, rest)| rest.trim().to_owned()));

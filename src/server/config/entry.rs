@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use super::variables::{Scope, expand};
-use super::{Concealed, Endpoint, Policy, ServerConfig, Wrong, one_line, scalar, unknown_key, wrong};
+use super::{Concealed, Endpoint, HttpTransport, Policy, ServerConfig, Wrong, one_line, scalar, unknown_key, wrong};
 use crate::lang::error::suggest::closest;
 
 /// The keys that a server may have in a file of ours.
@@ -130,21 +130,19 @@ impl Entry<'_> {
         let headers = self.table("headers")?;
         const HTTP: &[&str] = &["http", "streamable-http", "streamableHttp", "streamable_http"];
         Ok(match (kind.as_deref(), command, url) {
-            (Some("sse"), ..) => Err(
-                "the `sse` transport is not supported; use `\"type\": \"http\"` with the server's streamable HTTP address"
-                    .to_owned(),
-            ),
             (None | Some("stdio"), Some(command), None) => self.process(command, process),
-            (None, None, Some(url)) => self.http(url, headers),
+            (None, None, Some(url)) => self.http(url, HttpTransport::Unsaid, headers),
             (Some("stdio"), None, _) => return Err(self.missing("command", "a server of type `stdio`")),
             (Some(kind), _, None) if HTTP.contains(&kind) => {
                 return Err(self.missing("url", "a server of type `http`"));
             }
-            (Some(kind), None, Some(url)) if HTTP.contains(&kind) => self.http(url, headers),
-            (Some(kind), ..) if kind != "stdio" && !HTTP.contains(&kind) => {
+            (Some("sse"), _, None) => return Err(self.missing("url", "a server of type `sse`")),
+            (Some("sse"), None, Some(url)) => self.http(url, HttpTransport::Sse, headers),
+            (Some(kind), None, Some(url)) if HTTP.contains(&kind) => self.http(url, HttpTransport::Streamable, headers),
+            (Some(kind), ..) if !["stdio", "sse"].contains(&kind) && !HTTP.contains(&kind) => {
                 return Err(Wrong {
                     path: format!(".{}", key.unwrap_or_default()),
-                    message: format!("expected `stdio`, `http` or `streamable-http`, got `{kind}`"),
+                    message: format!("expected `stdio`, `http`, `streamable-http` or `sse`, got `{kind}`"),
                 });
             }
             (_, Some(_), Some(_)) => {
@@ -188,12 +186,17 @@ impl Entry<'_> {
         })
     }
 
-    fn http(&self, url: String, headers: BTreeMap<String, String>) -> Result<Endpoint, String> {
+    fn http(
+        &self,
+        url: String,
+        transport: HttpTransport,
+        headers: BTreeMap<String, String>,
+    ) -> Result<Endpoint, String> {
         let url = expand(&url, self.scope)?;
         if !(url.starts_with("http://") || url.starts_with("https://")) {
             return Err("expected a `url` that begins with `http://` or `https://`".into());
         }
-        Ok(Endpoint::Http { url, headers: self.expand_all(headers)? })
+        Ok(Endpoint::Http { url, transport, headers: self.expand_all(headers)? })
     }
 
     fn expand_all(&self, table: BTreeMap<String, String>) -> Result<BTreeMap<String, String>, String> {

@@ -93,10 +93,12 @@ pub enum Endpoint {
         /// Its working folder, where one is given.
         folder: Option<PathBuf>,
     },
-    /// A streamable HTTP endpoint.
+    /// An address.
     Http {
         /// The address.
         url: String,
+        /// What is spoken there.
+        transport: HttpTransport,
         /// Headers sent with every request.
         headers: BTreeMap<String, String>,
     },
@@ -113,11 +115,25 @@ impl fmt::Debug for Endpoint {
                 .field("environment", &environment.keys())
                 .field("folder", folder)
                 .finish(),
-            Endpoint::Http { url, headers } => {
-                formatter.debug_struct("Http").field("url", url).field("headers", &headers.keys()).finish()
-            }
+            Endpoint::Http { url, transport, headers } => formatter
+                .debug_struct("Http")
+                .field("url", url)
+                .field("transport", transport)
+                .field("headers", &headers.keys())
+                .finish(),
         }
     }
+}
+
+/// The transports of MCP over HTTP.
+#[derive(Clone, Copy, Debug, Hash, PartialEq, Eq)]
+pub enum HttpTransport {
+    /// Streamable HTTP.
+    Streamable,
+    /// The one of 2024-11-05: a stream of events, and an address for what is sent.
+    Sse,
+    /// The configuration does not say: streamable HTTP, or the older one where that is refused.
+    Unsaid,
 }
 
 /// Why a configuration cannot be used.

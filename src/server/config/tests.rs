@@ -49,6 +49,7 @@ fn a_file_of_claude_desktop() {
         configuration.servers[1].endpoint,
         Ok(Endpoint::Http {
             url: "https://example.org/mcp".into(),
+            transport: HttpTransport::Streamable,
             headers: BTreeMap::from([("Authorization".into(), "Bearer secret".into())]),
         })
     );
@@ -74,7 +75,7 @@ fn wrong_shapes_are_named() {
         ),
         (
             "{\"mcpServers\": {\"a\": {\"type\": \"ws\", \"url\": \"x\"}}}",
-            "servers.json: `mcpServers.a.type`: expected `stdio`, `http` or `streamable-http`, got `ws`",
+            "servers.json: `mcpServers.a.type`: expected `stdio`, `http`, `streamable-http` or `sse`, got `ws`",
         ),
         (
             "{\"mcpServers\": {\"a\": {\"cmd\": \"x\"}}}",
@@ -102,14 +103,14 @@ fn wrong_shapes_are_named() {
 #[test]
 fn one_server_that_cannot_work_does_not_stop_the_others() {
     let configuration = parse(
-        r#"{"mcpServers": {"old": {"type": "sse", "url": "http://x/sse"},
+        r#"{"mcpServers": {"odd": {"type": "sse", "url": "ftp://x/sse"},
                            "unset": {"command": "x", "env": {"K": "${NO_SUCH}"}},
                            "good": {"command": "x"}}}"#,
     )
     .expect("a valid file");
     let reasons: Vec<Option<&str>> =
         configuration.servers.iter().map(|server| server.endpoint.as_ref().err().map(String::as_str)).collect();
-    assert!(reasons[0].is_some_and(|reason| reason.starts_with("the `sse` transport is not supported")));
+    assert!(reasons[0].is_some_and(|reason| reason.starts_with("expected a `url` that begins with `http://`")));
     assert!(reasons[1].is_some_and(|reason| reason.starts_with("the environment variable `NO_SUCH` is not set")));
     assert_eq!(reasons[2], None);
 }
@@ -137,7 +138,11 @@ fn files_of_other_clients() {
     assert_eq!(
         endpoints,
         [
-            Ok(Endpoint::Http { url: "https://eu.example.org/mcp".into(), headers: BTreeMap::new() }),
+            Ok(Endpoint::Http {
+                url: "https://eu.example.org/mcp".into(),
+                transport: HttpTransport::Streamable,
+                headers: BTreeMap::new()
+            }),
             Err("nobody can be asked for `${input:key}` here; set the environment variable `LISPBOX_INPUT_KEY`".into())
         ]
     );

@@ -1,5 +1,6 @@
 //! One connection to a server, from the handshake to its end.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -19,13 +20,13 @@ use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::lang::{Tool, ToolError, ToolErrorKind, ToolHints};
-use crate::server::config::{Endpoint, ServerConfig, cut};
+use crate::server::config::{Endpoint, HttpTransport, ServerConfig, cut};
 use crate::server::envelope::Envelope;
 use crate::server::lines::{self, Lines};
 use crate::server::platform::Lifeline;
 
-use super::http;
 use super::process::ServerProcess;
+use super::{http, sse};
 
 /// How long a server may take to answer the handshake unless its configuration says otherwise.
 const HANDSHAKE: Duration = Duration::from_secs(10);
@@ -65,6 +66,8 @@ pub(super) struct Connection {
     peer: Peer<RoleClient>,
     running: Mutex<Option<RunningService<RoleClient, Client>>>,
     process: Option<ServerProcess>,
+    /// True where a reply over the cap ends the connection without a word, as rmcp's streamable HTTP does.
+    ends_silently: bool,
     /// Cancelled when the server closes its side, or when a call found the connection broken.
     ended: CancellationToken,
     list_changed: Arc<AtomicBool>,
@@ -82,7 +85,7 @@ impl Start {
                 let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
                 self.connect_as(ClientLifecycleMode::Discover { preferred_versions }).await.map_err(|_| reason)
             }
-            outcome => outcome.map_err(|(Refusal::Protocol(reason) | Refusal::Other(reason))| reason),
+            outcome => outcome.map_err(Refusal::reason),
         }
     }
 
@@ -98,15 +101,47 @@ impl Start {
                     Err(refusal) => Err(match (refusal, process.last_words().await) {
                         (refusal, None) => refusal,
                         (Refusal::Protocol(reason), Some(words)) => Refusal::Protocol(format!("{reason}; {words}")),
-                        (Refusal::Other(reason), Some(words)) => Refusal::Other(format!("{reason}; {words}")),
+                        (other, Some(words)) => Refusal::Other(format!("{}; {words}", other.reason())),
                     }),
                 }
             }
-            Endpoint::Http { url, headers } => {
-                let transport = http::transport(url, headers, self.largest).map_err(Refusal::Other)?;
-                self.shake_hands(transport, lifecycle, ended).await
+            Endpoint::Http { url, transport: HttpTransport::Sse, headers } => {
+                self.connect_by_events(url, headers, lifecycle, ended).await
+            }
+            Endpoint::Http { url, transport, headers } => {
+                let streamable = http::transport(url, headers, self.largest).map_err(Refusal::Other)?;
+                match self.shake_hands(streamable, lifecycle.clone(), ended.clone()).await {
+                    // MCP asks clients that want to reach older servers to take this for one.
+                    Err(Refusal::Status(404 | 405, reason)) if *transport == HttpTransport::Unsaid => {
+                        let older = self.connect_by_events(url, headers, lifecycle, ended).await;
+                        older.map_err(|older| Refusal::Other(format!("{reason}; as `sse`: {}", older.reason())))
+                    }
+                    Ok(connection) => Ok(Connection { ends_silently: true, ..connection }),
+                    refused => refused,
+                }
             }
         }
+    }
+
+    async fn connect_by_events(
+        &self,
+        url: &str,
+        headers: &BTreeMap<String, String>,
+        lifecycle: ClientLifecycleMode,
+        ended: CancellationToken,
+    ) -> Result<Connection, Refusal> {
+        let opening = sse::transport(url, headers, self.largest, ended.clone());
+        let opened = tokio::time::timeout(self.patience(), opening).await.map_err(|_| self.silence())?;
+        self.shake_hands(opened.map_err(Refusal::Other)?, lifecycle, ended).await
+    }
+
+    /// How long the server may take to begin to speak, and again to shake hands.
+    fn patience(&self) -> Duration {
+        self.config.start_timeout.unwrap_or(HANDSHAKE)
+    }
+
+    fn silence(&self) -> Refusal {
+        Refusal::Other(format!("it did not answer within {} s", self.patience().as_secs_f64()))
     }
 
     /// On Linux a child dies with the thread that started it: that has to be one of the runtime's own,
@@ -126,30 +161,39 @@ impl Start {
     where
         T: Transport<RoleClient> + 'static,
     {
-        let bound = self.config.start_timeout.unwrap_or(HANDSHAKE);
         let list_changed = Arc::new(AtomicBool::new(false));
         let client = Client { list_changed: Arc::clone(&list_changed) };
         let serving = serve_client_with_lifecycle_and_ct(client, transport, lifecycle, CancellationToken::new());
-        let running = match tokio::time::timeout(bound, serving).await {
+        let running = match tokio::time::timeout(self.patience(), serving).await {
             Ok(Ok(running)) => running,
             Ok(Err(problem)) => return Err(refusal(&problem)),
-            Err(_) => return Err(Refusal::Other(format!("it did not answer within {} s", bound.as_secs_f64()))),
+            Err(_) => return Err(self.silence()),
         };
         Ok(Connection {
             name: self.config.name.clone(),
             peer: running.peer().clone(),
             running: Mutex::new(Some(running)),
             process: None,
+            ends_silently: false,
             ended,
             list_changed,
         })
     }
 }
 
-/// Why there is no connection: the server answered with an error, or anything else.
+/// Why there is no connection: the server answered with an error, with an HTTP status, or anything else.
 enum Refusal {
     Protocol(String),
+    Status(u16, String),
     Other(String),
+}
+
+impl Refusal {
+    fn reason(self) -> String {
+        match self {
+            Refusal::Protocol(reason) | Refusal::Status(_, reason) | Refusal::Other(reason) => reason,
+        }
+    }
 }
 
 fn refusal(problem: &ClientInitializeError) -> Refusal {
@@ -163,7 +207,13 @@ fn refusal(problem: &ClientInitializeError) -> Refusal {
         ClientInitializeError::NoCompatibleProtocolVersion { .. } => {
             Refusal::Other("it speaks no version of MCP that is known here".into())
         }
-        ClientInitializeError::TransportError { error, .. } => Refusal::Other(http::problem(error.error.as_ref())),
+        ClientInitializeError::TransportError { error, .. } => {
+            let reason = http::problem(error.error.as_ref());
+            match http::status(error.error.as_ref()) {
+                Some(status) => Refusal::Status(status, reason),
+                None => Refusal::Other(reason),
+            }
+        }
         _ => Refusal::Other("its answer to the handshake is not MCP".into()),
     }
 }
@@ -288,7 +338,10 @@ impl Connection {
             }
             ServiceError::TransportSend(error) => {
                 let reason = http::problem(error.error.as_ref());
-                self.ended.cancel();
+                // A server that is busy or stumbled is still there.
+                if !matches!(http::status(error.error.as_ref()), Some(429 | 500..)) {
+                    self.ended.cancel();
+                }
                 (ToolErrorKind::Unavailable, format!("server `{}` cannot be reached: {reason}", self.name))
             }
             _ => {
@@ -297,10 +350,9 @@ impl Connection {
                     Some(process) => process.last_words().await,
                     None => None,
                 };
-                // A streamed reply over the cap ends the stream of an HTTP server without a word.
-                let words = match (&self.process, words) {
-                    (None, None) => "; or its reply is larger than may be taken in".to_owned(),
-                    (_, words) => words.map(|words| format!("; {words}")).unwrap_or_default(),
+                let words = match words {
+                    None if self.ends_silently => "; or its reply is larger than may be taken in".to_owned(),
+                    words => words.map(|words| format!("; {words}")).unwrap_or_default(),
                 };
                 (ToolErrorKind::Unavailable, format!("server `{}` went away during `{what}`{words}", self.name))
             }

@@ -1,7 +1,8 @@
-//! A server behind streamable HTTP: the client, its TLS, and what its failures are called.
+//! A server behind HTTP: the client, its TLS, streamable HTTP, and what failures are called.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::error::Error;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +13,10 @@ use rustls_platform_verifier::BuilderVerifierExt;
 
 use crate::server::config::cut;
 
-/// A transport to an address.
+/// How many requests to one server may be under way at once.
+pub(super) const MOST_REQUESTS: usize = 64;
+
+/// A transport over streamable HTTP to an address.
 ///
 /// # Errors
 /// When a header cannot be sent or the system's certificates cannot be used.
@@ -21,22 +25,35 @@ pub(super) fn transport(
     headers: &BTreeMap<String, String>,
     largest: usize,
 ) -> Result<StreamableHttpClientTransport<reqwest::Client>, String> {
-    let mut sent = HashMap::new();
-    for (name, value) in headers {
+    let config = StreamableHttpClientTransportConfig::with_uri(url)
+        .custom_headers(sent(headers)?)
+        .max_sse_event_size(largest)
+        .max_concurrent_requests(MOST_REQUESTS);
+    Ok(StreamableHttpClientTransport::with_client(client(url)?, config))
+}
+
+/// Headers as they are sent.
+///
+/// # Errors
+/// When one of them cannot be.
+pub(super) fn sent<Headers: FromIterator<(HeaderName, HeaderValue)>>(
+    headers: &BTreeMap<String, String>,
+) -> Result<Headers, String> {
+    let header = |(name, value): (&String, &String)| {
         let header = HeaderName::try_from(name.as_str()).map_err(|_| format!("`{name}` is no name of a header"))?;
         let mut value = HeaderValue::try_from(value.as_str())
             .map_err(|_| format!("the value of header `{name}` cannot be sent"))?;
         value.set_sensitive(true);
-        sent.insert(header, value);
-    }
-    let config = StreamableHttpClientTransportConfig::with_uri(url)
-        .custom_headers(sent)
-        .max_sse_event_size(largest)
-        .max_concurrent_requests(64);
-    Ok(StreamableHttpClientTransport::with_client(client(url)?, config))
+        Ok((header, value))
+    };
+    headers.iter().map(header).collect()
 }
 
-fn client(url: &str) -> Result<reqwest::Client, String> {
+/// A client for one address.
+///
+/// # Errors
+/// When it is no address or the system's certificates cannot be used.
+pub(super) fn client(url: &str) -> Result<reqwest::Client, String> {
     let url = reqwest::Url::parse(url).map_err(|problem| format!("its `url` is no address: {problem}"))?;
     let builder = reqwest::Client::builder()
         .tls_backend_preconfigured(tls(url.scheme() == "https")?)
@@ -73,23 +90,57 @@ fn tls(needed: bool) -> Result<rustls::ClientConfig, String> {
 
 /// What went wrong in a transport, in words that name no address of ours.
 pub(super) fn problem(error: &(dyn Error + 'static)) -> String {
+    if let Some(status) = status(error) {
+        return answered(status);
+    }
     let failure = causes(error).find_map(|cause| cause.downcast_ref::<StreamableHttpError<reqwest::Error>>());
     match failure {
-        Some(StreamableHttpError::Client(request)) => match request.status() {
-            Some(status) => format!("it answered with HTTP status {}", status.as_u16()),
-            None if request.is_connect() => "the connection was refused or the host was not found".into(),
-            None if request.is_timeout() => "it did not answer in time".into(),
-            None => "the HTTP request failed".into(),
-        },
-        Some(StreamableHttpError::HttpStatus(answer)) => format!("it answered with HTTP status {}", answer.status),
-        Some(StreamableHttpError::AuthRequired(_)) => "it asks for authorization (HTTP status 401)".into(),
-        Some(StreamableHttpError::InsufficientScope(_)) => "it refuses our authorization (HTTP status 403)".into(),
+        Some(StreamableHttpError::Client(request)) => failed(request),
         Some(StreamableHttpError::UnexpectedContentType(_) | StreamableHttpError::Deserialize(_)) => {
             "its answer is not MCP".into()
         }
         Some(StreamableHttpError::SessionExpired) => "it has forgotten our session".into(),
         _ => cut(&error.to_string(), 200),
     }
+}
+
+/// The error of a transport whose request failed.
+pub(super) fn unsent(request: reqwest::Error) -> io::Error {
+    io::Error::other(StreamableHttpError::Client(request))
+}
+
+/// Why a request has no answer.
+pub(super) fn failed(request: &reqwest::Error) -> String {
+    match request.status() {
+        Some(status) => answered(status.as_u16()),
+        None if request.is_connect() => "the connection was refused or the host was not found".into(),
+        None if request.is_timeout() => "it did not answer in time".into(),
+        None => "the HTTP request failed".into(),
+    }
+}
+
+/// What it means that a server answered with a status.
+pub(super) fn answered(status: u16) -> String {
+    match status {
+        401 => "it asks for authorization (HTTP status 401)".into(),
+        403 => "it refuses our authorization (HTTP status 403)".into(),
+        status => format!("it answered with HTTP status {status}"),
+    }
+}
+
+/// The HTTP status with which a server refused a request, where that is what went wrong.
+pub(super) fn status(error: &(dyn Error + 'static)) -> Option<u16> {
+    causes(error).find_map(|cause| match cause.downcast_ref::<StreamableHttpError<reqwest::Error>>()? {
+        StreamableHttpError::Client(request) => request.status().map(|status| status.as_u16()),
+        StreamableHttpError::HttpStatus(answer) => Some(answer.status),
+        StreamableHttpError::AuthRequired(_) => Some(401),
+        StreamableHttpError::InsufficientScope(_) => Some(403),
+        // This is how rmcp says it where the body is no JSON-RPC: `HTTP 404 Not Found: …`.
+        StreamableHttpError::UnexpectedServerResponse(words) => {
+            words.strip_prefix("HTTP ")?.split(' ').next()?.parse().ok()
+        }
+        _ => None,
+    })
 }
 
 /// True when a reply was larger than may be taken in.
@@ -105,6 +156,8 @@ pub(super) fn is_too_large(error: &(dyn Error + 'static)) -> bool {
 fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
     std::iter::successors(Some(error), |error: &&'a (dyn Error + 'static)| {
         let error: &'a (dyn Error + 'static) = *error;
-        error.source()
+        // An I/O error is silent about the one that it was made of.
+        let made_of = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        made_of.map_or_else(|| error.source(), |inner| Some(inner))
     })
 }

@@ -1,8 +1,8 @@
 //! The servers behind us: started when first named, shared by all evaluations, closed together.
 //!
 //! [`Downstreams`] is the set of them and answers for the catalogue of their tools; [`server`] is one of
-//! them with its state over time, [`connection`] one connection to it while it lasts. [`process`] and
-//! [`http`] reach it, [`arguments`] checks what goes out, [`result`] unwraps what comes in, and
+//! them with its state over time, [`connection`] one connection to it while it lasts. [`process`], [`http`]
+//! and [`sse`] reach it, [`arguments`] checks what goes out, [`result`] unwraps what comes in, and
 //! [`shelf`] remembers lists of tools on disk.
 
 mod arguments;
@@ -12,6 +12,7 @@ mod process;
 mod result;
 mod server;
 mod shelf;
+mod sse;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};

@@ -42,7 +42,7 @@ impl Shelf {
                 Endpoint::Process { command, arguments, environment, folder } => {
                     (command, arguments, environment, folder).hash(&mut hasher);
                 }
-                Endpoint::Http { url, headers } => (url, headers).hash(&mut hasher),
+                Endpoint::Http { url, headers, .. } => (url, headers).hash(&mut hasher),
             }
             let readable: String =
                 config.name.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-' || *c == '_').take(40).collect();
@@ -104,6 +104,7 @@ fn replace(file: &Path, content: &[u8]) -> std::io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::server::config::HttpTransport;
 
     #[test]
     fn a_list_comes_back_for_the_same_configuration_only() {
@@ -111,7 +112,11 @@ mod tests {
         let config = |url: &str| ServerConfig {
             name: "mail".into(),
             description: String::new(),
-            endpoint: Ok(Endpoint::Http { url: url.into(), headers: Default::default() }),
+            endpoint: Ok(Endpoint::Http {
+                url: url.into(),
+                transport: HttpTransport::Streamable,
+                headers: Default::default(),
+            }),
             policy: Default::default(),
             timeout: None,
             tool_timeouts: Default::default(),

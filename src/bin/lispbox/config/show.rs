@@ -2,7 +2,7 @@
 
 use clap::Args;
 use lispbox::lang::Limits;
-use lispbox::server::{Endpoint, ServerConfig};
+use lispbox::server::{Endpoint, HttpTransport, ServerConfig};
 
 use crate::places::{Places, VARIABLE};
 use crate::surroundings::Problem;
@@ -95,9 +95,10 @@ fn line(server: &ServerConfig) -> String {
             let names = listed(environment.keys().cloned());
             ("stdio", if names.is_empty() { words } else { format!("{words} (env {names})") })
         }
-        Ok(Endpoint::Http { url, headers }) => {
+        Ok(Endpoint::Http { url, transport, headers }) => {
             let names = listed(headers.keys().cloned());
-            ("http", if names.is_empty() { url.clone() } else { format!("{url} (headers {names})") })
+            let kind = if *transport == HttpTransport::Sse { "sse" } else { "http" };
+            (kind, if names.is_empty() { url.clone() } else { format!("{url} (headers {names})") })
         }
         Err(reason) => ("unusable", reason.clone()),
     };
