@@ -9,9 +9,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestMethod, CompleteRequestParams,
     CompleteResult, ContentBlock, CustomRequest, CustomResult, ErrorCode, ErrorData, Implementation,
-    ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesRequestMethod, ListResourceTemplatesResult,
-    ListResourcesRequestMethod, ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
-    ServerCapabilities, ServerConfig,
+    ListPromptsRequestMethod, ListPromptsResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
+    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ResourceContents, ServerCapabilities,
+    ServerConfig,
 };
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
@@ -281,7 +281,7 @@ impl Drop for Front {
 
 impl ServerHandler for Front {
     fn get_info(&self) -> ServerConfig {
-        let config = ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+        let config = ServerConfig::new(ServerCapabilities::builder().enable_tools().enable_resources().build())
             .with_server_info(Implementation::new("lispbox", env!("CARGO_PKG_VERSION")))
             .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE);
         match tools::instructions(&self.evaluations.downstreams().servers()) {
@@ -322,6 +322,24 @@ impl ServerHandler for Front {
         Ok(result.into())
     }
 
+    /// The one kind of resource: what a tool answered that is no text. Nobody can list them: the reference is the key.
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let blob = self.evaluations.downstreams().blobs().find(&request.uri).ok_or_else(|| {
+            let message = "there is no such blob, or not any more: call the tool again for another reference";
+            ErrorData::resource_not_found(message, None)
+        })?;
+        let contents = ResourceContents::blob(blob.data, blob.reference);
+        let contents = match blob.mime_type {
+            Some(kind) => contents.with_mime_type(kind),
+            None => contents,
+        };
+        Ok(ReadResourceResult::new(vec![contents]).into())
+    }
+
     // rmcp would answer the following with empty lists, as a server does that could have more.
 
     async fn list_prompts(
@@ -330,22 +348,6 @@ impl ServerHandler for Front {
         _context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
         Err(ErrorData::method_not_found::<ListPromptsRequestMethod>())
-    }
-
-    async fn list_resources(
-        &self,
-        _request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<ListResourcesResult, ErrorData> {
-        Err(ErrorData::method_not_found::<ListResourcesRequestMethod>())
-    }
-
-    async fn list_resource_templates(
-        &self,
-        _request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        Err(ErrorData::method_not_found::<ListResourceTemplatesRequestMethod>())
     }
 
     async fn complete(

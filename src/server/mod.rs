@@ -24,6 +24,7 @@ mod admission;
 mod allowances;
 mod audit;
 mod backlog;
+mod blobs;
 mod config;
 mod connections;
 mod downstream;

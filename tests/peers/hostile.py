@@ -1,7 +1,7 @@
 """A downstream server that misbehaves on request, in plain Python.
 
 Each tool is one way in which servers go wrong. Arguments: `--start hang|exit|noise` for servers that do
-not even start well.
+not even start well, `--start SECONDS` for one that takes its time; `--log FILE` says there when it is started.
 """
 import json
 import os
@@ -10,6 +10,11 @@ import sys
 import time
 
 OBJECT = {"type": "object"}
+COUNTED = {
+    "type": "object",
+    "properties": {"file": {"type": "string"}, "deaths": {"type": "integer"}},
+    "required": ["file", "deaths"],
+}
 TOOLS = {
     "echo": {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]},
     "fail": OBJECT,
@@ -23,6 +28,15 @@ TOOLS = {
     "cancelled": OBJECT,
     "children": OBJECT,
     "pid": OBJECT,
+    "fetch": COUNTED,
+    "store": COUNTED,
+    "ask": {"type": "object", "properties": {"method": {"type": "string"}}, "required": ["method"]},
+    "change": OBJECT,
+}
+HINTS = {"fetch": {"readOnlyHint": True}}
+ASKED = {
+    "sampling/createMessage": {"messages": [], "maxTokens": 10},
+    "elicitation/create": {"message": "Your name?", "requestedSchema": {"type": "object", "properties": {}}},
 }
 withdrawn = []
 
@@ -71,19 +85,41 @@ def call(identity, name, arguments):
         text(identity, json.dumps([os.getpid(), child.pid, grandchild]))
     elif name == "pid":
         text(identity, json.dumps([os.getpid()]))
+    elif name in ("fetch", "store"):
+        # Counts the calls in a file, and survives only those after so many.
+        with open(arguments["file"], "a+") as count:
+            count.write("x")
+        calls = os.path.getsize(arguments["file"])
+        if calls <= arguments["deaths"]:
+            os._exit(3)
+        text(identity, json.dumps([calls]))
+    elif name == "ask":
+        send({"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "asking"}})
+        send({"jsonrpc": "2.0", "method": "notifications/resources/list_changed"})
+        send({"jsonrpc": "2.0", "id": "asked", "method": arguments["method"], "params": ASKED.get(arguments["method"], {})})
+        answer = json.loads(sys.stdin.readline())
+        text(identity, json.dumps(answer.get("result", answer.get("error"))))
+    elif name == "change":
+        TOOLS["added"] = OBJECT
+        send({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+        text(identity, "changed")
+    elif name == "added":
+        text(identity, "new")
 
 
 def main():
     start = sys.argv[sys.argv.index("--start") + 1] if "--start" in sys.argv else ""
+    if "--log" in sys.argv:
+        with open(sys.argv[sys.argv.index("--log") + 1], "a") as log:
+            log.write("started\n")
     if start == "exit":
         sys.stderr.write("the key is missing\n")
         sys.exit(7)
     if start == "noise":
         sys.stdout.write("Welcome to the server!\n\n")
         sys.stdout.flush()
-    if "--log" in sys.argv:
-        with open(sys.argv[sys.argv.index("--log") + 1], "a") as log:
-            log.write("started\n")
+    if start[:1].isdigit():
+        time.sleep(float(start))
     for line in sys.stdin:
         if start == "hang":
             time.sleep(1000)
@@ -102,6 +138,9 @@ def main():
             first = "cursor" not in (message.get("params") or {})
             page = names[:half] if first else names[half:]
             tools = [{"name": name, "description": "Does " + name + ".", "inputSchema": TOOLS[name]} for name in page]
+            for tool in tools:
+                if tool["name"] in HINTS:
+                    tool["annotations"] = HINTS[tool["name"]]
             result = {"tools": tools, "nextCursor": "rest"} if first else {"tools": tools}
             send({"jsonrpc": "2.0", "id": identity, "result": result})
         elif method == "tools/call":

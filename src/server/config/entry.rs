@@ -33,12 +33,14 @@ const KEYS: &[&str] = &[
     "timeout_seconds",
     "start_timeout_seconds",
     "tool_timeout_seconds",
+    "idle_seconds",
     "disabled",
     "enabled",
 ];
 
 /// Those of them that no client has.
-const OURS: &[&str] = &["description", "policy", "timeout_seconds", "start_timeout_seconds", "tool_timeout_seconds"];
+const OURS: &[&str] =
+    &["description", "policy", "timeout_seconds", "start_timeout_seconds", "tool_timeout_seconds", "idle_seconds"];
 
 /// Clients' keys that are understood.
 const UNDERSTOOD: &[&str] = &["httpUrl", "serverUrl", "disabledTools", "excludeTools", "includeTools", "enabledTools"];
@@ -84,6 +86,7 @@ impl Entry<'_> {
             timeout: self.seconds("timeout_seconds")?,
             tool_timeouts: self.tool_timeouts()?,
             start_timeout: self.seconds("start_timeout_seconds")?,
+            idle: self.field("idle_seconds").map(|value| idle_seconds(".idle_seconds", value)).transpose()?,
             file: self.scope.file.to_owned(),
         }))
     }
@@ -276,6 +279,14 @@ struct Process {
     /// A file of further variables.
     variables: Option<String>,
     folder: Option<String>,
+}
+
+/// How long a server may be idle; 0 stands for any time.
+pub(super) fn idle_seconds(path: &str, value: &Value) -> Result<Duration, Wrong> {
+    match value.as_f64().map(Duration::try_from_secs_f64) {
+        Some(Ok(duration)) => Ok(duration),
+        _ => wrong(path, "a number of seconds, or 0 for never", value),
+    }
 }
 
 fn seconds(path: &str, value: &Value) -> Result<Duration, Wrong> {

@@ -47,6 +47,8 @@ pub struct Configuration {
     pub policy: Policy,
     /// Limits of every program, by their names.
     pub limits: BTreeMap<String, String>,
+    /// How long nobody calls a server that says nothing of it until it is stopped; zero for never.
+    pub idle: Option<Duration>,
     /// What was passed over, a sentence each.
     pub warnings: Vec<String>,
     /// The files among what was passed over, by their names.
@@ -73,6 +75,8 @@ pub struct ServerConfig {
     pub tool_timeouts: BTreeMap<String, Duration>,
     /// How long it may take to start, where the file says so.
     pub start_timeout: Option<Duration>,
+    /// How long nobody calls it until it is stopped, where the file says so; zero for never.
+    pub idle: Option<Duration>,
     /// The secrets that stand in it.
     pub secrets: Concealed,
     /// The file that says so, as the caller named it.
@@ -215,6 +219,9 @@ impl Configuration {
         }
         let read = configuration.policy.read_policy(root.get("policy"), "policy", file);
         read.map_err(|wrong| error(&wrong.path, wrong.message))?;
+        let idle = root.get("execution").and_then(|fields| fields.get("idle_seconds")).filter(|value| !value.is_null());
+        let idle = idle.map(|value| entry::idle_seconds("execution.idle_seconds", value)).transpose();
+        configuration.idle = idle.map_err(|wrong| error(&wrong.path, wrong.message))?;
         configuration.limits = execution(root.get("execution")).map_err(|wrong| error(&wrong.path, wrong.message))?;
         if is_ours {
             let known = SERVERS.iter().chain(OURS).chain(&["inputs", "mcp", "$schema"]).copied();
@@ -237,6 +244,7 @@ impl Configuration {
         }
         self.policy.merge(other.policy);
         self.limits.extend(other.limits);
+        self.idle = other.idle.or(self.idle);
         self.warnings.extend(other.warnings);
     }
 }
@@ -306,7 +314,9 @@ fn execution(value: Option<&Value>) -> Result<BTreeMap<String, String>, Wrong> {
         Some(Value::Object(fields)) => fields,
         Some(other) => return wrong("execution", "an object", other),
     };
-    if let Some(slip) = unknown_key(fields.keys(), ["timeout_seconds", "max_output_bytes", "limits"].into_iter()) {
+    if let Some(slip) =
+        unknown_key(fields.keys(), ["timeout_seconds", "max_output_bytes", "idle_seconds", "limits"].into_iter())
+    {
         return Err(Wrong { path: format!("execution.{}", slip.path), ..slip });
     }
     let mut set = |path: String, name: &str, text: String| {

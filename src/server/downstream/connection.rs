@@ -1,20 +1,20 @@
 //! One connection to a server, from the handshake to its end.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::{Arc, Mutex as StdMutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
+use rmcp::RoleClient;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities, ClientConfig, Implementation,
-    JsonObject, PaginatedRequestParams, ProtocolVersion,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ClientRequest, ErrorCode, JsonObject,
+    PaginatedRequestParams, PingRequest, ProtocolVersion,
 };
 use rmcp::service::{
-    ClientInitializeError, ClientLifecycleMode, NotificationContext, Peer, RunningService, ServiceError,
-    serve_client_with_lifecycle_and_ct,
+    ClientInitializeError, ClientLifecycleMode, Peer, RunningService, ServiceError, serve_client_with_lifecycle_and_ct,
 };
 use rmcp::transport::Transport;
-use rmcp::{ClientHandler, RoleClient};
 use tokio::process::{ChildStdin, ChildStdout};
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
@@ -25,11 +25,14 @@ use crate::server::envelope::Envelope;
 use crate::server::lines::{self, Lines};
 use crate::server::platform::Lifeline;
 
+use super::client::Client;
 use super::process::ServerProcess;
 use super::{http, sse};
 
 /// How long a server may take to answer the handshake unless its configuration says otherwise.
 const HANDSHAKE: Duration = Duration::from_secs(10);
+/// How long it may take to say that it is there.
+const PING: Duration = Duration::from_secs(2);
 /// How long one page of the list of tools may take.
 const PAGE: Duration = Duration::from_secs(10);
 /// More pages than this are a server that turns in circles.
@@ -44,20 +47,69 @@ pub(super) struct Start {
     pub(super) largest: usize,
 }
 
-/// Our face towards a server.
-struct Client {
-    list_changed: Arc<AtomicBool>,
+/// Why a request has no answer.
+pub(super) enum Failure {
+    /// The server could not be started, or not in time.
+    NotStarted(Option<ToolError>),
+    /// The connection broke before the server got anything of the request.
+    Unsent(ToolError),
+    /// The connection broke, and nobody knows what the server has done.
+    Lost(ToolError),
+    /// Anything else.
+    Final(ToolError),
 }
 
-impl ClientHandler for Client {
-    fn get_info(&self) -> ClientConfig {
-        ClientConfig::new(ClientCapabilities::default(), Implementation::new("lispbox", env!("CARGO_PKG_VERSION")))
-            .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
+impl Failure {
+    /// The same where a server that got the request may get it again.
+    pub(super) fn harmless(self) -> Failure {
+        match self {
+            Failure::Lost(error) => Failure::Unsent(error),
+            other => other,
+        }
     }
 
-    async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
-        self.list_changed.store(true, Ordering::Release);
+    /// What is said of it.
+    pub(super) fn error(self) -> ToolError {
+        match self {
+            Failure::Unsent(error) | Failure::Lost(error) | Failure::Final(error) => error,
+            Failure::NotStarted(error) => {
+                error.unwrap_or_else(|| unavailable("the server did not start in time".to_owned()))
+            }
+        }
     }
+}
+
+/// A connection that is being used, until this is dropped.
+pub(super) struct InUse(Arc<Connection>);
+
+impl InUse {
+    /// Takes a connection into use.
+    pub(super) fn of(connection: &Arc<Connection>) -> InUse {
+        connection.uses().open += 1;
+        InUse(Arc::clone(connection))
+    }
+}
+
+impl Deref for InUse {
+    type Target = Arc<Connection>;
+
+    fn deref(&self) -> &Arc<Connection> {
+        &self.0
+    }
+}
+
+impl Drop for InUse {
+    fn drop(&mut self) {
+        let mut uses = self.0.uses();
+        uses.open -= 1;
+        uses.last = Instant::now();
+    }
+}
+
+/// How a connection is used.
+struct Uses {
+    open: usize,
+    last: Instant,
 }
 
 /// A connection that has had its handshake.
@@ -71,6 +123,8 @@ pub(super) struct Connection {
     /// Cancelled when the server closes its side, or when a call found the connection broken.
     ended: CancellationToken,
     list_changed: Arc<AtomicBool>,
+    begun: Instant,
+    uses: StdMutex<Uses>,
 }
 
 impl Start {
@@ -177,6 +231,8 @@ impl Start {
             ends_silently: false,
             ended,
             list_changed,
+            begun: Instant::now(),
+            uses: StdMutex::new(Uses { open: 0, last: Instant::now() }),
         })
     }
 }
@@ -224,13 +280,39 @@ impl Connection {
         !self.ended.is_cancelled() && !self.peer.is_transport_closed()
     }
 
+    fn uses(&self) -> MutexGuard<'_, Uses> {
+        self.uses.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How long nobody has used it, unless somebody does.
+    pub(super) fn idle(&self) -> Option<Duration> {
+        let uses = self.uses();
+        (uses.open == 0).then(|| uses.last.elapsed())
+    }
+
+    /// How long it has lasted.
+    pub(super) fn age(&self) -> Duration {
+        self.begun.elapsed()
+    }
+
+    /// Asks the server whether it is there.
+    pub(super) async fn answers(&self) -> bool {
+        let ping = self.peer.send_request(ClientRequest::PingRequest(PingRequest::default()));
+        match tokio::time::timeout(PING, ping).await {
+            Ok(Ok(_)) => true,
+            // From 2026-07-28 on there is no `ping`. Any other refusal is of one that has forgotten our session.
+            Ok(Err(ServiceError::McpError(error))) => error.code == ErrorCode::METHOD_NOT_FOUND,
+            Ok(Err(_)) | Err(_) => false,
+        }
+    }
+
     /// True once after the server said that its tools changed.
     pub(super) fn take_list_changed(&self) -> bool {
         self.list_changed.swap(false, Ordering::AcqRel)
     }
 
     /// All pages of the list of tools.
-    pub(super) async fn list(&self) -> Result<Vec<Tool>, ToolError> {
+    pub(super) async fn list(&self) -> Result<Vec<Tool>, Failure> {
         let mut tools = Vec::new();
         let (mut bytes, mut marks) = (0, 0);
         let mut cursor = None;
@@ -284,7 +366,7 @@ impl Connection {
         tool: &str,
         arguments: JsonObject,
         timeout: Duration,
-    ) -> Result<CallToolResult, ToolError> {
+    ) -> Result<CallToolResult, Failure> {
         let request = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
         let what = format!("{}/{tool}", self.name);
         match self.answered(self.peer.call_tool_once(request), timeout, &what).await? {
@@ -302,18 +384,21 @@ impl Connection {
         request: impl Future<Output = Result<T, ServiceError>>,
         timeout: Duration,
         what: &str,
-    ) -> Result<T, ToolError> {
+    ) -> Result<T, Failure> {
+        if !self.lives() {
+            return Err(Failure::Unsent(self.gone(what).await));
+        }
         let problem = tokio::select! {
             biased;
             answer = tokio::time::timeout(timeout, request) => match answer {
                 Ok(Ok(answer)) => return Ok(answer),
                 Ok(Err(problem)) => problem,
                 Err(_) => {
-                    return Err(ToolError {
+                    return Err(Failure::Final(ToolError {
                         kind: ToolErrorKind::Timeout,
                         message: format!("`{what}` did not answer within {} s", timeout.as_secs_f64()),
                         suggestion: None,
-                    });
+                    }));
                 }
             },
             () = self.ended.cancelled() => ServiceError::TransportClosed,
@@ -321,7 +406,7 @@ impl Connection {
         Err(self.failure(problem, what).await)
     }
 
-    async fn failure(&self, problem: ServiceError, what: &str) -> ToolError {
+    async fn failure(&self, problem: ServiceError, what: &str) -> Failure {
         let (kind, message) = match problem {
             ServiceError::McpError(error) if error.code == lines::UNREADABLE => match lines::bytes_of(&error) {
                 Some(bytes) => (ToolErrorKind::TooLarge, format!("the reply of `{what}` is too large: {bytes} bytes")),
@@ -337,27 +422,42 @@ impl Connection {
                 (ToolErrorKind::TooLarge, format!("the reply of `{what}` is too large"))
             }
             ServiceError::TransportSend(error) => {
-                let reason = http::problem(error.error.as_ref());
-                // A server that is busy or stumbled is still there.
-                if !matches!(http::status(error.error.as_ref()), Some(429 | 500..)) {
-                    self.ended.cancel();
-                }
-                (ToolErrorKind::Unavailable, format!("server `{}` cannot be reached: {reason}", self.name))
-            }
-            _ => {
-                self.ended.cancel();
-                let words = match &self.process {
-                    Some(process) => process.last_words().await,
-                    None => None,
+                let error = error.error.as_ref();
+                let reason = http::problem(error);
+                let problem = unavailable(format!("server `{}` cannot be reached: {reason}", self.name));
+                return match http::status(error) {
+                    // A server that is busy or stumbled is still there.
+                    Some(429 | 500..) => Failure::Final(problem),
+                    status => {
+                        self.ended.cancel();
+                        // An SSE server that does not know our session any more answers 404.
+                        if http::is_unsent(error) || status == Some(404) {
+                            Failure::Unsent(problem)
+                        } else if http::is_lost(error) {
+                            Failure::Lost(problem)
+                        } else {
+                            Failure::Final(problem)
+                        }
+                    }
                 };
-                let words = match words {
-                    None if self.ends_silently => "; or its reply is larger than may be taken in".to_owned(),
-                    words => words.map(|words| format!("; {words}")).unwrap_or_default(),
-                };
-                (ToolErrorKind::Unavailable, format!("server `{}` went away during `{what}`{words}", self.name))
             }
+            _ => return Failure::Lost(self.gone(what).await),
         };
-        ToolError { kind, message, suggestion: None }
+        Failure::Final(ToolError { kind, message, suggestion: None })
+    }
+
+    /// The server has gone, with the last that it said.
+    async fn gone(&self, what: &str) -> ToolError {
+        self.ended.cancel();
+        let words = match &self.process {
+            Some(process) => process.last_words().await,
+            None => None,
+        };
+        let words = match words {
+            None if self.ends_silently => "; or its reply is larger than may be taken in".to_owned(),
+            words => words.map(|words| format!("; {words}")).unwrap_or_default(),
+        };
+        unavailable(format!("server `{}` went away during `{what}`{words}", self.name))
     }
 
     /// Ends the connection: closes the server's input, and its process, if it does not end by itself.
@@ -373,6 +473,10 @@ impl Connection {
     }
 }
 
-fn failed(message: String) -> ToolError {
-    ToolError { kind: ToolErrorKind::Failed, message, suggestion: None }
+fn failed(message: String) -> Failure {
+    Failure::Final(ToolError { kind: ToolErrorKind::Failed, message, suggestion: None })
+}
+
+fn unavailable(message: String) -> ToolError {
+    ToolError { kind: ToolErrorKind::Unavailable, message, suggestion: None }
 }

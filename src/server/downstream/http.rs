@@ -143,6 +143,26 @@ pub(super) fn status(error: &(dyn Error + 'static)) -> Option<u16> {
     })
 }
 
+/// True when it is certain that nothing of a request has come to the server.
+pub(super) fn is_unsent(error: &(dyn Error + 'static)) -> bool {
+    use io::ErrorKind::{BrokenPipe, NotConnected};
+    causes(error).any(|cause| match cause.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
+        Some(StreamableHttpError::Client(request)) => request.is_connect(),
+        Some(StreamableHttpError::SessionExpired) => true,
+        _ => cause.downcast_ref::<io::Error>().is_some_and(|error| matches!(error.kind(), BrokenPipe | NotConnected)),
+    })
+}
+
+/// True when a request has begun and has no answer.
+pub(super) fn is_lost(error: &(dyn Error + 'static)) -> bool {
+    causes(error).any(|cause| {
+        matches!(
+            cause.downcast_ref::<StreamableHttpError<reqwest::Error>>(),
+            Some(StreamableHttpError::Client(request)) if request.status().is_none()
+        )
+    })
+}
+
 /// True when a reply was larger than may be taken in.
 pub(super) fn is_too_large(error: &(dyn Error + 'static)) -> bool {
     causes(error).any(|cause| {

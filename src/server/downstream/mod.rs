@@ -1,14 +1,16 @@
 //! The servers behind us: started when first named, shared by all evaluations, closed together.
 //!
 //! [`Downstreams`] is the set of them and answers for the catalogue of their tools; [`server`] is one of
-//! them with its state over time, [`connection`] one connection to it while it lasts. [`process`], [`http`]
-//! and [`sse`] reach it, [`arguments`] checks what goes out, [`result`] unwraps what comes in, and
+//! them with its state over time, [`connection`] one connection to it while it lasts, [`client`] our face on it. [`process`], [`http`]
+//! and [`sse`] reach it, [`restarts`] says when it is started again, [`arguments`] checks what goes out, [`result`] unwraps what comes in, and
 //! [`shelf`] remembers lists of tools on disk.
 
 mod arguments;
+mod client;
 mod connection;
 mod http;
 mod process;
+mod restarts;
 mod result;
 mod server;
 mod shelf;
@@ -22,6 +24,7 @@ use crate::lang::error::suggest::closest;
 use crate::lang::{Catalogue, Server, Tool, ToolCall, ToolError, ToolErrorKind, ToolReply};
 
 use super::audit::AuditLog;
+use super::blobs::Blobs;
 use super::config::{Configuration, Origin};
 use super::folders;
 use super::platform::Lifeline;
@@ -45,17 +48,19 @@ pub struct DownstreamOptions {
     pub secrets: Secrets,
     /// Where calls are recorded.
     pub audit: Option<Arc<AuditLog>>,
+    /// A connection that was idle for longer is asked whether it still works before it is used.
+    pub ping_after: Duration,
 }
 
 impl Default for DownstreamOptions {
     fn default() -> Self {
         DownstreamOptions {
-            secrets: Secrets::default(),
-            audit: None,
-
             largest_message: super::lines::LARGEST_LINE,
             cache: folders::cache(),
             policy: Policy::default(),
+            secrets: Secrets::default(),
+            audit: None,
+            ping_after: Duration::from_secs(30),
         }
     }
 }
@@ -66,6 +71,7 @@ pub struct Downstreams {
     servers: RwLock<Vec<Arc<Downstream>>>,
     options: DownstreamOptions,
     lifeline: Arc<Lifeline>,
+    blobs: Arc<Blobs>,
     /// Where the configuration was read, if it is looked at again.
     origin: Mutex<Option<Origin>>,
     /// What may be done with the tools of all servers, as the configuration says.
@@ -82,6 +88,7 @@ impl Downstreams {
             servers: RwLock::default(),
             options,
             lifeline: Lifeline::new(),
+            blobs: Arc::default(),
             origin,
             policy: Mutex::default(),
             counts: Counts::default(),
@@ -123,13 +130,17 @@ impl Downstreams {
                 configuration.servers.push(config.clone());
             }
         }
-        for config in configuration.servers {
+        for mut config in configuration.servers {
+            config.idle = config.idle.or(configuration.idle);
             let mut rules = policy.clone();
             rules.merge(self.options.policy.clone());
             rules.merge(config.policy.clone());
             let server = match before.iter().position(|server| *server.config() == config) {
                 Some(at) => before.swap_remove(at),
-                None => Arc::new(Downstream::new(config, &self.options, Arc::clone(&self.lifeline))),
+                None => {
+                    let (lifeline, blobs) = (Arc::clone(&self.lifeline), Arc::clone(&self.blobs));
+                    Arc::new(Downstream::new(config, &self.options, lifeline, blobs))
+                }
             };
             server.set_policy(rules);
             servers.push(server);
@@ -219,6 +230,11 @@ impl Downstreams {
             Ok(server) => server.call(call, consent, &self.counts).await,
             Err(error) => (ToolReply::Error(error), None),
         }
+    }
+
+    /// What tools answered that is no text.
+    pub(super) fn blobs(&self) -> &Blobs {
+        &self.blobs
     }
 
     /// Closes all connections, side by side, within about a second.

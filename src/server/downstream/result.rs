@@ -6,13 +6,14 @@ use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
 use crate::lang::{Tool, ToolError, ToolErrorKind, ToolReply};
+use crate::server::blobs::Blobs;
 use crate::server::config::cut;
 
 /// Unwraps the result of `tool`.
 ///
 /// # Errors
 /// When the tool says that it failed; with its words.
-pub(super) fn unwrap(result: CallToolResult, tool: &Tool) -> Result<ToolReply, ToolError> {
+pub(super) fn unwrap(result: CallToolResult, tool: &Tool, blobs: &Blobs) -> Result<ToolReply, ToolError> {
     if result.is_error == Some(true) {
         return Err(ToolError { kind: ToolErrorKind::Failed, message: failure(&result, tool), suggestion: None });
     }
@@ -25,7 +26,7 @@ pub(super) fn unwrap(result: CallToolResult, tool: &Tool) -> Result<ToolReply, T
         match block {
             ContentBlock::Text(text) if single => return Ok(text_or_json(text.text)),
             ContentBlock::Text(text) => blocks.push(embedded(text.text)),
-            other => blocks.push(described(&other)),
+            other => blocks.push(described(other, blobs)),
         }
     }
     let whole = match blocks.len() {
@@ -76,19 +77,26 @@ fn embedded(text: String) -> Value {
     json.unwrap_or(Value::String(text))
 }
 
-/// What stands for a block that is no text: what it is and how large, never the bytes.
-fn described(block: &ContentBlock) -> Value {
+/// What stands for a block that is no text: what it is, how large, and where the client finds the bytes.
+fn described(block: ContentBlock, blobs: &Blobs) -> Value {
+    let blob = |kind: &str, mime_type: Option<String>, data: String, more: Value| {
+        let Value::Object(mut fields) = json!({"type": kind, "mimeType": mime_type}) else { unreachable!("it is one") };
+        fields.extend(more.as_object().cloned().unwrap_or_default());
+        fields.insert("bytes".to_owned(), json!(decoded_length(&data)));
+        fields.insert("blob".to_owned(), json!(blobs.keep(mime_type, data)));
+        without_nulls(Value::Object(fields))
+    };
     match block {
-        ContentBlock::Text(text) => Value::String(text.text.clone()),
-        ContentBlock::Image(image) => blob("image", &image.mime_type, &image.data),
-        ContentBlock::Audio(audio) => blob("audio", &audio.mime_type, &audio.data),
-        ContentBlock::Resource(embedded) => match &embedded.resource {
+        ContentBlock::Text(text) => Value::String(text.text),
+        ContentBlock::Image(image) => blob("image", Some(image.mime_type), image.data, Value::Null),
+        ContentBlock::Audio(audio) => blob("audio", Some(audio.mime_type), audio.data, Value::Null),
+        ContentBlock::Resource(embedded) => match embedded.resource {
             ResourceContents::TextResourceContents { uri, mime_type, text, .. } => {
                 without_nulls(json!({"type": "resource", "uri": uri, "mimeType": mime_type, "text": text}))
             }
-            ResourceContents::BlobResourceContents { uri, mime_type, blob, .. } => without_nulls(
-                json!({"type": "resource", "uri": uri, "mimeType": mime_type, "bytes": decoded_length(blob)}),
-            ),
+            ResourceContents::BlobResourceContents { uri, mime_type, blob: data, .. } => {
+                blob("resource", mime_type, data, json!({"uri": uri}))
+            }
             _ => json!({"type": "resource"}),
         },
         ContentBlock::ResourceLink(link) => without_nulls(json!({
@@ -101,10 +109,6 @@ fn described(block: &ContentBlock) -> Value {
         })),
         _ => json!({"type": "unknown"}),
     }
-}
-
-fn blob(kind: &str, mime_type: &str, data: &str) -> Value {
-    json!({"type": kind, "mimeType": mime_type, "bytes": decoded_length(data)})
 }
 
 /// How many bytes a text in base64 stands for.

@@ -9,8 +9,16 @@ fn tool(output_schema: Option<Value>) -> Tool {
 /// The reply to a result that is written as JSON, as `json:…` or `text:…`.
 fn reply(result: Value, output_schema: Option<Value>) -> String {
     let result: CallToolResult = serde_json::from_value(result).expect("a result");
-    match unwrap(result, &tool(output_schema)) {
-        Ok(ToolReply::Json(text)) => format!("json:{text}"),
+    let blobs = Blobs::default();
+    match unwrap(result, &tool(output_schema), &blobs) {
+        Ok(ToolReply::Json(text)) => match text.split_once("lispbox://blob/") {
+            Some((before, after)) => {
+                let (random, after) = after.split_at(32);
+                let blob = blobs.find(&format!("lispbox://blob/{random}")).expect("kept");
+                format!("json:{before}{}{after}", blob.data)
+            }
+            None => format!("json:{text}"),
+        },
         Ok(ToolReply::Text(text)) => format!("text:{text}"),
         Ok(other) => format!("{other:?}"),
         Err(error) => format!("{}:{}", error.kind.code(), error.message),
@@ -31,7 +39,11 @@ fn results_lose_their_wrapping() {
         (json!({"content": [text("a"), text("[1]")]}), "json:[\"a\",[1]]"),
         (
             json!({"content": [{"type": "image", "mimeType": "image/png", "data": "QUJDRA=="}]}),
-            "json:{\"type\":\"image\",\"mimeType\":\"image/png\",\"bytes\":4}",
+            "json:{\"type\":\"image\",\"mimeType\":\"image/png\",\"bytes\":4,\"blob\":\"QUJDRA==\"}",
+        ),
+        (
+            json!({"content": [{"type": "resource", "resource": {"uri": "x:y", "blob": "QUJD"}}]}),
+            "json:{\"type\":\"resource\",\"uri\":\"x:y\",\"bytes\":3,\"blob\":\"QUJD\"}",
         ),
         (
             json!({"content": [text("see"), {"type": "resource_link", "uri": "file:///a", "name": "a"}]}),

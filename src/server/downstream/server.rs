@@ -1,24 +1,33 @@
 //! One server over time: not yet started, connected, gone, connected again.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 use std::time::{Duration, Instant};
 
+use serde_json::{Map, Value};
 use tokio::sync::Mutex as AsyncMutex;
 
 use crate::lang::error::suggest::closest;
 use crate::lang::{Tool, ToolCall, ToolError, ToolErrorKind, ToolReply};
+use crate::server::blobs::Blobs;
 use crate::server::config::{ServerConfig, cut};
 use crate::server::platform::Lifeline;
 use crate::server::policy::{Consent, Counts, Decision, Policy};
 
 use super::DownstreamOptions;
 use super::arguments::{self, CheckedTool};
-use super::connection::{Connection, Start};
+use super::connection::{Connection, Failure, InUse, Start};
+use super::restarts::Restarts;
 use super::result;
 use super::shelf::Shelf;
 
 /// How long a failure to list the tools is remembered by the catalogue.
 const FAILURE_KEPT: Duration = Duration::from_secs(60);
+
+/// How long nobody calls a server until it is stopped, unless its configuration says otherwise.
+const IDLE: Duration = Duration::from_secs(600);
+
+/// How often a call is made again at most.
+const RETRIES: u32 = 2;
 
 /// How long calls go on of a server that is not in the configuration any more.
 const LAST_CALLS: Duration = Duration::from_secs(60);
@@ -29,16 +38,20 @@ pub(super) struct Downstream {
     /// What may be done with its tools.
     policy: RwLock<Arc<Policy>>,
     shelf: Shelf,
+    /// How long without a call it is taken to be there.
+    ping_after: Duration,
     /// Held while the server is being started, so that it is started once.
     connection: AsyncMutex<Connecting>,
     known: Mutex<Known>,
+    blobs: Arc<Blobs>,
 }
 
 #[derive(Default)]
 struct Connecting {
     current: Option<Arc<Connection>>,
-    /// The last failure to start: whoever was waiting for it shares it.
-    failed: Option<(Instant, ToolError)>,
+    restarts: Restarts,
+    /// Why it did not start the last time.
+    failed: Option<ToolError>,
 }
 
 /// What is known of its tools.
@@ -53,11 +66,18 @@ struct Known {
 }
 
 impl Downstream {
-    pub(super) fn new(config: ServerConfig, options: &DownstreamOptions, lifeline: Arc<Lifeline>) -> Downstream {
+    pub(super) fn new(
+        config: ServerConfig,
+        options: &DownstreamOptions,
+        lifeline: Arc<Lifeline>,
+        blobs: Arc<Blobs>,
+    ) -> Downstream {
         Downstream {
             shelf: Shelf::new(options.cache.as_deref(), &config),
             policy: RwLock::default(),
             start: Start { config, lifeline, largest: options.largest_message },
+            ping_after: options.ping_after,
+            blobs,
             connection: AsyncMutex::default(),
             known: Mutex::default(),
         }
@@ -136,13 +156,13 @@ impl Downstream {
     }
 
     /// The tools that may be called, from the server itself.
-    pub(super) async fn tools(&self) -> Result<Vec<Arc<Tool>>, ToolError> {
+    pub(super) async fn tools(self: &Arc<Self>) -> Result<Vec<Arc<Tool>>, ToolError> {
         let connection = self.connect().await?;
-        Ok(self.allowed(&self.listed(&connection).await?))
+        Ok(self.allowed(&self.listed(&connection).await.map_err(Failure::error)?))
     }
 
     /// The tools for the catalogue, or the reason why they are not to be had.
-    pub(super) async fn list_within(&self, bound: Duration) -> Result<Vec<Arc<Tool>>, String> {
+    pub(super) async fn list_within(self: &Arc<Self>, bound: Duration) -> Result<Vec<Arc<Tool>>, String> {
         if let Some((_, reason)) = self.known().failed.as_ref().filter(|(when, _)| when.elapsed() < FAILURE_KEPT) {
             return Err(reason.clone());
         }
@@ -153,90 +173,156 @@ impl Downstream {
         listed.inspect_err(|reason| self.known().failed = Some((Instant::now(), reason.clone())))
     }
 
-    /// Calls one tool, if it is decided so; see [`super::Downstreams::call`].
+    /// Calls one tool, if it is decided so; see [`super::Downstreams::call`]. A call that was lost with its connection is
+    /// made again where that cannot do any harm; what this takes counts as time of the call.
     pub(super) async fn call(
-        &self,
-        call: &ToolCall,
+        self: &Arc<Self>,
+        given: &ToolCall,
         consent: &Consent,
         counts: &Counts,
     ) -> (ToolReply, Option<String>) {
-        let mut rule = None;
-        let reply = self.call_by_rule(call, consent, counts, &mut rule).await;
-        (reply.unwrap_or_else(ToolReply::Error), rule)
+        let config = &self.start.config;
+        let timeout = config.tool_timeouts.get(&*given.tool).copied().or(config.timeout).unwrap_or(given.timeout);
+        let mut call = Call { given, timeout, consent, counts, asked: Instant::now(), begun: None, rule: None };
+        let reply = self.attempts(&mut call).await;
+        (reply.unwrap_or_else(ToolReply::Error), call.rule)
     }
 
-    async fn call_by_rule(
-        &self,
-        call: &ToolCall,
-        consent: &Consent,
-        counts: &Counts,
-        rule: &mut Option<String>,
-    ) -> Result<ToolReply, ToolError> {
-        let begun = Instant::now();
-        let tool = &*call.tool;
-        let policy = self.policy();
+    async fn attempts(self: &Arc<Self>, call: &mut Call<'_>) -> Result<ToolReply, ToolError> {
+        let tool = &*call.given.tool;
         // What is denied by its name does not start a server.
-        if let Some(denied) = policy.decide_by_name(self.name(), tool).filter(Decision::denies) {
-            *rule = Some(denied.rule.clone());
+        if let Some(denied) = self.policy().decide_by_name(self.name(), tool).filter(Decision::denies) {
+            call.rule = Some(denied.rule.clone());
             return Ok(ToolReply::Denied(denied.rule));
         }
-        let connection = self.connect().await?;
-        let tools = self.listed(&connection).await?;
+        let mut lost: Option<ToolError> = None;
+        for retries_left in (0..=RETRIES).rev() {
+            let bound = call.begun.map(|begun| call.timeout.saturating_sub(begun.elapsed()));
+            let attempt = self.attempt(call);
+            let outcome = match bound {
+                None => attempt.await,
+                Some(bound) => tokio::time::timeout(bound, attempt).await.unwrap_or(Err(Failure::NotStarted(None))),
+            };
+            match (outcome, lost.take()) {
+                (Ok(reply), _) => return Ok(reply),
+                (Err(Failure::Unsent(error)), _) if retries_left > 0 => {
+                    tracing::warn!(server = self.name(), tool, reason = error.message, "a call is made again");
+                    lost = Some(error);
+                }
+                (Err(Failure::NotStarted(error)), Some(lost)) => {
+                    return Err(ToolError { suggestion: error.and_then(|error| error.suggestion), ..lost });
+                }
+                (Err(failure), _) => return Err(failure.error()),
+            }
+        }
+        unreachable!("the last attempt returns")
+    }
+
+    /// One attempt at a call.
+    async fn attempt(self: &Arc<Self>, call: &mut Call<'_>) -> Result<ToolReply, Failure> {
+        let tool = &*call.given.tool;
+        let connection = self.connect().await.map_err(|error| Failure::NotStarted(Some(error)))?;
+        let tools = self.listed(&connection).await.map_err(Failure::harmless)?;
         let Some(checked) = tools.iter().find(|checked| checked.tool.name == tool) else {
             let names = tools.iter().map(|checked| checked.tool.name.as_str());
-            return Err(ToolError {
+            return Err(Failure::Final(ToolError {
                 kind: ToolErrorKind::Arguments,
                 message: format!("server `{}` has no tool `{tool}`", self.name()),
                 suggestion: closest(tool, names).map(|name| format!("Did you mean {}/{name}?", self.name())),
-            });
+            }));
         };
-        let arguments = checked.check(&call.arguments)?;
-        let (config, remaining) = (&self.start.config, call.remaining.saturating_sub(begun.elapsed()));
-        let ruling = consent.to(&checked.tool, &arguments, &policy, counts, &config.file, remaining).await;
-        *rule = Some(ruling.rule);
-        if let Some(refused) = ruling.refused {
+        let arguments = checked.check(&call.given.arguments).map_err(Failure::Final)?;
+        if call.rule.is_none()
+            && let Some(refused) = self.refuses(call, &checked.tool, &arguments).await
+        {
             return Ok(refused);
         }
-        let timeout = config.tool_timeouts.get(tool).copied().or(config.timeout).unwrap_or(call.timeout);
-        let answer = connection.call(tool, arguments, timeout).await?;
-        result::unwrap(answer, &checked.tool)
+        let left = match call.begun {
+            Some(begun) => call.timeout.saturating_sub(begun.elapsed()),
+            None => call.timeout,
+        };
+        call.begun.get_or_insert_with(Instant::now);
+        let hints = checked.tool.hints;
+        let answer = connection.call(tool, arguments, left).await.map_err(|failure| {
+            let is_harmless = hints.read_only == Some(true) || hints.idempotent == Some(true);
+            if is_harmless { failure.harmless() } else { failure }
+        })?;
+        result::unwrap(answer, &checked.tool, &self.blobs).map_err(Failure::Final)
+    }
+
+    /// Decides on a call, once for all attempts at it; gives the reply to one that is not made.
+    async fn refuses(&self, call: &mut Call<'_>, tool: &Tool, arguments: &Map<String, Value>) -> Option<ToolReply> {
+        let Call { given, consent, counts, asked, .. } = *call;
+        let remaining = given.remaining.saturating_sub(asked.elapsed());
+        let ruling = consent.to(tool, arguments, &self.policy(), counts, &self.start.config.file, remaining).await;
+        call.rule = Some(ruling.rule);
+        ruling.refused
     }
 
     /// The connection, made now unless there is one that lives.
-    async fn connect(&self) -> Result<Arc<Connection>, ToolError> {
-        let asked = Instant::now();
+    async fn connect(self: &Arc<Self>) -> Result<InUse, ToolError> {
         let mut connecting = self.connection.lock().await;
-        if let Some(connection) = connecting.current.as_ref().filter(|connection| connection.lives()) {
-            return Ok(Arc::clone(connection));
+        if let Some(connection) = connecting.current.clone() {
+            let is_fresh = connection.idle().is_none_or(|idle| idle < self.ping_after);
+            if connection.lives() && (is_fresh || connection.answers().await) {
+                return Ok(InUse::of(&connection));
+            }
+            connecting.current = None;
+            connecting.failed = None;
+            connecting.restarts.died(Instant::now(), connection.age());
+            self.report(&connecting.restarts, "downstream server went away", "");
+            connection.close().await;
         }
-        if let Some((_, error)) = connecting.failed.as_ref().filter(|(when, _)| *when >= asked) {
-            return Err(error.clone());
-        }
-        if let Some(dead) = connecting.current.take() {
-            dead.close().await;
+        if let Some(pause) = connecting.restarts.pause(Instant::now()) {
+            return Err(self.left_alone(&connecting, pause));
         }
         match self.start.connect().await {
             Ok(connection) => {
                 tracing::info!(server = self.name(), "downstream server started");
                 let connection = Arc::new(connection);
                 connecting.current = Some(Arc::clone(&connection));
-                Ok(connection)
+                let idle = self.start.config.idle.unwrap_or(IDLE);
+                if !idle.is_zero() {
+                    tokio::spawn(stop_when_idle(Arc::downgrade(self), Arc::downgrade(&connection), idle));
+                }
+                Ok(InUse::of(&connection))
             }
             Err(reason) => {
-                tracing::warn!(server = self.name(), %reason, "downstream server did not start");
-                let error = ToolError {
+                connecting.restarts.failed(Instant::now());
+                self.report(&connecting.restarts, "downstream server did not start", &reason);
+                connecting.failed = Some(ToolError {
                     kind: ToolErrorKind::Unavailable,
                     message: format!("server `{}` did not start: {reason}", self.name()),
                     suggestion: None,
-                };
-                connecting.failed = Some((Instant::now(), error.clone()));
-                Err(error)
+                });
+                let pause = connecting.restarts.pause(Instant::now()).unwrap_or_default();
+                Err(self.left_alone(&connecting, pause))
             }
         }
     }
 
+    /// Says in the log what became of the server: once, as long as it goes on like that.
+    fn report(&self, restarts: &Restarts, event: &'static str, reason: &str) {
+        if restarts.bad_ends() == 1 {
+            tracing::warn!(server = self.name(), reason, "{event}");
+        } else {
+            tracing::debug!(server = self.name(), reason, "{event} again");
+        }
+    }
+
+    /// Why the server is not started now, and when it is.
+    fn left_alone(&self, connecting: &Connecting, pause: Duration) -> ToolError {
+        let error = connecting.failed.clone().unwrap_or_else(|| ToolError {
+            kind: ToolErrorKind::Unavailable,
+            message: format!("server `{}` went away {} times in a row", self.name(), connecting.restarts.bad_ends()),
+            suggestion: None,
+        });
+        let seconds = pause.as_millis().div_ceil(1000);
+        ToolError { suggestion: Some(format!("It is started again by a call in {seconds} s.")), ..error }
+    }
+
     /// The tools of this connection, listed now unless they have been and did not change since.
-    async fn listed(&self, connection: &Arc<Connection>) -> Result<Vec<Arc<CheckedTool>>, ToolError> {
+    async fn listed(&self, connection: &Arc<Connection>) -> Result<Vec<Arc<CheckedTool>>, Failure> {
         let changed = connection.take_list_changed();
         {
             let known = self.known();
@@ -264,6 +350,22 @@ impl Downstream {
         self.close().await;
     }
 
+    /// Ends a connection that has been idle for so long; false when it is in use again.
+    async fn stop(&self, connection: &Arc<Connection>, idle: Duration) -> bool {
+        let mut connecting = self.connection.lock().await;
+        if connection.idle().is_none_or(|now| now < idle) {
+            return false;
+        }
+        if connecting.current.take_if(|current| Arc::ptr_eq(current, connection)).is_some() {
+            connecting.restarts = Restarts::default();
+            self.known().listed_by = None;
+            tracing::info!(server = self.name(), "downstream server stopped: nobody calls it");
+        }
+        drop(connecting);
+        connection.close().await;
+        true
+    }
+
     /// Ends the connection, if there is one.
     pub(super) async fn close(&self) {
         let current = self.connection.lock().await.current.take();
@@ -271,5 +373,33 @@ impl Downstream {
         if let Some(connection) = current {
             connection.close().await;
         }
+    }
+}
+
+/// A call, over all attempts at it.
+struct Call<'a> {
+    /// As the program makes it.
+    given: &'a ToolCall,
+    timeout: Duration,
+    consent: &'a Consent,
+    counts: &'a Counts,
+    /// When the program made it.
+    asked: Instant,
+    /// When it was first sent.
+    begun: Option<Instant>,
+    /// The rule that has decided on it.
+    rule: Option<String>,
+}
+
+/// Stops a server when nobody has called it for so long.
+async fn stop_when_idle(server: Weak<Downstream>, connection: Weak<Connection>, idle: Duration) {
+    let mut rest = idle;
+    loop {
+        tokio::time::sleep(rest).await;
+        let (Some(server), Some(connection)) = (server.upgrade(), connection.upgrade()) else { return };
+        if !connection.lives() || server.stop(&connection, idle).await {
+            return;
+        }
+        rest = idle - connection.idle().unwrap_or_default().min(idle);
     }
 }

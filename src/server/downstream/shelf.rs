@@ -121,6 +121,7 @@ mod tests {
             timeout: None,
             tool_timeouts: Default::default(),
             start_timeout: None,
+            idle: None,
             secrets: Default::default(),
             file: String::new(),
         };
