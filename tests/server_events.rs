@@ -5,11 +5,10 @@
 mod mcp_client;
 
 use std::io::{BufRead, BufReader};
-use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use mcp_client::{Client, python};
+use mcp_client::{Client, python, script};
 use serde_json::json;
 
 /// `events.py`, on a port of its own; it ends when its input is closed, as it is when this is dropped.
@@ -17,9 +16,9 @@ struct Events(Child, u16);
 
 impl Events {
     fn start() -> Option<Events> {
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers/events.py");
         let mut command = Command::new(python()?);
-        let mut peer = command.arg(script).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it runs");
+        let mut peer =
+            command.arg(script("events.py")).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it runs");
         let mut line = String::new();
         BufReader::new(peer.stdout.take().expect("piped")).read_line(&mut line).expect("a port");
         Some(Events(peer, line.trim().parse().expect("a port")))

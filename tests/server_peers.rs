@@ -10,12 +10,10 @@ mod http_client;
 #[path = "mcp_client/mod.rs"]
 mod mcp_client;
 
-use std::net::{TcpListener, TcpStream};
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
 use http_client::Server;
-use mcp_client::{Client, installed, until};
+use mcp_client::{Client, free_port, installed, listening, script};
 use serde_json::{Value, json};
 
 const EVERYTHING: &str = "node_modules/@modelcontextprotocol/server-everything/dist/index.js";
@@ -23,31 +21,6 @@ const FILESYSTEM: &str = "node_modules/@modelcontextprotocol/server-filesystem/d
 const INSPECTOR: &str = "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js";
 const NODE: &str = "node_modules/node/bin/node";
 const PYTHON: &str = "venv/bin/python";
-
-fn script(name: &str) -> String {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers").join(name).to_string_lossy().into_owned()
-}
-
-/// A peer that listens on a port of this machine; ended when it is dropped.
-struct Listening(Child);
-
-impl Drop for Listening {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-fn listening(command: &mut Command, port: u16) -> Listening {
-    let peer = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it runs");
-    let peer = Listening(peer);
-    until(|| TcpStream::connect(("127.0.0.1", port)).is_ok());
-    peer
-}
-
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a port").port()
-}
 
 fn configuration(server: Value) -> Value {
     json!({"mcpServers": {"peer": server}})

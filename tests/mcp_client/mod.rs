@@ -5,6 +5,7 @@
 mod peers;
 
 use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
@@ -209,10 +210,37 @@ pub fn is_alive(process: i64) -> bool {
     status.rsplit(") ").next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with(['Z', 'X']))
 }
 
+/// A peer that listens on a port of this machine; ended when it is dropped.
+pub struct Listening(Child);
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Starts a peer and waits until it listens.
+pub fn listening(command: &mut Command, port: u16) -> Listening {
+    let peer = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it runs");
+    let peer = Listening(peer);
+    until(|| TcpStream::connect(("127.0.0.1", port)).is_ok());
+    peer
+}
+
+/// A port of this machine that nobody listens on.
+pub fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a port").port()
+}
+
+/// A program of `tests/peers`.
+pub fn script(name: &str) -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers").join(name).to_string_lossy().into_owned()
+}
+
 /// The configuration of one server: `hostile.py` with arguments.
 pub fn hostile(arguments: &[&str]) -> Value {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers/hostile.py");
-    let mut all = vec![script.to_string_lossy().into_owned()];
+    let mut all = vec![script("hostile.py")];
     all.extend(arguments.iter().map(|argument| argument.to_string()));
     json!({"command": "python3", "args": all})
 }

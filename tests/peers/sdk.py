@@ -1,0 +1,13 @@
+"""A server made with Python's own MCP SDK, over stdio."""
+from mcp.server.mcpserver import MCPServer
+
+server = MCPServer("sdk")
+
+
+@server.tool()
+def shout(text: str, times: int = 1) -> str:
+    """Says it louder."""
+    return (text.upper() + "!") * times
+
+
+server.run()
