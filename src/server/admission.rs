@@ -148,6 +148,13 @@ impl Gate {
         self.admitted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// How many calls run now, and how many wait.
+    pub(super) fn load(&self) -> (usize, usize) {
+        let all = self.admitted().all.calls;
+        let running = self.admission.running.saturating_sub(self.all.turns.available_permits()).min(all);
+        (running, all - running)
+    }
+
     /// Lets a call in, with so many bytes of program and data.
     ///
     /// # Errors

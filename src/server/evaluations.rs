@@ -17,6 +17,7 @@ use super::host::EvaluationHost;
 use super::identity::{Identity, sha256};
 use super::keeper::{Keeper, failed};
 use super::log;
+use super::metrics::Now;
 use super::policy::Approver;
 use super::progress::Activity;
 use super::request::{EnvRequest, EvalRequest, Refused};
@@ -122,6 +123,7 @@ impl Evaluations {
             Err(refused) => (refused.reply(), None),
         };
         log::evaluation(number, entry.as_ref().map(|entry| entry.handle.as_str()), &program, &reply);
+        self.downstreams.metrics().evaluation(&reply);
         (reply, identity)
     }
 
@@ -133,6 +135,13 @@ impl Evaluations {
         if let Err(problem) = writing.await {
             tracing::error!(%problem, "a record of the audit log was not written");
         }
+    }
+
+    /// What has been counted, and what is so now, as [`metrics`](super::metrics) has it.
+    pub(super) async fn metrics(&self) -> String {
+        let (running, waiting) = self.gate.load();
+        let servers = self.downstreams.connected().await;
+        self.downstreams.metrics().text(&Now { running, waiting, sessions: self.sessions.load(), servers })
     }
 
     async fn evaluate_in_turn(

@@ -181,6 +181,7 @@ impl Host for EvaluationHost {
             let (reply, rule) = downstreams.call(&call, &consent).await;
             let reply = downstreams.secrets().redact_reply(reply);
             log::tool_call(evaluation, &call.server, &call.tool, begun.elapsed(), &reply);
+            downstreams.counted(&call.server, begun.elapsed(), &reply);
             (reply, rule)
         });
         let (reply, rule) = match reply {
@@ -192,6 +193,7 @@ impl Host for EvaluationHost {
                     Interrupted::Lost => ToolReply::Error(interrupted.error(&server)),
                 };
                 log::tool_call(evaluation, &server, &tool, waited.elapsed(), &reply);
+                self.downstreams.counted(&server, waited.elapsed(), &reply);
                 (reply, None)
             }
         };

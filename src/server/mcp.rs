@@ -186,12 +186,13 @@ impl Front {
 
     /// The rules that find in a text what reads like instructions to the model.
     fn hits(&self, text: &str, calls: &[CallRecord]) -> Vec<String> {
-        let hits: Vec<String> = self.manner.quarantine.hits(text).into_iter().map(str::to_owned).collect();
+        let hits = self.manner.quarantine.hits(text);
         if !hits.is_empty() {
+            self.evaluations.downstreams().metrics().quarantined(&hits);
             let (rules, tools) = (hits.join(", "), called(calls).join(", "));
             tracing::warn!(target: "lispbox::quarantine", rules, tools, "a reply reads like instructions");
         }
-        hits
+        hits.into_iter().map(str::to_owned).collect()
     }
 
     /// The reply as MCP has it.

@@ -14,6 +14,7 @@
 //! - `downstream`: the servers behind us; `connections` offers them to programs at a terminal.
 //! - `lines`: the transport over lines of JSON, with `envelope` for what cannot be decoded and
 //!   `backlog` for what is owed to a peer.
+//! - `metrics`: what is counted for Prometheus, which `http` serves.
 //! - `platform`: no child process outlives us. `folders`, `log`, `random`.
 //!
 //! The runtime's threads for what does not block hold bytes and sessions, never values of the language: those
@@ -38,6 +39,7 @@ mod keeper;
 mod lines;
 mod log;
 mod mcp;
+mod metrics;
 mod platform;
 mod policy;
 mod progress;

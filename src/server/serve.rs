@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,6 +20,7 @@ use super::config::Configuration;
 use super::connections;
 use super::downstream::{DownstreamOptions, Downstreams};
 use super::evaluations::Evaluations;
+use super::http::serve_metrics;
 use super::keeper::Keeper;
 use super::lines::{LARGEST_LINE, Lines};
 use super::mcp::{Front, Manner, ReplyForm};
@@ -54,6 +56,11 @@ pub struct ServeOptions {
     pub downstream: DownstreamOptions,
     /// What replies are held against, before a model reads them.
     pub quarantine: Quarantine,
+    /// Where metrics are served to whoever reaches that address, at `/metrics`. Without one, [`serve_http`] serves them
+    /// to its own clients.
+    ///
+    /// [`serve_http`]: super::serve_http
+    pub metrics: Option<SocketAddr>,
 }
 
 impl fmt::Debug for ServeOptions {
@@ -69,6 +76,7 @@ impl fmt::Debug for ServeOptions {
             store,
             downstream,
             quarantine,
+            metrics,
         } = self;
         formatter
             .debug_struct("ServeOptions")
@@ -83,6 +91,7 @@ impl fmt::Debug for ServeOptions {
             .field("store", &store.as_ref().map(|_| format_args!("…")))
             .field("downstream", downstream)
             .field("quarantine", quarantine)
+            .field("metrics", metrics)
             .finish()
     }
 }
@@ -113,6 +122,7 @@ impl ServeOptions {
             store: None,
             downstream: DownstreamOptions::default(),
             quarantine: Quarantine::default(),
+            metrics: None,
         }
     }
 
@@ -243,10 +253,13 @@ where
     Read: AsyncRead + Send + Unpin + 'static,
     Write: AsyncWrite + Send + Unpin + 'static,
 {
-    let (largest, places) = (options.largest_message, options.admission.places());
+    let (largest, places, metrics) = (options.largest_message, options.admission.places(), options.metrics);
     // Ours to cancel when the client has gone, and cancelled with the caller's.
     let stop = stop.child_token();
     let Assembled { evaluations, manner, downstreams } = assemble(sandbox, options, Arc::default(), stop.clone());
+    if let Some(address) = metrics {
+        serve_metrics(address, Arc::clone(&evaluations), stop.clone()).await?;
+    }
     let front = Front::over_streams(evaluations, manner);
 
     let ended = CancellationToken::new();

@@ -359,6 +359,12 @@ impl Sessions {
         }
     }
 
+    /// How many sessions there are in memory, and what they hold in bytes.
+    pub(super) fn load(&self) -> (usize, u64) {
+        let held = self.held();
+        (held.places.len(), held.bytes)
+    }
+
     /// Drops a session.
     pub(super) fn discard(&self, handle: &str) {
         self.held().remove(handle);

@@ -51,6 +51,10 @@ pub struct Serve {
     /// An origin whose web pages may use the server, such as `https://app.example.com:443`.
     #[arg(long = "origin", value_name = "ORIGIN", env = "LISPBOX_ORIGIN", value_delimiter = ' ', requires = "http")]
     origins: Vec<String>,
+    /// Serve metrics for Prometheus at this address, such as `127.0.0.1:9464`, to whoever reaches it, at `/metrics`.
+    /// Without it they are at the address of `--http`, where the tokens hold.
+    #[arg(long, value_name = "ADDRESS", env = "LISPBOX_METRICS")]
+    metrics: Option<SocketAddr>,
     /// What replies are held against before a model reads them, in place of the usual rules against text that reads
     /// like instructions: a file with a name and a regular expression on each line.
     #[arg(long, value_name = "FILE", env = "LISPBOX_QUARANTINE")]
@@ -94,6 +98,7 @@ impl Serve {
         }
         options.reply = self.reply;
         options.downstream.policy = self.permissions.policy()?;
+        options.metrics = self.metrics;
         for limit in &self.limits {
             let (name, value) = limit
                 .split_once('=')

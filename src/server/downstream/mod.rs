@@ -27,6 +27,7 @@ use super::audit::AuditLog;
 use super::blobs::Blobs;
 use super::config::{Configuration, Origin};
 use super::folders;
+use super::metrics::Metrics;
 use super::platform::Lifeline;
 use super::policy::{Consent, Counts, Decision, Policy};
 use super::secrets::Secrets;
@@ -72,6 +73,7 @@ pub struct Downstreams {
     options: DownstreamOptions,
     lifeline: Arc<Lifeline>,
     blobs: Arc<Blobs>,
+    metrics: Arc<Metrics>,
     /// Where the configuration was read, if it is looked at again.
     origin: Mutex<Option<Origin>>,
     /// What may be done with the tools of all servers, as the configuration says.
@@ -89,6 +91,7 @@ impl Downstreams {
             options,
             lifeline: Lifeline::new(),
             blobs: Arc::default(),
+            metrics: Arc::default(),
             origin,
             policy: Mutex::default(),
             counts: Counts::default(),
@@ -139,13 +142,31 @@ impl Downstreams {
                 Some(at) => before.swap_remove(at),
                 None => {
                     let (lifeline, blobs) = (Arc::clone(&self.lifeline), Arc::clone(&self.blobs));
-                    Arc::new(Downstream::new(config, &self.options, lifeline, blobs))
+                    Arc::new(Downstream::new(config, &self.options, lifeline, blobs, Arc::clone(&self.metrics)))
                 }
             };
             server.set_policy(rules);
             servers.push(server);
         }
         before
+    }
+
+    /// What is counted of these servers, and of who calls them.
+    pub(super) fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+
+    /// Counts a call that has ended. The name of a server that is not there is a program's own.
+    pub(super) fn counted(&self, server: &str, took: Duration, reply: &ToolReply) {
+        let server = if self.find(server).is_ok() { server } else { "unknown" };
+        self.metrics.tool_call(server, took, reply);
+    }
+
+    /// The servers, each with whether it is connected now.
+    pub(super) async fn connected(&self) -> Vec<(String, bool)> {
+        let servers = self.all();
+        let state = async |server: &Arc<Downstream>| (server.name().to_owned(), server.is_connected().await);
+        futures::future::join_all(servers.iter().map(state)).await
     }
 
     fn all(&self) -> Vec<Arc<Downstream>> {

@@ -10,6 +10,7 @@ use crate::lang::error::suggest::closest;
 use crate::lang::{Tool, ToolCall, ToolError, ToolErrorKind, ToolReply};
 use crate::server::blobs::Blobs;
 use crate::server::config::{ServerConfig, cut};
+use crate::server::metrics::Metrics;
 use crate::server::platform::Lifeline;
 use crate::server::policy::{Consent, Counts, Decision, Policy};
 
@@ -32,6 +33,9 @@ const RETRIES: u32 = 2;
 /// How long calls go on of a server that is not in the configuration any more.
 const LAST_CALLS: Duration = Duration::from_secs(60);
 
+/// How long a look at the connection waits for who holds it: longer is held while a server starts.
+const LOOK: Duration = Duration::from_millis(100);
+
 /// One configured server.
 pub(super) struct Downstream {
     start: Start,
@@ -44,6 +48,7 @@ pub(super) struct Downstream {
     connection: AsyncMutex<Connecting>,
     known: Mutex<Known>,
     blobs: Arc<Blobs>,
+    metrics: Arc<Metrics>,
 }
 
 #[derive(Default)]
@@ -71,6 +76,7 @@ impl Downstream {
         options: &DownstreamOptions,
         lifeline: Arc<Lifeline>,
         blobs: Arc<Blobs>,
+        metrics: Arc<Metrics>,
     ) -> Downstream {
         Downstream {
             shelf: Shelf::new(options.cache.as_deref(), &config),
@@ -80,6 +86,7 @@ impl Downstream {
             blobs,
             connection: AsyncMutex::default(),
             known: Mutex::default(),
+            metrics,
         }
     }
 
@@ -259,6 +266,12 @@ impl Downstream {
         ruling.refused
     }
 
+    /// True while there is a connection that lives; one that is being made is none yet.
+    pub(super) async fn is_connected(&self) -> bool {
+        let connecting = tokio::time::timeout(LOOK, self.connection.lock()).await;
+        connecting.is_ok_and(|connecting| connecting.current.as_ref().is_some_and(|current| current.lives()))
+    }
+
     /// The connection, made now unless there is one that lives.
     async fn connect(self: &Arc<Self>) -> Result<InUse, ToolError> {
         let mut connecting = self.connection.lock().await;
@@ -276,7 +289,9 @@ impl Downstream {
         if let Some(pause) = connecting.restarts.pause(Instant::now()) {
             return Err(self.left_alone(&connecting, pause));
         }
-        match self.start.connect().await {
+        let outcome = self.start.connect().await;
+        self.metrics.started(self.name(), outcome.is_ok());
+        match outcome {
             Ok(connection) => {
                 tracing::info!(server = self.name(), "downstream server started");
                 let connection = Arc::new(connection);

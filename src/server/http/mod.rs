@@ -1,4 +1,5 @@
-//! The server over HTTP: MCP at `/mcp`, on every revision of the protocol, and how it is at `/healthz` and `/readyz`.
+//! The server over HTTP: MCP at `/mcp`, on every revision of the protocol, how it is at `/healthz` and `/readyz`, and
+//! what it has counted at `/metrics`.
 //!
 //! rmcp speaks the protocol. What comes in is looked at before that: who asks, by a bearer token, and whether the
 //! message is one that can be decoded at no great cost. TLS is the business of a proxy in front.
@@ -6,9 +7,11 @@
 mod connections;
 mod principals;
 mod rates;
+mod scrape;
 
 pub(super) use principals::LOCAL;
 pub use principals::Principals;
+pub(super) use scrape::serve_metrics;
 
 use std::io;
 use std::net::SocketAddr;
@@ -147,7 +150,7 @@ async fn serve(
     listener: TcpListener,
     stop: CancellationToken,
 ) -> io::Result<()> {
-    let largest = options.largest_message;
+    let (largest, metrics_address) = (options.largest_message, options.metrics);
     // Evaluations may end by themselves for a while after nothing more is taken in.
     let ending = CancellationToken::new();
     let Assembled { evaluations, manner, downstreams } =
@@ -156,9 +159,16 @@ async fn serve(
         let (evaluations, stop) = (Arc::clone(&evaluations), stop.clone());
         move || evaluations.trouble().or_else(|| stop.is_cancelled().then(|| "the server is stopping".to_owned()))
     };
+    let metrics = match metrics_address {
+        Some(address) => {
+            serve_metrics(address, Arc::clone(&evaluations), stop.clone()).await?;
+            Router::new()
+        }
+        None => scrape::route(Arc::clone(&evaluations), http.hosts.clone()),
+    };
     let front = move || Front::over_http(Arc::clone(&evaluations), Arc::clone(&manner));
     let bounds = http.bounds();
-    let router = router(front, trouble, http, listener.local_addr()?, largest, ending.clone());
+    let router = router(front, trouble, metrics, http, listener.local_addr()?, largest, ending.clone());
     tracing::info!(version = env!("CARGO_PKG_VERSION"), servers = downstreams.names().len(), "serving over HTTP");
     connections::listen(router, listener, bounds, stop).await;
     ending.cancel();
@@ -183,17 +193,18 @@ pub async fn serve_handler<Handler: ServerHandler>(
 ) -> io::Result<()> {
     let ending = CancellationToken::new();
     let bounds = http.bounds();
-    let router = router(handler, || None, http, listener.local_addr()?, LARGEST_LINE, ending.clone());
+    let router = router(handler, || None, Router::new(), http, listener.local_addr()?, LARGEST_LINE, ending.clone());
     connections::listen(router, listener, bounds, stop).await;
     ending.cancel();
     Ok(())
 }
 
-/// What is answered at which path: MCP by the handlers, until `ending` is cancelled, and how the server is. `trouble`
-/// says why it is not ready, `address` is where we listen.
+/// What is answered at which path: MCP by the handlers, until `ending` is cancelled, how the server is, and by `metrics`
+/// what it has counted. `trouble` says why it is not ready, `address` is where we listen.
 fn router<Handler: ServerHandler>(
     handler: impl Fn() -> Handler + Send + Sync + 'static,
     trouble: impl Fn() -> Option<String> + Clone + Send + Sync + 'static,
+    metrics: Router,
     http: HttpOptions,
     address: SocketAddr,
     largest: usize,
@@ -232,6 +243,7 @@ fn router<Handler: ServerHandler>(
     };
     Router::new()
         .route_service("/mcp", service)
+        .merge(metrics)
         .layer(from_fn_with_state(intake, take_in))
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))
