@@ -114,15 +114,12 @@ impl Evaluations {
         let mut identity = Identity {
             evaluation: number,
             principal: caller.name.clone(),
-            session: String::new(),
+            session: None,
             program: sha256(request.program.as_bytes()),
         };
         let outcome = self.evaluate_in_turn(request, &caller, &mut identity).await;
-        let (reply, entry) = match outcome {
-            Ok((reply, entry)) => (reply, Some(entry)),
-            Err(refused) => (refused.reply(), None),
-        };
-        log::evaluation(number, entry.as_ref().map(|entry| entry.handle.as_str()), &program, &reply);
+        let reply = outcome.unwrap_or_else(|refused| refused.reply());
+        log::evaluation(&identity, &program, &reply);
         self.downstreams.metrics().evaluation(&reply);
         (reply, identity)
     }
@@ -149,13 +146,13 @@ impl Evaluations {
         request: EvalRequest,
         caller: &Caller,
         identity: &mut Identity,
-    ) -> Result<(Reply, Arc<Entry>), Refused> {
+    ) -> Result<Reply, Refused> {
         let texts = request.program.len() + request.data.as_ref().map_or(0, String::len);
         let _place = self.gate.admit(&caller.name, texts as u64)?;
         let entry = self.entry(request.session.as_deref(), caller)?;
         let turn = self.turn(&entry, caller, request.limits.memory).await?;
         let slots = request.limits.parallel;
-        identity.session = log::hashed(&entry.handle);
+        identity.session = Some(log::hashed(&entry.handle));
         let identity = Arc::new(identity.clone());
         let program = Request { program: request.program, data: request.data, limits: request.limits, name: None };
         if request.session.is_some() && entry.is_closed() {
@@ -209,7 +206,7 @@ impl Evaluations {
                 point_to(&mut reply, &handle);
             }
         }
-        Ok((reply, entry))
+        Ok(reply)
     }
 
     /// Answers a question about what there is.
@@ -223,7 +220,8 @@ impl Evaluations {
         let turn = self.turn(&entry, &caller, Limits::default().memory).await?;
         let number = self.count.fetch_add(1, Ordering::Relaxed);
         let (query, keeper) = (request.query, self.keeper.clone());
-        let identity = Identity { evaluation: number, principal: caller.name.clone(), ..Identity::default() };
+        let session = Some(log::hashed(&entry.handle));
+        let identity = Identity { evaluation: number, principal: caller.name.clone(), session, ..Identity::default() };
         self.blocking(turn, &caller, 1, Arc::new(identity), Arc::default(), move |session, host| {
             if let Some(keeper) = keeper {
                 keeper.refresh(&entry, &mut **session)?;

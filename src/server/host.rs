@@ -165,7 +165,7 @@ impl Host for EvaluationHost {
     }
 
     fn call(&self, call: ToolCall) -> ToolReply {
-        let (evaluation, bound) = (self.identity.evaluation, call.remaining);
+        let (identity, bound) = (Arc::clone(&self.identity), call.remaining);
         let (server, tool) = (call.server.clone(), call.tool.clone());
         let downstreams = Arc::clone(&self.downstreams);
         let (slots, consent) = (Arc::clone(&self.slots), Arc::clone(&self.consent));
@@ -180,7 +180,7 @@ impl Host for EvaluationHost {
             let begun = Instant::now();
             let (reply, rule) = downstreams.call(&call, &consent).await;
             let reply = downstreams.secrets().redact_reply(reply);
-            log::tool_call(evaluation, &call.server, &call.tool, begun.elapsed(), &reply);
+            log::tool_call(&identity, &call.server, &call.tool, begun.elapsed(), &reply);
             downstreams.counted(&call.server, begun.elapsed(), &reply);
             (reply, rule)
         });
@@ -192,7 +192,7 @@ impl Host for EvaluationHost {
                     Interrupted::Lost if self.cancel.is_cancelled() => ToolReply::Stopped,
                     Interrupted::Lost => ToolReply::Error(interrupted.error(&server)),
                 };
-                log::tool_call(evaluation, &server, &tool, waited.elapsed(), &reply);
+                log::tool_call(&self.identity, &server, &tool, waited.elapsed(), &reply);
                 self.downstreams.counted(&server, waited.elapsed(), &reply);
                 (reply, None)
             }

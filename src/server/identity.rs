@@ -9,8 +9,8 @@ pub(super) struct Identity {
     pub(super) evaluation: u64,
     /// Whose it is.
     pub(super) principal: String,
-    /// The beginning of the hash of its session's handle; empty where it has none.
-    pub(super) session: String,
+    /// The session that it runs in, by the beginning of the hash of its handle.
+    pub(super) session: Option<String>,
     /// The SHA-256 of the program's text, in hexadecimal; empty for a question.
     pub(super) program: String,
 }

@@ -1,17 +1,20 @@
 //! What is logged: one event per evaluation and one per tool call in it.
 //!
-//! Events go through `tracing`; the binary writes them to stderr as lines of JSON. Handles of sessions
-//! are secrets and appear only as the beginning of a hash, arguments and results of tools not at all.
+//! Events go through `tracing`; the binary writes them as lines of JSON, each with the [`Identity`] of its evaluation.
+//! Handles of sessions are secrets and appear only as the beginning of a hash, arguments and results of tools not at
+//! all.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Write};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::lang::ToolReply;
 use crate::lang::reply::Reply;
 
 use super::config::cut;
+use super::identity::Identity;
 
 /// How much of a program is logged, in characters.
 const PROGRAM_KEPT: usize = 2000;
@@ -22,12 +25,13 @@ pub(super) fn kept(program: &str) -> String {
 }
 
 /// Logs an evaluation of a program, as [`kept`], that has ended.
-pub(super) fn evaluation(evaluation: u64, handle: Option<&str>, program: &str, reply: &Reply) {
+pub(super) fn evaluation(identity: &Identity, program: &str, reply: &Reply) {
     let code = reply.failure.as_ref().map_or("ok", |failure| failure.error.as_str());
     tracing::info!(
         target: "lispbox::evaluation",
-        evaluation,
-        session = handle.map(hashed),
+        evaluation = identity.evaluation,
+        principal = identity.principal,
+        session = identity.session,
         program,
         outcome = code,
         total_ms = reply.spent.total_ms,
@@ -41,16 +45,19 @@ pub(super) fn evaluation(evaluation: u64, handle: Option<&str>, program: &str, r
 }
 
 /// Logs a tool call that has ended.
-pub(super) fn tool_call(evaluation: u64, server: &str, tool: &str, took: Duration, reply: &ToolReply) {
-    let outcome = match reply {
-        ToolReply::Json(_) | ToolReply::Text(_) => "ok",
-        ToolReply::Error(error) => error.kind.code(),
-        ToolReply::Denied(_) => "denied",
-        ToolReply::Ask(_) => "ask",
-        ToolReply::Stopped => "stopped",
-    };
+pub(super) fn tool_call(identity: &Identity, server: &str, tool: &str, took: Duration, reply: &ToolReply) {
     let ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
-    tracing::info!(target: "lispbox::call", evaluation, server, tool, ms, outcome, "called");
+    tracing::info!(
+        target: "lispbox::call",
+        evaluation = identity.evaluation,
+        principal = identity.principal,
+        session = identity.session,
+        server,
+        tool,
+        ms,
+        outcome = reply.outcome(),
+        "called"
+    );
 }
 
 /// The beginning of the hash of a handle: enough to follow a session through a log.
@@ -60,15 +67,28 @@ pub(super) fn hashed(handle: &str) -> String {
     format!("{:08x}", hasher.finish() >> 32)
 }
 
-/// How many log lines may wait for a reader of stderr.
+/// How many log lines may wait for whoever reads them.
 const LINES_WAITING: usize = 1024;
 
-/// Standard error for log lines, without ever waiting for whoever reads it: a client that leaves our
-/// pipe unread must not stop us. Lines that find no room are dropped.
+/// Where log lines go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogStream {
+    /// Standard output, for a server that says nothing else there.
+    Output,
+    /// Standard error.
+    Errors,
+}
+
+/// A stream for log lines, without ever waiting for whoever reads it: a client that leaves our pipe unread must not
+/// stop us. Lines that find no room are dropped.
 #[derive(Clone)]
 pub struct LogWriter {
     lines: SyncSender<Line>,
+    /// The other end, until lines begin to be written.
+    held: Arc<Held>,
 }
+
+type Held = Mutex<Option<(Receiver<Line>, LogStream)>>;
 
 enum Line {
     Text(Vec<u8>),
@@ -77,31 +97,41 @@ enum Line {
 }
 
 impl LogWriter {
-    /// A writer with a thread of its own behind it.
+    /// A writer whose lines wait until [`LogWriter::begin`].
+    pub fn new(stream: LogStream) -> LogWriter {
+        let (lines, waiting) = sync_channel(LINES_WAITING);
+        LogWriter { lines, held: Arc::new(Mutex::new(Some((waiting, stream)))) }
+    }
+
+    /// Begins to write, from a thread of its own.
     ///
     /// # Errors
     /// When the system has no threads left.
-    pub fn start() -> io::Result<LogWriter> {
-        let (lines, waiting) = sync_channel(LINES_WAITING);
-        std::thread::Builder::new().name("lispbox-log".into()).spawn(move || write_lines(&waiting))?;
-        Ok(LogWriter { lines })
+    pub fn begin(&self) -> io::Result<()> {
+        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some((waiting, stream)) = held else { return Ok(()) };
+        std::thread::Builder::new().name("lispbox-log".into()).spawn(move || write_lines(&waiting, stream))?;
+        Ok(())
     }
 
     /// Waits until all lines so far have been written, but no longer than `bound`.
     pub fn flush_within(&self, bound: Duration) {
         let (written, done) = sync_channel(1);
-        if self.lines.try_send(Line::Written(written)).is_ok() {
+        if self.begin().is_ok() && self.lines.try_send(Line::Written(written)).is_ok() {
             // No answer in time: the pipe is not read, and the lines are lost.
             let _ = done.recv_timeout(bound);
         }
     }
 }
 
-fn write_lines(waiting: &Receiver<Line>) {
+fn write_lines(waiting: &Receiver<Line>, stream: LogStream) {
     for line in waiting {
         match line {
-            // Nothing can be done about a stderr that is closed.
-            Line::Text(text) => drop(io::stderr().write_all(&text)),
+            // Nothing can be done about a stream that is closed.
+            Line::Text(text) => drop(match stream {
+                LogStream::Output => io::stdout().write_all(&text),
+                LogStream::Errors => io::stderr().write_all(&text),
+            }),
             Line::Written(written) => drop(written.send(())),
         }
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::Args;
 use lispbox::server::{
-    HttpOptions, LogWriter, Principals, Quarantine, ReplyForm, ServeOptions, serve_http, serve_stdio,
+    HttpOptions, LogStream, LogWriter, Principals, Quarantine, ReplyForm, ServeOptions, serve_http, serve_stdio,
 };
 use tracing_subscriber::EnvFilter;
 
@@ -80,15 +80,15 @@ impl Serve {
     /// Serves until the client goes or the process is told to end.
     pub fn run(self) -> ExitCode {
         process::without_huge_pages();
-        let log = log_to_stderr();
-        let outcome = self.serve();
-        if let Some(log) = log {
-            log.flush_within(Duration::from_millis(200));
-        }
+        // Standard output is the client's, unless clients come over HTTP.
+        let log = LogWriter::new(if self.http.is_some() { LogStream::Output } else { LogStream::Errors });
+        log_to(&log);
+        let outcome = self.serve(&log);
+        log.flush_within(Duration::from_millis(200));
         outcome.map_or_else(Problem::report, |()| ExitCode::SUCCESS)
     }
 
-    fn serve(self) -> Result<(), Problem> {
+    fn serve(self, log: &LogWriter) -> Result<(), Problem> {
         let configuration = self.places.read().map_err(Problem::Usage)?;
         configuration.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
         let limits = configuration.limits.clone();
@@ -123,10 +123,13 @@ impl Serve {
         let http = self.http.map(|address| self.http_options(address)).transpose()?;
         let sandbox = self.isolation.sandbox(engine)?;
         let served = match http {
-            None => serve_stdio(sandbox, options),
+            None => log.begin().and_then(|()| serve_stdio(sandbox, options)),
             Some(http) => serve_http(sandbox, options, http, |address| {
-                // The one line on standard output: whoever started us may wait for it.
+                // The first line on standard output: whoever started us may wait for it. Behind it comes the log.
                 println!("listening on http://{address}/mcp");
+                if let Err(problem) = log.begin() {
+                    eprintln!("lispbox: there is no log: {problem}");
+                }
             }),
         };
         if let Some(audit) = audit {
@@ -160,13 +163,13 @@ fn password(url: &str) -> Option<&str> {
     Some(user.split_once(':')?.1)
 }
 
-/// Log lines are JSON on stderr; `LISPBOX_LOG` says which (`debug`, `warn,lispbox::call=info`, …).
-fn log_to_stderr() -> Option<LogWriter> {
-    let filter =
-        EnvFilter::try_from_env("LISPBOX_LOG").unwrap_or_else(|_| EnvFilter::new("warn,rmcp=error,lispbox=info"));
-    let writer = LogWriter::start().ok()?;
+/// Log lines are JSON; `LISPBOX_LOG` says which (`debug`, `warn,lispbox::call=info`, …).
+fn log_to(writer: &LogWriter) {
+    let wanted = std::env::var("LISPBOX_LOG").unwrap_or_else(|_| "warn,lispbox=info".to_owned());
+    // The protocol's library logs whole messages, handles of sessions among them: only who names it hears more of it.
+    let filter = EnvFilter::try_new(format!("rmcp=error,{wanted}"));
+    let filter = filter.unwrap_or_else(|_| EnvFilter::new("rmcp=error,warn,lispbox=info"));
     let lines = writer.clone();
     // A second subscriber in one process is refused; the first one then stays.
     let _ = tracing_subscriber::fmt().json().with_env_filter(filter).with_writer(move || lines.clone()).try_init();
-    Some(writer)
 }

@@ -106,7 +106,7 @@ impl Record {
             kind,
             evaluation: Some(identity.evaluation),
             principal: identity.principal.clone(),
-            session: identity.session.clone(),
+            session: identity.session.clone().unwrap_or_default(),
             program: identity.program.clone(),
             ..Record::default()
         }
