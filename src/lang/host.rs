@@ -95,6 +95,13 @@ pub struct ToolError {
     pub suggestion: Option<String>,
 }
 
+impl ToolError {
+    /// That the tool itself failed, for that reason.
+    pub fn failed(message: impl Into<String>) -> ToolError {
+        ToolError { kind: ToolErrorKind::Failed, message: message.into(), suggestion: None }
+    }
+}
+
 /// The kinds of [`ToolError`]; each is an error code of its own for the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ToolErrorKind {
@@ -133,7 +140,7 @@ pub struct Server {
 }
 
 /// A tool as its server describes it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tool {
     /// The server's name.
     pub server: String,

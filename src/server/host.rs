@@ -178,7 +178,7 @@ impl Host for EvaluationHost {
         let reply = self.wait(Some(bound), async move {
             let _slot = slots.acquire().await.expect("the slots are never closed");
             let begun = Instant::now();
-            let (reply, rule) = downstreams.call(&call, &consent).await;
+            let (reply, rule) = downstreams.call_as_decided(&call, &consent).await;
             let reply = downstreams.secrets().redact_reply(reply);
             log::tool_call(&identity, &call.server, &call.tool, begun.elapsed(), &reply);
             downstreams.counted(&call.server, begun.elapsed(), &reply);

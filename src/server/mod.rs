@@ -11,7 +11,7 @@
 //!   called, `secrets` are taken out of all that leaves; `identity` is what both say of an evaluation.
 //! - `quarantine`: replies that read like instructions to the model are announced as such.
 //! - `http`: the server of many clients, over HTTP, and who may use it.
-//! - `downstream`: the servers behind us; `connections` offers them to programs at a terminal.
+//! - `downstream`: the servers behind us, and tools that need none; `connections` offers them to programs at a terminal.
 //! - `lines`: the transport over lines of JSON, with `envelope` for what cannot be decoded and
 //!   `backlog` for what is owed to a peer.
 //! - `metrics`: what is counted for Prometheus, which `http` serves.
@@ -57,10 +57,11 @@ pub use admission::Admission;
 pub use allowances::Allowance;
 pub use audit::{AuditLog, AuditOptions, Chain, Head, Kind, Record, Redaction, Verified, chains};
 pub use config::{
-    Configuration, ConfigurationError, Endpoint, HttpTransport, Origin, ServerConfig, Sources, read_document,
+    Action, Configuration, ConfigurationError, Endpoint, HttpTransport, LocalTool, Origin, ServerConfig, Sources,
+    Template, Words, read_document,
 };
 pub use connections::{Checked, Connections};
-pub use downstream::{DownstreamOptions, Downstreams};
+pub use downstream::{Answering, DownstreamOptions, Downstreams, Function, Functions, blocking};
 pub use folders::usual_folder;
 pub use host::EvaluationHost;
 #[doc(hidden)]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::Endpoint;
+use super::{Action, Endpoint};
 use crate::server::secrets::names_a_secret;
 
 /// Texts that are shown to nobody: credentials of a server.
@@ -35,9 +35,17 @@ impl Concealed {
                     texts.extend(pairs.map(|(_, value)| value.into_owned()));
                 }
             }
-            Err(_) => {}
+            Ok(Endpoint::Local(_) | Endpoint::Functions(_)) | Err(_) => {}
         }
         Concealed(texts)
+    }
+
+    /// Adds what is secret of a tool without a server.
+    pub(super) fn add(&mut self, action: Option<&Action>, expanded: Vec<String>) {
+        self.0.extend(expanded);
+        if let Some(Action::Command { environment, .. }) = action {
+            self.0.extend(named(environment));
+        }
     }
 
     /// The texts.

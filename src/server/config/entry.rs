@@ -62,7 +62,7 @@ impl Entry<'_> {
     /// Reads it, unless it is marked as disabled; adds what is passed over to the warnings.
     pub(super) fn read(&self, warnings: &mut Vec<String>) -> Result<Option<ServerConfig>, Wrong> {
         let name = namespace(self.name).map_err(|message| Wrong { path: String::new(), message })?;
-        if self.boolean("disabled")? == Some(true) || self.boolean("enabled")? == Some(false) {
+        if self.is_left_out()? {
             return Ok(None);
         }
         self.check_keys(warnings)?;
@@ -89,6 +89,11 @@ impl Entry<'_> {
             idle: self.field("idle_seconds").map(|value| idle_seconds(".idle_seconds", value)).transpose()?,
             file: self.scope.file.to_owned(),
         }))
+    }
+
+    /// True where it is marked so that it is as if it were not there.
+    pub(super) fn is_left_out(&self) -> Result<bool, Wrong> {
+        Ok(self.boolean("disabled")? == Some(true) || self.boolean("enabled")? == Some(false))
     }
 
     fn check_keys(&self, warnings: &mut Vec<String>) -> Result<(), Wrong> {
@@ -202,7 +207,7 @@ impl Entry<'_> {
         Ok(Endpoint::Http { url, transport, headers: self.expand_all(headers)? })
     }
 
-    fn expand_all(&self, table: BTreeMap<String, String>) -> Result<BTreeMap<String, String>, String> {
+    pub(super) fn expand_all(&self, table: BTreeMap<String, String>) -> Result<BTreeMap<String, String>, String> {
         table.into_iter().map(|(key, text)| Ok((key, expand(&text, self.scope)?))).collect()
     }
 
@@ -219,11 +224,11 @@ impl Entry<'_> {
     }
 
     /// A field, where `null` counts as absent.
-    fn field(&self, key: &str) -> Option<&Value> {
+    pub(super) fn field(&self, key: &str) -> Option<&Value> {
         self.fields.get(key).filter(|value| !value.is_null())
     }
 
-    fn text(&self, key: &str) -> Result<Option<String>, Wrong> {
+    pub(super) fn text(&self, key: &str) -> Result<Option<String>, Wrong> {
         match self.field(key) {
             None => Ok(None),
             Some(Value::String(text)) => Ok(Some(text.clone())),
@@ -231,7 +236,7 @@ impl Entry<'_> {
         }
     }
 
-    fn boolean(&self, key: &str) -> Result<Option<bool>, Wrong> {
+    pub(super) fn boolean(&self, key: &str) -> Result<Option<bool>, Wrong> {
         match self.field(key) {
             None => Ok(None),
             Some(Value::Bool(value)) => Ok(Some(*value)),
@@ -239,7 +244,7 @@ impl Entry<'_> {
         }
     }
 
-    fn seconds(&self, key: &str) -> Result<Option<Duration>, Wrong> {
+    pub(super) fn seconds(&self, key: &str) -> Result<Option<Duration>, Wrong> {
         self.field(key).map(|value| seconds(&format!(".{key}"), value)).transpose()
     }
 
@@ -256,7 +261,7 @@ impl Entry<'_> {
             .collect()
     }
 
-    fn table(&self, key: &str) -> Result<BTreeMap<String, String>, Wrong> {
+    pub(super) fn table(&self, key: &str) -> Result<BTreeMap<String, String>, Wrong> {
         let items = match self.field(key) {
             None => return Ok(BTreeMap::new()),
             Some(Value::Object(items)) => items,
@@ -299,7 +304,7 @@ fn seconds(path: &str, value: &Value) -> Result<Duration, Wrong> {
 
 /// The namespace of a server's tools, as in `name/tool`: its name, with `-` for what cannot stand in a
 /// symbol, since other clients take names such as `Sequential Thinking`.
-fn namespace(name: &str) -> Result<String, String> {
+pub(super) fn namespace(name: &str) -> Result<String, String> {
     if name.is_empty() || name.chars().count() > 100 {
         return Err("expected a server name of 1 to 100 characters".into());
     }

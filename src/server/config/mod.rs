@@ -2,19 +2,23 @@
 //!
 //! [`Configuration::parse`] reads the text of one file, in the forms that people own already: `mcpServers` as Claude
 //! Desktop, Claude Code and Cursor write it, VS Code's `servers`, and our own, with a list of `servers`, `tools`,
-//! `policy` and `execution`, in YAML, TOML or JSON. `document` makes values of texts, `entry` reads one server,
-//! `variables` are what stands in `${…}`; what may be done with tools is read by [`Policy`]. [`Sources`] are the files
-//! and folders that a configuration comes from, and tells when they have changed.
+//! `policy` and `execution`, in YAML, TOML or JSON. `document` makes values of texts, `entry` reads one server, `local`
+//! tools that need none, with `template`s for their arguments, `variables` are what stands in `${…}`, `conceal` finds
+//! what is secret; what may be done with tools is read by [`Policy`]. [`Sources`] are the files and folders that a
+//! configuration comes from, and tells when they have changed.
 
 mod conceal;
 mod document;
 mod entry;
+mod local;
 mod sources;
+mod template;
 mod variables;
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
@@ -22,8 +26,13 @@ use serde_json::{Map, Value};
 use crate::lang::Limits;
 use crate::lang::error::suggest::closest;
 
+use super::downstream::{Function, Functions};
+
 pub use document::read_document;
+pub use local::{Action, LocalTool, Words};
 pub use sources::{Origin, Sources};
+pub use template::Template;
+pub(super) use template::rounds;
 
 use super::policy::Policy;
 pub use conceal::Concealed;
@@ -83,7 +92,7 @@ pub struct ServerConfig {
     pub file: String,
 }
 
-/// The two ways to reach a server.
+/// The ways to reach a server, and what there is in place of one.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Endpoint {
     /// A child process that speaks MCP on its standard input and output.
@@ -106,6 +115,10 @@ pub enum Endpoint {
         /// Headers sent with every request.
         headers: BTreeMap<String, String>,
     },
+    /// No server: commands and endpoints that the configuration describes.
+    Local(Vec<LocalTool>),
+    /// No server: functions of this program.
+    Functions(Functions),
 }
 
 /// Without the values of variables and headers, which may be secret.
@@ -125,6 +138,8 @@ impl fmt::Debug for Endpoint {
                 .field("transport", transport)
                 .field("headers", &headers.keys())
                 .finish(),
+            Endpoint::Local(tools) => formatter.debug_list().entries(tools.iter().map(|tool| &tool.tool.name)).finish(),
+            Endpoint::Functions(functions) => functions.fmt(formatter),
         }
     }
 }
@@ -193,7 +208,7 @@ impl Configuration {
                 found = true;
                 let path = format!("{place}{key}");
                 for Listed { path, name, fields } in
-                    listed(servers, &path).map_err(|wrong| error(&wrong.path, wrong.message))?
+                    listed(servers, &path, "a server").map_err(|wrong| error(&wrong.path, wrong.message))?
                 {
                     let entry = Entry { name: &name, fields, scope: &scope, is_ours };
                     let read = entry.read(&mut configuration.warnings);
@@ -205,6 +220,15 @@ impl Configuration {
                     configuration.servers.push(server);
                 }
             }
+        }
+        for server in local::read(root.get("local"), &scope).map_err(|wrong| error(&wrong.path, wrong.message))? {
+            if configuration.servers.iter().any(|other| other.name == server.name) {
+                return Err(error(
+                    "local",
+                    format!("expected a name of its own, got that of server `{}`", server.name),
+                ));
+            }
+            configuration.servers.push(server);
         }
         if !found && !OURS.iter().any(|key| root.contains_key(*key)) {
             let keys: Vec<&str> = root.keys().map(String::as_str).take(5).collect();
@@ -230,6 +254,25 @@ impl Configuration {
         Ok(configuration)
     }
 
+    /// Adds functions of this program, which programs call as tools of that server; they stay when files are read again.
+    ///
+    /// # Errors
+    /// When the name is none, or there is a server of that name already.
+    pub fn add_functions(
+        &mut self,
+        server: &str,
+        description: &str,
+        functions: Vec<Arc<dyn Function>>,
+    ) -> Result<(), String> {
+        let name = entry::namespace(server)?;
+        if self.servers.iter().any(|other| other.name == name) {
+            return Err(format!("expected a name of its own, got that of server `{name}`"));
+        }
+        let endpoint = Ok(Endpoint::Functions(Functions(functions)));
+        self.servers.push(ServerConfig::without_server(name, one_line(description), endpoint, "this program"));
+        Ok(())
+    }
+
     /// Takes in what another file says, which goes before what was there.
     pub fn merge(&mut self, other: Configuration) {
         for server in other.servers {
@@ -253,7 +296,7 @@ impl Configuration {
 const SERVERS: &[&str] = &["mcpServers", "mcp_servers", "servers"];
 
 /// What else a file of ours has.
-const OURS: &[&str] = &["tools", "policy", "execution"];
+const OURS: &[&str] = &["local", "tools", "policy", "execution"];
 
 /// True for a file that another client wrote: what else stands in it may be anything.
 fn is_a_clients(root: &Map<String, Value>) -> bool {
@@ -274,8 +317,8 @@ struct Listed<'v> {
     fields: &'v Map<String, Value>,
 }
 
-/// The servers of an object or a list.
-fn listed<'v>(servers: &'v Value, path: &str) -> Result<Vec<Listed<'v>>, Wrong> {
+/// The servers, or what else `what` is, of an object or a list.
+fn listed<'v>(servers: &'v Value, path: &str, what: &str) -> Result<Vec<Listed<'v>>, Wrong> {
     let fields = |path: &str, value: &'v Value| match value {
         Value::Object(fields) => Ok(fields),
         other => Err(Wrong { path: path.to_owned(), message: format!("expected an object, got {}", kind(other)) }),
@@ -298,11 +341,11 @@ fn listed<'v>(servers: &'v Value, path: &str) -> Result<Vec<Listed<'v>>, Wrong> 
                 match fields.get("name") {
                     Some(Value::String(name)) => Ok(Listed { path, name: name.clone(), fields }),
                     Some(other) => wrong(format!("{path}.name"), "text", other),
-                    None => Err(Wrong { path, message: "a server in a list needs the key `name`".into() }),
+                    None => Err(Wrong { path, message: format!("{what} in a list needs the key `name`") }),
                 }
             })
             .collect(),
-        other => wrong(path, "an object or a list of servers", other),
+        other => wrong(path, &format!("an object or a list, each {what}"), other),
     }
 }
 

@@ -296,3 +296,72 @@ fn files_and_folders_are_read_one_after_another() {
     write("config.yaml", "servers: 5");
     assert!(origin.reread().is_err(), "a file that was named has to be right");
 }
+
+#[test]
+fn tools_without_a_server_make_up_namespaces() {
+    let text = "local:
+  - { name: git/log, command: git, args: [log, '{ref}'], timeout_seconds: 5, read_only: true,
+      parameters: { properties: { ref: { type: string } } } }
+  - { name: date, command: date }
+  - { name: git/off, command: x, disabled: true }
+  - { name: web/get, url: 'https://example.org/{page}?key=${TOKEN}', parameters: { required: [page], properties: { page: {} } } }
+  - { name: unset/one, command: x, env: { A: '${NO}' } }
+";
+    let configuration = parse_as("lispbox.yaml", text).expect("a valid file");
+    assert_eq!(names(&configuration), ["git", "local", "web", "unset"]);
+    let tools = |index: usize| match &configuration.servers[index].endpoint {
+        Ok(Endpoint::Local(tools)) => tools.clone(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(configuration.servers[0].tool_timeouts["log"], Duration::from_secs(5));
+    let log = &tools(0)[0].tool;
+    assert_eq!((log.server.as_str(), log.name.as_str(), log.hints.read_only), ("git", "log", Some(true)));
+    assert_eq!(
+        log.input_schema,
+        serde_json::json!({"properties": {"ref": {"type": "string"}}, "type": "object", "additionalProperties": false})
+    );
+    assert!(matches!(&tools(2)[0].action, Action::Request { method, .. } if method == "GET"));
+    let reason = configuration.servers[3].endpoint.as_ref().expect_err("a variable is not set");
+    assert!(reason.starts_with("`unset/one`: the environment variable `NO` is not set"), "{reason}");
+}
+
+#[test]
+fn slips_in_tools_without_a_server_are_named() {
+    let cases = [
+        ("{ command: x }", "lispbox.yaml: `local[0]`: a tool in a list needs the key `name`"),
+        ("{ name: a }", "lispbox.yaml: `local[0]`: a tool needs the key `command` or `url`"),
+        ("{ name: a, comand: x }", "lispbox.yaml: `local[0].comand`: there is no such key; did you mean `command`?"),
+        ("{ name: a, command: x, query: {} }", "lispbox.yaml: `local[0].query`: a command has no `query`"),
+        (
+            "{ name: a, command: x, args: ['{b}'] }",
+            "lispbox.yaml: `local[0]`: `{b}` is none of the `properties` of `parameters`",
+        ),
+        (
+            "{ name: a, command: x, args: ['{b'] }",
+            "lispbox.yaml: `local[0].args[0]`: expected `}` after `{`, or `{{` for a brace",
+        ),
+        ("{ name: a, command: x, stdin: xml }", "lispbox.yaml: `local[0].stdin`: expected `json`, got `xml`"),
+        (
+            "{ name: a, url: 'https://{host}/x', parameters: { properties: { host: {} } } }",
+            "lispbox.yaml: `local[0].url`: expected an address that begins with `http://` or `https://` and a host without arguments",
+        ),
+        (
+            "{ name: a, url: 'https://h/{b}', parameters: { properties: { b: {} } } }",
+            "lispbox.yaml: `local[0].parameters`: the address needs `b`: expected it in `required`, or with a `default`",
+        ),
+        (
+            "{ name: a, url: 'https://h/', method: get }",
+            "lispbox.yaml: `local[0].method`: expected `GET`, `POST`, `PUT`, `PATCH`, `DELETE`, `HEAD`, got `get`",
+        ),
+    ];
+    for (tool, expected) in cases {
+        let file = format!("local: [{tool}]");
+        assert_eq!(parse_as("lispbox.yaml", &file).err().as_deref(), Some(expected), "{tool}");
+    }
+    let invalid = "local: [{ name: a, command: x, parameters: { properties: { b: { type: 5 } } } }]";
+    let message = parse_as("lispbox.yaml", invalid).expect_err("no schema");
+    assert!(message.starts_with("lispbox.yaml: `local[0].parameters`: expected a JSON Schema: "), "{message}");
+    let twice = "local: [{ name: mail/x, command: x }]\nservers: [{ name: mail, command: y }]";
+    let message = parse_as("lispbox.yaml", twice).expect_err("one name twice");
+    assert_eq!(message, "lispbox.yaml: `local`: expected a name of its own, got that of server `mail`");
+}

@@ -174,6 +174,7 @@ impl Start {
                     refused => refused,
                 }
             }
+            Endpoint::Local(_) | Endpoint::Functions(_) => Err(Refusal::Other("it is no server".to_owned())),
         }
     }
 

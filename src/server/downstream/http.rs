@@ -49,7 +49,7 @@ pub(super) fn sent<Headers: FromIterator<(HeaderName, HeaderValue)>>(
     headers.iter().map(header).collect()
 }
 
-/// A client for one address.
+/// A client for an address, which sends what it is given nowhere else.
 ///
 /// # Errors
 /// When it is no address or the system's certificates cannot be used.

@@ -1,14 +1,17 @@
 //! The servers behind us: started when first named, shared by all evaluations, closed together.
 //!
 //! [`Downstreams`] is the set of them and answers for the catalogue of their tools; [`server`] is one of
-//! them with its state over time, [`connection`] one connection to it while it lasts, [`client`] our face on it. [`process`], [`http`]
-//! and [`sse`] reach it, [`restarts`] says when it is started again, [`arguments`] checks what goes out, [`result`] unwraps what comes in, and
+//! them with its state over time, [`link`] what its calls go over: [`connection`], to a server while it lasts, with our
+//! face towards it in [`client`], or [`local`], where there is none. [`process`], [`http`] and [`sse`] reach a server,
+//! [`restarts`] says when it is started again, [`arguments`] checks what goes out, [`result`] unwraps what comes in, and
 //! [`shelf`] remembers lists of tools on disk.
 
 mod arguments;
 mod client;
 mod connection;
 mod http;
+mod link;
+mod local;
 mod process;
 mod restarts;
 mod result;
@@ -21,16 +24,17 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use crate::lang::error::suggest::closest;
-use crate::lang::{Catalogue, Server, Tool, ToolCall, ToolError, ToolErrorKind, ToolReply};
+use crate::lang::{CallId, Catalogue, Server, Tool, ToolCall, ToolError, ToolErrorKind, ToolReply};
 
 use super::audit::AuditLog;
 use super::blobs::Blobs;
-use super::config::{Configuration, Origin};
+use super::config::{Configuration, Endpoint, Origin};
 use super::folders;
 use super::metrics::Metrics;
 use super::platform::Lifeline;
-use super::policy::{Consent, Counts, Decision, Policy};
+use super::policy::{Consent, Counts, Decision, Policy, nobody};
 use super::secrets::Secrets;
+pub use local::{Answering, Function, Functions, blocking};
 use server::Downstream;
 
 /// How long the servers that the catalogue lacks may take to list their tools.
@@ -123,13 +127,14 @@ impl Downstreams {
         let mut servers = self.servers.write().unwrap_or_else(PoisonError::into_inner);
         self.options.secrets.add(configuration.servers.iter().flat_map(|server| server.secrets.texts()));
         let mut before = std::mem::take(&mut *servers);
-        // What a file said that cannot be used now holds on.
+        // What a file said that cannot be used now holds on, and what no file said.
         let mut policy = self.policy.lock().unwrap_or_else(PoisonError::into_inner);
         configuration.policy.merge(std::mem::take(&mut *policy).of_files(&configuration.unusable));
         *policy = configuration.policy;
         for config in before.iter().map(|server| server.config()) {
             let is_known = configuration.servers.iter().any(|server| server.name == config.name);
-            if !is_known && configuration.unusable.contains(&config.file) {
+            let is_ours = matches!(config.endpoint, Ok(Endpoint::Functions(_)));
+            if !is_known && (is_ours || configuration.unusable.contains(&config.file)) {
                 configuration.servers.push(config.clone());
             }
         }
@@ -243,10 +248,19 @@ impl Downstreams {
         catalogue
     }
 
-    /// Calls a tool with the text of a JSON object. `timeout` holds where the configuration of the
-    /// server has none; starting the server, and asking a person, do not count into it. Dropping the future cancels
-    /// the call downstream. Gives the reply, and the rule that decided on the call where one did.
-    pub(super) async fn call(&self, call: &ToolCall, consent: &Consent) -> (ToolReply, Option<String>) {
+    /// Calls a tool with the text of a JSON object. `timeout` holds where the configuration of the server has none;
+    /// starting the server does not count into it. Dropping the future cancels the call downstream. Nobody is asked: what
+    /// the policy asks about is refused.
+    pub async fn call(&self, server: &str, tool: &str, arguments: &str, timeout: Duration) -> ToolReply {
+        let (server, tool, arguments) = (server.into(), tool.into(), arguments.to_owned());
+        let call = ToolCall { id: CallId::default(), server, tool, arguments, remaining: timeout, timeout };
+        let consent = Consent::new(Arc::default(), Arc::new(nobody()));
+        self.call_as_decided(&call, &consent).await.0
+    }
+
+    /// The same for an evaluation, with that consent; asking a person does not count into the time-out either. Gives the
+    /// reply, and the rule that decided on the call where one did.
+    pub(super) async fn call_as_decided(&self, call: &ToolCall, consent: &Consent) -> (ToolReply, Option<String>) {
         match self.find(&call.server) {
             Ok(server) => server.call(call, consent, &self.counts).await,
             Err(error) => (ToolReply::Error(error), None),

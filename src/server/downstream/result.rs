@@ -67,7 +67,8 @@ fn is_json(text: &str) -> bool {
     matches!(text.as_bytes().first(), Some(b'{' | b'[')) && serde_json::from_str::<IgnoredAny>(text).is_ok()
 }
 
-fn text_or_json(text: String) -> ToolReply {
+/// What a text is that a tool answers.
+pub(super) fn text_or_json(text: String) -> ToolReply {
     if is_json(&text) { ToolReply::Json(text) } else { ToolReply::Text(text) }
 }
 

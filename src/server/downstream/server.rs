@@ -17,8 +17,9 @@ use crate::server::policy::{Consent, Counts, Decision, Policy};
 use super::DownstreamOptions;
 use super::arguments::{self, CheckedTool};
 use super::connection::{Connection, Failure, InUse, Start};
+use super::link::Link;
+use super::local::Local;
 use super::restarts::Restarts;
-use super::result;
 use super::shelf::Shelf;
 
 /// How long a failure to list the tools is remembered by the catalogue.
@@ -46,6 +47,8 @@ pub(super) struct Downstream {
     ping_after: Duration,
     /// Held while the server is being started, so that it is started once.
     connection: AsyncMutex<Connecting>,
+    /// What its calls go over where there is nothing to start.
+    local: Option<Local>,
     known: Mutex<Known>,
     blobs: Arc<Blobs>,
     metrics: Arc<Metrics>,
@@ -78,14 +81,17 @@ impl Downstream {
         blobs: Arc<Blobs>,
         metrics: Arc<Metrics>,
     ) -> Downstream {
+        let local = Local::of(&config, &lifeline, options.largest_message);
+        let known = Known { tools: local.as_ref().map(|local| arguments::checked(local.tools())), ..Known::default() };
         Downstream {
+            local,
+            known: Mutex::new(known),
             shelf: Shelf::new(options.cache.as_deref(), &config),
             policy: RwLock::default(),
             start: Start { config, lifeline, largest: options.largest_message },
             ping_after: options.ping_after,
             blobs,
             connection: AsyncMutex::default(),
-            known: Mutex::default(),
             metrics,
         }
     }
@@ -164,8 +170,8 @@ impl Downstream {
 
     /// The tools that may be called, from the server itself.
     pub(super) async fn tools(self: &Arc<Self>) -> Result<Vec<Arc<Tool>>, ToolError> {
-        let connection = self.connect().await?;
-        Ok(self.allowed(&self.listed(&connection).await.map_err(Failure::error)?))
+        let link = self.link().await?;
+        Ok(self.allowed(&self.listed(&link).await.map_err(Failure::error)?))
     }
 
     /// The tools for the catalogue, or the reason why they are not to be had.
@@ -228,8 +234,8 @@ impl Downstream {
     /// One attempt at a call.
     async fn attempt(self: &Arc<Self>, call: &mut Call<'_>) -> Result<ToolReply, Failure> {
         let tool = &*call.given.tool;
-        let connection = self.connect().await.map_err(|error| Failure::NotStarted(Some(error)))?;
-        let tools = self.listed(&connection).await.map_err(Failure::harmless)?;
+        let link = self.link().await.map_err(|error| Failure::NotStarted(Some(error)))?;
+        let tools = self.listed(&link).await.map_err(Failure::harmless)?;
         let Some(checked) = tools.iter().find(|checked| checked.tool.name == tool) else {
             let names = tools.iter().map(|checked| checked.tool.name.as_str());
             return Err(Failure::Final(ToolError {
@@ -249,12 +255,7 @@ impl Downstream {
             None => call.timeout,
         };
         call.begun.get_or_insert_with(Instant::now);
-        let hints = checked.tool.hints;
-        let answer = connection.call(tool, arguments, left).await.map_err(|failure| {
-            let is_harmless = hints.read_only == Some(true) || hints.idempotent == Some(true);
-            if is_harmless { failure.harmless() } else { failure }
-        })?;
-        result::unwrap(answer, &checked.tool, &self.blobs).map_err(Failure::Final)
+        link.call(&checked.tool, arguments, left, &self.blobs).await
     }
 
     /// Decides on a call, once for all attempts at it; gives the reply to one that is not made.
@@ -268,8 +269,19 @@ impl Downstream {
 
     /// True while there is a connection that lives; one that is being made is none yet.
     pub(super) async fn is_connected(&self) -> bool {
+        if self.local.is_some() {
+            return true;
+        }
         let connecting = tokio::time::timeout(LOOK, self.connection.lock()).await;
         connecting.is_ok_and(|connecting| connecting.current.as_ref().is_some_and(|current| current.lives()))
+    }
+
+    /// What calls go over, made ready.
+    async fn link(self: &Arc<Self>) -> Result<Link<'_>, ToolError> {
+        match &self.local {
+            Some(local) => Ok(Link::Local(local)),
+            None => self.connect().await.map(Link::Server),
+        }
     }
 
     /// The connection, made now unless there is one that lives.
@@ -337,7 +349,8 @@ impl Downstream {
     }
 
     /// The tools of this connection, listed now unless they have been and did not change since.
-    async fn listed(&self, connection: &Arc<Connection>) -> Result<Vec<Arc<CheckedTool>>, Failure> {
+    async fn listed(&self, link: &Link<'_>) -> Result<Vec<Arc<CheckedTool>>, Failure> {
+        let Link::Server(connection) = link else { return Ok(self.known_anyhow().unwrap_or_default()) };
         let changed = connection.take_list_changed();
         {
             let known = self.known();

@@ -35,7 +35,7 @@ struct Kept {
 
 impl Shelf {
     pub(super) fn new(folder: Option<&Path>, config: &ServerConfig) -> Shelf {
-        let file = folder.zip(config.endpoint.as_ref().ok()).map(|(folder, endpoint)| {
+        let file = folder.zip(config.endpoint.as_ref().ok()).and_then(|(folder, endpoint)| {
             let mut hasher = DefaultHasher::new();
             config.name.hash(&mut hasher);
             match endpoint {
@@ -43,10 +43,12 @@ impl Shelf {
                     (command, arguments, environment, folder).hash(&mut hasher);
                 }
                 Endpoint::Http { url, headers, .. } => (url, headers).hash(&mut hasher),
+                // What is here need not be remembered.
+                Endpoint::Local(_) | Endpoint::Functions(_) => return None,
             }
             let readable: String =
                 config.name.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-' || *c == '_').take(40).collect();
-            folder.join("tools").join(format!("{readable}-{:016x}.json", hasher.finish()))
+            Some(folder.join("tools").join(format!("{readable}-{:016x}.json", hasher.finish())))
         });
         Shelf { file }
     }

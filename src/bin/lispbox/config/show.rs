@@ -100,6 +100,8 @@ fn line(server: &ServerConfig) -> String {
             let kind = if *transport == HttpTransport::Sse { "sse" } else { "http" };
             (kind, if names.is_empty() { url.clone() } else { format!("{url} (headers {names})") })
         }
+        Ok(Endpoint::Local(tools)) => ("local", listed(tools.iter().map(|tool| tool.tool.name.clone()))),
+        Ok(Endpoint::Functions(_)) => ("local", "functions of this program".to_owned()),
         Err(reason) => ("unusable", reason.clone()),
     };
     let mut line = format!("{:<16} {kind:<8} {place}  from {}", server.name, server.file);

@@ -1,0 +1,155 @@
+//! An endpoint over HTTP as a tool: one request for each call.
+
+use std::sync::{Arc, OnceLock};
+
+use ::http::{HeaderName, HeaderValue, Method, StatusCode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::{Map, Value, json};
+
+use super::{Answering, Function, others, too_large, unfit};
+use crate::lang::{Tool, ToolError, ToolErrorKind, ToolReply};
+use crate::server::config::{Action, LocalTool, Template, cut, rounds};
+use crate::server::downstream::http::client;
+use crate::server::downstream::result::text_or_json;
+
+/// What stands for itself in an address; a `.` does not, since two of them lead elsewhere.
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'~');
+
+/// How much of the answer of an endpoint that refuses is kept, in bytes and in characters.
+const REFUSAL_READ: usize = 16 << 10;
+const REFUSAL_KEPT: usize = 2_000;
+
+/// An endpoint of the configuration.
+pub(super) struct Request {
+    tool: LocalTool,
+    most_output: usize,
+    /// Made for the first call.
+    client: OnceLock<Result<reqwest::Client, String>>,
+}
+
+impl Request {
+    /// That endpoint; its answers have so many bytes at most.
+    pub(super) fn new(tool: LocalTool, most_output: usize) -> Request {
+        Request { tool, most_output, client: OnceLock::new() }
+    }
+
+    async fn ask(&self, arguments: Map<String, Value>) -> Result<ToolReply, ToolError> {
+        let Action::Request { method, url, query, headers, takes_json } = &self.tool.action else {
+            return Err(ToolError::failed("it is no endpoint"));
+        };
+        let mut url = address(url, &arguments)?;
+        for (name, template) in query {
+            for round in rounds(template.arguments(), &arguments).map_err(unfit)? {
+                url.query_pairs_mut().append_pair(name, &template.filled(&round));
+            }
+        }
+        let client = self.client.get_or_init(|| client(url.as_str())).as_ref();
+        let client = client.map_err(|problem| ToolError::failed(problem.clone()))?;
+        let method = Method::from_bytes(method.as_bytes()).expect("it is one of the known methods");
+        let mut request = client.request(method, url);
+        for (name, template) in headers {
+            for round in rounds(template.arguments(), &arguments).map_err(unfit)? {
+                let header = HeaderName::try_from(name.as_str())
+                    .map_err(|_| ToolError::failed(format!("`{name}` is no name of a header")))?;
+                let mut value = HeaderValue::try_from(template.filled(&round))
+                    .map_err(|_| unfit(format!("the value of header `{name}` cannot be sent")))?;
+                value.set_sensitive(true);
+                request = request.header(header, value);
+            }
+        }
+        if *takes_json {
+            let body = others(&arguments, &self.tool.action.placed()).to_string();
+            request = request.header(::http::header::CONTENT_TYPE, "application/json").body(body);
+        }
+        let answer = request.send().await.map_err(|problem| unavailable(&problem))?;
+        let status = answer.status();
+        if !status.is_success() {
+            let (text, _) = read(answer, REFUSAL_READ).await.unwrap_or_default();
+            return Err(refused(status, &String::from_utf8_lossy(&text)));
+        }
+        let kind = answer.headers().get(::http::header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+        let kind = kind.unwrap_or_default().to_lowercase();
+        let (bytes, is_whole) = read(answer, self.most_output).await?;
+        if !is_whole {
+            return Err(too_large(self.most_output));
+        }
+        Ok(reply(bytes, &kind))
+    }
+}
+
+impl Function for Request {
+    fn describe(&self) -> Tool {
+        self.tool.tool.clone()
+    }
+
+    fn call(self: Arc<Self>, arguments: Map<String, Value>) -> Answering {
+        Box::pin(async move { self.ask(arguments).await })
+    }
+}
+
+/// The address with these arguments in their places, each of which stays within its part of the path.
+fn address(template: &Template, arguments: &Map<String, Value>) -> Result<reqwest::Url, ToolError> {
+    let mut rounds = rounds(template.arguments(), arguments).map_err(unfit)?;
+    let (Some(mut round), true) = (rounds.pop(), rounds.is_empty()) else {
+        return Err(unfit("an argument in the address is a list, or missing".to_owned()));
+    };
+    for (name, value) in &mut round {
+        if value.is_empty() {
+            return Err(unfit(format!("argument `{name}` is empty, and has a place in the address")));
+        }
+        *value = utf8_percent_encode(value, ENCODED).to_string();
+    }
+    let text = template.filled(&round);
+    let leads_elsewhere = |part: &str| part.contains("%2E") && matches!(&*part.replace("%2E", "."), "." | "..");
+    if text.split(['/', '?', '#']).any(leads_elsewhere) {
+        return Err(unfit("an argument in the address is `.` or `..`, which leads elsewhere".to_owned()));
+    }
+    reqwest::Url::parse(&text).map_err(|problem| ToolError::failed(format!("its `url` is no address: {problem}")))
+}
+
+/// At most so many bytes of an answer, and whether they are all.
+async fn read(mut answer: reqwest::Response, most: usize) -> Result<(Vec<u8>, bool), ToolError> {
+    let mut bytes = Vec::new();
+    while let Some(chunk) = answer.chunk().await.map_err(|problem| unavailable(&problem))? {
+        if bytes.len() + chunk.len() > most {
+            bytes.extend_from_slice(&chunk[..most - bytes.len()]);
+            return Ok((bytes, false));
+        }
+        bytes.extend_from_slice(&chunk);
+    }
+    Ok((bytes, true))
+}
+
+/// JSON where it is said to be or looks like it, else text, else what it is and how large.
+fn reply(bytes: Vec<u8>, kind: &str) -> ToolReply {
+    if bytes.is_empty() {
+        return ToolReply::Json("null".to_owned());
+    }
+    let is_json = kind.split(';').next().is_some_and(|kind| kind.trim_end().ends_with("json"));
+    match String::from_utf8(bytes) {
+        Ok(text) if is_json && serde_json::from_str::<serde::de::IgnoredAny>(&text).is_ok() => ToolReply::Json(text),
+        Ok(text) => text_or_json(text),
+        Err(bytes) => {
+            let size = bytes.as_bytes().len();
+            ToolReply::Json(json!({"type": "blob", "mimeType": kind, "bytes": size}).to_string())
+        }
+    }
+}
+
+fn refused(status: StatusCode, text: &str) -> ToolError {
+    let elsewhere = if status.is_redirection() { ", which would lead elsewhere" } else { "" };
+    let said = if text.trim().is_empty() { String::new() } else { format!(": {}", cut(text.trim(), REFUSAL_KEPT)) };
+    ToolError::failed(format!("it answered with HTTP status {}{elsewhere}{said}", status.as_u16()))
+}
+
+/// What went wrong on the way, in words that name no address of ours.
+fn unavailable(problem: &reqwest::Error) -> ToolError {
+    let message = if problem.is_connect() {
+        "the connection was refused or the host was not found"
+    } else if problem.is_redirect() {
+        "it sends us round in circles"
+    } else {
+        "the HTTP request failed"
+    };
+    ToolError { kind: ToolErrorKind::Unavailable, message: message.to_owned(), suggestion: None }
+}

@@ -1,0 +1,197 @@
+//! Tools without a server: commands and endpoints of the configuration, and Rust functions of whoever embeds us.
+//!
+//! All of them are a [`Function`]. To programs, rules and records they are tools like those of a server, in a namespace
+//! of their own; nothing is started for it.
+
+mod command;
+mod endpoint;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use serde_json::{Map, Value};
+
+use crate::lang::{Tool, ToolError, ToolErrorKind, ToolReply};
+use crate::server::config::{Action, Endpoint, ServerConfig};
+use crate::server::platform::Lifeline;
+
+use command::Command;
+use endpoint::Request;
+
+/// What a [`Function`] comes to.
+pub type Answering = BoxFuture<'static, Result<ToolReply, ToolError>>;
+
+/// A function in Rust that programs call as a tool; [`Configuration::add_functions`](crate::server::Configuration::add_functions)
+/// makes it one.
+///
+/// ```
+/// use lispbox::lang::{Tool, ToolReply};
+/// use lispbox::server::{Answering, Configuration, Function, blocking};
+/// use serde_json::{Map, Value, json};
+/// use std::sync::Arc;
+///
+/// /// Adds what it is given, at once.
+/// struct Sum;
+///
+/// impl Function for Sum {
+///     fn describe(&self) -> Tool {
+///         let schema = json!({
+///             "type": "object",
+///             "properties": {"numbers": {"type": "array", "items": {"type": "number"}}},
+///             "required": ["numbers"]
+///         });
+///         Tool { name: "sum".into(), description: "Adds numbers.".into(), input_schema: schema, ..Tool::default() }
+///     }
+///
+///     fn call(self: Arc<Self>, arguments: Map<String, Value>) -> Answering {
+///         Box::pin(async move {
+///             let numbers = arguments["numbers"].as_array().into_iter().flatten();
+///             Ok(ToolReply::Json(numbers.filter_map(Value::as_f64).sum::<f64>().to_string()))
+///         })
+///     }
+/// }
+///
+/// /// Asks a database that makes its callers wait.
+/// struct Stock;
+///
+/// impl Function for Stock {
+///     fn describe(&self) -> Tool {
+///         Tool { name: "stock".into(), input_schema: json!({"type": "object"}), ..Tool::default() }
+///     }
+///
+///     fn call(self: Arc<Self>, _: Map<String, Value>) -> Answering {
+///         blocking(|| Ok(ToolReply::Json("[]".into())))
+///     }
+/// }
+///
+/// let mut configuration = Configuration::default();
+/// configuration.add_functions("shop", "what the shop has", vec![Arc::new(Sum), Arc::new(Stock)]).unwrap();
+/// ```
+pub trait Function: Send + Sync {
+    /// What programs see of it: the name, the description, the JSON Schema of its arguments (an object schema), and what
+    /// it says of its effects. `server` is filled in. Asked once.
+    fn describe(&self) -> Tool;
+
+    /// Does it, with arguments that the schema allows, on a runtime of tokio. A call whose time is over, or that nobody
+    /// waits for any more, is dropped.
+    ///
+    /// # Errors
+    /// Whatever went wrong, which a program can catch: [`ToolError::failed`] is the usual kind.
+    fn call(self: Arc<Self>, arguments: Map<String, Value>) -> Answering;
+}
+
+/// Does work that blocks, on a thread that may. Nobody can end it before it ends itself; what it then comes to is dropped
+/// where nobody waits for it.
+pub fn blocking(work: impl FnOnce() -> Result<ToolReply, ToolError> + Send + 'static) -> Answering {
+    Box::pin(async move {
+        let outcome = tokio::task::spawn_blocking(work).await;
+        outcome.unwrap_or_else(|_| Err(ToolError::failed("the function broke")))
+    })
+}
+
+/// Functions that make up a namespace.
+#[derive(Clone)]
+pub struct Functions(pub(in crate::server) Vec<Arc<dyn Function>>);
+
+impl PartialEq for Functions {
+    fn eq(&self, other: &Functions) -> bool {
+        self.0.len() == other.0.len() && self.0.iter().zip(&other.0).all(|(one, other)| Arc::ptr_eq(one, other))
+    }
+}
+
+impl Eq for Functions {}
+
+impl fmt::Debug for Functions {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_list().entries(self.0.iter().map(|function| function.describe().name)).finish()
+    }
+}
+
+/// The tools of one namespace.
+pub(super) struct Local {
+    functions: Vec<(Arc<Tool>, Arc<dyn Function>)>,
+}
+
+impl Local {
+    /// Those of a configuration, if that is what it says; `largest` bounds the answers where it says nothing of them.
+    pub(super) fn of(config: &ServerConfig, lifeline: &Arc<Lifeline>, largest: usize) -> Option<Local> {
+        let functions: Vec<Arc<dyn Function>> = match &config.endpoint {
+            Ok(Endpoint::Functions(functions)) => functions.0.clone(),
+            Ok(Endpoint::Local(tools)) => {
+                let function = |tool: &crate::server::config::LocalTool| -> Arc<dyn Function> {
+                    let most = tool.most_output.unwrap_or(largest);
+                    match &tool.action {
+                        Action::Command { .. } => Arc::new(Command::new(tool.clone(), Arc::clone(lifeline), most)),
+                        Action::Request { .. } => Arc::new(Request::new(tool.clone(), most)),
+                    }
+                };
+                tools.iter().map(function).collect()
+            }
+            _ => return None,
+        };
+        let described = |function: Arc<dyn Function>| {
+            let tool = Tool { server: config.name.clone(), ..function.describe() };
+            (Arc::new(tool), function)
+        };
+        Some(Local { functions: functions.into_iter().map(described).collect() })
+    }
+
+    /// The tools.
+    pub(super) fn tools(&self) -> Vec<Arc<Tool>> {
+        self.functions.iter().map(|(tool, _)| Arc::clone(tool)).collect()
+    }
+
+    /// Calls one with arguments that its schema allows, and ends it when its time is over.
+    pub(super) async fn call(
+        &self,
+        tool: &Tool,
+        mut arguments: Map<String, Value>,
+        timeout: Duration,
+    ) -> Result<ToolReply, ToolError> {
+        let what = format!("{}/{}", tool.server, tool.name);
+        let Some((tool, function)) = self.functions.iter().find(|(known, _)| known.name == tool.name) else {
+            return Err(ToolError::failed(format!("there is no tool `{what}`")));
+        };
+        add_defaults(&mut arguments, tool);
+        match tokio::time::timeout(timeout, Arc::clone(function).call(arguments)).await {
+            Ok(outcome) => outcome.map_err(|error| {
+                let failed = if error.kind == ToolErrorKind::Failed { " failed" } else { "" };
+                ToolError { message: format!("`{what}`{failed}: {}", error.message), ..error }
+            }),
+            Err(_) => Err(ToolError {
+                kind: ToolErrorKind::Timeout,
+                message: format!("`{what}` did not answer within {} s", timeout.as_secs_f64()),
+                suggestion: None,
+            }),
+        }
+    }
+}
+
+/// Arguments that are not given are what the schema says of them: a server would see to that itself.
+fn add_defaults(arguments: &mut Map<String, Value>, tool: &Tool) {
+    let properties = tool.input_schema.get("properties").and_then(Value::as_object);
+    for (name, schema) in properties.into_iter().flatten() {
+        if let Some(default) = schema.get("default").filter(|_| !arguments.contains_key(name)) {
+            arguments.insert(name.clone(), default.clone());
+        }
+    }
+}
+
+/// The arguments that have no place of their own.
+fn others(arguments: &Map<String, Value>, placed: &[&str]) -> Value {
+    let others = arguments.iter().filter(|(name, _)| !placed.contains(&name.as_str()));
+    Value::Object(others.map(|(name, value)| (name.clone(), value.clone())).collect())
+}
+
+/// That an answer is larger than it may be.
+fn too_large(most: usize) -> ToolError {
+    let message = format!("it answered more than {most} bytes (`max_output_bytes`)");
+    ToolError { kind: ToolErrorKind::TooLarge, message, suggestion: None }
+}
+
+/// That an argument cannot stand where it is to.
+fn unfit(message: String) -> ToolError {
+    ToolError { kind: ToolErrorKind::Arguments, message, suggestion: None }
+}
