@@ -178,3 +178,46 @@ mod assistant {
         assert!(waited < Duration::from_secs(3), "the next one waited {waited:?}, and the limit of time is 5 s");
     }
 }
+
+#[cfg(feature = "server")]
+mod rust_tools {
+    use super::example;
+    use std::io::Write;
+    use std::process::{Command, Stdio};
+
+    fn eval(program: &str) -> (String, bool) {
+        let output = Command::new(example("rust_tools")).arg(program).output().expect("it runs");
+        (String::from_utf8_lossy(&output.stdout).trim_end().to_owned(), output.status.success())
+    }
+
+    #[test]
+    fn functions_are_tools_like_any_other() {
+        let (text, is_value) = eval(r#"(mapv :name (shop/find {:text "tea"}))"#);
+        assert!(is_value && text.starts_with(r#"["green tea" "black tea"]"#), "{text}");
+        assert!(eval(r#"(shop/find "tea" 1)"#).0.starts_with(r#"[{:name "green tea", :left 4}]"#));
+        assert!(
+            eval(r#"(pmap #(try (shop/order {:name %}) (catch Exception e (ex-message e))) ["coffee" "black tea"])"#)
+                .0
+                .starts_with(r#"("ordered coffee" "`shop/order` failed: there is no black tea left")"#)
+        );
+        let (text, is_value) = eval(r#"(shop/find {:text "tea" :limit 0})"#);
+        assert!(!is_value && text.contains("argument `limit` of `shop/find`: expected at least `1`"), "{text}");
+        assert!(eval("(with-out-str (dir))").0.contains("goods and orders"));
+    }
+
+    #[test]
+    fn a_client_calls_them_through_the_server() {
+        let mut server = Command::new(example("rust_tools"));
+        let server = server.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut server = server.spawn().expect("it runs");
+        let mut input = server.stdin.take().expect("piped");
+        let hello = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}"#;
+        let noted = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+        let call = r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"lisp_eval","arguments":{"program":"(shop/order \"coffee\")"}}}"#;
+        writeln!(input, "{hello}\n{noted}\n{call}").expect("it reads");
+        drop(input);
+        let output = server.wait_with_output().expect("it ends");
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(text.contains("ordered coffee"), "{text}");
+    }
+}
