@@ -43,7 +43,7 @@ fn a_person_is_shown_a_destructive_call_and_decides_on_it() {
     let folder = tempfile::tempdir().expect("a folder");
     let Some(files) = filesystem(folder.path()) else { return };
     let configuration = json!({"mcpServers": {"files": files}});
-    let mut client = Client::start_with(&configuration, &[], can_ask());
+    let mut client = Client::start_able(&configuration, &[], can_ask());
     let note = folder.path().join("note.txt");
     let program = write(folder.path(), "hello");
 

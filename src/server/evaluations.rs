@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::runtime::Handle;
 use tokio::sync::OwnedMutexGuard;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
 
 use crate::lang::reply::{Failure, Reply, Status};
 use crate::lang::{Environment, Host, Limits, Request, Sandbox};
@@ -116,8 +117,10 @@ impl Evaluations {
             principal: caller.name.clone(),
             session: None,
             program: sha256(request.program.as_bytes()),
+            span: log::evaluation_span(number, &caller.name),
         };
-        let outcome = self.evaluate_in_turn(request, &caller, &mut identity).await;
+        let span = identity.span.clone();
+        let outcome = self.evaluate_in_turn(request, &caller, &mut identity).instrument(span).await;
         let reply = outcome.unwrap_or_else(|refused| refused.reply());
         log::evaluation(&identity, &program, &reply);
         self.downstreams.metrics().evaluation(&reply);

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
 
 use crate::lang::host::NO_HANDLES;
 use crate::lang::{Catalogue, Host, Server, Tool, ToolCall, ToolError, ToolErrorKind, ToolReply};
@@ -174,17 +175,18 @@ impl Host for EvaluationHost {
             return ToolReply::Denied(problem);
         }
         self.activity.calls(&server, &tool);
-        let waited = Instant::now();
-        let reply = self.wait(Some(bound), async move {
+        let span = log::call_span(&self.identity, &server, &tool);
+        let (waited, inside) = (Instant::now(), span.clone());
+        let work = async move {
             let _slot = slots.acquire().await.expect("the slots are never closed");
             let begun = Instant::now();
             let (reply, rule) = downstreams.call_as_decided(&call, &consent).await;
             let reply = downstreams.secrets().redact_reply(reply);
-            log::tool_call(&identity, &call.server, &call.tool, begun.elapsed(), &reply);
+            log::tool_call(&identity, &inside, &call.server, &call.tool, begun.elapsed(), &reply);
             downstreams.counted(&call.server, begun.elapsed(), &reply);
             (reply, rule)
-        });
-        let (reply, rule) = match reply {
+        };
+        let (reply, rule) = match self.wait(Some(bound), work.instrument(span.clone())) {
             Ok(answered) => answered,
             Err(interrupted) => {
                 let reply = match interrupted {
@@ -192,7 +194,7 @@ impl Host for EvaluationHost {
                     Interrupted::Lost if self.cancel.is_cancelled() => ToolReply::Stopped,
                     Interrupted::Lost => ToolReply::Error(interrupted.error(&server)),
                 };
-                log::tool_call(&self.identity, &server, &tool, waited.elapsed(), &reply);
+                log::tool_call(&self.identity, &span, &server, &tool, waited.elapsed(), &reply);
                 self.downstreams.counted(&server, waited.elapsed(), &reply);
                 (reply, None)
             }

@@ -10,11 +10,40 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use tracing::Span;
+use tracing::field::Empty;
+
 use crate::lang::ToolReply;
 use crate::lang::reply::Reply;
 
 use super::config::cut;
 use super::identity::Identity;
+
+/// The target of the spans of programs and of calls in them, for whoever collects traces.
+pub const SPANS: &str = "lispbox::trace";
+
+/// The span of an evaluation; it [`ends`](ended) with the reply.
+pub(super) fn evaluation_span(evaluation: u64, principal: &str) -> Span {
+    tracing::info_span!(target: SPANS, "evaluation", evaluation, principal, session = Empty, outcome = Empty, otel.status_code = Empty)
+}
+
+/// The span of a tool call.
+pub(super) fn call_span(identity: &Identity, server: &str, tool: &str) -> Span {
+    let Identity { evaluation, principal, session, .. } = identity;
+    let name = format!("{server}/{tool}");
+    tracing::info_span!(
+        target: SPANS, parent: &identity.span, "call", otel.name = name, evaluation, principal, session, server, tool,
+        outcome = Empty, otel.status_code = Empty
+    )
+}
+
+/// Takes down in a span what became of it.
+pub(super) fn ended(span: &Span, outcome: &str) {
+    span.record("outcome", outcome);
+    if outcome != "ok" {
+        span.record("otel.status_code", "ERROR");
+    }
+}
 
 /// How much of a program is logged, in characters.
 const PROGRAM_KEPT: usize = 2000;
@@ -27,6 +56,8 @@ pub(super) fn kept(program: &str) -> String {
 /// Logs an evaluation of a program, as [`kept`], that has ended.
 pub(super) fn evaluation(identity: &Identity, program: &str, reply: &Reply) {
     let code = reply.failure.as_ref().map_or("ok", |failure| failure.error.as_str());
+    identity.span.record("session", identity.session.as_deref());
+    ended(&identity.span, code);
     tracing::info!(
         target: "lispbox::evaluation",
         evaluation = identity.evaluation,
@@ -45,7 +76,8 @@ pub(super) fn evaluation(identity: &Identity, program: &str, reply: &Reply) {
 }
 
 /// Logs a tool call that has ended.
-pub(super) fn tool_call(identity: &Identity, server: &str, tool: &str, took: Duration, reply: &ToolReply) {
+pub(super) fn tool_call(identity: &Identity, span: &Span, server: &str, tool: &str, took: Duration, reply: &ToolReply) {
+    ended(span, reply.outcome());
     let ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
     tracing::info!(
         target: "lispbox::call",

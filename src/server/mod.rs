@@ -67,7 +67,7 @@ pub use host::EvaluationHost;
 #[doc(hidden)]
 pub use http::serve_handler;
 pub use http::{CONNECTIONS_EACH, HttpOptions, Principals, REQUESTS_PER_MINUTE, serve_http};
-pub use log::{LogStream, LogWriter};
+pub use log::{LogStream, LogWriter, SPANS};
 pub use mcp::ReplyForm;
 pub use policy::{Answer, Approver, Decision, Effect, Nobody, Policy, Question, Verdict};
 pub use quarantine::Quarantine;

@@ -39,13 +39,20 @@ pub struct Answer {
 impl Client {
     /// Starts the server with a configuration and shakes hands in the protocol of 2025-06-18.
     pub fn start(configuration: &Value, arguments: &[&str]) -> Client {
-        Client::start_with(configuration, arguments, json!({}))
+        Client::start_able(configuration, arguments, json!({}))
     }
 
     /// As `start`, for a client that can do that.
-    pub fn start_with(configuration: &Value, arguments: &[&str], capabilities: Value) -> Client {
+    pub fn start_able(configuration: &Value, arguments: &[&str], capabilities: Value) -> Client {
         let mut client = Client::launch(configuration, arguments, Stdio::null());
         client.shake_hands(capabilities);
+        client
+    }
+
+    /// As `start`, with these variables in its environment.
+    pub fn start_with(configuration: &Value, variables: &[(&str, &str)]) -> Client {
+        let mut client = Client::launch_with(configuration, &[], variables, Stdio::null());
+        client.shake_hands(json!({}));
         client
     }
 
@@ -71,6 +78,10 @@ impl Client {
     }
 
     fn launch(configuration: &Value, arguments: &[&str], log: Stdio) -> Client {
+        Client::launch_with(configuration, arguments, &[], log)
+    }
+
+    fn launch_with(configuration: &Value, arguments: &[&str], variables: &[(&str, &str)], log: Stdio) -> Client {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("servers.json");
         std::fs::write(&file, configuration.to_string()).expect("written");
@@ -79,6 +90,7 @@ impl Client {
             .arg(&file)
             .args(arguments)
             .env("LISPBOX_CACHE", folder.path().join("cache"))
+            .envs(variables.iter().copied())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(log)

@@ -24,6 +24,11 @@ mod sessions;
 mod setup;
 mod soak;
 mod surroundings;
+#[cfg(feature = "telemetry")]
+mod telemetry;
+#[cfg(not(feature = "telemetry"))]
+#[path = "untraced.rs"]
+mod telemetry;
 mod terminal;
 mod tools;
 mod worker;

@@ -7,9 +7,11 @@ use std::time::Duration;
 
 use clap::Args;
 use lispbox::server::{
-    HttpOptions, LogStream, LogWriter, Principals, Quarantine, ReplyForm, ServeOptions, serve_http, serve_stdio,
+    HttpOptions, LogStream, LogWriter, Principals, Quarantine, ReplyForm, SPANS, ServeOptions, serve_http, serve_stdio,
 };
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{EnvFilter, Layer};
 
 use crate::bounds::Bounds;
 use crate::permissions::Permissions;
@@ -17,6 +19,7 @@ use crate::places::Places;
 use crate::process;
 use crate::recording::Recording;
 use crate::surroundings::{Problem, read_file};
+use crate::telemetry::Telemetry;
 use crate::worker::Isolation;
 
 /// Serves the two tools `lisp_eval` and `lisp_env` to an MCP client, on standard input and output, or to many over HTTP.
@@ -82,8 +85,15 @@ impl Serve {
         process::without_huge_pages();
         // Standard output is the client's, unless clients come over HTTP.
         let log = LogWriter::new(if self.http.is_some() { LogStream::Output } else { LogStream::Errors });
-        log_to(&log);
+        let telemetry = match Telemetry::of_environment() {
+            Ok(telemetry) => telemetry,
+            Err(problem) => return Problem::Usage(problem).report(),
+        };
+        log_to(&log, telemetry.as_ref());
         let outcome = self.serve(&log);
+        if let Some(telemetry) = telemetry {
+            telemetry.end();
+        }
         log.flush_within(Duration::from_millis(200));
         outcome.map_or_else(Problem::report, |()| ExitCode::SUCCESS)
     }
@@ -164,12 +174,14 @@ fn password(url: &str) -> Option<&str> {
 }
 
 /// Log lines are JSON; `LISPBOX_LOG` says which (`debug`, `warn,lispbox::call=info`, …).
-fn log_to(writer: &LogWriter) {
+fn log_to(writer: &LogWriter, telemetry: Option<&Telemetry>) {
     let wanted = std::env::var("LISPBOX_LOG").unwrap_or_else(|_| "warn,lispbox=info".to_owned());
     // The protocol's library logs whole messages, handles of sessions among them: only who names it hears more of it.
-    let filter = EnvFilter::try_new(format!("rmcp=error,{wanted}"));
-    let filter = filter.unwrap_or_else(|_| EnvFilter::new("rmcp=error,warn,lispbox=info"));
+    let filter = EnvFilter::try_new(format!("rmcp=error,{SPANS}=off,{wanted}"));
+    let filter = filter.unwrap_or_else(|_| EnvFilter::new(format!("rmcp=error,{SPANS}=off,warn,lispbox=info")));
     let lines = writer.clone();
+    let log = tracing_subscriber::fmt::layer().json().with_current_span(false).with_span_list(false);
+    let all = tracing_subscriber::registry().with(log.with_writer(move || lines.clone()).with_filter(filter));
     // A second subscriber in one process is refused; the first one then stays.
-    let _ = tracing_subscriber::fmt().json().with_env_filter(filter).with_writer(move || lines.clone()).try_init();
+    let _ = all.with(telemetry.map(Telemetry::layer)).try_init();
 }
