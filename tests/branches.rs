@@ -3,9 +3,11 @@
 mod common;
 
 use common::{Scripted, host, run, session};
-use lispbox::lang::{Request, ToolReply};
+use lispbox::lang::{CallId, Catalogue, Host, Request, Server, Tool, ToolCall, ToolError, ToolReply};
 use serde_json::json;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier, Condvar, Mutex};
+use std::time::{Duration, Instant};
 
 /// The value of a program in which `(t/echo x)` is a tool, and what it printed.
 fn with_tool(program: &str) -> (String, String) {
@@ -94,4 +96,146 @@ fn a_delay_that_failed_in_a_form_that_is_undone_may_be_tried_again() {
     assert_eq!(run(&mut session, program), run(&mut session, program));
     let reply = session.eval(Request::new("(realized? d)"), host());
     assert_eq!(reply.value.as_deref(), Some("true"));
+}
+
+/// How many tool calls were under way at once while `program` ran, each of which takes a moment.
+fn most_at_once(program: &str, limit: &str) -> usize {
+    let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let seen = Arc::clone(&most);
+    let host = Scripted::new().tool("t/echo", json!({"type": "object", "properties": {"x": {}}}), move |arguments| {
+        seen.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+        std::thread::sleep(Duration::from_millis(30));
+        now.fetch_sub(1, Ordering::SeqCst);
+        ToolReply::Json(arguments["x"].to_string())
+    });
+    let mut request = Request::new(program);
+    request.limits.set("parallel", limit).expect("a known limit");
+    let reply = session().eval(request, Arc::new(host));
+    assert!(reply.failure.is_none(), "{:?}", reply.failure);
+    most.load(Ordering::SeqCst)
+}
+
+#[test]
+fn the_calls_of_parallel_are_under_way_together() {
+    let together = Arc::new(Barrier::new(3));
+    let host = Scripted::new().tool("t/meet", json!({"type": "object", "properties": {"x": {}}}), move |arguments| {
+        together.wait();
+        ToolReply::Json(arguments["x"].to_string())
+    });
+    let program = "(parallel {:mail (t/meet 1) :today (inc (t/meet 2)) :files [(t/meet 3)]})";
+    let reply = session().eval(Request::new(program), Arc::new(host));
+    assert_eq!(reply.value.as_deref(), Some("{:mail 1, :today 3, :files [3]}"));
+}
+
+#[test]
+fn no_more_calls_are_under_way_than_are_allowed() {
+    let calls: String = (0..40).map(|n| format!("(t/echo {n}) ")).collect();
+    assert_eq!(most_at_once(&format!("(pcalls {calls})"), "4"), 4);
+    assert_eq!(most_at_once(&format!("(count (parallel [{calls}]))"), "32"), 32);
+}
+
+/// A host whose tool `t/wait` answers when it is given up, or after a long time; `t/fail` fails.
+#[derive(Default)]
+struct Patient {
+    scripted: Option<Scripted>,
+    given_up: Mutex<Vec<CallId>>,
+    changed: Condvar,
+}
+
+impl Patient {
+    fn new() -> Arc<Patient> {
+        let error = |_: &serde_json::Value| ToolReply::Error(failure());
+        let scripted = Scripted::new()
+            .tool("t/fail", json!({"type": "object"}), error)
+            .tool("t/wait", json!({"type": "object"}), |_| ToolReply::Json("0".into()))
+            .tool("t/one", json!({"type": "object"}), |_| ToolReply::Json("1".into()));
+        Arc::new(Patient { scripted: Some(scripted), ..Patient::default() })
+    }
+
+    fn scripted(&self) -> &Scripted {
+        self.scripted.as_ref().expect("set above")
+    }
+}
+
+fn failure() -> ToolError {
+    let kind = lispbox::lang::ToolErrorKind::Failed;
+    ToolError { kind, message: "no such mailbox".into(), suggestion: None }
+}
+
+impl Host for Patient {
+    fn servers(&self) -> Vec<Server> {
+        self.scripted().servers()
+    }
+
+    fn tools(&self, server: &str) -> Result<Vec<Arc<Tool>>, ToolError> {
+        self.scripted().tools(server)
+    }
+
+    fn catalogue(&self) -> Catalogue {
+        self.scripted().catalogue()
+    }
+
+    fn call(&self, call: ToolCall) -> ToolReply {
+        if &*call.tool != "wait" {
+            return self.scripted().call(call);
+        }
+        let given_up = self.given_up.lock().expect("not poisoned");
+        let waiting = |given_up: &mut Vec<CallId>| !given_up.contains(&call.id);
+        let waited = self.changed.wait_timeout_while(given_up, Duration::from_secs(60), waiting);
+        if waited.expect("not poisoned").1.timed_out() {
+            ToolReply::Text("too late".into())
+        } else {
+            ToolReply::Stopped
+        }
+    }
+
+    fn give_up(&self, call: &CallId) {
+        self.given_up.lock().expect("not poisoned").push(call.clone());
+        self.changed.notify_all();
+    }
+
+    fn now_millis(&self) -> i64 {
+        0
+    }
+
+    fn random(&self) -> u64 {
+        4
+    }
+
+    fn monotonic(&self) -> Duration {
+        self.scripted().monotonic()
+    }
+}
+
+#[test]
+fn the_first_error_that_is_not_caught_ends_the_other_branches() {
+    let host = Patient::new();
+    let begun = Instant::now();
+    let program = "(def n (atom 0))
+                   (def d (delay (t/one)))
+                   [(try (parallel {:a (t/one)
+                                    :b (inc (t/fail))
+                                    :c (do (t/wait) (swap! n inc))
+                                    :d (with-out-str (print 1) (t/wait) (swap! n inc))
+                                    :e (try (t/wait) (catch Exception e (swap! n inc)) (finally (swap! n inc)))
+                                    :f (do @d (t/wait) (swap! n inc))})
+                         (catch Exception e (ex-message e)))
+                    @n @d (t/one)]";
+    let reply = session().eval(Request::new(program), host.clone());
+    let value = reply.failure.map(|failure| failure.rendered).or(reply.value).unwrap_or_default();
+    assert_eq!(value, "[\"no such mailbox\" 0 1 1]");
+    assert!(begun.elapsed() < Duration::from_secs(30), "nothing was waited for to its end");
+    assert_eq!(host.given_up.lock().expect("not poisoned").len(), 4);
+    let stopped = reply.calls.iter().filter(|call| call.outcome == "stopped").count();
+    assert_eq!(stopped, 4, "{:?}", reply.calls);
+}
+
+#[test]
+fn branches_that_never_began_stay_so() {
+    let host = Patient::new();
+    let mut request =
+        Request::new("(try (pmap (fn [n] (if (= n 1) (t/fail) (t/one))) (range 100)) (catch Exception e :failed))");
+    request.limits.set("parallel", "2").expect("a known limit");
+    let reply = session().eval(request, host);
+    assert_eq!((reply.value.as_deref(), reply.calls.len() < 5), (Some(":failed"), true));
 }

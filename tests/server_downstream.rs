@@ -83,6 +83,16 @@ fn a_call_that_hangs_is_withdrawn_after_its_time() {
 }
 
 #[test]
+fn a_branch_that_fails_ends_the_calls_beside_it() {
+    let Some(mut client) = client(&[]) else { return };
+    let begun = Instant::now();
+    let program = "(try (parallel {:a (hostile/fail) :b (hostile/hang)}) (catch Exception e (ex-message e)))";
+    let answer = client.eval(program).text;
+    assert!(answer.starts_with("\"`hostile/fail` failed: no such mailbox\""), "{answer}");
+    assert!(begun.elapsed() < Duration::from_secs(20), "the time-out of a call is 30 s");
+}
+
+#[test]
 fn who_asks_for_progress_hears_how_a_call_goes_on() {
     let Some(mut client) = client(&[]) else { return };
     let program = r#"(do (hostile/echo {:text "hello"}) (hostile/hang))"#;

@@ -233,6 +233,10 @@ pub trait Host: Any + Send + Sync {
     /// before it sends anything: their names are the schema's own where the program's spelling fits one.
     fn call(&self, call: ToolCall) -> ToolReply;
 
+    /// Gives up a call because a branch beside its own has failed: its [`call`](Host::call), which may just be about
+    /// to begin, is to answer [`ToolReply::Stopped`] soon. Where a host does nothing here, the call is waited for.
+    fn give_up(&self, _call: &CallId) {}
+
     /// Passes on one piece of printed text as it is printed. It is in the reply all the same.
     fn print(&self, _text: &str) {}
 

@@ -4,7 +4,8 @@
 //! evaluation's thread waits for its answer on a channel. The task ends as soon as the evaluation is
 //! cancelled or its time is over, which cancels the call at the server.
 
-use std::sync::{Arc, mpsc};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use tokio::runtime::Handle;
@@ -13,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use crate::lang::host::NO_HANDLES;
-use crate::lang::{Catalogue, Host, Server, Tool, ToolCall, ToolError, ToolErrorKind, ToolReply};
+use crate::lang::{CallId, Catalogue, Host, Server, Tool, ToolCall, ToolError, ToolErrorKind, ToolReply};
 
 use super::audit::{AuditLog, Kind, Record};
 use super::downstream::Downstreams;
@@ -31,6 +32,8 @@ pub struct EvaluationHost {
     slots: Arc<Semaphore>,
     cancel: CancellationToken,
     begun: Instant,
+    /// The calls that are under way or given up, each with what ends it.
+    calls: Mutex<HashMap<CallId, CancellationToken>>,
     identity: Arc<Identity>,
     activity: Arc<Activity>,
     /// Where what is to become of the session is taken down, if anything can.
@@ -57,6 +60,7 @@ impl EvaluationHost {
             slots: Arc::new(Semaphore::new((slots.max(1) as usize).min(Semaphore::MAX_PERMITS))),
             cancel,
             begun: Instant::now(),
+            calls: Mutex::default(),
             consent: Arc::new(Consent::new(Arc::clone(&identity), Arc::new(nobody()))),
             identity,
             activity: Arc::default(),
@@ -91,14 +95,21 @@ impl EvaluationHost {
         }
     }
 
-    /// Runs a future on the runtime and waits for it; an end from outside comes as [`Interrupted`].
+    /// What ends this call.
+    fn end_of(&self, call: &CallId) -> CancellationToken {
+        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        calls.entry(call.clone()).or_insert_with(|| self.cancel.child_token()).clone()
+    }
+
+    /// Runs a future on the runtime and waits for it until `cancel` is cancelled or the time is over, which comes as
+    /// [`Interrupted`].
     fn wait<T: Send + 'static>(
         &self,
+        cancel: CancellationToken,
         bound: Option<Duration>,
         work: impl Future<Output = T> + Send + 'static,
     ) -> Result<T, Interrupted> {
         let (answer, answered) = mpsc::sync_channel(1);
-        let cancel = self.cancel.clone();
         self.runtime.spawn(async move {
             let over = async {
                 match bound {
@@ -148,7 +159,7 @@ impl Host for EvaluationHost {
     fn tools(&self, server: &str) -> Result<Vec<Arc<Tool>>, ToolError> {
         let downstreams = Arc::clone(&self.downstreams);
         let name = server.to_owned();
-        self.wait(None, async move { downstreams.tools(&name).await })
+        self.wait(self.cancel.clone(), None, async move { downstreams.tools(&name).await })
             .unwrap_or_else(|interrupted| Err(interrupted.error(server)))
     }
 
@@ -158,11 +169,13 @@ impl Host for EvaluationHost {
 
     fn catalogue(&self) -> Catalogue {
         let downstreams = Arc::clone(&self.downstreams);
-        self.wait(None, async move { downstreams.catalogue().await }).unwrap_or_else(|interrupted| {
-            let names = self.downstreams.names().into_iter();
-            let missing = names.map(|name| (name.clone(), interrupted.error(&name).message));
-            Catalogue { tools: Vec::new(), missing: missing.collect() }
-        })
+        self.wait(self.cancel.clone(), None, async move { downstreams.catalogue().await }).unwrap_or_else(
+            |interrupted| {
+                let names = self.downstreams.names().into_iter();
+                let missing = names.map(|name| (name.clone(), interrupted.error(&name).message));
+                Catalogue { tools: Vec::new(), missing: missing.collect() }
+            },
+        )
     }
 
     fn call(&self, call: ToolCall) -> ToolReply {
@@ -177,6 +190,7 @@ impl Host for EvaluationHost {
         self.activity.calls(&server, &tool);
         let span = log::call_span(&self.identity, &server, &tool);
         let (waited, inside) = (Instant::now(), span.clone());
+        let (id, end) = (call.id.clone(), self.end_of(&call.id));
         let work = async move {
             let _slot = slots.acquire().await.expect("the slots are never closed");
             let begun = Instant::now();
@@ -186,12 +200,14 @@ impl Host for EvaluationHost {
             downstreams.counted(&call.server, begun.elapsed(), &reply);
             (reply, rule)
         };
-        let (reply, rule) = match self.wait(Some(bound), work.instrument(span.clone())) {
+        let answered = self.wait(end.clone(), Some(bound), work.instrument(span.clone()));
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+        let (reply, rule) = match answered {
             Ok(answered) => answered,
             Err(interrupted) => {
                 let reply = match interrupted {
                     Interrupted::Stopped => ToolReply::Stopped,
-                    Interrupted::Lost if self.cancel.is_cancelled() => ToolReply::Stopped,
+                    Interrupted::Lost if end.is_cancelled() => ToolReply::Stopped,
                     Interrupted::Lost => ToolReply::Error(interrupted.error(&server)),
                 };
                 log::tool_call(&self.identity, &span, &server, &tool, waited.elapsed(), &reply);
@@ -206,6 +222,10 @@ impl Host for EvaluationHost {
             audit.write(record, self.downstreams.secrets());
         }
         reply
+    }
+
+    fn give_up(&self, call: &CallId) {
+        self.end_of(call).cancel();
     }
 
     fn fork_session(&self) -> Result<String, String> {

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::lang::{
-    Catalogue, Engine, Host, Request, Server, Session, Tool, ToolCall, ToolError, ToolErrorKind, ToolReply,
+    CallId, Catalogue, Engine, Host, Request, Server, Session, Tool, ToolCall, ToolError, ToolErrorKind, ToolReply,
 };
 
 use super::lock;
@@ -236,6 +236,11 @@ impl Host for PipeHost {
             Some(Answer::Called(reply)) => reply,
             _ => ToolReply::Error(lost()),
         }
+    }
+
+    fn give_up(&self, call: &CallId) {
+        // A server that has gone makes no calls.
+        let _ = self.link.report(&Report::GiveUp(call.clone()));
     }
 
     fn print(&self, text: &str) {

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::lang::{Catalogue, Limits, Reply, Server, Tool, ToolCall, ToolError, ToolHints, ToolReply};
+use crate::lang::{CallId, Catalogue, Limits, Reply, Server, Tool, ToolCall, ToolError, ToolHints, ToolReply};
 
 /// Bytes of a frame's length.
 const HEAD: usize = 8;
@@ -45,6 +45,8 @@ pub(super) enum Report {
     Unconfined(String),
     /// A program asks something of its host.
     Ask(u32, Question),
+    /// Nobody waits for the reply to this call any more.
+    GiveUp(CallId),
     /// A program printed something.
     Print(String),
     /// An order has been carried out.

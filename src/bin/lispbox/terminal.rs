@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use lispbox::lang::{Catalogue, Failure, Host, Reply, Server, Tool, ToolCall, ToolError, ToolErrorKind, ToolReply};
+use lispbox::lang::{
+    CallId, Catalogue, Failure, Host, Reply, Server, Tool, ToolCall, ToolError, ToolErrorKind, ToolReply,
+};
 use lispbox::server::CancellationToken;
 
 use crate::paint::Paint;
@@ -90,6 +92,12 @@ impl Host for Terminal {
         match &self.tools {
             Some(tools) => tools.call(call),
             None => ToolReply::Error(no_server(&call.server)),
+        }
+    }
+
+    fn give_up(&self, call: &CallId) {
+        if let Some(tools) = &self.tools {
+            tools.give_up(call);
         }
     }
 

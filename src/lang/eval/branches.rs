@@ -4,7 +4,8 @@
 //! Lisp. A branch hands the core back when it waits for the host; the scheduler gives it to the next
 //! new branch while there is room, else to the branch that has waited longest, once its reply is
 //! there. So the order in which branches run depends on the program alone, never on which reply came
-//! first, and results are the same every time.
+//! first, and results are the same every time. The first branch that fails ends the others: those that wait
+//! for the host are told to stop, and no new one begins.
 
 use super::{Core, Machine};
 use crate::lang::error::{Error, Outcome};
@@ -43,13 +44,21 @@ struct Streams {
 struct Turns {
     index: usize,
     events: Sender<Event>,
-    turn: Receiver<Box<Core>>,
+    turn: Receiver<Turn>,
+}
+
+/// What a branch is given the core for.
+enum Turn {
+    /// To go on.
+    Go(Box<Core>),
+    /// To end, since a branch beside it has failed.
+    End(Box<Core>),
 }
 
 /// What a branch tells its scheduler.
 enum Event {
-    /// It waits for the host, and gives the core away.
-    Waits(usize, Box<Core>),
+    /// It waits for the host, for the reply to that call if it is one, and gives the core away.
+    Waits(usize, Box<Core>, Option<CallId>),
     /// Its reply is there.
     Ready(usize),
     /// It is done, and gives the core away.
@@ -94,8 +103,8 @@ impl Machine {
     /// Makes a host call; other branches run meanwhile.
     pub(super) fn call_host(&mut self, call: ToolCall) -> ToolReply {
         let host = self.core.host.clone();
-        // The scheduler is gone only when the evaluation is.
-        self.give_way(|| host.call(call)).unwrap_or(ToolReply::Stopped)
+        let id = self.is_branch().then(|| call.id.clone());
+        self.give_way(id, || host.call(call)).unwrap_or(ToolReply::Stopped)
     }
 
     /// True inside of a branch that others run beside.
@@ -108,31 +117,34 @@ impl Machine {
         &mut self.branch.counts
     }
 
-    /// Gives the core to other branches while something outside of it is waited for; `None` if the evaluation
-    /// has ended meanwhile.
-    pub(super) fn give_way<R>(&mut self, wait: impl FnOnce() -> R) -> Option<R> {
+    /// Gives the core to other branches while something outside of it is waited for, such as the reply to that
+    /// call; `None` if this branch is to end.
+    pub(super) fn give_way<R>(&mut self, call: Option<CallId>, wait: impl FnOnce() -> R) -> Option<R> {
         let Some(turns) = &self.branch.turns else { return Some(self.waiting(wait)) };
         let index = turns.index;
         let placeholder = Box::new(Core::placeholder(&self.core));
         let mut core = std::mem::replace(&mut self.core, placeholder);
         self.bindings.suspend(&mut core);
         let streams = self.branch.take_streams(&mut core);
-        handed_over(core, |core| turns.events.send(Event::Waits(index, core)).ok());
+        handed_over(core, |core| turns.events.send(Event::Waits(index, core, call)).ok());
         let reply = meter::outside(wait);
         let _ = turns.events.send(Event::Ready(index));
-        let mut core = turns.turn.recv().ok()?;
+        let (mut core, reply) = match turns.turn.recv().ok()? {
+            Turn::Go(core) => (core, Some(reply)),
+            Turn::End(core) => (core, None),
+        };
         core.account.open();
         self.bindings.resume(&mut core);
         streams.put_back(&mut core);
         self.core = core;
-        Some(reply)
+        reply
     }
 
     /// Calls `function` on what `arguments` makes of each item, in branches, and returns the results in order.
-    /// The first branch that raises something ends the others at their next step.
+    /// The first branch that raises something ends the others.
     ///
     /// # Errors
-    /// What the first branch, in order, raised.
+    /// What that branch raised.
     pub fn in_branches<T: Send + 'static>(
         &mut self,
         function: &Value,
@@ -164,14 +176,14 @@ impl Machine {
             waiting: VecDeque::new(),
             active: 0,
             results: (0..count).map(|_| None).collect(),
+            failed: None,
         };
         let mut core = Some(core);
-        let mut failed = false;
         loop {
             // The core is here: give it to a new branch, or to the one that has waited longest.
             let Some(here) = core.take() else { break };
             if scheduler.active < parallel
-                && !failed
+                && scheduler.failed.is_none()
                 && let Some(item) = items.pop()
             {
                 let index = scheduler.turns.len();
@@ -194,28 +206,31 @@ impl Machine {
                 let arguments = arguments(item);
                 let job = Job { branch, in_prelude, size, depth, nesting, bound, function, arguments };
                 if stacks.run(move || job.run()) {
-                    handed_over(here, |core| turn.send(core).ok());
+                    handed_over(here, |core| turn.send(Turn::Go(core)).ok());
                     scheduler.turns.push(turn);
                     scheduler.active += 1;
                 } else {
                     scheduler.results[index] =
                         Some(Err(Error::new("Busy", "the system has no thread to give for another branch").into()));
                     scheduler.turns.push(turn);
-                    failed = true;
+                    scheduler.failed = Some(index);
                     core = Some(here);
                     continue;
                 }
-            } else if let Some(next) = scheduler.waiting.pop_front() {
+            } else if let Some((next, _)) = scheduler.waiting.pop_front() {
                 scheduler.resume(next, here, &from_branches);
             } else {
                 core = Some(here);
                 break;
             }
-            core = scheduler.until_core_returns(&from_branches, &mut failed);
+            core = scheduler.until_core_returns(&from_branches);
         }
         let Some(core) = core else { return Err(Error::new("Busy", "a branch of the evaluation was lost").into()) };
         self.core = core;
         self.bindings.resume(&mut self.core);
+        if let Some(first) = scheduler.failed {
+            scheduler.results.swap(0, first);
+        }
         let mut values = Vec::with_capacity(count);
         for result in scheduler.results.into_iter().flatten() {
             values.push(result?);
@@ -245,7 +260,9 @@ struct Job {
 
 impl Job {
     fn run(mut self) {
-        let Some(mut core) = self.branch.turns.as_ref().and_then(|turns| turns.turn.recv().ok()) else { return };
+        let Some(Turn::Go(mut core)) = self.branch.turns.as_ref().and_then(|turns| turns.turn.recv().ok()) else {
+            return;
+        };
         core.account.open();
         let mut machine = Machine::new(core, self.size);
         machine.in_prelude = self.in_prelude;
@@ -268,15 +285,18 @@ impl Job {
 }
 
 struct Scheduler {
-    turns: Vec<Sender<Box<Core>>>,
+    turns: Vec<Sender<Turn>>,
     ready: Vec<bool>,
-    waiting: VecDeque<usize>,
+    /// The branches that wait, longest first, and for the replies to which calls.
+    waiting: VecDeque<(usize, Option<CallId>)>,
     active: usize,
     results: Vec<Option<Outcome<Value>>>,
+    /// The first branch that failed.
+    failed: Option<usize>,
 }
 
 impl Scheduler {
-    /// Gives the core to a waiting branch once its reply is there.
+    /// Gives the core to a waiting branch once its reply is there, or once it is given up.
     fn resume(&mut self, index: usize, mut core: Box<Core>, events: &Receiver<Event>) {
         let before = core.host.monotonic();
         while !self.ready[index] {
@@ -290,26 +310,33 @@ impl Scheduler {
         let after = core.host.monotonic();
         core.meter.wait(after.saturating_sub(before).max(Duration::ZERO));
         self.ready[index] = false;
-        handed_over(core, |core| self.turns[index].send(core).ok());
+        let turn = if self.failed.is_none() { Turn::Go } else { Turn::End };
+        handed_over(core, |core| self.turns[index].send(turn(core)).ok());
     }
 
     /// Waits for the branch that runs to give the core back, and opens its account here.
-    fn until_core_returns(&mut self, events: &Receiver<Event>, failed: &mut bool) -> Option<Box<Core>> {
+    fn until_core_returns(&mut self, events: &Receiver<Event>) -> Option<Box<Core>> {
         loop {
             let core = match events.recv().ok()? {
                 Event::Ready(index) => {
                     self.ready[index] = true;
                     continue;
                 }
-                Event::Waits(index, mut core) => {
+                Event::Waits(index, mut core, call) => {
                     core.account.open();
-                    self.waiting.push_back(index);
+                    self.waiting.push_back((index, call));
                     core
                 }
                 Event::Done(index, mut core, result) => {
                     core.account.open();
                     self.active -= 1;
-                    *failed |= result.is_err();
+                    if result.is_err() && self.failed.is_none() {
+                        self.failed = Some(index);
+                        self.waiting
+                            .iter()
+                            .filter_map(|(_, call)| call.as_ref())
+                            .for_each(|call| core.host.give_up(call));
+                    }
                     self.results[index] = Some(result);
                     core
                 }

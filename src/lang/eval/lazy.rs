@@ -2,7 +2,7 @@
 
 use super::Machine;
 use crate::lang::builtin::{Builtin, transients};
-use crate::lang::error::{Error, Outcome, Signal};
+use crate::lang::error::{Error, Halt, Outcome, Signal};
 use crate::lang::heap::{CellKind, Handle, State};
 use crate::lang::value::Value;
 use crate::lang::value::equal::{KEY_NESTING, hashing_effort};
@@ -96,9 +96,9 @@ impl Machine {
             };
         }
         self.core.awaited.insert(own, handle.clone());
-        let resumed = self.give_way(|| ());
+        let resumed = self.give_way(None, || ());
         self.core.awaited.remove(&own);
-        resumed.ok_or_else(|| super::internal_error().into())
+        resumed.ok_or_else(|| Halt::Cancelled.into())
     }
 
     /// A lazy sequence that will be what `builtin` makes of these arguments.

@@ -1,4 +1,4 @@
-//! `fn`, `lambda` and what is a function in disguise: `delay`, `lazy-seq`, `pcalls`.
+//! `fn`, `lambda` and what is a function in disguise: `delay`, `lazy-seq`, `pcalls`, `parallel`.
 
 use super::destructure::destructure;
 use super::{Expander, call, show};
@@ -204,4 +204,26 @@ pub fn lazy_cat(_: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<For
 pub fn pcalls(_: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
     let thunks = rest.iter().map(|call| thunk(std::slice::from_ref(call), call.span)).collect();
     Ok(call("core/pcalls*", thunks, form.span))
+}
+
+/// `(parallel {:a (f) :b (g)})`, `(parallel [(f) (g)])`: the same, with the results where the calls stood.
+pub fn parallel(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
+    expander.count(form, rest, 1, 1)?;
+    let span = form.span;
+    let beside = |calls: Vec<Form>| call("pcalls", calls, span);
+    match &rest[0].kind {
+        FormKind::Vector(calls) => Ok(call("core/vec", vec![beside(calls.clone())], span)),
+        FormKind::Map(pairs) => {
+            let keys = Form::new(FormKind::Vector(pairs.iter().step_by(2).cloned().collect()), rest[0].span);
+            let calls = pairs.iter().skip(1).step_by(2).cloned().collect();
+            Ok(call("core/zipmap", vec![keys, beside(calls)], span))
+        }
+        _ => {
+            let message = format!(
+                "`parallel` expected a map or a vector that is written out, as in `(parallel {{:a (f) :b (g)}})`, got {}; `(pmap f items)` takes any collection",
+                show(&rest[0])
+            );
+            expander.fail(rest[0].span, message)
+        }
+    }
 }

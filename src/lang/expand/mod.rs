@@ -165,6 +165,7 @@ const MACROS: &[(&str, Macro)] = &[
     ("new", dispatch::new),
     ("ns", namespaces::ns),
     ("null", dialects::null),
+    ("parallel", functions::parallel),
     ("pcalls", functions::pcalls),
     ("prog1", dialects::prog1),
     ("progn", conditionals::block),

@@ -255,6 +255,12 @@ const TABLE: &[SyntaxEntry] = &[
     ),
     entry("or", &["[& tests]"], "The first value that is true, else the last.", &[("(or nil 2)", "2")]),
     entry(
+        "parallel",
+        &["[{key call …}]", "[[call …]]"],
+        "The map or vector with what the calls in it come to, their tool calls under way at once; the first error that is not caught ends the others.",
+        &[("(parallel {:a (inc 1) :b (inc 2)})", "{:a 2, :b 3}"), ("(parallel [(inc 1) (inc 2)])", "[2 3]")],
+    ),
+    entry(
         "pcalls",
         &["[& calls]"],
         "The values of the calls in order, their tool calls under way at once.",
