@@ -9,6 +9,7 @@
 //! values never leave the evaluation that made them. What a host computes itself, at once, is better a function
 //! that it adds to the language ([`EngineBuilder::functions`](crate::lang::EngineBuilder::functions)).
 
+use super::builtin::discovery::index::{Hits, Index};
 use serde::{Deserialize, Serialize};
 use std::any::Any;
 use std::sync::Arc;
@@ -154,6 +155,9 @@ pub struct Tool {
     pub output_schema: Option<serde_json::Value>,
     /// What the server says of the tool's effects.
     pub hints: ToolHints,
+    /// The JSON Schema of what calls have returned so far, where the server gives none and the host keeps it. The next
+    /// result may be another.
+    pub seen: Option<serde_json::Value>,
 }
 
 /// What a server says of a tool's effects; nothing where it does not say. A server may be wrong.
@@ -188,6 +192,28 @@ pub struct Catalogue {
     pub tools: Vec<Arc<Tool>>,
     /// Servers that did not answer, each with the reason.
     pub missing: Vec<(String, String)>,
+}
+
+/// What a search for tools found.
+#[derive(Clone, Debug, Default)]
+pub struct Found {
+    /// The tools that fit, each with how well ([`Index::search`]), best first.
+    pub tools: Vec<(Arc<Tool>, f64)>,
+    /// How many others fit.
+    pub more: usize,
+    /// How many tools were gone through.
+    pub searched: usize,
+    /// Servers that did not answer, each with the reason.
+    pub missing: Vec<(String, String)>,
+}
+
+impl Found {
+    /// What a search finds in a catalogue by the index of its tools.
+    pub fn by(index: &Index, catalogue: Catalogue, query: &str, most: usize) -> Found {
+        let Hits { best, more } = index.search(query, most);
+        let tools = best.into_iter().map(|(at, score)| (Arc::clone(&catalogue.tools[at]), score)).collect();
+        Found { tools, more, searched: index.len(), missing: catalogue.missing }
+    }
 }
 
 /// Why a session can neither be copied nor be closed.
@@ -227,6 +253,13 @@ pub trait Host: Any + Send + Sync {
             }
         }
         catalogue
+    }
+
+    /// The tools that fit a query best, at most so many. Here an index of the whole catalogue is made for each search; a
+    /// host with many tools keeps one.
+    fn search(&self, query: &str, most: usize) -> Found {
+        let catalogue = self.catalogue();
+        Found::by(&Index::of_tools(&catalogue.tools), catalogue, query, most)
     }
 
     /// Calls a tool and waits for its reply. The host checks the arguments against the tool's schema

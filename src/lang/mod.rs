@@ -27,10 +27,13 @@ pub mod snapshot;
 pub mod span;
 pub mod value;
 
+pub use builtin::discovery::index::Index;
 pub use environment::{Environment, Sandbox};
 pub use error::{Error, Fault, Halt, Outcome, Signal};
 pub use eval::{Machine, Stacks};
-pub use host::{CallId, Catalogue, Host, Server, Tool, ToolCall, ToolError, ToolErrorKind, ToolHints, ToolReply};
+pub use host::{
+    CallId, Catalogue, Found, Host, Server, Tool, ToolCall, ToolError, ToolErrorKind, ToolHints, ToolReply,
+};
 pub use meter::Limits;
 pub use reply::{CallRecord, Failure, Reply, Spent, Status};
 pub use session::{Engine, EngineBuilder, EngineError, Request, Session};

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use crate::lang::host::NO_HANDLES;
-use crate::lang::{CallId, Catalogue, Host, Server, Tool, ToolCall, ToolError, ToolErrorKind, ToolReply};
+use crate::lang::{CallId, Catalogue, Found, Host, Server, Tool, ToolCall, ToolError, ToolErrorKind, ToolReply};
 
 use super::audit::{AuditLog, Kind, Record};
 use super::downstream::Downstreams;
@@ -95,6 +95,12 @@ impl EvaluationHost {
         }
     }
 
+    /// All servers, with the reason why nothing is known of them.
+    fn missing(&self, interrupted: &Interrupted) -> Vec<(String, String)> {
+        let names = self.downstreams.names().into_iter();
+        names.map(|name| (name.clone(), interrupted.error(&name).message)).collect()
+    }
+
     /// What ends this call.
     fn end_of(&self, call: &CallId) -> CancellationToken {
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
@@ -169,13 +175,15 @@ impl Host for EvaluationHost {
 
     fn catalogue(&self) -> Catalogue {
         let downstreams = Arc::clone(&self.downstreams);
-        self.wait(self.cancel.clone(), None, async move { downstreams.catalogue().await }).unwrap_or_else(
-            |interrupted| {
-                let names = self.downstreams.names().into_iter();
-                let missing = names.map(|name| (name.clone(), interrupted.error(&name).message));
-                Catalogue { tools: Vec::new(), missing: missing.collect() }
-            },
-        )
+        self.wait(self.cancel.clone(), None, async move { downstreams.catalogue().await })
+            .unwrap_or_else(|interrupted| Catalogue { missing: self.missing(&interrupted), ..Catalogue::default() })
+    }
+
+    fn search(&self, query: &str, most: usize) -> Found {
+        let downstreams = Arc::clone(&self.downstreams);
+        let wanted = query.to_owned();
+        let found = self.wait(self.cancel.clone(), None, async move { downstreams.search(&wanted, most).await });
+        found.unwrap_or_else(|interrupted| Found { missing: self.missing(&interrupted), ..Found::default() })
     }
 
     fn call(&self, call: ToolCall) -> ToolReply {

@@ -82,13 +82,21 @@ fn cost(text: &str) -> usize {
     cost
 }
 
+/// How many servers a client is told of when it connects, and how long a line is, in characters.
+const TOLD: usize = 40;
+const LINE_KEPT: usize = 120;
+
 /// What a client is told of each server when it connects: one line each.
 pub(super) fn instructions(servers: &[Server]) -> Option<String> {
     let line = |server: &Server| match server.description.as_str() {
         "" => server.name.clone(),
         description => format!("{}: {description}", server.name),
     };
-    (!servers.is_empty()).then(|| servers.iter().map(line).collect::<Vec<_>>().join("\n"))
+    let mut lines: Vec<String> = servers.iter().take(TOLD).map(|server| cut(&line(server), LINE_KEPT)).collect();
+    if servers.len() > TOLD {
+        lines.push(format!("and {} more: (apropos \"word\") searches the tools of all", servers.len() - TOLD));
+    }
+    (!servers.is_empty()).then(|| lines.join("\n"))
 }
 
 #[cfg(test)]
@@ -132,5 +140,10 @@ mod tests {
         let server = |name: &str, description: &str| Server { name: name.into(), description: description.into() };
         assert_eq!(instructions(&[]), None);
         assert_eq!(instructions(&[server("a", ""), server("b", "mail")]).as_deref(), Some("a\nb: mail"));
+        let many = instructions(&vec![server("a", &"x".repeat(500)); 200]).expect("there are servers");
+        assert!(
+            many.len() < 6_000 && many.ends_with("and 160 more: (apropos \"word\") searches the tools of all"),
+            "{many}"
+        );
     }
 }

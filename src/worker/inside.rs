@@ -14,7 +14,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::lang::{
-    CallId, Catalogue, Engine, Host, Request, Server, Session, Tool, ToolCall, ToolError, ToolErrorKind, ToolReply,
+    CallId, Catalogue, Engine, Found, Host, Request, Server, Session, Tool, ToolCall, ToolError, ToolErrorKind,
+    ToolReply,
 };
 
 use super::lock;
@@ -229,6 +230,16 @@ impl Host for PipeHost {
             lock(&self.listed).catalogue = Some(catalogue.clone());
         }
         catalogue
+    }
+
+    fn search(&self, query: &str, most: usize) -> Found {
+        match self.link.ask(Question::Search { query: query.to_string(), most }) {
+            Some(Answer::Found { tools, more, searched, missing }) => {
+                let tools = tools.into_iter().map(|(tool, score)| (Arc::from(tool), score)).collect();
+                Found { tools, more, searched, missing }
+            }
+            _ => Found::default(),
+        }
     }
 
     fn call(&self, call: ToolCall) -> ToolReply {

@@ -355,6 +355,9 @@ impl<'a> Conversation<'a> {
             Question::Denied(server) => {
                 orders.give(&Order::Answer(number, Answer::Denied(self.host.denied(&server))));
             }
+            Question::Search { query, most } => {
+                orders.give(&Order::Answer(number, Answer::from(self.host.search(&query, most))));
+            }
             Question::Catalogue => {
                 orders.give(&Order::Answer(number, Answer::catalogue(self.host.catalogue())));
             }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::lang::{CallId, Catalogue, Limits, Reply, Server, Tool, ToolCall, ToolError, ToolHints, ToolReply};
+use crate::lang::{CallId, Catalogue, Found, Limits, Reply, Server, Tool, ToolCall, ToolError, ToolHints, ToolReply};
 
 /// Bytes of a frame's length.
 const HEAD: usize = 8;
@@ -84,6 +84,7 @@ pub(super) enum Question {
     Tools(String),
     Denied(String),
     Catalogue,
+    Search { query: String, most: usize },
     Now,
     Random,
     Fork,
@@ -97,6 +98,7 @@ pub(super) enum Answer {
     Tools(Result<Vec<Described>, ToolError>),
     Denied(Vec<(String, String)>),
     Catalogue { tools: Vec<Described>, missing: Vec<(String, String)> },
+    Found { tools: Vec<(Described, f64)>, more: usize, searched: usize, missing: Vec<(String, String)> },
     Now(i64),
     Random(u64),
     Forked(Result<String, String>),
@@ -112,6 +114,7 @@ pub(super) struct Described {
     input_schema: String,
     output_schema: Option<String>,
     hints: ToolHints,
+    seen: Option<String>,
 }
 
 impl From<&Arc<Tool>> for Described {
@@ -123,6 +126,7 @@ impl From<&Arc<Tool>> for Described {
             input_schema: tool.input_schema.to_string(),
             output_schema: tool.output_schema.as_ref().map(serde_json::Value::to_string),
             hints: tool.hints,
+            seen: tool.seen.as_ref().map(serde_json::Value::to_string),
         }
     }
 }
@@ -137,6 +141,7 @@ impl From<Described> for Arc<Tool> {
             input_schema: read(&tool.input_schema),
             output_schema: tool.output_schema.as_deref().map(read),
             hints: tool.hints,
+            seen: tool.seen.as_deref().map(read),
         })
     }
 }
@@ -146,6 +151,14 @@ impl Answer {
     pub(super) fn catalogue(catalogue: Catalogue) -> Answer {
         let Catalogue { tools, missing } = catalogue;
         Answer::Catalogue { tools: tools.iter().map(Described::from).collect(), missing }
+    }
+}
+
+impl From<Found> for Answer {
+    fn from(found: Found) -> Answer {
+        let Found { tools, more, searched, missing } = found;
+        let tools = tools.iter().map(|(tool, score)| (Described::from(tool), *score)).collect();
+        Answer::Found { tools, more, searched, missing }
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use lispbox::lang::{
-    CallId, Catalogue, Failure, Host, Reply, Server, Tool, ToolCall, ToolError, ToolErrorKind, ToolReply,
+    CallId, Catalogue, Failure, Found, Host, Reply, Server, Tool, ToolCall, ToolError, ToolErrorKind, ToolReply,
 };
 use lispbox::server::CancellationToken;
 
@@ -86,6 +86,10 @@ impl Host for Terminal {
 
     fn catalogue(&self) -> Catalogue {
         self.tools.as_ref().map(|tools| tools.catalogue()).unwrap_or_default()
+    }
+
+    fn search(&self, query: &str, most: usize) -> Found {
+        self.tools.as_ref().map(|tools| tools.search(query, most)).unwrap_or_default()
     }
 
     fn call(&self, call: ToolCall) -> ToolReply {

@@ -1,5 +1,6 @@
 //! All that can be called by name: the tables of the language, those of the host, and the prelude.
 
+use super::discovery::index::{Index, Thing};
 use super::entry::Entry;
 use super::{ALIASES, Builtin, NAMESPACES, STEPS, TABLES, all, namespace_meant, syntax, time};
 use crate::lang::prelude::{Function, Prelude};
@@ -16,6 +17,7 @@ pub struct Registry {
     added: Vec<Table>,
     by_name: HashMap<&'static str, &'static Builtin>,
     prelude: OnceLock<Prelude>,
+    index: OnceLock<Index>,
     is_plain: bool,
 }
 
@@ -30,7 +32,7 @@ impl Default for Registry {
                 by_name.insert(alias, builtin);
             }
         }
-        Registry { added: Vec::new(), by_name, prelude: OnceLock::new(), is_plain: false }
+        Registry { added: Vec::new(), by_name, prelude: OnceLock::new(), index: OnceLock::new(), is_plain: false }
     }
 }
 
@@ -81,6 +83,20 @@ impl Registry {
     /// The functions that are written in the language itself, looked through at the first call.
     pub fn prelude(&self) -> &Prelude {
         self.prelude.get_or_init(|| crate::lang::meter::outside(Prelude::index))
+    }
+
+    /// The index of all [`entries`](Registry::entries), made at the first search.
+    pub fn index(&self) -> &Index {
+        self.index.get_or_init(|| {
+            crate::lang::meter::outside(|| {
+                Index::new(self.entries().map(|entry| Thing {
+                    place: "",
+                    name: entry.name,
+                    arguments: Vec::new(),
+                    description: entry.doc,
+                }))
+            })
+        })
     }
 
     /// The function of the prelude of that name, alias or qualified name.

@@ -19,9 +19,9 @@ pub fn dir(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<F
     Ok(quoting(expander, "core/dir*", form, rest))
 }
 
-/// `(doc name)`
+/// `(doc name)`, `(doc name :schema)`
 pub fn doc(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
-    expander.count(form, rest, 1, 1)?;
+    expander.count(form, rest, 1, 2)?;
     Ok(quoting(expander, "core/doc*", form, rest))
 }
 

@@ -358,6 +358,7 @@ impl Connection {
             name: tool.name.into_owned(),
             description: tool.description.map(|text| text.into_owned()).or(tool.title).unwrap_or_default(),
             hints,
+            seen: None,
         }
     }
 

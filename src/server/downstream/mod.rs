@@ -3,13 +3,14 @@
 //! [`Downstreams`] is the set of them and answers for the catalogue of their tools; [`server`] is one of
 //! them with its state over time, [`link`] what its calls go over: [`connection`], to a server while it lasts, with our
 //! face towards it in [`client`], or [`local`], where there is none. [`process`], [`http`] and [`sse`] reach a server,
-//! [`restarts`] says when it is started again, [`arguments`] checks what goes out, [`result`] unwraps what comes in, and
-//! [`shelf`] remembers lists of tools on disk.
+//! [`restarts`] says when it is started again, [`arguments`] checks what goes out, [`result`] unwraps what comes in,
+//! [`index`] serves searches, and [`shelf`] remembers lists of tools on disk.
 
 mod arguments;
 mod client;
 mod connection;
 mod http;
+mod index;
 mod link;
 mod local;
 mod process;
@@ -24,7 +25,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use crate::lang::error::suggest::closest;
-use crate::lang::{CallId, Catalogue, Server, Tool, ToolCall, ToolError, ToolErrorKind, ToolReply};
+use crate::lang::{CallId, Catalogue, Found, Server, Tool, ToolCall, ToolError, ToolErrorKind, ToolReply};
 
 use super::audit::AuditLog;
 use super::blobs::Blobs;
@@ -34,6 +35,7 @@ use super::metrics::Metrics;
 use super::platform::Lifeline;
 use super::policy::{Consent, Counts, Decision, Policy, nobody};
 use super::secrets::Secrets;
+use index::KeptIndex;
 pub use local::{Answering, Function, Functions, blocking};
 use server::Downstream;
 
@@ -84,6 +86,7 @@ pub struct Downstreams {
     policy: Mutex<Policy>,
     /// The calls that quotas count.
     counts: Counts,
+    index: Mutex<KeptIndex>,
 }
 
 impl Downstreams {
@@ -99,6 +102,7 @@ impl Downstreams {
             origin,
             policy: Mutex::default(),
             counts: Counts::default(),
+            index: Mutex::default(),
         };
         downstreams.take_up(configuration);
         downstreams
@@ -246,6 +250,13 @@ impl Downstreams {
             }
         }
         catalogue
+    }
+
+    /// The tools of all servers that may be called and fit a query best, at most so many.
+    pub async fn search(&self, query: &str, most: usize) -> Found {
+        let catalogue = self.catalogue().await;
+        let index = self.index.lock().unwrap_or_else(PoisonError::into_inner).of(&catalogue.tools);
+        Found::by(&index, catalogue, query, most)
     }
 
     /// Calls a tool with the text of a JSON object. `timeout` holds where the configuration of the server has none;

@@ -67,6 +67,7 @@ impl Shelf {
             input_schema: kept.input_schema,
             output_schema: kept.output_schema,
             hints: kept.hints,
+            seen: None,
         };
         Some(kept.into_iter().map(|kept| Arc::new(tool(kept))).collect())
     }

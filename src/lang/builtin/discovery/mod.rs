@@ -2,7 +2,9 @@
 //! definitions. The same answers serve programs (`dir`, `doc`, `source`, `apropos`) and `lisp_env`.
 
 mod code;
+pub mod index;
 mod search;
+mod shape;
 mod signature;
 pub mod vocabulary;
 
@@ -20,13 +22,19 @@ use std::sync::Arc;
 /// The entries of this file: what the macros `dir`, `doc`, `source` and `apropos` call.
 pub const TABLE: &[Builtin] = &[
     Builtin::new("dir*", &["[]", "[name]"], "What `dir` expands to.", &[], dir),
-    Builtin::new("doc*", &["[name]"], "What `doc` expands to.", &[], doc),
+    Builtin::new("doc*", &["[name]", "[name part]"], "What `doc` expands to.", &[], doc),
     Builtin::new("source*", &["[name]"], "What `source` expands to.", &[], code::source),
     Builtin::new("apropos*", &["[word]"], "What `apropos` expands to.", &[], apropos),
 ];
 
 /// How long a preview of a value is.
 const PREVIEW: usize = 60;
+
+/// How long the description of a server is, in characters.
+const DESCRIPTION: usize = 100;
+
+/// How many lines a list has, of servers, tools or definitions; the rest is for a search to find.
+const LISTED: usize = 40;
 
 /// How many bytes of a name or of a question are looked at.
 const ASKED: usize = 256;
@@ -45,7 +53,11 @@ fn dir(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 
 fn doc(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let name = name_of(machine, &arguments[0])?;
-    let text = explain(machine, &name)?;
+    let text = match arguments.get(1) {
+        None => explain(machine, &name)?,
+        Some(part) if part.as_name().is_some_and(|part| part.as_str() == "schema") => schemas(machine, &name)?,
+        Some(part) => return Err(Error::expected("`:schema`", part).into()),
+    };
     machine.core.print(&text);
     Ok(Value::Nil)
 }
@@ -60,6 +72,28 @@ pub fn explain(machine: &mut Machine, name: &str) -> Outcome<String> {
         return Ok(text);
     }
     Err(nothing_called(machine, name).into())
+}
+
+/// What `(doc name :schema)` prints.
+fn schemas(machine: &mut Machine, name: &str) -> Outcome<String> {
+    match machine.tool_named(name)? {
+        Some(tool) => Ok(signature::schemas(&tool)),
+        None => {
+            Err(Error::new("UnknownName", format!("there is no tool called `{name}`, and only tools have schemas"))
+                .about(name)
+                .suggest(format!("see (doc {name})"))
+                .into())
+        }
+    }
+}
+
+/// A list with as many lines as are shown of one; what is left out, a search finds.
+fn listed<T>(items: &[T], line: impl Fn(&T) -> String) -> String {
+    let mut out: String = items.iter().take(LISTED).map(|item| line(item) + "\n").collect();
+    if items.len() > LISTED {
+        let _ = writeln!(out, "… and {} more, search with (apropos \"word\")", items.len() - LISTED);
+    }
+    out
 }
 
 /// The error of a question about a name that means nothing.
@@ -118,6 +152,7 @@ pub fn describe_environment(machine: &mut Machine, query: Option<&str>) -> Outco
     match verb {
         "dir" => return one_place(machine, name),
         "apropos" => return search::search(machine, name),
+        "doc" if let Some((name, ":schema")) = name.split_once(char::is_whitespace) => return schemas(machine, name),
         "doc" => {}
         _ if verb.is_empty() => {}
         _ => return search::search(machine, plain),
@@ -137,11 +172,8 @@ fn bindings(machine: &mut Machine) -> Outcome<String> {
     if bound.is_empty() {
         return Ok("Nothing is defined in this session yet.\n".to_string());
     }
-    let mut out = "Defined in this session:\n".to_string();
-    for word in bound {
-        let _ = writeln!(out, "  {}  {}", word.name, word.summary);
-    }
-    Ok(out)
+    let lines = listed(&bound, |word| format!("  {}  {}", word.name, word.summary));
+    Ok(format!("Defined in this session:\n{lines}"))
 }
 
 /// A value in one line: its kind, its size, its beginning.
@@ -172,9 +204,10 @@ fn servers_and_namespaces(machine: &mut Machine) -> String {
         out.push_str("No tool servers are configured.\n");
     } else {
         out.push_str("Servers (list one with (dir 'name)):\n");
-        for server in servers {
-            let _ = writeln!(out, "  {}  {}", server.name, server.description);
-        }
+        out.push_str(&listed(&servers, |server| {
+            let line = server.description.lines().next().unwrap_or_default();
+            format!("  {}  {}", server.name, shape::cut(line.to_string(), DESCRIPTION))
+        }));
     }
     let _ = writeln!(out, "Namespaces: {}", namespaces(&machine.core.registry).join(" "));
     out.push_str("Search with (apropos \"word\"), read with (doc name).\n");
@@ -206,7 +239,7 @@ fn one_place(machine: &mut Machine, name: &str) -> Outcome<String> {
     if servers.iter().any(|server| server.name == name) {
         let tools = machine.waiting(|| host.tools(&name));
         return match tools {
-            Ok(tools) => Ok(tools.iter().map(|tool| format!("{}\n", signature::line(tool))).collect()),
+            Ok(tools) => Ok(listed(&tools, |tool| signature::line(tool))),
             Err(error) => Err(Error::new(error.kind.code(), error.message).about(&name).into()),
         };
     }

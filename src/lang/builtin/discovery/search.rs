@@ -1,98 +1,65 @@
 //! Search over everything that has a name: tools, definitions, builtins, forms.
 
+use super::index::{FAR, Hits, Index, Thing};
 use super::signature;
 use crate::lang::error::Outcome;
 use crate::lang::eval::Machine;
-use crate::lang::value::map::kebab;
 use std::fmt::Write;
 
 /// How many results are shown.
-const SHOWN: usize = 20;
+const SHOWN: usize = 10;
 
-/// One thing that was found.
-struct Hit {
-    score: u32,
-    line: String,
-}
+/// What the language's own functions count beside tools and definitions, which a search is for most often.
+const LANGUAGE: f64 = 0.6;
 
 /// `(apropos "word")`: what fits best first.
 ///
 /// # Errors
 /// Limits.
 pub fn search(machine: &mut Machine, query: &str) -> Outcome<String> {
-    let words: Vec<String> =
-        kebab(query).split(['-', ' ', '/']).filter(|word| !word.is_empty()).map(str::to_string).collect();
-    let host = machine.core.host.clone();
-    let catalogue = machine.waiting(|| host.catalogue());
-    let places = catalogue.tools.len() + machine.core.globals.len() + machine.core.registry.entries().count();
-    machine.charge((places * words.len()) as u64)?;
-    let mut hits = Vec::new();
-    for tool in &catalogue.tools {
-        machine.charge(1)?;
-        let name = kebab(&format!("{}/{}", tool.server, tool.name));
-        let parameters: String = tool.parameters().iter().map(|(name, _)| format!("{} ", kebab(name))).collect();
-        // Tools are what a search is for most often, so they come before builtins of the same score.
-        if let Some(score) = score(&words, &name, &tool.description, &parameters) {
-            hits.push(Hit { score: score * 2 + 1, line: signature::line(tool) });
-        }
+    let (host, registry) = (machine.core.host.clone(), machine.core.registry.clone());
+    let found = machine.waiting(|| host.search(query, SHOWN));
+    let language = registry.index();
+    let names = found.searched + language.len() + machine.core.globals.len();
+    // A name costs about as much for each word of the query as a few steps do.
+    machine.charge(100 + names as u64 * (1 + query.split_whitespace().count() as u64))?;
+    // What fits equally well stays in this order: tools, definitions, the language.
+    let mut lines: Vec<(f64, String)> =
+        found.tools.iter().map(|(tool, score)| (*score, signature::line(tool))).collect();
+    let things = machine.core.globals.iter().map(|global| Thing {
+        place: "",
+        name: global.name,
+        arguments: Vec::new(),
+        description: global.doc.unwrap_or_default(),
+    });
+    let own = Index::new(things).search(query, SHOWN);
+    let globals: Vec<_> = machine.core.globals.iter().collect();
+    lines.extend(own.best.iter().map(|(at, score)| {
+        let global = &globals[*at];
+        (*score, format!("{}  {}", global.name, global.doc.unwrap_or("defined in this session")))
+    }));
+    let Hits { best, more } = language.search(query, SHOWN);
+    let entries: Vec<_> = if best.is_empty() { Vec::new() } else { registry.entries().collect() };
+    lines.extend(best.iter().map(|(at, score)| {
+        let entry = &entries[*at];
+        (score * LANGUAGE, format!("{}  {}", entry.calls().next().unwrap_or_default(), entry.summary()))
+    }));
+    lines.sort_by(|one, other| other.0.total_cmp(&one.0));
+    let least = lines.first().map_or(0.0, |(score, _)| score * FAR);
+    let near = lines.iter().take_while(|(score, _)| *score >= least).count();
+    let mut out: String = lines[..near.min(SHOWN)].iter().map(|(_, line)| format!("{line}\n")).collect();
+    let more = near.saturating_sub(SHOWN) + found.more + own.more + more;
+    if near >= SHOWN && more > 0 {
+        let _ = writeln!(out, "… and {more} more that fit less well; another word finds fewer");
     }
-    for global in machine.core.globals.iter() {
-        if let Some(score) = score(&words, &kebab(global.name), global.doc.unwrap_or_default(), "") {
-            hits.push(Hit {
-                score: score * 2 + 1,
-                line: format!("{}  {}", global.name, global.doc.unwrap_or("defined in this session")),
-            });
-        }
-    }
-    for entry in machine.core.registry.entries() {
-        if let Some(score) = score(&words, entry.name, entry.doc, "") {
-            let line = entry.calls().next().unwrap_or_default();
-            hits.push(Hit { score: score * 2, line: format!("{line}  {}", entry.summary()) });
-        }
-    }
-    machine.charge(hits.len() as u64 + 100)?;
-    hits.sort_by_key(|hit| std::cmp::Reverse(hit.score));
-    let mut out = String::new();
-    for hit in hits.iter().take(SHOWN) {
-        let _ = writeln!(out, "{}", hit.line);
-    }
-    if hits.len() > SHOWN {
-        let _ = writeln!(out, "… and {} more", hits.len() - SHOWN);
-    }
-    if hits.is_empty() {
+    if near == 0 {
         let _ = writeln!(out, "nothing is called `{query}` or says so in its description; (dir) lists what there is");
     }
-    for (server, reason) in &catalogue.missing {
+    for (server, reason) in found.missing.iter().take(SHOWN) {
         let _ = writeln!(out, "not searched: {server}: {reason}");
     }
-    Ok(out)
-}
-
-/// How well something fits: every word must be in its name, its description or its parameters, or be
-/// nearly a part of its name.
-fn score(words: &[String], name: &str, description: &str, parameters: &str) -> Option<u32> {
-    let description = description.to_lowercase();
-    let parts: Vec<&str> = name.split(['-', '/', '.']).collect();
-    let mut total = 0;
-    for word in words {
-        total += if name == word || parts.contains(&word.as_str()) {
-            12
-        } else if name.contains(word.as_str()) {
-            8
-        } else if parts.iter().any(|part| {
-            part.len() > 3
-                && word.len() > 3
-                && part.len().abs_diff(word.len()) <= 4
-                && strsim::damerau_levenshtein(part, word) == 1
-        }) {
-            5
-        } else if description.contains(word.as_str()) {
-            3
-        } else if parameters.contains(word.as_str()) {
-            2
-        } else {
-            return None;
-        };
+    if found.missing.len() > SHOWN {
+        let _ = writeln!(out, "not searched: {} more servers", found.missing.len() - SHOWN);
     }
-    (total > 0).then_some(total)
+    Ok(out)
 }

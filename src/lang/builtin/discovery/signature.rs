@@ -1,98 +1,101 @@
 //! A tool's schema as a signature that a model reads: one line, or all of it.
 
+use super::shape::{literal, shape};
 use crate::lang::host::Tool;
 use crate::lang::value::map::kebab;
 use serde_json::Value as Json;
 use std::fmt::Write;
 
-/// How long a description in one line is.
+/// How long a description in one line is, in characters.
 const LINE: usize = 100;
+/// How long the call and the shape of the result are in one line.
+const CALL: usize = 160;
+const RESULT: usize = 80;
+/// How long the kind of one argument is, in one line and where there is room.
+const KIND: usize = 60;
+const WIDE: usize = 400;
 
-/// `(mail/search :query string :limit? integer=50)  what it does`
+/// `(mail/search :query string :limit? integer=50) -> [{:id string}]  what it does`
 pub fn line(tool: &Tool) -> String {
     let first = tool.description.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
     let first = first.split(". ").next().unwrap_or_default();
     let short: String = first.chars().take(LINE).collect();
-    format!("{}  {}", call(tool), short.trim_end_matches('.')).trim_end().to_string()
+    let result = result(tool, RESULT).map(|(said, shape)| format!(" -> {said}{shape}")).unwrap_or_default();
+    format!("{}{result}  {}", call_within(tool, CALL), short.trim_end_matches('.')).trim_end().to_string()
 }
 
 /// The call with its parameters, required ones first.
 pub fn call(tool: &Tool) -> String {
+    call_within(tool, usize::MAX)
+}
+
+/// The call with its required parameters, and as many of the others as there is room for.
+fn call_within(tool: &Tool, width: usize) -> String {
     let mut out = format!("({}/{}", tool.server, tool.name);
     let mut parameters = tool.parameters();
     parameters.sort_by_key(|(_, required)| !required);
     for (name, required) in parameters {
-        let schema = tool.input_schema.get("properties").and_then(|properties| properties.get(name));
-        let _ = write!(
-            out,
-            " :{}{} {}",
-            kebab(name),
-            if required { "" } else { "?" },
-            schema.map_or_else(String::new, kind)
-        );
+        let mark = if required { "" } else { "?" };
+        let argument = format!(" :{}{mark} {}", kebab(name), kind(tool, name, KIND));
+        if !required && out.len() + argument.len() > width {
+            out.push_str(" …");
+            break;
+        }
+        out.push_str(&argument);
     }
-    out.trim_end().to_string() + ")"
+    out + ")"
 }
 
 /// The type of a parameter, with its enum values or default.
-fn kind(schema: &Json) -> String {
-    if let Some(choices) = schema.get("enum").and_then(Json::as_array) {
-        let shown: Vec<String> = choices.iter().take(8).map(Json::to_string).collect();
-        return shown.join("|");
-    }
-    let of = |schema: &Json| match schema.get("type") {
-        Some(Json::String(name)) => name.clone(),
-        Some(Json::Array(names)) => {
-            let names: Vec<&str> = names.iter().filter_map(Json::as_str).filter(|name| *name != "null").collect();
-            names.join("|")
-        }
-        _ => String::new(),
-    };
-    let mut name = of(schema);
-    if name == "array" {
-        let items = schema.get("items").map(of).unwrap_or_default();
-        name = if items.is_empty() { "[any]".to_string() } else { format!("[{items}]") };
-    }
-    if name.is_empty() {
-        let several = ["anyOf", "oneOf"].iter().find_map(|key| schema.get(*key)).and_then(Json::as_array);
-        let names: Vec<String> =
-            several.into_iter().flatten().map(of).filter(|name| !name.is_empty() && name != "null").collect();
-        name = if names.is_empty() { "any".to_string() } else { names.join("|") };
-    }
+fn kind(tool: &Tool, name: &str, width: usize) -> String {
+    let Some(schema) = property(tool, name) else { return "any".to_string() };
+    let (shape, _) = shape(schema, &tool.input_schema, width);
     match schema.get("default") {
-        Some(default) if !default.is_null() => format!("{name}={default}"),
-        _ => name,
+        Some(default) if !default.is_null() => format!("{shape}={}", literal(default)),
+        _ => shape,
     }
 }
 
-/// All that is known of a tool: its call, its description, its parameters, how to call it.
+fn property<'t>(tool: &'t Tool, name: &str) -> Option<&'t Json> {
+    tool.input_schema.get("properties")?.get(name)
+}
+
+/// The shape of what the tool returns, and in which words it is said: what its server promises, or what was seen.
+fn result(tool: &Tool, width: usize) -> Option<(&'static str, String)> {
+    let (said, schema) = match (&tool.output_schema, &tool.seen) {
+        (Some(schema), _) => ("", schema),
+        (None, Some(schema)) => ("seen ", schema),
+        (None, None) => return None,
+    };
+    Some((said, shape(schema, schema, width).0))
+}
+
+/// All that is known of a tool: its call, its description, its parameters, what it returns.
 pub fn full(tool: &Tool) -> String {
     let mut out = format!("{}\n", call(tool));
     for line in tool.description.trim().lines() {
         let _ = writeln!(out, "  {}", line.trim_end());
     }
     for (name, required) in tool.parameters() {
-        let Some(schema) = tool.input_schema.get("properties").and_then(|properties| properties.get(name)) else {
-            continue;
-        };
-        let described = schema.get("description").and_then(Json::as_str).unwrap_or_default();
+        let described = property(tool, name).and_then(|schema| schema.get("description")).and_then(Json::as_str);
         let need = if required { ", required" } else { "" };
-        let _ = writeln!(out, "  :{} {}{need}  {described}", kebab(name), kind(schema));
+        let described = described.map(|text| format!("  {text}")).unwrap_or_default();
+        let _ = writeln!(out, "  :{} {}{need}{described}", kebab(name), kind(tool, name, WIDE));
     }
-    if let Some(schema) = &tool.output_schema {
-        let _ = writeln!(out, "  returns {}", output(schema));
+    match result(tool, WIDE) {
+        Some(("", shape)) => _ = writeln!(out, "  returns {shape}"),
+        Some((_, shape)) => _ = writeln!(out, "  seen to return {shape}; its server promises nothing"),
+        None => {}
     }
+    let _ = writeln!(out, "  (doc {}/{} :schema) shows its JSON Schema", tool.server, tool.name);
     out
 }
 
-/// The shape of a result in one line.
-fn output(schema: &Json) -> String {
-    match schema.get("properties").and_then(Json::as_object) {
-        Some(properties) => {
-            let shown: Vec<String> =
-                properties.iter().map(|(name, schema)| format!(":{name} {}", kind(schema))).collect();
-            format!("{{{}}}", shown.join(", "))
-        }
-        None => kind(schema),
+/// The JSON Schemas of a tool as its server gave them.
+pub fn schemas(tool: &Tool) -> String {
+    let mut out = format!("arguments {}\n", tool.input_schema);
+    if let Some(schema) = &tool.output_schema {
+        let _ = writeln!(out, "returns {schema}");
     }
+    out
 }

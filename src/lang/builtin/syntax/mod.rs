@@ -126,8 +126,8 @@ const TABLE: &[SyntaxEntry] = &[
     entry("do", &["[& forms]"], "Evaluates the forms in order; the last one's value.", &[("(do 1 2)", "2")]),
     entry(
         "doc",
-        &["[name]"],
-        "Prints what a name is for: definition, tool, function or form.",
+        &["[name]", "[tool :schema]"],
+        "Prints what a name is for: definition, tool, function or form; with `:schema` the JSON Schemas of a tool.",
         &[("(doc count)", "nil")],
     ),
     entry(

@@ -1,0 +1,217 @@
+//! Finding tools: what `dir`, `doc`, `apropos` and `lisp_env` say, and that it stays short whatever stands behind.
+
+mod common;
+
+use common::{Scripted, session};
+use lispbox::lang::{Catalogue, Host, Request, Server, Session, Tool, ToolCall, ToolError, ToolReply};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A host with these tools, which cannot be called.
+struct Shelves {
+    tools: Vec<Arc<Tool>>,
+}
+
+impl Shelves {
+    fn new(tools: Vec<Tool>) -> Arc<Shelves> {
+        Arc::new(Shelves { tools: tools.into_iter().map(Arc::new).collect() })
+    }
+
+    /// So many servers with so many tools each.
+    fn many(servers: usize, tools: usize) -> Arc<Shelves> {
+        let verbs = ["get", "list", "search", "create", "update", "delete", "archive", "share", "export", "move"];
+        let nouns =
+            ["ticket", "invoice", "contact", "document", "event", "channel", "message", "report", "branch", "order"];
+        let tool = |server: usize, at: usize| Tool {
+            server: format!("service-{server}"),
+            name: format!("{}_{}_{}", verbs[at % 10], nouns[at / 10 % 10], at / 100),
+            description: format!(
+                "Does {} with one {} of the service, to be used in a team.",
+                verbs[at % 10],
+                nouns[at / 10 % 10]
+            ),
+            input_schema: json!({"type": "object", "required": ["id"], "properties": {
+                "id": {"type": "string", "description": "Which one."},
+                "limit": {"type": "integer", "default": 50}}}),
+            ..Tool::default()
+        };
+        Shelves::new((0..servers).flat_map(|server| (0..tools).map(move |at| tool(server, at))).collect())
+    }
+}
+
+impl Host for Shelves {
+    fn servers(&self) -> Vec<Server> {
+        let mut names: Vec<&str> = self.tools.iter().map(|tool| tool.server.as_str()).collect();
+        names.dedup();
+        let description = "a service for teams, ".repeat(20);
+        names.into_iter().map(|name| Server { name: name.to_string(), description: description.clone() }).collect()
+    }
+
+    fn tools(&self, server: &str) -> Result<Vec<Arc<Tool>>, ToolError> {
+        Ok(self.tools.iter().filter(|tool| tool.server == server).cloned().collect())
+    }
+
+    fn catalogue(&self) -> Catalogue {
+        Catalogue { tools: self.tools.clone(), missing: Vec::new() }
+    }
+
+    fn call(&self, _: ToolCall) -> ToolReply {
+        ToolReply::Denied("nothing is called here".to_string())
+    }
+
+    fn now_millis(&self) -> i64 {
+        0
+    }
+
+    fn random(&self) -> u64 {
+        4
+    }
+
+    fn monotonic(&self) -> Duration {
+        Duration::ZERO
+    }
+}
+
+/// What a program prints.
+fn prints(session: &mut Session, program: &str, host: &Arc<Shelves>) -> String {
+    let reply = session.eval(Request::new(program), host.clone());
+    assert!(reply.failure.is_none(), "{program}: {:?}", reply.failure);
+    reply.prints
+}
+
+/// A server of which each tool has something odd about its arguments.
+fn office() -> Arc<Shelves> {
+    let tool = |name: &str, description: &str, schema: Value| Tool {
+        server: "office".into(),
+        name: name.into(),
+        description: description.into(),
+        input_schema: schema,
+        ..Tool::default()
+    };
+    Shelves::new(vec![
+        Tool {
+            output_schema: Some(json!({"type": "object", "required": ["id"], "properties": {
+                "id": {"type": "string"}, "sent_at": {"type": ["string", "null"]}}})),
+            ..tool(
+                "send_email",
+                "Sends an email.\nIt goes out at once.",
+                json!({"type": "object", "required": ["to", "body"], "$defs": {
+                        "Person": {"type": "object", "required": ["email"], "properties": {
+                            "email": {"type": "string"}, "name": {"type": "string"}}}},
+                    "properties": {
+                        "body": {"type": "string", "description": "The text."},
+                        "to": {"type": "array", "items": {"$ref": "#/$defs/Person"}},
+                        "priority": {"enum": ["low", "high"], "default": "low"},
+                        "replyTo": {"anyOf": [{"type": "string"}, {"type": "null"}], "default": null}}}),
+            )
+        },
+        Tool {
+            seen: Some(json!({"type": "array", "items": {"type": "object", "required": ["id"], "properties": {
+                "id": {"type": "integer"}, "title": {"type": "string"}}}})),
+            ..tool(
+                "list_meetings",
+                "Lists meetings. All of them.",
+                json!({"type": "object", "properties": {"day": {}}}),
+            )
+        },
+        tool("room", "", json!({"type": "object"})),
+    ])
+}
+
+#[test]
+fn a_line_says_how_a_tool_is_called_and_what_it_gives() {
+    let listing = "\
+(office/send_email :body string :to [{:email string :name? string}] :priority? \"low\"|\"high\"=\"low\" :reply-to? string) -> {:id string :sent_at? string|nil}  Sends an email
+(office/list_meetings :day? any) -> seen [{:id integer :title? string}]  Lists meetings
+(office/room)
+";
+    assert_eq!(prints(&mut session(), "(dir 'office)", &office()), listing);
+}
+
+#[test]
+fn the_documentation_says_all_of_it_and_where_the_schema_is() {
+    let (mut session, office) = (session(), office());
+    let text = "\
+(office/send_email :body string :to [{:email string :name? string}] :priority? \"low\"|\"high\"=\"low\" :reply-to? string)
+  Sends an email.
+  It goes out at once.
+  :body string, required  The text.
+  :to [{:email string :name? string}], required
+  :priority \"low\"|\"high\"=\"low\"
+  :reply-to string
+  returns {:id string :sent_at? string|nil}
+  (doc office/send_email :schema) shows its JSON Schema
+";
+    assert_eq!(prints(&mut session, "(doc office/send-email)", &office), text);
+    let seen = prints(&mut session, "(doc list-meetings)", &office);
+    assert!(
+        seen.contains("\n  seen to return [{:id integer :title? string}]; its server promises nothing\n"),
+        "{seen}"
+    );
+    let schema = prints(&mut session, "(doc office/send_email :schema)", &office);
+    assert!(schema.starts_with("arguments {\"type\":\"object\",\"required\":[\"to\",\"body\"]"), "{schema}");
+    assert!(schema.contains("\nreturns {\"type\":\"object\""), "{schema}");
+    assert_eq!(session.describe(Some("doc office/send_email :schema"), office.clone()), schema);
+    let refused = session.eval(Request::new("(doc map :schema)"), office.clone()).failure.expect("it has none");
+    assert_eq!(refused.message, "there is no tool called `map`, and only tools have schemas");
+    let refused = session.eval(Request::new("(doc map :shape)"), office).failure.expect("there is no such part");
+    assert!(refused.message.contains("expected `:schema`"), "{}", refused.message);
+}
+
+#[test]
+fn a_search_takes_what_a_person_would_say() {
+    let (mut session, office) = (session(), office());
+    for query in ["send an email to someone", "serach or sned emial", "office mail sending", "reply-to"] {
+        let found = prints(&mut session, &format!("(apropos \"{query}\")"), &office);
+        assert!(found.starts_with("(office/send_email "), "{query}: {found}");
+    }
+    let found = prints(&mut session, "(apropos \"frequencies\")", &office);
+    assert!(found.starts_with("(frequencies coll)"), "{found}");
+    let found = prints(&mut session, "(apropos \"->>\")", &office);
+    assert!(found.starts_with("(->> "), "{found}");
+    let found = prints(&mut session, "(defn room-size \"How large a room is.\" [] 1) (apropos \"room size\")", &office);
+    assert!(found.starts_with("room-size  How large a room is.\n(office/room)\n"), "{found}");
+    let nothing = prints(&mut session, "(apropos \"xylophone\")", &office);
+    assert_eq!(nothing, "nothing is called `xylophone` or says so in its description; (dir) lists what there is\n");
+}
+
+#[test]
+fn answers_stay_short_whatever_stands_behind() {
+    let mut session = session();
+    let (crowd, giant) = (Shelves::many(200, 10), Shelves::many(1, 500));
+    for (program, most) in [
+        ("(dir)", 6_000),
+        ("(dir 'service-7)", 2_000),
+        ("(apropos \"search for an invoice\")", 1_500),
+        ("(apropos \"service\")", 1_500),
+        ("(apropos \"to\")", 1_500),
+    ] {
+        let text = prints(&mut session, program, &crowd);
+        assert!(text.len() < most, "{program}: {} bytes\n{text}", text.len());
+    }
+    let text = prints(&mut session, "(dir)", &crowd);
+    assert!(text.contains("\n… and 160 more, search with (apropos \"word\")\n"), "{text}");
+    let text = prints(&mut session, "(dir 'service-0)", &giant);
+    assert!(text.ends_with("\n… and 460 more, search with (apropos \"word\")\n") && text.len() < 6_000, "{text}");
+    assert!(session.describe(None, crowd).len() < 6_000);
+}
+
+#[test]
+fn a_search_among_two_thousand_tools_is_cheap_for_the_program() {
+    let host = Shelves::many(40, 50);
+    let reply = session().eval(Request::new("(apropos \"search for an invoice\")"), host);
+    assert!(reply.prints.starts_with("(service-0/search_invoice_0 "), "{}", reply.prints);
+    assert!((2_000..100_000).contains(&reply.spent.fuel), "{}", reply.spent.fuel);
+}
+
+#[test]
+fn definitions_beyond_the_first_are_counted() {
+    let mut session = session();
+    let host = Arc::new(Scripted::new());
+    let definitions: String = (0..60).map(|n| format!("(def name-{n} {n})")).collect();
+    session.eval(Request::new(&*definitions), host.clone());
+    let text = session.describe(None, host);
+    assert!(text.contains("name-39  ") && !text.contains("name-40  "), "{text}");
+    assert!(text.contains("\n… and 20 more, search with (apropos \"word\")\n"), "{text}");
+}
