@@ -142,10 +142,44 @@ fn arguments_are_checked_before_they_are_sent() {
     assert_eq!(code, "ToolArgumentError");
     assert_eq!(message, "`hostile/echo` has no argument `txt`; it takes `text`");
     assert_eq!(
-        client.fails("(hostile/echo {:text 5})").1,
-        "argument `text` of `hostile/echo`: expected string, got the number `5`"
+        client.fails("(hostile/echo {:text true})").1,
+        "argument `text` of `hostile/echo`: expected string, got the boolean `true`"
     );
     assert_eq!(client.fails("(hostile/echo)").1, "`hostile/echo` needs the argument `text` (string)");
+}
+
+#[test]
+fn arguments_that_plainly_mean_what_fits_are_sent_so_and_it_is_said() {
+    let Some(mut client) = client(&[]) else { return };
+    let answer = client.eval("(count (hostile/large {:megabytes \"1\"}))");
+    assert!(answer.text.starts_with("1048576\n"), "{}", answer.text);
+    assert!(
+        answer.text.ends_with("[1 tool call; note: hostile/large: megabytes was \"1\", sent as 1]"),
+        "{}",
+        answer.text
+    );
+    let answer = client.eval("(pmap #(hostile/echo {:text %}) [1 2 3 4 5])");
+    assert!(answer.text.starts_with("(\"1\" \"2\" \"3\" \"4\" \"5\")"), "{}", answer.text);
+    assert!(answer.text.ends_with("note: hostile/echo: text was 3, sent as \"3\"; 2 more notes]"), "{}", answer.text);
+}
+
+#[test]
+fn what_a_tool_has_returned_is_shown_and_outlives_the_server() {
+    let Some(_) = python() else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let cache = folder.path().join("cache").display().to_string();
+    let configuration = json!({"mcpServers": {"hostile": hostile(&[])}});
+    let mut client = Client::start_with(&configuration, &[("LISPBOX_CACHE", cache.as_str())]);
+    assert!(!client.eval("(doc hostile/pid)").text.contains("seen"));
+    client.eval("(hostile/pid)");
+    let shown = "  seen to return [integer]; its server promises nothing\n";
+    assert!(client.eval("(doc hostile/pid)").text.contains(shown));
+    assert!(client.eval("(dir hostile)").text.contains("(hostile/pid) -> seen [integer]  Does pid"));
+    client.close();
+    client.wait();
+    // A new process knows it before it has started the server.
+    let mut client = Client::start_with(&configuration, &[("LISPBOX_CACHE", cache.as_str())]);
+    assert!(client.eval("(apropos \"pid\")").text.contains("(hostile/pid) -> seen [integer]"));
 }
 
 #[test]

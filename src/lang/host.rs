@@ -266,6 +266,12 @@ pub trait Host: Any + Send + Sync {
     /// before it sends anything: their names are the schema's own where the program's spelling fits one.
     fn call(&self, call: ToolCall) -> ToolReply;
 
+    /// What there is to say about how a call was made that has just been answered, such as that its arguments were changed
+    /// to fit; asked once.
+    fn note(&self, _call: &CallId) -> Option<String> {
+        None
+    }
+
     /// Gives up a call because a branch beside its own has failed: its [`call`](Host::call), which may just be about
     /// to begin, is to answer [`ToolReply::Stopped`] soon. Where a host does nothing here, the call is waited for.
     fn give_up(&self, _call: &CallId) {}

@@ -4,6 +4,9 @@ use serde::{Deserialize, Deserializer, Serialize};
 use std::borrow::Cow;
 use std::sync::Arc;
 
+/// How many notes on tool calls an agent reads.
+const NOTES: usize = 3;
+
 /// What came of an evaluation. Serialised with empty fields left out.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -69,6 +72,9 @@ pub struct CallRecord {
     pub ms: u64,
     /// `ok`, or the error code.
     pub outcome: Cow<'static, str>,
+    /// What there is to say about how it was made, such as that its arguments were changed to fit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 /// What an evaluation spent.
@@ -170,6 +176,16 @@ impl Reply {
             let plural = if self.calls.len() == 1 { "" } else { "s" };
             let failures = if failed > 0 { format!(", {failed} failed") } else { String::new() };
             parts.push(format!("{} tool call{plural}{failures}", self.calls.len()));
+        }
+        let mut notes: Vec<String> = Vec::new();
+        for call in &self.calls {
+            let note = call.note.as_ref().map(|note| format!("note: {}/{}: {note}", call.server, call.tool));
+            notes.extend(note.filter(|note| !notes.contains(note)));
+        }
+        let more = notes.len().saturating_sub(NOTES);
+        parts.extend(notes.into_iter().take(NOTES));
+        if more > 0 {
+            parts.push(format!("{more} more notes"));
         }
         if parts.is_empty() { String::new() } else { format!("\n[{}]", parts.join("; ")) }
     }

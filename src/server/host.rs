@@ -17,7 +17,7 @@ use crate::lang::host::NO_HANDLES;
 use crate::lang::{CallId, Catalogue, Found, Host, Server, Tool, ToolCall, ToolError, ToolErrorKind, ToolReply};
 
 use super::audit::{AuditLog, Kind, Record};
-use super::downstream::Downstreams;
+use super::downstream::{Answered, Downstreams};
 use super::http::LOCAL;
 use super::identity::{Identity, sha256};
 use super::log;
@@ -34,6 +34,8 @@ pub struct EvaluationHost {
     begun: Instant,
     /// The calls that are under way or given up, each with what ends it.
     calls: Mutex<HashMap<CallId, CancellationToken>>,
+    /// What there is to say about calls that were answered.
+    notes: Mutex<HashMap<CallId, String>>,
     identity: Arc<Identity>,
     activity: Arc<Activity>,
     /// Where what is to become of the session is taken down, if anything can.
@@ -61,6 +63,7 @@ impl EvaluationHost {
             cancel,
             begun: Instant::now(),
             calls: Mutex::default(),
+            notes: Mutex::default(),
             consent: Arc::new(Consent::new(Arc::clone(&identity), Arc::new(nobody()))),
             identity,
             activity: Arc::default(),
@@ -202,15 +205,15 @@ impl Host for EvaluationHost {
         let work = async move {
             let _slot = slots.acquire().await.expect("the slots are never closed");
             let begun = Instant::now();
-            let (reply, rule) = downstreams.call_as_decided(&call, &consent).await;
-            let reply = downstreams.secrets().redact_reply(reply);
+            let answered = downstreams.call_as_decided(&call, &consent).await;
+            let reply = downstreams.secrets().redact_reply(answered.reply);
             log::tool_call(&identity, &inside, &call.server, &call.tool, begun.elapsed(), &reply);
             downstreams.counted(&call.server, begun.elapsed(), &reply);
-            (reply, rule)
+            Answered { reply, ..answered }
         };
         let answered = self.wait(end.clone(), Some(bound), work.instrument(span.clone()));
         self.calls.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
-        let (reply, rule) = match answered {
+        let Answered { reply, rule, note } = match answered {
             Ok(answered) => answered,
             Err(interrupted) => {
                 let reply = match interrupted {
@@ -220,9 +223,12 @@ impl Host for EvaluationHost {
                 };
                 log::tool_call(&self.identity, &span, &server, &tool, waited.elapsed(), &reply);
                 self.downstreams.counted(&server, waited.elapsed(), &reply);
-                (reply, None)
+                Answered { reply, rule: None, note: None }
             }
         };
+        if let Some(note) = note {
+            self.notes.lock().unwrap_or_else(PoisonError::into_inner).insert(id, note);
+        }
         if let Some((audit, record)) = self.downstreams.audit().zip(record) {
             let (bytes, ms) = (reply.bytes(), u64::try_from(waited.elapsed().as_millis()).unwrap_or(u64::MAX));
             let outcome = reply.outcome().to_owned();
@@ -230,6 +236,10 @@ impl Host for EvaluationHost {
             audit.write(record, self.downstreams.secrets());
         }
         reply
+    }
+
+    fn note(&self, call: &CallId) -> Option<String> {
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner).remove(call)
     }
 
     fn give_up(&self, call: &CallId) {

@@ -126,6 +126,7 @@ impl Link {
             link: Arc::clone(self),
             servers,
             listed: Mutex::default(),
+            notes: Mutex::default(),
             begun: Instant::now(),
             may_be_cancelled: true,
         })
@@ -138,6 +139,7 @@ impl Link {
             link: Arc::clone(self),
             servers: Vec::new(),
             listed: Mutex::default(),
+            notes: Mutex::default(),
             begun: Instant::now(),
             may_be_cancelled: false,
         })
@@ -169,6 +171,8 @@ struct PipeHost {
     link: Arc<Link>,
     servers: Vec<Server>,
     listed: Mutex<Listed>,
+    /// What there is to say about calls that were answered.
+    notes: Mutex<HashMap<CallId, String>>,
     begun: Instant,
     may_be_cancelled: bool,
 }
@@ -243,10 +247,18 @@ impl Host for PipeHost {
     }
 
     fn call(&self, call: ToolCall) -> ToolReply {
+        let id = call.id.clone();
         match self.link.ask(Question::Call(call)) {
-            Some(Answer::Called(reply)) => reply,
+            Some(Answer::Called(reply, note)) => {
+                note.into_iter().for_each(|note| _ = lock(&self.notes).insert(id.clone(), note));
+                reply
+            }
             _ => ToolReply::Error(lost()),
         }
+    }
+
+    fn note(&self, call: &CallId) -> Option<String> {
+        lock(&self.notes).remove(call)
     }
 
     fn give_up(&self, call: &CallId) {

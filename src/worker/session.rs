@@ -374,7 +374,7 @@ impl<'a> Conversation<'a> {
                 return Err(Lost::Calls(self.limits.calls));
             }
             let (server, tool) = (call.server.clone(), call.tool.clone());
-            calls.push(CallRecord { server, tool, ms: 0, outcome: "running".into() });
+            calls.push(CallRecord { server, tool, ms: 0, outcome: "running".into(), note: None });
             calls.len() - 1
         };
         // A worker that lies about the time gets no more of it.
@@ -383,13 +383,15 @@ impl<'a> Conversation<'a> {
         let alone = call.id.branch.is_empty();
         let (host, orders, calls) = (Arc::clone(&self.host), self.worker.orders.clone(), Arc::clone(&self.calls));
         let make = move || {
-            let begun = Instant::now();
+            let (begun, id) = (Instant::now(), call.id.clone());
             let reply = host.call(call);
+            let note = host.note(&id);
             if let Some(record) = lock(&calls).get_mut(place) {
                 record.ms = begun.elapsed().as_millis() as u64;
                 record.outcome = reply.outcome().into();
+                record.note.clone_from(&note);
             }
-            orders.give(&Order::Answer(number, Answer::Called(reply)));
+            orders.give(&Order::Answer(number, Answer::Called(reply, note)));
         };
         if alone {
             make();
@@ -409,7 +411,7 @@ impl<'a> Conversation<'a> {
                 message: "the system has no thread for another call at once".to_string(),
                 suggestion: None,
             };
-            self.worker.orders.give(&Order::Answer(number, Answer::Called(ToolReply::Error(error))));
+            self.worker.orders.give(&Order::Answer(number, Answer::Called(ToolReply::Error(error), None)));
         }
         Ok(())
     }

@@ -94,11 +94,20 @@ pub(super) enum Question {
 /// What the host says to it.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Answer {
-    Called(ToolReply),
+    /// The reply to a call, and what there is to say about how it was made.
+    Called(ToolReply, Option<String>),
     Tools(Result<Vec<Described>, ToolError>),
     Denied(Vec<(String, String)>),
-    Catalogue { tools: Vec<Described>, missing: Vec<(String, String)> },
-    Found { tools: Vec<(Described, f64)>, more: usize, searched: usize, missing: Vec<(String, String)> },
+    Catalogue {
+        tools: Vec<Described>,
+        missing: Vec<(String, String)>,
+    },
+    Found {
+        tools: Vec<(Described, f64)>,
+        more: usize,
+        searched: usize,
+        missing: Vec<(String, String)>,
+    },
     Now(i64),
     Random(u64),
     Forked(Result<String, String>),

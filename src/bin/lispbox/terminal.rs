@@ -99,6 +99,10 @@ impl Host for Terminal {
         }
     }
 
+    fn note(&self, call: &CallId) -> Option<String> {
+        self.tools.as_ref().and_then(|tools| tools.note(call))
+    }
+
     fn give_up(&self, call: &CallId) {
         if let Some(tools) = &self.tools {
             tools.give_up(call);

@@ -89,12 +89,14 @@ impl Machine {
         let text = json::write(self, &arguments, false)?;
         self.core.meter.call()?;
         let id = self.branch.next_call(self.core.form);
+        let made = id.clone();
         let record = self.core.calls.len();
         self.core.calls.push(CallRecord {
             server: tool.server.clone(),
             tool: tool.name.clone(),
             ms: 0,
             outcome: "running".into(),
+            note: None,
         });
         let host = self.core.host.clone();
         let started = host.monotonic();
@@ -107,6 +109,7 @@ impl Machine {
             timeout: self.core.meter.limits.tool,
         };
         let reply = self.call_host(call);
+        let note = meter::outside(|| host.note(&made));
         let took = host.monotonic().saturating_sub(started);
         let value = self.take_reply(tool, &reply);
         let outcome = match (&value, &reply) {
@@ -116,6 +119,7 @@ impl Machine {
         if let Some(record) = self.core.calls.get_mut(record) {
             record.ms = took.as_millis() as u64;
             record.outcome = outcome.into();
+            record.note = note;
         }
         // The reply's bytes were the host's, so letting go of them is charged to nobody.
         meter::outside(move || drop(reply));

@@ -222,12 +222,12 @@ impl Reading<'_> {
             name: entry.name.to_owned(),
             description: entry.text("description")?.unwrap_or_default().trim().to_owned(),
             input_schema,
-            output_schema: None,
             hints: ToolHints {
                 read_only: entry.boolean("read_only")?,
                 destructive: entry.boolean("destructive")?,
                 idempotent: entry.boolean("idempotent")?,
             },
+            ..Tool::default()
         };
         Ok(self.expanded(action).map(|action| LocalTool { tool, action, most_output }))
     }

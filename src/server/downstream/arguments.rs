@@ -1,59 +1,102 @@
-//! Arguments are checked against a tool's schema before anything is sent.
+//! Tools with the checks of their arguments: nothing is sent that does not fit the schema. What was seen of their results
+//! is kept beside.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::{PatternOptions, ValidationError, Validator};
 use serde_json::{Map, Value};
 
 use crate::lang::error::suggest::closest;
-use crate::lang::{Tool, ToolError, ToolErrorKind};
+use crate::lang::{Tool, ToolError, ToolErrorKind, ToolReply};
 use crate::server::config::{cut, kind};
 use crate::server::envelope::Envelope;
 use crate::server::lines::{LARGEST_LINE, MOST_MARKS};
 
+use super::coercion::{self, Notes};
+use super::result;
+use super::seen::Seen;
+
 /// What other implementations of JSON can be trusted to take.
 const DEEPEST: u32 = 100;
+
+/// How many arguments of one call are changed into what they mean.
+const REPAIRS: usize = 64;
 
 /// A tool with the check of its arguments, which is prepared when it is first called.
 pub(super) struct CheckedTool {
     pub(super) tool: Arc<Tool>,
     /// Nothing for a schema that cannot be understood: its server then checks alone.
     validator: OnceLock<Option<Validator>>,
+    results: Mutex<Results>,
+}
+
+/// What was seen of a tool's results, and the tool with it.
+struct Results {
+    seen: Seen,
+    shown: Arc<Tool>,
 }
 
 /// Tools with their checks.
 pub(super) fn checked(tools: Vec<Arc<Tool>>) -> Vec<Arc<CheckedTool>> {
-    tools.into_iter().map(|tool| Arc::new(CheckedTool { tool, validator: OnceLock::new() })).collect()
+    tools.into_iter().map(|tool| Arc::new(CheckedTool::new(tool))).collect()
 }
 
 impl CheckedTool {
-    /// Reads the text of an object of arguments and checks it. Arguments that are null where the
-    /// schema wants none are left out, since that is what a program means by them.
+    fn new(tool: Arc<Tool>) -> CheckedTool {
+        let seen = tool.seen.as_ref().map(Seen::of).unwrap_or_default();
+        let results = Mutex::new(Results { shown: shown(&tool, &seen), seen });
+        CheckedTool { tool, validator: OnceLock::new(), results }
+    }
+
+    fn results(&self) -> MutexGuard<'_, Results> {
+        self.results.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The tool with what was seen of its results.
+    pub(super) fn shown(&self) -> Arc<Tool> {
+        Arc::clone(&self.results().shown)
+    }
+
+    /// Takes in a result; true if something new was seen.
+    pub(super) fn learn(&self, reply: &ToolReply) -> bool {
+        let results = &mut *self.results();
+        let is_new = results.seen.learn(reply);
+        if is_new {
+            results.shown = shown(&self.tool, &results.seen);
+        }
+        is_new
+    }
+
+    /// Goes on from what was seen of the tool of that name before it was listed anew.
+    pub(super) fn resume(&self, before: &CheckedTool) {
+        let seen = before.results().seen.clone();
+        *self.results() = Results { shown: shown(&self.tool, &seen), seen };
+    }
+
+    /// Reads the text of an object of arguments and checks it. What does not fit and plainly means something that does
+    /// is changed into that, as [`coercion`] says; the second is a note of what was changed.
     ///
     /// # Errors
     /// Which argument is wrong, what was expected and what came.
-    pub(super) fn check(&self, arguments: &str) -> Result<Map<String, Value>, ToolError> {
-        let mut arguments = self.read(arguments)?;
+    pub(super) fn check(&self, arguments: &str) -> Result<(Map<String, Value>, Option<String>), ToolError> {
+        let arguments = self.read(arguments)?;
         if let Some(error) = self.unknown_argument(&arguments) {
             return Err(error);
         }
-        let Some(validator) = self.validator() else { return Ok(arguments) };
-        // One round for each argument that can be dropped, and one to find the others right.
-        for _ in 0..=arguments.len() {
-            let instance = Value::Object(arguments);
-            let verdict = self.verdict(validator, &instance);
-            let Value::Object(back) = instance else { unreachable!("it was made an object above") };
-            arguments = back;
-            match verdict {
-                Verdict::Right => return Ok(arguments),
-                Verdict::NullIsNone(name) => {
-                    arguments.shift_remove(&name);
-                }
-                Verdict::Wrong(error) => return Err(error),
+        let Some(validator) = self.validator() else { return Ok((arguments, None)) };
+        let (mut instance, mut notes) = (Value::Object(arguments), Notes::default());
+        let schema = &self.tool.input_schema;
+        coercion::whole_numbers(schema, schema, &mut instance, &mut Vec::new(), &mut notes);
+        let mut repairs = 0;
+        while let Some((place, path, error)) = self.first_problem(validator, &instance) {
+            repairs += 1;
+            if repairs > REPAIRS || !coercion::repair(validator, &mut instance, &place, &path, &mut notes) {
+                return Err(error);
             }
         }
-        Ok(arguments)
+        let Value::Object(arguments) = instance else { unreachable!("it was made an object above") };
+        Ok((arguments, notes.line()))
     }
 
     fn read(&self, arguments: &str) -> Result<Map<String, Value>, ToolError> {
@@ -107,11 +150,6 @@ impl CheckedTool {
         self.tool.input_schema.get("properties")?.as_object().filter(|properties| !properties.is_empty())
     }
 
-    fn is_required(&self, name: &str) -> bool {
-        let required = self.tool.input_schema.get("required").and_then(Value::as_array);
-        required.is_some_and(|required| required.iter().any(|one| one == name))
-    }
-
     /// An argument that is not declared is an error where the schema forbids others, and also where it
     /// only says nothing of them but the name is a slip of a declared one that is not given: many
     /// servers pass over such an argument in silence.
@@ -146,18 +184,13 @@ impl CheckedTool {
         None
     }
 
-    fn verdict(&self, validator: &Validator, instance: &Value) -> Verdict {
-        let Some(problem) = validator.iter_errors(instance).next() else { return Verdict::Right };
+    /// The first thing that is wrong: where, as a pointer and as a person writes it, and its error.
+    fn first_problem(&self, validator: &Validator, instance: &Value) -> Option<(String, String, ToolError)> {
+        let problem = validator.iter_errors(instance).next()?;
         let pointer = problem.instance_path().to_string();
         let place: Vec<String> =
             pointer.split('/').skip(1).map(|part| part.replace("~1", "/").replace("~0", "~")).collect();
-        let whole = place.first().and_then(|name| instance.get(name).map(|value| (name, value)));
-        if let (Some((name, Value::Null)), 1) = (whole, place.len())
-            && !self.is_required(name)
-        {
-            return Verdict::NullIsNone(name.clone());
-        }
-        Verdict::Wrong(self.wrong(&problem, &place, instance))
+        Some((pointer, path(&place), self.wrong(&problem, &place, instance)))
     }
 
     fn wrong(&self, problem: &ValidationError<'_>, place: &[String], instance: &Value) -> ToolError {
@@ -218,13 +251,6 @@ impl CheckedTool {
     }
 }
 
-enum Verdict {
-    Right,
-    /// This argument is null and need not be there.
-    NullIsNone(String),
-    Wrong(ToolError),
-}
-
 /// The option that a text was probably meant to be.
 fn option_meant(problem: &ValidationError<'_>, _instance: &Value) -> Option<String> {
     let ValidationErrorKind::Enum { options } = problem.kind() else { return None };
@@ -233,8 +259,17 @@ fn option_meant(problem: &ValidationError<'_>, _instance: &Value) -> Option<Stri
     closest(given, options).map(|option| format!("Did you mean \"{option}\"?"))
 }
 
+/// A tool as programs see it: with what was seen of its results, and what it promises without the wrapping that is
+/// taken off.
+fn shown(tool: &Arc<Tool>, seen: &Seen) -> Arc<Tool> {
+    match (seen.schema(), result::promised(tool)) {
+        (seen, promised) if seen == tool.seen && promised == tool.output_schema => Arc::clone(tool),
+        (seen, output_schema) => Arc::new(Tool { seen, output_schema, ..(**tool).clone() }),
+    }
+}
+
 /// `filters[0].name`
-fn path(place: &[String]) -> String {
+pub(super) fn path(place: &[String]) -> String {
     let mut path = String::new();
     for part in place {
         if part.bytes().all(|byte| byte.is_ascii_digit()) {

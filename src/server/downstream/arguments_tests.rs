@@ -6,13 +6,7 @@ use super::*;
 
 fn tool(schema: Value) -> CheckedTool {
     let tool = Tool { server: "mail".into(), name: "search".into(), input_schema: schema, ..Tool::default() };
-    checked(vec![Arc::new(tool)]).remove(0).into_checked()
-}
-
-impl CheckedTool {
-    fn into_checked(self: Arc<Self>) -> CheckedTool {
-        CheckedTool { tool: Arc::clone(&self.tool), validator: OnceLock::new() }
-    }
+    CheckedTool::new(Arc::new(tool))
 }
 
 fn search() -> CheckedTool {
@@ -23,8 +17,13 @@ fn search() -> CheckedTool {
             "limit": {"type": "integer", "minimum": 1},
             "order": {"enum": ["newest", "oldest"]},
             "since": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+            "exact": {"type": "boolean"},
+            "score": {"type": "number"},
+            "tags": {"type": "array", "items": {"type": "string"}},
+            "filter": {"anyOf": [{"type": "object", "properties": {"from": {"type": "string"}, "to": {"type": "string"}}},
+                                 {"type": "null"}]},
             "labels": {"type": "array", "items": {"type": "object", "required": ["name"],
-                       "properties": {"name": {"type": "string"}}}}
+                       "properties": {"name": {"type": "string"}, "size": {"type": "integer"}}}}
         },
         "required": ["query"]
     }))
@@ -42,7 +41,7 @@ fn errors_name_the_argument() {
         ("{}", "`mail/search` needs the argument `query` (string)", None),
         (
             r#"{"qurey": "x"}"#,
-            "`mail/search` has no argument `qurey`; it takes `query`, `limit`, `order`, `since`, `labels`",
+            "`mail/search` has no argument `qurey`; it takes `query`, `limit`, `order`, `since`, `exact`, `score`, `tags`, `filter`, `labels`",
             Some("Did you mean query?"),
         ),
         (
@@ -61,13 +60,13 @@ fn errors_name_the_argument() {
             Some("Did you mean \"newest\"?"),
         ),
         (
-            r#"{"query": "x", "since": 5}"#,
-            "argument `since` of `mail/search`: expected string or null, got the number `5`",
+            r#"{"query": "x", "since": true}"#,
+            "argument `since` of `mail/search`: expected string or null, got the boolean `true`",
             None,
         ),
         (
-            r#"{"query": "x", "labels": [{"name": 1}]}"#,
-            "argument `labels[0].name` of `mail/search`: expected string, got the number `1`",
+            r#"{"query": "x", "labels": [{"name": 1.5}]}"#,
+            "argument `labels[0].name` of `mail/search`: expected string, got the number `1.5`",
             None,
         ),
         (r#"{"query": "x", "labels": [{}]}"#, "`mail/search` needs the argument `name` in `labels[0]`", None),
@@ -88,14 +87,90 @@ fn errors_name_the_argument() {
 
 #[test]
 fn null_means_not_given() {
-    let sent = search().check(r#"{"query": "x", "limit": null, "since": null}"#).expect("right");
-    assert_eq!(Value::Object(sent), json!({"query": "x", "since": null}));
+    let cases = [
+        (r#"{"query": "x", "limit": null, "since": null}"#, json!({"query": "x", "since": null})),
+        (
+            r#"{"query": "x", "labels": [{"name": "a", "size": null}, {"name": "b", "size": 2}]}"#,
+            json!({"query": "x", "labels": [{"name": "a"}, {"name": "b", "size": 2}]}),
+        ),
+        (r#"{"query": "x", "filter": {"from": null, "to": "b"}}"#, json!({"query": "x", "filter": {"to": "b"}})),
+    ];
+    for (arguments, sent) in cases {
+        let (arguments, note) = search().check(arguments).expect("right");
+        assert_eq!((Value::Object(arguments), note), (sent, None));
+    }
+}
+
+#[test]
+fn what_plainly_means_something_that_fits_is_changed_into_it() {
+    let cases = [
+        (r#"{"query": 5}"#, json!({"query": "5"}), "query was 5, sent as \"5\""),
+        (r#"{"query": "x", "limit": "5"}"#, json!({"query": "x", "limit": 5}), "limit was \"5\", sent as 5"),
+        (r#"{"query": "x", "limit": 5.0}"#, json!({"query": "x", "limit": 5}), "limit was 5.0, sent as 5"),
+        (r#"{"query": "x", "since": 5}"#, json!({"query": "x", "since": "5"}), "since was 5, sent as \"5\""),
+        (
+            r#"{"query": "x", "exact": "true"}"#,
+            json!({"query": "x", "exact": true}),
+            "exact was \"true\", sent as true",
+        ),
+        (
+            r#"{"query": "x", "score": "-2.5"}"#,
+            json!({"query": "x", "score": -2.5}),
+            "score was \"-2.5\", sent as -2.5",
+        ),
+        (
+            r#"{"query": "x", "tags": "a b"}"#,
+            json!({"query": "x", "tags": ["a b"]}),
+            "tags was \"a b\", sent as [\"a b\"]",
+        ),
+        (
+            r#"{"query": "x", "tags": [1, "b"]}"#,
+            json!({"query": "x", "tags": ["1", "b"]}),
+            "tags[0] was 1, sent as \"1\"",
+        ),
+        (
+            r#"{"query": "x", "labels": {"name": "a"}}"#,
+            json!({"query": "x", "labels": [{"name": "a"}]}),
+            "labels was {\"name\":\"a\"}, sent as [{\"name\":\"a\"}]",
+        ),
+        (
+            r#"{"query": 1, "tags": [1, 2, 3]}"#,
+            json!({"query": "1", "tags": ["1", "2", "3"]}),
+            "query was 1, sent as \"1\", tags[0] was 1, sent as \"1\", tags[1] was 2, sent as \"2\", and 1 more",
+        ),
+    ];
+    for (arguments, sent, note) in cases {
+        let (arguments, said) = search().check(arguments).expect(arguments);
+        assert_eq!((Value::Object(arguments), said.as_deref()), (sent, Some(note)));
+    }
+}
+
+#[test]
+fn what_may_mean_something_else_stays_an_error() {
+    for arguments in [
+        r#"{"query": "x", "limit": "05"}"#,
+        r#"{"query": "x", "limit": "5 "}"#,
+        r#"{"query": "x", "limit": "5.5"}"#,
+        r#"{"query": "x", "limit": 5.5}"#,
+        r#"{"query": "x", "score": "1e3"}"#,
+        r#"{"query": "x", "exact": "yes"}"#,
+        r#"{"query": "x", "exact": 1}"#,
+        r#"{"query": 1.5}"#,
+        r#"{"query": true}"#,
+        r#"{"query": "x", "tags": "a, b"}"#,
+        r#"{"query": "x", "limit": "0"}"#,
+        r#"{"query": null}"#,
+    ] {
+        problem(&search(), arguments);
+    }
+    let many = format!(r#"{{"query": "x", "tags": [{}]}}"#, vec!["1"; 1_000].join(","));
+    assert!(problem(&search(), &many).0.contains("expected string, got the number `1`"));
 }
 
 #[test]
 fn arguments_that_the_schema_does_not_mention() {
     let sent = search().check(r#"{"query": "x", "something": 1}"#).expect("passed on");
-    assert!(sent.contains_key("something"));
+    assert!(sent.0.contains_key("something"));
     let closed = tool(json!({"type": "object", "properties": {}, "additionalProperties": false}));
     assert_eq!(problem(&closed, r#"{"a": 1}"#).0, "`mail/search` has no argument `a`; it takes none");
     let open = tool(json!({"type": "object", "properties": {"name": {}}, "additionalProperties": true}));

@@ -3,11 +3,13 @@
 //! [`Downstreams`] is the set of them and answers for the catalogue of their tools; [`server`] is one of
 //! them with its state over time, [`link`] what its calls go over: [`connection`], to a server while it lasts, with our
 //! face towards it in [`client`], or [`local`], where there is none. [`process`], [`http`] and [`sse`] reach a server,
-//! [`restarts`] says when it is started again, [`arguments`] checks what goes out, [`result`] unwraps what comes in,
-//! [`index`] serves searches, and [`shelf`] remembers lists of tools on disk.
+//! [`restarts`] says when it is started again, [`arguments`] checks what goes out and [`coercion`] mends it, [`result`]
+//! unwraps what comes in and [`seen`] learns its shape, [`index`] serves searches, and [`shelf`] remembers lists of tools
+//! on disk.
 
 mod arguments;
 mod client;
+mod coercion;
 mod connection;
 mod http;
 mod index;
@@ -16,6 +18,7 @@ mod local;
 mod process;
 mod restarts;
 mod result;
+mod seen;
 mod server;
 mod shelf;
 mod sse;
@@ -70,6 +73,15 @@ impl Default for DownstreamOptions {
             ping_after: Duration::from_secs(30),
         }
     }
+}
+
+/// What came of a call.
+pub(super) struct Answered {
+    pub(super) reply: ToolReply,
+    /// The rule that decided on it, where one did.
+    pub(super) rule: Option<String>,
+    /// What was changed in the arguments.
+    pub(super) note: Option<String>,
 }
 
 /// All configured servers. Its methods need the runtime in which they are called to stay alive for as
@@ -266,15 +278,14 @@ impl Downstreams {
         let (server, tool, arguments) = (server.into(), tool.into(), arguments.to_owned());
         let call = ToolCall { id: CallId::default(), server, tool, arguments, remaining: timeout, timeout };
         let consent = Consent::new(Arc::default(), Arc::new(nobody()));
-        self.call_as_decided(&call, &consent).await.0
+        self.call_as_decided(&call, &consent).await.reply
     }
 
-    /// The same for an evaluation, with that consent; asking a person does not count into the time-out either. Gives the
-    /// reply, and the rule that decided on the call where one did.
-    pub(super) async fn call_as_decided(&self, call: &ToolCall, consent: &Consent) -> (ToolReply, Option<String>) {
+    /// The same for an evaluation, with that consent; asking a person does not count into the time-out either.
+    pub(super) async fn call_as_decided(&self, call: &ToolCall, consent: &Consent) -> Answered {
         match self.find(&call.server) {
             Ok(server) => server.call(call, consent, &self.counts).await,
-            Err(error) => (ToolReply::Error(error), None),
+            Err(error) => Answered { reply: ToolReply::Error(error), rule: None, note: None },
         }
     }
 

@@ -47,6 +47,19 @@ fn bare(structured: Value, tool: &Tool) -> Value {
     }
 }
 
+/// The schema of what is left of a result once it is [unwrapped](unwrap).
+pub(super) fn promised(tool: &Tool) -> Option<Value> {
+    let schema = tool.output_schema.clone()?;
+    if !is_wrapped(tool) {
+        return Some(schema);
+    }
+    let mut inner = schema.pointer("/properties/result")?.clone();
+    if let (Some(fields), Some(definitions)) = (inner.as_object_mut(), schema.get("$defs")) {
+        fields.insert("$defs".to_owned(), definitions.clone());
+    }
+    Some(inner)
+}
+
 fn is_wrapped(tool: &Tool) -> bool {
     let Some(schema) = &tool.output_schema else { return false };
     if schema.get("x-fastmcp-wrap-result") == Some(&Value::Bool(true)) {

@@ -1,5 +1,6 @@
 //! One server over time: not yet started, connected, gone, connected again.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 use std::time::{Duration, Instant};
 
@@ -14,7 +15,7 @@ use crate::server::metrics::Metrics;
 use crate::server::platform::Lifeline;
 use crate::server::policy::{Consent, Counts, Decision, Policy};
 
-use super::DownstreamOptions;
+use super::{Answered, DownstreamOptions};
 use super::arguments::{self, CheckedTool};
 use super::connection::{Connection, Failure, InUse, Start};
 use super::link::Link;
@@ -30,6 +31,9 @@ const IDLE: Duration = Duration::from_secs(600);
 
 /// How often a call is made again at most.
 const RETRIES: u32 = 2;
+
+/// How long what was seen of results waits at the least before it is written to disk again.
+const KEEPING: Duration = Duration::from_secs(10);
 
 /// How long calls go on of a server that is not in the configuration any more.
 const LAST_CALLS: Duration = Duration::from_secs(60);
@@ -71,6 +75,9 @@ struct Known {
     /// Why the catalogue could not list them, and when.
     failed: Option<(Instant, String)>,
     shelf_was_read: bool,
+    /// When they were last written to disk, and whether there is something new since.
+    kept: Option<Instant>,
+    unkept: bool,
 }
 
 impl Downstream {
@@ -122,8 +129,8 @@ impl Downstream {
     /// The tools that may be called.
     fn allowed(&self, tools: &[Arc<CheckedTool>]) -> Vec<Arc<Tool>> {
         let policy = self.policy();
-        let tools = tools.iter().map(|checked| &checked.tool);
-        tools.filter(|tool| policy.denies(self.name(), &tool.name, &tool.hints).is_none()).cloned().collect()
+        let is_allowed = |tool: &Tool| policy.denies(self.name(), &tool.name, &tool.hints).is_none();
+        tools.iter().filter(|checked| is_allowed(&checked.tool)).map(|checked| checked.shown()).collect()
     }
 
     /// The known tools that may not be called, each with the rule that says so.
@@ -188,17 +195,13 @@ impl Downstream {
 
     /// Calls one tool, if it is decided so; see [`super::Downstreams::call`]. A call that was lost with its connection is
     /// made again where that cannot do any harm; what this takes counts as time of the call.
-    pub(super) async fn call(
-        self: &Arc<Self>,
-        given: &ToolCall,
-        consent: &Consent,
-        counts: &Counts,
-    ) -> (ToolReply, Option<String>) {
+    pub(super) async fn call(self: &Arc<Self>, given: &ToolCall, consent: &Consent, counts: &Counts) -> Answered {
         let config = &self.start.config;
         let timeout = config.tool_timeouts.get(&*given.tool).copied().or(config.timeout).unwrap_or(given.timeout);
-        let mut call = Call { given, timeout, consent, counts, asked: Instant::now(), begun: None, rule: None };
+        let mut call =
+            Call { given, timeout, consent, counts, asked: Instant::now(), begun: None, rule: None, note: None };
         let reply = self.attempts(&mut call).await;
-        (reply.unwrap_or_else(ToolReply::Error), call.rule)
+        Answered { reply: reply.unwrap_or_else(ToolReply::Error), rule: call.rule, note: call.note }
     }
 
     async fn attempts(self: &Arc<Self>, call: &mut Call<'_>) -> Result<ToolReply, ToolError> {
@@ -244,7 +247,8 @@ impl Downstream {
                 suggestion: closest(tool, names).map(|name| format!("Did you mean {}/{name}?", self.name())),
             }));
         };
-        let arguments = checked.check(&call.given.arguments).map_err(Failure::Final)?;
+        let (arguments, changed) = checked.check(&call.given.arguments).map_err(Failure::Final)?;
+        call.note = changed;
         if call.rule.is_none()
             && let Some(refused) = self.refuses(call, &checked.tool, &arguments).await
         {
@@ -255,7 +259,25 @@ impl Downstream {
             None => call.timeout,
         };
         call.begun.get_or_insert_with(Instant::now);
-        link.call(&checked.tool, arguments, left, &self.blobs).await
+        let reply = link.call(&checked.tool, arguments, left, &self.blobs).await?;
+        if checked.learn(&reply) {
+            self.remember(&tools, false);
+        }
+        Ok(reply)
+    }
+
+    /// Keeps what is known of the tools, unless that was done a moment ago and can wait.
+    fn remember(&self, tools: &[Arc<CheckedTool>], at_once: bool) {
+        let is_due = {
+            let mut known = self.known();
+            let is_due = at_once || known.kept.is_none_or(|when| when.elapsed() > KEEPING);
+            known.unkept = !is_due;
+            known.kept = if is_due { Some(Instant::now()) } else { known.kept };
+            is_due
+        };
+        if is_due {
+            self.shelf.write(&tools.iter().map(|checked| checked.shown()).collect::<Vec<_>>());
+        }
     }
 
     /// Decides on a call, once for all attempts at it; gives the reply to one that is not made.
@@ -360,8 +382,14 @@ impl Downstream {
             }
         }
         let tools: Vec<Arc<Tool>> = connection.list().await?.into_iter().map(Arc::new).collect();
-        self.shelf.write(&tools);
         let tools = arguments::checked(tools);
+        let before = self.known_anyhow().unwrap_or_default();
+        let before: HashMap<&str, &CheckedTool> =
+            before.iter().map(|checked| (checked.tool.name.as_str(), &**checked)).collect();
+        for tool in &tools {
+            before.get(tool.tool.name.as_str()).into_iter().for_each(|before| tool.resume(before));
+        }
+        self.remember(&tools, true);
         let mut known = self.known();
         known.tools = Some(tools.clone());
         known.listed_by = Some(Arc::clone(connection));
@@ -397,7 +425,14 @@ impl Downstream {
     /// Ends the connection, if there is one.
     pub(super) async fn close(&self) {
         let current = self.connection.lock().await.current.take();
-        self.known().listed_by = None;
+        let (tools, unkept) = {
+            let mut known = self.known();
+            known.listed_by = None;
+            (known.tools.clone(), known.unkept)
+        };
+        if let Some(tools) = tools.filter(|_| unkept) {
+            self.remember(&tools, true);
+        }
         if let Some(connection) = current {
             connection.close().await;
         }
@@ -417,6 +452,8 @@ struct Call<'a> {
     begun: Option<Instant>,
     /// The rule that has decided on it.
     rule: Option<String>,
+    /// What was changed in its arguments.
+    note: Option<String>,
 }
 
 /// Stops a server when nobody has called it for so long.

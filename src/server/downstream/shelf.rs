@@ -1,7 +1,7 @@
 //! Lists of tools kept on disk, by server and configuration, so that a bare name or a search need not
 //! start every server.
 //!
-//! A list is as old as the last time the server was started, and is replaced each time it is. What a
+//! The shapes of results that were seen are kept with them. A list is as old as the last time the server was started, and is replaced each time it is. What a
 //! server needs to run (its arguments, its environment) goes into the key only as a hash.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -31,6 +31,8 @@ struct Kept {
     output_schema: Option<Value>,
     #[serde(default)]
     hints: ToolHints,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    seen: Option<Value>,
 }
 
 impl Shelf {
@@ -67,7 +69,7 @@ impl Shelf {
             input_schema: kept.input_schema,
             output_schema: kept.output_schema,
             hints: kept.hints,
-            seen: None,
+            seen: kept.seen,
         };
         Some(kept.into_iter().map(|kept| Arc::new(tool(kept))).collect())
     }
@@ -83,6 +85,7 @@ impl Shelf {
                 input_schema: tool.input_schema.clone(),
                 output_schema: tool.output_schema.clone(),
                 hints: tool.hints,
+                seen: tool.seen.clone(),
             })
             .collect();
         let outcome = serde_json::to_vec(&kept).map_err(std::io::Error::from).and_then(|text| replace(file, &text));
@@ -136,12 +139,16 @@ mod tests {
             description: "finds".into(),
             input_schema: serde_json::json!({"type": "object"}),
             hints: ToolHints { read_only: Some(true), ..ToolHints::default() },
+            seen: Some(serde_json::json!({"type": "string"})),
             ..Tool::default()
         };
         shelf.write(&[Arc::new(tool)]);
         let back = shelf.read("mail").expect("kept");
         assert_eq!((back[0].name.as_str(), back[0].description.as_str()), ("search", "finds"));
-        assert_eq!(back[0].hints.read_only, Some(true));
+        assert_eq!(
+            (back[0].hints.read_only, &back[0].seen),
+            (Some(true), &Some(serde_json::json!({"type": "string"})))
+        );
         assert!(Shelf::new(Some(folder.path()), &config("http://b")).read("mail").is_none());
         assert!(Shelf::new(None, &config("http://a")).read("mail").is_none());
     }

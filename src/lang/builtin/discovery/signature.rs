@@ -62,12 +62,15 @@ fn property<'t>(tool: &'t Tool, name: &str) -> Option<&'t Json> {
 
 /// The shape of what the tool returns, and in which words it is said: what its server promises, or what was seen.
 fn result(tool: &Tool, width: usize) -> Option<(&'static str, String)> {
-    let (said, schema) = match (&tool.output_schema, &tool.seen) {
-        (Some(schema), _) => ("", schema),
-        (None, Some(schema)) => ("seen ", schema),
-        (None, None) => return None,
-    };
-    Some((said, shape(schema, schema, width).0))
+    let shown = |schema: &Json| shape(schema, schema, width).0;
+    // That a result is an object, and no more, says less than what was seen of it.
+    let promised = tool.output_schema.as_ref().map(shown);
+    match (promised, &tool.seen) {
+        (Some(shape), None) => Some(("", shape)),
+        (Some(shape), _) if !["any", "object", "[any]", "[object]"].contains(&shape.as_str()) => Some(("", shape)),
+        (_, Some(schema)) => Some(("seen ", shown(schema))),
+        (None, None) => None,
+    }
 }
 
 /// All that is known of a tool: its call, its description, its parameters, what it returns.

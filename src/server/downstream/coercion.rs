@@ -1,0 +1,192 @@
+//! Arguments that do not fit a schema but plainly mean something that does.
+//!
+//! What is done is what cannot be misunderstood: a number or boolean in a text, spelt as JSON spells it; a whole
+//! number for a text; one item for a list of such; nothing for an option that is null. Each but the last is noted.
+
+use jsonschema::Validator;
+use jsonschema::error::ValidationErrorKind;
+use serde_json::{Number, Value};
+
+use crate::server::config::cut;
+
+/// How long a value is in a note, in characters.
+const SHOWN: usize = 40;
+/// How many notes are kept of one call.
+const NOTES: usize = 3;
+/// Whole numbers up to here are exact as floats.
+const EXACT: f64 = 9_007_199_254_740_992.0;
+/// How many references lead to a schema; more are a circle.
+const REFERENCES: usize = 8;
+
+/// What was changed in the arguments of one call.
+#[derive(Default)]
+pub(super) struct Notes {
+    first: Vec<String>,
+    more: usize,
+}
+
+impl Notes {
+    fn add(&mut self, path: &str, was: &Value, sent: &Value) {
+        if self.first.len() == NOTES {
+            self.more += 1;
+            return;
+        }
+        let shown = |value: &Value| cut(&value.to_string(), SHOWN);
+        self.first.push(format!("{path} was {}, sent as {}", shown(was), shown(sent)));
+    }
+
+    /// All of it in one line, if there is anything to say.
+    pub(super) fn line(self) -> Option<String> {
+        let more = if self.more > 0 { format!(", and {} more", self.more) } else { String::new() };
+        (!self.first.is_empty()).then(|| self.first.join(", ") + &more)
+    }
+}
+
+/// Changes what stands at a place and does not fit there into what fits; false if it means nothing that does.
+pub(super) fn repair(validator: &Validator, instance: &mut Value, place: &str, path: &str, notes: &mut Notes) -> bool {
+    if instance.pointer(place).is_some_and(Value::is_null) {
+        return drop_null(validator, instance, place);
+    }
+    let Some(was) = instance.pointer(place).filter(|_| !place.is_empty()).cloned() else { return false };
+    for meant in meanings(&was) {
+        put(instance, place, meant.clone());
+        if fits(validator, instance, place) {
+            if !was.is_object() || meant.is_array() {
+                notes.add(path, &was, &meant);
+            }
+            return true;
+        }
+    }
+    put(instance, place, was);
+    false
+}
+
+fn put(instance: &mut Value, place: &str, value: Value) {
+    if let Some(slot) = instance.pointer_mut(place) {
+        *slot = value;
+    }
+}
+
+/// True if nothing is wrong with what stands at that place.
+fn fits(validator: &Validator, instance: &Value, place: &str) -> bool {
+    let is_there = |at: String| at.strip_prefix(place).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    !validator.iter_errors(instance).any(|problem| is_there(problem.instance_path().to_string()))
+}
+
+/// What a value may mean that is of another type, the likeliest first.
+fn meanings(value: &Value) -> Vec<Value> {
+    let one = |value: &Value| Value::Array(vec![value.clone()]);
+    match value {
+        Value::String(text) => {
+            // `1e3` and `01` are not how JSON writes these numbers: they may be meant as text.
+            let read = serde_json::from_str::<Value>(text).ok();
+            let is_scalar = |read: &Value| read.is_number() || read.is_boolean();
+            let exact = read.filter(|read| is_scalar(read) && *text == format!("{read}"));
+            // A text with separators may be a list that somebody has written as one text.
+            let is_list = text.contains([',', ';', '\n', '[']);
+            exact.into_iter().chain((!is_list).then(|| one(value))).collect()
+        }
+        Value::Number(number) if is_whole(number) => vec![Value::String(number.to_string()), one(value)],
+        Value::Number(_) | Value::Bool(_) => vec![one(value)],
+        Value::Object(_) => vec![without_nulls(value), one(value)],
+        Value::Array(_) | Value::Null => Vec::new(),
+    }
+}
+
+fn is_whole(number: &Number) -> bool {
+    number.is_i64() || number.is_u64()
+}
+
+fn without_nulls(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let kept = fields.iter().filter(|(_, field)| !field.is_null());
+            Value::Object(kept.map(|(name, field)| (name.clone(), without_nulls(field))).collect())
+        }
+        other => other.clone(),
+    }
+}
+
+/// Leaves out a field that is null, unless it has to be there.
+fn drop_null(validator: &Validator, instance: &mut Value, place: &str) -> bool {
+    let Some((parent, _)) = place.rsplit_once('/') else { return false };
+    let name = place[parent.len() + 1..].replace("~1", "/").replace("~0", "~");
+    let Some(Value::Object(fields)) = instance.pointer_mut(parent) else { return false };
+    let before = fields.clone();
+    fields.shift_remove(&name);
+    let is_missed = validator.iter_errors(instance).any(|problem| {
+        problem.instance_path().to_string() == parent
+            && matches!(problem.kind(), ValidationErrorKind::Required { property } if property.as_str() == Some(name.as_str()))
+    });
+    if is_missed {
+        put(instance, parent, Value::Object(before));
+    }
+    !is_missed
+}
+
+/// Writes floats that are whole as integers where the schema asks for integers: to many servers `5.0` is none.
+pub(super) fn whole_numbers(
+    schema: &Value,
+    root: &Value,
+    value: &mut Value,
+    path: &mut Vec<String>,
+    notes: &mut Notes,
+) {
+    let Some(schema) = meant(schema, root) else { return };
+    match value {
+        Value::Number(number) if number.is_f64() && asks_for_integer(schema, root) => {
+            let float = number.as_f64().unwrap_or_default();
+            if float.fract() == 0.0 && float.abs() < EXACT {
+                let sent = Value::from(float as i64);
+                notes.add(&super::arguments::path(path), value, &sent);
+                *value = sent;
+            }
+        }
+        Value::Array(items) => {
+            let Some(schema) = schema.get("items") else { return };
+            for (at, item) in items.iter_mut().enumerate() {
+                path.push(at.to_string());
+                whole_numbers(schema, root, item, path, notes);
+                path.pop();
+            }
+        }
+        Value::Object(fields) => {
+            let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return };
+            for (name, field) in fields.iter_mut() {
+                if let Some(schema) = properties.get(name) {
+                    path.push(name.clone());
+                    whole_numbers(schema, root, field, path, notes);
+                    path.pop();
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The schema itself, or what it refers to in the same document.
+fn meant<'s>(mut schema: &'s Value, root: &'s Value) -> Option<&'s Value> {
+    for _ in 0..REFERENCES {
+        let reference = schema.get("$ref").and_then(Value::as_str).and_then(|reference| reference.strip_prefix('#'));
+        match reference {
+            Some(pointer) => schema = root.pointer(pointer)?,
+            None => return Some(schema),
+        }
+    }
+    None
+}
+
+/// True if integers are the only numbers that a schema allows.
+fn asks_for_integer(schema: &Value, root: &Value) -> bool {
+    let several = schema.get("anyOf").or_else(|| schema.get("oneOf")).and_then(Value::as_array);
+    let is_type = |schema: &Value, name: &str| match schema.get("type") {
+        Some(Value::String(only)) => only == name,
+        Some(Value::Array(names)) => names.iter().any(|one| one == name),
+        _ => false,
+    };
+    let schemas: Vec<&Value> = match several {
+        Some(several) => several.iter().filter_map(|schema| meant(schema, root)).collect(),
+        None => vec![schema],
+    };
+    schemas.iter().any(|schema| is_type(schema, "integer")) && !schemas.iter().any(|schema| is_type(schema, "number"))
+}

@@ -1,0 +1,356 @@
+//! The shape of what a tool has returned: learned from its results, as a JSON Schema.
+//!
+//! No value of the data is kept, and no key that reads like one: an object whose keys are data, such as addresses or
+//! numbers, or that has many of them, is a dictionary.
+
+use std::fmt;
+
+use indexmap::IndexMap;
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value, json};
+
+use crate::lang::ToolReply;
+
+/// How deep a result is looked into, and at how many items of each array.
+const DEEPEST: usize = 6;
+const ITEMS: usize = 40;
+/// How many values of one result are looked at.
+const VALUES: usize = 4_000;
+/// Objects with more keys than this are dictionaries.
+const KEYS: usize = 40;
+/// Longer names are data.
+const NAME: usize = 40;
+/// A larger result is not looked at: walking over it would take more than a small part of the time that it costs anyway.
+const LARGEST: usize = 4 << 20;
+/// So many results of a tool are looked at, and then only each time as many again have come.
+const RESULTS: u64 = 16;
+
+/// What was seen of the results of one tool, merged.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Seen {
+    shape: Shape,
+    results: u64,
+}
+
+impl Seen {
+    /// What a schema says that [`Seen::schema`] gave.
+    pub(super) fn of(schema: &Value) -> Seen {
+        Seen { shape: Shape::of(schema, 0), results: 1 }
+    }
+
+    /// Takes in one more result; true if the shape has changed by it.
+    pub(super) fn learn(&mut self, reply: &ToolReply) -> bool {
+        let before = match reply {
+            ToolReply::Json(text) if text.len() <= LARGEST && self.is_due() => {
+                let before = self.shape.clone();
+                let mut shape = before.clone();
+                let mut left = VALUES;
+                let seed = Look { shape: &mut shape, depth: 0, left: &mut left };
+                if seed.deserialize(&mut serde_json::Deserializer::from_str(text)).is_ok() {
+                    self.shape = shape;
+                }
+                before
+            }
+            ToolReply::Text(_) if self.is_due() => {
+                let before = self.shape.clone();
+                self.shape.add("string");
+                before
+            }
+            _ => return false,
+        };
+        before != self.shape
+    }
+
+    fn is_due(&mut self) -> bool {
+        self.results += 1;
+        self.results <= RESULTS || self.results.is_power_of_two()
+    }
+
+    /// The shape as a JSON Schema; nothing before the first result.
+    pub(super) fn schema(&self) -> Option<Value> {
+        (self.shape != Shape::default()).then(|| self.shape.schema())
+    }
+}
+
+/// What was seen at one place.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Shape {
+    /// The types, as JSON Schema names them, in the order in which they came.
+    types: Vec<&'static str>,
+    items: Option<Box<Shape>>,
+    /// The fields of objects, each with whether all objects had it.
+    fields: IndexMap<String, (Shape, bool)>,
+    /// The values of a dictionary.
+    values: Option<Box<Shape>>,
+}
+
+const TYPES: [&str; 7] = ["null", "boolean", "integer", "number", "string", "array", "object"];
+
+impl Shape {
+    fn add(&mut self, name: &'static str) {
+        // A number may be whole.
+        if name == "number" {
+            self.types.retain(|known| *known != "integer");
+        }
+        let is_known = self.types.contains(&name) || (name == "integer" && self.types.contains(&"number"));
+        if !is_known {
+            self.types.push(name);
+        }
+    }
+
+    /// Makes a dictionary of what was taken for a record.
+    fn dictionary(&mut self) -> &mut Shape {
+        let fields = std::mem::take(&mut self.fields);
+        let values = self.values.get_or_insert_default();
+        fields.into_iter().for_each(|(_, (field, _))| values.merge(field));
+        values
+    }
+
+    fn merge(&mut self, other: Shape) {
+        let is_first = !self.types.contains(&"object");
+        other.types.iter().for_each(|name| self.add(name));
+        if let Some(items) = other.items {
+            self.items.get_or_insert_default().merge(*items);
+        }
+        if self.values.is_some() || other.values.is_some() {
+            let values = self.dictionary();
+            other.fields.into_iter().for_each(|(_, (field, _))| values.merge(field));
+            other.values.into_iter().for_each(|more| values.merge(*more));
+            return;
+        }
+        if !other.types.contains(&"object") {
+            return;
+        }
+        for (name, (_, always)) in &mut self.fields {
+            *always &= other.fields.get(name).is_some_and(|(_, always)| *always);
+        }
+        for (name, (field, always)) in other.fields {
+            let known = self.fields.entry(name).or_insert_with(|| (Shape::default(), always && is_first));
+            known.0.merge(field);
+        }
+        if self.fields.len() > KEYS {
+            self.dictionary();
+        }
+    }
+
+    fn schema(&self) -> Value {
+        let mut schema = Map::new();
+        match self.types.as_slice() {
+            [] => return json!({}),
+            [only] => schema.insert("type".into(), json!(only)),
+            several => schema.insert("type".into(), json!(several)),
+        };
+        if let Some(items) = &self.items {
+            schema.insert("items".into(), items.schema());
+        }
+        if let Some(values) = &self.values {
+            schema.insert("additionalProperties".into(), values.schema());
+        }
+        if !self.fields.is_empty() {
+            let required: Vec<&String> =
+                self.fields.iter().filter(|(_, (_, always))| *always).map(|(name, _)| name).collect();
+            schema.insert("required".into(), json!(required));
+            let properties: Map<String, Value> =
+                self.fields.iter().map(|(name, (field, _))| (name.clone(), field.schema())).collect();
+            schema.insert("properties".into(), Value::Object(properties));
+        }
+        Value::Object(schema)
+    }
+
+    fn of(schema: &Value, depth: usize) -> Shape {
+        let mut shape = Shape::default();
+        if depth > DEEPEST {
+            return shape;
+        }
+        let named = |name: &Value| TYPES.into_iter().find(|known| name == *known);
+        match schema.get("type") {
+            Some(Value::Array(names)) => names.iter().filter_map(named).for_each(|name| shape.add(name)),
+            Some(name) => named(name).into_iter().for_each(|name| shape.add(name)),
+            None => {}
+        }
+        let inner = |schema: &Value| Box::new(Shape::of(schema, depth + 1));
+        shape.items = schema.get("items").map(inner);
+        shape.values = schema.get("additionalProperties").map(inner);
+        let required = schema.get("required").and_then(Value::as_array);
+        for (name, field) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
+            let always = required.is_some_and(|required| required.iter().any(|one| one == name));
+            shape.fields.insert(name.clone(), (Shape::of(field, depth + 1), always));
+        }
+        shape
+    }
+}
+
+/// True for a key that is the name of a field rather than data.
+fn is_name(key: &str) -> bool {
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '$' | '.');
+    let digits = key.bytes().filter(u8::is_ascii_digit).count();
+    key.len() <= NAME
+        && digits < 3
+        && key.starts_with(|c: char| c.is_alphabetic() || c == '_' || c == '$')
+        && key.chars().all(plain)
+}
+
+/// Walks over JSON text and takes down the shapes of what it passes.
+struct Look<'a> {
+    shape: &'a mut Shape,
+    depth: usize,
+    left: &'a mut usize,
+}
+
+impl<'de> DeserializeSeed<'de> for Look<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
+        if *self.left == 0 {
+            return from.deserialize_ignored_any(IgnoredAny).map(|_| ());
+        }
+        *self.left -= 1;
+        from.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Look<'_> {
+    type Value = ();
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("JSON")
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        self.shape.add("null");
+        Ok(())
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        self.shape.add("boolean");
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+        self.shape.add("integer");
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+        self.shape.add("integer");
+        Ok(())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+        self.shape.add("number");
+        Ok(())
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<(), E> {
+        self.shape.add("string");
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
+        self.shape.add("array");
+        let mut looked_at = 0;
+        if self.depth < DEEPEST {
+            let shape = self.shape.items.get_or_insert_default();
+            while looked_at < ITEMS {
+                if items.next_element_seed(Look { shape, depth: self.depth + 1, left: self.left })?.is_none() {
+                    return Ok(());
+                }
+                looked_at += 1;
+            }
+        }
+        while items.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<(), A::Error> {
+        let mut object = Shape { types: vec!["object"], ..Shape::default() };
+        if self.depth >= DEEPEST {
+            self.shape.merge(object);
+            while fields.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+            return Ok(());
+        }
+        while let Some(name) = fields.next_key::<String>()? {
+            let mut field = Shape::default();
+            fields.next_value_seed(Look { shape: &mut field, depth: self.depth + 1, left: self.left })?;
+            if object.values.is_some() || !is_name(&name) || object.fields.len() == KEYS {
+                object.dictionary().merge(field);
+            } else {
+                object.fields.insert(name, (field, true));
+            }
+        }
+        // What was not looked at for want of room is not known to be missing.
+        if *self.left > 0 || self.shape.fields.is_empty() {
+            self.shape.merge(object);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(results: &[&str]) -> Value {
+        let mut seen = Seen::default();
+        for result in results {
+            seen.learn(&ToolReply::Json((*result).to_owned()));
+        }
+        seen.schema().unwrap_or_default()
+    }
+
+    #[test]
+    fn records_are_merged_and_what_some_lack_is_optional() {
+        let expected = json!({
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["id"],
+                "properties": {
+                    "id": {"type": "integer"},
+                    "size": {"type": "number"},
+                    "from": {"type": ["object", "null"], "required": ["email"], "properties": {"email": {"type": "string"}}},
+                    "read": {"type": "boolean"}
+                }
+            }
+        });
+        let result = r#"[{"id": 1, "size": 1, "from": {"email": "ann@x.org"}}, {"id": 2, "size": 2.5, "from": null}, {"id": 3, "read": true}]"#;
+        assert_eq!(seen(&[result]), expected);
+        assert_eq!(seen(&[result, "[]", result]), expected);
+        assert_eq!(Seen::of(&expected).schema(), Some(expected));
+    }
+
+    #[test]
+    fn no_data_is_kept() {
+        for result in [r#"{"ann@x.org": 5, "bob@x.org": 6}"#, r#"{"msg-1001": 5}"#, r#"{"a b": 7, "name": 1}"#] {
+            assert_eq!(
+                seen(&[result]),
+                json!({"type": "object", "additionalProperties": {"type": "integer"}}),
+                "{result}"
+            );
+        }
+        let many: Map<String, Value> = (0..100).map(|n| (format!("{}x", "k".repeat(n % 30 + 1)), json!(n))).collect();
+        let many: Map<String, Value> = many.into_iter().chain((0..60).map(|n| (format!("k{n}"), json!(1)))).collect();
+        assert_eq!(seen(&[&Value::Object(many).to_string()])["properties"], Value::Null);
+        let text = r#"{"subject": "The secret plan", "labels": ["private"]}"#;
+        let shown = seen(&[text]).to_string();
+        assert!(!shown.contains("secret") && !shown.contains("private"), "{shown}");
+    }
+
+    #[test]
+    fn texts_and_failures() {
+        let mut seen = Seen::default();
+        assert!(seen.schema().is_none());
+        assert!(seen.learn(&ToolReply::Text("hello".into())));
+        assert!(!seen.learn(&ToolReply::Text("again".into())));
+        assert!(!seen.learn(&ToolReply::Denied("no".into())));
+        assert_eq!(seen.schema(), Some(json!({"type": "string"})));
+    }
+
+    #[test]
+    fn large_and_deep_results_are_looked_at_in_part() {
+        let deep = format!("{}1{}", r#"{"a":["#.repeat(60), "]}".repeat(60));
+        assert!(seen(&[&deep]).to_string().len() < 1_000);
+        let wide = format!("[{}]", vec![r#"{"id":1,"tags":["a","b"]}"#; 50_000].join(","));
+        assert_eq!(seen(&[&wide])["items"]["required"], json!(["id", "tags"]));
+    }
+}
