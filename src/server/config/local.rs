@@ -128,7 +128,7 @@ impl Action {
 pub(super) fn read(tools: Option<&Value>, scope: &Scope<'_>) -> Result<Vec<ServerConfig>, Wrong> {
     let mut servers: Vec<ServerConfig> = Vec::new();
     let Some(tools) = tools.filter(|tools| !tools.is_null()) else { return Ok(servers) };
-    for Listed { path, name, fields } in listed(tools, "local", "a tool")? {
+    for Listed { path, name, fields } in listed(tools, "local", "tool")? {
         let within = |wrong: Wrong| Wrong { path: format!("{path}{}", wrong.path), ..wrong };
         let (server, tool) = name.split_once('/').unwrap_or((NAMESPACE, &name));
         let entry = Entry { name: tool, fields, scope, is_ours: true };

@@ -208,7 +208,7 @@ impl Configuration {
                 found = true;
                 let path = format!("{place}{key}");
                 for Listed { path, name, fields } in
-                    listed(servers, &path, "a server").map_err(|wrong| error(&wrong.path, wrong.message))?
+                    listed(servers, &path, "server").map_err(|wrong| error(&wrong.path, wrong.message))?
                 {
                     let entry = Entry { name: &name, fields, scope: &scope, is_ours };
                     let read = entry.read(&mut configuration.warnings);
@@ -341,11 +341,11 @@ fn listed<'v>(servers: &'v Value, path: &str, what: &str) -> Result<Vec<Listed<'
                 match fields.get("name") {
                     Some(Value::String(name)) => Ok(Listed { path, name: name.clone(), fields }),
                     Some(other) => wrong(format!("{path}.name"), "text", other),
-                    None => Err(Wrong { path, message: format!("{what} in a list needs the key `name`") }),
+                    None => Err(Wrong { path, message: format!("a {what} in a list needs the key `name`") }),
                 }
             })
             .collect(),
-        other => wrong(path, &format!("an object or a list, each {what}"), other),
+        other => wrong(path, &format!("an object or a list of {what}s"), other),
     }
 }
 

@@ -36,7 +36,8 @@ impl Command {
         let Action::Command { program, words, environment, folder, takes_json } = &self.tool.action else {
             return Err(ToolError::failed("it is no command"));
         };
-        let mut command = platform::command(program);
+        // Never a shell, as servers need one on Windows: words from a program would be read by it.
+        let mut command = tokio::process::Command::new(program);
         command.args(filled(words, &arguments)?).env_clear();
         command.envs(VARIABLES.iter().filter_map(|name| Some((name, std::env::var_os(name)?)))).envs(environment);
         command.stdin(if *takes_json { Stdio::piped() } else { Stdio::null() });

@@ -195,3 +195,50 @@ fn too_large(most: usize) -> ToolError {
 fn unfit(message: String) -> ToolError {
     ToolError { kind: ToolErrorKind::Arguments, message, suggestion: None }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::server::config::Sources;
+    use crate::server::downstream::{DownstreamOptions, Downstreams};
+
+    /// Says what it was given.
+    struct Echo;
+
+    impl Function for Echo {
+        fn describe(&self) -> Tool {
+            let schema = serde_json::json!({"type": "object", "properties": {"a": {}, "b": {"default": 2}}});
+            Tool { name: "echo".to_owned(), input_schema: schema, ..Tool::default() }
+        }
+
+        fn call(self: Arc<Self>, arguments: Map<String, Value>) -> Answering {
+            blocking(move || match arguments.get("a") {
+                Some(Value::Bool(true)) => panic!("it was asked to"),
+                _ => Ok(ToolReply::Json(Value::Object(arguments).to_string())),
+            })
+        }
+    }
+
+    #[tokio::test]
+    async fn functions_stay_when_files_are_read_again() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut configuration = Sources::new(vec![folder.path().to_owned()]).read().expect("an empty folder");
+        configuration.add_functions("ours", "what is ours", vec![Arc::new(Echo)]).expect("a name of its own");
+        assert!(configuration.add_functions("ours", "", Vec::new()).is_err());
+        let options = DownstreamOptions { cache: None, ..DownstreamOptions::default() };
+        let downstreams = Downstreams::new(configuration, options);
+        let text = serde_json::json!({"mcpServers": {"mail": {"command": "mail"}}}).to_string();
+        std::fs::write(folder.path().join("mail.json"), text).expect("written");
+        downstreams.refresh();
+        let mut names = downstreams.names();
+        names.sort_unstable();
+        assert_eq!(names, ["mail", "ours"]);
+        let reply = downstreams.call("ours", "echo", "{\"a\": 1}", Duration::from_secs(10)).await;
+        assert!(matches!(&reply, ToolReply::Json(text) if text == "{\"a\":1,\"b\":2}"), "{reply:?}");
+        let reply = downstreams.call("ours", "echo", "{\"a\": true}", Duration::from_secs(10)).await;
+        assert!(
+            matches!(&reply, ToolReply::Error(error) if error.message == "`ours/echo` failed: the function broke"),
+            "{reply:?}"
+        );
+    }
+}
