@@ -102,6 +102,15 @@ impl Connections {
         runtime.block_on(checking).unwrap_or_default()
     }
 
+    /// Has a person log in to a server that asks for it; see [`Downstreams::log_in`].
+    ///
+    /// # Errors
+    /// Why there is no login.
+    pub fn log_in(&self, server: &str, show: impl FnOnce(&str)) -> Result<(), String> {
+        let runtime = self.runtime.as_ref().expect("the runtime is there until the drop");
+        runtime.block_on(self.downstreams.log_in(server, show))
+    }
+
     /// The servers.
     pub fn downstreams(&self) -> &Downstreams {
         &self.downstreams

@@ -11,6 +11,7 @@ mod config;
 mod demo;
 mod doc;
 mod eval;
+mod login;
 mod paint;
 mod permissions;
 mod places;
@@ -56,6 +57,7 @@ enum Command {
     Audit(audit::Audit),
     Tools(tools::Tools),
     Config(config::Config),
+    Login(login::Login),
     Setup(setup::Setup),
     Demo(demo::Demo),
     Soak(soak::Soak),
@@ -77,6 +79,7 @@ fn main() -> ExitCode {
         Command::Audit(command) => command.run(),
         Command::Tools(command) => command.run(),
         Command::Config(command) => command.run(&CommandLine::command()),
+        Command::Login(command) => command.run(),
         Command::Setup(command) => command.run(),
         Command::Demo(command) => command.run(),
         Command::Soak(command) => command.run(),

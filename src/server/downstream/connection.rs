@@ -1,6 +1,5 @@
-//! One connection to a server, from the handshake to its end.
+//! One connection to a server, from its handshake to its end: the requests on it, and what becomes of them.
 
-use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex as StdMutex, MutexGuard, PoisonError};
@@ -9,28 +8,21 @@ use std::time::{Duration, Instant};
 use rmcp::RoleClient;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ClientRequest, ErrorCode, JsonObject,
-    PaginatedRequestParams, PingRequest, ProtocolVersion,
+    PaginatedRequestParams, PingRequest,
 };
-use rmcp::service::{
-    ClientInitializeError, ClientLifecycleMode, Peer, RunningService, ServiceError, serve_client_with_lifecycle_and_ct,
-};
-use rmcp::transport::Transport;
-use tokio::process::{ChildStdin, ChildStdout};
+use rmcp::service::{Peer, RunningService, ServiceError};
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::lang::{Tool, ToolError, ToolErrorKind, ToolHints};
-use crate::server::config::{Endpoint, HttpTransport, ServerConfig, cut};
+use crate::server::config::cut;
 use crate::server::envelope::Envelope;
-use crate::server::lines::{self, Lines};
-use crate::server::platform::Lifeline;
+use crate::server::lines;
 
 use super::client::Client;
+use super::http;
 use super::process::ServerProcess;
-use super::{http, sse};
 
-/// How long a server may take to answer the handshake unless its configuration says otherwise.
-const HANDSHAKE: Duration = Duration::from_secs(10);
 /// How long it may take to say that it is there.
 const PING: Duration = Duration::from_secs(2);
 /// How long one page of the list of tools may take.
@@ -39,13 +31,6 @@ const PAGE: Duration = Duration::from_secs(10);
 const MOST_PAGES: usize = 200;
 /// A list of tools is taken in up to this many bytes of names, descriptions and schemas.
 const LARGEST_LIST: u64 = 8 << 20;
-
-/// All that is needed to start a server, as often as it takes.
-pub(super) struct Start {
-    pub(super) config: ServerConfig,
-    pub(super) lifeline: Arc<Lifeline>,
-    pub(super) largest: usize,
-}
 
 /// Why a request has no answer.
 pub(super) enum Failure {
@@ -118,7 +103,7 @@ pub(super) struct Connection {
     peer: Peer<RoleClient>,
     running: Mutex<Option<RunningService<RoleClient, Client>>>,
     process: Option<ServerProcess>,
-    /// True where a reply over the cap ends the connection without a word, as rmcp's streamable HTTP does.
+    /// True where the end may stand for a reply over the cap.
     ends_silently: bool,
     /// Cancelled when the server closes its side, or when a call found the connection broken.
     ended: CancellationToken,
@@ -127,105 +112,16 @@ pub(super) struct Connection {
     uses: StdMutex<Uses>,
 }
 
-impl Start {
-    /// Starts the server and shakes hands.
-    ///
-    /// # Errors
-    /// The reason, with the last that the server said.
-    pub(super) async fn connect(&self) -> Result<Connection, String> {
-        match self.connect_as(ClientLifecycleMode::Initialize).await {
-            // A server that knows only the protocol without a handshake refuses `initialize`.
-            Err(Refusal::Protocol(reason)) => {
-                let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
-                self.connect_as(ClientLifecycleMode::Discover { preferred_versions }).await.map_err(|_| reason)
-            }
-            outcome => outcome.map_err(Refusal::reason),
-        }
-    }
-
-    async fn connect_as(&self, lifecycle: ClientLifecycleMode) -> Result<Connection, Refusal> {
-        let ended = CancellationToken::new();
-        let endpoint = self.config.endpoint.as_ref().map_err(|reason| Refusal::Other(reason.clone()))?;
-        match endpoint {
-            Endpoint::Process { .. } => {
-                let (process, output, input) = self.start_process().await.map_err(Refusal::Other)?;
-                let transport = Lines::new(output, input, self.largest, ended.clone());
-                match self.shake_hands(transport, lifecycle, ended).await {
-                    Ok(connection) => Ok(Connection { process: Some(process), ..connection }),
-                    Err(refusal) => Err(match (refusal, process.last_words().await) {
-                        (refusal, None) => refusal,
-                        (Refusal::Protocol(reason), Some(words)) => Refusal::Protocol(format!("{reason}; {words}")),
-                        (other, Some(words)) => Refusal::Other(format!("{}; {words}", other.reason())),
-                    }),
-                }
-            }
-            Endpoint::Http { url, transport: HttpTransport::Sse, headers } => {
-                self.connect_by_events(url, headers, lifecycle, ended).await
-            }
-            Endpoint::Http { url, transport, headers } => {
-                let streamable = http::transport(url, headers, self.largest).map_err(Refusal::Other)?;
-                match self.shake_hands(streamable, lifecycle.clone(), ended.clone()).await {
-                    // MCP asks clients that want to reach older servers to take this for one.
-                    Err(Refusal::Status(404 | 405, reason)) if *transport == HttpTransport::Unsaid => {
-                        let older = self.connect_by_events(url, headers, lifecycle, ended).await;
-                        older.map_err(|older| Refusal::Other(format!("{reason}; as `sse`: {}", older.reason())))
-                    }
-                    Ok(connection) => Ok(Connection { ends_silently: true, ..connection }),
-                    refused => refused,
-                }
-            }
-            Endpoint::Local(_) | Endpoint::Functions(_) => Err(Refusal::Other("it is no server".to_owned())),
-        }
-    }
-
-    async fn connect_by_events(
-        &self,
-        url: &str,
-        headers: &BTreeMap<String, String>,
-        lifecycle: ClientLifecycleMode,
+impl Connection {
+    /// A connection to the server of that name, which is broken once `ended` is cancelled.
+    pub(super) fn new(
+        name: &str,
+        running: RunningService<RoleClient, Client>,
+        list_changed: Arc<AtomicBool>,
         ended: CancellationToken,
-    ) -> Result<Connection, Refusal> {
-        let opening = sse::transport(url, headers, self.largest, ended.clone());
-        let opened = tokio::time::timeout(self.patience(), opening).await.map_err(|_| self.silence())?;
-        self.shake_hands(opened.map_err(Refusal::Other)?, lifecycle, ended).await
-    }
-
-    /// How long the server may take to begin to speak, and again to shake hands.
-    fn patience(&self) -> Duration {
-        self.config.start_timeout.unwrap_or(HANDSHAKE)
-    }
-
-    fn silence(&self) -> Refusal {
-        Refusal::Other(format!("it did not answer within {} s", self.patience().as_secs_f64()))
-    }
-
-    /// On Linux a child dies with the thread that started it: that has to be one of the runtime's own,
-    /// whoever asks.
-    async fn start_process(&self) -> Result<(ServerProcess, ChildStdout, ChildStdin), String> {
-        let (config, lifeline) = (self.config.clone(), Arc::clone(&self.lifeline));
-        let starting = tokio::spawn(async move { ServerProcess::start(&config, &lifeline) });
-        starting.await.unwrap_or_else(|_| Err("the runtime is ending".into()))
-    }
-
-    async fn shake_hands<T>(
-        &self,
-        transport: T,
-        lifecycle: ClientLifecycleMode,
-        ended: CancellationToken,
-    ) -> Result<Connection, Refusal>
-    where
-        T: Transport<RoleClient> + 'static,
-    {
-        let list_changed = Arc::new(AtomicBool::new(false));
-        let client = Client { list_changed: Arc::clone(&list_changed) };
-        let serving = serve_client_with_lifecycle_and_ct(client, transport, lifecycle, CancellationToken::new());
-        let running = match tokio::time::timeout(self.patience(), serving).await {
-            Ok(Ok(running)) => running,
-            Ok(Err(problem)) => return Err(refusal(&problem)),
-            Err(_) => return Err(self.silence()),
-        };
-        Ok(Connection {
-            name: self.config.name.clone(),
+    ) -> Connection {
+        Connection {
+            name: name.to_owned(),
             peer: running.peer().clone(),
             running: Mutex::new(Some(running)),
             process: None,
@@ -234,48 +130,19 @@ impl Start {
             list_changed,
             begun: Instant::now(),
             uses: StdMutex::new(Uses { open: 0, last: Instant::now() }),
-        })
-    }
-}
-
-/// Why there is no connection: the server answered with an error, with an HTTP status, or anything else.
-enum Refusal {
-    Protocol(String),
-    Status(u16, String),
-    Other(String),
-}
-
-impl Refusal {
-    fn reason(self) -> String {
-        match self {
-            Refusal::Protocol(reason) | Refusal::Status(_, reason) | Refusal::Other(reason) => reason,
         }
     }
-}
 
-fn refusal(problem: &ClientInitializeError) -> Refusal {
-    match problem {
-        ClientInitializeError::JsonRpcError(error) => {
-            Refusal::Protocol(format!("it refused the handshake: {}", cut(&error.message, 300)))
-        }
-        ClientInitializeError::ConnectionClosed(_) => {
-            Refusal::Other("it closed the connection before it answered".into())
-        }
-        ClientInitializeError::NoCompatibleProtocolVersion { .. } => {
-            Refusal::Other("it speaks no version of MCP that is known here".into())
-        }
-        ClientInitializeError::TransportError { error, .. } => {
-            let reason = http::problem(error.error.as_ref());
-            match http::status(error.error.as_ref()) {
-                Some(status) => Refusal::Status(status, reason),
-                None => Refusal::Other(reason),
-            }
-        }
-        _ => Refusal::Other("its answer to the handshake is not MCP".into()),
+    /// The same to a process.
+    pub(super) fn to(self, process: ServerProcess) -> Connection {
+        Connection { process: Some(process), ..self }
     }
-}
 
-impl Connection {
+    /// The same where a reply over the cap ends the connection without a word, as rmcp's streamable HTTP does.
+    pub(super) fn that_ends_silently(self) -> Connection {
+        Connection { ends_silently: true, ..self }
+    }
+
     /// False once the server has gone.
     pub(super) fn lives(&self) -> bool {
         !self.ended.is_cancelled() && !self.peer.is_transport_closed()

@@ -7,11 +7,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::http::{HeaderName, HeaderValue};
+use reqwest::redirect::Policy;
 use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::auth::{AuthClient, AuthError};
 use rmcp::transport::streamable_http_client::{StreamableHttpClientTransportConfig, StreamableHttpError};
 use rustls_platform_verifier::BuilderVerifierExt;
 
 use crate::server::config::cut;
+
+use super::login::Login;
 
 /// How many requests to one server may be under way at once.
 pub(super) const MOST_REQUESTS: usize = 64;
@@ -20,16 +24,17 @@ pub(super) const MOST_REQUESTS: usize = 64;
 ///
 /// # Errors
 /// When a header cannot be sent or the system's certificates cannot be used.
-pub(super) fn transport(
+pub(super) async fn transport(
     url: &str,
     headers: &BTreeMap<String, String>,
     largest: usize,
-) -> Result<StreamableHttpClientTransport<reqwest::Client>, String> {
+    login: &Login,
+) -> Result<StreamableHttpClientTransport<AuthClient<reqwest::Client>>, String> {
     let config = StreamableHttpClientTransportConfig::with_uri(url)
         .custom_headers(sent(headers)?)
         .max_sse_event_size(largest)
         .max_concurrent_requests(MOST_REQUESTS);
-    Ok(StreamableHttpClientTransport::with_client(client(url)?, config))
+    Ok(StreamableHttpClientTransport::with_client(login.client().await?, config))
 }
 
 /// Headers as they are sent.
@@ -54,18 +59,29 @@ pub(super) fn sent<Headers: FromIterator<(HeaderName, HeaderValue)>>(
 /// # Errors
 /// When it is no address or the system's certificates cannot be used.
 pub(super) fn client(url: &str) -> Result<reqwest::Client, String> {
-    let url = reqwest::Url::parse(url).map_err(|problem| format!("its `url` is no address: {problem}"))?;
-    let builder = reqwest::Client::builder()
-        .tls_backend_preconfigured(tls(url.scheme() == "https")?)
-        // Credentials in headers go to the configured server and nowhere else.
-        .redirect(reqwest::redirect::Policy::custom(|attempt| {
+    // Credentials in headers go to the configured server and nowhere else.
+    client_with(
+        url,
+        Policy::custom(|attempt| {
             let first = attempt.previous().first();
             if attempt.previous().len() < 5 && first.is_some_and(|url| url.origin() == attempt.url().origin()) {
                 attempt.follow()
             } else {
                 attempt.stop()
             }
-        }))
+        }),
+    )
+}
+
+/// A client for one address.
+///
+/// # Errors
+/// As [`client`].
+pub(super) fn client_with(url: &str, redirects: Policy) -> Result<reqwest::Client, String> {
+    let url = reqwest::Url::parse(url).map_err(|problem| format!("its `url` is no address: {problem}"))?;
+    let builder = reqwest::Client::builder()
+        .tls_backend_preconfigured(tls(url.scheme() == "https")?)
+        .redirect(redirects)
         // A connection kept idle with an unread body stalls the next request for 40 ms.
         .pool_max_idle_per_host(0)
         .connect_timeout(Duration::from_secs(10));
@@ -133,7 +149,8 @@ pub(super) fn status(error: &(dyn Error + 'static)) -> Option<u16> {
     causes(error).find_map(|cause| match cause.downcast_ref::<StreamableHttpError<reqwest::Error>>()? {
         StreamableHttpError::Client(request) => request.status().map(|status| status.as_u16()),
         StreamableHttpError::HttpStatus(answer) => Some(answer.status),
-        StreamableHttpError::AuthRequired(_) => Some(401),
+        StreamableHttpError::AuthRequired(_)
+        | StreamableHttpError::Auth(AuthError::AuthorizationRequired | AuthError::TokenRefreshRejected(_)) => Some(401),
         StreamableHttpError::InsufficientScope(_) => Some(403),
         // This is how rmcp says it where the body is no JSON-RPC: `HTTP 404 Not Found: …`.
         StreamableHttpError::UnexpectedServerResponse(words) => {

@@ -1,11 +1,11 @@
 //! The servers behind us: started when first named, shared by all evaluations, closed together.
 //!
-//! [`Downstreams`] is the set of them and answers for the catalogue of their tools; [`server`] is one of
-//! them with its state over time, [`link`] what its calls go over: [`connection`], to a server while it lasts, with our
-//! face towards it in [`client`], or [`local`], where there is none. [`process`], [`http`] and [`sse`] reach a server,
-//! [`restarts`] says when it is started again, [`arguments`] checks what goes out and [`coercion`] mends it, [`result`]
-//! unwraps what comes in and [`seen`] learns its shape, [`index`] serves searches, and [`shelf`] remembers lists of tools
-//! on disk.
+//! [`Downstreams`] is the set of them and answers for the catalogue of their tools; [`server`] is one of them with its
+//! state over time, [`link`] what its calls go over: a connection, or [`local`], where there is no server. [`start`] makes a
+//! [`connection`], on which [`client`] is our face: through [`process`], [`http`] or [`sse`], with a [`login`] where one is
+//! asked for; [`restarts`] says when that may be done again. [`arguments`] checks what goes out and [`coercion`] mends it,
+//! [`result`] unwraps what comes in and [`seen`] learns its shape, [`index`] serves searches, and [`shelf`] remembers lists
+//! of tools on disk.
 
 mod arguments;
 mod client;
@@ -15,6 +15,7 @@ mod http;
 mod index;
 mod link;
 mod local;
+mod login;
 mod process;
 mod restarts;
 mod result;
@@ -22,6 +23,7 @@ mod seen;
 mod server;
 mod shelf;
 mod sse;
+mod start;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -52,6 +54,8 @@ pub struct DownstreamOptions {
     pub largest_message: usize,
     /// The folder in which lists of tools are remembered; `None` for not at all.
     pub cache: Option<PathBuf>,
+    /// The folder in which logins at servers are kept; `None` for nowhere.
+    pub logins: Option<PathBuf>,
     /// What may be done with tools, beside what the configuration says, which may change.
     pub policy: Policy,
     /// Secrets that are taken out of all that leaves; those of the configuration are added.
@@ -67,6 +71,7 @@ impl Default for DownstreamOptions {
         DownstreamOptions {
             largest_message: super::lines::LARGEST_LINE,
             cache: folders::cache(),
+            logins: folders::usual_folder().map(|folder| folder.join("logins")),
             policy: Policy::default(),
             secrets: Secrets::default(),
             audit: None,
@@ -287,6 +292,14 @@ impl Downstreams {
             Ok(server) => server.call(call, consent, &self.counts).await,
             Err(error) => Answered { reply: ToolReply::Error(error), rule: None, note: None },
         }
+    }
+
+    /// Has a person log in to a server that asks for it (OAuth): `show` is given the address to open in a browser.
+    ///
+    /// # Errors
+    /// When there is no such server, or nobody logs in within five minutes, or the server refuses.
+    pub async fn log_in(&self, server: &str, show: impl FnOnce(&str)) -> Result<(), String> {
+        self.find(server).map_err(|error| error.message)?.log_in(show).await
     }
 
     /// What tools answered that is no text.

@@ -15,13 +15,14 @@ use crate::server::metrics::Metrics;
 use crate::server::platform::Lifeline;
 use crate::server::policy::{Consent, Counts, Decision, Policy};
 
-use super::{Answered, DownstreamOptions};
 use super::arguments::{self, CheckedTool};
-use super::connection::{Connection, Failure, InUse, Start};
+use super::connection::{Connection, Failure, InUse};
 use super::link::Link;
 use super::local::Local;
 use super::restarts::Restarts;
 use super::shelf::Shelf;
+use super::start::Start;
+use super::{Answered, DownstreamOptions};
 
 /// How long a failure to list the tools is remembered by the catalogue.
 const FAILURE_KEPT: Duration = Duration::from_secs(60);
@@ -95,7 +96,7 @@ impl Downstream {
             known: Mutex::new(known),
             shelf: Shelf::new(options.cache.as_deref(), &config),
             policy: RwLock::default(),
-            start: Start { config, lifeline, largest: options.largest_message },
+            start: Start { config, lifeline, largest: options.largest_message, logins: options.logins.clone() },
             ping_after: options.ping_after,
             blobs,
             connection: AsyncMutex::default(),
@@ -110,6 +111,11 @@ impl Downstream {
     /// How it is configured.
     pub(super) fn config(&self) -> &ServerConfig {
         &self.start.config
+    }
+
+    /// Has a person log in; see [`super::Downstreams::log_in`].
+    pub(super) async fn log_in(&self, show: impl FnOnce(&str)) -> Result<(), String> {
+        self.start.log_in(show).await
     }
 
     /// From now on that policy says what may be done with its tools.

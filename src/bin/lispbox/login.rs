@@ -1,0 +1,37 @@
+//! `lispbox login`: at a server that asks for it.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use lispbox::server::Connections;
+
+use crate::places::Places;
+use crate::surroundings::Problem;
+
+/// Logs in at a server behind lispbox that asks for it (OAuth): prints an address to open in a browser, waits for the
+/// login, and keeps the tokens in a file that only you can read, where settings of lispbox are.
+#[derive(Args)]
+pub struct Login {
+    #[command(flatten)]
+    places: Places,
+    /// The name of the server in the configuration.
+    server: String,
+}
+
+impl Login {
+    /// Does it.
+    pub fn run(self) -> ExitCode {
+        self.log_in().map_or_else(Problem::report, |()| ExitCode::SUCCESS)
+    }
+
+    fn log_in(self) -> Result<(), Problem> {
+        let configuration = self.places.read().map_err(Problem::Usage)?;
+        let connections = Connections::open(configuration).map_err(|problem| Problem::Failed(problem.to_string()))?;
+        let show = |address: &str| println!("Open this address in a browser, and log in there:\n\n{address}\n");
+        let outcome = connections.log_in(&self.server, show);
+        connections.close();
+        outcome.map_err(Problem::Failed)?;
+        println!("You are logged in at `{}`.", self.server);
+        Ok(())
+    }
+}

@@ -1,0 +1,192 @@
+//! Logging in to a server that asks for it (OAuth 2.1, by rmcp): a person does so once, at `lispbox login`; the tokens are
+//! kept in a file of that person's, and refreshed when they are used.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use axum::Router;
+use axum::http::Uri;
+use axum::routing::get;
+use rmcp::transport::auth::{
+    AuthClient, AuthError, AuthorizationManager, AuthorizationRequest, AuthorizationSession, CredentialStore,
+    OAuthHttpClient, OAuthHttpClientError, OAuthHttpClientFuture, OAuthHttpRedirectPolicy, OAuthHttpRequest,
+    StoredCredentials,
+};
+use sha2::{Digest, Sha256};
+use tokio::net::TcpListener;
+use tokio::sync::mpsc;
+
+use crate::server::config::cut;
+
+use super::http;
+
+/// How long a person may take to log in.
+const PATIENCE: Duration = Duration::from_secs(300);
+/// How long one request may take.
+const REQUEST: Duration = Duration::from_secs(20);
+/// What an authorization server answers is not larger.
+const LARGEST: usize = 1 << 20;
+
+/// The login at the server of one address: a file with its tokens.
+#[derive(Clone, Debug)]
+pub(super) struct Login {
+    url: String,
+    /// Nothing where logins are not kept.
+    file: Option<PathBuf>,
+}
+
+impl Login {
+    pub(super) fn new(folder: Option<&Path>, url: &str) -> Login {
+        let digest: String = Sha256::digest(url.as_bytes()).iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        Login { url: url.to_owned(), file: folder.map(|folder| folder.join(format!("{digest}.json"))) }
+    }
+
+    /// A client for the server that sends the token, if there is one.
+    pub(super) async fn client(&self) -> Result<AuthClient<reqwest::Client>, String> {
+        let mut manager = self.manager().await?;
+        // A login that cannot be used is none: the server then says that it asks for one.
+        if let Err(problem) = manager.initialize_from_store().await {
+            tracing::warn!(%problem, "a login cannot be used");
+        }
+        Ok(AuthClient::new(http::client(&self.url)?, manager))
+    }
+
+    async fn manager(&self) -> Result<AuthorizationManager, String> {
+        let requests = Requests {
+            following: http::client(&self.url)?,
+            stopping: http::client_with(&self.url, reqwest::redirect::Policy::none())?,
+        };
+        let manager = AuthorizationManager::new_with_oauth_http_client(self.url.as_str(), Arc::new(requests)).await;
+        let mut manager = manager.map_err(|problem| problem.to_string())?;
+        manager.set_credential_store(self.clone());
+        Ok(manager)
+    }
+
+    /// Has a person log in at the address that `show` is given, and keeps the tokens.
+    ///
+    /// # Errors
+    /// Why there is no login.
+    pub(super) async fn log_in(&self, show: impl FnOnce(&str)) -> Result<(), String> {
+        let words = |problem: AuthError| cut(&problem.to_string(), 300);
+        if self.file.is_none() {
+            return Err("there is no folder to keep it in: neither `XDG_CONFIG_HOME` nor `HOME` is set".into());
+        }
+        let listener = TcpListener::bind("127.0.0.1:0").await.map_err(|problem| problem.to_string())?;
+        let origin = format!("http://{}", listener.local_addr().map_err(|problem| problem.to_string())?);
+        let mut manager = self.manager().await?;
+        manager.set_metadata(manager.resolve_metadata().await.map_err(words)?.metadata);
+        let request = AuthorizationRequest::new(format!("{origin}/callback"))
+            .with_client_name("lispbox")
+            .with_initial_scope_selection();
+        let session = AuthorizationSession::new(manager, request).await.map_err(|(_, problem)| words(problem))?;
+        show(session.get_authorization_url());
+        let came = tokio::time::timeout(PATIENCE, redirected(listener)).await;
+        let came = came.map_err(|_| format!("nobody logged in within {} s", PATIENCE.as_secs()))?;
+        let address = format!("{origin}{came}");
+        if let Some(reason) = refusal(&address) {
+            return Err(format!("the login was refused: {}", cut(&reason, 300)));
+        }
+        session.handle_callback_url(&address).await.map(drop).map_err(words)
+    }
+}
+
+/// Waits until a browser is sent back to us; gives the path and query with which it came.
+async fn redirected(listener: TcpListener) -> String {
+    let (sender, mut receiver) = mpsc::channel(1);
+    let answer = move |uri: Uri| async move {
+        // Only the first counts.
+        let _ = sender.try_send(uri.to_string());
+        "You can close this page and go back to lispbox."
+    };
+    let serving =
+        tokio::spawn(async move { axum::serve(listener, Router::new().route("/callback", get(answer))).await });
+    let came = receiver.recv().await.unwrap_or_default();
+    serving.abort();
+    came
+}
+
+/// What the authorization server says against it, if anything.
+fn refusal(address: &str) -> Option<String> {
+    let address = reqwest::Url::parse(address).ok()?;
+    let said = |name: &str| address.query_pairs().find(|(key, _)| key == name).map(|(_, value)| value.into_owned());
+    said("error").map(|error| said("error_description").unwrap_or(error))
+}
+
+#[async_trait]
+impl CredentialStore for Login {
+    async fn load(&self) -> Result<Option<StoredCredentials>, AuthError> {
+        let Some(file) = &self.file else { return Ok(None) };
+        match fs::read(file) {
+            Ok(text) => serde_json::from_slice(&text).map(Some).map_err(|problem| failed(&problem)),
+            Err(problem) if problem.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(problem) => Err(failed(&problem)),
+        }
+    }
+
+    async fn save(&self, credentials: StoredCredentials) -> Result<(), AuthError> {
+        let Some(file) = &self.file else { return Ok(()) };
+        let text = serde_json::to_vec(&credentials).map_err(|problem| failed(&problem))?;
+        replace(file, &text).map_err(|problem| failed(&problem))
+    }
+
+    async fn clear(&self) -> Result<(), AuthError> {
+        match self.file.as_ref().map(fs::remove_file) {
+            Some(Err(problem)) if problem.kind() != io::ErrorKind::NotFound => Err(failed(&problem)),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn failed(problem: &dyn std::error::Error) -> AuthError {
+    AuthError::CredentialStoreError(problem.to_string())
+}
+
+/// Replaces a file as a whole by one that nobody else on the machine can read.
+fn replace(file: &Path, content: &[u8]) -> io::Result<()> {
+    if let Some(folder) = file.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let draft = file.with_extension(format!("{}.draft", std::process::id()));
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(&draft)?.write_all(content)?;
+    fs::rename(&draft, file)
+}
+
+/// The requests that a login takes, by our own client.
+struct Requests {
+    following: reqwest::Client,
+    stopping: reqwest::Client,
+}
+
+impl OAuthHttpClient for Requests {
+    fn execute(&self, request: OAuthHttpRequest) -> OAuthHttpClientFuture<'_> {
+        let client = match request.redirect_policy {
+            OAuthHttpRedirectPolicy::Stop => &self.stopping,
+            _ => &self.following,
+        };
+        Box::pin(async move {
+            let mut request = reqwest::Request::try_from(request.request)?;
+            request.timeout_mut().get_or_insert(REQUEST);
+            let mut response = client.execute(request).await?;
+            let mut answer = ::http::Response::builder().status(response.status());
+            for (name, value) in response.headers() {
+                answer = answer.header(name, value);
+            }
+            let mut body = Vec::new();
+            while let Some(piece) = response.chunk().await? {
+                body.extend_from_slice(&piece);
+                if body.len() > LARGEST {
+                    return Err(OAuthHttpClientError::from("the answer of the authorization server is too large"));
+                }
+            }
+            Ok(answer.body(body)?)
+        })
+    }
+}

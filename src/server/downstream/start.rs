@@ -1,0 +1,195 @@
+//! How a server is started, or reached, and shaken hands with.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use rmcp::RoleClient;
+use rmcp::model::ProtocolVersion;
+use rmcp::service::{ClientInitializeError, ClientLifecycleMode, serve_client_with_lifecycle_and_ct};
+use rmcp::transport::Transport;
+use tokio::process::{ChildStdin, ChildStdout};
+use tokio_util::sync::CancellationToken;
+
+use crate::server::config::{Endpoint, HttpTransport, ServerConfig, cut};
+use crate::server::lines::Lines;
+use crate::server::platform::Lifeline;
+
+use super::client::Client;
+use super::connection::Connection;
+use super::login::Login;
+use super::process::ServerProcess;
+use super::{http, sse};
+
+/// How long a server may take to answer the handshake unless its configuration says otherwise.
+const HANDSHAKE: Duration = Duration::from_secs(10);
+
+/// All that is needed to start a server, as often as it takes.
+pub(super) struct Start {
+    pub(super) config: ServerConfig,
+    pub(super) lifeline: Arc<Lifeline>,
+    pub(super) largest: usize,
+    /// Where logins are kept.
+    pub(super) logins: Option<PathBuf>,
+}
+
+impl Start {
+    /// Starts the server and shakes hands.
+    ///
+    /// # Errors
+    /// The reason, with the last that the server said.
+    pub(super) async fn connect(&self) -> Result<Connection, String> {
+        match self.connect_as(ClientLifecycleMode::Initialize).await {
+            // A server that knows only the protocol without a handshake refuses `initialize`.
+            Err(Refusal::Protocol(reason)) => {
+                let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
+                self.connect_as(ClientLifecycleMode::Discover { preferred_versions }).await.map_err(|_| reason)
+            }
+            outcome => outcome.map_err(Refusal::reason),
+        }
+    }
+
+    async fn connect_as(&self, lifecycle: ClientLifecycleMode) -> Result<Connection, Refusal> {
+        let ended = CancellationToken::new();
+        let endpoint = self.config.endpoint.as_ref().map_err(|reason| Refusal::Other(reason.clone()))?;
+        match endpoint {
+            Endpoint::Process { .. } => {
+                let (process, output, input) = self.start_process().await.map_err(Refusal::Other)?;
+                let transport = Lines::new(output, input, self.largest, ended.clone());
+                match self.shake_hands(transport, lifecycle, ended).await {
+                    Ok(connection) => Ok(connection.to(process)),
+                    Err(refusal) => Err(match (refusal, process.last_words().await) {
+                        (refusal, None) => refusal,
+                        (Refusal::Protocol(reason), Some(words)) => Refusal::Protocol(format!("{reason}; {words}")),
+                        (other, Some(words)) => Refusal::Other(format!("{}; {words}", other.reason())),
+                    }),
+                }
+            }
+            Endpoint::Http { url, transport: HttpTransport::Sse, headers } => {
+                self.connect_by_events(url, headers, lifecycle, ended).await
+            }
+            Endpoint::Http { url, transport, headers } => {
+                let login = Login::new(self.logins.as_deref(), url);
+                let streamable = http::transport(url, headers, self.largest, &login);
+                let streamable = tokio::time::timeout(self.patience(), streamable).await.map_err(|_| self.silence())?;
+                match self.shake_hands(streamable.map_err(Refusal::Other)?, lifecycle.clone(), ended.clone()).await {
+                    // MCP asks clients that want to reach older servers to take this for one.
+                    Err(Refusal::Status(404 | 405, reason)) if *transport == HttpTransport::Unsaid => {
+                        let older = self.connect_by_events(url, headers, lifecycle, ended).await;
+                        older.map_err(|older| Refusal::Other(format!("{reason}; as `sse`: {}", older.reason())))
+                    }
+                    // Who has given a header for it has chosen another way.
+                    Err(Refusal::Status(401, reason))
+                        if !headers.keys().any(|name| name.eq_ignore_ascii_case("authorization")) =>
+                    {
+                        Err(Refusal::Other(format!("{reason}; log in with `lispbox login {}`", self.config.name)))
+                    }
+                    Ok(connection) => Ok(connection.that_ends_silently()),
+                    refused => refused,
+                }
+            }
+            Endpoint::Local(_) | Endpoint::Functions(_) => Err(Refusal::Other("it is no server".to_owned())),
+        }
+    }
+
+    async fn connect_by_events(
+        &self,
+        url: &str,
+        headers: &BTreeMap<String, String>,
+        lifecycle: ClientLifecycleMode,
+        ended: CancellationToken,
+    ) -> Result<Connection, Refusal> {
+        let opening = sse::transport(url, headers, self.largest, ended.clone());
+        let opened = tokio::time::timeout(self.patience(), opening).await.map_err(|_| self.silence())?;
+        self.shake_hands(opened.map_err(Refusal::Other)?, lifecycle, ended).await
+    }
+
+    /// Has a person log in; see [`Login::log_in`].
+    ///
+    /// # Errors
+    /// Why there is no login.
+    pub(super) async fn log_in(&self, show: impl FnOnce(&str)) -> Result<(), String> {
+        match self.config.endpoint.as_ref().map_err(Clone::clone)? {
+            Endpoint::Http { url, .. } => Login::new(self.logins.as_deref(), url).log_in(show).await,
+            Endpoint::Process { .. } | Endpoint::Local(_) | Endpoint::Functions(_) => {
+                Err("only a server with a `url` can ask for a login".into())
+            }
+        }
+    }
+
+    /// How long the server may take to begin to speak, and again to shake hands.
+    fn patience(&self) -> Duration {
+        self.config.start_timeout.unwrap_or(HANDSHAKE)
+    }
+
+    fn silence(&self) -> Refusal {
+        Refusal::Other(format!("it did not answer within {} s", self.patience().as_secs_f64()))
+    }
+
+    /// On Linux a child dies with the thread that started it: that has to be one of the runtime's own,
+    /// whoever asks.
+    async fn start_process(&self) -> Result<(ServerProcess, ChildStdout, ChildStdin), String> {
+        let (config, lifeline) = (self.config.clone(), Arc::clone(&self.lifeline));
+        let starting = tokio::spawn(async move { ServerProcess::start(&config, &lifeline) });
+        starting.await.unwrap_or_else(|_| Err("the runtime is ending".into()))
+    }
+
+    async fn shake_hands<T>(
+        &self,
+        transport: T,
+        lifecycle: ClientLifecycleMode,
+        ended: CancellationToken,
+    ) -> Result<Connection, Refusal>
+    where
+        T: Transport<RoleClient> + 'static,
+    {
+        let list_changed = Arc::new(AtomicBool::new(false));
+        let client = Client { list_changed: Arc::clone(&list_changed) };
+        let serving = serve_client_with_lifecycle_and_ct(client, transport, lifecycle, CancellationToken::new());
+        let running = match tokio::time::timeout(self.patience(), serving).await {
+            Ok(Ok(running)) => running,
+            Ok(Err(problem)) => return Err(refusal(&problem)),
+            Err(_) => return Err(self.silence()),
+        };
+        Ok(Connection::new(&self.config.name, running, list_changed, ended))
+    }
+}
+
+/// Why there is no connection: the server answered with an error, with an HTTP status, or anything else.
+enum Refusal {
+    Protocol(String),
+    Status(u16, String),
+    Other(String),
+}
+
+impl Refusal {
+    fn reason(self) -> String {
+        match self {
+            Refusal::Protocol(reason) | Refusal::Status(_, reason) | Refusal::Other(reason) => reason,
+        }
+    }
+}
+
+fn refusal(problem: &ClientInitializeError) -> Refusal {
+    match problem {
+        ClientInitializeError::JsonRpcError(error) => {
+            Refusal::Protocol(format!("it refused the handshake: {}", cut(&error.message, 300)))
+        }
+        ClientInitializeError::ConnectionClosed(_) => {
+            Refusal::Other("it closed the connection before it answered".into())
+        }
+        ClientInitializeError::NoCompatibleProtocolVersion { .. } => {
+            Refusal::Other("it speaks no version of MCP that is known here".into())
+        }
+        ClientInitializeError::TransportError { error, .. } => {
+            let reason = http::problem(error.error.as_ref());
+            match http::status(error.error.as_ref()) {
+                Some(status) => Refusal::Status(status, reason),
+                None => Refusal::Other(reason),
+            }
+        }
+        _ => Refusal::Other("its answer to the handshake is not MCP".into()),
+    }
+}

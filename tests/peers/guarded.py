@@ -1,0 +1,25 @@
+"""A server made with FastMCP over HTTP that asks for a login (OAuth), on the port that is its argument.
+
+Whoever opens the address of the login has logged in.
+"""
+import sys
+
+from fastmcp import FastMCP
+from fastmcp.server.auth.providers.in_memory import InMemoryOAuthProvider
+from mcp.server.auth.settings import ClientRegistrationOptions
+
+port = int(sys.argv[1])
+auth = InMemoryOAuthProvider(
+    base_url=f"http://127.0.0.1:{port}",
+    client_registration_options=ClientRegistrationOptions(enabled=True),
+)
+server = FastMCP("guarded", auth=auth)
+
+
+@server.tool
+def secret() -> str:
+    """Tells a secret."""
+    return "it is out"
+
+
+server.run(transport="http", host="127.0.0.1", port=port)
