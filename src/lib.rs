@@ -3,7 +3,8 @@
 //! An agent sends one program; the program calls the tools it was given, works on the results where they
 //! are, and only the answer goes back. This page is the map of the code; `README.md` is for users,
 //! `docs/values.md` says why values and the evaluator are as they are, `docs/security.md` what is promised,
-//! `docs/performance.md` what is fast, `docs/http.md` and `docs/stores.md` how a server for many is run.
+//! `docs/tools.md` how programs find and call tools, `docs/performance.md` what is fast, `docs/http.md` and
+//! `docs/stores.md` how a server for many is run.
 //!
 //! ```
 //! use lispbox::lang::{Engine, Host, Request, ToolCall, ToolReply, meter::Metered};
@@ -69,7 +70,7 @@
 //! | `grammar/` | the grammar, and its forms for constrained decoding and for editors, held to the reader by `tests/grammar/` |
 //! | `tests/clojure/` | programs with what real Clojure answers, recorded by `record.clj` |
 //! | `examples/` | programs that embed the crate, and measurements |
-//! | `benches/` | how long the parts of the language take, how many instructions; round trips of the server and what it bears; `benches/peers/` compares with others |
+//! | `benches/` | how long the parts of the language take, how many instructions; round trips of the server and what it bears; what tools cost a model; `benches/peers/` compares with others |
 //! | `tests/` | specs by area (`tests/spec/*.md`), sessions as text, of every version (`tests/snapshots/`), the points of `docs/values.md`, hostile and real peers, MCP's conformance suite (`tests/conformance/`) |
 //!
 //! # What holds everywhere

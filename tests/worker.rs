@@ -136,6 +136,8 @@ fn tools_are_called_through_the_pipe_also_side_by_side() {
     assert_eq!(reply.value.as_deref(), Some("3000000"));
     let reply = session.eval(Request::new("(deny)"), host.clone());
     assert_eq!(reply.failure.expect("it is denied").error, "ToolDenied");
+    let found = session.eval(Request::new("(apropos \"meeting by mail\")"), host.clone());
+    assert!(found.prints.starts_with("(mail/meet :n? integer)  the tool meet\n"), "{}", found.prints);
     let reply = session.eval(Request::new("[(dir 'mail) (mail/txet)]"), host);
     assert!(reply.failure.is_some_and(|failure| failure.rendered.contains("Did you mean mail/text?")));
 }

@@ -1,4 +1,5 @@
 //! An MCP server behind a pipe, spoken to line by line.
+#![allow(dead_code, reason = "each bench uses its part")]
 
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
@@ -10,6 +11,7 @@ pub struct Pipe {
     input: ChildStdin,
     output: BufReader<ChildStdout>,
     sent: usize,
+    hello: Value,
 }
 
 impl Pipe {
@@ -19,12 +21,17 @@ impl Pipe {
         let mut process = command.spawn().expect("the server starts");
         let input = process.stdin.take().expect("piped");
         let output = BufReader::new(process.stdout.take().expect("piped"));
-        let mut pipe = Pipe { process, input, output, sent: 0 };
+        let mut pipe = Pipe { process, input, output, sent: 0, hello: Value::Null };
         let client = json!({"name": "bench", "version": "1"});
         let hello = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client});
-        pipe.request("initialize", hello);
+        pipe.hello = pipe.request("initialize", hello);
         pipe.write(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
         pipe
+    }
+
+    /// What the server answered to our greeting.
+    pub fn hello(&self) -> &Value {
+        &self.hello
     }
 
     /// The identity of the next request.

@@ -1,6 +1,6 @@
 //! A tool's schema as a signature that a model reads: one line, or all of it.
 
-use super::shape::{literal, shape};
+use super::shape::{cut, literal, shape};
 use crate::lang::host::Tool;
 use crate::lang::value::map::kebab;
 use serde_json::Value as Json;
@@ -19,9 +19,9 @@ const WIDE: usize = 400;
 pub fn line(tool: &Tool) -> String {
     let first = tool.description.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
     let first = first.split(". ").next().unwrap_or_default();
-    let short: String = first.chars().take(LINE).collect();
+    let short = cut(first.trim_end_matches('.').to_string(), LINE);
     let result = result(tool, RESULT).map(|(said, shape)| format!(" -> {said}{shape}")).unwrap_or_default();
-    format!("{}{result}  {}", call_within(tool, CALL), short.trim_end_matches('.')).trim_end().to_string()
+    format!("{}{result}  {short}", call_within(tool, CALL)).trim_end().to_string()
 }
 
 /// The call with its parameters, required ones first.

@@ -1,0 +1,218 @@
+//! What tools cost a model: five tasks done with the tools themselves and done through `lisp_eval`, with 10, 38, 200
+//! and 2,000 tools to choose from; and what lispbox adds to the time that a call takes.
+//!
+//! `cargo bench --bench tokens` prints tables in Markdown; it needs `python3`, which runs the servers. Counted are the
+//! tokens (o200k_base) that a model has in its context at the end: what it is told of the tools, the calls that it
+//! writes and the results that it reads, but neither its own words nor that all of it is read again at each turn. Calls
+//! that need not wait for each other are made in one turn. Both ways come to the same answers, which is checked.
+
+#[path = "../server/pipe.rs"]
+mod pipe;
+mod tasks;
+
+use pipe::Pipe;
+use serde_json::{Value, json};
+use std::process::Command;
+use std::time::{Duration, Instant};
+use tasks::TASKS;
+use tiktoken_rs::CoreBPE;
+
+/// How many tools there are to choose from, ten of them in use.
+const TOOLS: [usize; 4] = [10, 38, 200, 2_000];
+
+/// How many tools a server has that is not in use.
+const OTHERS: usize = 100;
+
+/// How often what is measured is done.
+const REPEATED: usize = 500;
+
+const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/tokens/office.py");
+
+fn main() {
+    let encoding = tiktoken_rs::o200k_base().expect("the vocabulary is built in");
+    println!(
+        "| task | tools | tokens directly | turns | tokens through `lisp_eval` | turns | part |\n|---|--:|--:|--:|--:|--:|--:|"
+    );
+    for task in &TASKS {
+        for count in TOOLS {
+            let mut direct = Direct::new(&encoding, count);
+            let answer = (task.directly)(&mut direct);
+            let mut through = Through::new(&encoding, count);
+            assert_eq!(through.run(task.programs), answer, "{}", task.title);
+            let (one, other) = (direct.spent, through.spent);
+            println!(
+                "| {} | {count} | {} | {} | {} | {} | {:.0} % |",
+                task.title,
+                one.tokens,
+                one.turns,
+                other.tokens,
+                other.turns,
+                100.0 * other.tokens as f64 / one.tokens as f64
+            );
+        }
+    }
+    times(&encoding);
+}
+
+/// What a task has cost so far.
+#[derive(Clone, Copy, Default)]
+struct Spent {
+    tokens: usize,
+    turns: usize,
+}
+
+/// The servers of so many tools.
+fn servers(count: usize) -> Vec<(String, Vec<String>)> {
+    let mut servers = vec![("office".to_string(), vec!["office".to_string()])];
+    let mut left = count - 10;
+    while left > 0 {
+        let (name, tools) = (format!("service-{}", servers.len()), left.min(OTHERS));
+        servers.push((name.clone(), vec![name, tools.to_string()]));
+        left -= tools;
+    }
+    servers
+}
+
+fn start(arguments: &[String]) -> Pipe {
+    Pipe::start(Command::new("python3").arg(SCRIPT).args(arguments))
+}
+
+/// A model that has the tools themselves.
+pub struct Direct<'a> {
+    encoding: &'a CoreBPE,
+    office: Pipe,
+    spent: Spent,
+}
+
+impl<'a> Direct<'a> {
+    fn new(encoding: &'a CoreBPE, count: usize) -> Direct<'a> {
+        let listed = |(_, arguments): &(String, Vec<String>)| {
+            let tools = start(arguments).request("tools/list", json!({}))["result"]["tools"].to_string();
+            encoding.encode_ordinary(&tools).len()
+        };
+        let servers = servers(count);
+        let tokens = servers.iter().map(listed).sum();
+        Direct { encoding, office: start(&servers[0].1), spent: Spent { tokens, turns: 0 } }
+    }
+
+    /// Makes calls in one turn, and gives what is in their results: JSON, or the text.
+    pub fn turn(&mut self, calls: &[(&str, Value)]) -> Vec<Value> {
+        self.spent.turns += 1;
+        let mut results = Vec::new();
+        for (name, arguments) in calls {
+            let call = json!({"name": name, "arguments": arguments});
+            let answer = self.office.request("tools/call", call.clone());
+            assert!(answer["result"]["isError"] != true, "{answer}");
+            let text = answer["result"]["content"][0]["text"].as_str().expect("a text");
+            self.spent.tokens += self.encoding.encode_ordinary(&call.to_string()).len();
+            self.spent.tokens += self.encoding.encode_ordinary(text).len();
+            results.push(serde_json::from_str(text).unwrap_or_else(|_| json!(text)));
+        }
+        results
+    }
+
+    /// Makes one call in a turn of its own.
+    pub fn call(&mut self, name: &str, arguments: Value) -> Value {
+        self.turn(&[(name, arguments)]).remove(0)
+    }
+}
+
+/// A model that has `lisp_eval`.
+struct Through<'a> {
+    encoding: &'a CoreBPE,
+    lispbox: Pipe,
+    spent: Spent,
+}
+
+impl<'a> Through<'a> {
+    fn new(encoding: &'a CoreBPE, count: usize) -> Through<'a> {
+        let mut lispbox = lispbox(count);
+        let tools = lispbox.request("tools/list", json!({}))["result"]["tools"].to_string();
+        let instructions = lispbox.hello()["result"]["instructions"].as_str().unwrap_or_default().to_string();
+        let tokens = [tools, instructions].iter().map(|text| encoding.encode_ordinary(text).len()).sum();
+        Through { encoding, lispbox, spent: Spent { tokens, turns: 0 } }
+    }
+
+    /// Evaluates programs one after the other; what the last one comes to is the answer. The first one looks for tools,
+    /// and finds those that the others call.
+    fn run(&mut self, programs: &[&str]) -> Value {
+        for program in programs {
+            self.spent.turns += 1;
+            let text = self.evaluate(program);
+            if self.spent.turns == 1 {
+                assert!(text.starts_with("(office/"), "{program} finds {text}");
+            }
+            let call = json!({"name": "lisp_eval", "arguments": {"program": program}}).to_string();
+            self.spent.tokens += self.encoding.encode_ordinary(&call).len();
+            self.spent.tokens += self.encoding.encode_ordinary(&text).len();
+        }
+        serde_json::from_str(&self.evaluate("(print (json/write *1))")).expect("JSON")
+    }
+
+    /// What lispbox replies to a program.
+    fn evaluate(&mut self, program: &str) -> String {
+        let call = json!({"name": "lisp_eval", "arguments": {"program": program}});
+        let answer = self.lispbox.request("tools/call", call);
+        let text = answer["result"]["content"][0]["text"].as_str().expect("a text");
+        assert!(answer["result"]["isError"] != true, "{program}: {text}");
+        text.to_string()
+    }
+}
+
+/// lispbox as a client starts it, with so many tools behind.
+fn lispbox(count: usize) -> Pipe {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("servers.json");
+    let server = |(name, arguments): (String, Vec<String>)| {
+        let arguments: Vec<Value> =
+            std::iter::once(json!(SCRIPT)).chain(arguments.into_iter().map(Value::from)).collect();
+        (name, json!({"command": "python3", "args": arguments}))
+    };
+    let servers: serde_json::Map<String, Value> = servers(count).into_iter().map(server).collect();
+    std::fs::write(&file, json!({"mcpServers": servers}).to_string()).expect("it is written");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lispbox"));
+    command.args(["serve", "--limit", "calls=10000", "--config"]).arg(&file);
+    command.env("LISPBOX_CACHE", folder.path().join("cache"));
+    Pipe::start(&mut command)
+}
+
+/// The median of many times.
+fn median(mut work: impl FnMut()) -> Duration {
+    let mut times: Vec<Duration> = (0..REPEATED)
+        .map(|_| {
+            let begun = Instant::now();
+            work();
+            begun.elapsed()
+        })
+        .collect();
+    times.sort_unstable();
+    times[REPEATED / 2]
+}
+
+/// What lispbox adds to a call, and how long a search takes.
+fn times(encoding: &CoreBPE) {
+    println!("\n| what | median |\n|---|--:|");
+    let row = |title: &str, time: Duration| println!("| {title} | {:.2} ms |", time.as_secs_f64() * 1e3);
+    let mut office = start(&servers(10)[0].1);
+    let call = json!({"name": "find_contact", "arguments": {"name": "Ann Lee"}});
+    row("a call of a tool, directly", median(|| _ = office.request("tools/call", call.clone())));
+    let mut through = Through::new(encoding, 2_000);
+    let mut evaluate = |program: &str| through.evaluate(program);
+    evaluate("(def warm 1) (office/find-contact \"Ann Lee\")");
+    row("the same call as a program of its own", median(|| _ = evaluate("(office/find-contact \"Ann Lee\")")));
+    let begun = Instant::now();
+    evaluate(&format!("(dotimes [i {REPEATED}] (office/find-contact \"Ann Lee\"))"));
+    row("the same call, one of many in a program (mean)", begun.elapsed() / REPEATED as u32);
+    let mut at_once = Duration::MAX;
+    for _ in 0..5 {
+        let begun = Instant::now();
+        evaluate("(count (pmap office/look-up-order (range 32)))");
+        at_once = at_once.min(begun.elapsed());
+    }
+    row("32 calls of 100 ms each, side by side (best of 5)", at_once);
+    let search = "(apropos \"send a message to someone\")";
+    let found = evaluate(search);
+    assert!(found.starts_with("(office/send_message "), "{found}");
+    row("a search among 2,000 tools", median(|| _ = evaluate(search)));
+    println!("\nThe search's answer has {} bytes, {} tokens.", found.len(), encoding.encode_ordinary(&found).len());
+}
