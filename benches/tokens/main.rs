@@ -41,7 +41,7 @@ fn main() {
             assert_eq!(through.run(task.programs), answer, "{}", task.title);
             let (one, other) = (direct.spent, through.spent);
             println!(
-                "| {} | {count} | {} | {} | {} | {} | {:.0} % |",
+                "| {} | {count} | {} | {} | {} | {} | {:.1} % |",
                 task.title,
                 one.tokens,
                 one.turns,
