@@ -281,12 +281,12 @@ tools: { block: ['git/push'] }
         format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
     };
     let checked = said(&["config", "check"]);
-    assert!(checked.contains("ok      git: 1 tools, 1 more may not be called: push"), "{checked}");
-    assert!(checked.contains("ok      web: 1 tools"), "{checked}");
+    assert!(checked.contains("ok      git: 1 tool (1 unannotated), 1 more may not be called: push"), "{checked}");
+    assert!(checked.contains("ok      web: 1 tool (1 unannotated)"), "{checked}");
     let shown = said(&["config", "show"]);
     assert!(shown.contains("log, push") && shown.contains("get") && !shown.contains("a-secret"), "{shown}");
     let tools = said(&["tools"]);
-    assert!(tools.contains("(git/log {:count integer?})  The last commits") && !tools.contains("push"), "{tools}");
+    assert!(tools.contains("(git/log :count? integer)  The last commits") && !tools.contains("push"), "{tools}");
     assert!(said(&["eval", "(git/push)"]).contains("may not be called"));
     std::fs::write(&file, text.replace("{count}", "{cuont}")).expect("written");
     let wrong = said(&["config", "check"]);

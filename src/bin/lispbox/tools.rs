@@ -5,7 +5,6 @@ use std::process::ExitCode;
 use clap::Args;
 use lispbox::lang::{Catalogue, Tool};
 use lispbox::server::Connections;
-use serde_json::Value;
 
 use crate::places::Places;
 
@@ -55,22 +54,5 @@ fn listing(catalogue: &Catalogue, word: Option<&str>) -> String {
     let wanted =
         |tool: &Tool| format!("{}/{} {}", tool.server, tool.name, tool.description).to_lowercase().contains(&word);
     let tools = catalogue.tools.iter().filter(|tool| wanted(tool));
-    tools.map(|tool| format!("{}\n", line(tool))).collect()
-}
-
-/// `(mail/search {:query string :limit integer?})  finds mail`
-fn line(tool: &Tool) -> String {
-    let none = serde_json::Map::new();
-    let properties = tool.input_schema.get("properties").and_then(Value::as_object).unwrap_or(&none);
-    let required = tool.input_schema.get("required").and_then(Value::as_array);
-    let argument = |(name, schema): (&String, &Value)| {
-        let kind = schema.get("type").and_then(Value::as_str).unwrap_or("any");
-        let needed = required.is_some_and(|required| required.iter().any(|one| one == name));
-        format!(":{name} {kind}{}", if needed { "" } else { "?" })
-    };
-    let arguments: Vec<String> = properties.iter().map(argument).collect();
-    let arguments = if arguments.is_empty() { String::new() } else { format!(" {{{}}}", arguments.join(" ")) };
-    let first = tool.description.split(['\n', '.']).next().unwrap_or_default().trim();
-    let gap = if first.is_empty() { "" } else { "  " };
-    format!("({}/{}{arguments}){gap}{first}", tool.server, tool.name)
+    tools.map(|tool| tool.signature() + "\n").collect()
 }

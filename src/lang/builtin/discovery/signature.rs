@@ -15,6 +15,14 @@ const RESULT: usize = 80;
 const KIND: usize = 60;
 const WIDE: usize = 400;
 
+impl Tool {
+    /// Its call, its result as far as it is known, and what it does, in one line:
+    /// `(mail/search :query string :limit? integer=50) -> [{:id string}]  finds mail`.
+    pub fn signature(&self) -> String {
+        line(self)
+    }
+}
+
 /// `(mail/search :query string :limit? integer=50) -> [{:id string}]  what it does`
 pub fn line(tool: &Tool) -> String {
     let first = tool.description.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
