@@ -63,7 +63,7 @@
 //! | [`lang::snapshot`] | sessions as s-expressions |
 //! | [`lang::host`] | the one door out: the [`Host`](lang::Host) trait |
 //! | [`lang::Session`], [`lang::reply`] | programs run form by form; the one record of an evaluation |
-//! | `server` (feature `server`) | the MCP server: the two tools, sessions, downstream servers and tools without one, configuration, logs, metrics |
+//! | `server` (feature `server`) | the MCP server: the two tools, sessions, downstream servers and tools without one, configuration, policy, audit, logs, metrics |
 //! | `store` (feature `store`) | where sessions are kept between calls, processes and machines: leases, versions, SQLite; Redis and PostgreSQL (features `redis`, `postgres`) |
 //! | `worker` (feature `worker`, Linux) | the second wall: sessions in worker processes that the kernel confines; `docs/security.md` |
 //! | `src/bin/lispbox/` | the command line, one file a command |

@@ -43,8 +43,13 @@ impl Concealed {
     /// Adds what is secret of a tool without a server.
     pub(super) fn add(&mut self, action: Option<&Action>, expanded: Vec<String>) {
         self.0.extend(expanded);
-        if let Some(Action::Command { environment, .. }) = action {
-            self.0.extend(named(environment));
+        match action {
+            Some(Action::Command { environment, .. }) => self.0.extend(named(environment)),
+            Some(Action::Request { headers, query, .. }) => {
+                let named = headers.iter().chain(query).filter(|(name, _)| names_a_secret(name));
+                self.0.extend(named.filter_map(|(_, value)| value.plain()));
+            }
+            None => {}
         }
     }
 

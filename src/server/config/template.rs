@@ -25,6 +25,16 @@ enum Piece {
 pub(in crate::server) type Round = HashMap<String, String>;
 
 impl Template {
+    /// The text, if no place is in it.
+    pub(super) fn plain(&self) -> Option<String> {
+        let mut plain = String::new();
+        for piece in &self.pieces {
+            let Piece::Text(text) = piece else { return None };
+            plain.push_str(text);
+        }
+        Some(plain)
+    }
+
     /// Takes a text apart.
     ///
     /// # Errors
