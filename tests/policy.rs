@@ -159,6 +159,38 @@ fn config_check_shows_what_tools_say_of_themselves() {
     assert!(said.contains("read_only, 1 writes, 3 destructive: ask)"), "{said}");
 }
 
+/// Whoever sits at the terminal is asked there, whatever the streams of the process are.
+#[cfg(unix)]
+#[test]
+fn at_a_terminal_the_person_is_asked() {
+    use rexpect::reader::Options;
+    use rexpect::session::spawn_with_options;
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some(files) = filesystem(folder.path()) else { return };
+    let file = folder.path().join("servers.json");
+    std::fs::write(&file, json!({"mcpServers": {"files": files}}).to_string()).expect("written");
+    let note = folder.path().join("note.txt");
+    for (key, is_written) in [("", false), ("n", false), ("Y", true)] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lispbox"));
+        command.args(["eval", "--config"]).arg(&file).arg(write(folder.path(), "hello"));
+        command.env("LISPBOX_CACHE", folder.path().join("cache"));
+        let options = Options::new().timeout_ms(Some(120_000)).strip_ansi_escape_codes(true);
+        let mut terminal = spawn_with_options(command, options).expect("a terminal");
+        terminal.exp_string("A program wants to call files/write_file with").expect("the call is shown");
+        terminal.exp_string("Allow this call? [y/N] ").expect("the person is asked");
+        terminal.send_line(key).expect("a key");
+        let said = terminal.exp_eof().expect("it ends");
+        assert_eq!((note.exists(), said.contains("ToolDenied")), (is_written, !is_written), "{key}: {said}");
+    }
+    // Without a terminal nobody can be asked.
+    let mut command = Command::new("setsid");
+    command.arg(env!("CARGO_BIN_EXE_lispbox")).args(["eval", "--config"]).arg(&file).arg(write(folder.path(), "x"));
+    let output = command.stdin(std::process::Stdio::null()).output().expect("it runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("ToolNeedsApproval") && said.contains("no terminal to ask at"), "{output:?}");
+    assert_eq!(std::fs::read_to_string(&note).expect("written"), "hello");
+}
+
 /// The `mcp` SDK of PyPI as a client that asks its person.
 #[test]
 fn a_client_that_nobody_here_wrote_is_asked() {
