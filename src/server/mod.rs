@@ -14,6 +14,7 @@
 //! - `downstream`: the servers behind us, and tools that need none; `connections` offers them to programs at a terminal.
 //! - `lines`: the transport over lines of JSON, with `envelope` for what cannot be decoded and
 //!   `backlog` for what is owed to a peer.
+//! - `blobs`: what tools answer that is no text, kept for a while for the client.
 //! - `metrics`: what is counted for Prometheus, which `http` serves.
 //! - `platform`: no child process outlives us. `folders`, `log`, `random`.
 //!

@@ -8,8 +8,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
-use comfy_table::{CellAlignment, ContentArrangement, Table};
+use comfy_table::{CellAlignment, ContentArrangement, ContentLineStyle, LineStyle, Table, TableStyle};
 use lispbox::server::{Chain, Record, chains};
 
 use crate::surroundings::Problem;
@@ -66,10 +65,16 @@ fn records(chains: &[Chain]) -> Result<Vec<Record>, Problem> {
     Ok(records)
 }
 
+/// One line, under the head.
+const LINED_HEAD: TableStyle = TableStyle::new()
+    .header_lines(ContentLineStyle::none().junction(' '))
+    .header_separator(LineStyle::none().fill('─').junction('─'))
+    .content_lines(ContentLineStyle::none().junction(' '));
+
 /// An empty table with that head; its columns from `numbers` on hold numbers.
 fn table(head: &[&str], numbers: std::ops::Range<usize>) -> Table {
     let mut table = Table::new();
-    table.load_style(UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
+    table.load_style(LINED_HEAD).set_content_arrangement(ContentArrangement::Dynamic);
     if let Some(width) = std::env::var("COLUMNS").ok().and_then(|width| width.parse().ok()) {
         table.set_width(width);
     }
