@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use aho_corasick::{AhoCorasick, MatchKind};
@@ -37,8 +38,8 @@ impl fmt::Debug for Secrets {
 }
 
 impl Secrets {
-    /// Adds secrets. A text that could as well be a word, shorter than 8 bytes or below 16 all of small letters, is
-    /// none: taking out each `postgres` would damage people's data.
+    /// Adds secrets. A text that could as well be a word or a number, shorter than 8 bytes or below 16 all of small letters
+    /// or digits, is none: taking out each `postgres` would damage people's data. Nor is the path of a file that is there.
     pub fn add<'t>(&self, texts: impl IntoIterator<Item = &'t str>) {
         let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
         let before = known.texts.len();
@@ -88,8 +89,10 @@ impl Secrets {
 }
 
 fn is_secret(text: &str) -> bool {
-    let is_word = text.len() < SURELY && text.bytes().all(|byte| byte.is_ascii_lowercase());
-    text.len() >= SHORTEST && !is_word
+    let is_all = |kind: fn(&u8) -> bool| text.as_bytes().iter().all(kind);
+    let is_word = text.len() < SURELY && (is_all(u8::is_ascii_lowercase) || is_all(u8::is_ascii_digit));
+    // Some variables say where a secret is, such as `GOOGLE_APPLICATION_CREDENTIALS`.
+    text.len() >= SHORTEST && !is_word && !(text.contains(['/', '\\']) && Path::new(text).exists())
 }
 
 /// True for a name that people give to secrets: of a variable, a header, a parameter of a URL.
@@ -107,7 +110,10 @@ mod tests {
     #[test]
     fn secrets_are_taken_out_and_words_stay() {
         let secrets = Secrets::default();
-        secrets.add(["sk-1234567", "postgres", "short1", "quo\"ted-99", "sk-1234567-long"]);
+        secrets.add(["sk-1234567", "postgres", "100000000", "short1", "quo\"ted-99", "sk-1234567-long"]);
+        secrets.add([env!("CARGO_MANIFEST_DIR")]);
+        assert_eq!(secrets.redact(env!("CARGO_MANIFEST_DIR")), env!("CARGO_MANIFEST_DIR"), "a path is none");
+        assert_eq!(secrets.redact("of 100000000"), "of 100000000");
         assert_eq!(secrets.redact("key sk-1234567, host postgres"), "key [redacted], host postgres");
         assert_eq!(secrets.redact("sk-1234567-long short1"), "[redacted] short1");
         assert_eq!(secrets.redact(r#"{"a":"quo\"ted-99"}"#), r#"{"a":"[redacted]"}"#);
