@@ -155,13 +155,12 @@ impl Shop {
     }
 
     fn find(&self, arguments: &str) -> Result<String, ToolError> {
-        let wrong = |kind, message| ToolError { kind, message, suggestion: None };
         let find: Find = serde_json::from_str(arguments).map_err(|problem| {
-            wrong(ToolErrorKind::Arguments, format!("`orders/find` does not take this: {problem}"))
+            ToolError::new(ToolErrorKind::Arguments, format!("`orders/find` does not take this: {problem}"))
         })?;
         let is_meant = |order: &&Order| find.status.is_none_or(|status| order.status == status);
         let found: Vec<&Order> = self.orders.iter().filter(is_meant).collect();
-        serde_json::to_string(&found).map_err(|problem| wrong(ToolErrorKind::Failed, problem.to_string()))
+        serde_json::to_string(&found).map_err(|problem| ToolError::failed(problem.to_string()))
     }
 }
 

@@ -158,8 +158,7 @@ impl Patient {
 }
 
 fn failure() -> ToolError {
-    let kind = lispbox::lang::ToolErrorKind::Failed;
-    ToolError { kind, message: "no such mailbox".into(), suggestion: None }
+    ToolError::failed("no such mailbox")
 }
 
 impl Host for Patient {

@@ -86,7 +86,7 @@ fn arguments<A: DeserializeOwned>(call: &ToolCall) -> Result<A, ToolError> {
 }
 
 fn failed(kind: ToolErrorKind, call: &ToolCall, problem: &str) -> ToolError {
-    ToolError { kind, message: format!("`{}/{}` {problem}", call.server, call.tool), suggestion: None }
+    ToolError::new(kind, format!("`{}/{}` {problem}", call.server, call.tool))
 }
 
 fn tool(server: &str, name: &str, description: &str, input_schema: Value) -> Vec<Arc<Tool>> {

@@ -97,9 +97,19 @@ pub struct ToolError {
 }
 
 impl ToolError {
+    /// A failure of that kind, with that message and without a suggestion.
+    pub fn new(kind: ToolErrorKind, message: impl Into<String>) -> ToolError {
+        ToolError { kind, message: message.into(), suggestion: None }
+    }
+
     /// That the tool itself failed, for that reason.
     pub fn failed(message: impl Into<String>) -> ToolError {
-        ToolError { kind: ToolErrorKind::Failed, message: message.into(), suggestion: None }
+        ToolError::new(ToolErrorKind::Failed, message)
+    }
+
+    /// That the server could not be started or has gone, for that reason.
+    pub fn unavailable(message: impl Into<String>) -> ToolError {
+        ToolError::new(ToolErrorKind::Unavailable, message)
     }
 }
 
@@ -228,11 +238,7 @@ pub trait Host: Any + Send + Sync {
 
     /// The tools of one server, by its exact name; may start it. An error says why it cannot be used.
     fn tools(&self, server: &str) -> Result<Vec<Arc<Tool>>, ToolError> {
-        Err(ToolError {
-            kind: ToolErrorKind::Unavailable,
-            message: format!("there is no server `{server}`"),
-            suggestion: None,
-        })
+        Err(ToolError::unavailable(format!("there is no server `{server}`")))
     }
 
     /// The tools that a server has and that may not be called, each with the rule that says so, as a clause. They are

@@ -34,7 +34,7 @@ pub use eval::{Machine, Stacks};
 pub use host::{
     CallId, Catalogue, Found, Host, Server, Tool, ToolCall, ToolError, ToolErrorKind, ToolHints, ToolReply,
 };
-pub use meter::Limits;
+pub use meter::{Limits, parse_size};
 pub use reply::{CallRecord, Failure, Reply, Spent, Status};
 pub use session::{Engine, EngineBuilder, EngineError, Request, Session};
 pub use span::{Source, Span};

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use crate::lang::host::NO_HANDLES;
-use crate::lang::{CallId, Catalogue, Found, Host, Server, Tool, ToolCall, ToolError, ToolErrorKind, ToolReply};
+use crate::lang::{CallId, Catalogue, Found, Host, Server, Tool, ToolCall, ToolError, ToolReply};
 
 use super::audit::{AuditLog, Kind, Record};
 use super::downstream::{Answered, Downstreams};
@@ -149,14 +149,10 @@ enum Interrupted {
 
 impl Interrupted {
     fn error(&self, server: &str) -> ToolError {
-        ToolError {
-            kind: ToolErrorKind::Unavailable,
-            message: match self {
-                Interrupted::Stopped => format!("the evaluation was stopped while it waited for server `{server}`"),
-                Interrupted::Lost => format!("the answer of server `{server}` was lost"),
-            },
-            suggestion: None,
-        }
+        ToolError::unavailable(match self {
+            Interrupted::Stopped => format!("the evaluation was stopped while it waited for server `{server}`"),
+            Interrupted::Lost => format!("the answer of server `{server}` was lost"),
+        })
     }
 }
 
@@ -190,7 +186,6 @@ impl Host for EvaluationHost {
     }
 
     fn call(&self, call: ToolCall) -> ToolReply {
-        let (identity, bound) = (Arc::clone(&self.identity), call.remaining);
         let (server, tool) = (call.server.clone(), call.tool.clone());
         let downstreams = Arc::clone(&self.downstreams);
         let (slots, consent) = (Arc::clone(&self.slots), Arc::clone(&self.consent));
@@ -200,37 +195,31 @@ impl Host for EvaluationHost {
         }
         self.activity.calls(&server, &tool);
         let span = log::call_span(&self.identity, &server, &tool);
-        let (waited, inside) = (Instant::now(), span.clone());
+        let (asked, bound) = (Instant::now(), call.remaining);
         let (id, end) = (call.id.clone(), self.end_of(&call.id));
         let work = async move {
             let _slot = slots.acquire().await.expect("the slots are never closed");
             let begun = Instant::now();
             let answered = downstreams.call_as_decided(&call, &consent).await;
-            let reply = downstreams.secrets().redact_reply(answered.reply);
-            log::tool_call(&identity, &inside, &call.server, &call.tool, begun.elapsed(), &reply);
-            downstreams.counted(&call.server, begun.elapsed(), &reply);
-            Answered { reply, ..answered }
+            (answered, begun.elapsed())
         };
         let answered = self.wait(end.clone(), Some(bound), work.instrument(span.clone()));
         self.calls.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
-        let Answered { reply, rule, note } = match answered {
-            Ok(answered) => answered,
-            Err(interrupted) => {
-                let reply = match interrupted {
-                    Interrupted::Stopped => ToolReply::Stopped,
-                    Interrupted::Lost if end.is_cancelled() => ToolReply::Stopped,
-                    Interrupted::Lost => ToolReply::Error(interrupted.error(&server)),
-                };
-                log::tool_call(&self.identity, &span, &server, &tool, waited.elapsed(), &reply);
-                self.downstreams.counted(&server, waited.elapsed(), &reply);
-                Answered { reply, rule: None, note: None }
-            }
-        };
+        let (Answered { reply, rule, note }, took) = answered.unwrap_or_else(|interrupted| {
+            let reply = match interrupted {
+                Interrupted::Lost if !end.is_cancelled() => ToolReply::Error(interrupted.error(&server)),
+                Interrupted::Stopped | Interrupted::Lost => ToolReply::Stopped,
+            };
+            (Answered { reply, rule: None, note: None }, asked.elapsed())
+        });
+        let reply = self.downstreams.secrets().redact_reply(reply);
+        log::tool_call(&self.identity, &span, &server, &tool, took, &reply);
+        self.downstreams.counted(&server, took, &reply);
         if let Some(note) = note {
             self.notes.lock().unwrap_or_else(PoisonError::into_inner).insert(id, note);
         }
         if let Some((audit, record)) = self.downstreams.audit().zip(record) {
-            let (bytes, ms) = (reply.bytes(), u64::try_from(waited.elapsed().as_millis()).unwrap_or(u64::MAX));
+            let (bytes, ms) = (reply.bytes(), u64::try_from(asked.elapsed().as_millis()).unwrap_or(u64::MAX));
             let outcome = reply.outcome().to_owned();
             let record = Record { outcome, rule, bytes: Some(bytes), ms: Some(ms), ..record };
             audit.write(record, self.downstreams.secrets());

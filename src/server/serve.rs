@@ -10,7 +10,7 @@ use rmcp::service::{ServerInitializeError, serve_server_with_ct};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
-use crate::lang::{Limits, Sandbox};
+use crate::lang::{Limits, Sandbox, parse_size};
 use crate::store::Store;
 
 use super::admission::{Admission, Gate};
@@ -129,7 +129,7 @@ impl ServeOptions {
     /// Sets a limit as the operator wants it: what a call gets, and the most that it can ask for.
     ///
     /// # Errors
-    /// As [`Limits::set`].
+    /// As [`parse_size`].
     pub fn set_limit(&mut self, name: &str, text: &str) -> Result<(), String> {
         self.limits.set(name, text)?;
         self.most.set(name, text)
@@ -140,11 +140,9 @@ impl ServeOptions {
     /// that are kept.
     ///
     /// # Errors
-    /// As [`Limits::set`].
+    /// As [`parse_size`].
     pub fn set_total_memory(&mut self, text: &str) -> Result<(), String> {
-        let mut size = Limits::default();
-        size.set("memory", text).map_err(|problem| problem.replace("limit `memory`", "the total memory"))?;
-        let bytes = size.memory;
+        let bytes = parse_size(text, "the total memory")?;
         self.admission.memory = bytes / 2;
         self.sessions.bytes = bytes / 2;
         Ok(())

@@ -14,8 +14,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::lang::{
-    CallId, Catalogue, Engine, Found, Host, Request, Server, Session, Tool, ToolCall, ToolError, ToolErrorKind,
-    ToolReply,
+    CallId, Catalogue, Engine, Found, Host, Request, Server, Session, Tool, ToolCall, ToolError, ToolReply,
 };
 
 use super::lock;
@@ -186,11 +185,7 @@ struct Listed {
 
 /// The error of a server that answers out of turn, or no more.
 fn lost() -> ToolError {
-    ToolError {
-        kind: ToolErrorKind::Unavailable,
-        message: "the answer was lost on its way".to_string(),
-        suggestion: None,
-    }
+    ToolError::unavailable("the answer was lost on its way")
 }
 
 fn taken(tools: Vec<Described>) -> Vec<Arc<Tool>> {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::lang::{
     CallRecord, Environment, Failure, Host, Limits, Reply, Request, Sandbox, Spent, Stacks, Status, ToolCall,
-    ToolError, ToolErrorKind, ToolReply,
+    ToolError, ToolReply,
 };
 
 use super::lock;
@@ -406,11 +406,7 @@ impl<'a> Conversation<'a> {
         });
         if started.is_err() {
             outstanding.fetch_sub(1, Ordering::AcqRel);
-            let error = ToolError {
-                kind: ToolErrorKind::Unavailable,
-                message: "the system has no thread for another call at once".to_string(),
-                suggestion: None,
-            };
+            let error = ToolError::unavailable("the system has no thread for another call at once");
             self.worker.orders.give(&Order::Answer(number, Answer::Called(ToolReply::Error(error), None)));
         }
         Ok(())

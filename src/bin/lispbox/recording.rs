@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
-use lispbox::lang::Limits;
+use lispbox::lang::parse_size;
 use lispbox::server::{AuditLog, AuditOptions};
 
 use crate::surroundings::Problem;
@@ -36,10 +36,7 @@ impl Recording {
         let Some(folder) = &self.audit else { return Ok(None) };
         let mut options = AuditOptions::new(folder.clone());
         options.heads.clone_from(&self.audit_heads);
-        let mut size = Limits::default();
-        let sized = size.set("memory", &self.audit_part);
-        sized.map_err(|problem| Problem::Usage(problem.replace("limit `memory`", "`--audit-part`")))?;
-        options.part_bytes = size.memory;
+        options.part_bytes = parse_size(&self.audit_part, "`--audit-part`").map_err(Problem::Usage)?;
         for rule in &self.audit_redact {
             options.redaction.add(rule).map_err(Problem::Usage)?;
         }

@@ -7,9 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use lispbox::lang::{
-    CallId, Catalogue, Failure, Found, Host, Reply, Server, Tool, ToolCall, ToolError, ToolErrorKind, ToolReply,
-};
+use lispbox::lang::{CallId, Catalogue, Failure, Found, Host, Reply, Server, Tool, ToolCall, ToolError, ToolReply};
 use lispbox::server::CancellationToken;
 
 use crate::paint::Paint;
@@ -140,11 +138,7 @@ impl Host for Terminal {
 }
 
 fn no_server(server: &str) -> ToolError {
-    ToolError {
-        kind: ToolErrorKind::Unavailable,
-        message: format!("there is no server `{server}`; `--config FILE` names a file with `mcpServers`"),
-        suggestion: None,
-    }
+    ToolError::unavailable(format!("there is no server `{server}`; `--config FILE` names a file with `mcpServers`"))
 }
 
 /// Shows a reply as a person reads it: the value on standard output, or what went wrong on standard

@@ -102,9 +102,7 @@ impl Limits {
                 .unwrap_or_default();
             return Err(format!("there is no limit `{name}`; the limits are {}.{hint}", names.join(", ")));
         };
-        let amount = parse_amount(text, *unit)
-            .ok_or_else(|| format!("limit `{name}` takes {}, not `{text}`", expected(*unit)))?;
-        self.assign(name, amount);
+        self.assign(name, read_amount(text, *unit, &format!("limit `{name}`"))?);
         Ok(())
     }
 
@@ -171,12 +169,29 @@ impl Limits {
     }
 }
 
+/// Reads a size in bytes, such as `64MiB`; `what` is what an error calls it.
+///
+/// # Errors
+/// What was expected.
+///
+/// ```
+/// assert_eq!(lispbox::lang::parse_size("1KiB", "`--size`"), Ok(1024));
+/// assert!(lispbox::lang::parse_size("much", "`--size`").is_err());
+/// ```
+pub fn parse_size(text: &str, what: &str) -> Result<u64, String> {
+    read_amount(text, Unit::Bytes, what).map(|amount| amount as u64)
+}
+
 fn expected(unit: Unit) -> &'static str {
     match unit {
         Unit::Count => "a count such as `1000` or `1e7`",
         Unit::Bytes => "a size such as `64MiB`",
         Unit::Time => "a time such as `2s` or `500ms`",
     }
+}
+
+fn read_amount(text: &str, unit: Unit, what: &str) -> Result<f64, String> {
+    parse_amount(text, unit).ok_or_else(|| format!("{what} takes {}, not `{text}`", expected(unit)))
 }
 
 fn parse_amount(text: &str, unit: Unit) -> Option<f64> {

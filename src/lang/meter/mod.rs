@@ -13,7 +13,7 @@ pub use account::Account;
 pub(crate) use account::outside;
 pub(crate) use allocator::balance;
 pub use allocator::{Metered, is_installed};
-pub use limits::Limits;
+pub use limits::{Limits, parse_size};
 pub use residence::Residence;
 pub(crate) use residence::Watch;
 use residence::Watched;

@@ -11,7 +11,9 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use super::variables::{Scope, expand};
-use super::{Concealed, Endpoint, HttpTransport, Policy, ServerConfig, Wrong, one_line, scalar, unknown_key, wrong};
+use super::{
+    Concealed, Endpoint, HttpTransport, Policy, ServerConfig, Wrong, given, known_keys, one_line, scalar, wrong,
+};
 use crate::lang::error::suggest::closest;
 
 /// The keys that a server may have in a file of ours.
@@ -99,8 +101,7 @@ impl Entry<'_> {
     fn check_keys(&self, warnings: &mut Vec<String>) -> Result<(), Wrong> {
         let known = KEYS.iter().copied();
         if self.is_ours {
-            let slip = unknown_key(self.fields.keys(), known.chain(UNDERSTOOD.iter().copied()));
-            return slip.map_or(Ok(()), |slip| Err(Wrong { path: format!(".{}", slip.path), ..slip }));
+            return known_keys(self.fields, known.chain(UNDERSTOOD.iter().copied()), ".");
         }
         let is_known = |key: &str| [KEYS, UNDERSTOOD, IDLE].iter().any(|keys| keys.contains(&key));
         let mut passed = Vec::new();
@@ -225,7 +226,7 @@ impl Entry<'_> {
 
     /// A field, where `null` counts as absent.
     pub(super) fn field(&self, key: &str) -> Option<&Value> {
-        self.fields.get(key).filter(|value| !value.is_null())
+        given(self.fields, key)
     }
 
     pub(super) fn text(&self, key: &str) -> Result<Option<String>, Wrong> {

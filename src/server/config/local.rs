@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::entry::{Entry, namespace};
 use super::template::Template;
 use super::variables::{Scope, expand};
-use super::{Endpoint, Listed, ServerConfig, Wrong, listed, unknown_key, wrong};
+use super::{Endpoint, Listed, ServerConfig, Wrong, known_keys, listed, wrong};
 use crate::lang::error::suggest::closest;
 use crate::lang::{Tool, ToolHints};
 
@@ -140,8 +140,8 @@ pub(super) fn read(tools: Option<&Value>, scope: &Scope<'_>) -> Result<Vec<Serve
         if tool.is_empty() || tool.contains(|c: char| c == '/' || c.is_whitespace() || c.is_control()) {
             return Err(at_fault(format!("expected a name such as `git/log`, got `{name}`")));
         }
+        let timeout = entry.seconds("timeout_seconds").map_err(within)?;
         let read = Reading { entry, server: server.clone() }.read().map_err(within)?;
-        let timeout = Entry { name: tool, fields, scope, is_ours: true }.seconds("timeout_seconds").map_err(within)?;
         let at = servers.iter().position(|known| known.name == server).unwrap_or_else(|| {
             let none = Ok(Endpoint::Local(Vec::new()));
             servers.push(ServerConfig::without_server(server.clone(), String::new(), none, scope.file));
@@ -194,9 +194,7 @@ struct Reading<'a> {
 impl Reading<'_> {
     fn read(&self) -> Result<Result<LocalTool, String>, Wrong> {
         let entry = &self.entry;
-        if let Some(slip) = unknown_key(entry.fields.keys(), KEYS.iter().copied()) {
-            return Err(Wrong { path: format!(".{}", slip.path), ..slip });
-        }
+        known_keys(entry.fields, KEYS.iter().copied(), ".")?;
         let (command, url) = (entry.text("command")?, entry.text("url")?);
         let (action, others, what) = match (command, url) {
             (Some(program), None) => (self.command(&program)?, OF_ENDPOINTS, "a command"),

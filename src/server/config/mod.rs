@@ -249,7 +249,7 @@ impl Configuration {
         configuration.limits = execution(root.get("execution")).map_err(|wrong| error(&wrong.path, wrong.message))?;
         if is_ours {
             let known = SERVERS.iter().chain(OURS).chain(&["inputs", "mcp", "$schema"]).copied();
-            unknown_key(root.keys(), known).map_or(Ok(()), |wrong| Err(error(&wrong.path, wrong.message)))?;
+            known_keys(&root, known, "").map_err(|wrong| error(&wrong.path, wrong.message))?;
         }
         Ok(configuration)
     }
@@ -357,11 +357,7 @@ fn execution(value: Option<&Value>) -> Result<BTreeMap<String, String>, Wrong> {
         Some(Value::Object(fields)) => fields,
         Some(other) => return wrong("execution", "an object", other),
     };
-    if let Some(slip) =
-        unknown_key(fields.keys(), ["timeout_seconds", "max_output_bytes", "idle_seconds", "limits"].into_iter())
-    {
-        return Err(Wrong { path: format!("execution.{}", slip.path), ..slip });
-    }
+    known_keys(fields, ["timeout_seconds", "max_output_bytes", "idle_seconds", "limits"], "execution.")?;
     let mut set = |path: String, name: &str, text: String| {
         Limits::default().set(name, &text).map_err(|message| Wrong { path, message })?;
         limits.insert(name.to_owned(), text);
@@ -391,22 +387,24 @@ fn execution(value: Option<&Value>) -> Result<BTreeMap<String, String>, Wrong> {
     Ok(limits)
 }
 
-/// The first key that is none of the known ones.
-pub(super) fn unknown_key<'k>(
-    keys: impl Iterator<Item = &'k String>,
-    known: impl Iterator<Item = &'static str> + Clone,
-) -> Option<Wrong> {
-    for key in keys {
-        if known.clone().any(|known| known == key) {
-            continue;
-        }
-        let meant = match closest(key, known.clone()) {
-            Some(close) => format!("did you mean `{close}`?"),
-            None => format!("known are `{}`", known.collect::<Vec<_>>().join("`, `")),
-        };
-        return Some(Wrong { path: key.clone(), message: format!("there is no such key; {meant}") });
-    }
-    None
+/// A field, where `null` counts as absent.
+pub(super) fn given<'v>(fields: &'v Map<String, Value>, key: &str) -> Option<&'v Value> {
+    fields.get(key).filter(|value| !value.is_null())
+}
+
+/// Whether all fields are known; `place` goes before the key in the path of one that is not.
+pub(super) fn known_keys(
+    fields: &Map<String, Value>,
+    known: impl IntoIterator<Item = &'static str, IntoIter: Clone>,
+    place: &str,
+) -> Result<(), Wrong> {
+    let known = known.into_iter();
+    let Some(key) = fields.keys().find(|key| !known.clone().any(|known| known == key.as_str())) else { return Ok(()) };
+    let meant = match closest(key, known.clone()) {
+        Some(close) => format!("did you mean `{close}`?"),
+        None => format!("known are `{}`", known.collect::<Vec<_>>().join("`, `")),
+    };
+    Err(Wrong { path: format!("{place}{key}"), message: format!("there is no such key; {meant}") })
 }
 
 /// A value of the wrong shape: where, and what was wrong.

@@ -152,10 +152,9 @@ fn files_of_other_clients() {
     assert_eq!(names(&parse_as("config.toml", codex).expect("a file of Codex")), ["a"]);
     let gemini = r#"{"theme": "x", "mcpServers": {"a": {"httpUrl": "https://example.org", "excludeTools": ["rm*"]}}}"#;
     let configuration = parse(gemini).expect("a file of Gemini CLI");
-    assert_eq!(
-        configuration.servers[0].policy.denies("a", "rm-all", &ToolHints::default()).as_deref(),
-        Some("`excludeTools` of servers.json has `rm*`")
-    );
+    let decision = configuration.servers[0].policy.decide("a", "rm-all", &ToolHints::default());
+    assert!(decision.denies());
+    assert_eq!(decision.rule, "`excludeTools` of servers.json has `rm*`");
 }
 
 #[test]
@@ -203,14 +202,13 @@ tools = {block = [\"delete-*\"]}
         let [mail, web] = &configuration.servers[..] else { panic!("two servers") };
         assert_eq!(mail.timeout, Some(Duration::from_secs(10)));
         assert_eq!(mail.tool_timeouts["search"], Duration::from_secs(60));
-        assert_eq!(
-            mail.policy.denies("mail", "delete-all", &ToolHints::default()),
-            Some(format!("`tools.block` of {file} has `delete-*`"))
-        );
-        assert_eq!(mail.policy.denies("mail", "search", &ToolHints::default()), None);
+        let decision = mail.policy.decide("mail", "delete-all", &ToolHints::default());
+        assert!(decision.denies());
+        assert_eq!(decision.rule, format!("`tools.block` of {file} has `delete-*`"));
+        assert!(!mail.policy.denies("mail", "search", &ToolHints::default()));
         assert!(web.endpoint.is_ok());
-        assert!(configuration.policy.denies("web", "post-it", &ToolHints::default()).is_some());
-        assert!(configuration.policy.denies("mail", "post-it", &ToolHints::default()).is_none());
+        assert!(configuration.policy.denies("web", "post-it", &ToolHints::default()));
+        assert!(!configuration.policy.denies("mail", "post-it", &ToolHints::default()));
         let limits: Vec<(&str, &str)> =
             configuration.limits.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         assert_eq!(limits, [("memory", "64MiB"), ("output", "65536"), ("total", "60s")]);
@@ -260,15 +258,11 @@ fn an_allowed_list_keeps_all_else_from_being_called() {
     let configuration =
         parse_as("a.yaml", "servers: [{name: a, command: b, tools: {allow: ['get-*', 'a/list']}}]").expect("ours");
     let rules = &configuration.servers[0].policy;
-    assert_eq!(
-        [rules.denies("a", "get-x", &ToolHints::default()), rules.denies("a", "list", &ToolHints::default())],
-        [None, None]
-    );
-    assert_eq!(
-        rules.denies("a", "put", &ToolHints::default()).as_deref(),
-        Some("`tools.allow` of a.yaml does not have it")
-    );
-    assert!(rules.denies("a", "Get-x", &ToolHints::default()).is_some(), "names are exact");
+    for (tool, is_denied) in [("get-x", false), ("list", false), ("put", true)] {
+        assert_eq!(rules.denies("a", tool, &ToolHints::default()), is_denied, "{tool}");
+    }
+    assert_eq!(rules.decide("a", "put", &ToolHints::default()).rule, "`tools.allow` of a.yaml does not have it");
+    assert!(rules.denies("a", "Get-x", &ToolHints::default()), "names are exact");
 }
 
 #[test]

@@ -190,10 +190,10 @@ impl CheckedTool {
         let pointer = problem.instance_path().to_string();
         let place: Vec<String> =
             pointer.split('/').skip(1).map(|part| part.replace("~1", "/").replace("~0", "~")).collect();
-        Some((pointer, path(&place), self.wrong(&problem, &place, instance)))
+        Some((pointer, path(&place), self.wrong(&problem, &place)))
     }
 
-    fn wrong(&self, problem: &ValidationError<'_>, place: &[String], instance: &Value) -> ToolError {
+    fn wrong(&self, problem: &ValidationError<'_>, place: &[String]) -> ToolError {
         let name = self.name();
         if let ValidationErrorKind::Required { property } = problem.kind() {
             let missing = property.as_str().unwrap_or_default();
@@ -233,7 +233,7 @@ impl CheckedTool {
             }
             None => format!("{what} of `{name}`: {}", cut(&problem.to_string(), 300)),
         };
-        self.error(message, option_meant(problem, instance))
+        self.error(message, option_meant(problem))
     }
 
     /// What a missing top-level argument is, as far as the schema says.
@@ -252,7 +252,7 @@ impl CheckedTool {
 }
 
 /// The option that a text was probably meant to be.
-fn option_meant(problem: &ValidationError<'_>, _instance: &Value) -> Option<String> {
+fn option_meant(problem: &ValidationError<'_>) -> Option<String> {
     let ValidationErrorKind::Enum { options } = problem.kind() else { return None };
     let given = problem.instance().as_str()?;
     let options = options.as_array()?.iter().filter_map(Value::as_str);

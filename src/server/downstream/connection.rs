@@ -22,6 +22,7 @@ use crate::server::lines;
 use super::client::Client;
 use super::http;
 use super::process::ServerProcess;
+use super::result::late;
 
 /// How long it may take to say that it is there.
 const PING: Duration = Duration::from_secs(2);
@@ -58,7 +59,7 @@ impl Failure {
         match self {
             Failure::Unsent(error) | Failure::Lost(error) | Failure::Final(error) => error,
             Failure::NotStarted(error) => {
-                error.unwrap_or_else(|| unavailable("the server did not start in time".to_owned()))
+                error.unwrap_or_else(|| ToolError::unavailable("the server did not start in time"))
             }
         }
     }
@@ -262,13 +263,7 @@ impl Connection {
             answer = tokio::time::timeout(timeout, request) => match answer {
                 Ok(Ok(answer)) => return Ok(answer),
                 Ok(Err(problem)) => problem,
-                Err(_) => {
-                    return Err(Failure::Final(ToolError {
-                        kind: ToolErrorKind::Timeout,
-                        message: format!("`{what}` did not answer within {} s", timeout.as_secs_f64()),
-                        suggestion: None,
-                    }));
-                }
+                Err(_) => return Err(Failure::Final(late(what, timeout))),
             },
             () = self.ended.cancelled() => ServiceError::TransportClosed,
         };
@@ -293,7 +288,7 @@ impl Connection {
             ServiceError::TransportSend(error) => {
                 let error = error.error.as_ref();
                 let reason = http::problem(error);
-                let problem = unavailable(format!("server `{}` cannot be reached: {reason}", self.name));
+                let problem = ToolError::unavailable(format!("server `{}` cannot be reached: {reason}", self.name));
                 return match http::status(error) {
                     // A server that is busy or stumbled is still there.
                     Some(429 | 500..) => Failure::Final(problem),
@@ -312,7 +307,7 @@ impl Connection {
             }
             _ => return Failure::Lost(self.gone(what).await),
         };
-        Failure::Final(ToolError { kind, message, suggestion: None })
+        Failure::Final(ToolError::new(kind, message))
     }
 
     /// The server has gone, with the last that it said.
@@ -326,7 +321,7 @@ impl Connection {
             None if self.ends_silently => "; or its reply is larger than may be taken in".to_owned(),
             words => words.map(|words| format!("; {words}")).unwrap_or_default(),
         };
-        unavailable(format!("server `{}` went away during `{what}`{words}", self.name))
+        ToolError::unavailable(format!("server `{}` went away during `{what}`{words}", self.name))
     }
 
     /// Ends the connection: closes the server's input, and its process, if it does not end by itself.
@@ -343,9 +338,5 @@ impl Connection {
 }
 
 fn failed(message: String) -> Failure {
-    Failure::Final(ToolError { kind: ToolErrorKind::Failed, message, suggestion: None })
-}
-
-fn unavailable(message: String) -> ToolError {
-    ToolError { kind: ToolErrorKind::Unavailable, message, suggestion: None }
+    Failure::Final(ToolError::failed(message))
 }

@@ -2,7 +2,7 @@
 //! kept in a file of that person's, and refreshed when they are used.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,11 +16,12 @@ use rmcp::transport::auth::{
     OAuthHttpClient, OAuthHttpClientError, OAuthHttpClientFuture, OAuthHttpRedirectPolicy, OAuthHttpRequest,
     StoredCredentials,
 };
-use sha2::{Digest, Sha256};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 
 use crate::server::config::cut;
+use crate::server::folders::{Readers, replace};
+use crate::server::identity::sha256;
 
 use super::http;
 
@@ -41,8 +42,8 @@ pub(super) struct Login {
 
 impl Login {
     pub(super) fn new(folder: Option<&Path>, url: &str) -> Login {
-        let digest: String = Sha256::digest(url.as_bytes()).iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-        Login { url: url.to_owned(), file: folder.map(|folder| folder.join(format!("{digest}.json"))) }
+        let digest = sha256(url.as_bytes());
+        Login { url: url.to_owned(), file: folder.map(|folder| folder.join(format!("{}.json", &digest[..32]))) }
     }
 
     /// A client for the server that sends the token, if there is one.
@@ -130,7 +131,7 @@ impl CredentialStore for Login {
     async fn save(&self, credentials: StoredCredentials) -> Result<(), AuthError> {
         let Some(file) = &self.file else { return Ok(()) };
         let text = serde_json::to_vec(&credentials).map_err(|problem| failed(&problem))?;
-        replace(file, &text).map_err(|problem| failed(&problem))
+        replace(file, &text, Readers::Owner).map_err(|problem| failed(&problem))
     }
 
     async fn clear(&self) -> Result<(), AuthError> {
@@ -143,20 +144,6 @@ impl CredentialStore for Login {
 
 fn failed(problem: &dyn std::error::Error) -> AuthError {
     AuthError::CredentialStoreError(problem.to_string())
-}
-
-/// Replaces a file as a whole by one that nobody else on the machine can read.
-fn replace(file: &Path, content: &[u8]) -> io::Result<()> {
-    if let Some(folder) = file.parent() {
-        fs::create_dir_all(folder)?;
-    }
-    let draft = file.with_extension(format!("{}.draft", std::process::id()));
-    let mut options = fs::OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(&draft)?.write_all(content)?;
-    fs::rename(&draft, file)
 }
 
 /// The requests that a login takes, by our own client.

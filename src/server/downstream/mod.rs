@@ -89,14 +89,19 @@ pub(super) struct Answered {
     pub(super) note: Option<String>,
 }
 
+/// What all servers of a process have together.
+struct Shared {
+    options: DownstreamOptions,
+    lifeline: Arc<Lifeline>,
+    blobs: Blobs,
+    metrics: Metrics,
+}
+
 /// All configured servers. Its methods need the runtime in which they are called to stay alive for as
 /// long as the connections do.
 pub struct Downstreams {
     servers: RwLock<Vec<Arc<Downstream>>>,
-    options: DownstreamOptions,
-    lifeline: Arc<Lifeline>,
-    blobs: Arc<Blobs>,
-    metrics: Arc<Metrics>,
+    shared: Arc<Shared>,
     /// Where the configuration was read, if it is looked at again.
     origin: Mutex<Option<Origin>>,
     /// What may be done with the tools of all servers, as the configuration says.
@@ -112,10 +117,12 @@ impl Downstreams {
         let origin = Mutex::new(configuration.origin.take());
         let downstreams = Downstreams {
             servers: RwLock::default(),
-            options,
-            lifeline: Lifeline::new(),
-            blobs: Arc::default(),
-            metrics: Arc::default(),
+            shared: Arc::new(Shared {
+                options,
+                lifeline: Lifeline::new(),
+                blobs: Blobs::default(),
+                metrics: Metrics::default(),
+            }),
             origin,
             policy: Mutex::default(),
             counts: Counts::default(),
@@ -146,7 +153,7 @@ impl Downstreams {
     /// Makes the servers those of a configuration; gives those that are not among them any more.
     fn take_up(&self, mut configuration: Configuration) -> Vec<Arc<Downstream>> {
         let mut servers = self.servers.write().unwrap_or_else(PoisonError::into_inner);
-        self.options.secrets.add(configuration.servers.iter().flat_map(|server| server.secrets.texts()));
+        self.shared.options.secrets.add(configuration.servers.iter().flat_map(|server| server.secrets.texts()));
         let mut before = std::mem::take(&mut *servers);
         // What a file said that cannot be used now holds on, and what no file said.
         let mut policy = self.policy.lock().unwrap_or_else(PoisonError::into_inner);
@@ -162,14 +169,11 @@ impl Downstreams {
         for mut config in configuration.servers {
             config.idle = config.idle.or(configuration.idle);
             let mut rules = policy.clone();
-            rules.merge(self.options.policy.clone());
+            rules.merge(self.shared.options.policy.clone());
             rules.merge(config.policy.clone());
             let server = match before.iter().position(|server| *server.config() == config) {
                 Some(at) => before.swap_remove(at),
-                None => {
-                    let (lifeline, blobs) = (Arc::clone(&self.lifeline), Arc::clone(&self.blobs));
-                    Arc::new(Downstream::new(config, &self.options, lifeline, blobs, Arc::clone(&self.metrics)))
-                }
+                None => Arc::new(Downstream::new(config, Arc::clone(&self.shared))),
             };
             server.set_policy(rules);
             servers.push(server);
@@ -179,13 +183,13 @@ impl Downstreams {
 
     /// What is counted of these servers, and of who calls them.
     pub(super) fn metrics(&self) -> &Metrics {
-        &self.metrics
+        &self.shared.metrics
     }
 
     /// Counts a call that has ended. The name of a server that is not there is a program's own.
     pub(super) fn counted(&self, server: &str, took: Duration, reply: &ToolReply) {
         let server = if self.find(server).is_ok() { server } else { "unknown" };
-        self.metrics.tool_call(server, took, reply);
+        self.shared.metrics.tool_call(server, took, reply);
     }
 
     /// The servers, each with whether it is connected now.
@@ -235,12 +239,12 @@ impl Downstreams {
 
     /// What is taken out of all that leaves.
     pub(super) fn secrets(&self) -> &Secrets {
-        &self.options.secrets
+        &self.shared.options.secrets
     }
 
     /// Where calls are recorded, if anywhere.
     pub(super) fn audit(&self) -> Option<&Arc<AuditLog>> {
-        self.options.audit.as_ref()
+        self.shared.options.audit.as_ref()
     }
 
     /// What is done when a program calls that tool; nothing where its server is not there.
@@ -304,7 +308,7 @@ impl Downstreams {
 
     /// What tools answered that is no text.
     pub(super) fn blobs(&self) -> &Blobs {
-        &self.blobs
+        &self.shared.blobs
     }
 
     /// Closes all connections, side by side, within about a second.

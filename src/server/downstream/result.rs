@@ -1,6 +1,8 @@
 //! What a tool answered, without its wrapping: the structured content, else JSON that is in the text,
 //! else the text.
 
+use std::time::Duration;
+
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
@@ -9,13 +11,19 @@ use crate::lang::{Tool, ToolError, ToolErrorKind, ToolReply};
 use crate::server::blobs::Blobs;
 use crate::server::config::cut;
 
+/// That a call took longer than it may.
+pub(super) fn late(what: &str, timeout: Duration) -> ToolError {
+    let message = format!("`{what}` did not answer within {} s", timeout.as_secs_f64());
+    ToolError::new(ToolErrorKind::Timeout, message)
+}
+
 /// Unwraps the result of `tool`.
 ///
 /// # Errors
 /// When the tool says that it failed; with its words.
 pub(super) fn unwrap(result: CallToolResult, tool: &Tool, blobs: &Blobs) -> Result<ToolReply, ToolError> {
     if result.is_error == Some(true) {
-        return Err(ToolError { kind: ToolErrorKind::Failed, message: failure(&result, tool), suggestion: None });
+        return Err(ToolError::failed(failure(&result, tool)));
     }
     if let Some(structured) = result.structured_content {
         return Ok(ToolReply::Json(bare(structured, tool).to_string()));

@@ -9,10 +9,7 @@ use tokio::sync::Mutex as AsyncMutex;
 
 use crate::lang::error::suggest::closest;
 use crate::lang::{Tool, ToolCall, ToolError, ToolErrorKind, ToolReply};
-use crate::server::blobs::Blobs;
 use crate::server::config::{ServerConfig, cut};
-use crate::server::metrics::Metrics;
-use crate::server::platform::Lifeline;
 use crate::server::policy::{Consent, Counts, Decision, Policy};
 
 use super::arguments::{self, CheckedTool};
@@ -22,7 +19,7 @@ use super::local::Local;
 use super::restarts::Restarts;
 use super::shelf::Shelf;
 use super::start::Start;
-use super::{Answered, DownstreamOptions};
+use super::{Answered, Shared};
 
 /// How long a failure to list the tools is remembered by the catalogue.
 const FAILURE_KEPT: Duration = Duration::from_secs(60);
@@ -48,15 +45,12 @@ pub(super) struct Downstream {
     /// What may be done with its tools.
     policy: RwLock<Arc<Policy>>,
     shelf: Shelf,
-    /// How long without a call it is taken to be there.
-    ping_after: Duration,
     /// Held while the server is being started, so that it is started once.
     connection: AsyncMutex<Connecting>,
     /// What its calls go over where there is nothing to start.
     local: Option<Local>,
     known: Mutex<Known>,
-    blobs: Arc<Blobs>,
-    metrics: Arc<Metrics>,
+    shared: Arc<Shared>,
 }
 
 #[derive(Default)]
@@ -82,25 +76,23 @@ struct Known {
 }
 
 impl Downstream {
-    pub(super) fn new(
-        config: ServerConfig,
-        options: &DownstreamOptions,
-        lifeline: Arc<Lifeline>,
-        blobs: Arc<Blobs>,
-        metrics: Arc<Metrics>,
-    ) -> Downstream {
-        let local = Local::of(&config, &lifeline, options.largest_message);
+    pub(super) fn new(config: ServerConfig, shared: Arc<Shared>) -> Downstream {
+        let options = &shared.options;
+        let local = Local::of(&config, &shared.lifeline, options.largest_message);
         let known = Known { tools: local.as_ref().map(|local| arguments::checked(local.tools())), ..Known::default() };
         Downstream {
             local,
             known: Mutex::new(known),
             shelf: Shelf::new(options.cache.as_deref(), &config),
             policy: RwLock::default(),
-            start: Start { config, lifeline, largest: options.largest_message, logins: options.logins.clone() },
-            ping_after: options.ping_after,
-            blobs,
+            start: Start {
+                config,
+                lifeline: Arc::clone(&shared.lifeline),
+                largest: options.largest_message,
+                logins: options.logins.clone(),
+            },
             connection: AsyncMutex::default(),
-            metrics,
+            shared,
         }
     }
 
@@ -135,18 +127,15 @@ impl Downstream {
     /// The tools that may be called.
     fn allowed(&self, tools: &[Arc<CheckedTool>]) -> Vec<Arc<Tool>> {
         let policy = self.policy();
-        let is_allowed = |tool: &Tool| policy.denies(self.name(), &tool.name, &tool.hints).is_none();
-        tools.iter().filter(|checked| is_allowed(&checked.tool)).map(|checked| checked.shown()).collect()
+        let is_denied = |tool: &Tool| policy.denies(self.name(), &tool.name, &tool.hints);
+        tools.iter().filter(|checked| !is_denied(&checked.tool)).map(|checked| checked.shown()).collect()
     }
 
     /// The known tools that may not be called, each with the rule that says so.
     pub(super) fn denied(&self) -> Vec<(String, String)> {
         let Some(tools) = self.known_anyhow() else { return Vec::new() };
-        let policy = self.policy();
-        let tools = tools.iter().map(|checked| &checked.tool);
-        tools
-            .filter_map(|tool| Some((tool.name.clone(), policy.denies(self.name(), &tool.name, &tool.hints)?)))
-            .collect()
+        let decided = tools.iter().map(|checked| (checked.tool.name.clone(), self.decide(&checked.tool)));
+        decided.filter(|(_, decision)| decision.denies()).map(|(name, decision)| (name, decision.rule)).collect()
     }
 
     /// One line: what the configuration says, else the first tools that are known.
@@ -265,7 +254,7 @@ impl Downstream {
             None => call.timeout,
         };
         call.begun.get_or_insert_with(Instant::now);
-        let reply = link.call(&checked.tool, arguments, left, &self.blobs).await?;
+        let reply = link.call(&checked.tool, arguments, left, &self.shared.blobs).await?;
         if checked.learn(&reply) {
             self.remember(&tools, false);
         }
@@ -316,7 +305,7 @@ impl Downstream {
     async fn connect(self: &Arc<Self>) -> Result<InUse, ToolError> {
         let mut connecting = self.connection.lock().await;
         if let Some(connection) = connecting.current.clone() {
-            let is_fresh = connection.idle().is_none_or(|idle| idle < self.ping_after);
+            let is_fresh = connection.idle().is_none_or(|idle| idle < self.shared.options.ping_after);
             if connection.lives() && (is_fresh || connection.answers().await) {
                 return Ok(InUse::of(&connection));
             }
@@ -330,7 +319,7 @@ impl Downstream {
             return Err(self.left_alone(&connecting, pause));
         }
         let outcome = self.start.connect().await;
-        self.metrics.started(self.name(), outcome.is_ok());
+        self.shared.metrics.started(self.name(), outcome.is_ok());
         match outcome {
             Ok(connection) => {
                 tracing::info!(server = self.name(), "downstream server started");
@@ -345,11 +334,8 @@ impl Downstream {
             Err(reason) => {
                 connecting.restarts.failed(Instant::now());
                 self.report(&connecting.restarts, "downstream server did not start", &reason);
-                connecting.failed = Some(ToolError {
-                    kind: ToolErrorKind::Unavailable,
-                    message: format!("server `{}` did not start: {reason}", self.name()),
-                    suggestion: None,
-                });
+                connecting.failed =
+                    Some(ToolError::unavailable(format!("server `{}` did not start: {reason}", self.name())));
                 let pause = connecting.restarts.pause(Instant::now()).unwrap_or_default();
                 Err(self.left_alone(&connecting, pause))
             }
@@ -367,10 +353,9 @@ impl Downstream {
 
     /// Why the server is not started now, and when it is.
     fn left_alone(&self, connecting: &Connecting, pause: Duration) -> ToolError {
-        let error = connecting.failed.clone().unwrap_or_else(|| ToolError {
-            kind: ToolErrorKind::Unavailable,
-            message: format!("server `{}` went away {} times in a row", self.name(), connecting.restarts.bad_ends()),
-            suggestion: None,
+        let error = connecting.failed.clone().unwrap_or_else(|| {
+            let times = connecting.restarts.bad_ends();
+            ToolError::unavailable(format!("server `{}` went away {times} times in a row", self.name()))
         });
         let seconds = pause.as_millis().div_ceil(1000);
         ToolError { suggestion: Some(format!("It is started again by a call in {seconds} s.")), ..error }

@@ -1,8 +1,9 @@
 //! Lists of tools kept on disk, by server and configuration, so that a bare name or a search need not
 //! start every server.
 //!
-//! The shapes of results that were seen are kept with them. A list is as old as the last time the server was started, and is replaced each time it is. What a
-//! server needs to run (its arguments, its environment) goes into the key only as a hash.
+//! The shapes of results that were seen are kept with them. A list is as old as the last time the server was started,
+//! and is replaced each time it is. What a server needs to run (its arguments, its environment) goes into the key only
+//! as a hash.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
@@ -13,6 +14,7 @@ use serde_json::Value;
 
 use crate::lang::{Tool, ToolHints};
 use crate::server::config::{Endpoint, ServerConfig};
+use crate::server::folders::{Readers, replace};
 
 /// A list larger than this is not worth reading at every start.
 const LARGEST: u64 = 8 << 20;
@@ -88,23 +90,13 @@ impl Shelf {
                 seen: tool.seen.clone(),
             })
             .collect();
-        let outcome = serde_json::to_vec(&kept).map_err(std::io::Error::from).and_then(|text| replace(file, &text));
+        let outcome = serde_json::to_vec(&kept)
+            .map_err(std::io::Error::from)
+            .and_then(|text| replace(file, &text, Readers::Usual));
         if let Err(problem) = outcome {
             tracing::debug!(%problem, "the list of tools was not kept");
         }
     }
-}
-
-/// Replaces a file as a whole, so that another process never reads half of it.
-fn replace(file: &Path, content: &[u8]) -> std::io::Result<()> {
-    if let Some(folder) = file.parent() {
-        std::fs::create_dir_all(folder)?;
-    }
-    let draft = file.with_extension(format!("{}.draft", std::process::id()));
-    std::fs::write(&draft, content)?;
-    std::fs::rename(&draft, file).inspect_err(|_| {
-        let _ = std::fs::remove_file(&draft);
-    })
 }
 
 #[cfg(test)]

@@ -162,14 +162,26 @@ impl List {
         self.file.is_empty()
     }
 
-    fn finds(&self, server: &str, tool: &str) -> Option<&Pattern> {
-        self.patterns.iter().find(|pattern| pattern.fits(server, tool))
+    fn finds(&self, tool: &Named<'_>) -> Option<&Pattern> {
+        self.patterns.iter().find(|pattern| pattern.fits(tool))
     }
 
     /// The pattern that says most about a tool: its name in full, if that is there.
-    fn names(&self, server: &str, tool: &str) -> Option<&Pattern> {
-        let fitting = self.patterns.iter().filter(|pattern| pattern.fits(server, tool));
-        fitting.max_by_key(|pattern| pattern.is_exact())
+    fn names(&self, tool: &Named<'_>) -> Option<&Pattern> {
+        self.patterns.iter().filter(|pattern| pattern.fits(tool)).max_by_key(|pattern| pattern.is_exact())
+    }
+}
+
+/// The names of a tool that patterns are matched with.
+struct Named<'a> {
+    tool: &'a str,
+    /// `server/tool`.
+    qualified: String,
+}
+
+impl Named<'_> {
+    fn new<'a>(server: &str, tool: &'a str) -> Named<'a> {
+        Named { tool, qualified: format!("{server}/{tool}") }
     }
 }
 
@@ -188,8 +200,8 @@ impl Pattern {
         self.0.glob().glob()
     }
 
-    fn fits(&self, server: &str, tool: &str) -> bool {
-        if self.text().contains('/') { self.0.is_match(format!("{server}/{tool}")) } else { self.0.is_match(tool) }
+    fn fits(&self, tool: &Named<'_>) -> bool {
+        self.0.is_match(if self.text().contains('/') { &tool.qualified } else { tool.tool })
     }
 
     fn is_exact(&self) -> bool {
@@ -215,42 +227,44 @@ impl Policy {
 
     /// What is done with a tool of a server, which says that of its effects.
     pub fn decide(&self, server: &str, tool: &str, hints: &ToolHints) -> Decision {
-        self.decide_by_name(server, tool).unwrap_or_else(|| {
-            let effect = Effect::of(hints);
-            let (verdict, from) = match self.defaults.get(&effect) {
-                Some((verdict, file)) => (*verdict, format!(" of {file}")),
-                None => (effect.usual(), ", which is the default".to_owned()),
-            };
-            let rule = format!("it {effect}, and `policy.defaults` is {}: {}{from}", effect.key(), verdict.key());
-            Decision { verdict, rule }
-        })
+        self.rule(&Named::new(server, tool), hints).decision()
     }
 
     /// What the lists say, where one names the tool.
     pub(super) fn decide_by_name(&self, server: &str, tool: &str) -> Option<Decision> {
-        let deny = |rule| Some(Decision { verdict: Verdict::Deny, rule });
+        self.rule_by_name(&Named::new(server, tool)).map(|rule| rule.decision())
+    }
+
+    /// True where a tool may not be called.
+    pub fn denies(&self, server: &str, tool: &str, hints: &ToolHints) -> bool {
+        self.rule(&Named::new(server, tool), hints).verdict() == Verdict::Deny
+    }
+
+    fn rule(&self, tool: &Named<'_>, hints: &ToolHints) -> Rule<'_> {
+        self.rule_by_name(tool).unwrap_or_else(|| {
+            let effect = Effect::of(hints);
+            match self.defaults.get(&effect) {
+                Some((verdict, file)) => Rule::Effect(effect, *verdict, Some(file)),
+                None => Rule::Effect(effect, effect.usual(), None),
+            }
+        })
+    }
+
+    fn rule_by_name(&self, tool: &Named<'_>) -> Option<Rule<'_>> {
         for list in &self.lists {
-            let found = list.finds(server, tool);
-            match (list.purpose, found) {
-                (Purpose::Block, Some(pattern)) => return deny(format!("{} has `{}`", list.name, pattern.text())),
-                (Purpose::Only, None) => return deny(format!("{} does not have it", list.name)),
+            match (list.purpose, list.finds(tool)) {
+                (Purpose::Block, Some(pattern)) => return Some(Rule::Pattern(list, pattern, Verdict::Deny)),
+                (Purpose::Only, None) => return Some(Rule::NotAmong(list)),
                 _ => {}
             }
         }
         let rules = self.lists.iter().filter_map(|list| match list.purpose {
-            Purpose::Rule(verdict) => list.names(server, tool).map(|pattern| (verdict, pattern, list)),
+            Purpose::Rule(verdict) => list.names(tool).map(|pattern| (list, pattern, verdict)),
             Purpose::Only | Purpose::Block => None,
         });
         let rank =
-            |(verdict, pattern, list): &(Verdict, &Pattern, &List)| (list.is_flag(), pattern.is_exact(), *verdict);
-        let (verdict, pattern, list) = rules.max_by_key(rank)?;
-        Some(Decision { verdict, rule: format!("{} has `{}`", list.name, pattern.text()) })
-    }
-
-    /// Which rule keeps a tool from being called, in words.
-    pub fn denies(&self, server: &str, tool: &str, hints: &ToolHints) -> Option<String> {
-        let decision = self.decide(server, tool, hints);
-        decision.denies().then_some(decision.rule)
+            |(list, pattern, verdict): &(&List, &Pattern, Verdict)| (list.is_flag(), pattern.is_exact(), *verdict);
+        rules.max_by_key(rank).map(|(list, pattern, verdict)| Rule::Pattern(list, pattern, verdict))
     }
 
     /// The rules in words, a line each: "only search-*, get-* (`tools.allow` of servers.yaml)".
@@ -269,6 +283,39 @@ impl Policy {
         };
         let lists = self.lists.iter().map(line);
         lists.chain(self.defaults.iter().map(default)).chain(self.quotas.iter().map(Quota::line)).collect()
+    }
+}
+
+/// What decides on a tool. Its words are made where they are wanted only: what may be called is asked of all tools of a
+/// server whenever a program names one.
+enum Rule<'a> {
+    /// A pattern of a list.
+    Pattern(&'a List, &'a Pattern, Verdict),
+    /// A list of all that may be called does not have it.
+    NotAmong(&'a List),
+    /// What it does by its own account, as that file says, or as it is without any.
+    Effect(Effect, Verdict, Option<&'a str>),
+}
+
+impl Rule<'_> {
+    fn verdict(&self) -> Verdict {
+        match *self {
+            Rule::Pattern(_, _, verdict) | Rule::Effect(_, verdict, _) => verdict,
+            Rule::NotAmong(_) => Verdict::Deny,
+        }
+    }
+
+    fn decision(&self) -> Decision {
+        let verdict = self.verdict();
+        let rule = match self {
+            Rule::Pattern(list, pattern, _) => format!("{} has `{}`", list.name, pattern.text()),
+            Rule::NotAmong(list) => format!("{} does not have it", list.name),
+            Rule::Effect(effect, _, file) => {
+                let from = file.map_or(", which is the default".to_owned(), |file| format!(" of {file}"));
+                format!("it {effect}, and `policy.defaults` is {}: {}{from}", effect.key(), verdict.key())
+            }
+        };
+        Decision { verdict, rule }
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::{Pattern, Policy};
+use super::{Named, Pattern, Policy};
 
 /// The most calls that a quota may count, since each is remembered by its time.
 pub(super) const LARGEST: u32 = 100_000;
@@ -97,14 +97,14 @@ impl Counts {
         now: Instant,
     ) -> Result<(), String> {
         let Caller { server, tool, principal } = caller;
+        let named = Named::new(server, tool);
         let fits = |quota: &&Quota| {
-            (quota.per == Per::Evaluation) == by_evaluation
-                && quota.patterns.iter().any(|pattern| pattern.fits(server, tool))
+            (quota.per == Per::Evaluation) == by_evaluation && quota.patterns.iter().any(|pattern| pattern.fits(&named))
         };
         let counted = |quota: &Quota| Counted {
             quota: quota.name.clone(),
             per: quota.per.key(),
-            tool: format!("{server}/{tool}"),
+            tool: named.qualified.clone(),
             principal: principal.to_owned(),
         };
         let quotas: Vec<&Quota> = policy.quotas.iter().filter(fits).collect();

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::quotas::{LARGEST, Per, Quota};
 use super::{Effect, List, Pattern, Policy, Purpose, Verdict};
-use crate::server::config::{Wrong, unknown_key, wrong};
+use crate::server::config::{Wrong, given, known_keys, wrong};
 
 impl Policy {
     /// Reads `tools`, an object with `allow` or `block`, of which there may be one.
@@ -17,7 +17,7 @@ impl Policy {
             Some(list @ Value::Array(_)) => return self.add(Purpose::Only, list, "tools", path, file),
             Some(other) => return wrong(path, "an object with `allow` or `block`", other),
         };
-        known_keys(fields, &["allow", "block"], path)?;
+        known_keys(fields, ["allow", "block"], &format!("{path}."))?;
         match (given(fields, "allow"), given(fields, "block")) {
             (Some(_), Some(_)) => {
                 let message = "expected either `allow` or `block`, got both".to_owned();
@@ -53,7 +53,7 @@ impl Policy {
             Some(Value::Object(fields)) => fields,
             Some(other) => return wrong(path, "an object with `allow`, `ask`, `deny`, `defaults` or `limits`", other),
         };
-        known_keys(fields, &["allow", "ask", "deny", "defaults", "limits"], path)?;
+        known_keys(fields, ["allow", "ask", "deny", "defaults", "limits"], &format!("{path}."))?;
         for verdict in Verdict::ALL {
             if let Some(list) = given(fields, verdict.key()) {
                 let name = format!("policy.{}", verdict.key());
@@ -106,7 +106,7 @@ impl Policy {
     }
 
     fn read_defaults(&mut self, fields: &Map<String, Value>, path: &str, file: &str) -> Result<(), Wrong> {
-        known_keys(fields, &Effect::ALL.map(Effect::key), path)?;
+        known_keys(fields, Effect::ALL.map(Effect::key), &format!("{path}."))?;
         for effect in Effect::ALL {
             let Some(value) = given(fields, effect.key()) else { continue };
             let verdict = Verdict::ALL.into_iter().find(|verdict| value.as_str() == Some(verdict.key()));
@@ -123,7 +123,7 @@ impl Policy {
             return wrong(path, "an object such as `tools: send-*` with `per_minute: 5`", value);
         };
         let periods = Per::ALL.map(Per::key);
-        known_keys(fields, &[&["tools"], periods.as_slice()].concat(), path)?;
+        known_keys(fields, ["tools"].into_iter().chain(periods), &format!("{path}."))?;
         let texts: Vec<&Value> = match given(fields, "tools") {
             Some(Value::Array(items)) => items.iter().collect(),
             Some(one) => vec![one],
@@ -159,17 +159,5 @@ impl Pattern {
             message: format!("expected a pattern such as `search-*`, got {text:?}: {}", problem.kind()),
         })?;
         Ok(Pattern(glob.compile_matcher()))
-    }
-}
-
-/// A field, where `null` counts as absent.
-fn given<'v>(fields: &'v Map<String, Value>, key: &str) -> Option<&'v Value> {
-    fields.get(key).filter(|value| !value.is_null())
-}
-
-fn known_keys(fields: &Map<String, Value>, known: &[&'static str], path: &str) -> Result<(), Wrong> {
-    match unknown_key(fields.keys(), known.iter().copied()) {
-        Some(slip) => Err(Wrong { path: format!("{path}.{}", slip.path), ..slip }),
-        None => Ok(()),
     }
 }

@@ -7,7 +7,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value, json};
 
 use super::{Answering, Function, others, too_large, unfit};
-use crate::lang::{Tool, ToolError, ToolErrorKind, ToolReply};
+use crate::lang::{Tool, ToolError, ToolReply};
 use crate::server::config::{Action, LocalTool, Template, cut, rounds};
 use crate::server::downstream::http::client;
 use crate::server::downstream::result::text_or_json;
@@ -144,12 +144,11 @@ fn refused(status: StatusCode, text: &str) -> ToolError {
 
 /// What went wrong on the way, in words that name no address of ours.
 fn unavailable(problem: &reqwest::Error) -> ToolError {
-    let message = if problem.is_connect() {
+    ToolError::unavailable(if problem.is_connect() {
         "the connection was refused or the host was not found"
     } else if problem.is_redirect() {
         "it sends us round in circles"
     } else {
         "the HTTP request failed"
-    };
-    ToolError { kind: ToolErrorKind::Unavailable, message: message.to_owned(), suggestion: None }
+    })
 }

@@ -20,6 +20,8 @@ use crate::server::platform::Lifeline;
 use command::Command;
 use endpoint::Request;
 
+use super::result::late;
+
 /// What a [`Function`] comes to.
 pub type Answering = BoxFuture<'static, Result<ToolReply, ToolError>>;
 
@@ -160,11 +162,7 @@ impl Local {
                 let failed = if error.kind == ToolErrorKind::Failed { " failed" } else { "" };
                 ToolError { message: format!("`{what}`{failed}: {}", error.message), ..error }
             }),
-            Err(_) => Err(ToolError {
-                kind: ToolErrorKind::Timeout,
-                message: format!("`{what}` did not answer within {} s", timeout.as_secs_f64()),
-                suggestion: None,
-            }),
+            Err(_) => Err(late(&what, timeout)),
         }
     }
 }
@@ -188,12 +186,12 @@ fn others(arguments: &Map<String, Value>, placed: &[&str]) -> Value {
 /// That an answer is larger than it may be.
 fn too_large(most: usize) -> ToolError {
     let message = format!("it answered more than {most} bytes (`max_output_bytes`)");
-    ToolError { kind: ToolErrorKind::TooLarge, message, suggestion: None }
+    ToolError::new(ToolErrorKind::TooLarge, message)
 }
 
 /// That an argument cannot stand where it is to.
 fn unfit(message: String) -> ToolError {
-    ToolError { kind: ToolErrorKind::Arguments, message, suggestion: None }
+    ToolError::new(ToolErrorKind::Arguments, message)
 }
 
 #[cfg(test)]

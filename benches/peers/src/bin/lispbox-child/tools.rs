@@ -64,11 +64,7 @@ impl Host for Tools {
     }
 
     fn tools(&self, server: &str) -> Result<Vec<Arc<Tool>>, ToolError> {
-        self.tools.get(server).cloned().ok_or_else(|| ToolError {
-            kind: ToolErrorKind::Unavailable,
-            message: format!("there is no server `{server}`"),
-            suggestion: None,
-        })
+        self.tools.get(server).cloned().ok_or_else(|| ToolError::unavailable(format!("there is no server `{server}`")))
     }
 
     fn catalogue(&self) -> Catalogue {
@@ -80,11 +76,10 @@ impl Host for Tools {
         let number = |name: &str| arguments.as_ref()?.get(name)?.as_i64();
         match (number("a"), number("b")) {
             (Some(a), Some(b)) => ToolReply::Json((a + b).to_string()),
-            _ => ToolReply::Error(ToolError {
-                kind: ToolErrorKind::Arguments,
-                message: format!("{}/{} takes two integers, a and b", call.server, call.tool),
-                suggestion: None,
-            }),
+            _ => ToolReply::Error(ToolError::new(
+                ToolErrorKind::Arguments,
+                format!("{}/{} takes two integers, a and b", call.server, call.tool),
+            )),
         }
     }
 
