@@ -7,6 +7,7 @@ use jsonschema::Validator;
 use jsonschema::error::ValidationErrorKind;
 use serde_json::{Number, Value};
 
+use crate::lang::builtin::discovery::shape::meant;
 use crate::server::config::cut;
 
 /// How long a value is in a note, in characters.
@@ -15,8 +16,6 @@ const SHOWN: usize = 40;
 const NOTES: usize = 3;
 /// Whole numbers up to here are exact as floats.
 const EXACT: f64 = 9_007_199_254_740_992.0;
-/// How many references lead to a schema; more are a circle.
-const REFERENCES: usize = 8;
 
 /// What was changed in the arguments of one call.
 #[derive(Default)]
@@ -162,18 +161,6 @@ pub(super) fn whole_numbers(
         }
         _ => {}
     }
-}
-
-/// The schema itself, or what it refers to in the same document.
-fn meant<'s>(mut schema: &'s Value, root: &'s Value) -> Option<&'s Value> {
-    for _ in 0..REFERENCES {
-        let reference = schema.get("$ref").and_then(Value::as_str).and_then(|reference| reference.strip_prefix('#'));
-        match reference {
-            Some(pointer) => schema = root.pointer(pointer)?,
-            None => return Some(schema),
-        }
-    }
-    None
 }
 
 /// True if integers are the only numbers that a schema allows.

@@ -4,7 +4,7 @@
 mod code;
 pub mod index;
 mod search;
-mod shape;
+pub(crate) mod shape;
 mod signature;
 pub mod vocabulary;
 

@@ -2,9 +2,13 @@
 
 use crate::lang::value::map::is_plain_keyword;
 use serde_json::{Map, Value as Json};
+use std::cell::Cell;
 
-/// How deep objects are shown.
+/// How deep objects are shown, and how deep anything is.
 const DEEPEST: usize = 3;
+const NESTING: usize = 12;
+/// How many parts of a schema are looked at: one that refers to itself in several places has no end.
+const PARTS: usize = 1000;
 /// How many keys of an object are shown, and how many values of an enumeration.
 const KEYS: usize = 16;
 const CHOICES: usize = 8;
@@ -16,8 +20,20 @@ const LITERAL: usize = 40;
 /// What a schema describes, at most about so many characters long, its references looked up in `root`. The second is
 /// true if nil is one of the values.
 pub fn shape(schema: &Json, root: &Json, width: usize) -> (String, bool) {
-    let (text, has_nil) = Shapes { root }.of(schema, 0);
+    let (text, has_nil) = Shapes { root, left: Cell::new(PARTS) }.of(schema, Depth::default());
     (cut(text, width), has_nil)
+}
+
+/// The schema itself, or what it refers to in the same document; nothing where that leads nowhere.
+pub fn meant<'s>(mut schema: &'s Json, root: &'s Json) -> Option<&'s Json> {
+    for _ in 0..REFERENCES {
+        let reference = schema.get("$ref").and_then(Json::as_str).and_then(|reference| reference.strip_prefix('#'));
+        match reference {
+            Some(pointer) => schema = root.pointer(pointer)?,
+            None => return Some(schema),
+        }
+    }
+    None
 }
 
 /// A value as it stands in a schema: a default, one of several choices.
@@ -35,90 +51,124 @@ pub fn cut(text: String, width: usize) -> String {
 
 struct Shapes<'a> {
     root: &'a Json,
+    /// How many parts may still be looked at.
+    left: Cell<usize>,
+}
+
+/// How deep a part stands, in objects and in anything.
+#[derive(Clone, Copy, Default)]
+struct Depth {
+    objects: usize,
+    parts: usize,
+}
+
+impl Depth {
+    fn in_object(self) -> Depth {
+        Depth { objects: self.objects + 1, ..self }
+    }
+}
+
+/// What a value may be, each kind once; nil is said apart.
+#[derive(Default)]
+struct Choices {
+    shown: Vec<String>,
+    has_nil: bool,
+}
+
+impl Choices {
+    fn add(&mut self, text: String) {
+        if !self.shown.contains(&text) {
+            self.shown.push(text);
+        }
+    }
+
+    fn add_literal(&mut self, value: &Json) {
+        match value {
+            Json::Null => self.has_nil = true,
+            value => self.add(literal(value)),
+        }
+    }
 }
 
 impl Shapes<'_> {
-    fn of(&self, schema: &Json, depth: usize) -> (String, bool) {
-        let schema = self.meant(schema);
-        if let Some(value) = schema.get("const") {
-            return (literal(value), value.is_null());
+    fn of(&self, schema: &Json, depth: Depth) -> (String, bool) {
+        let mut choices = Choices::default();
+        self.add(schema, depth, &mut choices);
+        let text = match choices.shown.as_slice() {
+            [] if choices.has_nil => "nil".to_string(),
+            [] => "any".to_string(),
+            shown => shown.join("|"),
+        };
+        (text, choices.has_nil)
+    }
+
+    /// Adds what a schema describes. Choices among choices are choices.
+    fn add(&self, schema: &Json, depth: Depth, choices: &mut Choices) {
+        if depth.parts == NESTING || self.left.get() == 0 {
+            return choices.add("…".to_string());
         }
-        if let Some(choices) = schema.get("enum").and_then(Json::as_array) {
-            let values: Vec<&Json> = choices.iter().filter(|value| !value.is_null()).collect();
-            let mut shown: Vec<String> = values.iter().take(CHOICES).map(|value| literal(value)).collect();
+        self.left.set(self.left.get() - 1);
+        let depth = Depth { parts: depth.parts + 1, ..depth };
+        let schema = meant(schema, self.root).unwrap_or(&Json::Null);
+        if let Some(value) = schema.get("const") {
+            return choices.add_literal(value);
+        }
+        if let Some(values) = schema.get("enum").and_then(Json::as_array) {
+            let (nils, values): (Vec<&Json>, Vec<&Json>) = values.iter().partition(|value| value.is_null());
+            nils.iter().chain(values.iter().take(CHOICES)).for_each(|value| choices.add_literal(value));
             if values.len() > CHOICES {
-                shown.push("…".to_string());
+                choices.add("…".to_string());
             }
-            return (shown.join("|"), values.len() < choices.len());
+            return;
         }
         if let Some(several) = ["anyOf", "oneOf"].iter().find_map(|key| schema.get(*key)).and_then(Json::as_array) {
-            return self.one_of(several.iter(), depth);
+            return several.iter().take(CHOICES).for_each(|schema| self.add(schema, depth, choices));
         }
         match schema.get("type") {
             Some(Json::Array(names)) => {
-                let each: Vec<Json> = names.iter().map(|name| with_type(schema, name)).collect();
-                self.one_of(each.iter(), depth)
+                names.iter().for_each(|name| self.add_type(schema, name.as_str(), depth, choices))
             }
-            Some(Json::String(name)) => self.typed(schema, name, depth),
-            _ if schema.get("properties").is_some() => self.typed(schema, "object", depth),
-            _ => match schema.get("allOf").and_then(Json::as_array).and_then(|all| all.first()) {
-                Some(first) => self.of(first, depth),
-                None => ("any".to_string(), false),
+            Some(name) => self.add_type(schema, name.as_str(), depth, choices),
+            None if schema.get("properties").is_some() => self.add_type(schema, Some("object"), depth, choices),
+            None => match schema.get("allOf").and_then(Json::as_array).and_then(|all| all.first()) {
+                Some(first) => self.add(first, depth, choices),
+                None => choices.add("any".to_string()),
             },
         }
     }
 
-    /// The schema itself, or what it refers to in the same document.
-    fn meant<'s>(&'s self, mut schema: &'s Json) -> &'s Json {
-        for _ in 0..REFERENCES {
-            let reference = schema.get("$ref").and_then(Json::as_str).and_then(|reference| reference.strip_prefix('#'));
-            match reference.and_then(|pointer| self.root.pointer(pointer)) {
-                Some(other) => schema = other,
-                None => return schema,
-            }
-        }
-        &Json::Null
-    }
-
-    /// Several shapes, each once; nil is said apart.
-    fn one_of<'s>(&self, schemas: impl Iterator<Item = &'s Json>, depth: usize) -> (String, bool) {
-        let mut shown: Vec<String> = Vec::new();
-        let mut has_nil = false;
-        for (text, nil) in schemas.take(CHOICES).map(|schema| self.of(schema, depth)) {
-            has_nil |= nil || text == "nil";
-            if text != "nil" && !shown.contains(&text) {
-                shown.push(text);
-            }
-        }
-        (if shown.is_empty() { "any".to_string() } else { shown.join("|") }, has_nil)
-    }
-
-    fn typed(&self, schema: &Json, name: &str, depth: usize) -> (String, bool) {
+    fn add_type(&self, schema: &Json, name: Option<&str>, depth: Depth, choices: &mut Choices) {
         match name {
-            "null" => ("nil".to_string(), true),
+            Some("null") => choices.has_nil = true,
+            name => choices.add(self.typed(schema, name.unwrap_or("any"), depth)),
+        }
+    }
+
+    fn typed(&self, schema: &Json, name: &str, depth: Depth) -> String {
+        match name {
             "array" => {
                 let tuple = schema.get("prefixItems").and_then(Json::as_array);
                 let items = match tuple {
                     Some(items) => items.iter().take(KEYS).map(|item| self.inside(item, depth)).collect(),
                     None => vec![schema.get("items").map_or("any".to_string(), |item| self.inside(item, depth))],
                 };
-                (format!("[{}]", items.join(" ")), false)
+                format!("[{}]", items.join(" "))
             }
-            "object" => (self.object(schema, depth), false),
-            name => (name.to_string(), false),
+            "object" => self.object(schema, depth),
+            name => name.to_string(),
         }
     }
 
-    fn object(&self, schema: &Json, depth: usize) -> String {
+    fn object(&self, schema: &Json, depth: Depth) -> String {
         let none = Map::new();
         let properties = schema.get("properties").and_then(Json::as_object).unwrap_or(&none);
         if properties.is_empty() {
             return match schema.get("additionalProperties").filter(|values| values.is_object()) {
-                Some(values) if depth < DEEPEST => format!("{{_ {}}}", self.inside(values, depth + 1)),
+                Some(values) if depth.objects < DEEPEST => format!("{{_ {}}}", self.inside(values, depth.in_object())),
                 _ => "object".to_string(),
             };
         }
-        if depth >= DEEPEST {
+        if depth.objects >= DEEPEST {
             return "{…}".to_string();
         }
         let required = schema.get("required").and_then(Json::as_array);
@@ -128,7 +178,7 @@ impl Shapes<'_> {
             .take(KEYS)
             .map(|(name, schema)| {
                 let mark = if is_required(name) { "" } else { "?" };
-                format!("{}{mark} {}", key(name), self.inside(schema, depth + 1))
+                format!("{}{mark} {}", key(name), self.inside(schema, depth.in_object()))
             })
             .collect();
         if properties.len() > KEYS {
@@ -138,7 +188,7 @@ impl Shapes<'_> {
     }
 
     /// The shape of a part, with nil as one of its values.
-    fn inside(&self, schema: &Json, depth: usize) -> String {
+    fn inside(&self, schema: &Json, depth: Depth) -> String {
         match self.of(schema, depth) {
             (text, true) if text != "nil" => format!("{text}|nil"),
             (text, _) => text,
@@ -148,13 +198,6 @@ impl Shapes<'_> {
 
 fn key(name: &str) -> String {
     if is_plain_keyword(name) { format!(":{name}") } else { Json::from(name).to_string() }
-}
-
-/// The same schema for one of its types.
-fn with_type(schema: &Json, name: &Json) -> Json {
-    let mut schema = schema.clone();
-    schema["type"] = name.clone();
-    schema
 }
 
 #[cfg(test)]
@@ -205,6 +248,14 @@ mod tests {
         assert_eq!(shown(&schema), format!("[{person}]"));
         let circle = json!({"$ref": "#"});
         assert_eq!(shown(&circle), "any");
+        let lists = json!({"type": "array", "items": {"$ref": "#"}});
+        assert_eq!(shown(&lists), format!("{}…{}", "[".repeat(NESTING), "]".repeat(NESTING)));
+        let either = json!({"anyOf": [{"type": "string"}, {"$ref": "#"}]});
+        assert_eq!(shown(&either), "string|…");
+        // Each part leads to eight others, which would be 8^12.
+        let value =
+            json!({"anyOf": (0..8).map(|_| json!({"type": "array", "items": {"$ref": "#"}})).collect::<Vec<_>>()});
+        assert!(shown(&value).starts_with("[[["));
     }
 
     #[test]
