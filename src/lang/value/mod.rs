@@ -13,6 +13,7 @@ pub mod large;
 pub mod list;
 pub mod map;
 pub mod pattern;
+pub(crate) mod prefetch;
 pub mod print;
 pub mod quotient;
 pub(crate) mod release;

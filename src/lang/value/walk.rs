@@ -3,6 +3,7 @@
 use super::Value;
 use super::list::{Items, List};
 use super::map::Map;
+use super::prefetch;
 use super::set::Set;
 use super::text::Text;
 use super::vector::Vector;
@@ -118,16 +119,21 @@ impl Cursor {
             return Ok(match self {
                 Cursor::End => None,
                 Cursor::Items(items, at) => {
+                    prefetch::ahead(items.as_slice(), *at);
                     let item = items.as_slice().get(*at).cloned();
                     *at += 1;
                     item
                 }
                 Cursor::Own(items, at) => {
+                    prefetch::ahead(items.as_slice(), *at);
                     let item = items.take(*at);
                     *at += 1;
                     item
                 }
                 Cursor::Vector(vector, at) => {
+                    if let Some(items) = vector.as_slice() {
+                        prefetch::ahead(items, *at);
+                    }
                     let item = vector.get(*at).cloned();
                     *at += 1;
                     item

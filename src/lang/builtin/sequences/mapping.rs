@@ -6,8 +6,8 @@ use super::super::transducers::{self, state, steps};
 use super::{all_lazy, before, cursors, in_front, next_of_each, rest_of};
 use crate::lang::error::Outcome;
 use crate::lang::eval::Machine;
-use crate::lang::value::Value;
 use crate::lang::value::vector::Vector;
+use crate::lang::value::{Value, prefetch};
 
 /// The entries of this file.
 pub const TABLE: &[Builtin] = &[
@@ -124,8 +124,9 @@ fn map_one(machine: &mut Machine, function: &Value, collection: Value) -> Outcom
 fn looked_up(machine: &mut Machine, key: &Value, items: &[Value]) -> Outcome<Vec<Value>> {
     machine.reserve_values(items.len() as u64)?;
     let mut out = Vec::with_capacity(items.len());
-    for item in items {
+    for (at, item) in items.iter().enumerate() {
         machine.charge(1)?;
+        prefetch::ahead(items, at);
         out.push(machine.call_on(key, item)?);
     }
     machine.charge(1)?;
