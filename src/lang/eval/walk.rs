@@ -10,7 +10,7 @@ use crate::lang::node::*;
 use crate::lang::span::Span;
 use crate::lang::value::Value;
 use crate::lang::value::function::{Captures, Closure};
-use crate::lang::value::map::Map;
+use crate::lang::value::map::{Map, Values};
 use crate::lang::value::set::Set;
 use crate::lang::value::shape::Shape;
 use std::sync::Arc;
@@ -151,12 +151,8 @@ impl Machine {
 
     /// What nodes come to, one after another.
     #[inline(always)]
-    fn values(&mut self, frame: &Frame<'_>, nodes: &[Node]) -> Result<Vec<Value>, Stopped> {
-        let mut values = Vec::with_capacity(nodes.len());
-        for node in nodes {
-            values.push(self.argument_value(frame, node)?);
-        }
-        Ok(values)
+    fn values(&mut self, frame: &Frame<'_>, nodes: &[Node], mut give: impl FnMut(Value)) -> Result<(), Stopped> {
+        nodes.iter().try_for_each(|node| self.argument_value(frame, node).map(&mut give))
     }
 
     fn global(&mut self, frame: &Frame<'_>, index: u32, span: Span) -> Outcome<Value> {
@@ -500,15 +496,17 @@ impl Machine {
     #[inline(never)]
     fn record(&mut self, frame: &Frame<'_>, shape: &Arc<Shape>, nodes: &[Node]) -> Result<Value, Stopped> {
         self.pay_step()?;
-        let values = self.values(frame, nodes)?;
+        let mut values = Values::with_capacity(nodes.len());
+        self.values(frame, nodes, |value| values.push(value))?;
         Ok(Value::Map(Arc::new(Map::with_shape(shape.clone(), values))))
     }
 
     #[inline(never)]
     fn vector(&mut self, frame: &Frame<'_>, nodes: &[Node]) -> Result<Value, Stopped> {
         self.pay_step()?;
-        let values = self.values(frame, nodes)?;
-        Ok(Value::vector(values))
+        let mut items = Vec::with_capacity(nodes.len());
+        self.values(frame, nodes, |value| items.push(value))?;
+        Ok(Value::vector(items))
     }
 
     fn map(&mut self, frame: &Frame<'_>, pairs: &[(Node, Node)], span: Span) -> Outcome<Value> {

@@ -194,18 +194,18 @@ impl Parser<'_> {
     fn record(&mut self, shape: Matching, values: Vec<Value>) -> Outcome<Value> {
         let keys = match shape {
             Matching::Known(shape, matched) if matched == shape.keys().len() => {
-                return Ok(Value::Map(Arc::new(Map::with_shape(shape, values).into_record())));
+                return Ok(Value::Map(Arc::new(Map::with_shape(shape, values))));
             }
             Matching::Known(shape, matched) => shape.keys()[..matched].to_vec(),
             Matching::New(keys) => keys,
         };
         let small = keys.len() <= 32 && keys.iter().enumerate().all(|(at, key)| !keys[..at].contains(key));
         if small {
-            let shape = Shape::new(keys);
+            let shape = Shape::of_records(keys);
             if self.shapes.len() < SHAPES {
                 self.shapes.push(shape.clone());
             }
-            return Ok(Value::Map(Arc::new(Map::with_shape(shape, values).into_record())));
+            return Ok(Value::Map(Arc::new(Map::with_shape(shape, values))));
         }
         // Large objects, and those with a key twice, of which the last counts.
         let mut map = Map::default();

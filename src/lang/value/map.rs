@@ -7,9 +7,10 @@
 
 use super::Value;
 use super::large::{Large, Order};
-use super::release::{Debris, release};
+use super::release::{Debris, release, release_leaf};
 use super::shape::Shape;
 use super::text::LONGEST_NAME;
+use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// Where the metadata of a record of `defrecord`, or of an object of `reify`, says what it is: a map with its
@@ -25,52 +26,67 @@ pub const CONDITIONAL: &str = "clojure.lang.ReaderConditional";
 /// The most entries that stand in one block.
 const SMALL: usize = 32;
 
+/// The values of a small map: up to two stand in the map itself, which with its count of owners fits a line of the
+/// processor's cache.
+pub type Values = SmallVec<[Value; 2]>;
+
 /// A map from keys to values.
 #[derive(Clone)]
-pub struct Map {
-    entries: Entries,
-    record: bool,
-}
+pub struct Map(Entries);
 
 #[derive(Clone)]
 enum Entries {
     Small {
         shape: Arc<Shape>,
-        values: Vec<Value>,
+        values: Values,
     },
-    /// Boxed, so that the many small maps are small.
-    Large(Box<Large<Value>>),
+    Large {
+        /// Boxed, so that the many small maps are small.
+        table: Box<Large<Value>>,
+        is_record: bool,
+    },
 }
+
+const _: () = assert!(size_of::<Map>() == 48);
 
 impl Default for Map {
     fn default() -> Self {
-        Map { entries: Entries::Small { shape: Arc::default(), values: Vec::new() }, record: false }
+        Map::with_shape(Arc::default(), Values::new())
     }
 }
 
 impl Map {
     /// A map of these values under the keys of `shape`, one for each.
-    pub fn with_shape(shape: Arc<Shape>, values: Vec<Value>) -> Map {
+    pub fn with_shape(shape: Arc<Shape>, values: impl Into<Values>) -> Map {
+        let values = values.into();
         debug_assert_eq!(shape.keys().len(), values.len());
-        Map { entries: Entries::Small { shape, values }, record: false }
+        Map(Entries::Small { shape, values })
     }
 
     /// Marks this map as a record from JSON.
     pub fn into_record(mut self) -> Map {
-        self.record = true;
+        match &mut self.0 {
+            Entries::Small { shape, .. } if shape.is_record() => {}
+            Entries::Small { shape, .. } => *shape = shape.of_record(),
+            Entries::Large { is_record, .. } => *is_record = true,
+        }
         self
     }
 
     /// True if it came from JSON.
+    #[inline]
     pub fn is_record(&self) -> bool {
-        self.record
+        match &self.0 {
+            Entries::Small { shape, .. } => shape.is_record(),
+            Entries::Large { is_record, .. } => *is_record,
+        }
     }
 
     /// How many entries there are.
     pub fn len(&self) -> usize {
-        match &self.entries {
+        match &self.0 {
             Entries::Small { values, .. } => values.len(),
-            Entries::Large(large) => large.len(),
+            Entries::Large { table, .. } => table.len(),
         }
     }
 
@@ -97,15 +113,9 @@ impl Map {
     /// assert_eq!(mail.field("size"), Some(&Value::Int(512)));
     /// ```
     pub fn field(&self, name: &str) -> Option<&Value> {
-        match &self.entries {
-            Entries::Small { shape, values } => {
-                let is_keyword = |key: &Value| matches!(key, Value::Keyword(known) if known.as_str() == name);
-                let keys = shape.keys();
-                let at = keys.iter().position(is_keyword);
-                let at = at.or_else(|| keys.iter().position(|key| key.as_str() == Some(name)));
-                at.and_then(|at| values.get(at))
-            }
-            Entries::Large(_) => self.get(&Value::keyword(name)).or_else(|| self.get(&Value::string(name))),
+        match &self.0 {
+            Entries::Small { shape, values } => values.get(shape.position_of_name(name)?),
+            Entries::Large { .. } => self.get(&Value::keyword(name)).or_else(|| self.get(&Value::string(name))),
         }
     }
 
@@ -113,7 +123,7 @@ impl Map {
     /// stood in the last one.
     #[inline]
     pub fn get_near(&self, key: &Value, place: &mut usize) -> Option<&Value> {
-        let Entries::Small { shape, values } = &self.entries else { return None };
+        let Entries::Small { shape, values } = &self.0 else { return None };
         if shape.keys().get(*place).is_none_or(|known| known != key) {
             *place = shape.position(key)?;
         }
@@ -123,13 +133,13 @@ impl Map {
     /// The entry under that key, with the key as the map has it.
     #[inline]
     pub fn get_entry(&self, key: &Value) -> Option<(&Value, &Value)> {
-        let exact = match &self.entries {
+        let exact = match &self.0 {
             Entries::Small { shape, values } => {
                 shape.position(key).and_then(|at| Some((shape.keys().get(at)?, values.get(at)?)))
             }
-            Entries::Large(large) => large.get(key),
+            Entries::Large { table, .. } => table.get(key),
         };
-        if exact.is_some() || !self.record {
+        if exact.is_some() || !self.is_record() {
             return exact;
         }
         self.find_other_spelling(key)
@@ -142,26 +152,26 @@ impl Map {
 
     /// The shape and the values of a small map.
     pub fn as_shaped(&self) -> Option<(&Arc<Shape>, &[Value])> {
-        match &self.entries {
+        match &self.0 {
             Entries::Small { shape, values } => Some((shape, values)),
-            Entries::Large(_) => None,
+            Entries::Large { .. } => None,
         }
     }
 
     /// One past the last position that [`Map::entry`] may be asked for.
     pub fn positions(&self) -> usize {
-        match &self.entries {
+        match &self.0 {
             Entries::Small { values, .. } => values.len(),
-            Entries::Large(large) => large.positions(),
+            Entries::Large { table, .. } => table.positions(),
         }
     }
 
     /// The entry at a position; removed entries leave gaps.
     #[inline]
     pub fn entry(&self, position: usize) -> Option<(&Value, &Value)> {
-        match &self.entries {
+        match &self.0 {
             Entries::Small { shape, values } => Some((shape.keys().get(position)?, values.get(position)?)),
-            Entries::Large(large) => large.entry(position),
+            Entries::Large { table, .. } => table.entry(position),
         }
     }
 
@@ -174,7 +184,7 @@ impl Map {
     /// its key and its place. In a sorted map a new key goes where `compare` puts it.
     pub fn insert(&mut self, key: Value, value: Value) {
         let key = self.known_spelling(key);
-        if let Entries::Small { shape, values } = &mut self.entries {
+        if let Entries::Small { shape, values } = &mut self.0 {
             if let Some(position) = shape.position(&key) {
                 values[position] = value;
                 return;
@@ -185,12 +195,12 @@ impl Map {
                 return;
             }
         }
-        self.enlarge(|large| large.insert(key, value));
+        self.enlarge(|table| table.insert(key, value));
     }
 
     /// A key as the map has it, where a record has it in another spelling.
     fn known_spelling(&self, key: Value) -> Value {
-        if !self.record {
+        if !self.is_record() {
             return key;
         }
         self.get_entry(&key).map(|(known, _)| known.clone()).unwrap_or(key)
@@ -198,17 +208,17 @@ impl Map {
 
     /// Changes the map as a large one, which it becomes if it is not.
     fn enlarge(&mut self, change: impl FnOnce(&mut Large<Value>)) {
-        match &mut self.entries {
+        match &mut self.0 {
             Entries::Small { shape, values } => {
-                let mut large = Large::default();
-                large.metadata = shape.metadata().cloned();
+                let mut table = Box::new(Large::default());
+                table.metadata = shape.metadata().cloned();
                 for (key, value) in shape.keys().iter().zip(values.drain(..)) {
-                    large.insert(key.clone(), value);
+                    table.insert(key.clone(), value);
                 }
-                change(&mut large);
-                self.entries = Entries::Large(Box::new(large));
+                change(&mut table);
+                self.0 = Entries::Large { table, is_record: shape.is_record() };
             }
-            Entries::Large(large) => change(large),
+            Entries::Large { table, .. } => change(table),
         }
     }
 
@@ -216,15 +226,15 @@ impl Map {
     pub fn remove(&mut self, key: &Value) {
         let Some((known, _)) = self.get_entry(key) else { return };
         let known = known.clone();
-        match &mut self.entries {
+        match &mut self.0 {
             Entries::Small { shape, values } => {
                 if let Some(position) = shape.position(&known) {
                     *shape = shape.without(position);
                     values.remove(position);
                 }
             }
-            Entries::Large(large) => {
-                large.remove(&known);
+            Entries::Large { table, .. } => {
+                table.remove(&known);
             }
         }
         // Without one of its fields a record is a plain map.
@@ -236,38 +246,38 @@ impl Map {
 
     /// An empty sorted map; nil as the comparator stands for `compare`.
     pub fn sorted(comparator: Value) -> Map {
-        Map { entries: Entries::Large(Box::new(Large::sorted(comparator))), record: false }
+        Map(Entries::Large { table: Box::new(Large::sorted(comparator)), is_record: false })
     }
 
     /// The keys in order, if it is sorted.
     pub fn order(&self) -> Option<&Order> {
-        match &self.entries {
+        match &self.0 {
             Entries::Small { .. } => None,
-            Entries::Large(large) => large.order(),
+            Entries::Large { table, .. } => table.order(),
         }
     }
 
     /// Puts a key that is not there yet at a place of a sorted map's order.
     pub fn insert_at(&mut self, place: usize, key: Value, value: Value) {
-        self.enlarge(|large| large.insert_at(place, key, value));
+        self.enlarge(|table| table.insert_at(place, key, value));
     }
 
     /// What `meta` gives.
     pub fn metadata(&self) -> Option<&Arc<Map>> {
-        match &self.entries {
+        match &self.0 {
             Entries::Small { shape, .. } => shape.metadata(),
-            Entries::Large(large) => large.metadata.as_ref(),
+            Entries::Large { table, .. } => table.metadata.as_ref(),
         }
     }
 
     /// Replaces the metadata.
     pub fn set_metadata(&mut self, metadata: Option<Arc<Map>>) {
-        match &mut self.entries {
+        match &mut self.0 {
             Entries::Small { shape, .. } if metadata.is_some() || shape.metadata().is_some() => {
                 *shape = shape.annotated(metadata);
             }
             Entries::Small { .. } => {}
-            Entries::Large(large) => large.metadata = metadata,
+            Entries::Large { table, .. } => table.metadata = metadata,
         }
     }
 
@@ -303,7 +313,7 @@ impl Map {
     #[cold]
     fn find_other_spelling(&self, key: &Value) -> Option<(&Value, &Value)> {
         let text = spelled(key)?;
-        match &self.entries {
+        match &self.0 {
             Entries::Small { shape, values } => {
                 let wanted = kebab(text);
                 let first = wanted.chars().next();
@@ -318,12 +328,12 @@ impl Map {
                 let (position, known) = alike.next()?;
                 alike.next().is_none().then_some((known, values.get(position)?))
             }
-            Entries::Large(large) => {
+            Entries::Large { table, .. } => {
                 let kebab = kebab(text);
                 let snake = kebab.replace('-', "_");
                 let camel = camel(&kebab);
                 [text, &kebab, &snake, &camel].into_iter().find_map(|spelling| {
-                    large.get(&Value::keyword(spelling)).or_else(|| large.get(&Value::string(spelling)))
+                    table.get(&Value::keyword(spelling)).or_else(|| table.get(&Value::string(spelling)))
                 })
             }
         }
@@ -410,9 +420,18 @@ impl FromIterator<(Value, Value)> for Map {
 
 impl Drop for Map {
     fn drop(&mut self) {
-        match &mut self.entries {
-            Entries::Small { values, .. } => release(std::mem::take(values), Debris::Values),
-            Entries::Large(large) => release(std::mem::take(&mut **large), |large| Debris::Map(Box::new(large))),
+        match &mut self.0 {
+            Entries::Small { values, .. } => {
+                if !values.spilled() && values.iter().all(Value::is_plain) && release_leaf() {
+                    // They own nothing, and neither does the place where they stand.
+                    std::mem::forget(std::mem::take(values));
+                } else {
+                    release(std::mem::take(values), |values| Debris::Values(values.into_vec()));
+                }
+            }
+            Entries::Large { table, .. } => {
+                release(std::mem::take(&mut **table), |table| Debris::Map(Box::new(table)));
+            }
         }
     }
 }
@@ -430,6 +449,33 @@ mod tests {
         assert_eq!(camel("from-address"), "fromAddress");
         assert!(is_plain_keyword("from_address") && is_plain_keyword("naïve"));
         assert!(!is_plain_keyword("") && !is_plain_keyword("first name") && !is_plain_keyword("1st"));
+    }
+
+    #[test]
+    fn a_record_stays_one_whatever_becomes_of_it() {
+        let mut record = Map::default().into_record();
+        for n in 0..40 {
+            record.insert(Value::string(&format!("key_{n}")), Value::Int(n));
+            assert!(record.is_record() && record.len() == n as usize + 1);
+            assert_eq!(record.get(&Value::keyword(&format!("key-{n}"))), Some(&Value::Int(n)));
+        }
+        for n in 0..40 {
+            record.remove(&Value::keyword(&format!("key-{n}")));
+            assert!(record.is_record() && record.len() == 39 - n as usize);
+        }
+    }
+
+    #[test]
+    fn maps_that_become_records_share_their_keys() {
+        let plain = Shape::new(vec![Value::keyword("a")]);
+        let record = |number| Map::with_shape(plain.clone(), vec![Value::Int(number)]).into_record();
+        let (one, two) = (record(1), record(2));
+        let shape = |map: &Map| map.as_shaped().map(|(shape, _)| Arc::as_ptr(shape));
+        assert_eq!(shape(&one), shape(&two));
+        assert!(one.is_record() && !Map::with_shape(plain.clone(), vec![Value::Nil]).is_record());
+        let mut longer = one.clone();
+        longer.insert(Value::keyword("b"), Value::Int(2));
+        assert!(longer.is_record());
     }
 
     #[test]

@@ -129,6 +129,15 @@ pub(super) fn release<T>(contents: T, aside: fn(T) -> Debris) {
     }
 }
 
+/// Counts a node that leads to no other and is dropped where it is; false when so much has been dropped that it has
+/// to be released as others are.
+#[inline]
+pub(super) fn release_leaf() -> bool {
+    let left = LEFT.get();
+    LEFT.set(left.saturating_sub(1));
+    left > 0
+}
+
 /// Drops a block of values as [`release`] does; a long one piece by piece.
 #[inline]
 pub(super) fn release_block(values: Vec<Value>) {

@@ -7,7 +7,7 @@
 use super::Value;
 use super::map::Map;
 use super::release::{Debris, release};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// How many steps to other shapes are remembered.
 const STEPS: usize = 8;
@@ -18,13 +18,24 @@ pub struct Shape {
     keys: Vec<Value>,
     /// What `meta` gives for a map of this shape.
     metadata: Option<Arc<Map>>,
+    /// True for the maps that came from JSON.
+    is_record: bool,
     steps: Mutex<Vec<Weak<Shape>>>,
 }
 
 impl Shape {
     /// The shape of these keys, which are all different.
     pub fn new(keys: Vec<Value>) -> Arc<Shape> {
-        Arc::new(Shape { keys, metadata: None, steps: Mutex::default() })
+        Arc::new(Shape::made(keys, None, false))
+    }
+
+    /// The shape of these keys, which are all different, for records.
+    pub fn of_records(keys: Vec<Value>) -> Arc<Shape> {
+        Arc::new(Shape::made(keys, None, true))
+    }
+
+    fn made(keys: Vec<Value>, metadata: Option<Arc<Map>>, is_record: bool) -> Shape {
+        Shape { keys, metadata, is_record, steps: Mutex::default() }
     }
 
     /// The keys in order.
@@ -38,22 +49,50 @@ impl Shape {
         self.keys.iter().position(|known| known == key)
     }
 
+    /// Where the value stands of the keyword of that name, or else of that text.
+    pub fn position_of_name(&self, name: &str) -> Option<usize> {
+        let mut of_text = None;
+        for (at, key) in self.keys.iter().enumerate() {
+            match key {
+                Value::Keyword(known) if known.as_str() == name => return Some(at),
+                Value::Str(known) if known.as_str() == name => of_text = Some(at),
+                _ => {}
+            }
+        }
+        of_text
+    }
+
     /// The shape with one more key.
     pub fn with(self: &Arc<Self>, key: &Value) -> Arc<Shape> {
-        let mut steps = match self.steps.lock() {
-            Ok(steps) => steps,
-            Err(poisoned) => poisoned.into_inner(),
-        };
-        let known = steps.iter().filter_map(Weak::upgrade).find(|next| next.keys.last() == Some(key));
-        if let Some(next) = known {
+        let leads_there = |next: &Arc<Shape>| next.keys.len() > self.keys.len() && next.keys.last() == Some(key);
+        self.step(key.is_scalar(), leads_there, || {
+            let mut keys = Vec::with_capacity(self.keys.len() + 1);
+            keys.extend(self.keys.iter().cloned());
+            keys.push(key.clone());
+            Shape::made(keys, self.metadata.clone(), self.is_record)
+        })
+    }
+
+    /// The same keys for records.
+    pub fn of_record(self: &Arc<Self>) -> Arc<Shape> {
+        let leads_there = |next: &Arc<Shape>| next.keys.len() == self.keys.len();
+        self.step(true, leads_there, || Shape::made(self.keys.clone(), self.metadata.clone(), true))
+    }
+
+    /// The shape to which a step leads, which is made where it is not remembered, and remembered if it may be.
+    fn step(
+        &self,
+        is_remembered: bool,
+        leads_there: impl Fn(&Arc<Shape>) -> bool,
+        make: impl FnOnce() -> Shape,
+    ) -> Arc<Shape> {
+        let mut steps = self.steps.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(next) = steps.iter().filter_map(Weak::upgrade).find(leads_there) {
             return next;
         }
-        let mut keys = Vec::with_capacity(self.keys.len() + 1);
-        keys.extend(self.keys.iter().cloned());
-        keys.push(key.clone());
-        let next = Arc::new(Shape { keys, metadata: self.metadata.clone(), steps: Mutex::default() });
+        let next = Arc::new(make());
         steps.retain(|step| step.strong_count() > 0);
-        if key.is_scalar() && steps.len() < STEPS {
+        if is_remembered && steps.len() < STEPS {
             steps.push(Arc::downgrade(&next));
         }
         next
@@ -63,7 +102,13 @@ impl Shape {
     pub fn without(&self, position: usize) -> Arc<Shape> {
         let mut keys = self.keys.clone();
         keys.remove(position);
-        Arc::new(Shape { keys, metadata: self.metadata.clone(), steps: Mutex::default() })
+        Arc::new(Shape::made(keys, self.metadata.clone(), self.is_record))
+    }
+
+    /// True for the maps that came from JSON.
+    #[inline]
+    pub fn is_record(&self) -> bool {
+        self.is_record
     }
 
     /// What `meta` gives for a map of this shape.
@@ -73,7 +118,7 @@ impl Shape {
 
     /// The same keys with other metadata.
     pub fn annotated(&self, metadata: Option<Arc<Map>>) -> Arc<Shape> {
-        Arc::new(Shape { keys: self.keys.clone(), metadata, steps: Mutex::default() })
+        Arc::new(Shape::made(self.keys.clone(), metadata, self.is_record))
     }
 }
 

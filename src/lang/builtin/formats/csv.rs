@@ -200,7 +200,7 @@ impl Columns {
             })
             .collect();
         let small = keys.len() <= 32 && keys.iter().enumerate().all(|(at, key)| !keys[..at].contains(key));
-        let shape = small.then(|| Shape::new(keys.clone()));
+        let shape = small.then(|| Shape::of_records(keys.clone()));
         Columns { keys, shape }
     }
 
