@@ -185,7 +185,7 @@ pub struct LexError {
 
 /// The tokens of a program, without white space and comments. A byte order mark at the start is passed over.
 pub fn lex(source: &str) -> Result<Vec<Lexeme>, LexError> {
-    lex_until(source, Vec::with_capacity(source.len() / 6), |_| false)
+    lex_until(source, Vec::with_capacity(8 + source.len() / 6), |_| false)
 }
 
 /// The tokens of a program up to the first behind which `enough` is true of all so far.

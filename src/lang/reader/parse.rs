@@ -1,5 +1,7 @@
 //! From tokens whose brackets are balanced to forms: one fold over the flat tokens, with a stack of open forms.
 
+use chumsky::input::MapExtra;
+use chumsky::inspector::SimpleState;
 use chumsky::prelude::*;
 
 use super::collections::{self, FunctionLiteral};
@@ -12,8 +14,9 @@ use crate::lang::span::Span;
 
 /// The forms of a program. The brackets must be balanced.
 pub(super) fn parse(source: &str, lexemes: &[Lexeme], reading: &Reading) -> Result<Vec<Form>, ReadError> {
-    let stopped = match program(source, reading).parse(lexemes).into_result() {
-        Ok(forms) => return Ok(forms),
+    let mut builder = SimpleState(Builder::new(source, reading));
+    let stopped = match program().parse_with_state(lexemes, &mut builder).into_result() {
+        Ok(()) => return builder.0.finish(),
         Err(errors) => errors.into_iter().find_map(|Stop(error)| error),
     };
     Err(stopped.map_or_else(
@@ -22,36 +25,14 @@ pub(super) fn parse(source: &str, lexemes: &[Lexeme], reading: &Reading) -> Resu
     ))
 }
 
+/// The builder as the state of the parser, where nothing moves it from token to token.
+type Building<'s> = extra::Full<Stop, SimpleState<Builder<'s>>, ()>;
+
 /// The grammar: literals, brackets and prefixes in any order, which the fold puts together.
-fn program<'t, 's: 't>(
-    source: &'s str,
-    reading: &'s Reading,
-) -> impl Parser<'t, &'t [Lexeme], Vec<Form>, extra::Err<Stop>> {
-    let one = |is: fn(Token) -> bool| any_ref().filter(move |lexeme: &&Lexeme| is(lexeme.token)).map(|lexeme| *lexeme);
-    let atom = one(is_atom).map(Step::Atom);
-    let open = one(|token| token.closer().is_some()).map(Step::Open);
-    let close = one(Token::is_closer).map(|lexeme| Step::Close(lexeme.span));
-    let prefix = one(Token::is_prefix).map(Step::Prefix);
-    empty()
-        .map(move |()| Builder::new(source, reading))
-        .try_foldl(choice((atom, open, close, prefix)).repeated(), |builder: Builder<'s>, step, _| {
-            builder.take(step).map_err(Stop::because)
-        })
-        .then_ignore(end())
-        .try_map(|builder, _| builder.finish().map_err(Stop::because))
-}
-
-/// What the tokens mean to the fold.
-#[derive(Clone, Copy)]
-enum Step {
-    Atom(Lexeme),
-    Open(Lexeme),
-    Close(Span),
-    Prefix(Lexeme),
-}
-
-fn is_atom(token: Token) -> bool {
-    !token.is_prefix() && !token.is_closer() && token.closer().is_none()
+fn program<'t, 's: 't>() -> impl Parser<'t, &'t [Lexeme], (), Building<'s>> {
+    empty().try_foldl(any_ref().repeated(), |(), lexeme: &Lexeme, fold: &mut MapExtra<'t, '_, _, Building<'s>>| {
+        fold.state().take(*lexeme).map_err(Stop::because)
+    })
 }
 
 /// Why the fold stopped; nothing when it was the grammar that did, at the end of the tokens.
@@ -103,30 +84,26 @@ impl<'s> Builder<'s> {
         Builder { source, reading, frames: Vec::new(), forms: Vec::new(), function: None }
     }
 
-    fn take(mut self, step: Step) -> Result<Builder<'s>, ReadError> {
-        match step {
-            Step::Atom(lexeme) => {
-                if let Some(form) = literal(self.source, lexeme) {
-                    let form = match &mut self.function {
-                        Some(function) => function.argument(form?)?,
-                        None => form?,
-                    };
-                    self.deliver(form)?;
-                }
-            }
-            Step::Open(lexeme) => {
-                if lexeme.token == Token::FunctionOpen {
-                    if self.function.is_some() {
-                        return Err(collections::nested_function(lexeme.span));
-                    }
-                    self.function = Some(FunctionLiteral::default());
-                }
-                self.push(lexeme)?;
-            }
-            Step::Close(span) => self.close(span)?,
-            Step::Prefix(lexeme) => self.push(lexeme)?,
+    fn take(&mut self, lexeme: Lexeme) -> Result<(), ReadError> {
+        let Lexeme { token, span } = lexeme;
+        if token.is_closer() {
+            return self.close(span);
         }
-        Ok(self)
+        if token.is_prefix() {
+            return self.push(lexeme);
+        }
+        if token.closer().is_some() {
+            if token == Token::FunctionOpen && self.function.replace(FunctionLiteral::default()).is_some() {
+                return Err(collections::nested_function(span));
+            }
+            return self.push(lexeme);
+        }
+        let Some(form) = literal(self.source, lexeme) else { return Ok(()) };
+        let form = match &mut self.function {
+            Some(function) => function.argument(form?)?,
+            None => form?,
+        };
+        self.deliver(form)
     }
 
     fn push(&mut self, lexeme: Lexeme) -> Result<(), ReadError> {
