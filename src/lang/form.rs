@@ -106,6 +106,20 @@ impl Form {
         }
     }
 
+    /// The items, if it is a list or another collection; none of anything else.
+    pub fn items_mut(&mut self) -> &mut [Form] {
+        match &mut self.kind {
+            FormKind::List(items) | FormKind::Vector(items) | FormKind::Map(items) | FormKind::Set(items) => items,
+            _ => &mut [],
+        }
+    }
+
+    /// Takes it out, leaving nil in its place.
+    pub fn take(&mut self) -> Form {
+        let nil = Form::new(FormKind::Nil, self.span);
+        std::mem::replace(self, nil)
+    }
+
     /// The items, if it is a vector.
     pub fn as_vector(&self) -> Option<&[Form]> {
         match &self.kind {

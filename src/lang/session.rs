@@ -447,7 +447,7 @@ fn run_forms(machine: &mut Machine, request: &Request, source: &Arc<Source>, rep
         bind(machine, "data", data)?;
     }
     machine.charge(request.program.len() as u64 / 16)?;
-    let mut forms = reader::read(&request.program).map_err(|error| unreadable(error, source))?;
+    let forms = reader::read(&request.program).map_err(|error| unreadable(error, source))?;
     if let Some((span, error)) = foreign::at_top_level(&forms, &request.program) {
         return Err(Signal::from(error).at(source, span));
     }
@@ -455,10 +455,11 @@ fn run_forms(machine: &mut Machine, request: &Request, source: &Arc<Source>, rep
     let mut last = Value::Nil;
     let count = forms.len();
     let has_aliases = request.program.contains("::");
-    for (ordinal, form) in forms.iter_mut().enumerate() {
+    for (ordinal, mut form) in forms.into_iter().enumerate() {
+        let span = form.span;
         machine.core.form = ordinal as u32;
         let is_last = ordinal + 1 == count;
-        let resolved = if has_aliases { machine.resolve_aliases(form) } else { Ok(()) };
+        let resolved = if has_aliases { machine.resolve_aliases(&mut form) } else { Ok(()) };
         let resolved = resolved.map_err(|(error, span)| Signal::from(error).at(source, span));
         let result =
             resolved.and_then(|()| machine.evaluate(form, source)).and_then(|value| match machine.settle(&value) {
@@ -482,7 +483,7 @@ fn run_forms(machine: &mut Machine, request: &Request, source: &Arc<Source>, rep
             Err(signal) => {
                 drop(last);
                 machine.core.undo();
-                return Err(signal.at(source, form.span));
+                return Err(signal.at(source, span));
             }
         }
     }

@@ -155,7 +155,7 @@ impl Machine {
         let mut form = form_of(self, value, Span::default())?;
         let mut expander = Expander::new(self, &source);
         if expansion == Expansion::All {
-            form = expander.expand(&form)?;
+            expander.expand(&mut form)?;
         }
         while expansion != Expansion::All
             && let Some(expanded) = expander.step(&form)?

@@ -213,27 +213,29 @@ impl Machine {
     ///
     /// # Errors
     /// What any of these raises.
-    pub fn evaluate(&mut self, form: &Form, source: &Arc<Source>) -> Outcome<Value> {
+    pub fn evaluate(&mut self, form: Form, source: &Arc<Source>) -> Outcome<Value> {
         self.evaluate_part(form, source, Reached::default())
     }
 
     /// Evaluates a form of which macros have been expanded as far as that.
-    fn evaluate_part(&mut self, form: &Form, source: &Arc<Source>, reached: Reached) -> Outcome<Value> {
+    fn evaluate_part(&mut self, mut form: Form, source: &Arc<Source>, reached: Reached) -> Outcome<Value> {
         self.in_prelude = source.is_hidden;
         self.core.shadowed.clear();
         let mut expander = Expander::of_part(self, source, reached);
-        let form = expander.head(form)?;
+        expander.head(&mut form)?;
         let Some(parts) = expander.parts(&form) else {
-            let expanded = expander.expand(&form)?;
-            let program = crate::lang::resolve::Resolver::new(self, source).program(&expanded)?;
+            expander.expand(&mut form)?;
+            let program = crate::lang::resolve::Resolver::new(self, source).program(&form)?;
+            drop(form);
             return self.run(&program, source);
         };
         let reached = expander.within_block(form.span)?;
+        drop(form);
         self.charge(parts.len() as u64)?;
         self.core.coming.extend(parts.iter().filter_map(|part| part.defined_name()).map(str::to_string));
         let mut last = Value::Nil;
         for part in parts {
-            last = self.evaluate_part(&part, source, reached)?;
+            last = self.evaluate_part(part, source, reached)?;
         }
         Ok(last)
     }

@@ -5,10 +5,6 @@ use crate::lang::error::Outcome;
 use crate::lang::form::{Form, FormKind};
 use crate::lang::span::Span;
 
-fn symbol(name: &str, span: Span) -> Form {
-    Form::symbol(name, span)
-}
-
 fn if_(test: Form, then: Form, otherwise: Form, span: Span) -> Form {
     call("if", vec![test, then, otherwise], span)
 }
@@ -305,41 +301,58 @@ pub fn when_first(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Ou
 }
 
 /// The special form `try`: `(try body (catch name handler) (finally last))` comes out.
-pub fn expand_try(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
-    let first_clause =
-        rest.iter().position(|item| item.is_call_of("catch") || item.is_call_of("finally")).unwrap_or(rest.len());
-    let (forms, clauses) = rest.split_at(first_clause);
-    let forms = expander.expand_body(forms, form.span)?;
-    let mut out = vec![call("do", forms, form.span)];
-    let mut caught = false;
-    for (at, clause) in clauses.iter().enumerate() {
-        let parts = clause.as_list().unwrap_or_default();
-        if clause.is_call_of("finally") {
-            if at + 1 < clauses.len() {
-                return expander.fail(clause.span, "`finally` must be the last clause of `try`".to_string());
+pub fn expand_try(expander: &mut Expander<'_>, form: &mut Form) -> Outcome<()> {
+    let span = form.span;
+    let FormKind::List(items) = &mut form.kind else { return Ok(()) };
+    let is_clause = |item: &Form| item.is_call_of("catch") || item.is_call_of("finally");
+    let first_clause = items.iter().position(is_clause).unwrap_or(items.len());
+    let clauses = items.split_off(first_clause);
+    let forms = items.split_off(1);
+    items.push(part_of_try(expander, forms, span)?);
+    let (mut caught, count) = (false, clauses.len());
+    for (at, mut clause) in clauses.into_iter().enumerate() {
+        let span = clause.span;
+        let FormKind::List(parts) = &mut clause.kind else {
+            return expander.fail(span, NO_CLAUSE.to_string());
+        };
+        match parts.first().and_then(Form::as_symbol) {
+            Some("finally") => {
+                if at + 1 < count {
+                    return expander.fail(span, "`finally` must be the last clause of `try`".to_string());
+                }
+                let last = part_of_try(expander, parts.split_off(1), span)?;
+                items.push(call("finally", vec![last], span));
             }
-            let last = expander.expand_body(&parts[1..], clause.span)?;
-            out.push(call("finally", vec![call("do", last, clause.span)], clause.span));
-        } else if clause.is_call_of("catch") {
             // Every exception is of every class here, so the first clause catches.
-            if std::mem::replace(&mut caught, true) {
-                continue;
+            Some("catch") if caught => {}
+            Some("catch") => {
+                caught = true;
+                let (name, handler) = catch_clause(expander, span, parts)?;
+                let handler = parts.split_off(handler);
+                let outer = expander.locals.len();
+                expander.bind(&name);
+                let handler = part_of_try(expander, handler, span)?;
+                expander.locals.truncate(outer);
+                items.push(call("catch", vec![name, handler], span));
             }
-            let (name, handler) = catch_clause(expander, clause, parts)?;
-            let outer = expander.locals.len();
-            expander.bind(&name);
-            let handler = expander.expand_body(handler, clause.span)?;
-            expander.locals.truncate(outer);
-            out.push(call("catch", vec![name, call("do", handler, clause.span)], clause.span));
-        } else {
-            return expander.fail(clause.span, "only `catch` and `finally` may follow a `catch` in `try`".to_string());
+            _ => return expander.fail(span, NO_CLAUSE.to_string()),
         }
     }
-    Ok(Form::list([vec![symbol("try", form.span)], out].concat(), form.span))
+    Ok(())
 }
 
-/// The name and the handler of `(catch Class e …)`, `(catch :default e …)`, `(catch e …)`.
-fn catch_clause<'f>(expander: &Expander<'_>, clause: &Form, parts: &'f [Form]) -> Outcome<(Form, &'f [Form])> {
+const NO_CLAUSE: &str = "only `catch` and `finally` may follow a `catch` in `try`";
+
+/// The body, a handler or what is done at last, as one form.
+fn part_of_try(expander: &mut Expander<'_>, forms: Vec<Form>, span: Span) -> Outcome<Form> {
+    let mut block = call("do", forms, span);
+    expander.expand_body(&mut block, 1, span)?;
+    Ok(block)
+}
+
+/// The name of `(catch Class e …)`, `(catch :default e …)`, `(catch e …)`, and where among its parts the handler
+/// begins.
+fn catch_clause(expander: &Expander<'_>, span: Span, parts: &[Form]) -> Outcome<(Form, usize)> {
     let is_class = |form: &Form| {
         form.as_keyword().is_some()
             || form.as_symbol().is_some_and(|name| {
@@ -349,15 +362,13 @@ fn catch_clause<'f>(expander: &Expander<'_>, clause: &Form, parts: &'f [Form]) -
             })
     };
     match parts {
-        [_, class, name, handler @ ..] if is_class(class) && name.as_symbol().is_some() => Ok((name.clone(), handler)),
+        [_, class, name, ..] if is_class(class) && name.as_symbol().is_some() => Ok((name.clone(), 3)),
         [_, name, handler @ ..] if name.as_symbol().is_some() && (!is_class(name) || !handler.is_empty()) => {
-            Ok((name.clone(), handler))
+            Ok((name.clone(), 2))
         }
-        [_, Form { kind: FormKind::List(names), .. }, handler @ ..]
-            if names.len() == 1 && names[0].as_symbol().is_some() =>
-        {
-            Ok((names[0].clone(), handler))
+        [_, Form { kind: FormKind::List(names), .. }, ..] if names.len() == 1 && names[0].as_symbol().is_some() => {
+            Ok((names[0].clone(), 2))
         }
-        _ => expander.fail(clause.span, "write `(catch Exception e …)`".to_string()),
+        _ => expander.fail(span, "write `(catch Exception e …)`".to_string()),
     }
 }

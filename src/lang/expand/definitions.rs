@@ -133,16 +133,14 @@ fn remove_attribute(attributes: &mut Vec<Form>, name: &str) {
     }
 }
 
-/// The metadata of a definition, which is evaluated, but for the types that it names.
-pub fn without_hints(metadata: &Form) -> Form {
-    let FormKind::Map(pairs) = &metadata.kind else { return metadata.clone() };
-    let mut pairs = pairs.clone();
-    for pair in pairs.chunks_exact_mut(2) {
+/// Quotes the types in the metadata of a definition, the rest of which is evaluated.
+pub fn quote_hints(metadata: &mut Form) {
+    for pair in metadata.items_mut().chunks_exact_mut(2) {
         if pair[0].as_keyword() == Some("tag") && pair[1].as_symbol().is_some() {
-            pair[1] = call("quote", vec![pair[1].clone()], pair[1].span);
+            let span = pair[1].span;
+            pair[1] = call("quote", vec![pair[1].take()], span);
         }
     }
-    Form::new(FormKind::Map(pairs), metadata.span)
 }
 
 /// `(defun name (x y) "doc"? …)`

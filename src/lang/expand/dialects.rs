@@ -219,7 +219,7 @@ const OF_QUOTED: &[&str] = &[
 
 /// `(mapcar 'car xs)` as `(mapcar car xs)`, and `(sort xs '<)` likewise; `None` for all else. What `apply`
 /// is given is a name to look up, `(apply 'a [{'a 1}])`, unless there is such a function.
-pub fn unquoted_function(expander: &Expander<'_>, head: &str, rest: &[Form]) -> Option<Vec<Form>> {
+pub fn unquoted_function(expander: &Expander<'_>, head: &str, rest: &[Form]) -> Option<usize> {
     let at = match head {
         "sort" => 1,
         head if OF_QUOTED.contains(&head) => 0,
@@ -229,10 +229,5 @@ pub fn unquoted_function(expander: &Expander<'_>, head: &str, rest: &[Form]) -> 
     let known = name.as_symbol().filter(|_| quote.is_symbol("quote"))?;
     let is_function =
         expander.is_local(known) || expander.macros.is_defined(known) || expander.macros.means_the_same(known, known);
-    if head == "apply" && !is_function {
-        return None;
-    }
-    let mut rest = rest.to_vec();
-    rest[at] = name.clone();
-    Some(rest)
+    (head != "apply" || is_function).then_some(at)
 }

@@ -138,28 +138,23 @@ pub fn scheme_parameters(form: &Form) -> Form {
 }
 
 /// The special form `fn*`: expands each body with its parameters in scope.
-pub fn expand_fn(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
-    let (name, arities) = match rest.first() {
-        Some(first) if first.as_symbol().is_some() || is_display_name(first) => (Some(first), &rest[1..]),
-        _ => (None, rest),
-    };
+pub fn expand_fn(expander: &mut Expander<'_>, form: &mut Form) -> Outcome<()> {
+    let span = form.span;
+    let FormKind::List(items) = &mut form.kind else { return Ok(()) };
+    let is_named = items.get(1).is_some_and(|first| first.as_symbol().is_some() || is_display_name(first));
+    let first = if is_named { 2 } else { 1 };
     // `#(…)` is read as one bare arity.
-    let single = arities.first().is_some_and(|first| first.as_vector().is_some());
-    let wrapped;
-    let arities = if single {
-        wrapped = [Form::list(arities.to_vec(), form.span)];
-        &wrapped[..]
-    } else {
-        arities
-    };
-    let outer = expander.locals.len();
-    let mut items: Vec<Form> = vec![Form::symbol("fn*", form.span)];
-    if let Some(name) = name {
-        expander.bind(name);
-        items.push(name.clone());
+    if items.get(first).is_some_and(|parameters| parameters.as_vector().is_some()) {
+        let arity = items.split_off(first);
+        items.push(Form::list(arity, span));
     }
-    for arity in arities {
-        let Some([parameters, body @ ..]) = arity.as_list() else {
+    let outer = expander.locals.len();
+    if is_named {
+        expander.bind(&items[1]);
+    }
+    for arity in &mut items[first..] {
+        arity.metadata = None;
+        let Some([parameters, ..]) = arity.as_list() else {
             return expander.fail(arity.span, "an arity of a function is `([x] …)`".to_string());
         };
         let inner = expander.locals.len();
@@ -170,12 +165,11 @@ pub fn expand_fn(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Out
             }
             expander.bind(parameter);
         }
-        let body = expander.expand_body(body, arity.span)?;
+        expander.expand_body(arity, 1, arity.span)?;
         expander.locals.truncate(inner);
-        items.push(Form::list([vec![parameters.clone()], body].concat(), arity.span));
     }
     expander.locals.truncate(outer);
-    Ok(Form::list(items, form.span))
+    Ok(())
 }
 
 /// A function of no arguments.

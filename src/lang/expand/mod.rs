@@ -238,11 +238,11 @@ impl<'a> Expander<'a> {
         Ok(())
     }
 
-    /// Expands a form all the way down.
+    /// Expands a form all the way down, in its place.
     ///
     /// # Errors
     /// `SyntaxError` with its place; what a macro of the session raises; limits.
-    pub fn expand(&mut self, form: &Form) -> Outcome<Form> {
+    pub fn expand(&mut self, form: &mut Form) -> Outcome<()> {
         // A name is looked for among all that are bound around it.
         self.macros.charge(1 + self.locals.len() as u64 / 64)?;
         self.deeper(form.span)?;
@@ -251,78 +251,87 @@ impl<'a> Expander<'a> {
         expanded
     }
 
-    fn expand_kind(&mut self, form: &Form) -> Outcome<Form> {
-        if let Some(metadata) = &form.metadata {
-            let plain = Form { metadata: None, ..form.clone() };
-            let carries = match &form.kind {
-                FormKind::List(_) => form.is_call_of("fn"),
-                kind => matches!(kind, FormKind::Vector(_) | FormKind::Map(_) | FormKind::Set(_)),
-            };
+    fn expand_kind(&mut self, form: &mut Form) -> Outcome<()> {
+        if let Some(metadata) = form.metadata.take() {
+            return self.expand_annotated(form, *metadata);
+        }
+        match &form.kind {
+            FormKind::List(_) => self.expand_list(form),
+            FormKind::Symbol(name) if self.macros.is_dynamic(name) => {
+                self.expand_dynamic(form);
+                Ok(())
+            }
+            _ => self.expand_items(form),
+        }
+    }
+
+    /// Expands the items of a collection or a call.
+    fn expand_items(&mut self, form: &mut Form) -> Outcome<()> {
+        self.expand_all(form.items_mut())
+    }
+
+    /// A form that had metadata in front of it: values carry it, what else has it was a hint.
+    fn expand_annotated(&mut self, form: &mut Form, metadata: Form) -> Outcome<()> {
+        let carries = match &form.kind {
+            FormKind::List(_) => form.is_call_of("fn"),
+            kind => matches!(kind, FormKind::Vector(_) | FormKind::Map(_) | FormKind::Set(_)),
+        };
+        if carries {
+            let span = form.span;
             let says_kind = |items: &Vec<Form>| items.iter().step_by(2).any(|key| key.as_keyword() == Some(KIND));
             let metadata = match &metadata.kind {
                 // A record as it prints: its type is a name, not what the name stands for.
-                FormKind::Map(items) if says_kind(items) => call("quote", vec![(**metadata).clone()], form.span),
-                _ => (**metadata).clone(),
+                FormKind::Map(items) if says_kind(items) => call("quote", vec![metadata], span),
+                _ => metadata,
             };
-            let annotated = call("core/with-meta", vec![plain.clone(), metadata], form.span);
-            return self.expand(if carries { &annotated } else { &plain });
+            *form = call("core/with-meta", vec![form.take(), metadata], span);
         }
-        let kind = match &form.kind {
-            FormKind::List(items) => return self.expand_list(form, items),
-            FormKind::Vector(items) => FormKind::Vector(self.expand_all(items)?),
-            FormKind::Map(items) => FormKind::Map(self.expand_all(items)?),
-            FormKind::Set(items) => FormKind::Set(self.expand_all(items)?),
-            FormKind::Symbol(name) if self.macros.is_dynamic(name) => return Ok(self.dynamic(form, name)),
-            _ => return Ok(form.clone()),
-        };
-        Ok(Form::new(kind, form.span))
+        self.expand(form)
     }
 
-    fn expand_list(&mut self, form: &Form, items: &[Form]) -> Outcome<Form> {
+    fn expand_list(&mut self, form: &mut Form) -> Outcome<()> {
+        let (span, items) = (form.span, form.as_list().unwrap_or_default());
         if let Some(Form { kind: FormKind::Nil, .. }) = items.first() {
             return self.fail(
-                form.span,
+                span,
                 "cannot call nil; a list as data is quoted, `'(nil …)`, or made with `(list nil …)`".to_string(),
             );
         }
-        let Some(head) = items.first().and_then(Form::as_symbol) else {
-            return Ok(Form::list(self.expand_all(items)?, form.span));
-        };
-        let rest = &items[1..];
+        let Some(head) = items.first().and_then(Form::as_symbol) else { return self.expand_items(form) };
         // A field of a record as Java's: `(.-x point)`.
-        if let (Some(field), [_]) = (head.strip_prefix(".-"), rest) {
-            if field == "length" {
-                return self.expand(&call("core/length-of*", rest.to_vec(), form.span));
-            }
-            let keyword = Form::new(FormKind::Keyword(field.to_string()), items[0].span);
-            return self.expand(&Form::list(vec![keyword, rest[0].clone()], form.span));
+        if let (Some(field), [first, of]) = (head.strip_prefix(".-"), items) {
+            *form = match field {
+                "length" => call("core/length-of*", vec![of.clone()], span),
+                field => {
+                    let keyword = Form::new(FormKind::Keyword(field.to_string()), first.span);
+                    Form::list(vec![keyword, of.clone()], span)
+                }
+            };
+            return self.expand(form);
         }
         self.macros.charge(self.locals.len() as u64 / 64)?;
         if self.is_local(head) {
-            return Ok(Form::list(self.expand_all(items)?, form.span));
+            return self.expand_items(form);
         }
         let base = self.base_name(head);
         let name = base.as_deref().unwrap_or(head);
-        if let Some(expanded) = self.expand_special(name, form, rest)? {
-            return Ok(expanded);
+        if let Some(special) = special::named(name) {
+            return self.expand_special(special, form);
         }
-        match self.expand_macro(head, name, form, rest)? {
-            Some(made) => {
-                let code = templates::code_of(self, form, made);
-                self.expand(&code)
-            }
-            None => match dialects::unquoted_function(self, name, rest) {
-                Some(rest) => {
-                    let items = [vec![items[0].clone()], rest].concat();
-                    Ok(Form::list(self.expand_all(&items)?, form.span))
-                }
-                None => Ok(Form::list(self.expand_all(items)?, form.span)),
-            },
+        if let Some(made) = self.expand_macro(head, name, form)? {
+            *form = templates::code_of(self, form, made);
+            return self.expand(form);
         }
+        if let Some(at) = dialects::unquoted_function(self, name, &items[1..]) {
+            let quoted = &mut form.items_mut()[1 + at];
+            *quoted = quoted.items_mut()[1].take();
+        }
+        self.expand_items(form)
     }
 
     /// What the macro at the head of a form makes of it.
-    fn expand_macro(&mut self, head: &str, name: &str, form: &Form, rest: &[Form]) -> Outcome<Option<Form>> {
+    fn expand_macro(&mut self, head: &str, name: &str, form: &Form) -> Outcome<Option<Form>> {
+        let rest = form.as_list().map_or(&[][..], |items| &items[1..]);
         let own = own_name(head, name);
         if self.defined.contains(own) {
             return Ok(None);
@@ -346,11 +355,10 @@ impl<'a> Expander<'a> {
     /// # Errors
     /// As [`Expander::expand`].
     pub fn step(&mut self, form: &Form) -> Outcome<Option<Form>> {
-        let Some([head, rest @ ..]) = form.as_list() else { return Ok(None) };
-        let Some(head) = head.as_symbol() else { return Ok(None) };
+        let Some(head) = form.as_list().and_then(<[Form]>::first).and_then(Form::as_symbol) else { return Ok(None) };
         let base = self.base_name(head);
         let name = base.as_deref().unwrap_or(head);
-        let expanded = if SPECIAL_FORMS.contains(&name) { None } else { self.expand_macro(head, name, form, rest)? };
+        let expanded = if SPECIAL_FORMS.contains(&name) { None } else { self.expand_macro(head, name, form)? };
         self.macros.charge(u64::from(expanded.is_some()))?;
         Ok(expanded)
     }
@@ -360,17 +368,18 @@ impl<'a> Expander<'a> {
         if head.contains('/') { self.macros.base_name(head) } else { None }
     }
 
-    fn expand_all(&mut self, forms: &[Form]) -> Outcome<Vec<Form>> {
-        forms.iter().map(|form| self.expand(form)).collect()
+    fn expand_all(&mut self, forms: &mut [Form]) -> Outcome<()> {
+        forms.iter_mut().try_for_each(|form| self.expand(form))
     }
 
     /// A name such as `*print-length*`, which means something before anybody defines it.
-    fn dynamic(&self, form: &Form, name: &str) -> Form {
-        if self.is_local(name) || self.macros.is_defined(name) {
-            return form.clone();
-        }
+    fn expand_dynamic(&self, form: &mut Form) {
+        let Some(name) = form.as_symbol().filter(|name| !self.is_local(name) && !self.macros.is_defined(name)) else {
+            return;
+        };
         let base = name.rsplit('/').next().unwrap_or(name);
-        call("core/dynamic*", vec![call("quote", vec![Form::symbol(base, form.span)], form.span)], form.span)
+        let quoted = call("quote", vec![Form::symbol(base, form.span)], form.span);
+        *form = call("core/dynamic*", vec![quoted], form.span);
     }
 
     /// Brings a name into scope.

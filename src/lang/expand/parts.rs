@@ -5,7 +5,6 @@ use super::{Expander, Macros, dialects, own_name, templates};
 use crate::lang::error::Outcome;
 use crate::lang::form::Form;
 use crate::lang::span::{Source, Span};
-use std::borrow::Cow;
 use std::sync::Arc;
 
 /// How far an expansion has come: the names that it has made up, and its nesting.
@@ -30,33 +29,32 @@ impl<'a> Expander<'a> {
         Ok(Reached { fresh: self.fresh, depth: self.depth })
     }
 
-    /// Expands what stands at the head of a form until that is no macro.
+    /// Expands what stands at the head of a form until that is no macro, in its place.
     ///
     /// # Errors
     /// As [`Expander::expand`].
-    pub fn head(&mut self, form: &Form) -> Outcome<Form> {
-        let mut form = form.clone();
+    pub fn head(&mut self, form: &mut Form) -> Outcome<()> {
         while form.metadata.is_none()
-            && let Some(made) = self.step(&form)?
+            && let Some(made) = self.step(form)?
         {
             self.deeper(form.span)?;
-            form = templates::code_of(self, &form, made);
+            *form = templates::code_of(self, form, made);
         }
-        Ok(form)
+        Ok(())
     }
 
     /// The parts of a `do` that defines something: what a definition means, a macro among them, holds for what
     /// follows it. Other forms stay together, so that a name that means nothing is found before any of them runs.
-    pub fn parts<'f>(&self, form: &'f Form) -> Option<Vec<Cow<'f, Form>>> {
+    pub fn parts(&self, form: &Form) -> Option<Vec<Form>> {
         let (head, forms) = self.block(form)?;
         let defines = |form: &Form| self.calls_session_macro(form) || is_defining(form);
         if !forms.iter().any(defines) {
             return None;
         }
         let groups = forms.chunk_by(|one, other| !defines(one) && !defines(other));
-        let part = |group: &'f [Form]| match group {
-            [only] => Cow::Borrowed(only),
-            group => Cow::Owned(Form::list([std::slice::from_ref(head), group].concat(), form.span)),
+        let part = |group: &[Form]| match group {
+            [only] => only.clone(),
+            group => Form::list([std::slice::from_ref(head), group].concat(), form.span),
         };
         Some(groups.map(part).collect())
     }

@@ -1,6 +1,6 @@
 //! The special forms, whose parts are not all expressions.
 
-use super::{Expander, call, conditionals, definitions, dialects, functions, letting, plain, show};
+use super::{Expander, conditionals, definitions, dialects, functions, letting, plain, show};
 use crate::lang::error::Outcome;
 use crate::lang::form::{Form, FormKind};
 use crate::lang::span::Span;
@@ -37,88 +37,111 @@ pub const SPECIAL_SYMBOLS: &[&str] = &[
     "var",
 ];
 
+/// What definitions of other kinds come to.
+const DEFINING: &[&str] = &["defmacro*", "defonce*"];
+
+/// The special form of that name.
+pub(super) fn named(name: &str) -> Option<&'static str> {
+    SPECIAL_FORMS.iter().chain(DEFINING).copied().find(|known| *known == name)
+}
+
 impl Expander<'_> {
-    /// The special forms, whose parts are not all expressions.
-    pub(super) fn expand_special(&mut self, name: &str, form: &Form, rest: &[Form]) -> Outcome<Option<Form>> {
-        let expanded = match name {
-            "quote" => {
-                self.count(form, rest, 1, 1)?;
-                call("quote", rest.to_vec(), form.span)
-            }
+    /// The special form of that name, whose parts are not all expressions.
+    pub(super) fn expand_special(&mut self, name: &'static str, form: &mut Form) -> Outcome<()> {
+        let span = form.span;
+        let rest = form.as_list().map_or(&[][..], |items| &items[1..]);
+        match name {
+            "quote" => self.count(form, rest, 1, 1)?,
             "var" => {
                 self.count(form, rest, 1, 1)?;
-                match rest[0].as_symbol() {
-                    Some(_) => call("var", vec![Form { metadata: None, ..rest[0].clone() }], form.span),
+                match &rest[0] {
+                    first if first.as_symbol().is_some() => form.items_mut()[1].metadata = None,
                     // `#'(lambda (x) …)`
-                    None if rest[0].as_list().is_some() => return self.expand(&rest[0]).map(Some),
-                    None => return self.fail(form.span, format!("`var` takes a name, not {}", show(&rest[0]))),
+                    first if first.as_list().is_some() => {
+                        *form = form.items_mut()[1].take();
+                        return self.expand(form);
+                    }
+                    first => return self.fail(span, format!("`var` takes a name, not {}", show(first))),
                 }
             }
             "if" => {
                 if rest.len() > 3 {
-                    return self.fail(form.span, format!("`if` takes a test and two values, got {} forms: `(cond t1 a t2 b :else c)` has several tests, `(do a b)` puts forms together", rest.len()));
+                    return self.fail(span, format!("`if` takes a test and two values, got {} forms: `(cond t1 a t2 b :else c)` has several tests, `(do a b)` puts forms together", rest.len()));
                 }
                 self.count(form, rest, 2, 3)?;
-                call("if", self.expand_all(rest)?, form.span)
+                self.expand_all(&mut form.items_mut()[1..])?;
             }
-            "do" => match dialects::scheme_do(self, rest, form.span) {
-                Some(looping) => return self.expand(&looping).map(Some),
-                None => call("do", self.expand_body(rest, form.span)?, form.span),
+            "do" => match dialects::scheme_do(self, rest, span) {
+                Some(looping) => {
+                    *form = looping;
+                    return self.expand(form);
+                }
+                None => self.expand_body(form, 1, span)?,
             },
-            "and" | "or" | "recur" => call(name, self.expand_all(rest)?, form.span),
+            "and" | "or" | "recur" => self.expand_all(&mut form.items_mut()[1..])?,
             "let*" if rest.first().is_some_and(|bindings| bindings.as_list().is_some()) => {
-                let expanded = letting::let_star(self, form, rest)?;
-                return self.expand(&expanded).map(Some);
+                *form = letting::let_star(self, form, rest)?;
+                return self.expand(form);
             }
-            "let*" | "loop*" => self.expand_bindings(name, form, rest)?,
-            "fn*" => functions::expand_fn(self, form, rest)?,
-            "letfn*" => self.expand_letfn(form, rest)?,
-            "def" => self.expand_def("def", form, rest)?,
-            "defonce*" => self.expand_def("core/defonce*", form, rest)?,
-            "defmacro*" => self.expand_def("core/defmacro*", form, rest)?,
-            "try" => conditionals::expand_try(self, form, rest)?,
-            _ => return Ok(None),
+            "let*" | "loop*" => self.expand_bindings(name, form)?,
+            "fn*" => functions::expand_fn(self, form)?,
+            "letfn*" => self.expand_letfn(form)?,
+            "def" | "defonce*" | "defmacro*" => self.expand_def(name, form)?,
+            _ => conditionals::expand_try(self, form)?,
+        }
+        let head = match name {
+            "defonce*" => "core/defonce*",
+            "defmacro*" => "core/defmacro*",
+            name => name,
         };
-        Ok(Some(expanded))
+        if let [first, ..] = form.items_mut() {
+            if !first.is_symbol(head) {
+                first.kind = FormKind::Symbol(head.to_string());
+            }
+            (first.span, first.metadata) = (span, None);
+        }
+        Ok(())
     }
 
     /// `let*` and `loop*`: names one after another, each in scope from then on.
-    fn expand_bindings(&mut self, name: &str, form: &Form, rest: &[Form]) -> Outcome<Form> {
-        let Some(bindings) = rest.first().and_then(Form::as_vector) else {
-            return self.fail(form.span, format!("`{name}` takes a vector of bindings"));
+    fn expand_bindings(&mut self, name: &str, form: &mut Form) -> Outcome<()> {
+        let span = form.span;
+        let [_, Form { kind: FormKind::Vector(bindings), metadata, .. }, ..] = form.items_mut() else {
+            return self.fail(span, format!("`{name}` takes a vector of bindings"));
         };
+        *metadata = None;
+        bindings.truncate(bindings.len() & !1);
         let outer = self.locals.len();
-        let mut expanded = Vec::with_capacity(bindings.len());
-        for pair in bindings.chunks_exact(2) {
-            let value = self.expand(&pair[1])?;
-            self.bind(&pair[0]);
-            expanded.extend([pair[0].clone(), value]);
-        }
-        let mut items = vec![Form::symbol(name, form.span), Form::vector(expanded, rest[0].span)];
-        items.extend(self.expand_body(&rest[1..], form.span)?);
-        self.locals.truncate(outer);
-        Ok(Form::list(items, form.span))
-    }
-
-    fn expand_letfn(&mut self, form: &Form, rest: &[Form]) -> Outcome<Form> {
-        let Some(bindings) = rest.first().and_then(Form::as_vector) else {
-            return self.fail(form.span, "`letfn` takes a vector of functions".to_string());
-        };
-        let outer = self.locals.len();
-        for pair in bindings.chunks_exact(2) {
+        for pair in bindings.chunks_exact_mut(2) {
+            self.expand(&mut pair[1])?;
             self.bind(&pair[0]);
         }
-        let mut expanded = Vec::with_capacity(bindings.len());
-        for pair in bindings.chunks_exact(2) {
-            expanded.extend([pair[0].clone(), self.expand(&pair[1])?]);
-        }
-        let mut items = vec![Form::symbol("letfn*", form.span), Form::vector(expanded, rest[0].span)];
-        items.extend(self.expand_body(&rest[1..], form.span)?);
+        self.expand_body(form, 2, span)?;
         self.locals.truncate(outer);
-        Ok(Form::list(items, form.span))
+        Ok(())
     }
 
-    fn expand_def(&mut self, define: &str, form: &Form, rest: &[Form]) -> Outcome<Form> {
+    fn expand_letfn(&mut self, form: &mut Form) -> Outcome<()> {
+        let span = form.span;
+        let [_, Form { kind: FormKind::Vector(bindings), metadata, .. }, ..] = form.items_mut() else {
+            return self.fail(span, "`letfn` takes a vector of functions".to_string());
+        };
+        *metadata = None;
+        bindings.truncate(bindings.len() & !1);
+        let outer = self.locals.len();
+        for pair in bindings.chunks_exact(2) {
+            self.bind(&pair[0]);
+        }
+        for pair in bindings.chunks_exact_mut(2) {
+            self.expand(&mut pair[1])?;
+        }
+        self.expand_body(form, 2, span)?;
+        self.locals.truncate(outer);
+        Ok(())
+    }
+
+    fn expand_def(&mut self, define: &str, form: &mut Form) -> Outcome<()> {
+        let rest = form.as_list().map_or(&[][..], |items| &items[1..]);
         if rest.len() > 2 && !matches!(rest[1].kind, FormKind::Str(_)) {
             return self.fail(
                 form.span,
@@ -140,23 +163,25 @@ impl Expander<'_> {
             return self
                 .fail(doc.span, format!("`def` takes a name, a doc string and a value; {shown} is no doc string"));
         }
-        let value = self.expand_all(&rest[1..])?;
-        let metadata = match &rest[0].metadata {
-            Some(metadata) => Some(Box::new(self.expand(&definitions::without_hints(metadata))?)),
-            None => None,
-        };
-        let name = Form { metadata, ..rest[0].clone() };
-        if define != "core/defmacro*" {
-            self.defined.insert(plain(&name).to_string());
+        let [_, name, values @ ..] = form.items_mut() else { return Ok(()) };
+        self.expand_all(values)?;
+        if let Some(metadata) = name.metadata.as_deref_mut() {
+            definitions::quote_hints(metadata);
+            self.expand(metadata)?;
         }
-        Ok(call(define, [vec![name], value].concat(), form.span))
+        if define != "defmacro*" {
+            self.defined.insert(plain(name).to_string());
+        }
+        Ok(())
     }
 
-    /// A body: inner `define`s are local to what follows them.
-    pub(super) fn expand_body(&mut self, body: &[Form], span: Span) -> Outcome<Vec<Form>> {
-        match definitions::inner_defines(self, body, span)? {
-            Some(form) => Ok(vec![self.expand(&form)?]),
-            None => self.expand_all(body),
+    /// A body, the items of a list from one on: inner `define`s are local to what follows them.
+    pub(super) fn expand_body(&mut self, list: &mut Form, from: usize, span: Span) -> Outcome<()> {
+        let FormKind::List(items) = &mut list.kind else { return Ok(()) };
+        if let Some(form) = definitions::inner_defines(self, &items[from..], span)? {
+            items.truncate(from);
+            items.push(form);
         }
+        self.expand_all(&mut items[from..])
     }
 }

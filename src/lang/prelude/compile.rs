@@ -20,9 +20,10 @@ use std::sync::Arc;
 pub fn compile(prelude: &Prelude, registry: &Registry, function: &Function) -> Outcome<Arc<Closure>> {
     meter::outside(|| {
         let source = &prelude.areas[function.area].source;
-        let expanded = Expander::new(&mut NoMacros, source).expand(&function.declaration().form)?;
+        let mut declaration = function.declaration().form.clone();
+        Expander::new(&mut NoMacros, source).expand(&mut declaration)?;
         // `(def name doc? (fn* name …))`: only the function is of use.
-        let mut code = expanded.as_list().and_then(<[Form]>::last).ok_or_else(internal_error)?.clone();
+        let mut code = declaration.as_list().and_then(<[Form]>::last).ok_or_else(internal_error)?.clone();
         // There is no definition of the session through which it could reach itself.
         if let FormKind::List(items) = &mut code.kind
             && items.get(1).is_some_and(is_display_name)
