@@ -5,6 +5,7 @@ use super::entry::Entry;
 use super::{ALIASES, Builtin, NAMESPACES, STEPS, TABLES, all, namespace_meant, syntax, time};
 use crate::lang::prelude::{Function, Prelude};
 use crate::lang::value::text::split_name;
+use foldhash::quality::RandomState;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -15,7 +16,7 @@ pub type Table = (&'static str, &'static [Builtin]);
 /// All builtins by name, and the prelude once it is needed.
 pub struct Registry {
     added: Vec<Table>,
-    by_name: HashMap<&'static str, &'static Builtin>,
+    by_name: HashMap<&'static str, &'static Builtin, RandomState>,
     prelude: OnceLock<Prelude>,
     index: OnceLock<Index>,
     is_plain: bool,
@@ -23,7 +24,7 @@ pub struct Registry {
 
 impl Default for Registry {
     fn default() -> Self {
-        let mut by_name = HashMap::new();
+        let mut by_name = HashMap::default();
         for builtin in all() {
             by_name.insert(builtin.name, builtin);
         }

@@ -124,7 +124,7 @@ impl Globals {
     /// The index of a name that is defined. What the language notes for itself has a qualified name, which no
     /// program can define, and is no definition.
     pub fn find(&self, name: &str) -> Option<u32> {
-        if is_note(name) { None } else { self.find_note(name) }
+        self.find_note(name).filter(|_| !is_note(name))
     }
 
     /// The index of what the language has noted under that name.
@@ -174,6 +174,9 @@ impl Globals {
 
     /// Ends a form, keeping its definitions; returns their names.
     pub fn commit(&mut self) -> Vec<String> {
+        if self.journal.is_empty() && self.defined.is_empty() {
+            return Vec::new();
+        }
         self.changes += u64::from(!self.journal.is_empty());
         self.journal.clear();
         self.journaled = HashSet::new();

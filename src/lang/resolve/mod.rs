@@ -165,19 +165,19 @@ impl<'a> Resolver<'a> {
         let meaning = self.names.meaning(name, &|| frames.names()).map_err(|signal| signal.at(self.source, span))?;
         Ok(match meaning {
             Meaning::Global(index) => {
-                self.frames.note_name(name, &format!("session/{name}"));
+                self.frames.note_name(name, || format!("session/{name}"));
                 Node::Global(index, span)
             }
             Meaning::Builtin(builtin) => {
-                self.frames.note_name(name, &builtin.qualified());
+                self.frames.note_name(name, || builtin.qualified());
                 Node::Constant(Value::Builtin(builtin))
             }
             Meaning::Prelude(qualified, closure) => {
-                self.frames.note_name(name, &qualified);
+                self.frames.note_name(name, || qualified);
                 Node::Constant(Value::Closure(closure))
             }
             Meaning::Tool(tool) => {
-                self.frames.note_name(name, &tool.qualified_name());
+                self.frames.note_name(name, || tool.qualified_name());
                 Node::Constant(Value::Tool(tool))
             }
             Meaning::Constant(value) => Node::Constant(value),
@@ -375,8 +375,7 @@ impl<'a> Resolver<'a> {
             Err(signal) => return Err(signal.at(self.source, form.span)),
         };
         let is_plain = crate::lang::value::text::split_name(&known).0.is_none();
-        let meaning = if is_plain { format!("session/{known}") } else { known.clone() };
-        self.frames.note_name(name, &meaning);
+        self.frames.note_name(name, || if is_plain { format!("session/{known}") } else { known.clone() });
         Ok(Node::Constant(Value::Var(known.as_str().into())))
     }
 

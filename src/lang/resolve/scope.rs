@@ -15,9 +15,14 @@ pub enum Place {
 
 /// The functions around the form at hand, the innermost last. Between the function frames lie the
 /// groups, which own what is captured.
-#[derive(Default)]
 pub struct Frames {
     levels: Vec<Level>,
+}
+
+impl Default for Frames {
+    fn default() -> Self {
+        Frames { levels: Vec::with_capacity(4) }
+    }
 }
 
 enum Level {
@@ -84,13 +89,13 @@ impl Frames {
     pub fn leave_group(&mut self) -> GroupFrame {
         let Some(Level::Group(group)) = self.levels.pop() else { return GroupFrame::default() };
         for (name, meaning) in &group.names {
-            self.note_name(name, meaning);
+            self.note_name(name, || meaning.clone());
         }
         group
     }
 
     /// Notes in the innermost group what a name outside of all functions means.
-    pub fn note_name(&mut self, name: &str, meaning: &str) {
+    pub fn note_name(&mut self, name: &str, meaning: impl FnOnce() -> String) {
         let group = self.levels.iter_mut().rev().find_map(|level| match level {
             Level::Group(group) => Some(group),
             Level::Function(_) => None,
@@ -98,7 +103,7 @@ impl Frames {
         if let Some(group) = group
             && !group.names.iter().any(|(known, _)| known == name)
         {
-            group.names.push((name.to_string(), meaning.to_string()));
+            group.names.push((name.to_string(), meaning()));
         }
     }
 
