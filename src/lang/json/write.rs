@@ -59,9 +59,19 @@ pub fn write(machine: &mut Machine, value: &Value, indent: bool) -> Outcome<Stri
     Ok(out)
 }
 
+/// The longest text of a number of 64 bits.
+const LONGEST: usize = "-9223372036854775808".len();
+
 /// A value as a `serde_json::Value`, for the record of an evaluation; `None` where JSON cannot say it
 /// or where its text is longer than `budget`.
 pub fn to_serde(machine: &mut Machine, value: &Value, budget: usize) -> Option<serde_json::Value> {
+    // No text is made of what fits for certain.
+    match value {
+        Value::Nil if budget >= LONGEST => return Some(serde_json::Value::Null),
+        Value::Bool(value) if budget >= LONGEST => return Some((*value).into()),
+        Value::Int(value) if budget >= LONGEST => return Some((*value).into()),
+        _ => {}
+    }
     let text = write(machine, value, false).ok()?;
     if text.len() > budget {
         return None;
@@ -74,7 +84,7 @@ fn begin(machine: &mut Machine, value: &Value, out: &mut String, open: &mut Vec<
     let written = match value {
         Value::Nil => out.write_str("null"),
         Value::Bool(value) => write!(out, "{value}"),
-        Value::Int(value) => write!(out, "{value}"),
+        Value::Int(value) => out.write_str(itoa::Buffer::new().format(*value)),
         Value::BigInt(value) => {
             machine.charge(value.bits().saturating_mul(value.bits()) / 4_096)?;
             write!(out, "{value}")

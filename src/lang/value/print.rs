@@ -423,7 +423,7 @@ fn write_scalar(out: &mut String, value: &Value, quoted: bool) {
         Value::Nil if !quoted => Ok(()),
         Value::Nil => out.write_str("nil"),
         Value::Bool(value) => write!(out, "{value}"),
-        Value::Int(value) => write!(out, "{value}"),
+        Value::Int(value) => out.write_str(itoa::Buffer::new().format(*value)),
         Value::BigInt(value) if quoted => write!(out, "{value}N"),
         Value::BigInt(value) => write!(out, "{value}"),
         Value::Decimal(value) => {
