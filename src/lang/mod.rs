@@ -37,5 +37,5 @@ pub use host::{
 pub use meter::{Limits, parse_size};
 pub use reply::{CallRecord, Failure, Reply, Spent, Status};
 pub use session::{Engine, EngineBuilder, EngineError, Request, Session};
-pub use span::{Source, Span};
+pub use span::{Source, SourceName, Span};
 pub use value::Value;

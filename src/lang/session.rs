@@ -13,7 +13,7 @@ use crate::lang::json;
 use crate::lang::meter::{self, Account, Limits, Meter, Residence, Watch};
 use crate::lang::reader;
 use crate::lang::reply::{Failure, Reply, Spent, Status};
-use crate::lang::span::Source;
+use crate::lang::span::{Source, SourceName};
 use crate::lang::value::Value;
 use crate::lang::value::print::print_within;
 use crate::lang::value::release;
@@ -208,9 +208,12 @@ impl Session {
     /// first that fails.
     pub fn eval(&mut self, request: Request, host: Arc<dyn Host>) -> Reply {
         self.programs += 1;
-        let name = request.name.clone().unwrap_or_else(|| format!("program {}", self.programs));
+        let name = match &request.name {
+            Some(name) => SourceName::Given(name.into()),
+            None => SourceName::Program(self.programs),
+        };
         self.with_machine(&request.limits, host, |machine| {
-            let source = Arc::new(Source::new(&name, &request.program));
+            let source = Arc::new(Source { name, text: request.program.as_str().into(), is_hidden: false });
             evaluate(machine, &request, &source)
         })
         .unwrap_or_else(refused)
@@ -338,32 +341,33 @@ impl Session {
             none => *none = Some(Box::new(Core::new(meter, host, self.engine.registry.clone(), stacks.clone()))),
         }
         let kept = &mut self.kept;
+        let mut result = None;
         // Whoever calls may have an account of its own open: a tool that evaluates.
-        let result = meter::outside(|| {
+        let switched = meter::outside(|| {
             stacks.switch(|| {
-                let Some(mut core) = kept.take() else { return (None, true) };
+                let Some(mut core) = kept.take() else { return ((), true) };
                 core.account.open();
                 if settled {
                     // Cells that what has gone held on to.
                     core.heap.reclaim();
                 }
                 let mut machine = Machine::new(core, stacks.size());
-                let worked = std::panic::catch_unwind(AssertUnwindSafe(|| work(&mut machine)));
-                let result = match worked {
+                let worked = std::panic::catch_unwind(AssertUnwindSafe(|| {
+                    let charged = work(&mut machine);
                     // The result leaves the evaluation: a copy that is charged to nobody goes out.
-                    Ok(charged) => Some(meter::outside(|| charged.clone())),
+                    meter::outside(|| result = Some(charged.clone()));
+                }));
+                if worked.is_err() {
                     // A defect of ours costs the running form, not the session.
-                    Err(_) => {
-                        machine.core.undo();
-                        None
-                    }
-                };
+                    result = None;
+                    machine.core.undo();
+                }
                 let (core, is_shallow) = end(machine);
                 *kept = Some(core);
-                (result, is_shallow)
+                ((), is_shallow)
             })
         });
-        let result = result.ok_or_else(|| Error::new("Busy", "the system has no stack to give; try again"))?;
+        switched.ok_or_else(|| Error::new("Busy", "the system has no stack to give; try again"))?;
         result.ok_or_else(internal_error)
     }
 }

@@ -1,6 +1,7 @@
 //! Places in source text.
 
 use arcstr::ArcStr;
+use std::fmt;
 
 /// A range of bytes in a source text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -23,11 +24,29 @@ impl Span {
     }
 }
 
+/// What errors call a source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SourceName {
+    /// That: a file name, or whatever the host calls it.
+    Given(ArcStr),
+    /// `program 3`, for the third of its session.
+    Program(u32),
+}
+
+impl fmt::Display for SourceName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SourceName::Given(name) => f.write_str(name),
+            SourceName::Program(number) => write!(f, "program {number}"),
+        }
+    }
+}
+
 /// A program's text with the name it is shown under.
 #[derive(Debug)]
 pub struct Source {
-    /// What errors call it: a file name, or `program 3`.
-    pub name: ArcStr,
+    /// What errors call it.
+    pub name: SourceName,
     /// The whole text.
     pub text: ArcStr,
     /// True for what belongs to the language: an error in it is shown where the program called it.
@@ -37,12 +56,12 @@ pub struct Source {
 impl Source {
     /// A source of that name and text.
     pub fn new(name: &str, text: &str) -> Source {
-        Source { name: name.into(), text: text.into(), is_hidden: false }
+        Source { name: SourceName::Given(name.into()), text: text.into(), is_hidden: false }
     }
 
     /// A source that no error shows: a file of the prelude.
     pub fn hidden(name: &str) -> Source {
-        Source { name: name.into(), text: ArcStr::new(), is_hidden: true }
+        Source { name: SourceName::Given(name.into()), text: ArcStr::new(), is_hidden: true }
     }
 
     /// Line and column of a byte offset, both from 1, the column in characters.

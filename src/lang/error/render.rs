@@ -75,7 +75,8 @@ impl<'a> Diagnosis<'a> {
     }
 
     fn excerpt(&self, colour: bool) -> String {
-        let name = self.source.name.as_str();
+        let name = self.source.name.to_string();
+        let name = name.as_str();
         let config = Config::default()
             .with_index_type(IndexType::Byte)
             .with_color(colour)

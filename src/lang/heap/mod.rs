@@ -217,12 +217,8 @@ impl Heap {
 
     /// Clears the cells whose handles are gone.
     pub fn reclaim(&mut self) {
-        loop {
-            let indices = self.released.take();
-            if indices.is_empty() {
-                return;
-            }
-            for index in indices {
+        while self.released.count.load(Ordering::Relaxed) > 0 {
+            for index in self.released.take() {
                 *self.slot(index) = None;
                 if !self.notes.is_empty() {
                     self.notes.remove(&index);

@@ -12,7 +12,7 @@ mod declaration;
 pub use declaration::Declaration;
 
 use crate::lang::builtin::Registry;
-use crate::lang::span::Source;
+use crate::lang::span::{Source, SourceName};
 use crate::lang::value::function::Closure;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -124,7 +124,10 @@ impl Prelude {
 
     /// The source that errors in a file of that name have.
     pub fn source(&self, file: &str) -> Option<&Arc<Source>> {
-        self.areas.iter().map(|area| &area.source).find(|source| source.name == file)
+        self.areas
+            .iter()
+            .map(|area| &area.source)
+            .find(|source| matches!(&source.name, SourceName::Given(name) if name == file))
     }
 
     /// What the file of a function is about.

@@ -10,7 +10,7 @@ use crate::lang::node::Group;
 use crate::lang::reader;
 use crate::lang::resolve::shape::misshapen;
 use crate::lang::resolve::{Meaning, Names, Resolver};
-use crate::lang::span::Source;
+use crate::lang::span::{Source, SourceName};
 use crate::lang::value::function::{Bound, Captures, Closure, ToolFunction};
 use crate::lang::value::list::List;
 use crate::lang::value::map::Map;
@@ -357,7 +357,8 @@ impl Decoder<'_> {
         let source = match self.machine.core.registry.prelude().source(source_name) {
             Some(source) => source.clone(),
             None => {
-                Arc::new(Source { name: source_name.as_str().into(), text: self.source.text.clone(), is_hidden: false })
+                let name = SourceName::Given(source_name.as_str().into());
+                Arc::new(Source { name, text: self.source.text.clone(), is_hidden: false })
             }
         };
         let mut names = Meanings { machine: self.machine, meanings };

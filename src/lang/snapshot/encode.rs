@@ -404,7 +404,7 @@ impl Encoder<'_> {
     /// `(functions "source" ([name form] …) ([name meaning] …) [captured …])`
     fn group(&mut self, group: &Group, out: &mut String) -> Outcome<()> {
         out.push_str("(functions ");
-        write_quoted(out, &group.source.name);
+        write_quoted(out, &group.source.name.to_string());
         out.push_str(" (");
         for code in &group.lambdas {
             out.push('[');
