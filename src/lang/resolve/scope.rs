@@ -13,21 +13,12 @@ pub enum Place {
     Sibling(u32),
 }
 
-/// The functions around the form at hand, the innermost last. Between the function frames lie the
-/// groups, which own what is captured.
+/// The function around the form at hand, and those around that.
+#[derive(Default)]
 pub struct Frames {
-    levels: Vec<Level>,
-}
-
-impl Default for Frames {
-    fn default() -> Self {
-        Frames { levels: Vec::with_capacity(4) }
-    }
-}
-
-enum Level {
-    Function(FunctionFrame),
-    Group(GroupFrame),
+    function: FunctionFrame,
+    /// The groups, which own what is captured, each with the function around it; the innermost last.
+    around: Vec<(GroupFrame, FunctionFrame)>,
 }
 
 /// One function body.
@@ -66,28 +57,30 @@ impl Frames {
     /// Begins a function body, or the top level, whose captured names are given.
     pub fn enter_function(&mut self, is_function: bool, captured: &[String]) {
         if !captured.is_empty() {
-            let group = GroupFrame { captured: captured.to_vec(), ..GroupFrame::default() };
-            self.levels.push(Level::Group(group));
+            self.enter(GroupFrame { captured: captured.to_vec(), ..GroupFrame::default() });
         }
-        self.levels.push(Level::Function(FunctionFrame { is_function, ..FunctionFrame::default() }));
+        self.function = FunctionFrame { is_function, ..FunctionFrame::default() };
     }
 
     /// Ends a function body.
     pub fn leave_function(&mut self) -> FunctionFrame {
-        match self.levels.pop() {
-            Some(Level::Function(frame)) => frame,
-            _ => FunctionFrame::default(),
-        }
+        std::mem::take(&mut self.function)
     }
 
     /// Begins a group of functions of these names; unnamed ones are empty.
     pub fn enter_group(&mut self, siblings: &[String]) {
-        self.levels.push(Level::Group(GroupFrame { siblings: siblings.to_vec(), ..GroupFrame::default() }));
+        self.enter(GroupFrame { siblings: siblings.to_vec(), ..GroupFrame::default() });
+    }
+
+    fn enter(&mut self, group: GroupFrame) {
+        let function = std::mem::take(&mut self.function);
+        self.around.push((group, function));
     }
 
     /// Ends a group. What its functions resolved outside is also what the group around them did.
     pub fn leave_group(&mut self) -> GroupFrame {
-        let Some(Level::Group(group)) = self.levels.pop() else { return GroupFrame::default() };
+        let Some((group, function)) = self.around.pop() else { return GroupFrame::default() };
+        self.function = function;
         for (name, meaning) in &group.names {
             self.note_name(name, || meaning.clone());
         }
@@ -96,35 +89,21 @@ impl Frames {
 
     /// Notes in the innermost group what a name outside of all functions means.
     pub fn note_name(&mut self, name: &str, meaning: impl FnOnce() -> String) {
-        let group = self.levels.iter_mut().rev().find_map(|level| match level {
-            Level::Group(group) => Some(group),
-            Level::Function(_) => None,
-        });
-        if let Some(group) = group
+        if let Some((group, _)) = self.around.last_mut()
             && !group.names.iter().any(|(known, _)| known == name)
         {
             group.names.push((name.to_string(), meaning()));
         }
     }
 
-    fn function(&mut self) -> &mut FunctionFrame {
-        if !matches!(self.levels.last(), Some(Level::Function(_))) {
-            self.levels.push(Level::Function(FunctionFrame::default()));
-        }
-        match self.levels.last_mut() {
-            Some(Level::Function(frame)) => frame,
-            _ => unreachable!("a function frame was just pushed"),
-        }
-    }
-
     /// Begins a loop: what was read so far.
     pub fn enter_loop(&mut self) -> u64 {
-        std::mem::take(&mut self.function().reads)
+        std::mem::take(&mut self.function.reads)
     }
 
     /// Ends a loop, before which that was read: what is read in it.
     pub fn leave_loop(&mut self, before: u64) -> u64 {
-        let frame = self.function();
+        let frame = &mut self.function;
         let reads = frame.reads;
         frame.reads |= before;
         reads
@@ -132,35 +111,35 @@ impl Frames {
 
     /// Notes that a slot is read.
     pub fn note_read(&mut self, slot: u32) {
-        self.function().reads |= bit(slot);
+        self.function.reads |= bit(slot);
     }
 
     /// True inside of a function, false at the top level.
     pub fn in_function(&self) -> bool {
-        matches!(self.levels.last(), Some(Level::Function(frame)) if frame.is_function)
+        self.function.is_function
     }
 
     /// Remembers the scope as it is.
     pub fn scope(&mut self) -> Scope {
-        let frame = self.function();
+        let frame = &mut self.function;
         Scope { bound: frame.bound.len(), next: frame.next }
     }
 
     /// Goes back to a scope; its slots may be used anew.
     pub fn close(&mut self, scope: Scope) {
-        let frame = self.function();
+        let frame = &mut self.function;
         frame.bound.truncate(scope.bound);
         frame.next = scope.next;
     }
 
     /// The slot that is bound next.
     pub fn next_slot(&mut self) -> u32 {
-        self.function().next
+        self.function.next
     }
 
     /// Takes the next slot without a name yet.
     pub fn reserve(&mut self) -> u32 {
-        let frame = self.function();
+        let frame = &mut self.function;
         let slot = frame.next;
         frame.next += 1;
         frame.slots = frame.slots.max(frame.next);
@@ -169,7 +148,7 @@ impl Frames {
 
     /// Gives a reserved slot its name.
     pub fn bind_at(&mut self, name: &str, slot: u32) {
-        self.function().bound.push((name.to_string(), slot));
+        self.function.bound.push((name.to_string(), slot));
     }
 
     /// Takes the next slot for that name.
@@ -181,75 +160,76 @@ impl Frames {
 
     /// Notes one more level of nodes.
     pub fn deeper(&mut self) {
-        let frame = self.function();
+        let frame = &mut self.function;
         frame.depth += 1;
         frame.nesting = frame.nesting.max(frame.depth);
     }
 
     /// Notes the end of a level of nodes.
     pub fn shallower(&mut self) {
-        self.function().depth -= 1;
+        self.function.depth -= 1;
     }
 
     /// Sets where `recur` goes, returning where it went.
     pub fn set_recur_target(&mut self, target: Option<(u32, usize)>) -> Option<(u32, usize)> {
-        std::mem::replace(&mut self.function().recur, target)
+        std::mem::replace(&mut self.function.recur, target)
     }
 
     /// Where `recur` goes.
     pub fn recur_target(&mut self) -> Option<(u32, usize)> {
-        self.function().recur
+        self.function.recur
     }
 
     /// Looks a name up from the inside out, noting on the way back what each group captures.
     pub fn find(&mut self, name: &str) -> Option<Place> {
-        let top = self.levels.len().checked_sub(1)?;
-        self.find_from(top, name)
+        match self.function.slot(name) {
+            Some(slot) => Some(Place::Slot(slot)),
+            None => self.find_around(self.around.len(), name),
+        }
     }
 
-    fn find_from(&mut self, level: usize, name: &str) -> Option<Place> {
-        match &self.levels[level] {
-            Level::Function(frame) => {
-                if let Some((_, slot)) = frame.bound.iter().rev().find(|(bound, _)| bound == name) {
-                    return Some(Place::Slot(*slot));
-                }
-                self.find_from(level.checked_sub(1)?, name)
-            }
-            Level::Group(group) => {
-                if let Some(index) = group.siblings.iter().rposition(|sibling| sibling == name) {
-                    return Some(Place::Sibling(index as u32));
-                }
-                if let Some(index) = group.captured.iter().position(|captured| captured == name) {
-                    return Some(Place::Captured(index as u32));
-                }
-                self.find_from(level.checked_sub(1)?, name)?;
-                let Level::Group(group) = &mut self.levels[level] else { return None };
-                group.captured.push(name.to_string());
-                Some(Place::Captured((group.captured.len() - 1) as u32))
-            }
+    /// Looks a name up in so many of the groups.
+    fn find_around(&mut self, groups: usize, name: &str) -> Option<Place> {
+        let at = groups.checked_sub(1)?;
+        let (group, function) = &self.around[at];
+        if let Some(index) = group.siblings.iter().rposition(|sibling| sibling == name) {
+            return Some(Place::Sibling(index as u32));
         }
+        if let Some(index) = group.captured.iter().position(|captured| captured == name) {
+            return Some(Place::Captured(index as u32));
+        }
+        if function.slot(name).is_none() {
+            self.find_around(at, name)?;
+        }
+        let captured = &mut self.around[at].0.captured;
+        captured.push(name.to_string());
+        Some(Place::Captured((captured.len() - 1) as u32))
     }
 
     /// How many names are bound around the form at hand.
     pub fn bound(&self) -> usize {
-        let bound = |level: &Level| match level {
-            Level::Function(frame) => frame.bound.len(),
-            Level::Group(group) => group.siblings.len() + group.captured.len(),
-        };
-        self.levels.iter().map(bound).sum()
+        let around = self
+            .around
+            .iter()
+            .map(|(group, function)| group.siblings.len() + group.captured.len() + function.bound.len());
+        self.function.bound.len() + around.sum::<usize>()
     }
 
     /// All names that are bound around the form at hand.
     pub fn names(&self) -> Vec<String> {
-        let mut out = Vec::new();
-        for level in self.levels.iter().rev() {
-            match level {
-                Level::Function(frame) => out.extend(frame.bound.iter().rev().map(|(name, _)| name.clone())),
-                Level::Group(group) => {
-                    out.extend(group.siblings.iter().chain(&group.captured).filter(|name| !name.is_empty()).cloned());
-                }
-            }
+        let bound = |function: &FunctionFrame| function.bound.iter().rev().map(|(name, _)| name.clone()).collect();
+        let mut out: Vec<String> = bound(&self.function);
+        for (group, function) in self.around.iter().rev() {
+            out.extend(group.siblings.iter().chain(&group.captured).filter(|name| !name.is_empty()).cloned());
+            out.extend(bound(function));
         }
         out
+    }
+}
+
+impl FunctionFrame {
+    /// The slot that a name is bound to.
+    fn slot(&self, name: &str) -> Option<u32> {
+        self.bound.iter().rev().find(|(bound, _)| bound == name).map(|(_, slot)| *slot)
     }
 }
