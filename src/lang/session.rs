@@ -455,10 +455,10 @@ fn run_forms(machine: &mut Machine, request: &Request, source: &Arc<Source>, rep
     if let Some((span, error)) = foreign::at_top_level(&forms, &request.program) {
         return Err(Signal::from(error).at(source, span));
     }
-    machine.core.coming = forms.iter().filter_map(Form::defined_name).map(str::to_string).collect();
+    machine.core.coming.extend(forms.iter().filter_map(Form::defined_name).map(str::to_string));
     let mut last = Value::Nil;
     let count = forms.len();
-    let has_aliases = request.program.contains("::");
+    let has_aliases = memchr::memmem::find(request.program.as_bytes(), b"::").is_some();
     for (ordinal, mut form) in forms.into_iter().enumerate() {
         let span = form.span;
         machine.core.form = ordinal as u32;

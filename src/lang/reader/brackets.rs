@@ -57,7 +57,7 @@ pub(super) fn only_unclosed(lexemes: &[Lexeme]) -> bool {
 }
 
 fn walk(lexemes: &[Lexeme], (if_fits_outside, if_fits_nowhere): Readings) -> Result<Vec<Fault>, ReadError> {
-    let mut open: Vec<(usize, Token)> = Vec::new();
+    let mut open: Vec<(usize, Token)> = Vec::with_capacity(8);
     let mut faults = Vec::new();
     for (at, lexeme) in lexemes.iter().enumerate() {
         if let Some(closer) = lexeme.token.closer() {

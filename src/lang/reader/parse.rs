@@ -81,7 +81,7 @@ struct Builder<'s> {
 
 impl<'s> Builder<'s> {
     fn new(source: &'s str, reading: &'s Reading) -> Builder<'s> {
-        Builder { source, reading, frames: Vec::new(), forms: Vec::new(), function: None }
+        Builder { source, reading, frames: Vec::with_capacity(8), forms: Vec::with_capacity(4), function: None }
     }
 
     fn take(&mut self, lexeme: Lexeme) -> Result<(), ReadError> {
