@@ -77,12 +77,8 @@ pub struct Globals {
     slots: Vec<Global>,
     names: Vec<String>,
     by_name: HashMap<String, u32>,
-    /// What the running form replaced, and the indices of that.
-    journal: Vec<(u32, Global)>,
-    journaled: HashSet<u32>,
-    /// What the running form defined, in order, and as a set.
-    defined: Vec<u32>,
-    is_defined: HashSet<u32>,
+    /// What the running form has changed, once it has.
+    changed: Option<Box<Changed>>,
     /// How often a form has changed definitions.
     changes: u64,
     /// `*1`, `*2`, `*3`, `*e`.
@@ -91,6 +87,17 @@ pub struct Globals {
     pub has_print_settings: bool,
     /// The atom of the hierarchy that `derive` changes; nil before its first use.
     pub hierarchy: Value,
+}
+
+/// What a form has changed among the definitions.
+#[derive(Default)]
+struct Changed {
+    /// What it replaced, and the indices of that.
+    journal: Vec<(u32, Global)>,
+    journaled: HashSet<u32>,
+    /// What it defined, in order, and as a set.
+    defined: Vec<u32>,
+    is_defined: HashSet<u32>,
 }
 
 /// A definition as `lisp_env` and the REPL show it.
@@ -147,11 +154,12 @@ impl Globals {
     /// Defines, remembering what was there.
     pub fn set(&mut self, index: u32, global: Global) {
         let old = std::mem::replace(&mut self.slots[index as usize], global);
-        if self.journaled.insert(index) {
-            self.journal.push((index, old));
+        let changed = self.changed.get_or_insert_default();
+        if changed.journaled.insert(index) {
+            changed.journal.push((index, old));
         }
-        if self.is_defined.insert(index) {
-            self.defined.push(index);
+        if changed.is_defined.insert(index) {
+            changed.defined.push(index);
         }
     }
 
@@ -159,8 +167,9 @@ impl Globals {
     pub fn exchange(&mut self, index: u32, value: Option<Value>) -> Option<Value> {
         // What stands in for a core that is elsewhere has no definitions.
         let global = self.slots.get_mut(index as usize)?;
-        if self.journaled.insert(index) {
-            self.journal.push((index, global.clone()));
+        let changed = self.changed.get_or_insert_default();
+        if changed.journaled.insert(index) {
+            changed.journal.push((index, global.clone()));
         }
         std::mem::replace(&mut global.value, value)
     }
@@ -174,23 +183,16 @@ impl Globals {
 
     /// Ends a form, keeping its definitions; returns their names.
     pub fn commit(&mut self) -> Vec<String> {
-        if self.journal.is_empty() && self.defined.is_empty() {
-            return Vec::new();
-        }
-        self.changes += u64::from(!self.journal.is_empty());
-        self.journal.clear();
-        self.journaled = HashSet::new();
-        self.is_defined = HashSet::new();
-        let defined = std::mem::take(&mut self.defined).into_iter().map(|index| index as usize);
+        let Some(changed) = self.changed.take() else { return Vec::new() };
+        self.changes += 1;
+        let defined = changed.defined.into_iter().map(|index| index as usize);
         defined.filter(|at| self.slots[*at].value.is_some()).map(|at| self.names[at].clone()).collect()
     }
 
     /// Ends a form, undoing its definitions.
     pub fn undo(&mut self) {
-        self.defined.clear();
-        self.journaled = HashSet::new();
-        self.is_defined = HashSet::new();
-        while let Some((index, old)) = self.journal.pop() {
+        let Some(changed) = self.changed.take() else { return };
+        for (index, old) in changed.journal.into_iter().rev() {
             self.slots[index as usize] = old;
         }
     }

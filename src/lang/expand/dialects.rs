@@ -220,13 +220,12 @@ const OF_QUOTED: &[&str] = &[
 /// `(mapcar 'car xs)` as `(mapcar car xs)`, and `(sort xs '<)` likewise; `None` for all else. What `apply`
 /// is given is a name to look up, `(apply 'a [{'a 1}])`, unless there is such a function.
 pub fn unquoted_function(expander: &Expander<'_>, head: &str, rest: &[Form]) -> Option<usize> {
-    let at = match head {
-        "sort" => 1,
-        head if OF_QUOTED.contains(&head) => 0,
-        _ => return None,
-    };
+    let at = usize::from(head == "sort");
     let [quote, name] = rest.get(at)?.as_list()? else { return None };
     let known = name.as_symbol().filter(|_| quote.is_symbol("quote"))?;
+    if head != "sort" && !OF_QUOTED.contains(&head) {
+        return None;
+    }
     let is_function =
         expander.is_local(known) || expander.macros.is_defined(known) || expander.macros.means_the_same(known, known);
     (head != "apply" || is_function).then_some(at)

@@ -341,7 +341,7 @@ impl<'a> Expander<'a> {
                 self.macros.call_macro(own, form, &self.locals).map_err(|signal| signal.at(self.source, form.span))?;
             return Ok(Some(expanded));
         }
-        match MACROS.binary_search_by_key(&name, |(name, _)| name) {
+        match MACROS.binary_search_by(|(known, _)| known.bytes().cmp(name.bytes())) {
             Ok(at) if !self.macros.is_defined(own) => (MACROS[at].1)(self, form, rest).map(Some),
             Err(_) if racket::is_loop(name) && !self.macros.is_defined(own) => {
                 racket::expanded(self, form, rest).map(Some)

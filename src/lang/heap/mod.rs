@@ -133,7 +133,8 @@ pub struct Heap {
     free: Vec<u32>,
     /// What stands beside the few cells that have more than their content.
     notes: HashMap<u32, Arc<Notes>>,
-    released: Arc<Released>,
+    /// What handles report to, once there is a cell.
+    released: Option<Arc<Released>>,
     serial: u64,
     form: u64,
     journal: Vec<Before>,
@@ -167,7 +168,7 @@ impl Default for Heap {
             blocks: Vec::new(),
             free: Vec::new(),
             notes: HashMap::new(),
-            released: Arc::default(),
+            released: None,
             serial: 0,
             form: 1,
             journal: Vec::new(),
@@ -181,12 +182,11 @@ impl Default for Heap {
 impl Heap {
     /// Makes a cell.
     pub fn allocate(&mut self, kind: CellKind, state: State) -> Arc<Handle> {
-        if self.released.count.load(Ordering::Relaxed) > 0 {
-            self.reclaim();
-        }
+        self.reclaim();
         self.serial += 1;
         let index = self.free.pop().unwrap_or_else(|| self.another());
-        let handle = Arc::new(Handle { index, serial: self.serial, kind, released: self.released.clone() });
+        let released = self.released.get_or_insert_default().clone();
+        let handle = Arc::new(Handle { index, serial: self.serial, kind, released });
         // A cell that the running form made needs no journal: undoing the form lets go of it.
         let cell = Cell { state, handle: Arc::downgrade(&handle), journaled: self.form };
         *self.slot(index) = Some(cell);
@@ -216,9 +216,20 @@ impl Heap {
     }
 
     /// Clears the cells whose handles are gone.
+    #[inline]
     pub fn reclaim(&mut self) {
-        while self.released.count.load(Ordering::Relaxed) > 0 {
-            for index in self.released.take() {
+        if self.released.as_ref().is_some_and(|released| released.count.load(Ordering::Relaxed) > 0) {
+            self.clear_released();
+        }
+    }
+
+    fn clear_released(&mut self) {
+        loop {
+            let indices = self.released.as_ref().map(|released| released.take()).unwrap_or_default();
+            if indices.is_empty() {
+                return;
+            }
+            for index in indices {
                 *self.slot(index) = None;
                 if !self.notes.is_empty() {
                     self.notes.remove(&index);
@@ -338,7 +349,11 @@ impl Heap {
     }
 
     fn own(&self, handle: &Handle) -> Result<(), Error> {
-        if Arc::ptr_eq(&handle.released, &self.released) { Ok(()) } else { Err(foreign()) }
+        if self.released.as_ref().is_some_and(|own| Arc::ptr_eq(&handle.released, own)) {
+            Ok(())
+        } else {
+            Err(foreign())
+        }
     }
 }
 
