@@ -99,8 +99,8 @@ impl<'a> Resolver<'a> {
     /// is read back.
     pub fn function(mut self, functions: &[(Option<String>, Form)], captured: &[String]) -> Outcome<Arc<Group>> {
         self.frames.enter_function(false, captured);
-        let group = self.group(functions)?;
-        let (group, _) = group;
+        let functions: Vec<Named<'_>> = functions.iter().map(|(name, form)| (name.as_deref(), form)).collect();
+        let (group, _) = self.group(&functions)?;
         Ok(group)
     }
 
@@ -427,22 +427,21 @@ impl<'a> Resolver<'a> {
     fn lambda(&mut self, form: &Form) -> Outcome<Node> {
         let items = form.as_list().unwrap_or_default();
         let name = match items.get(1).map(|name| &name.kind) {
-            Some(FormKind::Symbol(name) | FormKind::Str(name)) => Some(name.clone()),
+            Some(FormKind::Symbol(name) | FormKind::Str(name)) => Some(name.as_str()),
             _ => None,
         };
-        let (group, captures) = self.group(&[(name, form.clone())])?;
+        let (group, captures) = self.group(&[(name, form)])?;
         Ok(Node::Lambda(Box::new(Lambda { group, captures, result: LambdaResult::Value })))
     }
 
     fn letfn(&mut self, rest: &[Form], tail: Tail) -> Outcome<Node> {
         let bindings = rest[0].as_vector().unwrap_or_default();
-        let functions: Vec<(Option<String>, Form)> =
-            bindings.chunks_exact(2).map(|pair| (pair[0].as_symbol().map(str::to_string), pair[1].clone())).collect();
+        let functions: Vec<Named<'_>> = bindings.chunks_exact(2).map(|pair| (pair[0].as_symbol(), &pair[1])).collect();
         let (group, captures) = self.group(&functions)?;
         let outer = self.frames.scope();
         let slot = self.frames.next_slot();
         for (name, _) in &functions {
-            self.frames.bind(name.as_deref().unwrap_or_default());
+            self.frames.bind(name.unwrap_or_default());
         }
         let body = self.body(&rest[1..], tail)?;
         self.frames.close(outer);
@@ -450,13 +449,13 @@ impl<'a> Resolver<'a> {
     }
 
     /// Functions that see each other by name, and the nodes for what they capture.
-    fn group(&mut self, functions: &[(Option<String>, Form)]) -> Outcome<(Arc<Group>, Box<[Node]>)> {
+    fn group(&mut self, functions: &[Named<'_>]) -> Outcome<(Arc<Group>, Box<[Node]>)> {
         let siblings: Vec<String> = functions
             .iter()
             .map(|(name, form)| match form.as_list().and_then(|items| items.get(1)) {
                 // It reaches itself through its definition.
                 Some(name) if is_display_name(name) => String::new(),
-                _ => name.clone().unwrap_or_default(),
+                _ => name.unwrap_or_default().to_string(),
             })
             .collect();
         self.frames.enter_group(&siblings);
@@ -483,7 +482,7 @@ impl<'a> Resolver<'a> {
                     "an arity with fixed parameters takes more than the variadic one: `([a & more] …)` goes with fewer";
                 return self.fail(form.span, message.to_string());
             }
-            lambdas.push(Code { name: name.clone(), arities: codes, form: Arc::new(form.clone()) });
+            lambdas.push(Code { name: name.map(str::to_string), arities: codes, form: Arc::new((*form).clone()) });
         }
         let left = self.frames.leave_group();
         let captures =
@@ -530,6 +529,9 @@ impl<'a> Resolver<'a> {
         })
     }
 }
+
+/// The name of a function, if it has one, and its `(fn* …)`.
+type Named<'f> = (Option<&'f str>, &'f Form);
 
 /// The parameters in front of those that a macro is written with.
 pub const IMPLICIT: [&str; 2] = ["&form", "&env"];
