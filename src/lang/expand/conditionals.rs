@@ -1,6 +1,6 @@
 //! Conditionals, blocks and `try`.
 
-use super::{Expander, body, call, nil, show};
+use super::{Expander, body, call, followed, nil, show};
 use crate::lang::error::Outcome;
 use crate::lang::form::{Form, FormKind};
 use crate::lang::span::Span;
@@ -252,7 +252,7 @@ fn binding_if(
     span: Span,
 ) -> Form {
     let held = expander.fresh("value", span);
-    let bound = [vec![Form::vector(vec![pattern, held.clone()], span)], then.to_vec()].concat();
+    let bound = followed(Form::vector(vec![pattern, held.clone()], span), then);
     let bindings = Form::vector(vec![held.clone(), value], span);
     call("let*", vec![bindings, if_(test(held), call("let", bound, span), otherwise, span)], span)
 }
@@ -295,7 +295,7 @@ pub fn when_first(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Ou
     let held = expander.fresh("items", form.span);
     let sequence = call("core/seq", vec![collection], form.span);
     let first = call("core/first", vec![held.clone()], form.span);
-    let bound = [vec![Form::vector(vec![pattern, first], form.span)], rest[1..].to_vec()].concat();
+    let bound = followed(Form::vector(vec![pattern, first], form.span), &rest[1..]);
     let bindings = Form::vector(vec![held.clone(), sequence], form.span);
     Ok(call("let*", vec![bindings, if_(held, call("let", bound, form.span), nil(form.span), form.span)], form.span))
 }

@@ -81,7 +81,7 @@ fn define_function(expander: &mut Expander<'_>, form: &Form, rest: &[Form], defi
     }
     let function = call("fn", function, form.span);
     let name = with_attributes(name, attributes);
-    let arguments = [vec![name], doc.into_iter().collect(), vec![function]].concat();
+    let arguments = std::iter::once(name).chain(doc).chain([function]).collect();
     Ok(call(define, arguments, form.span))
 }
 

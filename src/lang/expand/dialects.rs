@@ -2,7 +2,7 @@
 //! Emacs Lisp's `if-let*`. Each becomes the Clojure form that does the same.
 
 use super::functions::scheme_parameters;
-use super::{Expander, body, call, nil, show};
+use super::{Expander, body, call, followed, nil, show};
 use crate::lang::error::Outcome;
 use crate::lang::form::{Form, FormKind};
 use crate::lang::span::Span;
@@ -46,7 +46,7 @@ pub fn labels(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcom
         let lambda = [vec![name.clone(), scheme_parameters(parameters)], forms.to_vec()].concat();
         flat.push(Form::list(lambda, function.span));
     }
-    Ok(call("letfn", [vec![Form::vector(flat, rest[0].span)], rest[1..].to_vec()].concat(), form.span))
+    Ok(call("letfn", followed(Form::vector(flat, rest[0].span), &rest[1..]), form.span))
 }
 
 /// `(dolist (x xs result) …)`
@@ -55,7 +55,7 @@ pub fn dolist(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcom
     match &rest[0].kind {
         FormKind::List(items) | FormKind::Vector(items) if matches!(items.len(), 2 | 3) => {
             let bindings = Form::vector(items[..2].to_vec(), rest[0].span);
-            let each = call("doseq", [vec![bindings], rest[1..].to_vec()].concat(), form.span);
+            let each = call("doseq", followed(bindings, &rest[1..]), form.span);
             Ok(match items.get(2) {
                 Some(result) => call("do", vec![each, result.clone()], form.span),
                 None => each,
@@ -83,14 +83,14 @@ pub fn let_values(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Ou
         };
         bindings.extend([pattern(names), value.clone()]);
     }
-    Ok(call("let", [vec![Form::vector(bindings, rest[0].span)], rest[1..].to_vec()].concat(), form.span))
+    Ok(call("let", followed(Form::vector(bindings, rest[0].span), &rest[1..]), form.span))
 }
 
 /// `(multiple-value-bind (a b) value …)`, `(receive (a b) value …)`, `(destructuring-bind (a (b)) value …)`
 pub fn bind_values(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
     expander.count(form, rest, 2, usize::MAX)?;
     let bindings = Form::vector(vec![pattern(&rest[0]), rest[1].clone()], rest[0].span);
-    Ok(call("let", [vec![bindings], rest[2..].to_vec()].concat(), form.span))
+    Ok(call("let", followed(bindings, &rest[2..]), form.span))
 }
 
 /// A list of names, nested ones too, as a pattern: `(a (b &rest c))` is `[a [b & c]]`.
@@ -111,7 +111,7 @@ pub fn case_lambda(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> O
         let Some([parameters, forms @ ..]) = clause.as_list() else {
             return expander.fail(clause.span, format!("a clause is `((x y) …)`, got {}", show(clause)));
         };
-        arities.push(Form::list([vec![scheme_parameters(parameters)], forms.to_vec()].concat(), clause.span));
+        arities.push(Form::list(followed(scheme_parameters(parameters), forms), clause.span));
     }
     Ok(call("fn", arities, form.span))
 }

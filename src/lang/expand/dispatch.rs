@@ -1,7 +1,7 @@
 //! `defmulti`, `defmethod`, `defprotocol`, `extend-type`, `defrecord`, `reify` and their kin.
 
 use super::letting::mentions;
-use super::{Expander, call, nil, show};
+use super::{Expander, call, followed, nil, show};
 use crate::lang::error::Outcome;
 use crate::lang::form::{Form, FormKind};
 use crate::lang::span::Span;
@@ -209,7 +209,7 @@ fn going_on(others: &[Form], body: &[Form], span: Span) -> Vec<Form> {
         return body.to_vec();
     }
     let again = others.iter().flat_map(|name| [name.clone(), name.clone()]).collect();
-    vec![call("loop", [vec![Form::vector(again, span)], body.to_vec()].concat(), span)]
+    vec![call("loop", followed(Form::vector(again, span), body), span)]
 }
 
 /// `(defrecord Point [x y] Shape (area [this] (* x y)))`
@@ -276,7 +276,7 @@ fn parameters_bind(parameters: &Form, name: &Form) -> bool {
 /// `Point.`: as `->Point`, or with metadata and a map of further entries behind the fields.
 fn class_constructor(expander: &mut Expander<'_>, name: &str, fields: &[Form], span: Span) -> Form {
     let (own, more) = (expander.fresh("metadata", span), expander.fresh("more", span));
-    let made = Form::list([vec![Form::symbol(&format!("->{name}"), span)], fields.to_vec()].concat(), span);
+    let made = Form::list(followed(Form::symbol(&format!("->{name}"), span), fields), span);
     let longer = [fields.to_vec(), vec![own.clone(), more.clone()]].concat();
     let full = call("core/with-meta", vec![call("core/merge", vec![made.clone(), more], span), own], span);
     let arity = |parameters: Vec<Form>, body: Form| Form::list(vec![Form::vector(parameters, span), body], span);
@@ -289,5 +289,5 @@ fn class_constructor(expander: &mut Expander<'_>, name: &str, fields: &[Form], s
 pub fn new(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
     let class = needs_name(expander, form, rest)?;
     let constructor = Form::symbol(&format!("{}.", class.as_symbol().unwrap_or_default()), class.span);
-    Ok(Form::list([vec![constructor], rest[1..].to_vec()].concat(), form.span))
+    Ok(Form::list(followed(constructor, &rest[1..]), form.span))
 }

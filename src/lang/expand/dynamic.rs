@@ -1,7 +1,7 @@
 //! What holds while a body runs: other values of definitions, and where prints go.
 
 use super::functions::thunk;
-use super::{Expander, call, show};
+use super::{Expander, call, followed, show};
 use crate::lang::error::{Error, Outcome, Signal};
 use crate::lang::form::Form;
 
@@ -43,7 +43,7 @@ pub fn with_local_vars(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) 
     for pair in pairs.chunks_exact(2) {
         bindings.extend([pair[0].clone(), call("core/local-var*", vec![pair[1].clone()], pair[1].span)]);
     }
-    Ok(call("let*", [vec![Form::vector(bindings, rest[0].span)], rest[1..].to_vec()].concat(), form.span))
+    Ok(call("let*", followed(Form::vector(bindings, rest[0].span), &rest[1..]), form.span))
 }
 
 /// `(with-bindings {#'*name* value} …)`

@@ -1,7 +1,7 @@
 //! `fn`, `lambda` and what is a function in disguise: `delay`, `lazy-seq`, `pcalls`, `parallel`.
 
 use super::destructure::destructure;
-use super::{Expander, call, show};
+use super::{Expander, call, followed, show};
 use crate::lang::error::Outcome;
 use crate::lang::form::{Form, FormKind};
 use crate::lang::resolve::is_display_name;
@@ -72,7 +72,9 @@ fn arity(expander: &mut Expander<'_>, parameters: &Form, forms: &[Form], span: S
     if patterns.is_empty() {
         arity.extend(forms);
     } else {
-        arity.push(call("let*", [vec![Form::vector(patterns, parameters.span)], forms].concat(), span));
+        let mut inner = vec![Form::vector(patterns, parameters.span)];
+        inner.extend(forms);
+        arity.push(call("let*", inner, span));
     }
     Ok(Form::list(arity, span))
 }
@@ -107,7 +109,7 @@ fn conditions(forms: &[Form], span: Span) -> Vec<Form> {
 pub fn lambda(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
     expander.count(form, rest, 1, usize::MAX)?;
     let parameters = scheme_parameters(&rest[0]);
-    Ok(call("fn", [vec![parameters], rest[1..].to_vec()].concat(), form.span))
+    Ok(call("fn", followed(parameters, &rest[1..]), form.span))
 }
 
 /// Scheme's and Common Lisp's parameter lists as Clojure's vectors.
@@ -174,7 +176,7 @@ pub fn expand_fn(expander: &mut Expander<'_>, form: &mut Form) -> Outcome<()> {
 
 /// A function of no arguments.
 pub fn thunk(forms: &[Form], span: Span) -> Form {
-    call("fn*", [vec![Form::vector(Vec::new(), span)], forms.to_vec()].concat(), span)
+    call("fn*", followed(Form::vector(Vec::new(), span), forms), span)
 }
 
 /// `(delay …)`

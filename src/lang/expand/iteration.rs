@@ -3,7 +3,7 @@
 //! A comprehension becomes one call of `core/for*` for each binding: of a function that gives the list
 //! of what one item contributes, or that list inside `reduced`, which ends the iteration (`:while`).
 
-use super::{Expander, call, nil, show};
+use super::{Expander, call, followed, nil, show};
 use crate::lang::error::Outcome;
 use crate::lang::form::{Form, FormKind};
 use crate::lang::span::Span;
@@ -104,7 +104,7 @@ pub fn dotimes(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outco
     };
     let range = call("core/range", vec![call("core/long", vec![count.clone()], count.span)], count.span);
     let bindings = Form::vector(vec![name.clone(), range], form.span);
-    Ok(call("doseq", [vec![bindings], rest[1..].to_vec()].concat(), form.span))
+    Ok(call("doseq", followed(bindings, &rest[1..]), form.span))
 }
 
 /// `(while test …)`

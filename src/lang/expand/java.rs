@@ -1,6 +1,6 @@
 //! Java's ways to write a call: `(. x method y)`, `(.. x (a) (b y))`.
 
-use super::{Expander, call, show};
+use super::{Expander, call, followed, show};
 use crate::lang::error::Outcome;
 use crate::lang::form::{Form, FormKind};
 
@@ -17,7 +17,7 @@ pub fn dot(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<F
     // A class has its functions behind a slash.
     if let Some(class) = rest[0].as_symbol().filter(|class| is_class(class) && !expander.is_local(class)) {
         let function = Form::symbol(&format!("{class}/{name}"), method.span);
-        return Ok(Form::list([vec![function], arguments.to_vec()].concat(), form.span));
+        return Ok(Form::list(followed(function, arguments), form.span));
     }
     let method = Form::symbol(&format!(".{name}"), method.span);
     Ok(Form::list([vec![method, rest[0].clone()], arguments.to_vec()].concat(), form.span))

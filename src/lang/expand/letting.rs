@@ -1,6 +1,6 @@
 //! `let` in all its spellings, `letfn`, `letrec`, `loop`.
 
-use super::{Expander, body, call, show};
+use super::{Expander, body, call, followed, show};
 use crate::lang::error::Outcome;
 use crate::lang::expand::destructure::destructure;
 use crate::lang::form::{Form, FormKind};
@@ -153,7 +153,7 @@ pub fn loop_(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome
     let bindings = pairs(expander, "loop", &rest[0])?;
     if bindings.iter().all(|(name, _)| name.as_symbol().is_some()) {
         let flat = bindings.into_iter().flat_map(|(name, value)| [name, value]).collect();
-        let arguments = [vec![Form::vector(flat, rest[0].span)], rest[1..].to_vec()].concat();
+        let arguments = followed(Form::vector(flat, rest[0].span), &rest[1..]);
         return Ok(call("loop*", arguments, form.span));
     }
     // The first values are bound with their patterns outside as well, since a later one may use them.
@@ -167,7 +167,7 @@ pub fn loop_(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome
         slots.extend([slot.clone(), slot.clone()]);
         destructure(expander, &pattern, slot, &mut inside)?;
     }
-    let inner = [vec![Form::vector(inside, form.span)], rest[1..].to_vec()].concat();
+    let inner = followed(Form::vector(inside, form.span), &rest[1..]);
     let looped = call("loop*", vec![Form::vector(slots, form.span), call("let*", inner, form.span)], form.span);
     Ok(call("let*", vec![Form::vector(outside, form.span), body(&[looped], form.span)], form.span))
 }

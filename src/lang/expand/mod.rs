@@ -432,6 +432,11 @@ fn call(name: &str, arguments: Vec<Form>, span: Span) -> Form {
     Form::list(items, span)
 }
 
+/// A form and those that stand behind it.
+fn followed(first: Form, rest: &[Form]) -> Vec<Form> {
+    std::iter::once(first).chain(rest.iter().cloned()).collect()
+}
+
 /// `(do …)`, or the only form of a body.
 fn body(forms: &[Form], span: Span) -> Form {
     match forms {

@@ -4,7 +4,7 @@
 //! nested. `(k v)` in place of a name takes an entry apart.
 
 use super::dialects::pattern;
-use super::{Expander, body, call, show};
+use super::{Expander, body, call, followed, show};
 use crate::lang::error::Outcome;
 use crate::lang::form::{Form, FormKind};
 use crate::lang::span::Span;
@@ -45,7 +45,7 @@ fn collected(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome
     if let "and" | "or" | "first" = kind {
         clauses = round_by_round(&clauses);
     }
-    let rounds = call("for", [vec![clauses], rest[1..].to_vec()].concat(), form.span);
+    let rounds = call("for", followed(clauses, &rest[1..]), form.span);
     let name = |name: &str| Form::symbol(name, form.span);
     let made = |function: &str, first: Vec<Form>| call(function, [first, vec![rounds.clone()]].concat(), form.span);
     Ok(match kind {
@@ -116,7 +116,7 @@ fn fold(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form
     let accumulators = together(names.clone());
     let step = call(
         "fn",
-        [vec![Form::vector(vec![accumulators.clone(), Form::vector(bound, span)], span)], rest[2..].to_vec()].concat(),
+        followed(Form::vector(vec![accumulators.clone(), Form::vector(bound, span)], span), &rest[2..]),
         span,
     );
     let folded = call("core/reduce", vec![step, together(starts), rounds], span);
