@@ -11,6 +11,7 @@ use crate::lang::reply::CallRecord;
 use crate::lang::value::Value;
 use crate::lang::value::map::Map;
 use crate::lang::value::text::{Text, split_name};
+use foldhash::quality::RandomState;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -42,10 +43,10 @@ pub struct Core {
     /// Tool calls in the order in which they began.
     pub calls: Vec<CallRecord>,
     /// Names that later forms of the program define.
-    pub coming: HashSet<String>,
+    pub coming: HashSet<String, RandomState>,
     /// Names that the running form defines, as far as it has been resolved: they hide what else has that
     /// name.
-    pub shadowed: HashSet<String>,
+    pub shadowed: HashSet<String, RandomState>,
     /// What branches wait for that another branch is realising, by the number of the branch that waits.
     pub(super) awaited: HashMap<u32, Arc<Handle>>,
     /// Ordinal of the running form.
@@ -76,7 +77,7 @@ pub struct Global {
 pub struct Globals {
     slots: Vec<Global>,
     names: Vec<String>,
-    by_name: HashMap<String, u32>,
+    by_name: HashMap<String, u32, RandomState>,
     /// What the running form has changed, once it has.
     changed: Option<Box<Changed>>,
     /// How often a form has changed definitions.
@@ -255,8 +256,8 @@ impl Core {
             inputs: Vec::new(),
             prints_cut: 0,
             calls: Vec::new(),
-            coming: HashSet::new(),
-            shadowed: HashSet::new(),
+            coming: HashSet::default(),
+            shadowed: HashSet::default(),
             awaited: HashMap::new(),
             form: 0,
             random: None,
@@ -274,8 +275,8 @@ impl Core {
         self.awaited = HashMap::new();
         self.prints_cut = 0;
         self.calls = Vec::new();
-        self.coming = HashSet::new();
-        self.shadowed = HashSet::new();
+        self.coming = HashSet::default();
+        self.shadowed = HashSet::default();
         self.form = 0;
         self.random = None;
         // What a program spends is not to depend on what ran before it.

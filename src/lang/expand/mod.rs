@@ -30,6 +30,7 @@ use crate::lang::error::{Error, Outcome};
 use crate::lang::form::{Form, FormKind};
 use crate::lang::span::{Source, Span};
 use crate::lang::value::map::KIND;
+use foldhash::quality::RandomState;
 pub use parts::Reached;
 pub use special::{SPECIAL_FORMS, SPECIAL_SYMBOLS};
 use std::collections::HashSet;
@@ -218,7 +219,7 @@ pub struct Expander<'a> {
     /// Names bound around the form at hand.
     locals: Vec<String>,
     /// Names that the form has defined so far, which hide macros.
-    defined: HashSet<String>,
+    defined: HashSet<String, RandomState>,
     fresh: u32,
     depth: u32,
 }
@@ -226,7 +227,7 @@ pub struct Expander<'a> {
 impl<'a> Expander<'a> {
     /// An expander for forms of that source.
     pub fn new(macros: &'a mut dyn Macros, source: &'a Arc<Source>) -> Expander<'a> {
-        Expander { macros, source, locals: Vec::new(), defined: HashSet::new(), fresh: 0, depth: 0 }
+        Expander { macros, source, locals: Vec::new(), defined: HashSet::default(), fresh: 0, depth: 0 }
     }
 
     /// Notes one more level of expanded code.

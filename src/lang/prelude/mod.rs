@@ -14,6 +14,7 @@ pub use declaration::Declaration;
 use crate::lang::builtin::Registry;
 use crate::lang::span::{Source, SourceName};
 use crate::lang::value::function::Closure;
+use foldhash::quality::RandomState;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
@@ -33,7 +34,7 @@ pub struct Prelude {
     areas: Vec<Area>,
     functions: Vec<Function>,
     /// Places in `functions` by name and alias.
-    by_name: HashMap<&'static str, usize>,
+    by_name: HashMap<&'static str, usize, RandomState>,
 }
 
 /// One file.
@@ -63,7 +64,7 @@ impl Prelude {
     /// Looks through the files for what they define. Definitions begin at the beginning of a line; they
     /// are read one by one when something asks for them.
     pub(super) fn index() -> Prelude {
-        let mut prelude = Prelude { areas: Vec::new(), functions: Vec::new(), by_name: HashMap::new() };
+        let mut prelude = Prelude { areas: Vec::new(), functions: Vec::new(), by_name: HashMap::default() };
         for (file, text) in FILES {
             let title = text.lines().next().unwrap_or_default().trim_start_matches([';', ' ']);
             prelude.areas.push(Area { title, source: Arc::new(Source::hidden(file)) });
