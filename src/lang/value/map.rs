@@ -114,7 +114,13 @@ impl Map {
     /// ```
     pub fn field(&self, name: &str) -> Option<&Value> {
         match &self.0 {
-            Entries::Small { shape, values } => values.get(shape.position_of_name(name)?),
+            Entries::Small { shape, values } => {
+                let is_keyword = |key: &Value| matches!(key, Value::Keyword(known) if known.as_str() == name);
+                let keys = shape.keys();
+                let at = keys.iter().position(is_keyword);
+                let at = at.or_else(|| keys.iter().position(|key| key.as_str() == Some(name)));
+                at.and_then(|at| values.get(at))
+            }
             Entries::Large { .. } => self.get(&Value::keyword(name)).or_else(|| self.get(&Value::string(name))),
         }
     }

@@ -49,19 +49,6 @@ impl Shape {
         self.keys.iter().position(|known| known == key)
     }
 
-    /// Where the value stands of the keyword of that name, or else of that text.
-    pub fn position_of_name(&self, name: &str) -> Option<usize> {
-        let mut of_text = None;
-        for (at, key) in self.keys.iter().enumerate() {
-            match key {
-                Value::Keyword(known) if known.as_str() == name => return Some(at),
-                Value::Str(known) if known.as_str() == name => of_text = Some(at),
-                _ => {}
-            }
-        }
-        of_text
-    }
-
     /// The shape with one more key.
     pub fn with(self: &Arc<Self>, key: &Value) -> Arc<Shape> {
         let leads_there = |next: &Arc<Shape>| next.keys.len() > self.keys.len() && next.keys.last() == Some(key);
