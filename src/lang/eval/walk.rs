@@ -151,8 +151,12 @@ impl Machine {
 
     /// What nodes come to, one after another.
     #[inline(always)]
-    fn values(&mut self, frame: &Frame<'_>, nodes: &[Node], mut give: impl FnMut(Value)) -> Result<(), Stopped> {
-        nodes.iter().try_for_each(|node| self.argument_value(frame, node).map(&mut give))
+    fn values(&mut self, frame: &Frame<'_>, nodes: &[Node]) -> Result<Vec<Value>, Stopped> {
+        let mut values = Vec::with_capacity(nodes.len());
+        for node in nodes {
+            values.push(self.argument_value(frame, node)?);
+        }
+        Ok(values)
     }
 
     fn global(&mut self, frame: &Frame<'_>, index: u32, span: Span) -> Outcome<Value> {
@@ -496,17 +500,19 @@ impl Machine {
     #[inline(never)]
     fn record(&mut self, frame: &Frame<'_>, shape: &Arc<Shape>, nodes: &[Node]) -> Result<Value, Stopped> {
         self.pay_step()?;
-        let mut values = Values::with_capacity(nodes.len());
-        self.values(frame, nodes, |value| values.push(value))?;
+        let values = match nodes {
+            [only] => Values::from_iter([self.argument_value(frame, only)?]),
+            [first, second] => Values::from([self.argument_value(frame, first)?, self.argument_value(frame, second)?]),
+            more => self.values(frame, more)?.into(),
+        };
         Ok(Value::Map(Arc::new(Map::with_shape(shape.clone(), values))))
     }
 
     #[inline(never)]
     fn vector(&mut self, frame: &Frame<'_>, nodes: &[Node]) -> Result<Value, Stopped> {
         self.pay_step()?;
-        let mut items = Vec::with_capacity(nodes.len());
-        self.values(frame, nodes, |value| items.push(value))?;
-        Ok(Value::vector(items))
+        let values = self.values(frame, nodes)?;
+        Ok(Value::vector(values))
     }
 
     fn map(&mut self, frame: &Frame<'_>, pairs: &[(Node, Node)], span: Span) -> Outcome<Value> {
