@@ -208,11 +208,10 @@ impl Session {
     /// first that fails.
     pub fn eval(&mut self, request: Request, host: Arc<dyn Host>) -> Reply {
         self.programs += 1;
-        let name = match &request.name {
-            Some(name) => SourceName::Given(name.into()),
-            None => SourceName::Program(self.programs),
-        };
+        let number = self.programs;
         self.with_machine(&request.limits, host, |machine| {
+            let given = request.name.as_deref().map(|name| SourceName::Given(name.into()));
+            let name = given.unwrap_or(SourceName::Program(number));
             let source = Arc::new(Source { name, text: request.program.as_str().into(), is_hidden: false });
             evaluate(machine, &request, &source)
         })

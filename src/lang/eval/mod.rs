@@ -230,12 +230,11 @@ impl Machine {
             return self.run(&program, source);
         };
         let reached = expander.within_block(form.span)?;
-        drop(form);
         self.charge(parts.len() as u64)?;
         self.core.coming.extend(parts.iter().filter_map(|part| part.defined_name()).map(str::to_string));
         let mut last = Value::Nil;
         for part in parts {
-            last = self.evaluate_part(part, source, reached)?;
+            last = self.evaluate_part(part.into_owned(), source, reached)?;
         }
         Ok(last)
     }

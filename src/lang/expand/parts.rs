@@ -5,6 +5,7 @@ use super::{Expander, Macros, dialects, own_name, templates};
 use crate::lang::error::Outcome;
 use crate::lang::form::Form;
 use crate::lang::span::{Source, Span};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// How far an expansion has come: the names that it has made up, and its nesting.
@@ -45,16 +46,16 @@ impl<'a> Expander<'a> {
 
     /// The parts of a `do` that defines something: what a definition means, a macro among them, holds for what
     /// follows it. Other forms stay together, so that a name that means nothing is found before any of them runs.
-    pub fn parts(&self, form: &Form) -> Option<Vec<Form>> {
+    pub fn parts<'f>(&self, form: &'f Form) -> Option<Vec<Cow<'f, Form>>> {
         let (head, forms) = self.block(form)?;
         let defines = |form: &Form| self.calls_session_macro(form) || is_defining(form);
         if !forms.iter().any(defines) {
             return None;
         }
         let groups = forms.chunk_by(|one, other| !defines(one) && !defines(other));
-        let part = |group: &[Form]| match group {
-            [only] => only.clone(),
-            group => Form::list([std::slice::from_ref(head), group].concat(), form.span),
+        let part = |group: &'f [Form]| match group {
+            [only] => Cow::Borrowed(only),
+            group => Cow::Owned(Form::list([std::slice::from_ref(head), group].concat(), form.span)),
         };
         Some(groups.map(part).collect())
     }
