@@ -16,9 +16,17 @@ pub fn take(arguments: &mut [Value], at: usize) -> Value {
 ///
 /// # Errors
 /// `TypeError`.
+#[inline]
 pub fn integer(value: &Value) -> Result<i64, Error> {
     match value {
         Value::Int(number) => Ok(*number),
+        other => other_integer(other),
+    }
+}
+
+#[cold]
+fn other_integer(value: &Value) -> Result<i64, Error> {
+    match value {
         // A whole double is what a division left behind.
         Value::Float(number) if number.fract() == 0.0 && number.abs() < 9e15 => Ok(*number as i64),
         Value::BigInt(number) if number.bits() < 64 => Ok(i64::try_from(&**number).unwrap_or_default()),
@@ -62,6 +70,7 @@ pub fn string(value: &Value) -> Result<&str, Error> {
 ///
 /// # Errors
 /// `TypeError`.
+#[inline]
 pub fn map(value: Value) -> Result<Arc<Map>, Error> {
     match value {
         Value::Map(map) => Ok(map),

@@ -121,8 +121,13 @@ impl Map {
                 let at = at.or_else(|| keys.iter().position(|key| key.as_str() == Some(name)));
                 at.and_then(|at| values.get(at))
             }
-            Entries::Large { .. } => self.get(&Value::keyword(name)).or_else(|| self.get(&Value::string(name))),
+            Entries::Large { .. } => self.large_field(name),
         }
+    }
+
+    #[cold]
+    fn large_field(&self, name: &str) -> Option<&Value> {
+        self.get(&Value::keyword(name)).or_else(|| self.get(&Value::string(name)))
     }
 
     /// What the key, spelled as it is, stands for in a small map, which is looked for first in the place where it
