@@ -9,6 +9,10 @@ use crate::chance::Chance;
 /// The time from one kill to the next, in milliseconds: at least this, and up to so much more.
 const PAUSE: (u64, u64) = (300, 1_200);
 
+/// How often in a row a server may die and is started again at once; after more it is left alone for a while, in which
+/// its tools cannot be tried.
+const AT_ONCE: usize = 2;
+
 /// Kills until the field is stopped.
 pub fn rage(field: &Field, server: u32, mut chance: Chance) {
     loop {
@@ -20,7 +24,9 @@ pub fn rage(field: &Field, server: u32, mut chance: Chance) {
             std::thread::sleep(Duration::from_millis(20));
         }
         let (role, busy) = (chance.of(&[Role::Worker, Role::Worker, Role::Downstream]), chance.below(3) > 0);
-        if let Some(victim) = victim(below(server), role, busy, &mut chance) {
+        let mut living = below(server);
+        living.retain(|process| process.role != Role::Downstream || field.servers_killed_in_a_row() < AT_ONCE);
+        if let Some(victim) = victim(living, role, busy, &mut chance) {
             // Noted before it happens, so that nobody sees what comes of it first.
             field.killing(victim.role);
             victim.kill();

@@ -12,6 +12,9 @@ use crate::sample_mailbox::Mailbox;
 /// How long after a kill something may still come of it: until the pipe is seen to be broken, on a busy machine.
 const AFTERMATH: Duration = Duration::from_secs(1);
 
+/// A server that has run for a minute is sound; it takes some time to be started.
+const SOUND: Duration = Duration::from_secs(65);
+
 /// The connection, the sums, the kills.
 pub struct Field {
     /// The connection to the server.
@@ -59,6 +62,14 @@ impl Field {
     /// True if a kill of that kind may have done something to a request that was made then.
     pub fn was_killed(&self, role: Role, since: Instant) -> bool {
         lock(&self.kills).iter().rev().any(|(killed, when)| *killed == role && *when + AFTERMATH >= since)
+    }
+
+    /// How often servers behind have been killed since the last time that none was for so long that all are sound again.
+    pub fn servers_killed_in_a_row(&self) -> usize {
+        let mut until = Instant::now();
+        let kills = lock(&self.kills);
+        let of_servers = kills.iter().rev().filter(|(killed, _)| *killed == Role::Downstream);
+        of_servers.take_while(|(_, when)| std::mem::replace(&mut until, *when).duration_since(*when) < SOUND).count()
     }
 
     /// How many of that kind were killed.
