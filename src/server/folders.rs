@@ -51,8 +51,8 @@ pub(super) fn replace(file: &Path, content: &[u8], readers: Readers) -> io::Resu
     let draft = file.with_extension(format!("{}.draft", std::process::id()));
     let mut options = fs::OpenOptions::new();
     options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
     if readers == Readers::Owner {
+        #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     }
     let written = options.open(&draft).and_then(|mut file| file.write_all(content));

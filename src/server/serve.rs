@@ -129,7 +129,7 @@ impl ServeOptions {
     /// Sets a limit as the operator wants it: what a call gets, and the most that it can ask for.
     ///
     /// # Errors
-    /// As [`parse_size`].
+    /// As [`Limits::set`].
     pub fn set_limit(&mut self, name: &str, text: &str) -> Result<(), String> {
         self.limits.set(name, text)?;
         self.most.set(name, text)

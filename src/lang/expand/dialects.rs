@@ -217,8 +217,9 @@ const OF_QUOTED: &[&str] = &[
     "seq-group-by",
 ];
 
-/// `(mapcar 'car xs)` as `(mapcar car xs)`, and `(sort xs '<)` likewise; `None` for all else. What `apply`
-/// is given is a name to look up, `(apply 'a [{'a 1}])`, unless there is such a function.
+/// Which of the arguments is a quoted function that is meant without its quote: `(mapcar 'car xs)` as `(mapcar car xs)`,
+/// and `(sort xs '<)` likewise. What `apply` is given is a name to look up, `(apply 'a [{'a 1}])`, unless there is such a
+/// function.
 pub fn unquoted_function(expander: &Expander<'_>, head: &str, rest: &[Form]) -> Option<usize> {
     let at = usize::from(head == "sort");
     let [quote, name] = rest.get(at)?.as_list()? else { return None };

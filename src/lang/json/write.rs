@@ -66,11 +66,13 @@ const LONGEST: usize = "-9223372036854775808".len();
 /// or where its text is longer than `budget`.
 pub fn to_serde(machine: &mut Machine, value: &Value, budget: usize) -> Option<serde_json::Value> {
     // No text is made of what fits for certain.
-    match value {
-        Value::Nil if budget >= LONGEST => return Some(serde_json::Value::Null),
-        Value::Bool(value) if budget >= LONGEST => return Some((*value).into()),
-        Value::Int(value) if budget >= LONGEST => return Some((*value).into()),
-        _ => {}
+    if budget >= LONGEST {
+        match value {
+            Value::Nil => return Some(serde_json::Value::Null),
+            Value::Bool(value) => return Some((*value).into()),
+            Value::Int(value) => return Some((*value).into()),
+            _ => {}
+        }
     }
     let text = write(machine, value, false).ok()?;
     if text.len() > budget {

@@ -67,7 +67,7 @@ impl Map {
     pub fn into_record(mut self) -> Map {
         match &mut self.0 {
             Entries::Small { shape, .. } if shape.is_record() => {}
-            Entries::Small { shape, .. } => *shape = shape.of_record(),
+            Entries::Small { shape, .. } => *shape = shape.to_record(),
             Entries::Large { is_record, .. } => *is_record = true,
         }
         self

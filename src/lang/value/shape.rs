@@ -61,7 +61,7 @@ impl Shape {
     }
 
     /// The same keys for records.
-    pub fn of_record(self: &Arc<Self>) -> Arc<Shape> {
+    pub fn to_record(self: &Arc<Self>) -> Arc<Shape> {
         let leads_there = |next: &Arc<Shape>| next.keys.len() == self.keys.len();
         self.step(true, leads_there, || Shape::made(self.keys.clone(), self.metadata.clone(), true))
     }

@@ -127,15 +127,19 @@ impl Downstream {
     /// The tools that may be called.
     fn allowed(&self, tools: &[Arc<CheckedTool>]) -> Vec<Arc<Tool>> {
         let policy = self.policy();
-        let is_denied = |tool: &Tool| policy.denies(self.name(), &tool.name, &tool.hints);
-        tools.iter().filter(|checked| !is_denied(&checked.tool)).map(|checked| checked.shown()).collect()
+        tools.iter().filter(|checked| !self.is_denied(&policy, checked)).map(|checked| checked.shown()).collect()
+    }
+
+    fn is_denied(&self, policy: &Policy, checked: &CheckedTool) -> bool {
+        policy.denies(self.name(), &checked.tool.name, &checked.tool.hints)
     }
 
     /// The known tools that may not be called, each with the rule that says so.
     pub(super) fn denied(&self) -> Vec<(String, String)> {
         let Some(tools) = self.known_anyhow() else { return Vec::new() };
-        let decided = tools.iter().map(|checked| (checked.tool.name.clone(), self.decide(&checked.tool)));
-        decided.filter(|(_, decision)| decision.denies()).map(|(name, decision)| (name, decision.rule)).collect()
+        let policy = self.policy();
+        let denied = tools.iter().filter(|checked| self.is_denied(&policy, checked));
+        denied.map(|checked| (checked.tool.name.clone(), self.decide(&checked.tool).rule)).collect()
     }
 
     /// One line: what the configuration says, else the first tools that are known.

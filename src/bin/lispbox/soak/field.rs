@@ -64,12 +64,16 @@ impl Field {
         lock(&self.kills).iter().rev().any(|(killed, when)| *killed == role && *when + AFTERMATH >= since)
     }
 
-    /// How often servers behind have been killed since the last time that none was for so long that all are sound again.
+    /// How often servers behind have been killed since they last were left in peace for long enough to be sound.
     pub fn servers_killed_in_a_row(&self) -> usize {
-        let mut until = Instant::now();
-        let kills = lock(&self.kills);
-        let of_servers = kills.iter().rev().filter(|(killed, _)| *killed == Role::Downstream);
-        of_servers.take_while(|(_, when)| std::mem::replace(&mut until, *when).duration_since(*when) < SOUND).count()
+        let (mut count, mut until) = (0, Instant::now());
+        for (_, when) in lock(&self.kills).iter().rev().filter(|(killed, _)| *killed == Role::Downstream) {
+            if until.duration_since(*when) >= SOUND {
+                break;
+            }
+            (count, until) = (count + 1, *when);
+        }
+        count
     }
 
     /// How many of that kind were killed.
