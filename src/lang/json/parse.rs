@@ -2,6 +2,7 @@
 
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
+use crate::lang::json::Unclosed;
 use crate::lang::value::Value;
 use crate::lang::value::decimal::read_integer;
 use crate::lang::value::map::{Map, is_plain_keyword};
@@ -103,7 +104,7 @@ impl Parser<'_> {
                         match self.next() {
                             Some(b',') => break,
                             Some(b']') => value = self.close(&mut open)?,
-                            _ => return Err(self.fail_back("`,` or `]`")),
+                            came => return Err(self.fail_after(came, "`,` or `]`")),
                         }
                     }
                     Some(Open::Object { values, .. }) => {
@@ -116,7 +117,7 @@ impl Parser<'_> {
                                 break;
                             }
                             Some(b'}') => value = self.close(&mut open)?,
-                            _ => return Err(self.fail_back("`,` or `}`")),
+                            came => return Err(self.fail_after(came, "`,` or `}`")),
                         }
                     }
                 }
@@ -155,8 +156,9 @@ impl Parser<'_> {
             None => std::borrow::Cow::Owned(self.string()?),
         };
         self.skip_space();
-        if self.next() != Some(b':') {
-            return Err(self.fail_back("`:`"));
+        let came = self.next();
+        if came != Some(b':') {
+            return Err(self.fail_after(came, "`:`"));
         }
         let Some(Open::Object { shape, values }) = open.last_mut() else { return Ok(()) };
         if let Matching::Known(known, matched) = shape {
@@ -313,7 +315,7 @@ impl Parser<'_> {
                     let escaped = self.escape()?;
                     out.push(escaped);
                 }
-                Some(_) => return Err(self.fail_back("an escape such as `\\n` for a control character")),
+                came @ Some(_) => return Err(self.fail_after(came, "an escape such as `\\n` for a control character")),
                 None => return Err(self.fail("the closing `\"` of a string")),
             }
         }
@@ -344,7 +346,7 @@ impl Parser<'_> {
                 // A lone surrogate is no scalar value.
                 char::from_u32(first).unwrap_or(char::REPLACEMENT_CHARACTER)
             }
-            _ => return Err(self.fail_back("an escape that JSON knows")),
+            came => return Err(self.fail_after(came, "an escape that JSON knows")),
         })
     }
 
@@ -378,9 +380,9 @@ impl Parser<'_> {
         Some(byte)
     }
 
-    /// The error of what was consumed one byte ago.
-    fn fail_back(&mut self, expected: &str) -> crate::lang::error::Signal {
-        self.at = self.at.saturating_sub(1);
+    /// The error of what was consumed just now, if anything was.
+    fn fail_after(&mut self, came: Option<u8>, expected: &str) -> crate::lang::error::Signal {
+        self.at -= usize::from(came.is_some());
         self.fail(expected)
     }
 
@@ -391,8 +393,11 @@ impl Parser<'_> {
         let line = before.matches('\n').count() + 1;
         let column = before[before.rfind('\n').map_or(0, |newline| newline + 1)..].chars().count() + 1;
         let came: String = self.source[at..].chars().take(12).collect();
-        let came =
-            if came.is_empty() { "the end of the text".to_string() } else { format!("`{}`", came.escape_debug()) };
+        let came = match Unclosed::in_json(self.source).filter(|_| came.is_empty()) {
+            Some(open) => format!("the end of the text: {open}"),
+            None if came.is_empty() => "the end of the text".to_string(),
+            None => format!("`{}`", came.escape_debug()),
+        };
         Error::new(
             "InvalidJson",
             format!("expected {expected} at line {line}, column {column} of the JSON, got {came}"),
