@@ -11,6 +11,7 @@ pub mod error;
 pub mod eval;
 pub mod expand;
 mod foreign;
+pub mod foreign_text;
 pub mod form;
 pub mod heap;
 pub mod host;
@@ -34,6 +35,7 @@ pub use eval::{Machine, Stacks};
 pub use host::{
     CallId, Catalogue, Found, Host, Server, Tool, ToolCall, ToolError, ToolErrorKind, ToolHints, ToolReply,
 };
+pub use json::Unclosed;
 pub use meter::{Limits, parse_size};
 pub use reply::{CallRecord, Failure, Reply, Spent, Status};
 pub use session::{Engine, EngineBuilder, EngineError, Request, Session};

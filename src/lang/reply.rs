@@ -4,6 +4,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use super::foreign_text::{self, reply_lines};
+
 /// How many notes on tool calls an agent reads.
 const NOTES: usize = 3;
 
@@ -125,13 +127,24 @@ pub struct Failure {
     pub rendered: String,
 }
 
+impl Failure {
+    /// Says what to do about it, unless something is said already: in `suggestion`, and at the end of the rendering.
+    pub fn suggest(&mut self, advice: String) {
+        if self.suggestion.is_none() {
+            self.rendered = format!("{}\n{advice}", self.rendered.trim_end());
+            self.suggestion = Some(advice);
+        }
+    }
+}
+
 impl Reply {
     /// The reply as an agent reads it, within `limit` bytes: the value or the error, what was printed,
-    /// and one line of what was kept and called.
+    /// and one line of what was kept and called. Lines of the program's that imitate ours are marked by a `\`
+    /// ([`reply_lines`]).
     pub fn text(&self, limit: u64) -> String {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let mut out = match &self.failure {
-            Some(failure) => failure.rendered.clone(),
+            Some(failure) => reply_lines(&failure.rendered).into_owned(),
             None => self.value_text(),
         };
         let closing = self.closing();
@@ -139,7 +152,7 @@ impl Reply {
             let before = if out.is_empty() { "" } else { "\nprinted:\n" };
             let room = limit.saturating_sub(out.len() + before.len() + closing.len() + 40);
             out.push_str(before);
-            push_within(&mut out, self.prints.trim_end_matches('\n'), room);
+            push_within(&mut out, &reply_lines(self.prints.trim_end_matches('\n')), room);
         }
         if out.len() + closing.len() > limit {
             let whole = std::mem::take(&mut out);
@@ -155,10 +168,10 @@ impl Reply {
         let mut out = match (value, self.prints.is_empty()) {
             ("nil", false) => String::new(),
             ("nil", true) if self.defined.is_empty() => "nil (the program printed nothing)".to_string(),
-            (value, _) => value.to_string(),
+            (value, _) => reply_lines(value).into_owned(),
         };
         if let Some(truncated) = &self.truncated {
-            out.push_str(&format!("\n[truncated: {truncated}]"));
+            out.push_str(&format!("\n[truncated: {}]", foreign_text::line(truncated)));
         }
         out
     }
@@ -167,7 +180,10 @@ impl Reply {
     fn closing(&self) -> String {
         let mut parts = Vec::new();
         if !self.defined.is_empty() {
-            parts.push(format!("defined: {}", self.defined.join(", ")));
+            parts.push(format!(
+                "defined: {}",
+                self.defined.iter().map(|name| foreign_text::symbol(name)).collect::<Vec<_>>().join(", ")
+            ));
         } else if self.failure.is_some() && !self.calls.is_empty() {
             parts.push("nothing was defined".to_string());
         }
@@ -179,7 +195,8 @@ impl Reply {
         }
         let mut notes: Vec<String> = Vec::new();
         for call in &self.calls {
-            let note = call.note.as_ref().map(|note| format!("note: {}/{}: {note}", call.server, call.tool));
+            let tool = || foreign_text::qualified(&call.server, &call.tool);
+            let note = call.note.as_ref().map(|note| format!("note: {}: {}", tool(), foreign_text::line(note)));
             notes.extend(note.filter(|note| !notes.contains(note)));
         }
         let more = notes.len().saturating_sub(NOTES);

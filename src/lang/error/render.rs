@@ -2,8 +2,10 @@
 //! the calls that led there.
 
 use super::{Fault, Halt, TraceEntry};
+use crate::lang::foreign_text;
 use crate::lang::span::{Source, Span};
 use ariadne::{CharSet, Config, IndexType, Label, Report, ReportKind};
+use std::borrow::Cow;
 use std::fmt::Write;
 
 /// A source line longer than this is not shown, only its place.
@@ -46,7 +48,7 @@ impl<'a> Diagnosis<'a> {
 
     /// Renders it, in colour for a terminal or plain for everything else.
     pub fn render(&self, colour: bool) -> String {
-        let mut out = format!("{}: {}\n", self.code, self.message);
+        let mut out = format!("{}: {}\n", foreign_text::line(self.code), foreign_text::message(self.message));
         let (line, column) = self.source.line_column(self.span.start);
         if self.shows_line() {
             out.push_str(&self.excerpt(colour));
@@ -54,10 +56,10 @@ impl<'a> Diagnosis<'a> {
             let _ = writeln!(out, "  at {}:{line}:{column}", self.source.name);
         }
         if let Some(suggestion) = self.suggestion {
-            let _ = writeln!(out, "{suggestion}");
+            let _ = writeln!(out, "{}", foreign_text::message(suggestion));
         }
         for entry in self.trace {
-            let _ = writeln!(out, "  in {}", trace_line(entry));
+            let _ = writeln!(out, "  in {}", foreign_text::line(&trace_line(entry)));
         }
         out.truncate(out.trim_end().len());
         out
@@ -97,7 +99,8 @@ impl<'a> Diagnosis<'a> {
             report = report.with_label(Label::new((name, range(*span))).with_message(what));
         }
         let mut bytes = Vec::new();
-        let written = report.finish().write((name, ariadne::Source::from(self.source.text.as_str())), &mut bytes);
+        let text = without_controls(&self.source.text);
+        let written = report.finish().write((name, ariadne::Source::from(&*text)), &mut bytes);
         if written.is_err() {
             return String::new();
         }
@@ -105,6 +108,16 @@ impl<'a> Diagnosis<'a> {
         // The first line is ariadne's own title; ours stands above it already.
         text.lines().skip(1).map(|line| format!("{}\n", line.trim_end())).collect()
     }
+}
+
+/// A program's text with `?` for each byte of a character that would steer a terminal: every place stays where it is.
+fn without_controls(text: &str) -> Cow<'_, str> {
+    let steers = |c: char| foreign_text::is_unprintable(c) && c != '\n' && c != '\r';
+    if !text.contains(steers) {
+        return Cow::Borrowed(text);
+    }
+    let shown = |c: char| if steers(c) { "?".repeat(c.len_utf8()) } else { c.to_string() };
+    Cow::Owned(text.chars().map(shown).collect())
 }
 
 /// A call as a trace shows it: `total (program 2:3:5)`.
@@ -118,15 +131,15 @@ pub fn shown(message: &str) -> &str {
     &message[..message.floor_char_boundary(LONGEST_MESSAGE)]
 }
 
-/// The message of a limit: its name, its value, what was spent, and what raises it.
+/// The message of a limit: its name, its value, and what was spent. Who runs the program knows how it is raised.
 pub fn halt_message(halt: &Halt) -> String {
     match halt {
         Halt::Limit { name: "program", allowed, spent } => {
             format!("the program is too long: {spent}; the limit `program` allows {allowed}")
         }
-        Halt::Limit { name, allowed, spent } => format!(
-            "limit `{name}` exceeded: {spent}, allowed {allowed}; narrow the work, or ask for more with limits {{\"{name}\": …}} up to the operator's maximum"
-        ),
+        Halt::Limit { name, allowed, spent } => {
+            format!("limit `{name}` exceeded: {spent}, allowed {allowed}; narrow the work, or allow more")
+        }
         Halt::Cancelled => "the evaluation was cancelled".to_string(),
     }
 }

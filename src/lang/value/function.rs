@@ -75,7 +75,7 @@ pub struct ToolFunction {
     pub server: Arc<str>,
     /// The tool's name, likewise.
     pub name: Arc<str>,
-    /// The names of its parameters in the schema's order, each with whether it is required.
+    /// The names of its parameters in the order of [`Tool::parameters`], each with whether it is required.
     pub parameters: Box<[(String, bool)]>,
 }
 

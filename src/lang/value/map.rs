@@ -400,6 +400,12 @@ pub fn kebab(name: &str) -> String {
     out
 }
 
+/// The canonical form of a name: without `-` and `_`, in lower case. Names of tools and arguments that agree in it are
+/// spellings of each other, for programs and for the rules of a policy alike.
+pub fn canonical(name: &str) -> String {
+    name.chars().filter(|c| !matches!(c, '-' | '_')).flat_map(char::to_lowercase).collect()
+}
+
 fn camel(kebab: &str) -> String {
     let mut parts = kebab.split('-');
     let mut out = parts.next().unwrap_or_default().to_string();

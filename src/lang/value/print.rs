@@ -10,6 +10,7 @@ use super::spelling::{write_character, write_keyword, write_regex, write_symbol}
 use super::text::Name;
 use super::walk::{Cursor, Free, Pace};
 use crate::lang::builtin::metadata;
+use crate::lang::foreign_text::qualified;
 use std::convert::Infallible;
 use std::fmt::{self, Write};
 use std::sync::Arc;
@@ -461,7 +462,7 @@ fn write_scalar(out: &mut String, value: &Value, quoted: bool) {
                 None => write!(out, "#<function {}>", bound.builtin.name),
             },
         },
-        Value::Tool(tool) => write!(out, "#<tool {}>", tool.qualified_name()),
+        Value::Tool(tool) => write!(out, "#<tool {}>", qualified(&tool.server, &tool.name)),
         _ => Ok(()),
     };
 }
