@@ -5,11 +5,12 @@ use super::vars::session_name;
 use crate::lang::error::suggest::{closest, did_you_mean};
 use crate::lang::error::{Error, Outcome, Raised};
 use crate::lang::form::{Form, FormKind};
+use crate::lang::host::Server;
 use crate::lang::prelude::Function;
 use crate::lang::resolve::{Meaning, Names};
 use crate::lang::span::Span;
 use crate::lang::value::list::List;
-use crate::lang::value::map::Map;
+use crate::lang::value::map::{Map, kebab};
 use crate::lang::value::pattern::Pattern;
 use crate::lang::value::set::Set;
 use crate::lang::value::walk::{Cursor, Pace};
@@ -31,7 +32,10 @@ impl Names for Machine {
         }
         match self.find_meaning(name)? {
             Some(meaning) => Ok(meaning),
-            None => Err(self.unknown(name, &scope()).into()),
+            None => match self.denied_by_bare_name(name) {
+                Some(denied) => Err(denied.into()),
+                None => Err(self.unknown(name, &scope()).into()),
+            },
         }
     }
 
@@ -139,6 +143,16 @@ impl Machine {
         if crate::lang::expand::SPECIAL_FORMS.contains(&name) || crate::lang::expand::macro_names().any(|n| n == name) {
             return no_value(name);
         }
+        let host = self.core.host.clone();
+        let servers = host.servers();
+        if let Some(server) = servers.iter().find(|server| kebab(&server.name) == kebab(name)) {
+            return Error::new("UnboundVariable", format!("`{name}` is a server and no function")).about(name).suggest(
+                format!(
+                    "`(dir '{server})` lists its tools; one is called as `({server}/TOOL …)`",
+                    server = server.name
+                ),
+            );
+        }
         let error = Error::new("UnboundVariable", format!("`{name}` is not defined")).about(name);
         let globals: Vec<&str> = self.core.globals.iter().map(|global| global.name).collect();
         let tools = self.core.host.catalogue().tools;
@@ -151,6 +165,14 @@ impl Machine {
         builtins.sort_unstable();
         // What the program or its user named is more likely meant than one of many builtins.
         let nearest = closest(name, known).or_else(|| closest(name, builtins)).filter(|found| !found.contains("__"));
+        if nearest.is_none()
+            && crate::lang::builtin::absent::kind_of_name(name).is_none()
+            && let Some(server) = server_part(name)
+            && registry.namespace(server).is_none()
+            && self.unaliased(name).is_none()
+        {
+            return no_such_server(name, server, &servers);
+        }
         unknown_but_near(name, error, nearest)
     }
 
@@ -189,6 +211,30 @@ fn unknown_but_near(name: &str, error: Error, nearest: Option<&str>) -> Error {
         )),
     }
 }
+
+/// The server that a name of a tool is written with: `mail` of `mail/search` and of `mcp__mail__search`.
+fn server_part(name: &str) -> Option<&str> {
+    let long = name.strip_prefix("mcp__").and_then(|rest| rest.split_once("__"));
+    let (server, tool) = long.or_else(|| name.split_once('/'))?;
+    (!server.is_empty() && !tool.is_empty()).then_some(server)
+}
+
+/// The error of a name that is written as a tool of a server which is not configured.
+fn no_such_server(name: &str, server: &str, servers: &[Server]) -> Error {
+    let configure = "servers stand in a configuration: `lispbox config import` takes over those of the MCP clients on this machine, `--config FILE` names a file with `mcpServers`";
+    if servers.is_empty() {
+        let message = format!("`{name}` is not defined: there is no server `{server}`, since none is configured");
+        return Error::new("UnboundVariable", message).about(name).suggest(configure);
+    }
+    let known: Vec<String> = servers.iter().take(KNOWN_SERVERS).map(|known| format!("`{}`", known.name)).collect();
+    let more = if servers.len() > KNOWN_SERVERS { ", …" } else { "" };
+    let message = format!("`{name}` is not defined: there is no server `{server}`");
+    let suggestion = format!("there are {}{more}; `(dir)` lists servers and namespaces", known.join(", "));
+    Error::new("UnboundVariable", message).about(name).suggest(suggestion)
+}
+
+/// How many servers an error names.
+const KNOWN_SERVERS: usize = 20;
 
 /// The error of a macro or special form that stands where a value is meant.
 pub(super) fn no_value(name: &str) -> Error {

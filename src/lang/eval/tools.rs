@@ -1,16 +1,19 @@
 //! Tools as functions: finding them by name, putting arguments together, calling them.
 
+mod arguments;
+
 use super::Machine;
 use crate::lang::error::suggest::{closest, did_you_mean};
 use crate::lang::error::{Error, Outcome};
+use crate::lang::foreign_text;
 use crate::lang::host::{Catalogue, Tool, ToolCall, ToolError, ToolReply};
 use crate::lang::json;
 use crate::lang::meter;
 use crate::lang::reply::CallRecord;
 use crate::lang::value::Value;
 use crate::lang::value::function::ToolFunction;
-use crate::lang::value::map::{Map, kebab};
-use crate::lang::value::text::Name;
+use crate::lang::value::map::canonical;
+use arguments::tool_arguments;
 use std::sync::Arc;
 
 impl Machine {
@@ -20,42 +23,69 @@ impl Machine {
     /// `AmbiguousTool` where several fit; `ServerUnavailable` and `UnknownTool` where the server is
     /// known but the tool cannot be had.
     pub(crate) fn find_tool(&mut self, name: &str) -> Outcome<Option<Arc<ToolFunction>>> {
-        let long = name.strip_prefix("mcp__").and_then(|rest| rest.split_once("__"));
-        let (server, tool) = match long.or_else(|| name.split_once('/')) {
-            Some((server, tool)) if !server.is_empty() && !tool.is_empty() => (server, tool),
-            _ => return self.find_bare_tool(name),
-        };
+        let splits = splits(name);
+        if splits.is_empty() {
+            return self.find_bare_tool(name);
+        }
         let host = self.core.host.clone();
         let servers = host.servers();
         let names: Vec<&str> = servers.iter().map(|server| server.name.as_str()).collect();
-        let server = match pick(server, &names) {
-            Pick::One(at) => names[at],
-            Pick::Several(found) => {
-                let several = found.iter().map(|at| format!("`{}`", names[*at])).collect::<Vec<_>>().join(" and ");
-                return Err(Error::new("AmbiguousTool", format!("`{server}` may mean the servers {several}"))
-                    .about(name)
-                    .into());
+        let mut found: Vec<(bool, Arc<Tool>)> = Vec::new();
+        let mut problem = None;
+        for (server, tool) in splits {
+            let at = match pick(server, &names) {
+                Pick::One(at) => at,
+                Pick::Several(several) => {
+                    let several = several.iter().map(|at| format!("`{}`", names[*at])).collect::<Vec<_>>();
+                    let message = format!("`{server}` may mean the servers {}", several.join(" and "));
+                    problem = problem.or(Some(Error::new("AmbiguousTool", message).about(name)));
+                    continue;
+                }
+                Pick::None => continue,
+            };
+            match self.find_tool_of(names[at], tool, name) {
+                Ok(tools) => {
+                    let is_literal = |one: &Tool| one.server == server && one.name == tool;
+                    found.extend(tools.into_iter().map(|one| (is_literal(&one), one)));
+                }
+                Err(error) => problem = problem.or(Some(error)),
             }
-            Pick::None => return Ok(None),
-        };
+        }
+        if found.iter().any(|(is_literal, _)| *is_literal) {
+            found.retain(|(is_literal, _)| *is_literal);
+        }
+        match (&found[..], problem) {
+            ([], None) => Ok(None),
+            ([], Some(problem)) => Err(problem.into()),
+            ([(_, tool)], _) => Ok(Some(Arc::new(ToolFunction::new(tool.clone())))),
+            (several, _) => Err(ambiguous(name, several.iter().map(|(_, tool)| tool)).into()),
+        }
+    }
+
+    /// The tools of a server that a spelling may mean, of which there is at least one; `name` is the whole name.
+    fn find_tool_of(&mut self, server: &str, tool: &str, name: &str) -> Result<Vec<Arc<Tool>>, Error> {
+        let host = self.core.host.clone();
         let tools = self.waiting(|| host.tools(server)).map_err(|error| tool_error(&error, server))?;
         let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
+        let is_exact = names.contains(&tool);
         match pick(tool, &names) {
-            Pick::One(at) => Ok(Some(Arc::new(ToolFunction::new(tools[at].clone())))),
-            Pick::Several(found) => Err(ambiguous(name, found.iter().map(|at| &tools[*at])).into()),
+            // A tool that is denied is not replaced by another of nearly its name.
+            Pick::One(_) | Pick::Several(_) if !is_exact && let Some(denied) = self.denied_exactly(server, tool) => {
+                Err(self.refusal(server, &denied))
+            }
+            Pick::One(at) => Ok(vec![tools[at].clone()]),
+            Pick::Several(found) => Ok(found.iter().map(|at| tools[*at].clone()).collect()),
             Pick::None => {
                 let denied = self.waiting(|| host.denied(server));
                 let denied_names: Vec<&str> = denied.iter().map(|(name, _)| name.as_str()).collect();
                 if let Pick::One(at) = pick(tool, &denied_names) {
-                    return Err(denial(&format!("{server}/{}", denied[at].0), &denied[at].1).into());
+                    return Err(self.refusal(server, &denied[at]));
                 }
                 let error = Error::new("UnknownTool", format!("server `{server}` has no tool `{tool}`")).about(name);
-                let nearest = closest(tool, names.iter().copied());
-                Err(match nearest {
-                    Some(nearest) => error.suggest(did_you_mean(&format!("{server}/{nearest}"))),
+                Err(match closest(tool, names.iter().copied()) {
+                    Some(nearest) => error.suggest(did_you_mean(&foreign_text::qualified(server, nearest))),
                     None => error.suggest(format!("see (dir '{server})")),
-                }
-                .into())
+                })
             }
         }
     }
@@ -67,11 +97,47 @@ impl Machine {
         }
         let Catalogue { tools, .. } = self.waiting(|| host.catalogue());
         let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
-        match pick(name, &names) {
+        let picked = pick(name, &names);
+        if !matches!(picked, Pick::None) && !names.contains(&name) {
+            // A tool that is denied is not replaced by another of nearly its name.
+            for server in host.servers() {
+                if let Some(denied) = self.denied_exactly(&server.name, name) {
+                    return Err(self.refusal(&server.name, &denied).into());
+                }
+            }
+        }
+        match picked {
             Pick::One(at) => Ok(Some(Arc::new(ToolFunction::new(tools[at].clone())))),
             Pick::Several(found) => Err(ambiguous(name, found.iter().map(|at| &tools[*at])).into()),
             Pick::None => Ok(None),
         }
+    }
+
+    /// The error of a bare name that no tool has but one that may not be called.
+    pub(super) fn denied_by_bare_name(&mut self, name: &str) -> Option<Error> {
+        let host = self.core.host.clone();
+        for server in host.servers() {
+            let denied = self.waiting(|| host.denied(&server.name));
+            let names: Vec<&str> = denied.iter().map(|(name, _)| name.as_str()).collect();
+            if let Pick::One(at) = pick(name, &names) {
+                return Some(self.refusal(&server.name, &denied[at]));
+            }
+        }
+        None
+    }
+
+    /// The tool of exactly that name with the rule by which it may not be called, if it may not.
+    fn denied_exactly(&mut self, server: &str, tool: &str) -> Option<(String, String)> {
+        let host = self.core.host.clone();
+        let denied = self.waiting(|| host.denied(server));
+        denied.into_iter().find(|(name, _)| name == tool)
+    }
+
+    /// The error of a tool that may not be called, given with its rule; the host is told of the attempt.
+    fn refusal(&mut self, server: &str, (tool, rule): &(String, String)) -> Error {
+        let host = self.core.host.clone();
+        self.waiting(|| host.refused(server, tool));
+        denial(&foreign_text::qualified(server, tool), rule)
     }
 
     /// Runs host work that is not a tool call: its time is waiting, its memory the host's.
@@ -128,7 +194,7 @@ impl Machine {
 
     /// A reply as a value, or as the error that a program can catch.
     fn take_reply(&mut self, tool: &ToolFunction, reply: &ToolReply) -> Outcome<Value> {
-        let name = || tool.qualified_name();
+        let name = || foreign_text::qualified(&tool.server, &tool.name);
         match reply {
             ToolReply::Json(text) => {
                 self.reserve(text.len() as u64)?;
@@ -169,7 +235,8 @@ fn tool_error(error: &ToolError, name: &str) -> Error {
 }
 
 fn ambiguous<'t>(name: &str, tools: impl Iterator<Item = &'t Arc<Tool>>) -> Error {
-    let names: Vec<String> = tools.map(|tool| format!("`{}/{}`", tool.server, tool.name)).collect();
+    let names: Vec<String> =
+        tools.map(|tool| format!("`{}`", foreign_text::qualified(&tool.server, &tool.name))).collect();
     Error::new("AmbiguousTool", format!("`{name}` may mean {}", names.join(" or ")))
         .about(name)
         .suggest("write the qualified name")
@@ -182,13 +249,12 @@ enum Pick {
     None,
 }
 
-/// The exact name wins, else the only one that agrees up to `_`, `-` and case.
+/// The exact name wins, else the only one of the same [`canonical`] form.
 fn pick(name: &str, names: &[&str]) -> Pick {
     let exact: Vec<usize> = (0..names.len()).filter(|at| names[*at] == name).collect();
     let found = if exact.is_empty() {
-        let wanted = kebab(name);
-        let loose = wanted.replace('-', "");
-        (0..names.len()).filter(|at| kebab(names[*at]).replace('-', "") == loose).collect()
+        let wanted = canonical(name);
+        (0..names.len()).filter(|at| canonical(names[*at]) == wanted).collect()
     } else {
         exact
     };
@@ -199,81 +265,11 @@ fn pick(name: &str, names: &[&str]) -> Pick {
     }
 }
 
-/// The arguments of a call as one map under the schema's own names.
-fn tool_arguments(function: &ToolFunction, arguments: &mut [Value]) -> Outcome<Value> {
-    let (tool, parameters) = (&function.tool, &*function.parameters);
-    let is_parameter = |key: &Value| {
-        let name = key.as_name().map(Name::as_str);
-        parameters.is_empty() || parameters.iter().any(|(known, _)| Some(known.as_str()) == name)
-    };
-    if let [map @ Value::Map(_)] = arguments
-        && let Value::Map(entries) = &*map
-        && entries.iter().all(|(key, _)| matches!(key, Value::Keyword(_)) && is_parameter(key))
-    {
-        // Written as the schema has them: that is how a keyword is written as JSON.
-        return Ok(std::mem::take(map));
-    }
-    let mut out = Map::default();
-    let keywords = arguments.len().is_multiple_of(2)
-        && !arguments.is_empty()
-        && arguments.iter().step_by(2).all(|key| names_argument(parameters, key));
-    if let [Value::Map(map)] = arguments {
-        for (key, value) in map.iter() {
-            let name = parameter_name(parameters, key)?;
-            out.insert(Value::string(&name), value.clone());
-        }
-    } else if keywords {
-        for pair in arguments.chunks_exact_mut(2) {
-            let name = parameter_name(parameters, &pair[0])?;
-            out.insert(Value::string(&name), std::mem::take(&mut pair[1]));
-        }
-    } else {
-        if arguments.len() > parameters.len() {
-            let error = Error::new(
-                "ToolArgumentError",
-                format!(
-                    "`{}/{}` takes {} arguments, got {}",
-                    tool.server,
-                    tool.name,
-                    parameters.len(),
-                    arguments.len()
-                ),
-            );
-            return Err(error.suggest(signature_hint(tool, parameters)).into());
-        }
-        for ((name, _), value) in parameters.iter().zip(arguments.iter_mut()) {
-            out.insert(Value::string(name), std::mem::take(value));
-        }
-    }
-    Ok(Value::Map(Arc::new(out)))
-}
-
-/// True for a keyword, and for a quoted symbol that is the name of an argument: `'status "open"`.
-fn names_argument(parameters: &[(String, bool)], key: &Value) -> bool {
-    let is_one = |name: &Name| {
-        let names: Vec<&str> = parameters.iter().map(|(name, _)| name.as_str()).collect();
-        matches!(pick(name.as_str(), &names), Pick::One(_))
-    };
-    matches!(key, Value::Keyword(_)) || key.as_symbol().is_some_and(is_one)
-}
-
-fn signature_hint(tool: &Tool, parameters: &[(String, bool)]) -> String {
-    let shown: Vec<String> = parameters
-        .iter()
-        .map(|(name, required)| if *required { format!(":{}", kebab(name)) } else { format!(":{}?", kebab(name)) })
-        .collect();
-    format!("call it as ({}/{} {})", tool.server, tool.name, shown.join(" "))
-}
-
-/// The schema's name for an argument that a program named in its own spelling; a name that the schema
-/// does not have is left to the host, which checks arguments before it sends them.
-fn parameter_name(parameters: &[(String, bool)], key: &Value) -> Outcome<String> {
-    let Some(name) = key.as_name().map(Name::as_str).or(key.as_str()) else {
-        return Err(Error::expected("a keyword as the name of an argument", key).into());
-    };
-    let names: Vec<&str> = parameters.iter().map(|(name, _)| name.as_str()).collect();
-    Ok(match pick(name, &names) {
-        Pick::One(at) => names[at].to_string(),
-        _ => name.to_string(),
-    })
+/// The servers and tools that a qualified name may mean: one for `server/tool`; for `mcp__server__tool` one for every
+/// `__`, since names may contain it; none for a bare name.
+fn splits(name: &str) -> Vec<(&str, &str)> {
+    let rest = name.strip_prefix("mcp__").unwrap_or_default();
+    let at = (1..rest.len()).filter(|at| rest.as_bytes()[*at..].starts_with(b"__"));
+    let long = at.map(|at| (&rest[..at], &rest[at + 2..]));
+    long.chain(name.split_once('/')).filter(|(server, tool)| !server.is_empty() && !tool.is_empty()).collect()
 }

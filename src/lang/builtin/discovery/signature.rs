@@ -1,6 +1,7 @@
 //! A tool's schema as a signature that a model reads: one line, or all of it.
 
 use super::shape::{cut, literal, shape};
+use crate::lang::foreign_text;
 use crate::lang::host::Tool;
 use crate::lang::value::map::kebab;
 use serde_json::Value as Json;
@@ -11,6 +12,9 @@ const LINE: usize = 100;
 /// How long the call and the shape of the result are in one line.
 const CALL: usize = 160;
 const RESULT: usize = 80;
+/// How many parameters are shown, and how much of the name of each, in characters.
+const PARAMETERS: usize = 100;
+const NAME: usize = 100;
 /// How long the kind of one argument is, in one line and where there is room.
 const KIND: usize = 60;
 const WIDE: usize = 400;
@@ -25,8 +29,8 @@ impl Tool {
 
 /// `(mail/search :query string :limit? integer=50) -> [{:id string}]  what it does`
 pub fn line(tool: &Tool) -> String {
-    let first = tool.description.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
-    let first = first.split(". ").next().unwrap_or_default();
+    let lines = foreign_text::lines(beginning(&tool.description));
+    let first = lines.first().map_or("", |first| first.split(". ").next().unwrap_or_default());
     let short = cut(first.trim_end_matches('.').to_string(), LINE);
     let result = result(tool, RESULT).map(|(said, shape)| format!(" -> {said}{shape}")).unwrap_or_default();
     format!("{}{result}  {short}", call_within(tool, CALL)).trim_end().to_string()
@@ -39,19 +43,22 @@ pub fn call(tool: &Tool) -> String {
 
 /// The call with its required parameters, and as many of the others as there is room for.
 fn call_within(tool: &Tool, width: usize) -> String {
-    let mut out = format!("({}/{}", tool.server, tool.name);
-    let mut parameters = tool.parameters();
-    parameters.sort_by_key(|(_, required)| !required);
-    for (name, required) in parameters {
+    let mut out = format!("({}", foreign_text::qualified(&tool.server, &tool.name));
+    for (at, (name, required)) in tool.parameters().into_iter().enumerate() {
         let mark = if required { "" } else { "?" };
-        let argument = format!(" :{}{mark} {}", kebab(name), kind(tool, name, KIND));
-        if !required && out.len() + argument.len() > width {
+        let argument = format!(" {}{mark} {}", foreign_text::argument(&short(name)), kind(tool, name, KIND));
+        if at == PARAMETERS || (!required && out.len() + argument.len() > width) {
             out.push_str(" …");
             break;
         }
         out.push_str(&argument);
     }
     out + ")"
+}
+
+/// The name of a parameter as a program writes it.
+fn short(name: &str) -> String {
+    kebab(&cut(name.to_string(), NAME))
 }
 
 /// The type of a parameter, with its enum values or default.
@@ -84,29 +91,42 @@ fn result(tool: &Tool, width: usize) -> Option<(&'static str, String)> {
 /// All that is known of a tool: its call, its description, its parameters, what it returns.
 pub fn full(tool: &Tool) -> String {
     let mut out = format!("{}\n", call(tool));
-    for line in tool.description.trim().lines() {
-        let _ = writeln!(out, "  {}", line.trim_end());
+    for line in foreign_text::lines(&tool.description) {
+        let _ = writeln!(out, "{}", format!("  {line}").trim_end());
     }
-    for (name, required) in tool.parameters() {
+    let parameters = tool.parameters();
+    let more = parameters.len().saturating_sub(PARAMETERS);
+    for (name, required) in parameters.into_iter().take(PARAMETERS) {
         let described = property(tool, name).and_then(|schema| schema.get("description")).and_then(Json::as_str);
         let need = if required { ", required" } else { "" };
-        let described = described.map(|text| format!("  {text}")).unwrap_or_default();
-        let _ = writeln!(out, "  :{} {}{need}{described}", kebab(name), kind(tool, name, WIDE));
+        let described = described.map(|text| format!("  {}", foreign_text::line(text))).unwrap_or_default();
+        let _ = writeln!(out, "  {} {}{need}{described}", foreign_text::argument(&short(name)), kind(tool, name, WIDE));
+    }
+    if more > 0 {
+        let _ = writeln!(out, "  … and {more} more");
     }
     match result(tool, WIDE) {
         Some(("", shape)) => _ = writeln!(out, "  returns {shape}"),
         Some((_, shape)) => _ = writeln!(out, "  seen to return {shape}; its server promises nothing"),
         None => {}
     }
-    let _ = writeln!(out, "  (doc {}/{} :schema) shows its JSON Schema", tool.server, tool.name);
+    let name = foreign_text::qualified(&tool.server, &tool.name);
+    let _ = writeln!(out, "  (doc {name} :schema) shows its JSON Schema");
     out
+}
+
+/// As much of a description as a line is made of.
+fn beginning(description: &str) -> &str {
+    const LOOKED_AT: usize = 4_000;
+    let description = description.trim_start();
+    &description[..description.floor_char_boundary(LOOKED_AT)]
 }
 
 /// The JSON Schemas of a tool as its server gave them.
 pub fn schemas(tool: &Tool) -> String {
-    let mut out = format!("arguments {}\n", tool.input_schema);
+    let mut out = format!("arguments {}\n", foreign_text::json(&tool.input_schema));
     if let Some(schema) = &tool.output_schema {
-        let _ = writeln!(out, "returns {schema}");
+        let _ = writeln!(out, "returns {}", foreign_text::json(schema));
     }
     out
 }
