@@ -19,6 +19,10 @@ const IN_DESCRIPTION: f64 = 1.0;
 /// How much of a description is looked at, in bytes.
 const DESCRIPTION: usize = 1_000;
 
+/// How many arguments of a thing are looked at, and how much of a name, in bytes.
+const ARGUMENTS: usize = 100;
+const NAME: usize = 100;
+
 /// How many different words of a query are looked at.
 const WORDS: usize = 12;
 
@@ -82,14 +86,15 @@ impl Index {
                 }
                 added
             };
-            let length = add(&kebab(thing.name), IN_NAME);
-            add(&kebab(thing.place), IN_PLACE);
-            thing.arguments.iter().for_each(|argument| {
-                add(&kebab(argument), IN_ARGUMENT);
+            let short = |name: &str| kebab(&name[..name.floor_char_boundary(NAME)]);
+            let length = add(&short(thing.name), IN_NAME);
+            add(&short(thing.place), IN_PLACE);
+            thing.arguments.iter().take(ARGUMENTS).for_each(|argument| {
+                add(&short(argument), IN_ARGUMENT);
             });
             let description = &thing.description[..thing.description.floor_char_boundary(DESCRIPTION)];
             add(&description.to_lowercase(), IN_DESCRIPTION);
-            names.push((thing.name.to_lowercase(), length));
+            names.push((thing.name[..thing.name.floor_char_boundary(NAME)].to_lowercase(), length));
         }
         let word = |(text, things): (String, _)| Word { stem: stem(&text), text, things };
         Index { words: words.into_iter().map(word).collect(), names }

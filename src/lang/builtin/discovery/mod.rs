@@ -12,6 +12,7 @@ use super::entry::Entry;
 use super::{Builtin, Registry};
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
+use crate::lang::foreign_text;
 use crate::lang::host::Tool;
 use crate::lang::value::Value;
 use crate::lang::value::map::kebab;
@@ -172,7 +173,8 @@ fn bindings(machine: &mut Machine) -> Outcome<String> {
     if bound.is_empty() {
         return Ok("Nothing is defined in this session yet.\n".to_string());
     }
-    let lines = listed(&bound, |word| format!("  {}  {}", word.name, word.summary));
+    let lines =
+        listed(&bound, |word| format!("  {}  {}", foreign_text::symbol(&word.name), foreign_text::line(&word.summary)));
     Ok(format!("Defined in this session:\n{lines}"))
 }
 
@@ -205,8 +207,8 @@ fn servers_and_namespaces(machine: &mut Machine) -> String {
     } else {
         out.push_str("Servers (list one with (dir 'name)):\n");
         out.push_str(&listed(&servers, |server| {
-            let line = server.description.lines().next().unwrap_or_default();
-            format!("  {}  {}", server.name, shape::cut(line.to_string(), DESCRIPTION))
+            let line = foreign_text::lines(&server.description).into_iter().next().unwrap_or_default();
+            format!("  {}  {}", foreign_text::name(&server.name), shape::cut(line, DESCRIPTION))
         }));
     }
     let _ = writeln!(out, "Namespaces: {}", namespaces(&machine.core.registry).join(" "));
@@ -267,9 +269,10 @@ fn documentation(machine: &mut Machine, name: &str) -> Outcome<Option<String>> {
     if let Some(index) = machine.core.globals.find(plain) {
         let global = machine.core.globals.get(index).clone();
         let value = global.value.unwrap_or_default();
-        let mut out = format!("{plain}\n  {}\n", summary(machine, &value)?);
-        if let Some(doc) = global.doc {
-            let _ = writeln!(out, "  {doc}");
+        let mut out =
+            format!("{}\n  {}\n", foreign_text::symbol(plain), foreign_text::line(&summary(machine, &value)?));
+        for line in foreign_text::lines(global.doc.as_deref().unwrap_or_default()) {
+            let _ = writeln!(out, "{}", format!("  {line}").trim_end());
         }
         return Ok(Some(out));
     }

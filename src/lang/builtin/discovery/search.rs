@@ -4,6 +4,7 @@ use super::index::{FAR, Hits, Index, Thing};
 use super::signature;
 use crate::lang::error::Outcome;
 use crate::lang::eval::Machine;
+use crate::lang::foreign_text;
 use std::fmt::Write;
 
 /// How many results are shown.
@@ -36,7 +37,8 @@ pub fn search(machine: &mut Machine, query: &str) -> Outcome<String> {
     let globals: Vec<_> = machine.core.globals.iter().collect();
     lines.extend(own.best.iter().map(|(at, score)| {
         let global = &globals[*at];
-        (*score, format!("{}  {}", global.name, global.doc.unwrap_or("defined in this session")))
+        let doc = foreign_text::lines(global.doc.unwrap_or("defined in this session")).into_iter().next();
+        (*score, format!("{}  {}", foreign_text::symbol(global.name), doc.unwrap_or_default()))
     }));
     let Hits { best, more } = language.search(query, SHOWN);
     let entries: Vec<_> = if best.is_empty() { Vec::new() } else { registry.entries().collect() };
@@ -53,10 +55,14 @@ pub fn search(machine: &mut Machine, query: &str) -> Outcome<String> {
         let _ = writeln!(out, "… and {more} more that fit less well; another word finds fewer");
     }
     if near == 0 {
-        let _ = writeln!(out, "nothing is called `{query}` or says so in its description; (dir) lists what there is");
+        let _ = writeln!(
+            out,
+            "nothing is called `{}` or says so in its description; (dir) lists what there is",
+            foreign_text::line(query)
+        );
     }
     for (server, reason) in found.missing.iter().take(SHOWN) {
-        let _ = writeln!(out, "not searched: {server}: {reason}");
+        let _ = writeln!(out, "not searched: {}: {}", foreign_text::name(server), foreign_text::line(reason));
     }
     if found.missing.len() > SHOWN {
         let _ = writeln!(out, "not searched: {} more servers", found.missing.len() - SHOWN);

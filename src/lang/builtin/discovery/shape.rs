@@ -1,6 +1,6 @@
 //! The shape that a JSON Schema describes, in a few words: `{:id string :labels [string] :size? integer}`.
 
-use crate::lang::value::map::is_plain_keyword;
+use crate::lang::foreign_text;
 use serde_json::{Map, Value as Json};
 use std::cell::Cell;
 
@@ -12,8 +12,12 @@ const PARTS: usize = 1000;
 /// How many keys of an object are shown, and how many values of an enumeration.
 const KEYS: usize = 16;
 const CHOICES: usize = 8;
+/// How many values of an enumeration are looked at, and how many names of required keys.
+const LOOKED_AT: usize = 256;
 /// How many references lead to a schema; more are a circle.
 const REFERENCES: usize = 8;
+/// How long a reference is that is followed, in bytes.
+const REFERENCE: usize = 1_000;
 /// How long a value is that stands for itself, in characters.
 const LITERAL: usize = 40;
 
@@ -24,11 +28,12 @@ pub fn shape(schema: &Json, root: &Json, width: usize) -> (String, bool) {
     (cut(text, width), has_nil)
 }
 
-/// The schema itself, or what it refers to in the same document; nothing where that leads nowhere.
+/// The schema itself, or what it refers to in the same document; nothing where that leads nowhere, or is very long.
 pub fn meant<'s>(mut schema: &'s Json, root: &'s Json) -> Option<&'s Json> {
     for _ in 0..REFERENCES {
         let reference = schema.get("$ref").and_then(Json::as_str).and_then(|reference| reference.strip_prefix('#'));
         match reference {
+            Some(pointer) if pointer.len() > REFERENCE => return None,
             Some(pointer) => schema = root.pointer(pointer)?,
             None => return Some(schema),
         }
@@ -36,9 +41,31 @@ pub fn meant<'s>(mut schema: &'s Json, root: &'s Json) -> Option<&'s Json> {
     None
 }
 
-/// A value as it stands in a schema: a default, one of several choices.
+/// The beginning of a value as it stands in a schema: a default, one of several choices. What is left out is not even
+/// written.
 pub fn literal(value: &Json) -> String {
-    cut(value.to_string(), LITERAL)
+    let mut text = Beginning(Vec::new());
+    // An error is the end of what is wanted.
+    let _ = serde_json::to_writer(&mut text, value);
+    let end = text.0.utf8_chunks().next().map_or(0, |chunk| chunk.valid().len());
+    text.0.truncate(end);
+    cut(foreign_text::json_text(String::from_utf8(text.0).unwrap_or_default()), LITERAL)
+}
+
+/// The first bytes of what is written.
+struct Beginning(Vec<u8>);
+
+impl std::io::Write for Beginning {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        // No character has more than four bytes, and one more than is shown says that there is more.
+        let room = (4 * (LITERAL + 1)).saturating_sub(self.0.len()).min(bytes.len());
+        self.0.extend_from_slice(&bytes[..room]);
+        if room == 0 && !bytes.is_empty() { Err(std::io::ErrorKind::WriteZero.into()) } else { Ok(room) }
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
 }
 
 /// The beginning of a text that is too long.
@@ -114,7 +141,8 @@ impl Shapes<'_> {
             return choices.add_literal(value);
         }
         if let Some(values) = schema.get("enum").and_then(Json::as_array) {
-            let (nils, values): (Vec<&Json>, Vec<&Json>) = values.iter().partition(|value| value.is_null());
+            let (nils, values): (Vec<&Json>, Vec<&Json>) =
+                values.iter().take(LOOKED_AT).partition(|value| value.is_null());
             nils.iter().chain(values.iter().take(CHOICES)).for_each(|value| choices.add_literal(value));
             if values.len() > CHOICES {
                 choices.add("…".to_string());
@@ -126,7 +154,7 @@ impl Shapes<'_> {
         }
         match schema.get("type") {
             Some(Json::Array(names)) => {
-                names.iter().for_each(|name| self.add_type(schema, name.as_str(), depth, choices))
+                names.iter().take(CHOICES).for_each(|name| self.add_type(schema, name.as_str(), depth, choices))
             }
             Some(name) => self.add_type(schema, name.as_str(), depth, choices),
             None if schema.get("properties").is_some() => self.add_type(schema, Some("object"), depth, choices),
@@ -155,7 +183,7 @@ impl Shapes<'_> {
                 format!("[{}]", items.join(" "))
             }
             "object" => self.object(schema, depth),
-            name => name.to_string(),
+            name => foreign_text::name(name).into_owned(),
         }
     }
 
@@ -172,13 +200,14 @@ impl Shapes<'_> {
             return "{…}".to_string();
         }
         let required = schema.get("required").and_then(Json::as_array);
-        let is_required = |name: &str| required.is_some_and(|required| required.iter().any(|one| one == name));
+        let is_required =
+            |name: &str| required.is_some_and(|required| required.iter().take(LOOKED_AT).any(|one| one == name));
         let mut shown: Vec<String> = properties
             .iter()
             .take(KEYS)
             .map(|(name, schema)| {
                 let mark = if is_required(name) { "" } else { "?" };
-                format!("{}{mark} {}", key(name), self.inside(schema, depth.in_object()))
+                format!("{}{mark} {}", foreign_text::argument(name), self.inside(schema, depth.in_object()))
             })
             .collect();
         if properties.len() > KEYS {
@@ -194,10 +223,6 @@ impl Shapes<'_> {
             (text, _) => text,
         }
     }
-}
-
-fn key(name: &str) -> String {
-    if is_plain_keyword(name) { format!(":{name}") } else { Json::from(name).to_string() }
 }
 
 #[cfg(test)]
@@ -256,6 +281,39 @@ mod tests {
         let value =
             json!({"anyOf": (0..8).map(|_| json!({"type": "array", "items": {"$ref": "#"}})).collect::<Vec<_>>()});
         assert!(shown(&value).starts_with("[[["));
+    }
+
+    #[test]
+    #[allow(clippy::disallowed_methods, reason = "a test may look at the clock")]
+    fn hostile_schemas_take_no_time_in_proportion_to_their_expansion() {
+        let begun = std::time::Instant::now();
+        let (long, many) = ("x".repeat(1 << 20), vec!["object"; 200_000]);
+        let wide = |inner: Json| -> Json { (0..16).map(|n| (format!("k{n}"), inner.clone())).collect() };
+        let chain = |one: fn(Json) -> Json| {
+            let mut definitions = Map::new();
+            definitions.insert("a0".into(), json!({}));
+            for n in 1..40 {
+                definitions.insert(format!("a{n}"), one(json!({"$ref": format!("#/$defs/a{}", n - 1)})));
+            }
+            json!({"$defs": definitions, "$ref": "#/$defs/a39"})
+        };
+        let schemas = [
+            chain(|one| json!({"properties": {"x": one, "y": one}})),
+            chain(|one| json!({"anyOf": [one, one]})),
+            chain(|one| json!({"type": "array", "prefixItems": [one, one, one]})),
+            json!({"$defs": {"c": {"const": long}}, "anyOf": vec![json!({"properties": wide(json!({"$ref": "#/$defs/c"}))}); 8]}),
+            json!({"$defs": {"c": {"type": many, "properties": wide(json!({"$ref": "#/$defs/c"}))}}, "$ref": "#/$defs/c"}),
+            json!({"$defs": {"c": {"enum": many, "x": 1}}, "properties": wide(json!({"properties": wide(json!({"$ref": "#/$defs/c"}))}))}),
+            json!({"$defs": {"c": {"required": many, "properties": wide(json!({"$ref": "#/$defs/c"}))}}, "$ref": "#/$defs/c"}),
+            json!({"$defs": {&long: {}}, "properties": wide(json!({"properties": wide(json!({"$ref": format!("#/$defs/{long}")}))}))}),
+            json!({"properties": {&long: {"type": long}}}),
+        ];
+        for schema in &schemas {
+            shape(schema, schema, 400);
+        }
+        let text = shape(&json!({"const": "é".repeat(100)}), &Json::Null, 400).0;
+        assert_eq!(text, format!("\"{}…", "é".repeat(LITERAL - 1)));
+        assert!(begun.elapsed() < std::time::Duration::from_secs(5), "{:?}", begun.elapsed());
     }
 
     #[test]

@@ -5,6 +5,7 @@ use crate::lang::builtin::Registry;
 use crate::lang::builtin::entry::{Entry, call_shape};
 use crate::lang::error::Outcome;
 use crate::lang::eval::Machine;
+use crate::lang::foreign_text;
 use crate::lang::host::Tool;
 use crate::lang::value::Value;
 
@@ -22,11 +23,10 @@ pub struct Word {
 impl Word {
     /// A tool, under its qualified name.
     pub fn of_tool(tool: &Tool) -> Word {
-        let summary = tool.description.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
         Word {
-            name: format!("{}/{}", tool.server, tool.name),
+            name: foreign_text::qualified(&tool.server, &tool.name),
             call: signature::call(tool),
-            summary: summary.trim().to_string(),
+            summary: foreign_text::lines(&tool.description).into_iter().next().unwrap_or_default(),
         }
     }
 }
