@@ -12,6 +12,7 @@
 use super::builtin::discovery::index::{Hits, Index};
 use serde::{Deserialize, Serialize};
 use std::any::Any;
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -184,14 +185,26 @@ pub struct ToolHints {
 }
 
 impl Tool {
-    /// The names of its parameters in the schema's order, each with whether it is required.
+    /// The names of its parameters, each with whether it is required: required ones first, both parts in
+    /// the order of the schema. Signatures show this order, and positions in a call are counted in it.
+    ///
+    /// A name that `required` lists and `properties` lacks is the last of the required ones.
     pub fn parameters(&self) -> Vec<(&str, bool)> {
-        let required = |name: &str| {
-            let list = self.input_schema.get("required").and_then(serde_json::Value::as_array);
-            list.is_some_and(|list| list.iter().any(|item| item.as_str() == Some(name)))
-        };
+        let list = self.input_schema.get("required").and_then(serde_json::Value::as_array);
+        let mut required: HashSet<&str> = HashSet::new();
+        let in_order: Vec<&str> = list
+            .into_iter()
+            .flatten()
+            .filter_map(serde_json::Value::as_str)
+            .filter(|name| required.insert(name))
+            .collect();
         let properties = self.input_schema.get("properties").and_then(serde_json::Value::as_object);
-        properties.into_iter().flatten().map(|(name, _)| (name.as_str(), required(name))).collect()
+        let declared = || properties.into_iter().flat_map(|properties| properties.keys()).map(String::as_str);
+        let is_declared = |name: &str| properties.is_some_and(|properties| properties.contains_key(name));
+        let needed = declared().filter(|name| required.contains(name));
+        let undeclared = in_order.iter().copied().filter(|name| !is_declared(name));
+        let optional = declared().filter(|name| !required.contains(name));
+        needed.chain(undeclared).map(|name| (name, true)).chain(optional.map(|name| (name, false))).collect()
     }
 }
 
@@ -246,6 +259,9 @@ pub trait Host: Any + Send + Sync {
     fn denied(&self, _server: &str) -> Vec<(String, String)> {
         Vec::new()
     }
+
+    /// Takes down that the program named a tool that is among the [`denied`](Host::denied) ones, and got an error for it.
+    fn refused(&self, _server: &str, _tool: &str) {}
 
     /// The tools of all servers: used for bare names, suggestions and searches. Here one server is asked
     /// after the other; a host whose servers take their time lists those that are not known yet once, in

@@ -7,6 +7,7 @@ use crate::lang::error::render::{Diagnosis, halt_message, shown, trace_line};
 use crate::lang::error::{Error, Fault, Halt, Outcome, Raised, Signal};
 use crate::lang::eval::{Core, Machine, Stacks, internal_error};
 use crate::lang::foreign;
+use crate::lang::foreign_text;
 use crate::lang::form::Form;
 use crate::lang::host::Host;
 use crate::lang::json;
@@ -565,9 +566,10 @@ fn diagnose(signal: &Signal) -> (Status, Failure) {
             (Status::Error, failure)
         }
         Raised::Error(error) => {
-            let mut rendered = format!("{}: {}", error.code, shown(&error.message));
+            let message = foreign_text::message(shown(&error.message));
+            let mut rendered = format!("{}: {message}", foreign_text::line(&error.code));
             if let Some(suggestion) = &error.suggestion {
-                rendered.push_str(&format!("\n{suggestion}"));
+                rendered.push_str(&format!("\n{}", foreign_text::message(suggestion)));
             }
             (Status::Error, Failure { rendered, ..failure_of(error) })
         }
