@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use serde_json::{Map, Value};
 
@@ -97,31 +98,48 @@ impl Allowance {
     }
 }
 
-/// What each principal may have.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Allowances(HashMap<String, Allowance>);
+/// What each principal may have, which may change while the server runs.
+#[derive(Debug, Default)]
+pub(super) struct Allowances(RwLock<HashMap<String, Arc<Allowance>>>);
 
 impl Allowances {
+    /// What each of those principals may have.
+    pub(super) fn of_each(each: HashMap<String, Allowance>) -> Allowances {
+        let allowances = Allowances::default();
+        allowances.replace(each);
+        allowances
+    }
+
+    /// Replaces all that is known of principals.
+    pub(super) fn replace(&self, each: HashMap<String, Allowance>) {
+        let each = each.into_iter().map(|(name, allowance)| (name, Arc::new(allowance))).collect();
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = each;
+    }
+
     /// Takes down what a principal may have.
+    #[cfg(test)]
     pub(super) fn insert(&mut self, principal: &str, allowance: Allowance) {
-        self.0.insert(principal.to_owned(), allowance);
+        let known = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
+        known.insert(principal.to_owned(), Arc::new(allowance));
     }
 
-    /// The principals that are known.
-    pub(super) fn principals(&self) -> impl Iterator<Item = &String> {
-        self.0.keys()
+    fn known(&self) -> RwLockReadGuard<'_, HashMap<String, Arc<Allowance>>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What a principal may have.
-    pub(super) fn of(&self, principal: &str) -> &Allowance {
-        const WHATEVER: &Allowance =
-            &Allowance { limits: Vec::new(), sessions: None, evaluations: None, requests_per_minute: None };
-        self.0.get(principal).unwrap_or(WHATEVER)
+    /// What a principal may have, if it is known.
+    pub(super) fn find(&self, principal: &str) -> Option<Arc<Allowance>> {
+        self.known().get(principal).cloned()
+    }
+
+    /// What a principal may have; one that is not known, whatever is there.
+    pub(super) fn of(&self, principal: &str) -> Arc<Allowance> {
+        self.find(principal).unwrap_or_default()
     }
 
     /// True where one principal may take from another.
     pub(super) fn are_of_several(&self) -> bool {
-        self.0.len() > 1
+        self.known().len() > 1
     }
 }
 

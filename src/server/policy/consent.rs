@@ -1,6 +1,5 @@
 //! One evaluation's way through a policy: what is decided, counted and asked, call by call.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -9,12 +8,10 @@ use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 
 use super::quotas::Caller;
-use super::{Counts, Decision, Policy, Verdict};
+use super::{Counts, Decision, Policy, Question, ToolName, Verdict};
 use crate::lang::{Tool, ToolReply};
-use crate::server::identity::{Identity, sha256};
+use crate::server::identity::Identity;
 
-/// The most that a person is shown of the arguments, in characters.
-const SHOWN: usize = 8_000;
 /// How long a person has at most. The evaluation may end before, by its limit `total`.
 const PATIENCE: Duration = Duration::from_secs(600);
 /// What is left for the answer to come back before the evaluation ends.
@@ -52,58 +49,6 @@ pub(in crate::server) fn nobody() -> Nobody {
     Nobody("nobody can be asked here".to_owned())
 }
 
-/// A call that a person is to decide on. Its text shows it as a whole.
-#[derive(Clone, Debug)]
-pub struct Question {
-    /// The server's name.
-    pub server: String,
-    /// The tool's exact name.
-    pub tool: String,
-    /// The arguments as they will be sent, an object.
-    pub arguments: Value,
-    /// The SHA-256 of the program's text, in hexadecimal.
-    pub program: String,
-    /// The rule by which a person is asked, as a clause.
-    pub rule: String,
-}
-
-impl fmt::Display for Question {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Question { server, tool, arguments, program, rule } = self;
-        let arguments = visible(&serde_json::to_string_pretty(arguments).unwrap_or_default());
-        let program = program.get(..16).unwrap_or(program);
-        let (server, tool, rule) = (visible(server), visible(tool), visible(rule));
-        write!(
-            formatter,
-            "A program wants to call {server}/{tool} with\n{arguments}\n\nThe program's SHA-256 begins with {program}. You are asked because {rule}."
-        )
-    }
-}
-
-/// A text whose characters are all to be seen: others, such as those that turn the direction of writing, are written by
-/// their numbers. What is too long keeps its beginning and its end.
-fn visible(text: &str) -> String {
-    let is_seen = |c: char| c == '\n' || !(c.is_control() || (!c.is_ascii() && is_unseen(c)));
-    let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        if is_seen(c) { shown.push(c) } else { shown.push_str(&format!("\\u{{{:x}}}", u32::from(c))) }
-    }
-    let count = shown.chars().count();
-    if count <= SHOWN {
-        return shown;
-    }
-    let (head, tail) = (SHOWN * 3 / 4, SHOWN / 4);
-    let beginning: String = shown.chars().take(head).collect();
-    let end: String = shown.chars().skip(count - tail).collect();
-    let left = count - head - tail;
-    let hash = sha256(text.as_bytes());
-    format!("{beginning}\n… {left} characters are not shown here; SHA-256 of all {hash} …\n{end}")
-}
-
-fn is_unseen(c: char) -> bool {
-    crate::server::quarantine::shows_nothing(c) || (c.is_whitespace() && c != ' ')
-}
-
 /// What one evaluation has been allowed so far, and who is asked about the rest.
 pub(in crate::server) struct Consent {
     identity: Arc<Identity>,
@@ -135,22 +80,34 @@ impl Consent {
         Consent { identity, approver, counts: Counts::default(), asking: Mutex::default() }
     }
 
-    /// Decides on a call of a tool with checked arguments, which waits for a person where one is asked. `file` is where
-    /// a rule of one's own would stand, `counts` are the calls of all principals.
+    /// Whose evaluation it is.
+    pub(in crate::server) fn principal(&self) -> &str {
+        &self.identity.principal
+    }
+
+    /// Decides on a call of a tool, which waits for a person where one is asked. `name` is the tool's name among the others,
+    /// `is_checked` is false where the arguments could not be checked against the tool's schema, `file` is where a rule of
+    /// one's own would stand, `counts` are the calls of all principals.
+    #[expect(clippy::too_many_arguments, reason = "a call, what decides on it, and what bounds it")]
     pub(in crate::server) async fn to(
         &self,
         tool: &Tool,
+        name: &ToolName<'_>,
         arguments: &Map<String, Value>,
+        is_checked: bool,
         policy: &Policy,
         counts: &Counts,
         file: &str,
         remaining: Duration,
     ) -> Ruling {
-        let Decision { verdict, rule } = policy.decide(&tool.server, &tool.name, &tool.hints);
+        let Decision { verdict, rule } = match is_checked {
+            true => policy.decide_on(name, &tool.hints),
+            false => policy.decide_unchecked(name, &tool.hints),
+        };
         if verdict == Verdict::Deny {
             return Ruling::denied(rule);
         }
-        let caller = Caller { server: &tool.server, tool: &tool.name, principal: &self.identity.principal };
+        let caller = Caller { tool: name, principal: &self.identity.principal };
         let now = Instant::now();
         let room = self.counts.take(policy, true, caller, now).and_then(|()| counts.take(policy, false, caller, now));
         if let Err(used_up) = room {
@@ -160,20 +117,16 @@ impl Consent {
             return Ruling { rule, refused: None };
         }
         let deadline = now + remaining.saturating_sub(MARGIN).min(PATIENCE);
-        let answer = match tokio::time::timeout_at(deadline.into(), self.asking.lock()).await {
-            Ok(_turn) => {
-                let question = Question {
-                    server: tool.server.clone(),
-                    tool: tool.name.clone(),
-                    arguments: Value::Object(arguments.clone()),
-                    program: self.identity.program.clone(),
-                    rule: rule.clone(),
-                };
-                let patience = deadline.saturating_duration_since(Instant::now());
-                let answer = tokio::time::timeout_at(deadline.into(), self.approver.ask(question, patience)).await;
-                answer.unwrap_or_else(|_| Answer::Nobody("nobody answered in time".to_owned()))
-            }
-            Err(_) => Answer::Nobody("nobody answered in time".to_owned()),
+        let question = Question {
+            server: tool.server.clone(),
+            tool: tool.name.clone(),
+            arguments: Value::Object(arguments.clone()),
+            program: self.identity.program.clone(),
+            rule: rule.clone(),
+        };
+        let answer = match question.unshowable() {
+            Some(why) => Answer::Nobody(why),
+            None => self.ask(question, deadline).await,
         };
         let refused = match answer {
             Answer::Yes => return Ruling { rule: format!("{rule}; a person said yes"), refused: None },
@@ -187,5 +140,15 @@ impl Consent {
             }
         };
         Ruling { rule, refused: Some(refused) }
+    }
+
+    /// Asks a person, once those who are asked before this one have answered.
+    async fn ask(&self, question: Question, deadline: Instant) -> Answer {
+        let answered = async {
+            let _turn = self.asking.lock().await;
+            self.approver.ask(question, deadline.saturating_duration_since(Instant::now())).await
+        };
+        let answer = tokio::time::timeout_at(deadline.into(), answered).await;
+        answer.unwrap_or_else(|_| Answer::Nobody("nobody answered in time".to_owned()))
     }
 }

@@ -1,26 +1,40 @@
 //! What programs may do with the tools behind us: allow, ask a person, or deny.
 //!
-//! A [`Policy`] is what the operator has written down, and decides on one tool by its exact names and by what its
-//! server says of its effects. [`Consent`] is one evaluation's way through it: it asks an [`Approver`] where a person
-//! is to be asked, and counts calls against the quotas. `read` makes policies of configurations.
+//! A [`Policy`] is what the operator has written down, and decides on one tool by its names and by what its
+//! server says of its [`Effect`]s. A [`ToolPattern`] is a tool in any spelling, or a pattern of tools, made of [`glob`]s and
+//! compared with [`names`]; [`mod@unfit`] finds those that fit no tool. [`Consent`] is one evaluation's way through a policy:
+//! it asks an [`Approver`] a [`Question`] where a person is to be asked, and counts calls against the [`quotas`]. `read`
+//! makes policies of configurations.
 
 mod client;
 mod consent;
+mod effect;
+mod glob;
+mod names;
+mod pattern;
+mod question;
 mod quotas;
 mod read;
+mod timeouts;
+mod unfit;
 
 use std::collections::BTreeMap;
-use std::fmt;
-
-use globset::GlobMatcher;
 
 use crate::lang::ToolHints;
 
 pub(super) use client::AskingClient;
-pub use consent::{Answer, Approver, Nobody, Question};
+pub use consent::{Answer, Approver, Nobody};
 pub(super) use consent::{Consent, nobody};
+pub use effect::Effect;
+pub(super) use names::{Known, Names, ToolName};
+pub use pattern::ToolPattern;
+pub use question::Question;
 pub(super) use quotas::Counts;
+pub(super) use timeouts::Timeouts;
+pub use unfit::UnfitRule;
+pub(super) use unfit::{Listed, unfit};
 
+use pattern::Fit;
 use quotas::Quota;
 
 /// What is done when a program calls a tool, from the mildest to the strictest.
@@ -47,62 +61,6 @@ impl Verdict {
     }
 }
 
-/// What a tool does to the world, by its server's own account, as MCP's tool annotations give it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Effect {
-    /// `readOnlyHint` is true: it changes nothing.
-    ReadOnly,
-    /// It has annotations, and they say neither that it only reads nor that it destroys.
-    Writes,
-    /// `destructiveHint` is true: what it changes may be lost.
-    Destructive,
-    /// Its server says nothing. MCP would take that for destructive, and most servers in the world for that.
-    Unannotated,
-}
-
-impl Effect {
-    const ALL: [Effect; 4] = [Effect::ReadOnly, Effect::Writes, Effect::Destructive, Effect::Unannotated];
-
-    /// What those hints say. Where they contradict each other the worse is taken.
-    pub fn of(hints: &ToolHints) -> Effect {
-        match hints {
-            ToolHints { destructive: Some(true), .. } => Effect::Destructive,
-            ToolHints { read_only: Some(true), .. } => Effect::ReadOnly,
-            ToolHints { read_only: None, destructive: None, idempotent: None } => Effect::Unannotated,
-            _ => Effect::Writes,
-        }
-    }
-
-    /// As a configuration writes it.
-    pub fn key(self) -> &'static str {
-        match self {
-            Effect::ReadOnly => "read_only",
-            Effect::Writes => "writes",
-            Effect::Destructive => "destructive",
-            Effect::Unannotated => "unannotated",
-        }
-    }
-
-    /// What is done where no rule names the tool and no configuration says otherwise.
-    fn usual(self) -> Verdict {
-        match self {
-            Effect::Destructive => Verdict::Ask,
-            Effect::ReadOnly | Effect::Writes | Effect::Unannotated => Verdict::Allow,
-        }
-    }
-}
-
-impl fmt::Display for Effect {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Effect::ReadOnly => "only reads, by its own account",
-            Effect::Writes => "writes, by its own account",
-            Effect::Destructive => "is destructive, by its own account",
-            Effect::Unannotated => "does not say what it does",
-        })
-    }
-}
-
 /// What is done with a tool, and which rule says so.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
@@ -126,8 +84,8 @@ impl Decision {
 /// the stricter before the milder. Where none of them names the tool, what it does by its own account decides, see
 /// [`Effect`].
 ///
-/// A pattern is a name in which `*` stands for any characters, `?` for one, `{a,b}` for one of several; with a `/` in
-/// it, it is matched with `server/tool`, otherwise with the name of the tool. It looks at exact names only.
+/// Names and patterns are compared as [`ToolPattern`] says. A rule that may mean this tool or another counts where it
+/// forbids or asks, and not where it allows.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Policy {
     lists: Vec<List>,
@@ -154,59 +112,22 @@ struct List {
     name: String,
     /// The file that it stands in; empty for a command line.
     file: String,
-    patterns: Vec<Pattern>,
+    patterns: Vec<ToolPattern>,
 }
 
 impl List {
     fn is_flag(&self) -> bool {
         self.file.is_empty()
     }
-
-    fn finds(&self, tool: &Named<'_>) -> Option<&Pattern> {
-        self.patterns.iter().find(|pattern| pattern.fits(tool))
-    }
-
-    /// The pattern that says most about a tool: its name in full, if that is there.
-    fn names(&self, tool: &Named<'_>) -> Option<&Pattern> {
-        self.patterns.iter().filter(|pattern| pattern.fits(tool)).max_by_key(|pattern| pattern.is_exact())
-    }
 }
 
-/// The names of a tool that patterns are matched with.
-struct Named<'a> {
-    tool: &'a str,
-    /// `server/tool`.
-    qualified: String,
-}
-
-impl Named<'_> {
-    fn new<'a>(server: &str, tool: &'a str) -> Named<'a> {
-        Named { tool, qualified: format!("{server}/{tool}") }
-    }
-}
-
-/// A name, or a pattern of names.
-#[derive(Clone, Debug)]
-struct Pattern(GlobMatcher);
-
-impl PartialEq for Pattern {
-    fn eq(&self, other: &Pattern) -> bool {
-        self.text() == other.text()
-    }
-}
-
-impl Pattern {
-    fn text(&self) -> &str {
-        self.0.glob().glob()
-    }
-
-    fn fits(&self, tool: &Named<'_>) -> bool {
-        self.0.is_match(if self.text().contains('/') { &tool.qualified } else { tool.tool })
-    }
-
-    fn is_exact(&self) -> bool {
-        !self.text().contains(['*', '?', '[', '{', '\\'])
-    }
+/// A pattern of a list that fits a tool.
+struct Hit<'a> {
+    list: &'a List,
+    pattern: &'a ToolPattern,
+    fit: Fit,
+    /// The name of the tool in full.
+    is_exact: bool,
 }
 
 impl Policy {
@@ -225,46 +146,90 @@ impl Policy {
         self
     }
 
-    /// What is done with a tool of a server, which says that of its effects.
+    /// Decides on a tool of a server, which says that of its effects. No other tool of the server is taken to have a name
+    /// that differs only in spelling.
     pub fn decide(&self, server: &str, tool: &str, hints: &ToolHints) -> Decision {
-        self.rule(&Named::new(server, tool), hints).decision()
+        self.decide_on(&ToolName::alone(server, tool), hints)
     }
 
-    /// What the lists say, where one names the tool.
-    pub(super) fn decide_by_name(&self, server: &str, tool: &str) -> Option<Decision> {
-        self.rule_by_name(&Named::new(server, tool)).map(|rule| rule.decision())
-    }
-
-    /// True where a tool may not be called.
+    /// True where a tool may not be called; see [`Policy::decide`].
     pub fn denies(&self, server: &str, tool: &str, hints: &ToolHints) -> bool {
-        self.rule(&Named::new(server, tool), hints).verdict() == Verdict::Deny
+        self.denies_it(&ToolName::alone(server, tool), hints)
     }
 
-    fn rule(&self, tool: &Named<'_>, hints: &ToolHints) -> Rule<'_> {
-        self.rule_by_name(tool).unwrap_or_else(|| {
-            let effect = Effect::of(hints);
-            match self.defaults.get(&effect) {
-                Some((verdict, file)) => Rule::Effect(effect, *verdict, Some(file)),
-                None => Rule::Effect(effect, effect.usual(), None),
-            }
-        })
+    /// Decides on a tool among the others.
+    pub(super) fn decide_on(&self, tool: &ToolName<'_>, hints: &ToolHints) -> Decision {
+        self.rule(tool, hints).decision()
     }
 
-    fn rule_by_name(&self, tool: &Named<'_>) -> Option<Rule<'_>> {
+    /// Decides on a call whose arguments cannot be checked: where no list names the tool, the stricter one of the verdicts
+    /// on its effects and on unchecked arguments.
+    pub(super) fn decide_unchecked(&self, tool: &ToolName<'_>, hints: &ToolHints) -> Decision {
+        let rule = self.rule(tool, hints);
+        let unchecked = self.rule_of(Effect::Unchecked);
+        let is_named = !matches!(rule, Rule::Effect(..));
+        if is_named || rule.verdict() > unchecked.verdict() { rule.decision() } else { unchecked.decision() }
+    }
+
+    /// True where a tool among the others may not be called.
+    pub(super) fn denies_it(&self, tool: &ToolName<'_>, hints: &ToolHints) -> bool {
+        self.rule(tool, hints).verdict() == Verdict::Deny
+    }
+
+    /// The denial of a tool whatever its effects are and whatever other tools its server has, where that is sure.
+    pub(super) fn denial_by_name(&self, tool: &ToolName<'_>) -> Option<Decision> {
+        let hits = self.hits(tool);
+        let counts: [fn(&Hit<'_>) -> bool; 3] = [is_certain, is_strict, |_| true];
+        let mut rules = counts.map(|counts| self.rule_by_name(&hits, counts)).into_iter();
+        let first = rules.next().flatten().filter(|rule| rule.verdict() == Verdict::Deny)?;
+        let is_sure = rules.all(|rule| rule.is_some_and(|rule| rule.verdict() == Verdict::Deny));
+        is_sure.then(|| first.decision())
+    }
+
+    /// The stricter of two rules: the one by what certainly fits, and the one by what may forbid besides.
+    fn rule(&self, tool: &ToolName<'_>, hints: &ToolHints) -> Rule<'_> {
+        let hits = self.hits(tool);
+        let rule = |counts| self.rule_by_name(&hits, counts).unwrap_or_else(|| self.rule_of(Effect::of(hints)));
+        let certain = rule(is_certain);
+        if hits.iter().all(is_certain) {
+            return certain;
+        }
+        let strict = rule(is_strict);
+        if strict.verdict() > certain.verdict() { strict } else { certain }
+    }
+
+    fn rule_of(&self, effect: Effect) -> Rule<'_> {
+        match self.defaults.get(&effect) {
+            Some((verdict, file)) => Rule::Effect(effect, *verdict, Some(file)),
+            None => Rule::Effect(effect, effect.usual(), None),
+        }
+    }
+
+    fn hits<'p>(&'p self, tool: &ToolName<'_>) -> Vec<Hit<'p>> {
+        let patterns = self.lists.iter().flat_map(|list| list.patterns.iter().map(move |pattern| (list, pattern)));
+        let hit = |(list, pattern): (_, &'p ToolPattern)| {
+            pattern.fit(tool).map(|(fit, is_exact)| Hit { list, pattern, fit, is_exact })
+        };
+        patterns.filter_map(hit).collect()
+    }
+
+    /// The rule by the lists, of those hits that count.
+    fn rule_by_name<'p>(&'p self, hits: &[Hit<'p>], counts: fn(&Hit<'_>) -> bool) -> Option<Rule<'p>> {
+        let hits = hits.iter().filter(|hit| counts(hit));
         for list in &self.lists {
-            match (list.purpose, list.finds(tool)) {
-                (Purpose::Block, Some(pattern)) => return Some(Rule::Pattern(list, pattern, Verdict::Deny)),
+            let hit = hits.clone().find(|hit| std::ptr::eq(hit.list, list));
+            match (list.purpose, hit) {
+                (Purpose::Block, Some(hit)) => return Some(Rule::Pattern(list, hit.pattern, Verdict::Deny)),
                 (Purpose::Only, None) => return Some(Rule::NotAmong(list)),
                 _ => {}
             }
         }
-        let rules = self.lists.iter().filter_map(|list| match list.purpose {
-            Purpose::Rule(verdict) => list.names(tool).map(|pattern| (list, pattern, verdict)),
+        let rules = hits.filter_map(|hit| match hit.list.purpose {
+            Purpose::Rule(verdict) => Some((hit, verdict)),
             Purpose::Only | Purpose::Block => None,
         });
-        let rank =
-            |(list, pattern, verdict): &(&List, &Pattern, Verdict)| (list.is_flag(), pattern.is_exact(), *verdict);
-        rules.max_by_key(rank).map(|(list, pattern, verdict)| Rule::Pattern(list, pattern, verdict))
+        let best = rules.max_by_key(|(hit, verdict)| (hit.list.is_flag(), hit.is_exact, *verdict));
+        best.map(|(hit, verdict)| Rule::Pattern(hit.list, hit.pattern, verdict))
     }
 
     /// The rules in words, a line each: "only search-*, get-* (`tools.allow` of servers.yaml)".
@@ -275,7 +240,7 @@ impl Policy {
                 Purpose::Block => "without",
                 Purpose::Rule(verdict) => verdict.key(),
             };
-            let patterns: Vec<&str> = list.patterns.iter().map(Pattern::text).collect();
+            let patterns: Vec<&str> = list.patterns.iter().map(ToolPattern::text).collect();
             format!("{word} {} ({})", patterns.join(", "), list.name)
         };
         let default = |(effect, (verdict, file)): (&Effect, &(Verdict, String))| {
@@ -286,11 +251,20 @@ impl Policy {
     }
 }
 
+fn is_certain(hit: &Hit<'_>) -> bool {
+    hit.fit == Fit::Certain
+}
+
+/// What may forbid counts, and what allows only where it is certain.
+fn is_strict(hit: &Hit<'_>) -> bool {
+    is_certain(hit) || !matches!(hit.list.purpose, Purpose::Only | Purpose::Rule(Verdict::Allow))
+}
+
 /// What decides on a tool. Its words are made where they are wanted only: what may be called is asked of all tools of a
 /// server whenever a program names one.
 enum Rule<'a> {
     /// A pattern of a list.
-    Pattern(&'a List, &'a Pattern, Verdict),
+    Pattern(&'a List, &'a ToolPattern, Verdict),
     /// A list of all that may be called does not have it.
     NotAmong(&'a List),
     /// What it does by its own account, as that file says, or as it is without any.

@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::{Named, Pattern, Policy};
+use super::{Policy, ToolName, ToolPattern};
 
 /// The most calls that a quota may count, since each is remembered by its time.
 pub(super) const LARGEST: u32 = 100_000;
@@ -12,7 +12,7 @@ pub(super) const LARGEST: u32 = 100_000;
 /// So many calls, of each tool that it fits and for each principal.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Quota {
-    pub(super) patterns: Vec<Pattern>,
+    pub(super) patterns: Vec<ToolPattern>,
     pub(super) per: Per,
     pub(super) count: u32,
     /// What a message calls it: "`policy.limits[0]` of servers.yaml".
@@ -57,7 +57,7 @@ impl Per {
 impl Quota {
     /// The quota in words.
     pub(super) fn line(&self) -> String {
-        let patterns: Vec<&str> = self.patterns.iter().map(Pattern::text).collect();
+        let patterns: Vec<&str> = self.patterns.iter().map(ToolPattern::text).collect();
         format!("at most {} {} of {} ({})", self.count, self.per.key(), patterns.join(", "), self.name)
     }
 }
@@ -72,6 +72,8 @@ pub(in crate::server) struct Counts(Mutex<HashMap<Counted, VecDeque<Instant>>>);
 struct Counted {
     quota: String,
     per: &'static str,
+    server: String,
+    /// Its exact name: spellings in programs and rules do not count.
     tool: String,
     principal: String,
 }
@@ -79,8 +81,7 @@ struct Counted {
 /// Somebody's calls of a tool.
 #[derive(Clone, Copy)]
 pub(super) struct Caller<'a> {
-    pub(super) server: &'a str,
-    pub(super) tool: &'a str,
+    pub(super) tool: &'a ToolName<'a>,
     pub(super) principal: &'a str,
 }
 
@@ -96,15 +97,16 @@ impl Counts {
         caller: Caller<'_>,
         now: Instant,
     ) -> Result<(), String> {
-        let Caller { server, tool, principal } = caller;
-        let named = Named::new(server, tool);
+        let Caller { tool, principal } = caller;
         let fits = |quota: &&Quota| {
-            (quota.per == Per::Evaluation) == by_evaluation && quota.patterns.iter().any(|pattern| pattern.fits(&named))
+            (quota.per == Per::Evaluation) == by_evaluation
+                && quota.patterns.iter().any(|pattern| pattern.fit(tool).is_some())
         };
         let counted = |quota: &Quota| Counted {
             quota: quota.name.clone(),
             per: quota.per.key(),
-            tool: named.qualified.clone(),
+            server: tool.server.text.to_owned(),
+            tool: tool.tool.text.to_owned(),
             principal: principal.to_owned(),
         };
         let quotas: Vec<&Quota> = policy.quotas.iter().filter(fits).collect();

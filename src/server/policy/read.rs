@@ -1,10 +1,9 @@
 //! Policies as they stand in configurations and on command lines.
 
-use globset::Glob;
 use serde_json::{Map, Value};
 
 use super::quotas::{LARGEST, Per, Quota};
-use super::{Effect, List, Pattern, Policy, Purpose, Verdict};
+use super::{Effect, List, Policy, Purpose, ToolPattern, Verdict};
 use crate::server::config::{Wrong, given, known_keys, wrong};
 
 impl Policy {
@@ -80,11 +79,13 @@ impl Policy {
     /// # Errors
     /// A sentence that says which pattern is wrong.
     pub fn add_flag(&mut self, verdict: Verdict, patterns: &[String]) -> Result<(), String> {
-        if patterns.is_empty() {
+        // A variable may have several blanks, or a line end, between two patterns, or be empty.
+        let mut patterns = patterns.iter().flat_map(|pattern| pattern.split_whitespace()).peekable();
+        if patterns.peek().is_none() {
             return Ok(());
         }
         let flag = format!("--{}", verdict.key());
-        let patterns: Result<_, _> = patterns.iter().map(|pattern| Pattern::read(pattern, &flag)).collect();
+        let patterns: Result<_, _> = patterns.map(|pattern| read_pattern(pattern, &flag)).collect();
         let patterns = patterns.map_err(|wrong| format!("`{}`: {}", wrong.path, wrong.message))?;
         let name = format!("`{flag}`");
         self.lists.push(List { purpose: Purpose::Rule(verdict), name, file: String::new(), patterns });
@@ -96,7 +97,7 @@ impl Policy {
         let patterns = items.iter().enumerate().map(|(index, item)| {
             let path = format!("{path}[{index}]");
             match item {
-                Value::String(text) => Pattern::read(text, &path),
+                Value::String(text) => read_pattern(text, &path),
                 other => wrong(path, "text", other),
             }
         });
@@ -130,10 +131,10 @@ impl Policy {
             None => return Err(Wrong { path: path.to_owned(), message: "a limit needs the key `tools`".to_owned() }),
         };
         let patterns = texts.into_iter().map(|text| match text {
-            Value::String(text) => Pattern::read(text, &format!("{path}.tools")),
+            Value::String(text) => read_pattern(text, &format!("{path}.tools")),
             other => wrong(format!("{path}.tools"), "text", other),
         });
-        let patterns: Vec<Pattern> = patterns.collect::<Result<_, _>>()?;
+        let patterns: Vec<ToolPattern> = patterns.collect::<Result<_, _>>()?;
         let before = self.quotas.len();
         for per in Per::ALL {
             let Some(value) = given(fields, per.key()) else { continue };
@@ -152,12 +153,7 @@ impl Policy {
     }
 }
 
-impl Pattern {
-    fn read(text: &str, path: &str) -> Result<Pattern, Wrong> {
-        let glob = Glob::new(text).map_err(|problem| Wrong {
-            path: path.to_owned(),
-            message: format!("expected a pattern such as `search-*`, got {text:?}: {}", problem.kind()),
-        })?;
-        Ok(Pattern(glob.compile_matcher()))
-    }
+/// Reads a tool or a pattern that stands at a path.
+fn read_pattern(text: &str, path: &str) -> Result<ToolPattern, Wrong> {
+    ToolPattern::new(text).map_err(|message| Wrong { path: path.to_owned(), message })
 }

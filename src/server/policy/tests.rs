@@ -35,11 +35,12 @@ fn what_a_tool_says_of_itself_decides_where_nothing_names_it() {
     let read_only = ToolHints { read_only: Some(true), ..NONE };
     let writes = ToolHints { destructive: Some(false), ..NONE };
     let contrary = ToolHints { read_only: Some(true), destructive: Some(true), ..NONE };
+    let not_read_only = ToolHints { read_only: Some(false), ..NONE };
     let usual = Policy::default();
     for (hints, effect, verdict) in [
         (read_only, Effect::ReadOnly, Verdict::Allow),
         (writes, Effect::Writes, Verdict::Allow),
-        (ToolHints { idempotent: Some(true), ..NONE }, Effect::Writes, Verdict::Allow),
+        (not_read_only, Effect::Destructive, Verdict::Ask),
         (NONE, Effect::Unannotated, Verdict::Allow),
         (destructive(), Effect::Destructive, Verdict::Ask),
         (contrary, Effect::Destructive, Verdict::Ask),
@@ -53,6 +54,10 @@ fn what_a_tool_says_of_itself_decides_where_nothing_names_it() {
         "it does not say what it does, and `policy.defaults` is unannotated: ask of servers.yaml"
     );
     assert_eq!(decides(&strict, &read_only), Verdict::Allow);
+    assert_eq!(decides(&strict, &not_read_only), Verdict::Deny);
+    for idempotent in [Some(true), Some(false)] {
+        assert_eq!(decides(&strict, &ToolHints { idempotent, ..NONE }), Verdict::Ask, "it says nothing of effects");
+    }
 }
 
 #[test]
@@ -101,7 +106,7 @@ fn no_minute_has_more_calls_than_its_quota() {
     let (counts, begun) = (Counts::default(), Instant::now());
     let take = |tool: &str, principal: &str, seconds: u64| {
         let now = begun + Duration::from_secs(seconds);
-        counts.take(&policy, false, Caller { server: "mail", tool, principal }, now)
+        counts.take(&policy, false, Caller { tool: &ToolName::alone("mail", tool), principal }, now)
     };
     assert_eq!(take("send-mail", "ann", 0), Ok(()));
     assert_eq!(take("send-mail", "ann", 30), Ok(()));
@@ -140,7 +145,8 @@ fn asked(policy: &Policy, says: Answer, arguments: Value) -> (Option<ToolReply>,
     let counts = Counts::default();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let minute = Duration::from_secs(60);
-    let ruling = runtime.block_on(consent.to(&tool, &arguments, policy, &counts, "servers.yaml", minute));
+    let name = ToolName::alone("mail", "send");
+    let ruling = runtime.block_on(consent.to(&tool, &name, &arguments, true, policy, &counts, "servers.yaml", minute));
     let shown = std::mem::take(&mut *person.shown.lock().expect("not poisoned"));
     (ruling.refused, shown)
 }
@@ -171,12 +177,12 @@ fn a_person_sees_the_exact_call_and_decides() {
 }
 
 #[test]
-fn long_arguments_are_shown_from_both_ends() {
-    let body = format!("BEGIN{}END", "x".repeat(20_000));
-    let (_, shown) = asked(&Policy::default(), Answer::Yes, json!({"body": body}));
-    assert!(shown[0].contains("BEGIN") && shown[0].contains("xEND\""), "{}", shown[0]);
-    assert!(shown[0].contains("characters are not shown here; SHA-256 of all "), "{}", shown[0]);
-    assert!(shown[0].len() < 9_000);
+fn nobody_is_asked_about_a_call_that_cannot_be_shown() {
+    let arguments: Map<String, Value> = (0..3_000).map(|at| (format!("argument-{at}"), at.into())).collect();
+    let (refused, shown) = asked(&Policy::default(), Answer::Yes, Value::Object(arguments));
+    let Some(ToolReply::Ask(what)) = refused else { panic!("{refused:?}") };
+    assert!(what.contains("the names of its 3000 arguments are more than a person can be shown"), "{what}");
+    assert_eq!(shown, [""; 0]);
 }
 
 #[test]
@@ -188,4 +194,62 @@ fn nobody_is_asked_about_what_is_used_up_or_denied() {
         assert!(matches!(refused, Some(ToolReply::Denied(_))), "{refused:?}");
         assert_eq!(shown, [""; 0]);
     }
+}
+
+#[test]
+fn variables_may_have_more_blanks_than_patterns() {
+    let mut policy = Policy::default();
+    let texts = ["", " explode  get_* ", "\n"].map(str::to_owned);
+    policy.add_flag(Verdict::Deny, &texts).expect("patterns");
+    assert_eq!(policy.lines(), ["deny explode, get_* (`--deny`)"]);
+    policy.add_flag(Verdict::Ask, &["".to_owned()]).expect("none");
+    assert_eq!(policy.lines().len(), 1);
+    let empty = problem(json!({"deny": [""]}));
+    assert_eq!(empty, "`policy.deny[0]`: expected a pattern such as `search-*`, got \"\": it is empty");
+}
+
+/// A rule that may mean another tool counts where it forbids, asks or limits, and not where it allows.
+#[test]
+fn what_is_not_certain_forbids_and_does_not_allow() {
+    let servers = Names::of(["a", "a__b"]);
+    let tools = Names::of(["c", "b__c"]);
+    let name =
+        |server| ToolName::among(server, if server == "a" { "b__c" } else { "c" }, &servers, Known::Tools(&tools));
+    let verdict = |rules: Value, server| policy(rules).decide_on(&name(server), &destructive()).verdict;
+    for server in ["a", "a__b"] {
+        assert_eq!(verdict(json!({"allow": ["mcp__a__b__c"]}), server), Verdict::Ask);
+        assert_eq!(verdict(json!({"deny": ["mcp__a__b__c"]}), server), Verdict::Deny);
+        // A question does not take the place of a denial either.
+        assert_eq!(verdict(json!({"ask": ["mcp__a__b__c"], "deny": ["*c"]}), server), Verdict::Deny);
+        assert_eq!(verdict(json!({"ask": ["mcp__a__b__c"], "allow": ["c", "b__c"]}), server), Verdict::Ask);
+        assert_eq!(policy(json!({"deny": ["mcp__a__b__c"]})).denial_by_name(&name(server)), None);
+    }
+    assert_eq!(verdict(json!({"allow": ["a__b/c"]}), "a__b"), Verdict::Allow);
+    assert_eq!(verdict(json!({"allow": ["a__b/c"]}), "a"), Verdict::Ask);
+}
+
+#[test]
+fn rules_that_fit_no_tool_are_found() {
+    let names = Names::of(["financial-data", "gone"]);
+    let tools = Names::of(["explode", "getEmail"]);
+    let listed = [Listed { server: "financial-data", tools: Some(&tools) }, Listed { server: "gone", tools: None }];
+    let policy = policy(json!({
+        "deny": ["mcp__financial_data__explod", "financial_data/get_*", "financial-data/xyzzy", "nothing"],
+        "allow": ["Get-Email"],
+        "limits": [{"tools": ["explode", "financial-data/sned"], "per_hour": 1, "per_day": 2}],
+    }));
+    let timeouts = std::collections::BTreeMap::from([("get_mail".to_owned(), Duration::from_secs(1))]);
+    let timeouts = Timeouts::of(&timeouts);
+    let unfit = unfit(&policy, Some((&timeouts, "servers.yaml")), &listed, &names);
+    let said: Vec<String> = unfit.iter().map(ToString::to_string).collect();
+    let expected = [
+        "`policy.deny` of servers.yaml has `mcp__financial_data__explod`, which fits no known tool; did you mean \
+         `mcp__financial-data__explode`?",
+        "`policy.deny` of servers.yaml has `financial-data/xyzzy`, which fits no known tool",
+        "`policy.deny` of servers.yaml has `nothing`, which fits no known tool (the tools of gone are not known)",
+        "`policy.limits[0]` of servers.yaml has `financial-data/sned`, which fits no known tool",
+        "`tool_timeout_seconds` of servers.yaml has `get_mail`, which fits no known tool; did you mean `getEmail`? (the \
+         tools of gone are not known)",
+    ];
+    assert_eq!(said, expected);
 }

@@ -1,0 +1,94 @@
+//! The names of a tool and its server as rules are compared with them.
+
+use std::collections::HashMap;
+
+use crate::lang::value::map::{canonical, kebab};
+
+/// A name in the forms that patterns are matched with.
+#[derive(Debug)]
+pub(super) struct Name<'a> {
+    /// As its server, or the configuration, has it.
+    pub(super) text: &'a str,
+    pub(super) canonical: String,
+    pub(super) kebab: String,
+}
+
+impl<'a> Name<'a> {
+    pub(super) fn new(text: &'a str) -> Name<'a> {
+        Name { text, canonical: canonical(text), kebab: kebab(text) }
+    }
+}
+
+/// The names of the tools of one server, or of all servers, as far as they differ only in spelling.
+///
+/// Where two do, such as `getEmail` and `get_email`, a rule that is exactly one of them fits that one only.
+#[derive(Clone, Debug, Default)]
+pub(in crate::server) struct Names {
+    all: Vec<String>,
+    /// By canonical name, where several have it.
+    twins: HashMap<String, Vec<String>>,
+}
+
+impl Names {
+    /// These names.
+    pub(in crate::server) fn of<'n>(names: impl IntoIterator<Item = &'n str>) -> Names {
+        let all: Vec<String> = names.into_iter().map(str::to_owned).collect();
+        let mut twins: HashMap<String, Vec<String>> = HashMap::new();
+        for name in &all {
+            twins.entry(canonical(name)).or_default().push(name.clone());
+        }
+        twins.retain(|_, names| names.len() > 1);
+        Names { all, twins }
+    }
+
+    pub(super) fn all(&self) -> &[String] {
+        &self.all
+    }
+
+    pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
+        self.all.iter().map(String::as_str)
+    }
+
+    /// The other names that have the same canonical form.
+    pub(super) fn twins<'n>(&'n self, name: &'n Name<'_>) -> impl Iterator<Item = &'n str> {
+        let twins = self.twins.get(&name.canonical).into_iter().flatten();
+        twins.map(String::as_str).filter(|twin| *twin != name.text)
+    }
+}
+
+/// A tool, with the other names that a rule could mean.
+pub(in crate::server) struct ToolName<'a> {
+    pub(super) server: Name<'a>,
+    pub(super) tool: Name<'a>,
+    /// All configured servers; nothing where only this one counts.
+    pub(super) servers: Option<&'a Names>,
+    pub(super) tools: Known<'a>,
+}
+
+/// What is known of the tools of a server.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::server) enum Known<'a> {
+    /// Nothing: there may be others whose names differ only in spelling.
+    Nothing,
+    /// There are no others whose names differ only in spelling.
+    Alone,
+    /// These.
+    Tools(&'a Names),
+}
+
+impl<'a> ToolName<'a> {
+    /// A tool of which nothing else is taken to have a similar name.
+    pub(in crate::server) fn alone(server: &'a str, tool: &'a str) -> ToolName<'a> {
+        ToolName { server: Name::new(server), tool: Name::new(tool), servers: None, tools: Known::Alone }
+    }
+
+    /// A tool among those of its server, and that server among all.
+    pub(in crate::server) fn among(
+        server: &'a str,
+        tool: &'a str,
+        servers: &'a Names,
+        tools: Known<'a>,
+    ) -> ToolName<'a> {
+        ToolName { server: Name::new(server), tool: Name::new(tool), servers: Some(servers), tools }
+    }
+}

@@ -1,0 +1,261 @@
+//! The question that a person is asked about a call, as text.
+//!
+//! The person sees the name of every argument. Where the arguments are too large for that, values are cut, the longest
+//! first, each to its beginning with its size; then the items of arrays, the innermost levels, and the fields of inner
+//! objects, each with their number. Nothing is left out without a mark at its place. A call whose own arguments cannot
+//! all be named is not asked about.
+
+use std::fmt::{self, Write};
+
+use serde_json::{Map, Value};
+
+use crate::server::identity::sha256;
+
+/// The most that a person is shown of the arguments, in characters.
+const SHOWN: usize = 8_000;
+/// The longest name of a server, a tool or an argument that is shown, in characters.
+const LONGEST_NAME: usize = 500;
+/// The longest rule that is shown.
+const LONGEST_RULE: usize = 2_000;
+
+/// A call that a person is to decide on. Its text shows every argument.
+#[derive(Clone, Debug)]
+pub struct Question {
+    /// The server's name.
+    pub server: String,
+    /// The tool's exact name.
+    pub tool: String,
+    /// The arguments as they will be sent, an object.
+    pub arguments: Value,
+    /// The SHA-256 of the program's text, in hexadecimal.
+    pub program: String,
+    /// The rule by which a person is asked, as a clause.
+    pub rule: String,
+}
+
+impl Question {
+    /// Why a person cannot be shown all of the call, as a clause; nothing where they can.
+    pub fn unshowable(&self) -> Option<String> {
+        if [&self.server, &self.tool].into_iter().any(|name| name.chars().count() > LONGEST_NAME) {
+            return Some(format!("its name is longer than the {LONGEST_NAME} characters that a person can be shown"));
+        }
+        match shown(&self.arguments) {
+            Some(_) => None,
+            None => {
+                let count = self.arguments.as_object().map_or(0, Map::len);
+                Some(format!("the names of its {count} arguments are more than a person can be shown"))
+            }
+        }
+    }
+}
+
+impl fmt::Display for Question {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Question { server, tool, arguments, program, rule } = self;
+        let arguments = match shown(arguments) {
+            Some(arguments) => arguments,
+            None => format!(
+                "arguments that cannot be shown as a whole; SHA-256 {}",
+                sha256(arguments.to_string().as_bytes())
+            ),
+        };
+        let program = program.get(..16).unwrap_or(program);
+        let (server, tool) = (cut(server, LONGEST_NAME), cut(tool, LONGEST_NAME));
+        let rule = cut(rule, LONGEST_RULE);
+        write!(
+            formatter,
+            "A program wants to call {server}/{tool} with\n{arguments}\n\nThe program's SHA-256 begins with {program}. You are asked because {rule}."
+        )
+    }
+}
+
+/// The arguments within the bound; nothing where not even their names have room.
+fn shown(arguments: &Value) -> Option<String> {
+    let mut caps = Caps::NONE;
+    let text = caps.text_within(arguments).or_else(|| caps.tighten(arguments))?;
+    if caps == Caps::NONE {
+        return Some(text);
+    }
+    let hash = sha256(arguments.to_string().as_bytes());
+    Some(format!(
+        "{text}\nSome of it is too long to be shown, which is marked with `…` at its place; SHA-256 of all {hash}"
+    ))
+}
+
+/// How much is shown of values.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Caps {
+    /// Characters of a text.
+    text: usize,
+    /// Items of an array.
+    items: usize,
+    /// Fields of an object inside the arguments.
+    fields: usize,
+    /// Levels.
+    depth: usize,
+}
+
+/// One of the caps.
+type Cap = fn(&mut Caps) -> &mut usize;
+
+impl Caps {
+    const NONE: Caps = Caps { text: usize::MAX, items: usize::MAX, fields: usize::MAX, depth: usize::MAX };
+
+    /// The caps in the order in which they are lowered, each with the least that it is lowered to at first.
+    const ORDER: [(Cap, usize); 6] = [
+        (|caps| &mut caps.text, 40),
+        (|caps| &mut caps.items, 1),
+        (|caps| &mut caps.depth, 2),
+        (|caps| &mut caps.fields, 0),
+        (|caps| &mut caps.depth, 1),
+        (|caps| &mut caps.text, 0),
+    ];
+
+    fn text_within(&self, arguments: &Value) -> Option<String> {
+        let mut text = Bounded { text: String::new(), room: SHOWN };
+        self.write(&mut text, arguments, 0).ok().map(|()| text.text)
+    }
+
+    /// Lowers the caps until the arguments have room, each no further than it has to be.
+    fn tighten(&mut self, arguments: &Value) -> Option<String> {
+        for (at, (cap, least)) in Caps::ORDER.into_iter().enumerate() {
+            *cap(self) = least;
+            if self.text_within(arguments).is_some() {
+                // A later cap may have made room for what an earlier one took.
+                for (cap, _) in Caps::ORDER[..=at].iter().rev() {
+                    self.raise(*cap, arguments);
+                }
+                return self.text_within(arguments);
+            }
+        }
+        None
+    }
+
+    /// Raises a cap as far as there is room.
+    fn raise(&mut self, cap: Cap, arguments: &Value) {
+        let (mut fits, mut most) = (*cap(self), SHOWN);
+        while fits < most {
+            let middle = fits + (most - fits).div_ceil(2);
+            *cap(self) = middle;
+            if self.text_within(arguments).is_some() { fits = middle } else { most = middle - 1 }
+        }
+        *cap(self) = fits;
+    }
+
+    fn write(&self, out: &mut Bounded, value: &Value, depth: usize) -> fmt::Result {
+        match value {
+            Value::Object(fields) if fields.is_empty() => out.write_str("{}"),
+            Value::Array(items) if items.is_empty() => out.write_str("[]"),
+            Value::Object(fields) if depth >= self.depth => write!(out, "{{… {} fields}}", fields.len()),
+            Value::Array(items) if depth >= self.depth => write!(out, "[… {} items]", items.len()),
+            Value::Object(fields) => {
+                out.write_str("{")?;
+                let most = if depth == 0 { usize::MAX } else { self.fields };
+                for (at, (name, value)) in fields.iter().take(most).enumerate() {
+                    out.line(at, depth + 1)?;
+                    // An argument whose name is cut could be taken for another one.
+                    if depth == 0 && name.chars().count() > LONGEST_NAME {
+                        return Err(fmt::Error);
+                    }
+                    write_text(out, name, LONGEST_NAME)?;
+                    out.write_str(": ")?;
+                    self.write(out, value, depth + 1)?;
+                }
+                out.rest(fields.len().saturating_sub(most), "fields", depth + 1)?;
+                out.end(depth, "}")
+            }
+            Value::Array(items) => {
+                out.write_str("[")?;
+                for (at, item) in items.iter().take(self.items).enumerate() {
+                    out.line(at, depth + 1)?;
+                    self.write(out, item, depth + 1)?;
+                }
+                out.rest(items.len().saturating_sub(self.items), "items", depth + 1)?;
+                out.end(depth, "]")
+            }
+            Value::String(text) => write_text(out, text, self.text),
+            other => out.write_str(&cut(&other.to_string(), self.text.max(40))),
+        }
+    }
+}
+
+/// Writes a text in quotes; one that is longer than the cap as its beginning, with its size behind the quotes.
+fn write_text(out: &mut Bounded, text: &str, most: usize) -> fmt::Result {
+    out.write_str("\"")?;
+    let mut written = 0;
+    for c in text.chars() {
+        let escaped = escaped(c);
+        written += escaped.chars().count();
+        if written > most {
+            return write!(out, "…\" ({} bytes in all)", text.len());
+        }
+        out.write_str(&escaped)?;
+    }
+    out.write_str("\"")
+}
+
+/// A character as it stands in a text in quotes, to be seen whatever it is.
+fn escaped(c: char) -> String {
+    match c {
+        '"' | '\\' => format!("\\{c}"),
+        '\n' => "\\n".to_owned(),
+        '\r' => "\\r".to_owned(),
+        '\t' => "\\t".to_owned(),
+        c => visible(c),
+    }
+}
+
+/// A character, or its number where it is not to be seen, such as those that turn the direction of writing.
+fn visible(c: char) -> String {
+    let is_unseen = |c: char| crate::server::quarantine::shows_nothing(c) || (c.is_whitespace() && c != ' ');
+    let is_seen = !(c.is_control() || (!c.is_ascii() && is_unseen(c)));
+    if is_seen { c.to_string() } else { format!("\\u{{{:x}}}", u32::from(c)) }
+}
+
+/// A text on one line without quotes, whose characters are all to be seen; a long one is cut at its end.
+fn cut(text: &str, most: usize) -> String {
+    let mut shown = String::new();
+    for (at, c) in text.chars().enumerate() {
+        if at == most {
+            let _ = write!(shown, "… ({} bytes in all)", text.len());
+            break;
+        }
+        shown.push_str(&visible(c));
+    }
+    shown
+}
+
+/// A text that takes only so much, in characters.
+struct Bounded {
+    text: String,
+    room: usize,
+}
+
+impl Bounded {
+    /// Begins the line of the next field or item.
+    fn line(&mut self, at: usize, depth: usize) -> fmt::Result {
+        write!(self, "{}\n{:indent$}", if at == 0 { "" } else { "," }, "", indent = 2 * depth)
+    }
+
+    fn end(&mut self, depth: usize, bracket: &str) -> fmt::Result {
+        write!(self, "\n{:indent$}{bracket}", "", indent = 2 * depth)
+    }
+
+    /// Says how many fields or items are left out.
+    fn rest(&mut self, count: usize, what: &str, depth: usize) -> fmt::Result {
+        if count == 0 { Ok(()) } else { write!(self, "\n{:indent$}… {count} more {what}", "", indent = 2 * depth) }
+    }
+}
+
+impl Write for Bounded {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let length = text.chars().count();
+        self.room = self.room.checked_sub(length).ok_or(fmt::Error)?;
+        self.text.push_str(text);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[path = "question_tests.rs"]
+mod tests;

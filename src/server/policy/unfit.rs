@@ -1,0 +1,121 @@
+//! Rules that fit no tool: most often a name with a slip in it, which forbids nothing.
+
+use std::fmt;
+
+use super::{Fit, Known, Names, Policy, Purpose, Timeouts, ToolName, ToolPattern, Verdict};
+use crate::lang::error::suggest::closest;
+
+/// A rule that fits none of the known tools.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct UnfitRule {
+    /// The rule, as a clause: "`policy.deny` of servers.yaml has `mail/sned`".
+    pub rule: String,
+    /// The name that was probably meant.
+    pub nearest: Option<String>,
+    /// Servers whose tools are not known, which the rule may mean.
+    pub unknown: Vec<String>,
+    /// True for a rule that would allow a tool if it could not mean another one as well.
+    pub is_ambiguous: bool,
+}
+
+impl fmt::Display for UnfitRule {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_ambiguous {
+            return write!(
+                formatter,
+                "{}, which may mean several tools and so allows none; write `server/tool`",
+                self.rule
+            );
+        }
+        write!(formatter, "{}, which fits no known tool", self.rule)?;
+        if let Some(nearest) = &self.nearest {
+            write!(formatter, "; did you mean `{nearest}`?")?;
+        }
+        if !self.unknown.is_empty() {
+            write!(formatter, " (the tools of {} are not known)", self.unknown.join(", "))?;
+        }
+        Ok(())
+    }
+}
+
+/// A server and all of its tools, denied ones included; nothing where they are not known.
+pub(in crate::server) struct Listed<'a> {
+    pub(in crate::server) server: &'a str,
+    pub(in crate::server) tools: Option<&'a Names>,
+}
+
+impl Policy {
+    /// All names and patterns, each with the rule that it belongs to and how surely it has to fit to count.
+    fn patterns(&self) -> impl Iterator<Item = (&str, &ToolPattern, Fit)> {
+        let lists = self.lists.iter().map(|list| match list.purpose {
+            Purpose::Only | Purpose::Rule(Verdict::Allow) => (list.name.as_str(), &list.patterns, Fit::Certain),
+            Purpose::Block | Purpose::Rule(_) => (list.name.as_str(), &list.patterns, Fit::Possible),
+        });
+        // A limit with several periods is one rule.
+        let quotas = self.quotas.iter().enumerate();
+        let quotas = quotas.filter(|(at, quota)| *at == 0 || self.quotas[at - 1].name != quota.name);
+        let quotas = quotas.map(|(_, quota)| (quota.name.as_str(), &quota.patterns, Fit::Possible));
+        lists.chain(quotas).flat_map(|(name, patterns, fit)| patterns.iter().map(move |pattern| (name, pattern, fit)))
+    }
+}
+
+/// The rules of a policy, and the time-outs of the file, that fit no tool of these servers; `all` are the names of all
+/// servers.
+pub(in crate::server) fn unfit(
+    policy: &Policy,
+    timeouts: Option<(&Timeouts, &str)>,
+    listed: &[Listed<'_>],
+    all: &Names,
+) -> Vec<UnfitRule> {
+    let rules = policy.patterns();
+    let rules = rules.map(|(name, pattern, least)| (format!("{name} has `{}`", pattern.text()), pattern, least));
+    let timeouts = timeouts.into_iter().flat_map(|(timeouts, file)| {
+        let rule = move |pattern: &ToolPattern| format!("`tool_timeout_seconds` of {file} has `{}`", pattern.text());
+        timeouts.patterns().map(move |pattern| (rule(pattern), pattern, Fit::Possible))
+    });
+    let unfit = rules.chain(timeouts).filter_map(|(rule, pattern, least)| {
+        let best = listed.iter().filter_map(|listed| best_fit(pattern, listed, all)).max();
+        if best >= Some(least) {
+            return None;
+        }
+        let is_unknown = |listed: &&Listed<'_>| listed.tools.is_none() && pattern.concerns(listed.server, all);
+        let unknown = listed.iter().filter(is_unknown).map(|listed| listed.server.to_owned()).collect();
+        Some(UnfitRule { rule, nearest: nearest(pattern.text(), listed), unknown, is_ambiguous: best.is_some() })
+    });
+    unfit.collect()
+}
+
+/// How surely a pattern fits the tool of a server that it fits best.
+fn best_fit(pattern: &ToolPattern, listed: &Listed<'_>, all: &Names) -> Option<Fit> {
+    let tools = listed.tools.filter(|_| pattern.concerns(listed.server, all))?;
+    let mut best = None;
+    for tool in tools.all() {
+        let name = ToolName::among(listed.server, tool, all, Known::Tools(tools));
+        best = best.max(pattern.fit(&name).map(|(fit, _)| fit));
+        if best == Some(Fit::Certain) {
+            break;
+        }
+    }
+    best
+}
+
+/// The known name that is nearest, in the form in which the text is written.
+fn nearest(text: &str, listed: &[Listed<'_>]) -> Option<String> {
+    let names = |separator: Option<(&str, &str)>| -> Vec<String> {
+        let tools = listed.iter().flat_map(|listed| {
+            let tools = listed.tools.map(Names::all).unwrap_or_default();
+            tools.iter().map(|tool| (listed.server, tool))
+        });
+        let name = |(server, tool): (&str, &String)| match separator {
+            Some((start, middle)) => format!("{start}{server}{middle}{tool}"),
+            None => tool.clone(),
+        };
+        tools.map(name).collect()
+    };
+    let names = match text {
+        _ if text.starts_with("mcp__") => names(Some(("mcp__", "__"))),
+        _ if text.contains('/') => names(Some(("", "/"))),
+        _ => names(None),
+    };
+    closest(text, names.iter().map(String::as_str)).map(str::to_owned)
+}
