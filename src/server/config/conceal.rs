@@ -4,11 +4,19 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use super::{Action, Endpoint};
-use crate::server::secrets::names_a_secret;
+use crate::server::secrets::{credentials_in, is_path, is_redactable, names_a_secret};
 
-/// Texts that are shown to nobody: credentials of a server.
+/// The credentials of a server, each with its place in the configuration. The texts are never shown.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct Concealed(Vec<String>);
+pub struct Concealed(Vec<Secret>);
+
+/// A text that is secret.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Secret {
+    /// Where it stands, such as `env.TOKEN`, `args[2]` or `${file:key}`.
+    pub(super) place: String,
+    pub(super) text: String,
+}
 
 impl fmt::Debug for Concealed {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -17,48 +25,116 @@ impl fmt::Debug for Concealed {
 }
 
 impl Concealed {
-    /// What is secret in a server's configuration: what came from a file or an input, variables and headers with the
-    /// name of a secret, and what a URL says of a user or gives under such a name.
-    pub(super) fn of(endpoint: &Result<Endpoint, String>, expanded: Vec<String>) -> Concealed {
-        let mut texts = expanded;
+    /// The secrets in a server's configuration: files, inputs and variables that it names, variables, headers, options
+    /// and parameters with the name of a secret, and whatever looks like a credential in any other value.
+    pub(super) fn of(endpoint: &Result<Endpoint, String>, expanded: Vec<Secret>) -> Concealed {
+        let mut concealed = Concealed(expanded);
         match endpoint {
-            Ok(Endpoint::Process { environment, .. }) => texts.extend(named(environment)),
+            Ok(Endpoint::Process { command, arguments, environment, .. }) => {
+                concealed.add_credentials("command", command);
+                concealed.add_table("env", environment);
+                concealed.add_words(arguments.iter().map(String::as_str));
+            }
             Ok(Endpoint::Http { url, headers, .. }) => {
-                for value in named(headers) {
-                    // `Bearer TOKEN`: the token alone is as secret.
-                    texts.extend(value.split_once(' ').map(|(_, rest)| rest.trim().to_owned()));
-                    texts.push(value);
-                }
-                if let Ok(url) = reqwest::Url::parse(url) {
-                    texts.extend(url.password().map(str::to_owned));
-                    let pairs = url.query_pairs().filter(|(name, _)| names_a_secret(name));
-                    texts.extend(pairs.map(|(_, value)| value.into_owned()));
-                }
+                concealed.add_table("headers", headers);
+                concealed.add_credentials("url", url);
             }
             Ok(Endpoint::Local(_) | Endpoint::Functions(_)) | Err(_) => {}
         }
-        Concealed(texts)
+        concealed
     }
 
-    /// Adds what is secret of a tool without a server.
-    pub(super) fn add(&mut self, action: Option<&Action>, expanded: Vec<String>) {
+    /// Adds the secrets of a tool without a server.
+    pub(super) fn add(&mut self, action: Option<&Action>, expanded: Vec<Secret>) {
         self.0.extend(expanded);
         match action {
-            Some(Action::Command { environment, .. }) => self.0.extend(named(environment)),
-            Some(Action::Request { headers, query, .. }) => {
-                let named = headers.iter().chain(query).filter(|(name, _)| names_a_secret(name));
-                self.0.extend(named.filter_map(|(_, value)| value.plain()));
+            Some(Action::Command { words, environment, .. }) => {
+                self.add_table("env", environment);
+                let words: Vec<String> = words
+                    .iter()
+                    .flat_map(|words| &words.templates)
+                    .map(|word| word.plain().unwrap_or_default())
+                    .collect();
+                self.add_words(words.iter().map(String::as_str));
+            }
+            Some(Action::Request { url, headers, query, .. }) => {
+                url.texts().for_each(|text| self.add_credentials("url", text));
+                for (place, templates) in [("headers", headers), ("query", query)] {
+                    let plain = templates.iter().filter_map(|(name, value)| Some((name.clone(), value.plain()?)));
+                    self.add_table(place, &plain.collect());
+                    for text in templates.iter().flat_map(|(_, template)| template.texts()) {
+                        self.add_credentials(place, text);
+                    }
+                }
             }
             None => {}
         }
     }
 
+    fn push(&mut self, place: &str, text: &str) {
+        self.0.push(Secret { place: place.to_owned(), text: text.to_owned() });
+    }
+
+    /// The values of a table with the name of a secret, and the credentials in the others.
+    fn add_table(&mut self, place: &str, table: &BTreeMap<String, String>) {
+        for (name, value) in table {
+            let place = format!("{place}.{name}");
+            if names_a_secret(name) {
+                self.push(&place, value);
+                // `Bearer TOKEN`: the token alone is as secret.
+                if let Some((_, rest)) = value.split_once(' ') {
+                    self.push(&place, rest);
+                }
+            }
+            self.add_credentials(&place, value);
+        }
+    }
+
+    /// The words of a command: those behind an option with the name of a secret, and the credentials in any.
+    fn add_words<'w>(&mut self, words: impl Iterator<Item = &'w str>) {
+        let mut follows_option = false;
+        for (index, word) in words.enumerate() {
+            let place = format!("args[{index}]");
+            if follows_option && !word.starts_with('-') {
+                self.push(&place, word);
+            }
+            follows_option = word.starts_with('-') && !word.contains(['=', ' ']) && names_a_secret(word);
+            self.add_credentials(&place, word);
+        }
+    }
+
+    fn add_credentials(&mut self, place: &str, text: &str) {
+        for credential in credentials_in(text) {
+            self.push(place, &credential);
+        }
+    }
+
     /// The texts.
-    pub(in crate::server) fn texts(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().map(String::as_str)
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|secret| secret.text.as_str())
+    }
+
+    /// Where there are secrets, each place once.
+    pub fn places(&self) -> Vec<&str> {
+        distinct(self.0.iter().filter(|secret| is_redactable(&secret.text)))
+    }
+
+    /// Where there are texts that are secret by their place and too short, or too much like a word, to be told from data:
+    /// they are not redacted.
+    pub fn exposed(&self) -> Vec<&str> {
+        distinct(self.0.iter().filter(|secret| {
+            let text = secret.text.trim();
+            !text.is_empty() && !is_redactable(text) && !is_path(text)
+        }))
     }
 }
 
-fn named(table: &BTreeMap<String, String>) -> impl Iterator<Item = String> {
-    table.iter().filter(|(name, _)| names_a_secret(name)).map(|(_, value)| value.clone())
+fn distinct<'s>(secrets: impl Iterator<Item = &'s Secret>) -> Vec<&'s str> {
+    let mut places: Vec<&str> = Vec::new();
+    for secret in secrets {
+        if !places.contains(&secret.place.as_str()) {
+            places.push(&secret.place);
+        }
+    }
+    places
 }

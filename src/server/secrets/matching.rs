@@ -1,0 +1,154 @@
+//! Finding secrets in a text, in whatever encoding they are.
+
+use std::ops::Range;
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
+use base64::Engine;
+use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+use memchr::{memchr, memchr2};
+
+use super::decoding::{Escapes, decoded, located};
+
+/// How often a text may have been encoded, one encoding inside the other.
+const DEPTH: usize = 4;
+
+/// Up to this many bytes of patterns the automaton may take the memory of a table.
+const TABLE: usize = 8 << 10;
+
+/// The secrets as patterns.
+#[derive(Default)]
+pub(super) struct Matcher {
+    automaton: Option<AhoCorasick>,
+    /// True where a number of JSON could be one of them.
+    pub(super) has_numbers: bool,
+}
+
+impl Matcher {
+    /// # Errors
+    /// When the patterns are too large for an automaton.
+    pub(super) fn new<'t>(secrets: impl Iterator<Item = &'t str> + Clone) -> Result<Matcher, aho_corasick::BuildError> {
+        let has_numbers =
+            secrets.clone().any(|secret| secret.bytes().all(|c| c.is_ascii_digit() || b"+-.eE".contains(&c)));
+        let mut patterns: Vec<Vec<u8>> = secrets.flat_map(forms).collect();
+        patterns.sort_unstable();
+        patterns.dedup();
+        if patterns.is_empty() {
+            return Ok(Matcher::default());
+        }
+        let kind = (patterns.iter().map(Vec::len).sum::<usize>() > TABLE).then_some(AhoCorasickKind::ContiguousNFA);
+        // All matches are wanted: secrets may overlap, and the rest of one must not stay behind another.
+        let automaton = AhoCorasick::builder().kind(kind).match_kind(MatchKind::Standard).build(patterns)?;
+        Ok(Matcher { automaton: Some(automaton), has_numbers })
+    }
+
+    /// True where nothing is looked for.
+    pub(super) fn is_empty(&self) -> bool {
+        self.automaton.is_none()
+    }
+
+    /// Whether a secret stands there as it is.
+    pub(super) fn is_plainly_in(&self, text: &[u8]) -> bool {
+        self.automaton.as_ref().is_some_and(|automaton| automaton.is_match(text))
+    }
+
+    /// Where secrets are in a text: sorted and apart.
+    pub(super) fn find(&self, text: &[u8]) -> Vec<Range<usize>> {
+        self.search(text, false)
+    }
+
+    /// The same for the inside of a string of JSON. The ranges never begin or end inside an escape.
+    pub(super) fn find_in_string(&self, text: &[u8]) -> Vec<Range<usize>> {
+        self.search(text, memchr(b'\\', text).is_some())
+    }
+
+    /// `is_escaped`: the text means nothing before it is decoded.
+    fn search(&self, text: &[u8], is_escaped: bool) -> Vec<Range<usize>> {
+        let mut found = Vec::new();
+        if self.is_empty() {
+            return found;
+        }
+        if !is_escaped {
+            found.extend(self.matches(text));
+            found.extend(self.across_lines(text));
+        }
+        let mut may_have_more = memchr2(b'%', b'&', text).is_some();
+        for escapes in [Escapes::Strings, Escapes::All] {
+            if escapes == Escapes::All && !may_have_more {
+                break;
+            }
+            let mut views: Vec<Vec<u8>> = Vec::new();
+            while views.len() < DEPTH
+                && let Some(view) = decoded(views.last().map_or(text, Vec::as_slice), escapes)
+            {
+                may_have_more |= memchr2(b'%', b'&', &view).is_some();
+                let mut ranges = self.matches(&view);
+                ranges.extend(self.across_lines(&view));
+                for before in std::iter::once(text).chain(views.iter().map(Vec::as_slice)).rev() {
+                    ranges = located(before, escapes, &merged(ranges));
+                }
+                found.extend(ranges);
+                views.push(view);
+            }
+        }
+        merged(found)
+    }
+
+    fn across_lines(&self, text: &[u8]) -> Vec<Range<usize>> {
+        let view = decoded(text, Escapes::LineBreaks);
+        view.map(|view| located(text, Escapes::LineBreaks, &self.matches(&view))).unwrap_or_default()
+    }
+
+    /// Where patterns are as they are.
+    fn matches(&self, text: &[u8]) -> Vec<Range<usize>> {
+        match &self.automaton {
+            Some(automaton) if automaton.is_match(text) => {
+                merged(automaton.find_overlapping_iter(text).map(|found| found.range()).collect())
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// The ranges in order, each those that overlap as one.
+fn merged(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    ranges.sort_unstable_by_key(|range| (range.start, range.end));
+    ranges.dedup_by(|next, before| {
+        let overlaps = next.start < before.end;
+        if overlaps {
+            before.end = before.end.max(next.end);
+        }
+        overlaps
+    });
+    ranges
+}
+
+/// The texts by which a secret is known: itself, without the escapes that it seems to have, and what it is in base64 and
+/// in hexadecimal, wherever it stands in what was encoded.
+fn forms(secret: &str) -> Vec<Vec<u8>> {
+    let bytes = secret.as_bytes();
+    let mut forms = vec![bytes.to_vec()];
+    forms.extend(decoded(bytes, Escapes::All).filter(|form| form.len() >= super::SHORTEST));
+    forms.extend(decoded(bytes, Escapes::LineBreaks).filter(|form| form.len() >= super::SHORTEST));
+    if secret.contains(' ') {
+        forms.push(secret.replace(' ', "+").into_bytes());
+    }
+    if secret.bytes().all(|byte| byte.is_ascii_digit()) {
+        // A number has no leading zeros.
+        forms.push(secret.trim_start_matches('0').as_bytes().to_vec());
+        forms.retain(|form| form.len() >= super::SHORTEST);
+    }
+    let mut lower = String::with_capacity(2 * bytes.len());
+    bytes.iter().for_each(|byte| lower.push_str(&format!("{byte:02x}")));
+    forms.push(lower.to_uppercase().into_bytes());
+    forms.push(lower.into_bytes());
+    for shift in 0..3 {
+        // The characters at the ends have bits of the neighbours.
+        let shifted = [&[0; 2][..shift], bytes].concat();
+        let from = (8 * shift).div_ceil(6);
+        let to = 8 * shifted.len() / 6;
+        for alphabet in [&STANDARD_NO_PAD, &URL_SAFE_NO_PAD] {
+            forms.push(alphabet.encode(&shifted).as_bytes()[from..to].to_vec());
+        }
+    }
+    forms
+}

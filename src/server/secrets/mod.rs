@@ -1,0 +1,334 @@
+//! Redaction: secrets that the configuration knows are taken out of everything that leaves.
+//!
+//! A credential is for the server that it was given for. It comes back where a server shows its own environment or an
+//! error repeats a header, and would be read by the model and by whoever reads a log. Text of a server is redacted where
+//! it comes in, before it is a value of the language and before anything is cut from it; replies, records and what a
+//! terminal shows are redacted once more where they leave.
+//!
+//! [`recognition`] tells which texts of a configuration are secrets, [`matching`] finds them in a text in the encodings
+//! that [`decoding`] removes, [`json`] does so in the strings of a text of JSON.
+
+mod decoding;
+mod json;
+mod matching;
+mod recognition;
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use crate::lang::{Reply, Tool, ToolError, ToolReply};
+
+use matching::Matcher;
+pub(super) use recognition::{credentials_in, has_credentials, names_a_secret};
+
+/// Replaces a secret. Inside JSON and a printed string it is the same as outside.
+pub(super) const MASK: &str = "[redacted]";
+
+/// Shorter texts are too likely to be something else.
+const SHORTEST: usize = 8;
+/// From this length on a text counts as a secret whatever it consists of.
+const SURELY: usize = 16;
+/// How many texts are kept of one source whose secrets are renewed. Tokens that were replaced may still be underway.
+const RENEWED_KEPT: usize = 16;
+/// The shortest part of a secret that is taken out at a place where a text was cut.
+const PART: usize = 4;
+
+/// The secrets that are known so far; copies share them.
+#[derive(Clone, Default)]
+pub struct Secrets(Arc<RwLock<Known>>);
+
+#[derive(Default)]
+struct Known {
+    texts: Vec<String>,
+    /// Those that are renewed from time to time, by where they come from.
+    renewed: HashMap<String, VecDeque<String>>,
+    matcher: Arc<Matcher>,
+}
+
+impl Known {
+    fn all(&self) -> impl Iterator<Item = &str> + Clone {
+        self.texts.iter().chain(self.renewed.values().flatten()).map(String::as_str)
+    }
+
+    /// Makes the matcher anew; gives what is wrong with it. The log redacts its lines, so nothing is logged in here.
+    fn build(&mut self) -> Option<aho_corasick::BuildError> {
+        match Matcher::new(self.all()) {
+            Ok(matcher) => self.matcher = Arc::new(matcher),
+            Err(problem) => return Some(problem),
+        }
+        None
+    }
+}
+
+impl fmt::Debug for Secrets {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        write!(formatter, "{} secrets", known.all().count())
+    }
+}
+
+impl Secrets {
+    /// The secrets among the variables of this process: those with the name of a secret, and credentials in others.
+    pub fn of_environment() -> Secrets {
+        let secrets = Secrets::default();
+        let variables: Vec<(String, String)> = std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+            .collect();
+        let named = variables.iter().filter(|(name, _)| names_a_secret(name)).map(|(_, value)| value.clone());
+        let inside = variables.iter().flat_map(|(_, value)| recognition::written_out(value));
+        let texts: Vec<String> = named.chain(inside).collect();
+        secrets.add(texts.iter().map(String::as_str));
+        secrets
+    }
+
+    /// Adds secrets. A text that could as well be a word or a number, shorter than 8 bytes or below 16 all of small letters
+    /// or digits, is none: taking out each `postgres` would damage people's data. Nor is the path of a file that is there.
+    pub fn add<'t>(&self, texts: impl IntoIterator<Item = &'t str>) {
+        let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let before = known.texts.len();
+        for text in texts.into_iter().map(str::trim).filter(|text| is_redactable(text)) {
+            if !known.texts.iter().any(|known| known == text) {
+                known.texts.push(text.to_owned());
+            }
+        }
+        let problem = (known.texts.len() > before).then(|| known.build()).flatten();
+        drop(known);
+        report(problem);
+    }
+
+    /// Adds the credentials in a text, such as the address of a database or a configuration in JSON.
+    pub fn add_credentials_in(&self, text: &str) {
+        self.add(credentials_in(text).iter().map(String::as_str));
+    }
+
+    /// Adds secrets of a source that renews them; its oldest are forgotten.
+    pub(super) fn renew<'t>(&self, source: &str, texts: impl IntoIterator<Item = &'t str>) {
+        let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let kept = known.renewed.entry(source.to_owned()).or_default();
+        let mut has_changed = false;
+        for text in texts.into_iter().map(str::trim).filter(|text| is_redactable(text)) {
+            if !kept.iter().any(|known| known == text) {
+                kept.push_back(text.to_owned());
+                has_changed = true;
+            }
+        }
+        kept.drain(..kept.len().saturating_sub(RENEWED_KEPT));
+        let problem = has_changed.then(|| known.build()).flatten();
+        drop(known);
+        report(problem);
+    }
+
+    fn matcher(&self) -> Arc<Matcher> {
+        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner).matcher)
+    }
+
+    /// A text without them.
+    pub fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        match &*self.matcher().find(text.as_bytes()) {
+            [] => Cow::Borrowed(text),
+            ranges => Cow::Owned(masked(text, ranges)),
+        }
+    }
+
+    /// A text of JSON without them, which stands for the same values everywhere else.
+    pub fn redact_json<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let matcher = self.matcher();
+        if matcher.is_empty() { Cow::Borrowed(text) } else { json::redact(&matcher, text) }
+    }
+
+    /// A text without them of which something was cut away before its beginning or behind its end: a part of a secret
+    /// that stands there is taken out as well.
+    pub(super) fn redact_cut(&self, text: &str, cut_before: bool, cut_behind: bool) -> String {
+        let mut text = self.redact(text).into_owned();
+        let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        if cut_behind {
+            let part = known.all().map(|secret| begun(&text, secret)).max().unwrap_or_default();
+            if part >= PART {
+                text.replace_range(text.len() - part.., MASK);
+            }
+        }
+        if cut_before {
+            let part = known.all().map(|secret| ended(&text, secret)).max().unwrap_or_default();
+            if part >= PART {
+                text.replace_range(..part, MASK);
+            }
+        }
+        text
+    }
+
+    /// How many bytes at the end of a text could be the beginning of a secret that goes on behind it.
+    pub fn begun(&self, text: &str) -> usize {
+        let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        known.all().map(|secret| begun(text, secret)).max().unwrap_or_default()
+    }
+
+    /// Takes them out of texts that belong together, also where one begins in one text and ends in a later one.
+    pub(super) fn redact_parts(&self, parts: &mut [String]) {
+        let ranges = self.matcher().find(parts.concat().as_bytes());
+        let mut from = 0;
+        for part in parts.iter_mut() {
+            let to = from + part.len();
+            let inside = ranges.iter().filter(|range| range.start < to && range.end > from);
+            let inside: Vec<Range<usize>> =
+                inside.map(|range| range.start.saturating_sub(from)..(range.end.min(to) - from)).collect();
+            if !inside.is_empty() {
+                *part = masked(part, &inside);
+            }
+            from = to;
+        }
+    }
+
+    /// Bytes without them; nothing where there are none.
+    pub(super) fn redact_bytes(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+        let ranges = self.matcher().find(bytes);
+        let mut out = Vec::with_capacity(bytes.len());
+        let mut at = 0;
+        for range in &ranges {
+            out.extend_from_slice(&bytes[at..range.start]);
+            out.extend_from_slice(MASK.as_bytes());
+            at = range.end;
+        }
+        out.extend_from_slice(&bytes[at..]);
+        (!ranges.is_empty()).then_some(out)
+    }
+
+    /// A reply without them.
+    pub(super) fn redact_reply(&self, reply: ToolReply) -> ToolReply {
+        match reply {
+            ToolReply::Json(text) => ToolReply::Json(match self.redact_json(&text) {
+                Cow::Borrowed(_) => text,
+                Cow::Owned(redacted) => redacted,
+            }),
+            ToolReply::Text(text) => ToolReply::Text(self.redact_own(text)),
+            ToolReply::Error(error) => ToolReply::Error(self.redact_error(error)),
+            ToolReply::Denied(text) => ToolReply::Denied(self.redact_own(text)),
+            ToolReply::Ask(text) => ToolReply::Ask(self.redact_own(text)),
+            ToolReply::Stopped => ToolReply::Stopped,
+        }
+    }
+
+    /// Takes them out of the record of an evaluation, before it is rendered or cut.
+    pub fn redact_record(&self, reply: &mut Reply) {
+        let texts = [&mut reply.value, &mut reply.truncated];
+        for text in texts.into_iter().flatten().chain([&mut reply.prints]).chain(&mut reply.defined) {
+            self.redact_in(text);
+        }
+        if let Some(value) = reply.json.take() {
+            reply.json = Some(self.redact_value(value));
+        }
+        for call in &mut reply.calls {
+            call.note.iter_mut().for_each(|note| self.redact_in(note));
+        }
+        if let Some(failure) = &mut reply.failure {
+            let more = [&mut failure.symbol, &mut failure.suggestion, &mut failure.data].into_iter().flatten();
+            for text in more.chain([&mut failure.message, &mut failure.rendered]).chain(&mut failure.trace) {
+                self.redact_in(text);
+            }
+        }
+        // The output limit cuts what is printed of a value.
+        if reply.truncated.is_some()
+            && let Some(value) = &mut reply.value
+        {
+            *value = self.redact_cut(value, false, true);
+        }
+    }
+
+    fn redact_in(&self, text: &mut String) {
+        if let Cow::Owned(redacted) = self.redact(text) {
+            *text = redacted;
+        }
+    }
+
+    /// An error without them.
+    pub(super) fn redact_error(&self, error: ToolError) -> ToolError {
+        ToolError {
+            message: self.redact_own(error.message),
+            suggestion: error.suggestion.map(|text| self.redact_own(text)),
+            ..error
+        }
+    }
+
+    /// What a server says of a tool without them; nothing where one stands in the name, by which it is called.
+    pub(super) fn redact_tool(&self, tool: Tool) -> Option<Tool> {
+        let schema = |schema: serde_json::Value| self.redact_value(schema);
+        matches!(self.redact(&tool.name), Cow::Borrowed(_)).then(|| Tool {
+            description: self.redact_own(tool.description),
+            input_schema: schema(tool.input_schema),
+            output_schema: tool.output_schema.map(schema),
+            seen: tool.seen.map(schema),
+            ..tool
+        })
+    }
+
+    fn redact_value(&self, value: serde_json::Value) -> serde_json::Value {
+        match self.redact_json(&value.to_string()) {
+            Cow::Borrowed(_) => value,
+            // Redacted JSON is JSON; should it ever not be, nothing of it may pass.
+            Cow::Owned(redacted) => serde_json::from_str(&redacted).unwrap_or_default(),
+        }
+    }
+
+    /// A text without them, which is given back as it is where there are none.
+    pub fn redact_own(&self, text: String) -> String {
+        match self.redact(&text) {
+            Cow::Borrowed(_) => text,
+            Cow::Owned(redacted) => redacted,
+        }
+    }
+}
+
+fn report(problem: Option<aho_corasick::BuildError>) {
+    if let Some(problem) = problem {
+        tracing::error!(%problem, "new secrets are not redacted");
+    }
+}
+
+/// A text in which these ranges are masked; they are sorted and apart.
+fn masked(text: &str, ranges: &[Range<usize>]) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut at = 0;
+    for range in ranges {
+        // Secrets are whole characters, but an encoding of bytes may be cut anywhere.
+        let start = text.floor_char_boundary(range.start).max(at);
+        out.push_str(&text[at..start]);
+        out.push_str(MASK);
+        at = text.ceil_char_boundary(range.end);
+    }
+    out.push_str(&text[at..]);
+    out
+}
+
+/// How much of a secret, but not all, a text ends with.
+fn begun(text: &str, secret: &str) -> usize {
+    let parts = secret.char_indices().map(|(at, _)| at).rev();
+    parts.filter(|length| *length <= text.len()).find(|length| text.ends_with(&secret[..*length])).unwrap_or_default()
+}
+
+/// How much of the end of a secret, but not all, a text begins with.
+fn ended(text: &str, secret: &str) -> usize {
+    let parts = secret.char_indices().map(|(at, _)| at).skip(1).map(|at| secret.len() - at);
+    parts
+        .filter(|length| *length <= text.len())
+        .find(|length| text.starts_with(&secret[secret.len() - length..]))
+        .unwrap_or_default()
+}
+
+/// Whether a text can be taken out of everything without damage.
+pub(super) fn is_redactable(text: &str) -> bool {
+    let text = text.trim();
+    let is_all = |kind: fn(&u8) -> bool| text.as_bytes().iter().all(kind);
+    let is_word = text.len() < SURELY && (is_all(u8::is_ascii_lowercase) || is_all(u8::is_ascii_digit));
+    // Some variables say where a secret is, such as `GOOGLE_APPLICATION_CREDENTIALS`.
+    text.len() >= SHORTEST && !is_word && !is_path(text)
+}
+
+/// Whether a text is the path of a file that is there.
+pub(super) fn is_path(text: &str) -> bool {
+    text.contains(['/', '\\']) && Path::new(text).exists()
+}
