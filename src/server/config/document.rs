@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::lang::Unclosed;
+
 /// True for a file in YAML or TOML, which few clients write.
 pub(super) fn is_yaml_or_toml(file: &str) -> bool {
     matches!(ending(file).as_str(), "yaml" | "yml" | "toml")
@@ -17,9 +19,44 @@ pub fn read_document(text: &str, file: &str) -> Result<Value, String> {
     match ending(file).as_str() {
         "yaml" | "yml" => serde_norway::from_str(text).map_err(|problem| format!("not readable as YAML: {problem}")),
         "toml" => {
-            toml::from_str(text).map_err(|problem| format!("not readable as TOML: {}", problem.to_string().trim_end()))
+            // The whole message repeats the line, in which a secret may be.
+            toml::from_str(text).map_err(|problem: toml::de::Error| {
+                let before = &text[..problem.span().map_or(0, |span| text.floor_char_boundary(span.start))];
+                format!("not readable as TOML: line {}: {}", before.matches('\n').count() + 1, problem.message())
+            })
         }
-        _ => json5::from_str(text).map_err(|problem| format!("not readable as JSON: {problem}")),
+        _ => json5::from_str(text).map_err(|problem| format!("not readable as JSON: {}", json_problem(text, &problem))),
+    }
+}
+
+/// The problem of a JSON text. Where it ends too early, which bracket or quote it leaves open says more than the end.
+fn json_problem(text: &str, problem: &json5::Error) -> String {
+    use json5::ErrorCode::{
+        EofParsingArray, EofParsingBool, EofParsingComment, EofParsingEscapeSequence, EofParsingIdentifier,
+        EofParsingNull, EofParsingNumber, EofParsingObject, EofParsingString, EofParsingValue,
+    };
+    let is_at_end = matches!(
+        problem.code(),
+        Some(
+            EofParsingArray
+                | EofParsingBool
+                | EofParsingComment
+                | EofParsingEscapeSequence
+                | EofParsingIdentifier
+                | EofParsingNull
+                | EofParsingNumber
+                | EofParsingObject
+                | EofParsingString
+                | EofParsingValue
+        )
+    );
+    if !is_at_end {
+        return problem.to_string();
+    }
+    match Unclosed::in_json(text) {
+        _ if text.trim().is_empty() => "the file is empty".to_owned(),
+        Some(open) => format!("the file ends at line {} before it is complete: {open}", text.lines().count()),
+        None => format!("the file ends before it is complete ({problem})"),
     }
 }
 

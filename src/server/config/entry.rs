@@ -12,9 +12,11 @@ use serde_json::{Map, Value};
 
 use super::variables::{Scope, expand};
 use super::{
-    Concealed, Endpoint, HttpTransport, Policy, ServerConfig, Wrong, given, known_keys, one_line, scalar, wrong,
+    Concealed, Endpoint, HttpTransport, Inherit, Policy, ServerConfig, Wrong, given, known_keys, one_line, scalar,
+    wrong,
 };
 use crate::lang::error::suggest::closest;
+use crate::server::policy::ToolPattern;
 
 /// The keys that a server may have in a file of ours.
 const KEYS: &[&str] = &[
@@ -26,6 +28,7 @@ const KEYS: &[&str] = &[
     "args",
     "env",
     "envFile",
+    "inherit",
     "env_file",
     "cwd",
     "url",
@@ -41,8 +44,15 @@ const KEYS: &[&str] = &[
 ];
 
 /// Those of them that no client has.
-const OURS: &[&str] =
-    &["description", "policy", "timeout_seconds", "start_timeout_seconds", "tool_timeout_seconds", "idle_seconds"];
+const OURS: &[&str] = &[
+    "description",
+    "inherit",
+    "policy",
+    "timeout_seconds",
+    "start_timeout_seconds",
+    "tool_timeout_seconds",
+    "idle_seconds",
+];
 
 /// Clients' keys that are understood.
 const UNDERSTOOD: &[&str] = &["httpUrl", "serverUrl", "disabledTools", "excludeTools", "includeTools", "enabledTools"];
@@ -82,6 +92,7 @@ impl Entry<'_> {
         Ok(Some(ServerConfig {
             name,
             description: one_line(&self.text("description")?.unwrap_or_default()),
+            inherit: Inherit::read(self.field("inherit"), ".inherit")?,
             secrets: Concealed::of(&endpoint, self.scope.take_secrets()),
             endpoint,
             policy,
@@ -219,9 +230,12 @@ impl Entry<'_> {
             Some(other) => return wrong(".tool_timeout_seconds", "an object from tools to seconds", other),
         };
         let timeouts = fields.iter().filter(|(_, value)| !value.is_null());
-        timeouts
-            .map(|(tool, value)| Ok((tool.clone(), seconds(&format!(".tool_timeout_seconds.{tool}"), value)?)))
-            .collect()
+        let timeout = |(tool, value): (&String, &Value)| {
+            let path = format!(".tool_timeout_seconds.{tool}");
+            ToolPattern::new(tool).map_err(|message| Wrong { path: path.clone(), message })?;
+            Ok((tool.clone(), seconds(&path, value)?))
+        };
+        timeouts.map(timeout).collect()
     }
 
     /// A field, where `null` counts as absent.
@@ -305,10 +319,17 @@ fn seconds(path: &str, value: &Value) -> Result<Duration, Wrong> {
 
 /// The namespace of a server's tools, as in `name/tool`: its name, with `-` for what cannot stand in a
 /// symbol, since other clients take names such as `Sequential Thinking`.
-pub(super) fn namespace(name: &str) -> Result<String, String> {
+///
+/// # Errors
+/// For a name that is empty or too long.
+pub fn namespace(name: &str) -> Result<String, String> {
     if name.is_empty() || name.chars().count() > 100 {
         return Err("expected a server name of 1 to 100 characters".into());
     }
-    let unreadable = |c: char| c.is_whitespace() || c.is_control() || "()[]{}\"'`~@^;,/\\#".contains(c);
-    Ok(name.trim().replace(unreadable, "-"))
+    Ok(name.trim().replace(is_unreadable, "-"))
+}
+
+/// True for what cannot stand in a symbol.
+pub(in crate::server) fn is_unreadable(c: char) -> bool {
+    c.is_whitespace() || c.is_control() || "()[]{}\"'`~@^;,/\\#".contains(c)
 }

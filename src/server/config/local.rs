@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::entry::{Entry, namespace};
 use super::template::Template;
 use super::variables::{Scope, expand};
-use super::{Endpoint, Listed, ServerConfig, Wrong, known_keys, listed, wrong};
+use super::{Endpoint, Inherit, Listed, ServerConfig, Wrong, known_keys, listed, wrong};
 use crate::lang::error::suggest::closest;
 use crate::lang::{Tool, ToolHints};
 
@@ -22,6 +22,7 @@ const KEYS: &[&str] = &[
     "command",
     "args",
     "env",
+    "inherit",
     "cwd",
     "stdin",
     "url",
@@ -39,11 +40,17 @@ const KEYS: &[&str] = &[
 ];
 
 /// Those that belong to a command alone, and to an endpoint alone.
-const OF_COMMANDS: &[&str] = &["args", "env", "cwd", "stdin"];
+const OF_COMMANDS: &[&str] = &["args", "env", "inherit", "cwd", "stdin"];
 const OF_ENDPOINTS: &[&str] = &["method", "query", "headers", "body"];
 
 /// The methods that an endpoint may be asked with.
 const METHODS: &[&str] = &["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"];
+
+/// Headers that decide which host a request reaches, or how long it is.
+const FIXED_HEADERS: &[&str] = &["host", "connection", "content-length", "transfer-encoding"];
+
+/// What is wrong with an address that is not [settled](is_settled).
+const UNSETTLED: &str = "expected an address that begins with `http://` or `https://` and a host without arguments";
 
 /// A tool without a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,8 +72,10 @@ pub enum Action {
         program: String,
         /// Its arguments.
         words: Vec<Words>,
-        /// Its environment, beside the little that every command has.
+        /// Variables added to those that it inherits.
         environment: BTreeMap<String, String>,
+        /// Variables that it inherits beside the usual ones.
+        inherit: Inherit,
         /// Its working folder, where one is given.
         folder: Option<PathBuf>,
         /// True where the arguments without a place come as JSON on its standard input.
@@ -179,6 +188,7 @@ impl ServerConfig {
             tool_timeouts: BTreeMap::new(),
             start_timeout: None,
             idle: None,
+            inherit: Inherit::default(),
             secrets: Default::default(),
             file: file.to_owned(),
         }
@@ -283,6 +293,7 @@ impl Reading<'_> {
             program: program.to_owned(),
             words: words.collect::<Result<_, _>>()?,
             environment: self.entry.table("env")?,
+            inherit: Inherit::read(self.entry.field("inherit"), ".inherit")?,
             folder: self.entry.text("cwd")?.map(PathBuf::from),
             takes_json: self.takes_json("stdin")?,
         })
@@ -311,26 +322,26 @@ impl Reading<'_> {
 
     fn request(&self, url: &str) -> Result<Action, Wrong> {
         let url = Template::parse(url).map_err(|message| self.wrong(".url", &message))?;
-        // Where it goes to must not depend on an argument.
-        let beginning = url.beginning();
-        let host = ["http://", "https://"].iter().find_map(|scheme| beginning.strip_prefix(scheme));
-        let is_whole = |host: &str| url.arguments().next().is_none() || host.contains(['/', '?']);
-        if !beginning.starts_with("${") && !host.is_some_and(is_whole) {
-            let message = "expected an address that begins with `http://` or `https://` and a host without arguments";
-            return Err(self.wrong(".url", message));
+        // An address with variables is checked once they are replaced.
+        if !url.has_variables() && !is_settled(&url) {
+            return Err(self.wrong(".url", UNSETTLED));
         }
         let takes_json = self.takes_json("body")?;
         let method = self.entry.text("method")?.unwrap_or_else(|| if takes_json { "POST" } else { "GET" }.to_owned());
         if !METHODS.contains(&method.as_str()) {
             return Err(self.wrong(".method", &format!("expected `{}`, got `{method}`", METHODS.join("`, `"))));
         }
-        Ok(Action::Request {
-            method,
-            url,
-            query: self.templates("query")?,
-            headers: self.templates("headers")?,
-            takes_json,
-        })
+        Ok(Action::Request { method, url, query: self.templates("query")?, headers: self.headers()?, takes_json })
+    }
+
+    /// The headers. Those that say where a request goes or where it ends have no places for arguments.
+    fn headers(&self) -> Result<Vec<(String, Template)>, Wrong> {
+        let headers = self.templates("headers")?;
+        let is_fixed = |name: &str| FIXED_HEADERS.iter().any(|fixed| name.trim().eq_ignore_ascii_case(fixed));
+        match headers.iter().find(|(name, template)| is_fixed(name) && template.arguments().next().is_some()) {
+            Some((name, _)) => Err(self.wrong(&format!(".headers.{name}"), "expected a header without arguments")),
+            None => Ok(headers),
+        }
     }
 
     fn takes_json(&self, key: &str) -> Result<bool, Wrong> {
@@ -364,7 +375,7 @@ impl Reading<'_> {
             templates.into_iter().map(|(name, template)| Ok((name, template.expanded(&variable)?))).collect()
         };
         match action {
-            Action::Command { program, words, environment, folder, takes_json } => {
+            Action::Command { program, words, environment, inherit, folder, takes_json } => {
                 let words = words.into_iter().map(|words| {
                     let templates = words.templates.into_iter().map(|template| template.expanded(&variable));
                     Ok(Words { templates: templates.collect::<Result<_, String>>()?, ..words })
@@ -375,6 +386,7 @@ impl Reading<'_> {
                     program: if is_path { absolute(scope, &program).display().to_string() } else { program },
                     words: words.collect::<Result<_, String>>()?,
                     environment: self.entry.expand_all(environment)?,
+                    inherit,
                     folder: folder
                         .map(|folder| Ok::<_, String>(absolute(scope, &expand(&folder.to_string_lossy(), scope)?)))
                         .transpose()?,
@@ -383,8 +395,8 @@ impl Reading<'_> {
             }
             Action::Request { method, url, query, headers, takes_json } => {
                 let url = url.expanded(&variable)?;
-                if !["http://", "https://"].iter().any(|scheme| url.beginning().starts_with(scheme)) {
-                    return Err("expected a `url` that begins with `http://` or `https://`".to_owned());
+                if !is_settled(&url) {
+                    return Err(format!("`url`: {UNSETTLED}; a `/` behind the host and its port ends them"));
                 }
                 Ok(Action::Request { method, url, query: named(query)?, headers: named(headers)?, takes_json })
             }
@@ -394,6 +406,25 @@ impl Reading<'_> {
     fn wrong(&self, path: &str, message: &str) -> Wrong {
         Wrong { path: path.to_owned(), message: message.to_owned() }
     }
+}
+
+/// True for addresses with the same scheme, user, password, host and port.
+pub(in crate::server) fn same_origin(one: &reqwest::Url, other: &reqwest::Url) -> bool {
+    let parts = |url: &reqwest::Url| {
+        let user = (url.username().to_owned(), url.password().map(str::to_owned));
+        (url.scheme().to_owned(), user, url.host_str().map(str::to_owned), url.port_or_known_default())
+    };
+    parts(one) == parts(other)
+}
+
+/// True for an address that leads to one scheme, user, host and port, whatever its arguments are.
+fn is_settled(url: &Template) -> bool {
+    let beginning = url.beginning();
+    let parsed = |behind: &str| reqwest::Url::parse(&format!("{beginning}{behind}")).ok();
+    let Some(base) = parsed("").filter(|base| matches!(base.scheme(), "http" | "https")) else { return false };
+    // Letters, digits and signs that would go on with a host, a port or a user, if one were still open.
+    let stays = |behind: &str| parsed(behind).is_some_and(|url| same_origin(&base, &url));
+    url.arguments().next().is_none() || ["a", "1", ".a", ":1", "@a"].into_iter().all(stays)
 }
 
 /// A path in a file, whatever the folder is in which it is used.

@@ -10,7 +10,9 @@
 mod conceal;
 mod document;
 mod entry;
+mod inherit;
 mod local;
+mod presence;
 mod sources;
 mod template;
 mod variables;
@@ -27,16 +29,21 @@ use crate::lang::Limits;
 use crate::lang::error::suggest::closest;
 
 use super::downstream::{Function, Functions};
+use super::secrets::{credentials_in, names_a_secret};
 
 pub use document::read_document;
+pub(super) use local::same_origin;
 pub use local::{Action, LocalTool, Words};
 pub use sources::{Origin, Sources};
 pub use template::Template;
-pub(super) use template::rounds;
+pub(super) use template::{Round, rounds};
 
 use super::policy::Policy;
 pub use conceal::Concealed;
 use entry::Entry;
+pub(super) use entry::is_unreadable;
+pub use entry::namespace as server_namespace;
+pub use inherit::Inherit;
 use variables::Scope;
 
 /// Replaces `${NAME}` in a text that stands in no configuration.
@@ -62,6 +69,8 @@ pub struct Configuration {
     pub warnings: Vec<String>,
     /// The files among what was passed over, by their names.
     pub unusable: Vec<String>,
+    /// Environment variables that all child processes inherit beside the usual ones.
+    pub inherit: Inherit,
     /// Where it was read, if it is to be looked at again.
     pub origin: Option<Origin>,
 }
@@ -80,12 +89,14 @@ pub struct ServerConfig {
     pub policy: Policy,
     /// How long one call of its tools may take, where the file says so.
     pub timeout: Option<Duration>,
-    /// How long a call of one of them may take, by the name of the tool.
+    /// How long a call of one of them may take, by the name of the tool in any spelling, or a pattern.
     pub tool_timeouts: BTreeMap<String, Duration>,
     /// How long it may take to start, where the file says so.
     pub start_timeout: Option<Duration>,
     /// How long nobody calls it until it is stopped, where the file says so; zero for never.
     pub idle: Option<Duration>,
+    /// Environment variables that its processes inherit beside the usual ones.
+    pub inherit: Inherit,
     /// The secrets that stand in it.
     pub secrets: Concealed,
     /// The file that says so, as the caller named it.
@@ -101,7 +112,7 @@ pub enum Endpoint {
         command: String,
         /// Its arguments.
         arguments: Vec<String>,
-        /// Variables added to the environment that it inherits.
+        /// Variables added to those that it inherits.
         environment: BTreeMap<String, String>,
         /// Its working folder, where one is given.
         folder: Option<PathBuf>,
@@ -246,6 +257,9 @@ impl Configuration {
         let idle = root.get("execution").and_then(|fields| fields.get("idle_seconds")).filter(|value| !value.is_null());
         let idle = idle.map(|value| entry::idle_seconds("execution.idle_seconds", value)).transpose();
         configuration.idle = idle.map_err(|wrong| error(&wrong.path, wrong.message))?;
+        let inherit = root.get("execution").and_then(|fields| fields.get("inherit"));
+        configuration.inherit =
+            Inherit::read(inherit, "execution.inherit").map_err(|wrong| error(&wrong.path, wrong.message))?;
         configuration.limits = execution(root.get("execution")).map_err(|wrong| error(&wrong.path, wrong.message))?;
         if is_ours {
             let known = SERVERS.iter().chain(OURS).chain(&["inputs", "mcp", "$schema"]).copied();
@@ -288,6 +302,7 @@ impl Configuration {
         self.policy.merge(other.policy);
         self.limits.extend(other.limits);
         self.idle = other.idle.or(self.idle);
+        self.inherit.extend(&other.inherit);
         self.warnings.extend(other.warnings);
     }
 }
@@ -357,7 +372,7 @@ fn execution(value: Option<&Value>) -> Result<BTreeMap<String, String>, Wrong> {
         Some(Value::Object(fields)) => fields,
         Some(other) => return wrong("execution", "an object", other),
     };
-    known_keys(fields, ["timeout_seconds", "max_output_bytes", "idle_seconds", "limits"], "execution.")?;
+    known_keys(fields, ["timeout_seconds", "max_output_bytes", "idle_seconds", "inherit", "limits"], "execution.")?;
     let mut set = |path: String, name: &str, text: String| {
         Limits::default().set(name, &text).map_err(|message| Wrong { path, message })?;
         limits.insert(name.to_owned(), text);
@@ -414,7 +429,21 @@ pub(super) struct Wrong {
 }
 
 pub(super) fn wrong<T>(path: impl Into<String>, expected: &str, came: &Value) -> Result<T, Wrong> {
-    Err(Wrong { path: path.into(), message: format!("expected {expected}, got {}", kind(came)) })
+    let path = path.into();
+    let key = path.rsplit('.').next().unwrap_or_default();
+    let came = match came {
+        Value::String(_) | Value::Number(_) if names_a_secret(key) => "a value that is not shown".to_owned(),
+        // No credential is that short.
+        Value::String(text) if holds_secrets(key) && text.len() >= 8 => "a text that is not shown".to_owned(),
+        other => kind(other),
+    };
+    Err(Wrong { path, message: format!("expected {expected}, got {came}") })
+}
+
+/// True for the keys of a server whose values often are credentials, whatever they look like.
+fn holds_secrets(key: &str) -> bool {
+    let name = key.split('[').next().unwrap_or(key);
+    ["args", "env", "headers", "query", "url"].contains(&name)
 }
 
 /// Numbers and booleans stand for their text, as people write `"env": {"PORT": 8080}`.
@@ -433,7 +462,9 @@ pub(super) fn kind(value: &Value) -> String {
         Value::Null => "null".into(),
         Value::Bool(value) => format!("the boolean `{value}`"),
         Value::Number(number) => format!("the number `{number}`"),
-        Value::String(text) => format!("the text {:?}", cut(text, 60)),
+        // A credential in the wrong place must not be shown.
+        Value::String(text) if credentials_in(text).is_empty() => format!("the text {:?}", cut(text, 60)),
+        Value::String(text) => format!("a text of {} bytes, which reads like a credential", text.len()),
         Value::Array(items) => format!("an array of {}", items.len()),
         Value::Object(fields) => format!("an object of {}", fields.len()),
     }

@@ -35,11 +35,19 @@ impl Template {
         Some(plain)
     }
 
+    /// The texts between the places.
+    pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
+        self.pieces.iter().filter_map(|piece| match piece {
+            Piece::Text(text) => Some(text.as_str()),
+            _ => None,
+        })
+    }
+
     /// Takes a text apart.
     ///
     /// # Errors
     /// Which brace has no partner.
-    pub(super) fn parse(text: &str) -> Result<Template, String> {
+    pub(in crate::server) fn parse(text: &str) -> Result<Template, String> {
         let mut pieces = Vec::new();
         let mut plain = String::new();
         let mut rest = text;
@@ -92,6 +100,16 @@ impl Template {
             Piece::Argument(name) => Some(name.as_str()),
             _ => None,
         })
+    }
+
+    /// True while variables are not replaced.
+    pub(super) fn has_variables(&self) -> bool {
+        self.pieces.iter().any(|piece| matches!(piece, Piece::Variable(_)))
+    }
+
+    /// True for `{name}` alone.
+    pub(in crate::server) fn is_one_argument(&self) -> bool {
+        matches!(self.pieces.as_slice(), [Piece::Argument(_)])
     }
 
     /// What stands before the first argument.

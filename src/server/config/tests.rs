@@ -228,7 +228,7 @@ fn slips_in_our_own_keys_are_named() {
         (
             "a.yaml",
             "execution: {timeout: 5}",
-            "a.yaml: `execution.timeout`: there is no such key; known are `timeout_seconds`, `max_output_bytes`, `idle_seconds`, `limits`",
+            "a.yaml: `execution.timeout`: there is no such key; known are `timeout_seconds`, `max_output_bytes`, `idle_seconds`, `inherit`, `limits`",
         ),
         (
             "a.yaml",
@@ -262,7 +262,8 @@ fn an_allowed_list_keeps_all_else_from_being_called() {
         assert_eq!(rules.denies("a", tool, &ToolHints::default()), is_denied, "{tool}");
     }
     assert_eq!(rules.decide("a", "put", &ToolHints::default()).rule, "`tools.allow` of a.yaml does not have it");
-    assert!(rules.denies("a", "Get-x", &ToolHints::default()), "names are exact");
+    assert!(!rules.denies("a", "GET_x", &ToolHints::default()), "spellings are one name");
+    assert!(rules.denies("a", "getter", &ToolHints::default()), "a separator beside a wildcard ends a word");
 }
 
 #[test]

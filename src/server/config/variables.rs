@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::server::secrets::names_a_secret;
+use super::conceal::Secret;
+use crate::server::secrets::{credentials_in, names_a_secret};
 
 /// The largest file that a `${file:…}` stands for, in bytes.
 const LARGEST: u64 = 64 << 10;
@@ -19,7 +20,7 @@ pub(super) struct Scope<'a> {
     /// What VS Code would ask a person for, with what it would propose.
     inputs: HashMap<String, Option<String>>,
     /// What has been expanded and is secret by where it came from.
-    secrets: RefCell<Vec<String>>,
+    secrets: RefCell<Vec<Secret>>,
 }
 
 impl<'a> Scope<'a> {
@@ -37,8 +38,9 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// What has been expanded since this was last asked that is secret: files, inputs, variables with such a name.
-    pub(super) fn take_secrets(&self) -> Vec<String> {
+    /// The secrets that have been expanded since this was last asked: files, inputs, variables with such a name or with
+    /// credentials in them.
+    pub(super) fn take_secrets(&self) -> Vec<Secret> {
         self.secrets.take()
     }
 
@@ -63,6 +65,17 @@ impl<'a> Scope<'a> {
         let folder = std::path::absolute(self.folder()).unwrap_or_else(|_| self.folder().to_owned());
         let is_its = folder.file_name().is_some_and(|name| name == ".vscode" || name == ".cursor");
         if is_its { folder.parent().map(Path::to_owned).unwrap_or(folder) } else { folder }
+    }
+
+    /// Takes down what is secret in the value of `${inside}`.
+    fn conceal(&self, inside: &str, value: &str) {
+        let name = inside.split(":-").next().unwrap_or_default();
+        let mut texts = credentials_in(value);
+        if inside.starts_with("file:") || inside.starts_with("input:") || names_a_secret(name) {
+            texts.push(value.to_owned());
+        }
+        let place = format!("${{{name}}}");
+        self.secrets.borrow_mut().extend(texts.into_iter().map(|text| Secret { place: place.clone(), text }));
     }
 
     /// What stands for `${inside}`.
@@ -116,20 +129,12 @@ pub(super) fn expand(text: &str, scope: &Scope<'_>) -> Result<String, String> {
         let inside = &rest[start + 2..];
         let end = inside.find('}').ok_or_else(|| "expected `}` after `${`".to_owned())?;
         let value = scope.value(&inside[..end])?;
-        if is_secret(&inside[..end]) {
-            scope.secrets.borrow_mut().push(value.clone());
-        }
+        scope.conceal(&inside[..end], &value);
         expanded.push_str(&value);
         rest = &inside[end + 1..];
     }
     expanded.push_str(rest);
     Ok(expanded)
-}
-
-/// True where what stands in `${…}` is most likely secret.
-fn is_secret(inside: &str) -> bool {
-    let name = inside.split(":-").next().unwrap_or_default();
-    inside.starts_with("file:") || inside.starts_with("input:") || names_a_secret(name)
 }
 
 #[cfg(test)]
