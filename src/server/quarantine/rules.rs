@@ -1,0 +1,174 @@
+//! The usual rules: names, and patterns that match whatever their letters' case.
+//!
+//! Every pattern is matched with several views of a text ([`super::views`]), one of which has no accents. Patterns stay
+//! within a sentence and a few words, so that a text about instructions is no hit by itself.
+
+/// A name, and a pattern. Several patterns may have one name.
+pub(super) const USUAL: &[(&str, &str)] = &[
+    (
+        "ignore-instructions",
+        r"\b(ignore|disregard|forget|override|bypass|discard|(do not|don't|stop) (follow|obey)(ing)?|pay no attention to)\b(\W+\w+){0,4}?\W+(previous|prior|above|earlier|preceding|former|all|any|your|system|these|those)\b(\W+\w+){0,3}?\W+(instructions?|prompts?|rules|directions|guidelines|directives)\b",
+    ),
+    // German, Dutch
+    (
+        "ignore-instructions",
+        r"\b(ignorier\w*|vergiss|vergesst|vergessen sie|missacht\w*|verwirf|verwerf\w*|umgeh\w*)\b(\W+\w+){0,4}?\W+(vorherige\w*|bisherige\w*|vorige\w*|obige\w*|fr(ü|u|ue)here\w*|vorangegangene\w*|vorhergehende\w*|alle|s(ä|a|ae)mtliche\w*|deine\w*|system\w*)\b(\W+\w+){0,3}?\W+(system)?(anweisung\w*|instruktion\w*|befehle\w*|regeln|vorgaben|prompts?|richtlinien)\b",
+    ),
+    (
+        "ignore-instructions",
+        r"\b(befolge?|beachte?)\b(\W+\w+){0,2}?\W+(vorherige\w*|bisherige\w*|obige\w*|fr(ü|u|ue)here\w*)\W+(anweisung\w*|instruktion\w*|regeln)\W+nicht\b",
+    ),
+    (
+        "ignore-instructions",
+        r"\b(negeer|vergeet)\b(\W+\w+){0,3}?\W+(vorige|eerdere|voorgaande|bovenstaande|alle)\b(\W+\w+){0,3}?\W+(instructies|regels|opdrachten|aanwijzingen)\b",
+    ),
+    // French, Spanish, Portuguese, Italian: the adjective follows the noun, mostly.
+    (
+        "ignore-instructions",
+        r"\b(ignore[rz]?|oublie[rz]?|n[ée]glige[rz]?|(ne )?(tiens|tenez|tenir) (pas|aucun) compte)\b(\W+\w+){0,4}?\W+(instructions?|consignes?|r[èe]gles|directives?)\b(\W+\w+){0,3}?\W+(pr[ée]c[ée]dente?s?|ant[ée]rieure?s?|ci-dessus|pr[ée]alables?|du syst[èe]me)\b",
+    ),
+    (
+        "ignore-instructions",
+        r"\b(ignore[rz]?|oublie[rz]?)\b(\W+\w+){0,3}?\W+(pr[ée]c[ée]dentes|anciennes|toutes tes|toutes vos)\W+(instructions?|consignes?|r[èe]gles|directives?)\b",
+    ),
+    (
+        "ignore-instructions",
+        r"\b(ignor(a|e|ad|ar|en)|olvid(a|e|ad|ar|en)|descart(a|e|ad|ar)|omit(e|a|ir)|haz caso omiso de|no sigas)\b(\W+\w+){0,4}?\W+(instrucciones|reglas|directrices|indicaciones|[óo]rdenes)\b(\W+\w+){0,3}?\W+(anteriores|previas|precedentes|de arriba|del sistema)\b",
+    ),
+    (
+        "ignore-instructions",
+        r"\b(ignor(e|a|em|ar)|esque(ç|c)(a|am)|esquecer|desconsider(e|em|ar)|descart(e|em|ar))\b(\W+\w+){0,4}?\W+(instru(ç|c)(õ|o)es|regras|diretrizes|ordens|orienta(ç|c)(õ|o)es)\b(\W+\w+){0,3}?\W+(anteriores|pr[ée]vias|precedentes|acima|do sistema)\b",
+    ),
+    (
+        "ignore-instructions",
+        r"\b(ignor(a|ate|are)|dimentic(a|ate|are)|trascur(a|ate|are)|non (seguire|considerare))\b(\W+\w+){0,4}?\W+(istruzioni|regole|direttive|indicazioni)\b(\W+\w+){0,3}?\W+(precedenti|qui sopra|di cui sopra|del sistema)\b",
+    ),
+    // Polish, Turkish, Russian
+    (
+        "ignore-instructions",
+        r"\b((z)?ignoruj(cie)?|zapomnij(cie)?|pomi(ń|n))\b(\W+\w+){0,3}?\W+(poprzednie|wcze(ś|s)niejsze|wszystkie|powy(ż|z)sze)\b(\W+\w+){0,3}?\W+(instrukcje|polecenia|zasady|wytyczne)\b",
+    ),
+    (
+        "ignore-instructions",
+        r"\b((ö|o)nceki|yukar(ı|i)daki|t(ü|u)m)\b(\W+\w+){0,3}?\W+(talimat|kural|y(ö|o)nerge)\w*(\W+\w+){0,2}?\W+(yok say|unut|g(ö|o)rmezden gel|dikkate alma)\w*",
+    ),
+    (
+        "ignore-instructions",
+        r"\b(игнорируй\w*|проигнорируй\w*|забудь\w*|отбрось\w*|не (выполняй|следуй|соблюдай)\w*|не обращай\w* внимания на)(\W+\w+){0,4}?\W+(предыдущи\w*|прежни\w*|прошлы\w*|вс[еёя]\w*|вышеуказанн\w*|системн\w*)(\W+\w+){0,3}?\W+(инструкци\w*|указани\w*|правил\w*|команд\w*|промпт\w*)",
+    ),
+    // Chinese, Japanese, Korean, Arabic
+    (
+        "ignore-instructions",
+        r"(忽略|无视|無視|忘记|忘記|不要理会|不要理會|不要遵守|不要遵循)[^。！？.!?]{0,12}(之前|以前|先前|前面|以上|上述|上面|所有|一切|系统|系統|你的)[^。！？.!?]{0,10}(指令|指示|说明|說明|提示|规则|規則|命令)",
+    ),
+    (
+        "ignore-instructions",
+        r"(以前|これまで|今まで|上記|前|先ほど|すべて|全て|システム)[^。！？.!?]{0,12}(指示|命令|プロンプト|ルール|規則)[^。！？.!?]{0,6}(無視|忘れ|従わない|破棄)",
+    ),
+    (
+        "ignore-instructions",
+        r"(이전|위의|앞의|앞선|모든|기존)[^.!?]{0,12}(지시|명령|프롬프트|규칙|지침)[^.!?]{0,8}(무시|잊)",
+    ),
+    (
+        "ignore-instructions",
+        r"(تجاهل|تجاهلي|انس)\b(\W+\w+){0,3}?\W+(التعليمات|الأوامر|القواعد)\b(\W+\w+){0,2}?\W+(السابقة|أعلاه)",
+    ),
+    (
+        "new-role",
+        r"\b(you are|you're|your name is|act as|pretend to be)\b( now)?\b[^.!?;]{0,60}?\b(assistant|ai|chatbot|bot|language model|llm)\b",
+    ),
+    (
+        "new-role",
+        r"\b(du bist|sie sind|tu es|vous (ê|e)tes|eres|voc(ê|e) (é|e)|sei)\W+(jetzt|nun|ab sofort|ab jetzt|maintenant|d(é|e)sormais|ahora|agora|adesso|ora)\b[^.!?]{0,60}?\b(assistent[en]?|assistante?|asistente|ki|ia|ai|chatbot|sprachmodell|mod(è|e)le de langage|modelo de (lenguaje|linguagem))\b",
+    ),
+    ("new-role", r"(ты|вы)\W+(теперь|отныне)\b[^.!?]{0,60}?(ассистент|помощник|бот|языковая модель|ии)\b"),
+    (
+        "new-role",
+        r"(你|您)(现在|現在|从现在起|從現在起)[^。！？.!?]{0,20}(助手|助理|人工智能|机器人|模型)|(あなた|君)は(今から|これから|今)[^。！？.!?]{0,20}(アシスタント|AI|ボット|モデル)",
+    ),
+    ("role-tag", r"<\|\s*[a-z_]*(system|assistant|user|im_?start|im_?end|endoftext)[a-z_]*\s*\|>|<</?sys>>|\[/?inst\]"),
+    ("role-tag", r"</?\s*(system|assistant)([_ -]?(prompt|message|reminder|instructions?))?\s*/?>"),
+    ("instruction-heading", r#"(^|[\s">])#{2,6}\s*(system|instructions?)\b"#),
+    (
+        "instruction-heading",
+        r"\b(new|updated|override|overriding)\W+system\W+(instructions?|prompt|directives?|message)\b|\bsystem (override|prompt)\W*:",
+    ),
+    (
+        "hide-from-user",
+        r"\b(do not|don't|dont|never|must not|mustn't)( \w+){0,2}? (tell|inform|alert) (the|your) (user|human|owner|operator)s?\b",
+    ),
+    (
+        "hide-from-user",
+        r"\b(do not|don't|dont|never|must not|mustn't)( \w+){0,2}? (mention|reveal|disclose|report|show|say|tell) (this|that|it|these|any|anything|the (email|mail|message|transfer|call|step)s?)\b( \w+){0,4}? to (the|your|any) (user|human|owner|operator)s?\b",
+    ),
+    (
+        "hide-from-user",
+        r"\b(hide|conceal|keep) (this|that|it|these|everything|your (actions?|steps?))( \w+){0,4}? from (the|your) (user|human|owner|operator)\b|\bthe (user|human) (must|should|may|need) (not|never)( \w+)? (know|learn|notice|find out|be told|see this)\b|\bwithout (telling|the knowledge of) (the|your) (user|human)\b",
+    ),
+    (
+        "hide-from-user",
+        r"\b(dem|den|der|deinem|deinen) (be)?(nutzer|anwender|user)(in)?n?( davon| dar(ü|u|ue)ber| hiervon)? (nichts|nicht)( davon| dar(ü|u|ue)ber)?\b|\b(sag|sage|erz(ä|a|ae)hle?|verrate|informiere?)( \w+){0,2}? (dem|den|der) (be)?(nutzer|anwender|user)(in)?\b( \w+){0,3}? (nichts|nicht|kein\w*)\b",
+    ),
+    (
+        "hide-from-user",
+        r"\bne (le |la |les |lui )?(dis|dites|informe[zs]?|pr[ée]vien\w*|mentionne[zs]?|r[ée]v[èe]le[zs]?|montre[zs]?)( \w+){0,4}? (l'|l’|(à|a) l'|(à|a) l’)utilisateur\b",
+    ),
+    (
+        "hide-from-user",
+        r"\bno (se )?(lo )?(le )?(digas|diga|informes|informe|menciones|mencione|reveles|revele|muestres|avises)( \w+){0,4}? (al|a la) usuari[oa]\b|\b(n(ã|a)o) (o )?(diga|informe|mencione|revele|mostre|conte|avise)( \w+){0,4}? ao usu(á|a)rio\b|\bnon (dire|informare|dirlo|menzionare|rivelare|mostrare)( \w+){0,4}? (all'|all’|l'|l’|al )utente\b",
+    ),
+    (
+        "hide-from-user",
+        r"\bне (говори|сообщай|рассказывай|показывай|упоминай|раскрывай)\w*(\W+\w+){0,4}? ?пользовател\w+|(不要|别|別|勿|切勿)[^。！？.!?]{0,6}(告诉|告訴|告知|通知|透露|提醒)[^。！？.!?]{0,6}(用户|用戶|使用者)|(不要|别|別|勿)(向|对|對)(用户|用戶|使用者)[^。！？.!?]{0,8}(提及|透露|说|說|显示)|ユーザー(に|には)[^。！？.!?]{0,10}(伝えない|知らせない|言わない|教えない|話さない)|사용자에게[^.!?]{0,10}(말하지|알리지)",
+    ),
+    // A name with a sign in it is one of a tool.
+    (
+        "tool-order",
+        r#"\b(call|invoke|execute|trigger|run|use)\W+(the\W+|your\W+)?(mcp\W+)?(tools?|functions?)\W+(named\W+|called\W+)?[\w.-]*\w[_/]\w[\w./-]*"#,
+    ),
+    (
+        "tool-order",
+        r"\b(call|invoke|execute|trigger)\W+(the\W+|your\W+)?tools?\W+(named|called)\W+\w+|\b(now|immediately|then|must|please|assistant|first)\W+(call|invoke|execute|trigger)\W+(the\W+)?tools? \w+ (with|to|on|and|now)\b",
+    ),
+    (
+        "tool-order",
+        r"\b(assistant|ai|agent|model|llm)s?\W+(\w+\W+){0,2}?(must|should|shall|needs? to|ha(s|ve) to|(is|are) required to)\W+(\w+\W+){0,3}?(call|use|invoke|run|execute)\W+(\w+\W+){0,3}?(tools?|functions?)\b",
+    ),
+    (
+        "tool-order",
+        r"\b(rufe?|verwende|benutze|starte) (jetzt |nun |sofort |bitte )*(das |dein )?(tool|werkzeug) \S*\w[_/]\w|\b(appelle[zs]?|utilise[zs]?|lance[zs]?|llama|ejecuta|usa|invoca|chame|execute|use) (maintenant |ahora |agora )?(l'|l’|(a )?la |a )?(outil|herramienta|ferramenta) \S*\w[_/]\w|(вызови|запусти|используй)\w* (инструмент|функцию) \S*\w[_/]\w|(调用|調用|运行|執行|执行|使用)(工具|函数|函數) ?\S*\w[_/]\w|ツール ?\S*\w[_/]\w\S* ?(を)?(呼び出|実行|使)",
+    ),
+    (
+        "to-the-assistant",
+        r"\bas (an?|the|my|your) ((ai|helpful|virtual|large)\W+)*(assistant|ai|agent|language model|llm|chatbot)\W+(you|your|it is your)\b",
+    ),
+    (
+        "to-the-assistant",
+        r"\b(attention|note|notice|message|instructions?|important|dear|hey|hello)\W+((to|for|all|any|the|every)\W+)*(ai|llms?|language models?|chatbots?)\b( (assistant|agent|model|system|bot)s?)?\W*([:,!]|reading|processing|summari[sz]ing)",
+    ),
+    (
+        "to-the-assistant",
+        r"\b(if|when|since) you('re| are) (an? )?(ai|llm|language model|ai (assistant|agent)|chatbot)\b[^.!?]{0,60}?\b(must|please|should|ignore|reply|respond|send|call|include|say)\b",
+    ),
+    (
+        "to-the-assistant",
+        r"\bals (ki|ki[ -]?assistent(in)?|assistent(in)?|sprachmodell) (musst|sollst|hast|wirst) du\b|\ben tant qu('|’)(ia|assistant|assistant ia|agent)\W+(tu|vous) (dois|devez)\b|\bcomo (asistente|ia|asistente de ia|agente)\W+(tú |tu )?(debes|tienes que)\b|\bcomo (assistente|ia|agente)\W+(você |voce )?(deve|precisa|tem que)\b|\bcome assistente\W+(devi|dovrai)\b",
+    ),
+    (
+        "to-the-assistant",
+        r"как (ассистент|помощник|ии|языковая модель)\W+(ты|вы) (долж\w+|обязан\w*)|(作为|作為|身为)(一个|一個)?(AI|人工智能)?(助手|助理|模型|AI)[^。！？.!?]{0,4}(你|您)?(必须|必須|应该|應該|需要|要)|(アシスタント|AI)として[^。！？.!?]{0,8}(必ず|しなければ|すること|してください|実行)",
+    ),
+    (
+        "forward-data",
+        r"\b(forward|send|e-?mail|upload|post|transmit|exfiltrate|leak|copy)\W+(me\W+)?((all|every|any|the|their|your|user'?s?|his|her|of|these|stored|saved)\W+){0,4}?(e-?mails|mails|messages|inbox|mailbox|contacts|files|documents|passwords?|credentials|api[ -]?keys?|tokens|secrets?|private keys?|conversations?( history)?|chat history|environment variables)\b(\W+\w+){0,4}?\W+to\W+([\w.+-]+@[\w-]+\.\w|https?://)",
+    ),
+    ("forward-data", r"\bforward (this|it|everything|these)( \w+){0,3}? to ([\w.+-]+@[\w-]+\.\w|https?://)"),
+    (
+        "forward-data",
+        r"\b(leite|sende|schicke?)\b( \w+){0,3}? (alle|s(ä|a|ae)mtliche|die|deine|ihre)( \w+){0,2}? (e-?mails|mails|nachrichten|passw(ö|o|oe)rter|zugangsdaten|dateien|kontakte)\b( \w+){0,3}? (an|nach) ([\w.+-]+@[\w-]+\.\w|https?://)|\b(transf(è|e)re[zs]?|envoie[zs]?|env(í|i)a|reenv(í|i)a|envie|encaminhe|inoltra|invia)\b( \w+){0,3}? (tous|toutes|todos|todas|tutti|tutte)( \w+){0,2}? (e-?mails|courriels|messages|mots de passe|correos|mensajes|contrase(ñ|n)as|mensagens|senhas|messaggi|password|fichiers|archivos|arquivos)\b( \w+){0,4}? (à|a) ([\w.+-]+@[\w-]+\.\w|https?://)|(перешли|отправь)\w*( \w+){0,2}? вс[еюя]\w*( \w+){0,2}? на ([\w.+-]+@[\w-]+\.\w|https?://)|(转发|轉發|发送|發送)[^。！？!?]{0,12}(邮件|郵件|密码|密碼|文件|消息)[^。！？!?]{0,6}(到|给|給|至) ?([\w.+-]+@[\w-]+\.\w|https?://)",
+    ),
+    (
+        "reveal-prompt",
+        r"\b(reveal|print|repeat|output|show|leak|disclose|tell me|give me)\W+(\w+\W+){0,3}?(your|the)\W+(\w+\W+){0,1}?(system|initial|hidden|secret)\W+(prompt|instructions)\b",
+    ),
+];
