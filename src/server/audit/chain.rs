@@ -21,7 +21,35 @@ pub struct Chain {
     head: Option<PathBuf>,
 }
 
-/// What came of reading a chain.
+/// The intents of a chain that have no outcome, in order: calls that were or are under way.
+///
+/// It is fed the records one after the other.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OpenIntents(BTreeMap<u64, Record>);
+
+impl OpenIntents {
+    /// Takes in the next record; false for the outcome of an intent that is not open.
+    pub fn take(&mut self, record: &Record) -> bool {
+        match (record.kind, record.intent) {
+            (Kind::Intent, _) => {
+                self.0.insert(record.number, record.clone());
+                true
+            }
+            (Kind::Call, Some(intent)) => self
+                .0
+                .remove(&intent)
+                .is_some_and(|intent| (&intent.server, &intent.tool) == (&record.server, &record.tool)),
+            _ => true,
+        }
+    }
+
+    /// The intents that are open so far.
+    pub fn into_records(self) -> impl Iterator<Item = Record> {
+        self.0.into_values()
+    }
+}
+
+/// The result of reading a chain.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verified {
     /// How many records there are.
@@ -32,6 +60,13 @@ pub struct Verified {
     pub to: String,
     /// True where the process ended in order. Without it, it runs still or was killed.
     pub ended: bool,
+    /// True where the last line is cut as by a kill while it was written. The head does not know that line, and nothing
+    /// was done on it.
+    pub cut: bool,
+    /// The intents without an outcome: calls that may have been made, or are under way.
+    pub open: Vec<Record>,
+    /// How many records were dropped while the log could not be written, as it says itself.
+    pub lost: u64,
     /// What is missing or changed, a sentence each; nothing where the chain is whole.
     pub problems: Vec<String>,
 }
@@ -136,11 +171,18 @@ impl Chain {
         // The hash of the line before, and the number that comes next.
         let (mut previous, mut next) = (String::new(), 0);
         let mut at_head = None;
-        for line in self.lines() {
+        let mut open = OpenIntents::default();
+        let mut lines = self.lines().peekable();
+        while let Some(line) = lines.next() {
             let Line { place, text, is_whole } = line?;
             let hash = sha256(text.as_bytes());
             let Some(record) = serde_json::from_str::<Record>(&text).ok().filter(|_| is_whole) else {
-                problems.push(format!("{place}: this is not a whole record"));
+                let is_known = head.as_ref().is_none_or(|head| head.ended || head.records > next);
+                if !is_whole && !is_known && lines.peek().is_none() {
+                    verified.cut = true;
+                } else {
+                    problems.push(format!("{place}: this is not a whole record"));
+                }
                 previous = hash;
                 continue;
             };
@@ -153,7 +195,11 @@ impl Chain {
             } else if record.previous != previous {
                 problems.push(format!("{place}: the record before this one has been changed"));
             }
+            if !open.take(&record) && problems.is_empty() {
+                problems.push(format!("{place}: record {} is the outcome of no open intent", record.number));
+            }
             verified.records += 1;
+            verified.lost += record.lost.unwrap_or_default();
             if verified.from.is_empty() {
                 verified.from.clone_from(&record.time);
             }
@@ -165,7 +211,7 @@ impl Chain {
             }
         }
         match (head, at_head) {
-            (None, _) => problems.push("its head is missing, so that nobody knows where it ends".to_owned()),
+            (None, _) => problems.push("its head is missing, so that its end is not known".to_owned()),
             (Some(head), None) => {
                 problems
                     .push(format!("the end is missing: its head knows {} records, the last is {next}", head.records));
@@ -180,7 +226,7 @@ impl Chain {
         if more > 0 {
             problems.push(format!("and {more} more"));
         }
-        Ok(Verified { problems, ..verified })
+        Ok(Verified { problems, open: open.into_records().collect(), ..verified })
     }
 }
 

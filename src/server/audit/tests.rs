@@ -15,10 +15,8 @@ fn written(calls: u64) -> tempfile::TempDir {
     for evaluation in 0..calls {
         let identity = Identity { evaluation, principal: "ann".into(), ..Identity::default() };
         let call = Record { server: "mail".into(), tool: "search".into(), ..Record::of(Kind::Call, &identity) };
-        log.write(
-            Record { arguments: Some(json!({"n": evaluation})), outcome: "ok".into(), ..call },
-            &Secrets::default(),
-        );
+        let call = Record { arguments: Some(json!({"n": evaluation})), outcome: "ok".into(), ..call };
+        log.write(call, &Secrets::default()).expect("writable");
     }
     folder
 }
@@ -86,7 +84,7 @@ fn whatever_is_taken_out_or_changed_shows() {
     assert_eq!(verified(folder.path()).problems[0], "part 2 is missing");
     std::fs::remove_file(chain.head.expect("a head")).expect("removed");
     let problems = verified(folder.path()).problems;
-    assert_eq!(problems.last().map(String::as_str), Some("its head is missing, so that nobody knows where it ends"));
+    assert_eq!(problems.last().map(String::as_str), Some("its head is missing, so that its end is not known"));
 }
 
 #[test]
@@ -104,12 +102,132 @@ fn secrets_of_the_configuration_are_not_written() {
     let folder = tempfile::tempdir().expect("a folder");
     let log = AuditLog::begin(AuditOptions::new(folder.path().to_owned())).expect("writable");
     let secrets = Secrets::default();
-    secrets.add(["sk-123456789"]);
-    let arguments = Some(json!({"query": "what is sk-123456789?"}));
-    log.write(Record { arguments, ..Record::of(Kind::Call, &Identity::default()) }, &secrets);
+    secrets.add(["sk-123456789", "\",\"tool\":\"x"]);
+    let rule = Some("a person said sk-123456789".to_owned());
+    let tool = "what \",\"tool\":\"x is".to_owned();
+    log.write(Record { rule, tool, ..Record::of(Kind::Call, &Identity::default()) }, &secrets).expect("writable");
     drop(log);
     let chain = chains(folder.path(), None).expect("readable").remove(0);
     let call = chain.records().nth(1).expect("there").expect("readable");
-    assert_eq!(call.arguments, Some(json!({"query": "what is [redacted]?"})));
+    assert_eq!(call.rule.as_deref(), Some("a person said [redacted]"));
+    assert_eq!(call.tool, "what [redacted] is");
     assert_eq!(chain.verify().expect("readable").problems, [""; 0]);
+}
+
+fn record(kind: Kind, tool: &str, intent: Option<u64>) -> Record {
+    Record { server: "mail".into(), tool: tool.into(), intent, ..Record::of(kind, &Identity::default()) }
+}
+
+#[test]
+fn intents_without_an_outcome_are_open() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let log = AuditLog::begin(AuditOptions::new(folder.path().to_owned())).expect("writable");
+    let secrets = Secrets::default();
+    let first = log.write_first(record(Kind::Intent, "send", None), &secrets).expect("writable");
+    let second = log.write_first(record(Kind::Intent, "search", None), &secrets).expect("writable");
+    let third = log.write_first(record(Kind::Intent, "send", None), &secrets).expect("writable");
+    log.write(record(Kind::Call, "send", Some(third)), &secrets).expect("writable");
+    log.write(record(Kind::Call, "search", Some(second)), &secrets).expect("writable");
+    let verified = verified(folder.path());
+    assert_eq!(verified.problems, [""; 0]);
+    let open: Vec<(u64, &str)> = verified.open.iter().map(|intent| (intent.number, intent.tool.as_str())).collect();
+    assert_eq!(open, [(first, "send")]);
+}
+
+#[test]
+fn an_outcome_without_its_intent_shows() {
+    for (tool, intent) in [("send", 7), ("delete", 1)] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let log = AuditLog::begin(AuditOptions::new(folder.path().to_owned())).expect("writable");
+        log.write_first(record(Kind::Intent, "send", None), &Secrets::default()).expect("writable");
+        log.write(record(Kind::Call, tool, Some(intent)), &Secrets::default()).expect("writable");
+        let [problem] = &verified(folder.path()).problems[..] else { panic!("one problem") };
+        assert!(problem.ends_with("line 3: record 2 is the outcome of no open intent"), "{problem}");
+    }
+}
+
+/// A process that is killed may leave half a line.
+#[test]
+fn a_line_that_a_kill_has_cut_is_no_problem_where_the_head_does_not_know_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let log = AuditLog::begin(AuditOptions::new(folder.path().to_owned())).expect("writable");
+    log.write_first(record(Kind::Intent, "send", None), &Secrets::default()).expect("writable");
+    let cut = r#"{"number":2,"kind":"call","outc"#;
+    let append = |text: &str| {
+        let file = &chains(folder.path(), None).expect("readable")[0].parts[&1];
+        let before = std::fs::read_to_string(file).expect("readable");
+        std::fs::write(file, before + text).expect("writable");
+    };
+    append(cut);
+    let found = verified(folder.path());
+    assert_eq!((found.cut, found.open.len(), &found.problems[..]), (true, 1, &[][..]));
+    append("\n");
+    assert!(verified(folder.path()).problems[0].ends_with("line 3: this is not a whole record"));
+    std::mem::forget(log);
+}
+
+/// Logs of versions that wrote one record for each call.
+#[test]
+fn a_log_without_intents_verifies() {
+    let lines = [
+        r#"{"number":0,"time":"2026-11-01T10:00:00.000Z","kind":"begin","version":"0.1.0","previous":""}"#.to_owned(),
+        r#"{"number":1,"time":"2026-11-01T10:00:01.000Z","kind":"call","evaluation":0,"principal":"local","server":"mail","tool":"send","arguments":{"to":"ann"},"outcome":"ok","bytes":4,"ms":2,"previous":"PREVIOUS"}"#
+            .to_owned(),
+    ];
+    let second = lines[1].replace("PREVIOUS", &sha256(lines[0].as_bytes()));
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("a.0001.jsonl"), format!("{}\n{second}\n", lines[0])).expect("written");
+    let head = Head { chain: "a".into(), records: 2, hash: sha256(second.as_bytes()), ended: false };
+    std::fs::write(folder.path().join("a.head"), serde_json::to_string(&head).expect("JSON")).expect("written");
+    let found = verified(folder.path());
+    assert_eq!((found.records, found.open.len(), &found.problems[..]), (2, 0, &[][..]));
+}
+
+/// The file that a part goes on in is there already, so that nothing more can be written.
+fn blocked() -> (tempfile::TempDir, AuditLog, PathBuf) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let log = AuditLog::begin(AuditOptions { part_bytes: 1, ..AuditOptions::new(folder.path().to_owned()) });
+    let log = log.expect("writable");
+    let first = chains(folder.path(), None).expect("readable")[0].parts[&1].display().to_string();
+    let second = PathBuf::from(first.replace(".0001.", ".0002."));
+    std::fs::write(&second, "").expect("written");
+    (folder, log, second)
+}
+
+#[test]
+fn an_intent_that_cannot_be_written_does_not_wait_and_an_outcome_does() {
+    let (folder, log, obstacle) = blocked();
+    let secrets = Secrets::default();
+    let unwritten = log.write_first(record(Kind::Intent, "send", None), &secrets).expect_err("blocked");
+    assert_eq!(
+        (unwritten.number, &*unwritten.problem),
+        (None, "the audit log cannot be written: entity already exists")
+    );
+    let problem = log.write(record(Kind::Call, "search", None), &secrets).expect_err("blocked");
+    assert_eq!(problem, "the audit log cannot be written: entity already exists");
+    assert!(log.trouble().is_some() && log.write_first(record(Kind::Intent, "send", None), &secrets).is_err());
+    std::fs::remove_file(obstacle).expect("removed");
+    let number = log.write_first(record(Kind::Intent, "send", None), &secrets).expect("writable");
+    assert_eq!((number, log.trouble()), (2, None), "behind what waited");
+    drop(log);
+    let verified = verified(folder.path());
+    assert_eq!((verified.records, verified.open.len(), &verified.problems[..]), (4, 1, &[][..]));
+}
+
+#[test]
+fn records_that_find_no_room_to_wait_are_counted() {
+    let (folder, log, obstacle) = blocked();
+    let large = Record { text: Some("x".repeat(1 << 20)), ..record(Kind::Program, "", None) };
+    while log.is_full().is_none() {
+        log.write(large.clone(), &Secrets::default()).expect_err("blocked");
+    }
+    for _ in 0..3 {
+        log.write(large.clone(), &Secrets::default()).expect_err("blocked");
+    }
+    std::fs::remove_file(obstacle).expect("removed");
+    assert_eq!(log.trouble(), None);
+    drop(log);
+    let verified = verified(folder.path());
+    assert_eq!((verified.lost, verified.ended, &verified.problems[..]), (3, true, &[][..]));
+    assert!(verified.records > 16, "{}", verified.records);
 }

@@ -1,5 +1,6 @@
 //! Writing a chain.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::fmt;
 use std::fs::{File, OpenOptions};
@@ -13,8 +14,10 @@ use super::{HEAD, Head, Kind, PART, Record, Redaction};
 use crate::server::identity::sha256;
 use crate::server::secrets::Secrets;
 
-/// How many records may wait for a disk that takes none. No further call is made while one waits.
+/// The most records that wait for a disk that takes none; further ones are dropped, and counted.
 const MOST_WAITING: usize = 10_000;
+/// The most bytes of such records, as JSON.
+const MOST_WAITING_BYTES: usize = 16 << 20;
 
 /// How to write an audit log.
 #[derive(Clone, Debug)]
@@ -27,12 +30,23 @@ pub struct AuditOptions {
     pub part_bytes: u64,
     /// Which arguments are not written.
     pub redaction: Redaction,
+    /// Forces each intent to the disk before its call is made, so that it survives the loss of power.
+    pub sync: bool,
+    /// Writes the texts of programs too.
+    pub programs: bool,
 }
 
 impl AuditOptions {
     /// The defaults, in that folder: parts of 64 MiB.
     pub fn new(folder: PathBuf) -> AuditOptions {
-        AuditOptions { folder, heads: None, part_bytes: 64 << 20, redaction: Redaction::default() }
+        AuditOptions {
+            folder,
+            heads: None,
+            part_bytes: 64 << 20,
+            redaction: Redaction::default(),
+            sync: false,
+            programs: false,
+        }
     }
 }
 
@@ -40,20 +54,44 @@ impl AuditOptions {
 pub struct AuditLog {
     open: Mutex<Open>,
     redaction: Redaction,
+    programs: bool,
 }
 
 struct Open {
     options: AuditOptions,
     head: Head,
     head_file: File,
+    /// The length of the head's file. It never shrinks: a shorter text over a longer one, cut in a second step, would be
+    /// unreadable in between.
+    head_length: usize,
     part: u32,
     file: File,
     /// How much of the part is whole lines.
     written: u64,
-    /// Records that have not been written yet.
-    waiting: VecDeque<Record>,
+    /// True where something may stand behind them.
+    torn: bool,
+    waiting: Waiting,
     /// True where the file of the head does not say what the head is.
     head_is_behind: bool,
+}
+
+/// Records that have not been written yet.
+#[derive(Default)]
+struct Waiting {
+    /// Each with its size.
+    records: VecDeque<(Record, usize)>,
+    bytes: usize,
+    /// How many found no room here.
+    lost: u64,
+}
+
+/// Why a record was not written at once.
+#[derive(Debug)]
+pub(in crate::server) struct Unwritten {
+    /// Its number, where it is in the chain all the same, and only the head is behind.
+    pub(in crate::server) number: Option<u64>,
+    /// The reason, as a clause.
+    pub(in crate::server) problem: String,
 }
 
 impl AuditLog {
@@ -72,45 +110,94 @@ impl AuditLog {
         let file = make_file(&part_file(&options.folder, &chain, 1))?;
         let head_file = make_file(&heads.join(format!("{chain}{HEAD}")))?;
         let head = Head { chain, ..Head::default() };
-        let redaction = options.redaction.clone();
+        let (redaction, programs) = (options.redaction.clone(), options.programs);
         let version = Some(env!("CARGO_PKG_VERSION").to_owned());
         let first = Record { kind: Kind::Begin, version, ..Record::default() };
-        let waiting = VecDeque::from([stamped(first)]);
-        let mut open = Open { options, head, head_file, part: 1, file, written: 0, waiting, head_is_behind: true };
+        let mut open = Open {
+            options,
+            head,
+            head_file,
+            head_length: 0,
+            part: 1,
+            file,
+            written: 0,
+            torn: false,
+            waiting: Waiting::default(),
+            head_is_behind: true,
+        };
+        open.append(&stamped(first))?;
         open.catch_up()?;
-        Ok(AuditLog { open: Mutex::new(open), redaction })
+        if open.options.sync {
+            open.head_file.sync_all()?;
+            open.sync_names()?;
+        }
+        Ok(AuditLog { open: Mutex::new(open), redaction, programs })
     }
 
     /// Which arguments are not written.
-    pub(in crate::server) fn redaction(&self) -> &Redaction {
+    pub fn redaction(&self) -> &Redaction {
         &self.redaction
+    }
+
+    /// True where the texts of programs are written.
+    pub(in crate::server) fn has_programs(&self) -> bool {
+        self.programs
     }
 
     fn open(&self) -> MutexGuard<'_, Open> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes a record, without secrets. One that cannot be written waits, and keeps further calls from being made.
-    pub(in crate::server) fn write(&self, record: Record, secrets: &Secrets) {
-        let record = stamped(without(record, secrets));
-        let mut open = self.open();
-        if open.head.ended || open.waiting.len() >= MOST_WAITING {
-            tracing::error!("a record of the audit log is lost: the log has ended, or too many wait to be written");
-            return;
-        }
-        open.waiting.push_back(record);
-        if let Err(problem) = open.catch_up() {
-            tracing::error!(%problem, waiting = open.waiting.len(), "the audit log cannot be written");
-        }
-    }
-
-    /// Makes sure that what happened so far has been written.
+    /// Writes a record of something that has happened, without secrets. One that cannot be written waits, and keeps
+    /// further calls from being made.
     ///
     /// # Errors
-    /// Why it cannot be, as a clause.
-    pub(in crate::server) fn ready(&self) -> Result<(), String> {
-        let caught_up = self.open().catch_up();
-        caught_up.map_err(|problem| format!("the audit log cannot be written: {}", problem.kind()))
+    /// Why it waits or is lost, as a clause.
+    pub(in crate::server) fn write(&self, record: Record, secrets: &Secrets) -> Result<(), String> {
+        let record = stamped(without(record, secrets));
+        let mut open = self.open();
+        if open.head.ended {
+            tracing::error!("a record of the audit log is lost: the log has ended");
+            return Err("the audit log has ended".to_owned());
+        }
+        open.waiting.push(record);
+        open.catch_up().map_err(|problem| {
+            let Waiting { records, lost, .. } = &open.waiting;
+            tracing::error!(%problem, waiting = records.len(), lost, "the audit log cannot be written");
+            unwritable(&problem)
+        })
+    }
+
+    /// Writes a record of something that is about to happen, without secrets, behind all that waits; gives its number.
+    ///
+    /// # Errors
+    /// Why it was not written. Nothing of it waits then, and it must not happen.
+    pub(in crate::server) fn write_first(&self, record: Record, secrets: &Secrets) -> Result<u64, Unwritten> {
+        let record = stamped(without(record, secrets));
+        let mut open = self.open();
+        let unwritten = |number, problem: io::Error| {
+            tracing::error!(%problem, "the audit log cannot be written, so that a call is not made");
+            Unwritten { number, problem: unwritable(&problem) }
+        };
+        if open.head.ended {
+            return Err(Unwritten { number: None, problem: "the audit log has ended".to_owned() });
+        }
+        open.catch_up().map_err(|problem| unwritten(None, problem))?;
+        let number = open.append(&record).map_err(|problem| unwritten(None, problem))?;
+        let written = open.catch_up().and_then(|()| if open.options.sync { open.file.sync_data() } else { Ok(()) });
+        written.map(|()| number).map_err(|problem| unwritten(Some(number), problem))
+    }
+
+    /// Why nothing can be written, if that is so: tries what waits.
+    pub(in crate::server) fn trouble(&self) -> Option<String> {
+        self.open().catch_up().err().map(|problem| unwritable(&problem))
+    }
+
+    /// Why no further record may come to wait, if none may.
+    pub(in crate::server) fn is_full(&self) -> Option<String> {
+        let mut open = self.open();
+        let problem = open.waiting.is_full().then(|| open.catch_up().err()).flatten()?;
+        Some(format!("{}, and too many records wait for it", unwritable(&problem)))
     }
 
     /// Ends the chain, once: nothing is written any more.
@@ -119,14 +206,21 @@ impl AuditLog {
         if open.head.ended {
             return;
         }
-        open.waiting.push_back(stamped(Record { kind: Kind::End, ..Record::default() }));
+        // What waits comes before it, and the number of those that were dropped.
+        let caught_up = open.catch_up();
         open.head.ended = true;
-        if let Err(problem) = open.catch_up().and_then(|()| open.file.sync_all()) {
+        let last = stamped(Record { kind: Kind::End, ..Record::default() });
+        let ended = caught_up.and_then(|()| open.append(&last)).and_then(|_| open.catch_up());
+        if let Err(problem) = ended.and_then(|()| open.file.sync_all()) {
             tracing::error!(%problem, "the audit log was not ended");
         }
         let Head { chain, records, hash, .. } = &open.head;
         tracing::info!(target: "lispbox::audit", chain, records, hash, "audit log ended");
     }
+}
+
+fn unwritable(problem: &io::Error) -> String {
+    format!("the audit log cannot be written: {}", problem.kind())
 }
 
 fn stamped(record: Record) -> Record {
@@ -139,12 +233,20 @@ impl fmt::Debug for AuditLog {
     }
 }
 
-/// A record in which no secret stands. Its own fields are texts of JSON, so this is done on the line as a whole.
+/// A record in which no secret stands: of each text by itself, so that what is left is a record still. Arguments have
+/// been through this [before they were cut](Redaction::apply).
 fn without(record: Record, secrets: &Secrets) -> Record {
-    let Ok(line) = serde_json::to_string(&record) else { return record };
-    match secrets.redact(&line) {
-        std::borrow::Cow::Borrowed(_) => record,
-        std::borrow::Cow::Owned(line) => serde_json::from_str(&line).unwrap_or(record),
+    let redact = |text: String| match secrets.redact(&text) {
+        Cow::Borrowed(_) => text,
+        Cow::Owned(redacted) => redacted,
+    };
+    Record {
+        principal: redact(record.principal),
+        server: redact(record.server),
+        tool: redact(record.tool),
+        rule: record.rule.map(redact),
+        text: record.text.map(redact),
+        ..record
     }
 }
 
@@ -154,55 +256,106 @@ impl Drop for AuditLog {
     }
 }
 
+impl Waiting {
+    fn is_full(&self) -> bool {
+        self.records.len() >= MOST_WAITING || self.bytes >= MOST_WAITING_BYTES
+    }
+
+    fn push(&mut self, record: Record) {
+        if self.is_full() {
+            self.lost += 1;
+            return;
+        }
+        let bytes = serde_json::to_string(&record).map_or(0, |text| text.len());
+        self.bytes += bytes;
+        self.records.push_back((record, bytes));
+    }
+}
+
 impl Open {
     /// Writes what waits.
     fn catch_up(&mut self) -> io::Result<()> {
-        while let Some(record) = self.waiting.pop_front() {
-            self.append(record.clone()).inspect_err(|_| self.waiting.push_front(record))?;
+        while let Some((record, bytes)) = self.waiting.records.pop_front() {
+            if let Err(problem) = self.append(&record) {
+                self.waiting.records.push_front((record, bytes));
+                return Err(problem);
+            }
+            self.waiting.bytes -= bytes;
         }
+        self.append_lost()?;
         if self.head_is_behind { self.write_head() } else { Ok(()) }
     }
 
-    /// Writes one record as the next of the chain, or nothing.
-    fn append(&mut self, record: Record) -> io::Result<()> {
+    /// Writes how many records were dropped, if any were.
+    fn append_lost(&mut self) -> io::Result<()> {
+        let lost = self.waiting.lost;
+        if lost > 0 {
+            self.append(&stamped(Record { kind: Kind::Lost, lost: Some(lost), ..Record::default() }))?;
+            self.waiting.lost = 0;
+        }
+        Ok(())
+    }
+
+    /// Writes one record as the next of the chain, or nothing; gives its number.
+    fn append(&mut self, record: &Record) -> io::Result<u64> {
         if self.written >= self.options.part_bytes {
             self.begin_part()?;
         }
-        let record = Record { number: self.head.records, previous: self.head.hash.clone(), ..record };
+        let number = self.head.records;
+        let record = Record { number, previous: self.head.hash.clone(), ..record.clone() };
         let mut line = serde_json::to_string(&record)?;
         let hash = sha256(line.as_bytes());
         line.push('\n');
-        if let Err(problem) = self.file.write_all(line.as_bytes()) {
+        if self.torn {
             // Half a line would be taken for a change.
             self.file.set_len(self.written)?;
-            self.file.seek(SeekFrom::End(0))?;
-            return Err(problem);
+            self.file.seek(SeekFrom::Start(self.written))?;
+            self.torn = false;
         }
+        self.torn = true;
+        self.file.write_all(line.as_bytes()).inspect_err(|_| self.cut())?;
+        self.torn = false;
         self.written += line.len() as u64;
         self.head.records += 1;
         self.head.hash = hash;
         self.head_is_behind = true;
-        Ok(())
+        Ok(number)
+    }
+
+    /// Takes half a line away, at once if that can be done: the process may be killed before there is room for another.
+    fn cut(&mut self) {
+        let cut = self.file.set_len(self.written).and_then(|()| self.file.seek(SeekFrom::Start(self.written)));
+        self.torn = cut.is_err();
     }
 
     /// A part ends when it is full; the chain goes on in the next.
     fn begin_part(&mut self) -> io::Result<()> {
-        let file = make_file(&part_file(&self.options.folder, &self.head.chain, self.part + 1))?;
+        // First what may fail and be tried again: a file that is there already is not made a second time.
         self.file.sync_all()?;
-        self.file = file;
+        self.file = make_file(&part_file(&self.options.folder, &self.head.chain, self.part + 1))?;
         self.part += 1;
-        self.written = 0;
+        (self.written, self.torn) = (0, false);
+        if self.options.sync {
+            self.sync_names()?;
+        }
         let Head { chain, records, hash, .. } = &self.head;
         tracing::info!(target: "lispbox::audit", chain, records, hash, part = self.part, "audit log goes on in another part");
         Ok(())
     }
 
+    /// Forces the names of files that were made to the disk.
+    fn sync_names(&self) -> io::Result<()> {
+        let mut folders = std::iter::once(&self.options.folder).chain(&self.options.heads);
+        // Elsewhere than on Unix a folder cannot be opened, and its names are the system's business.
+        if cfg!(unix) { folders.try_for_each(|folder| File::open(folder)?.sync_all()) } else { Ok(()) }
+    }
+
     fn write_head(&mut self) -> io::Result<()> {
-        let mut text = serde_json::to_string(&self.head)?;
-        text.push('\n');
+        let text = serde_json::to_string(&self.head)?;
+        let line = format!("{text:<width$}\n", width = self.head_length.saturating_sub(1));
         self.head_file.seek(SeekFrom::Start(0))?;
-        self.head_file.write_all(text.as_bytes())?;
-        self.head_file.set_len(text.len() as u64)?;
+        self.head_file.write_all(line.as_bytes())?;
+        self.head_length = line.len();
         self.head_is_behind = false;
         Ok(())
     }

@@ -1,0 +1,316 @@
+//! What of a call's arguments is written into the audit log.
+
+use std::borrow::Cow;
+
+use globset::{GlobBuilder, GlobMatcher};
+use serde_json::{Map, Value, json};
+
+use crate::lang::Tool;
+use crate::server::identity::sha256;
+use crate::server::secrets::Secrets;
+
+/// The longest text among arguments that is written as it is, in characters.
+const TEXT_KEPT: usize = 2_000;
+/// The most bytes of arguments that are written as they are.
+const ARGUMENTS_KEPT: usize = 32 << 10;
+/// The most arguments of a call of which each is named when they exceed [`ARGUMENTS_KEPT`] together.
+const NAMES_KEPT: usize = 200;
+/// The longest name of an argument that is written as it is, in characters.
+const NAME_KEPT: usize = 200;
+/// The shortest beginning that is kept of an argument, in characters.
+const BEGINNING_KEPT: usize = 40;
+/// What stands where a redacted argument stood.
+const MASK: &str = "[redacted]";
+
+/// The names of arguments whose values are never written.
+const USUAL: &[&str] = &[
+    "*password*",
+    "*passwd*",
+    "*secret*",
+    "*token*",
+    "*api?key*",
+    "*apikey*",
+    "authorization",
+    "*cookie*",
+    "*credential*",
+    "*private?key*",
+    "*privatekey*",
+];
+
+/// Which arguments are not written.
+#[derive(Clone, Debug)]
+pub struct Redaction {
+    rules: Vec<Rule>,
+}
+
+#[derive(Clone, Debug)]
+struct Rule {
+    /// As it was given; nothing for the usual ones.
+    text: Option<String>,
+    /// Of which tools; of all without it.
+    tools: Option<ToolPattern>,
+    /// The names of the arguments, also of those inside others.
+    arguments: NamePattern,
+}
+
+impl Default for Redaction {
+    /// The usual names of secrets.
+    fn default() -> Self {
+        let rule = |name: &&str| Rule { text: None, ..Rule::read(name).expect("the usual patterns are right") };
+        Redaction { rules: USUAL.iter().map(rule).collect() }
+    }
+}
+
+/// A pattern of names that agree up to `-`, `_` and case.
+#[derive(Clone, Debug)]
+struct NamePattern {
+    /// As it was written, for names as they are: `api?key` means `api_key`, which has no such character in canonical form.
+    exact: GlobMatcher,
+    canonical: GlobMatcher,
+}
+
+/// A pattern of tools, by their names or as `server/tool`.
+#[derive(Clone, Debug)]
+struct ToolPattern(NamePattern);
+
+/// A name without what its spellings differ in.
+fn canonical(name: &str) -> String {
+    name.chars().filter(|c| !matches!(c, '-' | '_')).flat_map(char::to_lowercase).collect()
+}
+
+/// A pattern that matches canonical names where that one matches one of their spellings. In a class (`[a-z]`) the `-` is
+/// syntax.
+fn canonical_pattern(pattern: &str) -> String {
+    let (mut out, mut in_class) = (String::with_capacity(pattern.len()), false);
+    let mut characters = pattern.chars().peekable();
+    while let Some(c) = characters.next() {
+        match c {
+            // An escaped separator is one still.
+            '\\' if !in_class && characters.peek().is_some_and(|next| matches!(next, '-' | '_')) => {
+                characters.next();
+            }
+            '-' | '_' if !in_class => {}
+            '[' if !in_class => {
+                in_class = true;
+                out.push(c);
+                // A `]` that stands first, or behind the negation, is a member.
+                for first in ['!', '^', ']'] {
+                    out.extend(characters.next_if_eq(&first));
+                }
+            }
+            ']' => {
+                in_class = false;
+                out.push(c);
+            }
+            _ => out.extend(c.to_lowercase()),
+        }
+    }
+    out
+}
+
+impl NamePattern {
+    fn read(text: &str) -> Result<NamePattern, globset::Error> {
+        let matcher = |text: &str| -> Result<GlobMatcher, globset::Error> {
+            let glob = GlobBuilder::new(text).case_insensitive(true).empty_alternates(true).build()?;
+            Ok(glob.compile_matcher())
+        };
+        Ok(NamePattern { exact: matcher(text)?, canonical: matcher(&canonical_pattern(text))? })
+    }
+
+    fn fits(&self, name: &str) -> bool {
+        self.exact.is_match(name) || self.canonical.is_match(canonical(name))
+    }
+}
+
+impl ToolPattern {
+    fn read(text: &str) -> Result<ToolPattern, globset::Error> {
+        // The long names of tools that clients show: `mcp__mail__send`.
+        let long = text.strip_prefix("mcp__").and_then(|rest| rest.split_once("__"));
+        let text = long.map_or(Cow::Borrowed(text), |(server, tool)| format!("{server}/{tool}").into());
+        Ok(ToolPattern(NamePattern::read(&text)?))
+    }
+
+    fn fits(&self, server: &str, tool: &str) -> bool {
+        self.0.fits(tool) || self.0.fits(&format!("{server}/{tool}"))
+    }
+}
+
+impl Rule {
+    fn read(text: &str) -> Result<Rule, String> {
+        let expected = |problem: &str| {
+            format!("expected a redaction rule such as `body` or `mail/*:body`, got `{text}`: {problem}")
+        };
+        let wrong = |problem: globset::Error| expected(&problem.kind().to_string());
+        let (tools, arguments) = match text.split_once(':') {
+            Some((tools, arguments)) => (Some(tools.trim()), arguments.trim()),
+            None => (None, text.trim()),
+        };
+        if arguments.is_empty() {
+            return Err(expected("it names no argument"));
+        }
+        if tools.is_some_and(|tools| tools.is_empty() || tools.starts_with('/') || tools.ends_with('/')) {
+            return Err(expected("in front of the colon stands no tool"));
+        }
+        if arguments.contains(':') {
+            return Err(expected("it has more than one colon"));
+        }
+        Ok(Rule {
+            text: Some(text.to_owned()),
+            tools: tools.map(ToolPattern::read).transpose().map_err(wrong)?,
+            arguments: NamePattern::read(arguments).map_err(wrong)?,
+        })
+    }
+
+    /// True if the rule may have to do with a tool by the schema of its arguments. One that names no property takes any.
+    fn may_concern(&self, tool: &Tool) -> bool {
+        let is_meant = self.tools.as_ref().is_none_or(|tools| tools.fits(&tool.server, &tool.name));
+        is_meant && {
+            let (mut names, mut is_among) = (0, false);
+            each_property(&tool.input_schema, &mut |name| {
+                names += 1;
+                is_among |= self.arguments.fits(name);
+            });
+            names == 0 || is_among
+        }
+    }
+}
+
+/// The names of all properties in a schema, at any depth.
+fn each_property(schema: &Value, take: &mut impl FnMut(&str)) {
+    match schema {
+        Value::Object(fields) => {
+            for (key, value) in fields {
+                if let ("properties", Value::Object(properties)) = (key.as_str(), value) {
+                    properties.keys().for_each(|name| take(name));
+                }
+                each_property(value, take);
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| each_property(item, take)),
+        _ => {}
+    }
+}
+
+impl Redaction {
+    /// Adds a rule: a pattern of names of arguments, or `server/tool:name` for those of some tools. Names agree up to
+    /// `-`, `_` and case.
+    ///
+    /// # Errors
+    /// When it is no such rule.
+    pub fn add(&mut self, rule: &str) -> Result<(), String> {
+        self.rules.push(Rule::read(rule)?);
+        Ok(())
+    }
+
+    /// True if rules were added to the usual ones.
+    pub fn has_own_rules(&self) -> bool {
+        self.rules.iter().any(|rule| rule.text.is_some())
+    }
+
+    /// The rules that were added and fit no argument of any of those tools.
+    pub fn without_effect<'r>(&'r self, tools: &[&Tool]) -> Vec<&'r str> {
+        let fits_none = |rule: &&Rule| !tools.iter().any(|tool| rule.may_concern(tool));
+        self.rules.iter().filter(fits_none).filter_map(|rule| rule.text.as_deref()).collect()
+    }
+
+    /// The arguments of a call, the text of a JSON object, as they are written. Secrets are taken out before anything is
+    /// cut, so that no cut leaves a part of one; sizes and hashes are of the text without them.
+    pub(in crate::server) fn apply(&self, server: &str, tool: &str, arguments: &str, secrets: &Secrets) -> Value {
+        let fits = |rule: &&Rule| rule.tools.as_ref().is_none_or(|tools| tools.fits(server, tool));
+        let rules: Vec<&Rule> = self.rules.iter().filter(fits).collect();
+        let Ok(value) = serde_json::from_str(arguments) else {
+            return json!({"bytes": arguments.len(), "sha256": sha256(secrets.redact(arguments).as_bytes())});
+        };
+        let value = redacted(value, &rules, secrets);
+        match value {
+            Value::Object(fields) if larger(&fields, ARGUMENTS_KEPT) => shortened(fields),
+            value => cut_texts(value),
+        }
+    }
+}
+
+fn redacted(value: Value, rules: &[&Rule], secrets: &Secrets) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let field = |(name, value): (String, Value)| {
+                let is_kept = !rules.iter().any(|rule| rule.arguments.fits(&name));
+                let value = if is_kept { redacted(value, rules, secrets) } else { MASK.into() };
+                (secrets.redact(&name).into_owned(), value)
+            };
+            Value::Object(fields.into_iter().map(field).collect::<Map<_, _>>())
+        }
+        Value::Array(items) => items.into_iter().map(|item| redacted(item, rules, secrets)).collect(),
+        other => without_secrets(other, secrets),
+    }
+}
+
+/// A scalar without secrets; some of them are numbers.
+fn without_secrets(value: Value, secrets: &Secrets) -> Value {
+    let text = match &value {
+        Value::String(text) => Cow::Borrowed(text.as_str()),
+        Value::Number(number) => Cow::Owned(number.to_string()),
+        _ => return value,
+    };
+    match secrets.redact(&text) {
+        Cow::Borrowed(_) => value,
+        Cow::Owned(redacted) => redacted.into(),
+    }
+}
+
+/// True if they take more than that many bytes as JSON.
+fn larger(fields: &Map<String, Value>, bytes: usize) -> bool {
+    serde_json::to_string(fields).is_ok_and(|text| text.len() > bytes)
+}
+
+fn cut_texts(value: Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let field = |(name, value)| (cut(name, NAME_KEPT), cut_texts(value));
+            Value::Object(fields.into_iter().map(field).collect::<Map<_, _>>())
+        }
+        Value::Array(items) => items.into_iter().map(cut_texts).collect(),
+        Value::String(text) => cut(text, TEXT_KEPT).into(),
+        other => other,
+    }
+}
+
+/// `beginning… [3000 bytes, SHA-256 9be1…]` for a text that is longer than so many characters.
+fn cut(text: String, kept: usize) -> String {
+    match text.char_indices().nth(kept) {
+        Some((end, _)) => {
+            format!("{}… [{} bytes, SHA-256 {}]", &text[..end], text.len(), sha256(text.as_bytes()))
+        }
+        None => text,
+    }
+}
+
+/// Arguments that are too large together: each one's name, and of those that are longer than their share the beginning,
+/// the size and the hash of their JSON (of a text: of itself).
+fn shortened(fields: Map<String, Value>) -> Value {
+    let count = fields.len();
+    let share = (ARGUMENTS_KEPT / count.clamp(1, NAMES_KEPT)).clamp(BEGINNING_KEPT, TEXT_KEPT);
+    let mut rest = fields.into_iter();
+    let mut kept = Map::new();
+    for (name, value) in rest.by_ref().take(NAMES_KEPT) {
+        let value = match value {
+            Value::String(text) => cut(text, share).into(),
+            Value::Object(_) | Value::Array(_) => {
+                let json = value.to_string();
+                if json.len() > share { cut(json, share.saturating_sub(1)).into() } else { cut_texts(value) }
+            }
+            scalar => scalar,
+        };
+        kept.insert(cut(name, NAME_KEPT), value);
+    }
+    let rest: Map<String, Value> = rest.collect();
+    if !rest.is_empty() {
+        let json = Value::Object(rest).to_string();
+        let more = count - NAMES_KEPT;
+        kept.insert(format!("… {more} more arguments"), cut(json, BEGINNING_KEPT).into());
+    }
+    Value::Object(kept)
+}
+
+#[cfg(test)]
+#[path = "redaction_tests.rs"]
+mod tests;
