@@ -20,6 +20,7 @@ use tokio_io_timeout::TimeoutStream;
 use tokio_util::sync::CancellationToken;
 
 use super::CONNECTIONS_EACH;
+use crate::server::lines::UNREADABLE;
 
 /// How long requests that are under way may still take once the server is told to end.
 const GRACE: Duration = Duration::from_secs(3);
@@ -179,7 +180,7 @@ fn is_of_one_connection(problem: &io::Error) -> bool {
 
 /// Says that a connection is one too many, whatever was asked.
 async fn refuse(mut stream: TcpStream, status: &str, reason: &str) -> io::Result<()> {
-    let body = super::error(None, &format!("{reason}; try again in a moment"));
+    let body = super::refusal::error(UNREADABLE, None, &format!("{reason}; try again in a moment"));
     let head = format!(
         "HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {}\r\nRetry-After: 1\r\nConnection: close\r\n\r\n",
         body.len()

@@ -1,13 +1,21 @@
 //! Who may use the server over HTTP: a token each, and what it may have.
 
 use std::collections::HashMap;
+use std::fmt;
+use std::hint::black_box;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
+use tokio_util::sync::CancellationToken;
 
+use super::tokens;
 use crate::server::allowances::{Allowance, Allowances};
 use crate::server::config::kind;
+use crate::server::secrets::Secrets;
 
 /// The principal of everybody, where nobody needs a token: that of `serve` on standard input and output.
 pub(in crate::server) const LOCAL: &str = "local";
@@ -15,11 +23,54 @@ pub(in crate::server) const LOCAL: &str = "local";
 /// The shortest token that is taken: what is shorter can be tried out.
 const SHORTEST: usize = 16;
 
+/// Gives the value of a variable of the environment.
+type Variables = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+
 /// The principals and their tokens, of which only digests are kept.
 #[derive(Clone, Default)]
 pub struct Principals {
-    by_digest: HashMap<[u8; 32], String>,
-    allowances: Allowances,
+    credentials: Vec<Credential>,
+    allowances: HashMap<String, Allowance>,
+    /// The file that is read again when it changes.
+    file: Option<TokensFile>,
+    /// The digest of the text that was read from it.
+    text: [u8; 32],
+    /// Why its tokens are exposed by the permissions of the file, if they are.
+    exposure: Option<String>,
+    /// Where tokens that are read are added, so that none is shown.
+    secrets: Secrets,
+}
+
+/// The digest of a token, and whose it is.
+#[derive(Clone)]
+struct Credential {
+    digest: [u8; 32],
+    principal: Arc<str>,
+    is_of_file: bool,
+    /// Cancelled when the token is of no more use.
+    revoked: CancellationToken,
+}
+
+#[derive(Clone)]
+struct TokensFile {
+    path: PathBuf,
+    variables: Variables,
+}
+
+/// Whose request it is.
+#[derive(Clone)]
+pub(super) struct Known {
+    /// The name of the principal.
+    pub(super) principal: Arc<str>,
+    /// Cancelled when its token is revoked.
+    pub(super) revoked: CancellationToken,
+}
+
+impl Known {
+    /// Everybody, where nobody needs a token.
+    pub(super) fn everybody() -> Known {
+        Known { principal: LOCAL.into(), revoked: CancellationToken::new() }
+    }
 }
 
 impl Principals {
@@ -30,11 +81,102 @@ impl Principals {
     /// # Errors
     /// A sentence that says what is wrong with the text. It never has a token in it.
     pub fn read(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<Principals, String> {
-        let shape = "expected a JSON object from names to tokens, such as `{\"ann\": \"${ANN_TOKEN}\"}`";
-        let read: Map<String, Value> =
-            serde_json::from_str(text).map_err(|problem| format!("{shape}; line {}", problem.line()))?;
-        let mut principals = Principals::default();
-        for (name, value) in read {
+        Principals::read_concealing(text, variable, &Secrets::default())
+    }
+
+    /// [`Principals::read`], which adds the tokens to the secrets that are redacted.
+    ///
+    /// # Errors
+    /// As [`Principals::read`].
+    pub fn read_concealing(
+        text: &str,
+        variable: &dyn Fn(&str) -> Option<String>,
+        secrets: &Secrets,
+    ) -> Result<Principals, String> {
+        let mut principals = Principals { secrets: secrets.clone(), ..Principals::default() };
+        principals.add_all(text, variable)?;
+        if principals.is_empty() { Err(format!("{SHAPE}; it has no names")) } else { Ok(principals) }
+    }
+
+    /// Reads the text of a file, which `serve_http` reads again when it changes. Its tokens are added to the secrets that
+    /// are redacted, now and then.
+    ///
+    /// # Errors
+    /// As [`Principals::read`]; also when the file cannot be read, and when others than its owner may write it.
+    pub fn open(
+        path: &Path,
+        variables: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
+        secrets: &Secrets,
+    ) -> Result<Principals, String> {
+        let text = tokens::read_private(path)?;
+        let mut principals = Principals::read_concealing(&text, &variables, secrets)?;
+        principals.exposure = tokens::exposure(path, &text);
+        principals.credentials.iter_mut().for_each(|credential| credential.is_of_file = true);
+        principals.text = digest(&text);
+        principals.file = Some(TokensFile { path: path.to_owned(), variables: Arc::new(variables) });
+        Ok(principals)
+    }
+
+    /// The same principals with those of their file as it is now. Tokens that are there still are as valid as before.
+    /// A file without names leaves none of its principals.
+    ///
+    /// # Errors
+    /// As [`Principals::open`].
+    pub(super) fn read_again(&self) -> Result<Option<Principals>, String> {
+        let Some(file) = &self.file else { return Ok(None) };
+        let text = tokens::read_private(&file.path)?;
+        let text_digest = digest(&text);
+        if text_digest == self.text {
+            return Ok(None);
+        }
+        let mut again = Principals {
+            file: self.file.clone(),
+            text: text_digest,
+            secrets: self.secrets.clone(),
+            ..Principals::default()
+        };
+        again.add_all(&text, &*file.variables)?;
+        again.exposure = tokens::exposure(&file.path, &text);
+        for credential in &mut again.credentials {
+            credential.is_of_file = true;
+            if let Some(before) = self.credentials.iter().find(|before| before.is_same(credential)) {
+                credential.revoked = before.revoked.clone();
+            }
+        }
+        for added in self.credentials.iter().filter(|credential| !credential.is_of_file) {
+            let allowance = self.allowances.get(&*added.principal).cloned().unwrap_or_default();
+            again.insert(added.clone(), allowance)?;
+        }
+        Ok(Some(again))
+    }
+
+    /// Revokes the tokens that are not among those.
+    pub(super) fn revoke_all_but(&self, others: &Principals) {
+        for credential in &self.credentials {
+            if !others.credentials.iter().any(|other| other.is_same(credential)) {
+                credential.revoked.cancel();
+            }
+        }
+    }
+
+    /// Why its tokens are exposed, and what to do about it, where others may read the file.
+    pub(super) fn exposure(&self) -> Option<&str> {
+        self.exposure.as_deref()
+    }
+
+    /// The file that is read again, if there is one.
+    pub(super) fn file(&self) -> Option<&Path> {
+        self.file.as_ref().map(|file| &*file.path)
+    }
+
+    fn add_all(&mut self, text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<(), String> {
+        let Fields(fields) = serde_json::from_str(text).map_err(|problem| {
+            // Other messages may have a piece of the text in them.
+            let again = problem.to_string().starts_with(TWICE);
+            let why = if again { format!("; {TWICE}") } else { String::new() };
+            format!("{SHAPE}{why}; line {}", problem.line())
+        })?;
+        for (name, value) in fields {
             let (token, allowance) = match &value {
                 Value::String(token) => (token, Allowance::default()),
                 Value::Object(fields) => {
@@ -45,13 +187,14 @@ impl Principals {
                     };
                     (token, allowance)
                 }
-                other => return Err(format!("{shape}; `{name}` is {}", kind(other))),
+                other => return Err(format!("{SHAPE}; `{name}` is {}", kind(other))),
             };
             let token = crate::server::config::expand(token, variable)
                 .map_err(|problem| format!("the token of `{name}`: {problem}"))?;
-            principals.add_with(&name, token.trim(), allowance)?;
+            self.secrets.add([token.trim()]);
+            self.add_with(&name, token.trim(), allowance)?;
         }
-        if principals.is_empty() { Err(format!("{shape}; it has no names")) } else { Ok(principals) }
+        Ok(())
     }
 
     /// Adds a principal that may have whatever is there.
@@ -75,33 +218,104 @@ impl Principals {
                 "the token of `{name}` must have at least {SHORTEST} characters, printable ones of ASCII without blanks; `openssl rand -hex 24` makes one"
             ));
         }
-        match self.by_digest.insert(digest(token), name.to_owned()) {
-            None => {
-                self.allowances.insert(name, allowance);
-                Ok(())
-            }
-            Some(other) => Err(format!("`{name}` and `{other}` have the same token")),
+        let (principal, digest) = (name.into(), digest(token));
+        self.insert(Credential { digest, principal, is_of_file: false, revoked: CancellationToken::new() }, allowance)
+    }
+
+    fn insert(&mut self, credential: Credential, allowance: Allowance) -> Result<(), String> {
+        if let Some(other) = self.credentials.iter().find(|other| other.digest == credential.digest) {
+            return Err(format!("`{}` and `{}` have the same token", credential.principal, other.principal));
         }
+        self.allowances.insert(credential.principal.to_string(), allowance);
+        self.credentials.push(credential);
+        Ok(())
     }
 
     /// True when nobody needs a token.
     pub fn is_empty(&self) -> bool {
-        self.by_digest.is_empty()
+        self.credentials.is_empty()
     }
 
-    /// What each of them may have.
+    /// True for the name of a principal.
+    pub(super) fn has(&self, principal: &str) -> bool {
+        self.allowances.contains_key(principal)
+    }
+
+    /// What each of them may have, by its name.
+    pub(super) fn each_allowance(&self) -> HashMap<String, Allowance> {
+        self.allowances.clone()
+    }
+
+    /// What each of them may have, to be replaced when that changes.
     pub(super) fn allowances(&self) -> Arc<Allowances> {
-        Arc::new(self.allowances.clone())
+        Arc::new(Allowances::of_each(self.each_allowance()))
     }
 
-    /// Whose token that is. Digests are compared, so that the time says nothing about the token.
-    pub(super) fn find(&self, token: &str) -> Option<&str> {
-        self.by_digest.get(&digest(token)).map(String::as_str)
+    /// Whose token that is. All digests are compared to their end, so that the time says nothing about any token.
+    pub(super) fn find(&self, token: &str) -> Option<Known> {
+        let digest = digest(token);
+        let mut found = None;
+        for credential in &self.credentials {
+            if are_equal(&credential.digest, &digest) {
+                found = Some(credential);
+            }
+        }
+        found.map(|credential| Known {
+            principal: Arc::clone(&credential.principal),
+            revoked: credential.revoked.clone(),
+        })
     }
 }
 
-fn digest(token: &str) -> [u8; 32] {
-    Sha256::digest(token.as_bytes()).into()
+impl Credential {
+    /// True for the same token of the same principal.
+    fn is_same(&self, other: &Credential) -> bool {
+        self.principal == other.principal && self.digest == other.digest
+    }
+}
+
+/// Compares in a time that does not depend on what is compared.
+fn are_equal(one: &[u8; 32], other: &[u8; 32]) -> bool {
+    let difference = one.iter().zip(other).fold(0, |difference, (one, other)| black_box(difference | (one ^ other)));
+    difference == 0
+}
+
+fn digest(text: &str) -> [u8; 32] {
+    Sha256::digest(text.as_bytes()).into()
+}
+
+/// The form of the text that principals are read from.
+const SHAPE: &str = "expected a JSON object from names to tokens, such as `{\"ann\": \"${ANN_TOKEN}\"}`";
+
+/// The beginning of the message about a name that comes again.
+const TWICE: &str = "a name comes twice";
+
+/// The fields of a JSON object, each name once: of two tokens of a name, one would not be revoked with the other.
+struct Fields(Vec<(String, Value)>);
+
+impl<'de> Deserialize<'de> for Fields {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Fields, D::Error> {
+        struct Each;
+        impl<'de> Visitor<'de> for Each {
+            type Value = Fields;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("an object")
+            }
+
+            fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Fields, M::Error> {
+                let mut fields: Vec<(String, Value)> = Vec::new();
+                while let Some((name, value)) = map.next_entry::<String, Value>()? {
+                    if fields.iter().any(|(known, _)| *known == name) {
+                        return Err(serde::de::Error::custom(TWICE));
+                    }
+                    fields.push((name, value));
+                }
+                Ok(Fields(fields))
+            }
+        }
+        deserializer.deserialize_map(Each)
+    }
 }
 
 #[cfg(test)]
@@ -113,12 +327,12 @@ mod tests {
         let text = r#"{"ann": "${ANN}", "bob": {"token": "bob-bob-bob-bob-bob", "sessions": 5}}"#;
         let read = Principals::read(text, &|name| (name == "ANN").then(|| "ann-ann-ann-ann-ann".to_owned()));
         let principals = read.expect("it is right");
-        assert_eq!(principals.find("ann-ann-ann-ann-ann"), Some("ann"));
-        assert_eq!(principals.find("bob-bob-bob-bob-bob"), Some("bob"));
-        assert_eq!(
-            (principals.allowances.of("ann").sessions, principals.allowances.of("bob").sessions),
-            (None, Some(5))
-        );
+        let name = |token| principals.find(token).map(|known| known.principal.to_string());
+        assert_eq!(name("ann-ann-ann-ann-ann").as_deref(), Some("ann"));
+        assert_eq!(name("bob-bob-bob-bob-bob").as_deref(), Some("bob"));
+        assert_eq!(name("bob-bob-bob-bob-boc"), None);
+        let allowances = principals.allowances();
+        assert_eq!((allowances.of("ann").sessions, allowances.of("bob").sessions), (None, Some(5)));
     }
 
     #[test]
@@ -135,6 +349,10 @@ mod tests {
         assert_eq!(wrong(r#"{"ann": {"sessions": 1}}"#), "`ann`: expected `token`, a text");
         assert!(wrong(r#"{"ann": {"token": ["secret-secret-secret"]}}"#).starts_with("`ann`: expected `token`"));
         assert!(wrong(r#"{"ann": ["secret-secret-secret"]}"#).ends_with("`ann` is an array of 1"));
+        assert!(
+            wrong(r#"{"ann": "secret-secret-secret", "ann": "secret-secret-other-secret"}"#)
+                .ends_with("a name comes twice; line 1")
+        );
         assert!(wrong(r#"["secret-secret-secret"]"#).starts_with("expected a JSON object from names to tokens"));
         assert!(
             wrong(r#"{"ann": "secret-secret-secret", "bob": "secret-secret-secret"}"#).contains("have the same token")

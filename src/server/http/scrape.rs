@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::middleware::from_fn;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use http::uri::Authority;
@@ -14,6 +15,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use super::connections::{self, Bounds};
+use super::heads;
 use crate::server::evaluations::Evaluations;
 use crate::server::metrics::CONTENT_TYPE;
 
@@ -45,7 +47,8 @@ pub(in crate::server) async fn serve_metrics(
     let refused = |problem| io::Error::other(format!("metrics cannot be served at {address}: {problem}"));
     let listener = TcpListener::bind(address).await.map_err(refused)?;
     tracing::info!(address = %listener.local_addr()?, "metrics are served at /metrics");
-    tokio::spawn(connections::listen(route(evaluations, Vec::new()), listener, BOUNDS, stop));
+    let router = route(evaluations, Vec::new()).layer(from_fn(heads::of_one_host));
+    tokio::spawn(connections::listen(router, listener, BOUNDS, stop));
     Ok(())
 }
 

@@ -1,0 +1,93 @@
+//! Checks of the head of a request that hold for every route.
+
+use axum::extract::Request;
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use http::uri::Authority;
+use http::{HeaderMap, StatusCode, Uri, Version, header};
+
+/// Refuses a request of which it is unclear which host it is meant for: what a proxy or a browser checked must be what
+/// we check.
+pub(super) async fn of_one_host(request: Request, next: Next) -> Response {
+    match check(request.version(), request.uri(), request.headers()) {
+        Ok(()) => next.run(request).await,
+        Err(problem) => (StatusCode::BAD_REQUEST, format!("{problem}\n")).into_response(),
+    }
+}
+
+fn check(version: Version, uri: &Uri, headers: &HeaderMap) -> Result<(), String> {
+    let mut hosts = headers.get_all(header::HOST).iter();
+    let host = match hosts.next() {
+        Some(host) => host,
+        // Health checks of balancers speak HTTP/1.0; what else needs a host looks for it.
+        None if version == Version::HTTP_10 => return Ok(()),
+        None => return Err("expected a `Host` header, got none".to_owned()),
+    };
+    let others = hosts.count();
+    if others > 0 {
+        return Err(format!("expected one `Host` header, got {}", others + 1));
+    }
+    let expected = "expected a name or an address with or without a port in `Host`";
+    let host = host.to_str().map_err(|_| format!("{expected}, got bytes that are no text"))?;
+    if host.is_empty() {
+        return Err(format!("{expected}, got nothing"));
+    }
+    let authority: Authority =
+        host.parse().ok().filter(|_| !host.contains('@')).ok_or_else(|| format!("{expected}, got something else"))?;
+    match uri.authority() {
+        Some(target) if place(target, uri) != place(&authority, uri) => {
+            Err("expected in `Host` the host of the request target, got another".to_owned())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The name and the port of an authority, in a form that can be compared.
+fn place(authority: &Authority, uri: &Uri) -> (String, String) {
+    let usual = if uri.scheme_str() == Some("https") { "443" } else { "80" };
+    // As text: a port that is no number must not compare as none.
+    let text = authority.as_str();
+    let text = text.rsplit_once('@').map_or(text, |(_, place)| place);
+    let text = text.rsplit_once(']').map_or(text, |(_, rest)| rest);
+    let port = text.split_once(':').map_or("", |(_, port)| port);
+    (authority.host().to_ascii_lowercase(), if port == usual { String::new() } else { port.to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_fine(target: &str, hosts: &[&'static str]) -> bool {
+        let uri: Uri = target.parse().expect("a target");
+        let pairs = hosts.iter().map(|host| (header::HOST, http::HeaderValue::from_static(host)));
+        check(Version::HTTP_11, &uri, &pairs.collect()).is_ok()
+    }
+
+    #[test]
+    fn a_request_names_one_host() {
+        assert!(is_fine("/mcp", &["localhost:80"]));
+        assert!(is_fine("/mcp", &["[::1]:8787"]));
+        let wrong: [&[&str]; 7] =
+            [&[], &["localhost", "localhost"], &["localhost", "evil"], &[""], &["a, b"], &["a@localhost"], &["a b"]];
+        for hosts in wrong {
+            assert!(!is_fine("/mcp", hosts), "{hosts:?}");
+        }
+        let old = check(Version::HTTP_10, &"/healthz".parse().expect("a target"), &HeaderMap::new());
+        assert!(old.is_ok(), "HTTP/1.0 knows requests without a host");
+    }
+
+    #[test]
+    fn the_host_is_that_of_the_target() {
+        assert!(is_fine("http://localhost:80/mcp", &["LOCALHOST"]));
+        assert!(is_fine("http://[::1]:8787/mcp", &["[::1]:8787"]));
+        for (target, host) in [
+            ("http://localhost/mcp", "evil"),
+            ("http://evil/mcp", "localhost"),
+            ("http://localhost:81/mcp", "localhost"),
+            ("http://localhost/mcp", "localhost:81"),
+            ("https://localhost/mcp", "localhost:80"),
+        ] {
+            assert!(!is_fine(target, &[host]), "{target} {host}");
+        }
+    }
+}

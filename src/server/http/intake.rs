@@ -1,0 +1,366 @@
+//! Taking in requests: whose they are, whether there is room for them, and whether they can be decoded.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use axum::body::{Body, Bytes, to_bytes};
+use axum::extract::{Request, State};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use futures::StreamExt;
+use http::{HeaderMap, Method, StatusCode, header};
+use rmcp::model::{ErrorCode, Extensions, RequestId};
+use serde::de::IgnoredAny;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_util::sync::CancellationToken;
+
+use super::connections::Peer;
+use super::principals::Known;
+use super::protocol_sessions::{InUse, Kind, ProtocolSessions, as_beginner};
+use super::rates::Rates;
+use super::refusal::{Later, Unauthorized, failed, no_such_session};
+use super::shares::Shares;
+use super::tokens::Directory;
+use super::{HttpOptions, Principal, REQUESTS_PER_MINUTE, batches};
+use crate::server::allowances::Allowances;
+use crate::server::batch;
+use crate::server::cursor;
+use crate::server::envelope::Envelope;
+use crate::server::lines;
+
+/// The bytes of messages that are taken in at once, in units of [`UNIT`]; who comes later waits. Where there are
+/// several principals, one has half of it.
+const ROOM: usize = 64 << 10;
+const UNIT: usize = 1 << 10;
+
+/// A message of more values and keys takes much more while it is decoded than it has bytes, so that few are at once.
+const MANY: u64 = 50_000;
+const MANY_AT_ONCE: usize = 4;
+
+/// The header that names a session of the protocol.
+const SESSION: &str = "mcp-session-id";
+
+/// What every request is held against.
+pub(super) struct Intake {
+    directory: Arc<Directory>,
+    sessions: Arc<ProtocolSessions>,
+    allowances: Arc<Allowances>,
+    rates: Rates,
+    shares: Shares,
+    /// True where requests from this machine count like those from others.
+    counts_this_machine: bool,
+    largest: usize,
+    arrival: Duration,
+    room: Arc<Semaphore>,
+    rooms: Mutex<HashMap<Arc<str>, Arc<Semaphore>>>,
+    decoding: Arc<Semaphore>,
+}
+
+/// The room that a message takes until it has been decoded.
+#[derive(Clone, Default)]
+struct Room(Arc<Mutex<Vec<OwnedSemaphorePermit>>>);
+
+/// Keeps a session from being idle until its request has been handled.
+#[derive(Clone)]
+struct Held {
+    _session: Option<Arc<InUse>>,
+}
+
+/// Gives back the room that the message of a request took, now that it has been decoded.
+pub(in crate::server) fn taken_in(extensions: &Extensions) {
+    let parts = extensions.get::<http::request::Parts>();
+    if let Some(Room(permits)) = parts.and_then(|parts| parts.extensions.get::<Room>()) {
+        permits.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+}
+
+impl Intake {
+    pub(super) fn new(
+        http: &HttpOptions,
+        directory: Arc<Directory>,
+        sessions: Arc<ProtocolSessions>,
+        allowances: Arc<Allowances>,
+        largest: usize,
+    ) -> Intake {
+        Intake {
+            directory,
+            sessions,
+            rates: Rates::new(Arc::clone(&allowances), http.requests_per_minute.unwrap_or(REQUESTS_PER_MINUTE)),
+            shares: Shares::new(http.connections, Arc::clone(&allowances)),
+            allowances,
+            counts_this_machine: http.requests_per_minute.is_some(),
+            largest,
+            arrival: http.arrival,
+            room: Arc::new(Semaphore::new(ROOM)),
+            rooms: Mutex::default(),
+            decoding: Arc::new(Semaphore::new(MANY_AT_ONCE)),
+        }
+    }
+
+    /// The most bytes of a message.
+    pub(super) fn largest(&self) -> usize {
+        self.largest
+    }
+
+    /// The sessions of the protocol.
+    pub(super) fn sessions(&self) -> Arc<ProtocolSessions> {
+        Arc::clone(&self.sessions)
+    }
+
+    /// Whose request it is, if anybody's; counts it.
+    ///
+    /// # Errors
+    /// When whoever asks has asked too often.
+    fn counted(&self, request: &Request) -> Result<Result<Known, Unauthorized>, Later> {
+        let known = self.known(request.headers());
+        match (&known, request.extensions().get::<Peer>()) {
+            (Ok(known), _) if self.directory.needs_token() => self.rates.of_principal(&known.principal)?,
+            (_, Some(Peer(address))) if self.counts_this_machine || !address.is_loopback() => {
+                self.rates.of_address(*address)?;
+            }
+            _ => {}
+        }
+        Ok(known)
+    }
+
+    fn known(&self, headers: &HeaderMap) -> Result<Known, Unauthorized> {
+        if !self.directory.needs_token() {
+            return Ok(Known::everybody());
+        }
+        let mut values = headers.get_all(header::AUTHORIZATION).iter();
+        let value = values.next().ok_or(Unauthorized::NoToken)?;
+        if values.next().is_some() {
+            return Err(Unauthorized::Ambiguous);
+        }
+        let Some(token) = value.to_str().ok().map(bearer) else { return Err(Unauthorized::InvalidToken) };
+        self.directory.find(token.ok_or(Unauthorized::NoToken)?).ok_or(Unauthorized::InvalidToken)
+    }
+
+    /// The session of the protocol that a request names, in use.
+    ///
+    /// # Errors
+    /// The response where there is no such session of that principal, or more than one is named.
+    fn session(&self, request: &Request, principal: &str) -> Result<Option<InUse>, Box<Response>> {
+        let kind = if request.method() == Method::GET { Kind::Stream } else { Kind::Request };
+        let mut named = Vec::new();
+        for value in request.headers().get_all(SESSION) {
+            let session = value.to_str().ok().and_then(|id| self.sessions.enter(principal, id, kind));
+            named.push(session.ok_or_else(|| Box::new(no_such_session()))?);
+        }
+        if named.len() > 1 {
+            let message = format!("expected one `Mcp-Session-Id` header, got {}", named.len());
+            return Err(Box::new(failed(StatusCode::BAD_REQUEST, ErrorCode::INVALID_REQUEST, None, &message)));
+        }
+        Ok(named.pop())
+    }
+
+    /// Waits for room for a message of that size.
+    async fn room(&self, principal: &Arc<str>, size: usize) -> Room {
+        let units = |most: usize| u32::try_from(size / UNIT + 1).unwrap_or(u32::MAX).min(most as u32);
+        let mut permits = Vec::new();
+        if self.allowances.are_of_several() {
+            let own = {
+                let mut rooms = self.rooms.lock().unwrap_or_else(PoisonError::into_inner);
+                let new = || Arc::new(Semaphore::new(ROOM / 2));
+                Arc::clone(rooms.entry(Arc::clone(principal)).or_insert_with(new))
+            };
+            permits.push(own.acquire_many_owned(units(ROOM / 2)).await.expect("the room is never closed"));
+        }
+        let all = Arc::clone(&self.room).acquire_many_owned(units(ROOM)).await;
+        permits.push(all.expect("the room is never closed"));
+        Room(Arc::new(Mutex::new(permits)))
+    }
+}
+
+/// The token of `Bearer …`; none where there is another scheme.
+fn bearer(value: &str) -> Option<&str> {
+    let value = value.trim();
+    let (scheme, token) = value.split_once(' ').unwrap_or((value, ""));
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}
+
+/// Counts a request that needs no token.
+pub(super) async fn count(State(intake): State<Arc<Intake>>, request: Request, next: Next) -> Response {
+    match intake.counted(&request) {
+        Ok(_) => next.run(request).await,
+        Err(later) => later.response(None),
+    }
+}
+
+/// Passes on a request of somebody who may ask, if there is room for it and it can be decoded. It ends when its token
+/// is revoked.
+pub(super) async fn take_in(State(intake): State<Arc<Intake>>, mut request: Request, next: Next) -> Response {
+    let known = match intake.counted(&request) {
+        Ok(Ok(known)) => known,
+        Ok(Err(unauthorized)) => return unauthorized.into_response(),
+        Err(later) => return later.response(None),
+    };
+    let open = match intake.shares.request(&known.principal) {
+        Ok(open) => open,
+        Err(later) => return later.response(None),
+    };
+    let session = match intake.session(&request, &known.principal) {
+        Ok(session) => session.map(Arc::new),
+        Err(response) => return *response,
+    };
+    let stream = match *request.method() == Method::GET && session.is_some() {
+        true => match intake.shares.stream(&known.principal) {
+            Ok(stream) => Some(stream),
+            Err(later) => return later.response(None),
+        },
+        false => None,
+    };
+    request.extensions_mut().insert(Principal(known.principal.to_string()));
+    request.extensions_mut().insert(Held { _session: session.clone() });
+    let handling = async {
+        match *request.method() == Method::POST {
+            true => post(&intake, &known.principal, session.as_deref(), request, next).await,
+            false => next.run(request).await,
+        }
+    };
+    let response = tokio::select! {
+        biased;
+        () = known.revoked.cancelled() => return Unauthorized::InvalidToken.into_response(),
+        response = handling => response,
+    };
+    let is_stream = response.headers().get(header::CONTENT_TYPE).is_some_and(|kind| kind == "text/event-stream");
+    if !is_stream {
+        return response;
+    }
+    let evicted = stream.as_ref().map(|stream| stream.evicted.clone());
+    ending(response, (open, session, stream), known.revoked, evicted)
+}
+
+/// A response whose body ends when the token is revoked or the stream is evicted, and keeps `held` until it has ended.
+fn ending<T: Send + 'static>(
+    response: Response,
+    held: T,
+    revoked: CancellationToken,
+    evicted: Option<CancellationToken>,
+) -> Response {
+    let end = async move {
+        match evicted {
+            Some(evicted) => tokio::select! {
+                () = revoked.cancelled() => {}
+                () = evicted.cancelled() => {}
+            },
+            None => revoked.cancelled().await,
+        }
+    };
+    let (parts, body) = response.into_parts();
+    let chunks = body.into_data_stream().take_until(Box::pin(end)).map(move |chunk| {
+        let _held = &held;
+        chunk
+    });
+    Response::from_parts(parts, Body::from_stream(chunks))
+}
+
+/// Passes on a message, or a batch of them.
+async fn post(
+    intake: &Intake,
+    principal: &Arc<str>,
+    session: Option<&InUse>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let (mut parts, body) = request.into_parts();
+    let said = parts.headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
+    let largest = said.unwrap_or(intake.largest);
+    let unreadable = |status, id, message: &str| failed(status, lines::UNREADABLE, id, message);
+    let too_large = || {
+        let message = format!("a message may have {} bytes", intake.largest);
+        unreadable(StatusCode::PAYLOAD_TOO_LARGE, None, &message)
+    };
+    if largest > intake.largest {
+        return too_large();
+    }
+    let Ok(room) = tokio::time::timeout(intake.arrival, intake.room(principal, largest)).await else {
+        let reason = "too many messages are coming in";
+        return Later::in_a_moment(StatusCode::SERVICE_UNAVAILABLE, reason).response(None);
+    };
+    let bytes = match tokio::time::timeout(intake.arrival, to_bytes(body, intake.largest)).await {
+        Ok(Ok(bytes)) => bytes,
+        Ok(Err(_)) => return too_large(),
+        Err(_) => return unreadable(StatusCode::REQUEST_TIMEOUT, None, "the message did not come in time"),
+    };
+    let envelope = Envelope::of(&bytes);
+    if let Some(problem) = lines::problem_of(&envelope) {
+        return unreadable(StatusCode::BAD_REQUEST, envelope.id(), &problem.message);
+    }
+    if let Err(problem) = parse(&bytes) {
+        let message = format!("the message is not JSON: {problem}");
+        return failed(StatusCode::BAD_REQUEST, ErrorCode::PARSE_ERROR, None, &message);
+    }
+    if envelope.marks() > MANY {
+        let permit = Arc::clone(&intake.decoding).acquire_owned().await.expect("the permits are never closed");
+        room.0.lock().unwrap_or_else(PoisonError::into_inner).push(permit);
+    }
+    parts.extensions.insert(room);
+    if envelope.is_batch() {
+        let count = || intake.rates.of_principal(principal);
+        return match takes_batches(session, &parts.headers) {
+            true => batches::answer(parts, &bytes, next, count).await,
+            false => failed(StatusCode::BAD_REQUEST, ErrorCode::INVALID_REQUEST, None, batch::NO_BATCHES),
+        };
+    }
+    let id = envelope.id();
+    if let Some(problem) = cursor::problem(&bytes) {
+        return failed(StatusCode::OK, ErrorCode::INVALID_PARAMS, id, problem);
+    }
+    one(parts, bytes, id, principal, next).await
+}
+
+/// Passes on one message.
+async fn one(
+    parts: http::request::Parts,
+    bytes: Bytes,
+    id: Option<RequestId>,
+    principal: &Arc<str>,
+    next: Next,
+) -> Response {
+    let is_json = is_json(&parts.headers);
+    let request = Request::from_parts(parts, Body::from(bytes));
+    match as_beginner(principal, next.run(request)).await {
+        Ok(response) if response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE && is_json => {
+            failed(StatusCode::BAD_REQUEST, ErrorCode::INVALID_REQUEST, id, batch::NO_MESSAGE)
+        }
+        Ok(response) => response,
+        Err(later) => later.response(id),
+    }
+}
+
+/// True where rmcp answers 415 to nothing but a message that it cannot decode.
+fn is_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    kind.is_some_and(|kind| kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json"))
+}
+
+/// Looks whether that is JSON, without keeping any of it.
+fn parse(bytes: &[u8]) -> Result<(), String> {
+    let text = std::str::from_utf8(bytes).map_err(|problem| problem.to_string())?;
+    serde_json::from_str::<IgnoredAny>(text).map(drop).map_err(|problem| problem.to_string())
+}
+
+/// True in a session of the one revision that has batches.
+fn takes_batches(session: Option<&InUse>, headers: &HeaderMap) -> bool {
+    let negotiated = session.and_then(|session| session.version.as_ref());
+    let mut named = headers.get_all("mcp-protocol-version").iter();
+    negotiated.is_some_and(|version| batch::are_known_to(version.as_str()))
+        && named.all(|version| version.to_str().is_ok_and(batch::are_known_to))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_follows_its_scheme() {
+        assert_eq!(bearer("Bearer abc"), Some("abc"));
+        assert_eq!(bearer("bEARER   abc "), Some("abc"));
+        assert_eq!(bearer("Bearer"), Some(""), "a token that is unknown");
+        assert_eq!(bearer("Basic abc"), None);
+        assert_eq!(bearer("Bearerabc"), None);
+        assert_eq!(bearer(""), None);
+    }
+}

@@ -1,0 +1,358 @@
+//! The sessions of protocols before 2026-07-28, each bound to the principal that began it.
+//!
+//! rmcp finds such a session by its `Mcp-Session-Id` alone. This table says whose it is, so that an id is of no use to
+//! another principal, and shares the number of sessions among the principals.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use futures::Stream;
+use http::StatusCode;
+use rmcp::model::{ClientJsonRpcMessage, ProtocolVersion, ServerJsonRpcMessage, ServerResult};
+use rmcp::transport::streamable_http_server::session::local::{LocalSessionManager, LocalSessionManagerError};
+use rmcp::transport::streamable_http_server::session::{ServerSseMessage, SessionId, SessionManager};
+
+use super::refusal::Later;
+
+/// The most sessions of the protocol at a time, of all principals together.
+const MOST: usize = 1_000;
+
+tokio::task_local! {
+    /// Who begins a session, while a request that may begin one is handled.
+    static BEGINNER: Beginner;
+}
+
+#[derive(Clone)]
+struct Beginner {
+    principal: Arc<str>,
+    /// Why there is no session for it, if there is none.
+    refused: Arc<Mutex<Option<Later>>>,
+}
+
+/// Runs `handling`, in which sessions of the protocol begin as those of that principal. Gives the refusal where there
+/// was no room for one.
+///
+/// # Errors
+/// When a session was to begin for which there is no room.
+pub(super) async fn as_beginner<T>(principal: &Arc<str>, handling: impl Future<Output = T>) -> Result<T, Later> {
+    let beginner = Beginner { principal: Arc::clone(principal), refused: Arc::default() };
+    let refused = Arc::clone(&beginner.refused);
+    let outcome = BEGINNER.scope(beginner, handling).await;
+    match refused.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        Some(later) => Err(later),
+        None => Ok(outcome),
+    }
+}
+
+/// rmcp's sessions, with the table that says whose they are.
+#[derive(Default)]
+pub(super) struct ProtocolSessions {
+    inner: LocalSessionManager,
+    table: Arc<Mutex<Table>>,
+}
+
+#[derive(Default)]
+struct Table {
+    sessions: HashMap<SessionId, Bound>,
+}
+
+/// One session, and whose it is.
+struct Bound {
+    principal: Arc<str>,
+    /// The negotiated revision, once the handshake is done.
+    version: Option<ProtocolVersion>,
+    /// Requests and notifications that are being handled.
+    requests: usize,
+    /// Open event streams (GET).
+    streams: usize,
+    used: Instant,
+}
+
+impl Bound {
+    fn is_idle(&self) -> bool {
+        self.requests == 0 && self.streams == 0
+    }
+}
+
+/// How a session is in use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A message is handled.
+    Request,
+    /// An event stream is open.
+    Stream,
+}
+
+/// A use of a session; the session is not idle until it is dropped.
+pub(super) struct InUse {
+    table: Arc<Mutex<Table>>,
+    id: SessionId,
+    kind: Kind,
+    /// The negotiated revision.
+    pub(super) version: Option<ProtocolVersion>,
+}
+
+impl Drop for InUse {
+    fn drop(&mut self) {
+        let mut table = lock(&self.table);
+        if let Some(bound) = table.sessions.get_mut(&self.id) {
+            match self.kind {
+                Kind::Request => bound.requests -= 1,
+                Kind::Stream => bound.streams -= 1,
+            }
+            bound.used = Instant::now();
+        }
+    }
+}
+
+fn lock(table: &Mutex<Table>) -> MutexGuard<'_, Table> {
+    table.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Table {
+    /// Makes room for one more session of a principal: gives the session to evict, if one has to go.
+    ///
+    /// The longest idle session goes, of the principal that has the most; never one of a principal that has no more
+    /// than the newcomer, unless it is the newcomer's own. Where no session is idle, one goes that has nothing but an
+    /// open event stream, of another principal that has at least two more.
+    ///
+    /// # Errors
+    /// When no session may be evicted.
+    fn make_room(&self, principal: &Arc<str>, most: usize) -> Result<Option<SessionId>, Later> {
+        if self.sessions.len() < most {
+            return Ok(None);
+        }
+        let mut counts: HashMap<&str, usize> = HashMap::new();
+        for bound in self.sessions.values() {
+            *counts.entry(&bound.principal).or_default() += 1;
+        }
+        let count = |name: &str| counts.get(name).copied().unwrap_or(0);
+        let own = count(principal);
+        let longest_unused = |may_go: &dyn Fn(&Bound) -> bool| {
+            let going = self.sessions.iter().filter(|(_, bound)| may_go(bound));
+            // Among principals that have as many, the newcomer's own go first.
+            going
+                .max_by_key(|(_, bound)| (count(&bound.principal), bound.principal == *principal, bound.used.elapsed()))
+                .map(|(id, _)| Arc::clone(id))
+        };
+        let idle = longest_unused(&|bound| {
+            bound.is_idle() && (bound.principal == *principal || count(&bound.principal) > own)
+        });
+        let streaming = || longest_unused(&|bound| bound.requests == 0 && count(&bound.principal) > own + 1);
+        if let Some(id) = idle.or_else(streaming) {
+            return Ok(Some(id));
+        }
+        let message = format!(
+            "{} sessions of protocols before 2026-07-28 are open, the most that this server takes; {own} of them are of `{principal}`, and no idle one can be closed for another",
+            self.sessions.len()
+        );
+        let status = if own > 0 { StatusCode::TOO_MANY_REQUESTS } else { StatusCode::SERVICE_UNAVAILABLE };
+        Err(Later::in_a_moment(status, &message))
+    }
+}
+
+impl ProtocolSessions {
+    /// Uses a session of that principal; nothing where there is no such session, or it is another principal's.
+    pub(super) fn enter(&self, principal: &str, id: &str, kind: Kind) -> Option<InUse> {
+        let mut table = lock(&self.table);
+        let (id, _) = table.sessions.get_key_value(id)?;
+        let id = Arc::clone(id);
+        let bound = table.sessions.get_mut(&id).filter(|bound| *bound.principal == *principal)?;
+        match kind {
+            Kind::Request => bound.requests += 1,
+            Kind::Stream => bound.streams += 1,
+        }
+        bound.used = Instant::now();
+        let version = bound.version.clone();
+        Some(InUse { table: Arc::clone(&self.table), id, kind, version })
+    }
+
+    /// Closes the sessions of all principals but those.
+    pub(super) async fn keep_only(&self, is_known: impl Fn(&str) -> bool) {
+        let gone: Vec<SessionId> = {
+            let table = lock(&self.table);
+            let gone = table.sessions.iter().filter(|(_, bound)| !is_known(&bound.principal));
+            gone.map(|(id, _)| Arc::clone(id)).collect()
+        };
+        for id in gone {
+            self.close_quietly(&id).await;
+        }
+    }
+
+    async fn close_quietly(&self, id: &SessionId) {
+        if let Err(problem) = self.close_session(id).await {
+            tracing::warn!(%problem, "a session of the protocol could not be closed");
+        }
+    }
+}
+
+/// Why rmcp gets no session.
+#[derive(Debug)]
+pub(super) enum SessionProblem {
+    /// There is no room for it, or no principal that begins it.
+    Refused,
+    /// As rmcp says.
+    Inner(LocalSessionManagerError),
+}
+
+impl fmt::Display for SessionProblem {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SessionProblem::Refused => formatter.write_str("there is no room for another session"),
+            SessionProblem::Inner(problem) => problem.fmt(formatter),
+        }
+    }
+}
+
+impl std::error::Error for SessionProblem {}
+
+impl From<LocalSessionManagerError> for SessionProblem {
+    fn from(problem: LocalSessionManagerError) -> SessionProblem {
+        SessionProblem::Inner(problem)
+    }
+}
+
+impl SessionManager for ProtocolSessions {
+    type Error = SessionProblem;
+    type Transport = <LocalSessionManager as SessionManager>::Transport;
+
+    async fn create_session(&self) -> Result<(SessionId, Self::Transport), SessionProblem> {
+        // A session without a principal would be open to all.
+        let beginner = BEGINNER.try_with(Clone::clone).map_err(|_| SessionProblem::Refused)?;
+        let (id, transport) = self.inner.create_session().await?;
+        let evicted = {
+            let mut table = lock(&self.table);
+            let room = table.make_room(&beginner.principal, MOST);
+            if let Ok(evicted) = &room {
+                if let Some(evicted) = evicted {
+                    table.sessions.remove(evicted);
+                }
+                let bound = Bound {
+                    principal: Arc::clone(&beginner.principal),
+                    version: None,
+                    requests: 0,
+                    streams: 0,
+                    used: Instant::now(),
+                };
+                table.sessions.insert(Arc::clone(&id), bound);
+            }
+            room
+        };
+        match evicted {
+            Ok(None) => Ok((id, transport)),
+            Ok(Some(evicted)) => {
+                tracing::debug!("an idle session of the protocol was closed for a newer one");
+                self.close_quietly(&evicted).await;
+                Ok((id, transport))
+            }
+            Err(later) => {
+                self.inner.close_session(&id).await?;
+                *beginner.refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(later);
+                Err(SessionProblem::Refused)
+            }
+        }
+    }
+
+    async fn initialize_session(
+        &self,
+        id: &SessionId,
+        message: ClientJsonRpcMessage,
+    ) -> Result<ServerJsonRpcMessage, SessionProblem> {
+        let answer = self.inner.initialize_session(id, message).await?;
+        if let ServerJsonRpcMessage::Response(response) = &answer
+            && let ServerResult::InitializeResult(result) = &response.result
+            && let Some(bound) = lock(&self.table).sessions.get_mut(id)
+        {
+            bound.version = Some(result.protocol_version.clone());
+        }
+        Ok(answer)
+    }
+
+    async fn has_session(&self, id: &SessionId) -> Result<bool, SessionProblem> {
+        Ok(lock(&self.table).sessions.contains_key(id) && self.inner.has_session(id).await?)
+    }
+
+    async fn close_session(&self, id: &SessionId) -> Result<(), SessionProblem> {
+        lock(&self.table).sessions.remove(id);
+        Ok(self.inner.close_session(id).await?)
+    }
+
+    async fn create_stream(
+        &self,
+        id: &SessionId,
+        message: ClientJsonRpcMessage,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionProblem> {
+        Ok(self.inner.create_stream(id, message).await?)
+    }
+
+    async fn accept_message(&self, id: &SessionId, message: ClientJsonRpcMessage) -> Result<(), SessionProblem> {
+        Ok(self.inner.accept_message(id, message).await?)
+    }
+
+    async fn create_standalone_stream(
+        &self,
+        id: &SessionId,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionProblem> {
+        Ok(self.inner.create_standalone_stream(id).await?)
+    }
+
+    async fn resume(
+        &self,
+        id: &SessionId,
+        last_event_id: String,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionProblem> {
+        Ok(self.inner.resume(id, last_event_id).await?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A table of sessions: for each principal how many idle ones, with a stream, and with a request under way.
+    fn table(principals: &[(&str, usize, usize, usize)]) -> Table {
+        let mut table = Table::default();
+        for (name, idle, streaming, busy) in principals {
+            let kinds = [(idle, 0, 0, "idle"), (streaming, 0, 1, "stream"), (busy, 1, 0, "busy")];
+            for (count, requests, streams, kind) in kinds {
+                for index in 0..*count {
+                    let bound =
+                        Bound { principal: (*name).into(), version: None, requests, streams, used: Instant::now() };
+                    table.sessions.insert(format!("{name}-{kind}-{index}").into(), bound);
+                }
+            }
+        }
+        table
+    }
+
+    fn evicted(table: &Table, newcomer: &str) -> String {
+        match table.make_room(&newcomer.into(), table.sessions.len()) {
+            Ok(Some(id)) => id.rsplit_once('-').map(|(start, _)| start.to_owned()).unwrap_or_default(),
+            Ok(None) => "nothing".to_owned(),
+            Err(later) => later.status.as_u16().to_string(),
+        }
+    }
+
+    #[test]
+    fn an_idle_session_of_the_principal_with_the_most_goes_first() {
+        assert_eq!(evicted(&table(&[("ann", 5, 0, 0), ("bob", 2, 0, 0)]), "bob"), "ann-idle");
+        assert_eq!(evicted(&table(&[("ann", 5, 0, 0), ("bob", 2, 0, 0)]), "ann"), "ann-idle");
+        assert_eq!(evicted(&table(&[("ann", 3, 0, 0), ("bob", 3, 0, 0)]), "bob"), "bob-idle");
+        assert_eq!(evicted(&table(&[("ann", 1, 4, 0), ("bob", 1, 0, 0)]), "carol"), "ann-idle");
+    }
+
+    #[test]
+    fn a_principal_never_evicts_from_one_that_has_no_more() {
+        assert_eq!(evicted(&table(&[("ann", 0, 0, 3), ("bob", 3, 0, 0)]), "ann"), "429");
+        assert_eq!(evicted(&table(&[("ann", 0, 3, 3), ("bob", 2, 0, 0)]), "ann"), "429");
+    }
+
+    #[test]
+    fn a_principal_with_fewer_gets_room_also_where_nothing_is_idle() {
+        assert_eq!(evicted(&table(&[("ann", 0, 5, 1), ("bob", 0, 2, 0)]), "bob"), "ann-stream");
+        assert_eq!(evicted(&table(&[("ann", 0, 0, 5)]), "bob"), "503", "requests that are handled are never ended");
+        assert_eq!(evicted(&table(&[("ann", 0, 5, 0)]), "ann"), "429");
+    }
+}

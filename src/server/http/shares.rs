@@ -1,0 +1,183 @@
+//! The shares of principals in what is open at a time: requests, and event streams.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use http::StatusCode;
+use tokio_util::sync::CancellationToken;
+
+use super::refusal::Later;
+use crate::server::allowances::Allowances;
+
+/// What principals have open.
+pub(super) struct Shares {
+    /// The most connections of the server, of which each open request and each event stream takes one.
+    connections: usize,
+    /// The most event streams; they leave a tenth of the connections to other requests.
+    streams: usize,
+    allowances: Arc<Allowances>,
+    open: Arc<Mutex<Open>>,
+}
+
+#[derive(Default)]
+struct Open {
+    /// How many requests of each principal are open, event streams included.
+    requests: HashMap<Arc<str>, usize>,
+    /// The event streams of each principal, the oldest first.
+    streams: HashMap<Arc<str>, VecDeque<(u64, CancellationToken)>>,
+    next: u64,
+}
+
+/// An open request; its place is given back when this is dropped.
+pub(super) struct OpenRequest {
+    open: Arc<Mutex<Open>>,
+    principal: Arc<str>,
+}
+
+impl Drop for OpenRequest {
+    fn drop(&mut self) {
+        let mut open = lock(&self.open);
+        if let Some(count) = open.requests.get_mut(&self.principal) {
+            *count -= 1;
+            if *count == 0 {
+                open.requests.remove(&self.principal);
+            }
+        }
+    }
+}
+
+/// An open event stream; its place is given back when this is dropped.
+pub(super) struct OpenStream {
+    open: Arc<Mutex<Open>>,
+    principal: Arc<str>,
+    id: u64,
+    /// Cancelled when the stream has to end, to make room for one of another principal.
+    pub(super) evicted: CancellationToken,
+}
+
+impl Drop for OpenStream {
+    fn drop(&mut self) {
+        lock(&self.open).remove_stream(&self.principal, self.id);
+    }
+}
+
+fn lock(open: &Mutex<Open>) -> MutexGuard<'_, Open> {
+    open.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Open {
+    fn remove_stream(&mut self, principal: &Arc<str>, id: u64) {
+        if let Some(own) = self.streams.get_mut(principal) {
+            own.retain(|(known, _)| *known != id);
+            if own.is_empty() {
+                self.streams.remove(principal);
+            }
+        }
+    }
+}
+
+impl Shares {
+    /// Shares in so many connections.
+    pub(super) fn new(connections: usize, allowances: Arc<Allowances>) -> Shares {
+        let streams = connections.saturating_sub((connections / 10).max(1)).max(1);
+        Shares { connections, streams, allowances, open: Arc::default() }
+    }
+
+    /// Takes a place for a request. Where there are several principals, one has at most half of the connections.
+    ///
+    /// # Errors
+    /// When the principal has its share.
+    pub(super) fn request(&self, principal: &Arc<str>) -> Result<OpenRequest, Later> {
+        let mut open = lock(&self.open);
+        let own = open.requests.get(principal).copied().unwrap_or(0);
+        let most = (self.connections / 2).max(1);
+        if self.allowances.are_of_several() && own >= most {
+            let message = format!(
+                "{own} requests of `{principal}` are open, event streams included, which is its share: half of the {} connections that this server takes (`serve --connections`)",
+                self.connections
+            );
+            return Err(Later::in_a_moment(StatusCode::TOO_MANY_REQUESTS, &message));
+        }
+        open.requests.insert(Arc::clone(principal), own + 1);
+        Ok(OpenRequest { open: Arc::clone(&self.open), principal: Arc::clone(principal) })
+    }
+
+    /// Takes a place for an event stream. Where all are taken, the oldest ends of the principal that has the most, if
+    /// that is another one and has at least two more; its client opens it again.
+    ///
+    /// # Errors
+    /// When there is no place that the principal may take.
+    pub(super) fn stream(&self, principal: &Arc<str>) -> Result<OpenStream, Later> {
+        let mut open = lock(&self.open);
+        let all: usize = open.streams.values().map(VecDeque::len).sum();
+        if all >= self.streams {
+            let own = open.streams.get(principal).map_or(0, VecDeque::len);
+            let most = open.streams.iter().max_by_key(|(_, streams)| streams.len());
+            let Some(most) = most.filter(|(_, streams)| streams.len() > own + 1).map(|(name, _)| Arc::clone(name))
+            else {
+                let message = format!(
+                    "{all} event streams are open, the most that this server takes beside other requests (nine tenths of `serve --connections`); {own} of them are of `{principal}`, which is its share"
+                );
+                let status = if own > 0 { StatusCode::TOO_MANY_REQUESTS } else { StatusCode::SERVICE_UNAVAILABLE };
+                return Err(Later::in_a_moment(status, &message));
+            };
+            if let Some((_, evicted)) = open.streams.get_mut(&most).and_then(VecDeque::pop_front) {
+                evicted.cancel();
+            }
+        }
+        open.next += 1;
+        let (id, evicted) = (open.next, CancellationToken::new());
+        open.streams.entry(Arc::clone(principal)).or_default().push_back((id, evicted.clone()));
+        Ok(OpenStream { open: Arc::clone(&self.open), principal: Arc::clone(principal), id, evicted })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::server::Allowance;
+
+    fn shares(connections: usize, principals: &[&str]) -> Shares {
+        let mut allowances = Allowances::default();
+        for name in principals {
+            allowances.insert(name, Allowance::default());
+        }
+        Shares::new(connections, Arc::new(allowances))
+    }
+
+    #[test]
+    fn event_streams_leave_connections_to_requests() {
+        let shares = shares(10, &[]);
+        let local: Arc<str> = "local".into();
+        let streams: Vec<OpenStream> = std::iter::from_fn(|| shares.stream(&local).ok()).collect();
+        assert_eq!(streams.len(), 9);
+        let later = shares.stream(&local).err().expect("it is one too many");
+        assert_eq!(later.status, StatusCode::TOO_MANY_REQUESTS);
+        drop(streams);
+        assert!(shares.stream(&local).is_ok(), "all places were given back");
+    }
+
+    #[test]
+    fn a_principal_with_fewer_streams_takes_from_the_one_with_the_most() {
+        let shares = shares(10, &["ann", "bob"]);
+        let (ann, bob): (Arc<str>, Arc<str>) = ("ann".into(), "bob".into());
+        let of_ann: Vec<OpenStream> = std::iter::from_fn(|| shares.stream(&ann).ok()).collect();
+        let of_bob: Vec<OpenStream> = std::iter::from_fn(|| shares.stream(&bob).ok()).collect();
+        assert_eq!((of_ann.len(), of_bob.len()), (9, 4));
+        let ended: Vec<bool> = of_ann.iter().map(|stream| stream.evicted.is_cancelled()).collect();
+        assert_eq!(ended, [true, true, true, true, false, false, false, false, false], "the oldest end");
+        assert!(of_bob.iter().all(|stream| !stream.evicted.is_cancelled()));
+    }
+
+    #[test]
+    fn among_several_one_has_half_of_the_connections() {
+        let shares = shares(10, &["ann", "bob"]);
+        let (ann, bob): (Arc<str>, Arc<str>) = ("ann".into(), "bob".into());
+        let of_ann: Vec<OpenRequest> = std::iter::from_fn(|| shares.request(&ann).ok()).collect();
+        assert_eq!(of_ann.len(), 5);
+        assert!(shares.request(&ann).err().expect("it is one too many").message.contains("5 requests of `ann`"));
+        assert!(shares.request(&bob).is_ok());
+        drop(of_ann);
+        assert!(shares.request(&ann).is_ok(), "all places were given back");
+    }
+}
