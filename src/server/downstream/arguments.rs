@@ -2,23 +2,32 @@
 //! is kept beside.
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Instant;
 
+use indexmap::IndexMap;
+use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
-use jsonschema::{PatternOptions, ValidationError, Validator};
 use serde_json::{Map, Value};
 
 use crate::lang::error::suggest::closest;
-use crate::lang::{Tool, ToolError, ToolErrorKind, ToolReply};
+use crate::lang::{Tool, ToolError, ToolErrorKind, ToolReply, foreign_text};
 use crate::server::config::{cut, kind};
 use crate::server::envelope::Envelope;
+use crate::server::http::LOCAL;
 use crate::server::lines::{LARGEST_LINE, MOST_MARKS};
 
 use super::coercion::{self, Notes};
+use super::expansion::Unchecked;
 use super::result;
 use super::seen::Seen;
+use super::trial::{Problem, Schema, Trial};
+use super::words::Words;
 
 /// What other implementations of JSON can be trusted to take.
 const DEEPEST: u32 = 100;
+
+/// How many pairs of an unknown argument and a declared one are compared in one call.
+const COMPARED: usize = 100_000;
 
 /// How many arguments of one call are changed into what they mean.
 const REPAIRS: usize = 64;
@@ -26,12 +35,21 @@ const REPAIRS: usize = 64;
 /// A tool with the check of its arguments, which is prepared when it is first called.
 pub(super) struct CheckedTool {
     pub(super) tool: Arc<Tool>,
-    /// Nothing for a schema that cannot be understood: its server then checks alone.
-    validator: OnceLock<Option<Validator>>,
-    results: Mutex<Results>,
+    /// The schema of its arguments, or why they are not checked.
+    schema: OnceLock<Result<Schema, Unchecked>>,
+    /// The tool as those see it who have seen none of its results.
+    plain: Arc<Tool>,
+    /// The words that it uses of itself.
+    words: OnceLock<Words>,
+    /// By principal, the least recent first: the shape of one's data is not shown to others.
+    results: Mutex<IndexMap<String, Results>>,
 }
 
-/// What was seen of a tool's results, and the tool with it.
+/// How many principals' results are kept of one tool.
+const PRINCIPALS: usize = 16;
+
+/// What one principal saw of a tool's results, and the tool with it.
+#[derive(Clone)]
 struct Results {
     seen: Seen,
     shown: Arc<Tool>,
@@ -43,60 +61,98 @@ pub(super) fn checked(tools: Vec<Arc<Tool>>) -> Vec<Arc<CheckedTool>> {
 }
 
 impl CheckedTool {
+    /// A tool; what was seen of its results is what [`LOCAL`] saw.
     fn new(tool: Arc<Tool>) -> CheckedTool {
-        let seen = tool.seen.as_ref().map(Seen::of).unwrap_or_default();
-        let results = Mutex::new(Results { shown: shown(&tool, &seen), seen });
-        CheckedTool { tool, validator: OnceLock::new(), results }
+        let seen = tool.seen.as_ref().map(Seen::of);
+        let tool = match seen {
+            Some(_) => Arc::new(Tool { seen: None, ..(*tool).clone() }),
+            None => tool,
+        };
+        let checked = CheckedTool {
+            plain: shown(&tool, &Seen::default()),
+            tool,
+            schema: OnceLock::new(),
+            words: OnceLock::new(),
+            results: Mutex::default(),
+        };
+        if let Some(mut seen) = seen {
+            seen.settle(checked.words());
+            let results = Results { shown: shown(&checked.tool, &seen), seen };
+            checked.results().insert(LOCAL.to_owned(), results);
+        }
+        checked
     }
 
-    fn results(&self) -> MutexGuard<'_, Results> {
+    fn results(&self) -> MutexGuard<'_, IndexMap<String, Results>> {
         self.results.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The tool with what was seen of its results.
-    pub(super) fn shown(&self) -> Arc<Tool> {
-        Arc::clone(&self.results().shown)
+    fn words(&self) -> &Words {
+        self.words.get_or_init(|| Words::of(&self.tool))
     }
 
-    /// Takes in a result; true if something new was seen.
-    pub(super) fn learn(&self, reply: &ToolReply) -> bool {
-        let results = &mut *self.results();
-        let is_new = results.seen.learn(reply);
-        if is_new {
-            results.shown = shown(&self.tool, &results.seen);
+    /// The tool with what a principal saw of its results.
+    pub(super) fn shown(&self, principal: &str) -> Arc<Tool> {
+        Arc::clone(self.results().get(principal).map_or(&self.plain, |results| &results.shown))
+    }
+
+    /// Takes in a result that a principal got; true if something new was seen that is kept on disk.
+    pub(super) fn learn(&self, principal: &str, reply: &ToolReply) -> bool {
+        let mut seen = self.results().get(principal).map(|results| results.seen.clone()).unwrap_or_default();
+        // Not under the lock, which threads of the runtime take: this looks at much of the reply.
+        let is_new = seen.learn(reply, self.words());
+        let shown = if is_new { shown(&self.tool, &seen) } else { self.shown(principal) };
+        let mut results = self.results();
+        results.shift_remove(principal);
+        results.insert(principal.to_owned(), Results { seen, shown });
+        if results.len() > PRINCIPALS {
+            results.shift_remove_index(0);
         }
-        is_new
+        is_new && principal == LOCAL
     }
 
     /// Goes on from what was seen of the tool of that name before it was listed anew.
     pub(super) fn resume(&self, before: &CheckedTool) {
-        let seen = before.results().seen.clone();
-        *self.results() = Results { shown: shown(&self.tool, &seen), seen };
+        let before = before.results().clone();
+        let resumed =
+            |(principal, Results { seen, .. })| (principal, Results { shown: shown(&self.tool, &seen), seen });
+        *self.results() = before.into_iter().map(resumed).collect();
     }
 
-    /// Reads the text of an object of arguments and checks it. What does not fit and plainly means something that does
-    /// is changed into that, as [`coercion`] says; the second is a note of what was changed.
+    /// Reads the text of an object of arguments and checks it. Arguments that do not fit and plainly mean something that
+    /// does are changed into that, as [`coercion`] says. This may take as long as the budget of a [`Trial`] allows, needs
+    /// a deep stack, and is given up between two looks at the arguments once the deadline is over.
     ///
     /// # Errors
     /// Which argument is wrong, what was expected and what came.
-    pub(super) fn check(&self, arguments: &str) -> Result<(Map<String, Value>, Option<String>), ToolError> {
+    pub(super) fn check(&self, arguments: &str, deadline: Instant) -> Result<Checked, ToolError> {
         let arguments = self.read(arguments)?;
         if let Some(error) = self.unknown_argument(&arguments) {
             return Err(error);
         }
-        let Some(validator) = self.validator() else { return Ok((arguments, None)) };
+        let schema = match self.schema() {
+            Ok(schema) => schema,
+            Err(unchecked) => return Ok(Checked::without(arguments, unchecked)),
+        };
         let (mut instance, mut notes) = (Value::Object(arguments), Notes::default());
-        let schema = &self.tool.input_schema;
-        coercion::whole_numbers(schema, schema, &mut instance, &mut Vec::new(), &mut notes);
+        coercion::whole_numbers(&self.tool.input_schema, &mut instance, &mut notes);
+        let mut trial = Trial::of(schema, deadline);
         let mut repairs = 0;
-        while let Some((place, path, error)) = self.first_problem(validator, &instance) {
+        let mut wrong = None;
+        loop {
+            let found = match self.first_problem(&mut trial, &instance) {
+                Ok(found) => found,
+                // The budget is used up: by the first check, or by repairs.
+                Err(unchecked) => return wrong.map_or_else(|| Ok(Checked::without(object(instance), &unchecked)), Err),
+            };
+            let Some((place, path, error)) = found else { break };
             repairs += 1;
-            if repairs > REPAIRS || !coercion::repair(validator, &mut instance, &place, &path, &mut notes) {
+            if repairs > REPAIRS || !coercion::repair(&mut trial, &mut instance, &place, &path, &mut notes) {
                 return Err(error);
             }
+            wrong = Some(error);
         }
-        let Value::Object(arguments) = instance else { unreachable!("it was made an object above") };
-        Ok((arguments, notes.line()))
+        Ok(Checked { arguments: object(instance), note: notes.line(), unchecked: None })
     }
 
     fn read(&self, arguments: &str) -> Result<Map<String, Value>, ToolError> {
@@ -130,19 +186,13 @@ impl CheckedTool {
         }
     }
 
-    fn validator(&self) -> Option<&Validator> {
+    fn schema(&self) -> Result<&Schema, &Unchecked> {
         let prepare = || {
-            jsonschema::options()
-                // Schemas come from servers: their patterns must not be able to take for ever.
-                .with_pattern_options(PatternOptions::regex().size_limit(1 << 20))
-                .should_validate_formats(false)
-                .build(&self.tool.input_schema)
-                .inspect_err(|problem| {
-                    tracing::debug!(server = self.tool.server, tool = self.tool.name, %problem, "schema not understood");
-                })
-                .ok()
+            Schema::of(&self.tool.input_schema).inspect_err(|problem| {
+                tracing::warn!(server = self.tool.server, tool = self.tool.name, %problem, "arguments are not checked");
+            })
         };
-        self.validator.get_or_init(prepare).as_ref()
+        self.schema.get_or_init(prepare).as_ref()
     }
 
     /// The declared arguments.
@@ -166,9 +216,11 @@ impl CheckedTool {
             None if forbidden => &none,
             None => return None,
         };
+        let mut compared = 0;
         for name in arguments.keys().filter(|name| !properties.contains_key(*name)) {
+            compared += properties.len();
             let left = properties.keys().map(String::as_str).filter(|other| !arguments.contains_key(*other));
-            let close = closest(name, left);
+            let close = if compared <= COMPARED { closest(name, left) } else { None };
             if !forbidden && close.is_none() {
                 continue;
             }
@@ -185,12 +237,27 @@ impl CheckedTool {
     }
 
     /// The first thing that is wrong: where, as a pointer and as a person writes it, and its error.
-    fn first_problem(&self, validator: &Validator, instance: &Value) -> Option<(String, String, ToolError)> {
-        let problem = validator.iter_errors(instance).next()?;
-        let pointer = problem.instance_path().to_string();
-        let place: Vec<String> =
-            pointer.split('/').skip(1).map(|part| part.replace("~1", "/").replace("~0", "~")).collect();
-        Some((pointer, path(&place), self.wrong(&problem, &place)))
+    fn first_problem(
+        &self,
+        trial: &mut Trial<'_>,
+        instance: &Value,
+    ) -> Result<Option<(String, String, ToolError)>, Unchecked> {
+        Ok(trial.first_problem(instance)?.map(|problem| match problem {
+            Problem::Known(problem) => {
+                let pointer = problem.instance_path().to_string();
+                let place: Vec<String> =
+                    pointer.split('/').skip(1).map(|part| part.replace("~1", "/").replace("~0", "~")).collect();
+                let error = self.wrong(&problem, &place);
+                (pointer, path(&place), error)
+            }
+            Problem::Unknown => {
+                let message = format!(
+                    "the arguments of `{0}` do not fit its schema, and are too large to say where; (doc {0} :schema) shows it",
+                    self.name()
+                );
+                (String::new(), String::new(), self.error(message, None))
+            }
+        }))
     }
 
     fn wrong(&self, problem: &ValidationError<'_>, place: &[String]) -> ToolError {
@@ -243,11 +310,41 @@ impl CheckedTool {
     }
 
     fn name(&self) -> String {
-        format!("{}/{}", self.tool.server, self.tool.name)
+        foreign_text::qualified(&self.tool.server, &self.tool.name)
     }
 
     fn error(&self, message: String, suggestion: Option<String>) -> ToolError {
-        ToolError { kind: ToolErrorKind::Arguments, message, suggestion }
+        // Types, options and names of arguments are the server's.
+        let suggestion = suggestion.map(|suggestion| foreign_text::line(&suggestion));
+        ToolError { kind: ToolErrorKind::Arguments, message: foreign_text::line(&message), suggestion }
+    }
+}
+
+/// Arguments that may be sent.
+#[derive(Debug)]
+pub(super) struct Checked {
+    pub(super) arguments: Map<String, Value>,
+    /// The changes that were made to them.
+    pub(super) note: Option<String>,
+    /// Why they were not checked although there is a schema that says how, as a clause: "its schema has …".
+    pub(super) unchecked: Option<String>,
+}
+
+impl Checked {
+    fn without(arguments: Map<String, Value>, unchecked: &Unchecked) -> Checked {
+        // A schema that cannot be read is for its server to check with.
+        let unchecked = match unchecked {
+            Unchecked::Unreadable(_) => None,
+            Unchecked::Beyond(clause) => Some(clause.clone()),
+        };
+        Checked { arguments, note: None, unchecked }
+    }
+}
+
+fn object(instance: Value) -> Map<String, Value> {
+    match instance {
+        Value::Object(arguments) => arguments,
+        _ => unreachable!("no repair changes the arguments as a whole"),
     }
 }
 

@@ -1,5 +1,7 @@
 //! What is said of arguments that do not fit.
 
+use std::time::Duration;
+
 use serde_json::json;
 
 use super::*;
@@ -29,8 +31,14 @@ fn search() -> CheckedTool {
     }))
 }
 
+fn check(tool: &CheckedTool, arguments: &str) -> Result<(Map<String, Value>, Option<String>), ToolError> {
+    let checked = tool.check(arguments, Instant::now() + Duration::from_secs(60))?;
+    assert_eq!(checked.unchecked, None);
+    Ok((checked.arguments, checked.note))
+}
+
 fn problem(tool: &CheckedTool, arguments: &str) -> (String, Option<String>) {
-    let error = tool.check(arguments).expect_err(arguments);
+    let error = check(tool, arguments).expect_err(arguments);
     assert_eq!(error.kind, ToolErrorKind::Arguments);
     (error.message, error.suggestion)
 }
@@ -96,7 +104,7 @@ fn null_means_not_given() {
         (r#"{"query": "x", "filter": {"from": null, "to": "b"}}"#, json!({"query": "x", "filter": {"to": "b"}})),
     ];
     for (arguments, sent) in cases {
-        let (arguments, note) = search().check(arguments).expect("right");
+        let (arguments, note) = check(&search(), arguments).expect("right");
         assert_eq!((Value::Object(arguments), note), (sent, None));
     }
 }
@@ -140,7 +148,7 @@ fn what_plainly_means_something_that_fits_is_changed_into_it() {
         ),
     ];
     for (arguments, sent, note) in cases {
-        let (arguments, said) = search().check(arguments).expect(arguments);
+        let (arguments, said) = check(&search(), arguments).expect(arguments);
         assert_eq!((Value::Object(arguments), said.as_deref()), (sent, Some(note)));
     }
 }
@@ -169,12 +177,12 @@ fn what_may_mean_something_else_stays_an_error() {
 
 #[test]
 fn arguments_that_the_schema_does_not_mention() {
-    let sent = search().check(r#"{"query": "x", "something": 1}"#).expect("passed on");
+    let sent = check(&search(), r#"{"query": "x", "something": 1}"#).expect("passed on");
     assert!(sent.0.contains_key("something"));
     let closed = tool(json!({"type": "object", "properties": {}, "additionalProperties": false}));
     assert_eq!(problem(&closed, r#"{"a": 1}"#).0, "`mail/search` has no argument `a`; it takes none");
     let open = tool(json!({"type": "object", "properties": {"name": {}}, "additionalProperties": true}));
-    assert!(open.check(r#"{"nam": 1}"#).is_ok());
+    assert!(check(&open, r#"{"nam": 1}"#).is_ok());
 }
 
 #[test]
@@ -188,6 +196,6 @@ fn schemas_that_make_no_sense_do_not_stand_in_the_way() {
         json!({"properties": {"a": {"pattern": "(?=x)"}}}),
         json!({"type": "object", "properties": {"a": {"$ref": "#/$defs/missing"}}}),
     ] {
-        assert!(tool(schema.clone()).check(r#"{"a": "b"}"#).is_ok(), "{schema}");
+        assert!(check(&tool(schema.clone()), r#"{"a": "b"}"#).is_ok(), "{schema}");
     }
 }

@@ -3,12 +3,13 @@
 //! What is done is what cannot be misunderstood: a number or boolean in a text, spelt as JSON spells it; a whole
 //! number for a text; one item for a list of such; nothing for an option that is null. Each but the last is noted.
 
-use jsonschema::Validator;
 use jsonschema::error::ValidationErrorKind;
 use serde_json::{Number, Value};
 
 use crate::lang::builtin::discovery::shape::meant;
 use crate::server::config::cut;
+
+use super::trial::Trial;
 
 /// How long a value is in a note, in characters.
 const SHOWN: usize = 40;
@@ -42,14 +43,14 @@ impl Notes {
 }
 
 /// Changes what stands at a place and does not fit there into what fits; false if it means nothing that does.
-pub(super) fn repair(validator: &Validator, instance: &mut Value, place: &str, path: &str, notes: &mut Notes) -> bool {
+pub(super) fn repair(trial: &mut Trial<'_>, instance: &mut Value, place: &str, path: &str, notes: &mut Notes) -> bool {
     if instance.pointer(place).is_some_and(Value::is_null) {
-        return drop_null(validator, instance, place);
+        return drop_null(trial, instance, place);
     }
     let Some(was) = instance.pointer(place).filter(|_| !place.is_empty()).cloned() else { return false };
     for meant in meanings(&was) {
         put(instance, place, meant.clone());
-        if fits(validator, instance, place) {
+        if fits(trial, instance, place) {
             if !was.is_object() || meant.is_array() {
                 notes.add(path, &was, &meant);
             }
@@ -66,10 +67,10 @@ fn put(instance: &mut Value, place: &str, value: Value) {
     }
 }
 
-/// True if nothing is wrong with what stands at that place.
-fn fits(validator: &Validator, instance: &Value, place: &str) -> bool {
+/// True if nothing is wrong with what stands at that place. Where that cannot be said within the budget, it is not so.
+fn fits(trial: &mut Trial<'_>, instance: &Value, place: &str) -> bool {
     let is_there = |at: String| at.strip_prefix(place).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-    !validator.iter_errors(instance).any(|problem| is_there(problem.instance_path().to_string()))
+    trial.any_error(instance, |problem| is_there(problem.instance_path().to_string())) == Ok(false)
 }
 
 /// What a value may mean that is of another type, the likeliest first.
@@ -107,73 +108,93 @@ fn without_nulls(value: &Value) -> Value {
 }
 
 /// Leaves out a field that is null, unless it has to be there.
-fn drop_null(validator: &Validator, instance: &mut Value, place: &str) -> bool {
+fn drop_null(trial: &mut Trial<'_>, instance: &mut Value, place: &str) -> bool {
     let Some((parent, _)) = place.rsplit_once('/') else { return false };
     let name = place[parent.len() + 1..].replace("~1", "/").replace("~0", "~");
     let Some(Value::Object(fields)) = instance.pointer_mut(parent) else { return false };
     let before = fields.clone();
     fields.shift_remove(&name);
-    let is_missed = validator.iter_errors(instance).any(|problem| {
+    let is_missed = trial.any_error(instance, |problem| {
         problem.instance_path().to_string() == parent
             && matches!(problem.kind(), ValidationErrorKind::Required { property } if property.as_str() == Some(name.as_str()))
     });
-    if is_missed {
+    let may_go = is_missed == Ok(false);
+    if !may_go {
         put(instance, parent, Value::Object(before));
     }
-    !is_missed
+    may_go
 }
 
 /// Writes floats that are whole as integers where the schema asks for integers: to many servers `5.0` is none.
-pub(super) fn whole_numbers(
-    schema: &Value,
-    root: &Value,
-    value: &mut Value,
-    path: &mut Vec<String>,
-    notes: &mut Notes,
-) {
-    let Some(schema) = meant(schema, root) else { return };
-    match value {
-        Value::Number(number) if number.is_f64() && asks_for_integer(schema, root) => {
-            let float = number.as_f64().unwrap_or_default();
-            if float.fract() == 0.0 && float.abs() < EXACT {
-                let sent = Value::from(float as i64);
-                notes.add(&super::arguments::path(path), value, &sent);
-                *value = sent;
-            }
-        }
-        Value::Array(items) => {
-            let Some(schema) = schema.get("items") else { return };
-            for (at, item) in items.iter_mut().enumerate() {
-                path.push(at.to_string());
-                whole_numbers(schema, root, item, path, notes);
-                path.pop();
-            }
-        }
-        Value::Object(fields) => {
-            let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return };
-            for (name, field) in fields.iter_mut() {
-                if let Some(schema) = properties.get(name) {
-                    path.push(name.clone());
-                    whole_numbers(schema, root, field, path, notes);
-                    path.pop();
-                }
-            }
-        }
-        _ => {}
-    }
+pub(super) fn whole_numbers(schema: &Value, value: &mut Value, notes: &mut Notes) {
+    let mut walk = WholeNumbers { root: schema, path: Vec::new(), left: LOOKS, notes };
+    walk.of(schema, value);
 }
 
-/// True if integers are the only numbers that a schema allows.
-fn asks_for_integer(schema: &Value, root: &Value) -> bool {
-    let several = schema.get("anyOf").or_else(|| schema.get("oneOf")).and_then(Value::as_array);
-    let is_type = |schema: &Value, name: &str| match schema.get("type") {
-        Some(Value::String(only)) => only == name,
-        Some(Value::Array(names)) => names.iter().any(|one| one == name),
-        _ => false,
-    };
-    let schemas: Vec<&Value> = match several {
-        Some(several) => several.iter().filter_map(|schema| meant(schema, root)).collect(),
-        None => vec![schema],
-    };
-    schemas.iter().any(|schema| is_type(schema, "integer")) && !schemas.iter().any(|schema| is_type(schema, "number"))
+/// How many values and alternatives are looked at in search of whole numbers.
+const LOOKS: usize = 200_000;
+
+struct WholeNumbers<'a> {
+    root: &'a Value,
+    path: Vec<String>,
+    left: usize,
+    notes: &'a mut Notes,
+}
+
+impl WholeNumbers<'_> {
+    fn of(&mut self, schema: &Value, value: &mut Value) {
+        if self.left == 0 {
+            return;
+        }
+        self.left -= 1;
+        let Some(schema) = meant(schema, self.root) else { return };
+        match value {
+            Value::Number(number) if number.is_f64() && self.asks_for_integer(schema) => {
+                let float = number.as_f64().unwrap_or_default();
+                if float.fract() == 0.0 && float.abs() < EXACT {
+                    let sent = Value::from(float as i64);
+                    self.notes.add(&super::arguments::path(&self.path), value, &sent);
+                    *value = sent;
+                }
+            }
+            Value::Array(items) => {
+                let Some(schema) = schema.get("items") else { return };
+                for (at, item) in items.iter_mut().enumerate() {
+                    self.path.push(at.to_string());
+                    self.of(schema, item);
+                    self.path.pop();
+                }
+            }
+            Value::Object(fields) => {
+                let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return };
+                for (name, field) in fields.iter_mut() {
+                    if let Some(schema) = properties.get(name) {
+                        self.path.push(name.clone());
+                        self.of(schema, field);
+                        self.path.pop();
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// True if integers are the only numbers that a schema allows.
+    fn asks_for_integer(&mut self, schema: &Value) -> bool {
+        let several = schema.get("anyOf").or_else(|| schema.get("oneOf")).and_then(Value::as_array);
+        let is_type = |schema: &Value, name: &str| match schema.get("type") {
+            Some(Value::String(only)) => only == name,
+            Some(Value::Array(names)) => names.iter().any(|one| one == name),
+            _ => false,
+        };
+        let schemas: Vec<&Value> = match several {
+            Some(several) => {
+                self.left = self.left.saturating_sub(several.len());
+                several.iter().filter_map(|schema| meant(schema, self.root)).collect()
+            }
+            None => vec![schema],
+        };
+        schemas.iter().any(|schema| is_type(schema, "integer"))
+            && !schemas.iter().any(|schema| is_type(schema, "number"))
+    }
 }

@@ -1,5 +1,6 @@
 //! One connection to a server, from its handshake to its end: the requests on it, and what becomes of them.
 
+use std::collections::HashSet;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex as StdMutex, MutexGuard, PoisonError};
@@ -14,10 +15,12 @@ use rmcp::service::{Peer, RunningService, ServiceError};
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
-use crate::lang::{Tool, ToolError, ToolErrorKind, ToolHints};
+use crate::lang::{Tool, ToolError, ToolErrorKind, ToolHints, foreign_text};
 use crate::server::config::cut;
 use crate::server::envelope::Envelope;
 use crate::server::lines;
+use crate::server::offload;
+use crate::server::secrets::Secrets;
 
 use super::client::Client;
 use super::http;
@@ -32,6 +35,9 @@ const PAGE: Duration = Duration::from_secs(10);
 const MOST_PAGES: usize = 200;
 /// A list of tools is taken in up to this many bytes of names, descriptions and schemas.
 const LARGEST_LIST: u64 = 8 << 20;
+
+/// The longest name of a tool, in bytes.
+const LONGEST_NAME: usize = 1024;
 
 /// Why a request has no answer.
 pub(super) enum Failure {
@@ -111,6 +117,8 @@ pub(super) struct Connection {
     list_changed: Arc<AtomicBool>,
     begun: Instant,
     uses: StdMutex<Uses>,
+    /// What is taken out of all that the server says.
+    secrets: Secrets,
 }
 
 impl Connection {
@@ -120,6 +128,7 @@ impl Connection {
         running: RunningService<RoleClient, Client>,
         list_changed: Arc<AtomicBool>,
         ended: CancellationToken,
+        secrets: Secrets,
     ) -> Connection {
         Connection {
             name: name.to_owned(),
@@ -131,6 +140,7 @@ impl Connection {
             list_changed,
             begun: Instant::now(),
             uses: StdMutex::new(Uses { open: 0, last: Instant::now() }),
+            secrets,
         }
     }
 
@@ -182,52 +192,33 @@ impl Connection {
 
     /// All pages of the list of tools.
     pub(super) async fn list(&self) -> Result<Vec<Tool>, Failure> {
-        let mut tools = Vec::new();
-        let (mut bytes, mut marks) = (0, 0);
+        let mut tools = List::default();
         let mut cursor = None;
         for _ in 0..MOST_PAGES {
             let page = PaginatedRequestParams::default().with_cursor(cursor.clone());
             let page = self.answered(self.peer.list_tools(Some(page)), PAGE, "tools/list").await?;
-            for tool in page.tools {
-                let tool = self.tool(tool);
-                let schemas =
-                    Envelope::of(serde_json::json!([tool.input_schema, tool.output_schema]).to_string().as_bytes());
-                bytes += schemas.bytes() + (tool.name.len() + tool.description.len()) as u64;
-                marks += schemas.marks();
-                if bytes > LARGEST_LIST || marks > lines::MOST_MARKS {
-                    tracing::warn!(
-                        server = self.name,
-                        tools = tools.len(),
-                        "the list of tools is too long; the rest is left out"
-                    );
-                    return Ok(tools);
-                }
-                tools.push(tool);
+            let (name, secrets, mut so_far) = (self.name.clone(), self.secrets.clone(), tools);
+            let taken = offload::linear(usize::MAX, move || {
+                let is_all = so_far.add(&name, page.tools, &secrets);
+                (so_far, is_all)
+            });
+            let is_all;
+            (tools, is_all) = taken.await;
+            if !is_all {
+                tracing::warn!(
+                    server = self.name,
+                    tools = tools.tools.len(),
+                    "the list of tools is too long; the rest is left out"
+                );
+                return Ok(tools.tools);
             }
             if page.next_cursor.is_none() || page.next_cursor == cursor {
-                return Ok(tools);
+                return Ok(tools.tools);
             }
             cursor = page.next_cursor;
         }
         tracing::warn!(server = self.name, "the list of tools has no end");
-        Ok(tools)
-    }
-
-    fn tool(&self, tool: rmcp::model::Tool) -> Tool {
-        let hints = tool.annotations.as_ref().map_or_else(ToolHints::default, |annotations| ToolHints {
-            read_only: annotations.read_only_hint,
-            destructive: annotations.destructive_hint,
-            idempotent: annotations.idempotent_hint,
-        });
-        Tool {
-            server: self.name.clone(),
-            input_schema: tool.schema_as_json_value(),
-            output_schema: tool.output_schema.map(|schema| serde_json::Value::Object((*schema).clone())),
-            name: tool.name.into_owned(),
-            description: tool.description.map(|text| text.into_owned()).or(tool.title).unwrap_or_default(),
-            hints,
-            seen: None,
-        }
+        Ok(tools.tools)
     }
 
     /// Calls a tool. Dropping the future cancels the call at the server.
@@ -238,7 +229,7 @@ impl Connection {
         timeout: Duration,
     ) -> Result<CallToolResult, Failure> {
         let request = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
-        let what = format!("{}/{tool}", self.name);
+        let what = foreign_text::qualified(&self.name, tool);
         match self.answered(self.peer.call_tool_once(request), timeout, &what).await? {
             CallToolResponse::Complete(result) => Ok(result),
             CallToolResponse::InputRequired(_) => {
@@ -274,10 +265,13 @@ impl Connection {
         let (kind, message) = match problem {
             ServiceError::McpError(error) if error.code == lines::UNREADABLE => match lines::bytes_of(&error) {
                 Some(bytes) => (ToolErrorKind::TooLarge, format!("the reply of `{what}` is too large: {bytes} bytes")),
-                None => (ToolErrorKind::Failed, format!("the reply of `{what}` cannot be read: {}", error.message)),
+                None => (
+                    ToolErrorKind::Failed,
+                    format!("the reply of `{what}` cannot be read: {}", self.secrets.redact(&error.message)),
+                ),
             },
             ServiceError::McpError(error) => {
-                (ToolErrorKind::Failed, format!("`{what}` failed: {}", cut(&error.message, 2000)))
+                (ToolErrorKind::Failed, format!("`{what}` failed: {}", cut(&self.secrets.redact(&error.message), 2000)))
             }
             ServiceError::UnexpectedResponse => {
                 (ToolErrorKind::Failed, format!("the reply of `{what}` is not what MCP asks for"))
@@ -339,4 +333,58 @@ impl Connection {
 
 fn failed(message: String) -> Failure {
     Failure::Final(ToolError::failed(message))
+}
+
+/// A list of tools as it is taken in.
+#[derive(Default)]
+struct List {
+    tools: Vec<Tool>,
+    names: HashSet<String>,
+    bytes: u64,
+    marks: u64,
+}
+
+impl List {
+    /// Adds a page of a server's tools; false if it is too long.
+    fn add(&mut self, server: &str, page: Vec<rmcp::model::Tool>, secrets: &Secrets) -> bool {
+        for tool in page {
+            let Some(tool) = secrets.redact_tool(converted(server, tool)) else {
+                tracing::warn!(server, "a tool is left out: its name has a secret in it");
+                continue;
+            };
+            // Of two tools of one name no rule could say which it means.
+            let is_usable = (1..=LONGEST_NAME).contains(&tool.name.len());
+            if !is_usable || !self.names.insert(tool.name.clone()) {
+                let name = &*foreign_text::name(&tool.name);
+                tracing::warn!(server, name, "a tool without a name of its own is left out");
+                continue;
+            }
+            let schemas =
+                Envelope::of(serde_json::json!([tool.input_schema, tool.output_schema]).to_string().as_bytes());
+            self.bytes += schemas.bytes() + (tool.name.len() + tool.description.len()) as u64;
+            self.marks += schemas.marks();
+            if self.bytes > LARGEST_LIST || self.marks > lines::MOST_MARKS {
+                return false;
+            }
+            self.tools.push(tool);
+        }
+        true
+    }
+}
+
+fn converted(server: &str, tool: rmcp::model::Tool) -> Tool {
+    let hints = tool.annotations.as_ref().map_or_else(ToolHints::default, |annotations| ToolHints {
+        read_only: annotations.read_only_hint,
+        destructive: annotations.destructive_hint,
+        idempotent: annotations.idempotent_hint,
+    });
+    Tool {
+        server: server.to_owned(),
+        input_schema: tool.schema_as_json_value(),
+        output_schema: tool.output_schema.map(|schema| serde_json::Value::Object((*schema).clone())),
+        name: tool.name.into_owned(),
+        description: tool.description.map(|text| text.into_owned()).or(tool.title).unwrap_or_default(),
+        hints,
+        seen: None,
+    }
 }

@@ -120,6 +120,13 @@ pub(super) fn problem(error: &(dyn Error + 'static)) -> String {
     }
 }
 
+/// True for the error of a pipe or socket that the other side has closed.
+pub(super) fn is_closed(error: &(dyn Error + 'static)) -> bool {
+    let kinds = causes(error).filter_map(|cause| cause.downcast_ref::<io::Error>()).map(io::Error::kind);
+    let closed = [io::ErrorKind::BrokenPipe, io::ErrorKind::ConnectionReset, io::ErrorKind::NotConnected];
+    kinds.into_iter().any(|kind| closed.contains(&kind))
+}
+
 /// The error of a transport whose request failed.
 pub(super) fn unsent(request: reqwest::Error) -> io::Error {
     io::Error::other(StreamableHttpError::Client(request))

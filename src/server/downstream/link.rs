@@ -1,5 +1,6 @@
 //! What the calls of a server's tools go over: a connection to it, or nothing, where the tools are here.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
@@ -8,7 +9,10 @@ use super::connection::{Failure, InUse};
 use super::local::Local;
 use super::result;
 use crate::lang::{Tool, ToolReply};
-use crate::server::blobs::Blobs;
+use crate::server::blobs::Owned;
+use crate::server::offload;
+use crate::server::policy::Effect;
+use crate::server::secrets::Secrets;
 
 /// What calls go over.
 pub(super) enum Link<'s> {
@@ -19,22 +23,34 @@ pub(super) enum Link<'s> {
 }
 
 impl Link<'_> {
-    /// Calls a tool with arguments that have been checked. Dropping the future ends the call where it is made.
+    /// Calls a tool with arguments that have been checked. Dropping the future ends the call where it is made. The reply
+    /// has no secrets.
     pub(super) async fn call(
         &self,
-        tool: &Tool,
+        tool: &Arc<Tool>,
         arguments: Map<String, Value>,
         timeout: Duration,
-        blobs: &Blobs,
+        blobs: &Owned,
+        secrets: &Secrets,
     ) -> Result<ToolReply, Failure> {
         let connection = match self {
             Link::Server(connection) => connection,
-            Link::Local(local) => return local.call(tool, arguments, timeout).await.map_err(Failure::Final),
+            Link::Local(local) => {
+                let reply = local.call(tool, arguments, timeout).await.map_err(Failure::Final)?;
+                let (secrets, bytes) = (secrets.clone(), usize::try_from(reply.bytes()).unwrap_or(usize::MAX));
+                return Ok(offload::linear(bytes, move || secrets.redact_reply(reply)).await);
+            }
         };
         let answer = connection.call(&tool.name, arguments, timeout).await.map_err(|failure| {
-            let is_harmless = tool.hints.read_only == Some(true) || tool.hints.idempotent == Some(true);
+            let is_harmless = Effect::of(&tool.hints) == Effect::ReadOnly || tool.hints.idempotent == Some(true);
             if is_harmless { failure.harmless() } else { failure }
         })?;
-        result::unwrap(answer, tool, blobs).map_err(Failure::Final)
+        let (tool, blobs, secrets) = (Arc::clone(tool), blobs.clone(), secrets.clone());
+        let bytes = result::weight(&answer);
+        let unwrap = move || {
+            let reply = result::unwrap(answer, &tool, &blobs, &secrets)?;
+            Ok(secrets.redact_reply(reply))
+        };
+        offload::linear(bytes, unwrap).await.map_err(Failure::Final)
     }
 }

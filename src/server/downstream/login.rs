@@ -16,12 +16,14 @@ use rmcp::transport::auth::{
     OAuthHttpClient, OAuthHttpClientError, OAuthHttpClientFuture, OAuthHttpRedirectPolicy, OAuthHttpRequest,
     StoredCredentials,
 };
+use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 
 use crate::server::config::cut;
-use crate::server::folders::{Readers, replace};
+use crate::server::folders::replace;
 use crate::server::identity::sha256;
+use crate::server::secrets::{Secrets, names_a_secret};
 
 use super::http;
 
@@ -38,12 +40,15 @@ pub(super) struct Login {
     url: String,
     /// Nothing where logins are not kept.
     file: Option<PathBuf>,
+    /// Where its tokens are taken down, so that they are redacted.
+    secrets: Secrets,
 }
 
 impl Login {
-    pub(super) fn new(folder: Option<&Path>, url: &str) -> Login {
+    pub(super) fn new(folder: Option<&Path>, url: &str, secrets: &Secrets) -> Login {
         let digest = sha256(url.as_bytes());
-        Login { url: url.to_owned(), file: folder.map(|folder| folder.join(format!("{}.json", &digest[..32]))) }
+        let file = folder.map(|folder| folder.join(format!("{}.json", &digest[..32])));
+        Login { url: url.to_owned(), file, secrets: secrets.clone() }
     }
 
     /// A client for the server that sends the token, if there is one.
@@ -51,9 +56,29 @@ impl Login {
         let mut manager = self.manager().await?;
         // A login that cannot be used is none: the server then says that it asks for one.
         if let Err(problem) = manager.initialize_from_store().await {
-            tracing::warn!(%problem, "a login cannot be used");
+            tracing::warn!(problem = %self.secrets.redact(&problem.to_string()), "a login cannot be used");
         }
         Ok(AuthClient::new(http::client(&self.url)?, manager))
+    }
+
+    /// Takes down the tokens in what is kept of a login.
+    fn conceal(&self, kept: &[u8]) {
+        fn tokens<'v>(value: &'v Value, found: &mut Vec<&'v str>) {
+            match value {
+                Value::Object(fields) => {
+                    for (name, value) in fields {
+                        found.extend(value.as_str().filter(|_| names_a_secret(name)));
+                        tokens(value, found);
+                    }
+                }
+                Value::Array(items) => items.iter().for_each(|item| tokens(item, found)),
+                _ => {}
+            }
+        }
+        let Ok(kept) = serde_json::from_slice::<Value>(kept) else { return };
+        let mut found = Vec::new();
+        tokens(&kept, &mut found);
+        self.secrets.renew(&self.url, found);
     }
 
     async fn manager(&self) -> Result<AuthorizationManager, String> {
@@ -72,7 +97,7 @@ impl Login {
     /// # Errors
     /// Why there is no login.
     pub(super) async fn log_in(&self, show: impl FnOnce(&str)) -> Result<(), String> {
-        let words = |problem: AuthError| cut(&problem.to_string(), 300);
+        let words = |problem: AuthError| cut(&self.secrets.redact(&problem.to_string()), 300);
         if self.file.is_none() {
             return Err("there is no folder to keep it in: neither `XDG_CONFIG_HOME` nor `HOME` is set".into());
         }
@@ -89,7 +114,7 @@ impl Login {
         let came = came.map_err(|_| format!("nobody logged in within {} s", PATIENCE.as_secs()))?;
         let address = format!("{origin}{came}");
         if let Some(reason) = refusal(&address) {
-            return Err(format!("the login was refused: {}", cut(&reason, 300)));
+            return Err(format!("the login was refused: {}", cut(&self.secrets.redact(&reason), 300)));
         }
         session.handle_callback_url(&address).await.map(drop).map_err(words)
     }
@@ -122,16 +147,20 @@ impl CredentialStore for Login {
     async fn load(&self) -> Result<Option<StoredCredentials>, AuthError> {
         let Some(file) = &self.file else { return Ok(None) };
         match fs::read(file) {
-            Ok(text) => serde_json::from_slice(&text).map(Some).map_err(|problem| failed(&problem)),
+            Ok(text) => {
+                self.conceal(&text);
+                serde_json::from_slice(&text).map(Some).map_err(|problem| failed(&problem))
+            }
             Err(problem) if problem.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(problem) => Err(failed(&problem)),
         }
     }
 
     async fn save(&self, credentials: StoredCredentials) -> Result<(), AuthError> {
-        let Some(file) = &self.file else { return Ok(()) };
         let text = serde_json::to_vec(&credentials).map_err(|problem| failed(&problem))?;
-        replace(file, &text, Readers::Owner).map_err(|problem| failed(&problem))
+        self.conceal(&text);
+        let Some(file) = &self.file else { return Ok(()) };
+        replace(file, &text).map_err(|problem| failed(&problem))
     }
 
     async fn clear(&self) -> Result<(), AuthError> {

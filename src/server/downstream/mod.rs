@@ -4,13 +4,14 @@
 //! state over time, [`link`] what its calls go over: a connection, or [`local`], where there is no server. [`start`] makes a
 //! [`connection`], on which [`client`] is our face: through [`process`], [`http`] or [`sse`], with a [`login`] where one is
 //! asked for; [`restarts`] says when that may be done again. [`arguments`] checks what goes out and [`coercion`] mends it,
-//! [`result`] unwraps what comes in and [`seen`] learns its shape, [`index`] serves searches, and [`shelf`] remembers lists
-//! of tools on disk.
+//! in a [`trial`] whose work [`expansion`] bounds, [`result`] unwraps what comes in and [`seen`] learns its shape, [`index`]
+//! serves searches, [`shelf`] remembers lists of tools on disk, and [`unfit`] reports rules that fit no tool.
 
 mod arguments;
 mod client;
 mod coercion;
 mod connection;
+mod expansion;
 mod http;
 mod index;
 mod link;
@@ -24,28 +25,39 @@ mod server;
 mod shelf;
 mod sse;
 mod start;
+mod trial;
+mod unfit;
+mod words;
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::lang::error::suggest::closest;
 use crate::lang::{CallId, Catalogue, Found, Server, Tool, ToolCall, ToolError, ToolErrorKind, ToolReply};
 
-use super::audit::AuditLog;
+use super::audit::{Announcer, AuditLog, AuditedCall, Outcome, Redaction};
 use super::blobs::Blobs;
 use super::config::{Configuration, Endpoint, Origin};
 use super::folders;
+use super::http::LOCAL;
+use super::identity::Identity;
 use super::metrics::Metrics;
+use super::offload::{self, Offload};
 use super::platform::Lifeline;
-use super::policy::{Consent, Counts, Decision, Policy, nobody};
+use super::policy::{Consent, Counts, Decision, Names, Policy, nobody};
 use super::secrets::Secrets;
 use index::KeptIndex;
 pub use local::{Answering, Function, Functions, blocking};
 use server::Downstream;
+use unfit::Unfit;
 
 /// How long the servers that the catalogue lacks may take to list their tools.
 const LISTING: Duration = Duration::from_secs(10);
+
+/// How much of a tool is indexed for searches, at the most, in bytes.
+const INDEXED: usize = 12_000;
 
 /// How the connections behave, apart from what the configuration says of each.
 #[derive(Clone, Debug)]
@@ -58,7 +70,8 @@ pub struct DownstreamOptions {
     pub logins: Option<PathBuf>,
     /// What may be done with tools, beside what the configuration says, which may change.
     pub policy: Policy,
-    /// Secrets that are taken out of all that leaves; those of the configuration are added.
+    /// Secrets that are taken out of all that leaves, at first those in the environment of this process; those of the
+    /// configuration are added.
     pub secrets: Secrets,
     /// Where calls are recorded.
     pub audit: Option<Arc<AuditLog>>,
@@ -73,7 +86,7 @@ impl Default for DownstreamOptions {
             cache: folders::cache(),
             logins: folders::usual_folder().map(|folder| folder.join("logins")),
             policy: Policy::default(),
-            secrets: Secrets::default(),
+            secrets: Secrets::of_environment(),
             audit: None,
             ping_after: Duration::from_secs(30),
         }
@@ -93,8 +106,10 @@ pub(super) struct Answered {
 struct Shared {
     options: DownstreamOptions,
     lifeline: Arc<Lifeline>,
-    blobs: Blobs,
+    blobs: Arc<Blobs>,
     metrics: Metrics,
+    unfit: Unfit,
+    offload: Offload,
 }
 
 /// All configured servers. Its methods need the runtime in which they are called to stay alive for as
@@ -108,7 +123,9 @@ pub struct Downstreams {
     policy: Mutex<Policy>,
     /// The calls that quotas count.
     counts: Counts,
-    index: Mutex<KeptIndex>,
+    index: Arc<Mutex<KeptIndex>>,
+    /// True once it is known which rules of the audit log fit no argument.
+    redaction_is_reported: AtomicBool,
 }
 
 impl Downstreams {
@@ -120,13 +137,16 @@ impl Downstreams {
             shared: Arc::new(Shared {
                 options,
                 lifeline: Lifeline::new(),
-                blobs: Blobs::default(),
+                blobs: Arc::default(),
                 metrics: Metrics::default(),
+                unfit: Unfit::default(),
+                offload: Offload::default(),
             }),
             origin,
             policy: Mutex::default(),
             counts: Counts::default(),
-            index: Mutex::default(),
+            index: Arc::default(),
+            redaction_is_reported: AtomicBool::new(false),
         };
         downstreams.take_up(configuration);
         downstreams
@@ -140,13 +160,16 @@ impl Downstreams {
         match origin.reread() {
             Ok(None) => {}
             Ok(Some(configuration)) => {
-                configuration.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+                configuration.warnings.iter().for_each(|warning| tracing::warn!("{}", self.secrets().redact(warning)));
                 tracing::info!(servers = configuration.servers.len(), "the configuration has changed");
                 for gone in self.take_up(configuration) {
                     tokio::spawn(async move { gone.close_when_idle().await });
                 }
             }
-            Err(problem) => tracing::warn!(%problem, "the configuration has changed and cannot be used"),
+            Err(problem) => {
+                let problem = self.secrets().redact_own(problem.to_string());
+                tracing::warn!(problem, "the configuration has changed and cannot be used");
+            }
         }
     }
 
@@ -166,8 +189,11 @@ impl Downstreams {
                 configuration.servers.push(config.clone());
             }
         }
+        let names = configuration.servers.iter().map(|server| server.name.as_str());
+        let names = Arc::new(Names::of(names));
         for mut config in configuration.servers {
             config.idle = config.idle.or(configuration.idle);
+            config.inherit.extend(&configuration.inherit);
             let mut rules = policy.clone();
             rules.merge(self.shared.options.policy.clone());
             rules.merge(config.policy.clone());
@@ -175,9 +201,10 @@ impl Downstreams {
                 Some(at) => before.swap_remove(at),
                 None => Arc::new(Downstream::new(config, Arc::clone(&self.shared))),
             };
-            server.set_policy(rules);
+            server.set_policy(rules, &names);
             servers.push(server);
         }
+        self.shared.unfit.look_again();
         before
     }
 
@@ -229,7 +256,14 @@ impl Downstreams {
     /// # Errors
     /// When there is no such server or it cannot be started.
     pub async fn tools(&self, name: &str) -> Result<Vec<Arc<Tool>>, ToolError> {
-        self.find(name)?.tools().await
+        self.tools_for(LOCAL, name).await
+    }
+
+    /// [`Downstreams::tools`], with the shapes that a principal has seen of their results.
+    pub(super) async fn tools_for(&self, principal: &str, name: &str) -> Result<Vec<Arc<Tool>>, ToolError> {
+        let tools = self.find(name)?.tools(principal).await;
+        self.log_unfit_rules();
+        tools
     }
 
     /// The tools of one server that are known and may not be called, each with the rule that says so.
@@ -238,7 +272,7 @@ impl Downstreams {
     }
 
     /// What is taken out of all that leaves.
-    pub(super) fn secrets(&self) -> &Secrets {
+    pub fn secrets(&self) -> &Secrets {
         &self.shared.options.secrets
     }
 
@@ -255,14 +289,21 @@ impl Downstreams {
     /// The tools of all servers that may be called. Servers of which nothing is known yet are started and listed side
     /// by side; one that fails is not tried again here for a minute.
     pub async fn catalogue(&self) -> Catalogue {
+        self.catalogue_for(LOCAL).await
+    }
+
+    /// [`Downstreams::catalogue`], with the shapes that a principal has seen of results.
+    pub(super) async fn catalogue_for(&self, principal: &str) -> Catalogue {
         let servers = self.all();
         let lists = futures::future::join_all(servers.iter().map(|server| async move {
-            match server.known_tools() {
+            server.recall().await;
+            match server.known_tools(principal) {
                 Some(tools) => Ok(tools),
-                None => server.list_within(LISTING).await,
+                None => server.list_within(principal, LISTING).await,
             }
         }))
         .await;
+        self.log_unfit_rules();
         let mut catalogue = Catalogue::default();
         for (server, list) in servers.iter().zip(lists) {
             match list {
@@ -275,9 +316,41 @@ impl Downstreams {
 
     /// The tools of all servers that may be called and fit a query best, at most so many.
     pub async fn search(&self, query: &str, most: usize) -> Found {
-        let catalogue = self.catalogue().await;
-        let index = self.index.lock().unwrap_or_else(PoisonError::into_inner).of(&catalogue.tools);
-        Found::by(&index, catalogue, query, most)
+        self.search_for(LOCAL, query, most).await
+    }
+
+    /// [`Downstreams::search`], with the shapes that a principal has seen of results.
+    pub(super) async fn search_for(&self, principal: &str, query: &str, most: usize) -> Found {
+        let catalogue = self.catalogue_for(principal).await;
+        let (index, query) = (Arc::clone(&self.index), query.to_owned());
+        let tools = catalogue.tools.len();
+        // Up to some kilobytes of text are indexed for each tool.
+        let search = move || {
+            let index = index.lock().unwrap_or_else(PoisonError::into_inner).of(&catalogue.tools);
+            Found::by(&index, catalogue, &query, most)
+        };
+        offload::linear(tools.saturating_mul(INDEXED), search).await
+    }
+
+    /// The rules of a redaction that fit no argument of any known tool; nothing while the tools of a server are not known.
+    pub fn without_effect(&self, redaction: &Redaction) -> Option<Vec<String>> {
+        let lists: Option<Vec<_>> = self.all().iter().map(|server| server.known_anyhow()).collect();
+        let lists = lists?;
+        let tools: Vec<&Tool> = lists.iter().flatten().map(|checked| &*checked.tool).collect();
+        Some(redaction.without_effect(&tools).into_iter().map(str::to_owned).collect())
+    }
+
+    /// Logs the rules for the audit log that fit no argument, once all tools are known.
+    pub(super) fn report_redaction(&self) {
+        if let Some(audit) = self.audit()
+            && !self.redaction_is_reported.load(Ordering::Relaxed)
+            && let Some(rules) = self.without_effect(audit.redaction())
+            && !self.redaction_is_reported.swap(true, Ordering::Relaxed)
+        {
+            for rule in rules {
+                tracing::warn!(rule, "a rule of `--audit-redact` fits no argument of any tool");
+            }
+        }
     }
 
     /// Calls a tool with the text of a JSON object. `timeout` holds where the configuration of the server has none;
@@ -287,13 +360,36 @@ impl Downstreams {
         let (server, tool, arguments) = (server.into(), tool.into(), arguments.to_owned());
         let call = ToolCall { id: CallId::default(), server, tool, arguments, remaining: timeout, timeout };
         let consent = Consent::new(Arc::default(), Arc::new(nobody()));
-        self.call_as_decided(&call, &consent).await.reply
+        let Some(audit) = self.audit() else { return self.call_as_decided(&call, &consent, None).await.reply };
+        let begun = Instant::now();
+        let audited = Arc::new(Mutex::new(AuditedCall::new(audit, self.secrets(), &Identity::default(), &call)));
+        let announced = Arc::clone(&audited);
+        let announcer = Announcer::new(move |announcement| {
+            announcement.write(&mut announced.lock().unwrap_or_else(PoisonError::into_inner));
+        });
+        let Answered { reply, rule, .. } = self.call_as_decided(&call, &consent, Some(&announcer)).await;
+        let reply = self.secrets().redact_reply(reply);
+        let ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let audited = audited.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        // An outcome that cannot be written keeps the next call from being made.
+        let _ = audited.end(Outcome { reply: &reply, rule, ms });
+        reply
     }
 
-    /// The same for an evaluation, with that consent; asking a person does not count into the time-out either.
-    pub(super) async fn call_as_decided(&self, call: &ToolCall, consent: &Consent) -> Answered {
+    /// The same for an evaluation, with that consent; asking a person does not count into the time-out either. The
+    /// announcer has the intent written before anything is sent; a call of which it cannot be written is denied.
+    pub(super) async fn call_as_decided(
+        &self,
+        call: &ToolCall,
+        consent: &Consent,
+        announcer: Option<&Announcer>,
+    ) -> Answered {
         match self.find(&call.server) {
-            Ok(server) => server.call(call, consent, &self.counts).await,
+            Ok(server) => {
+                let answered = server.call(call, consent, &self.counts, announcer).await;
+                self.log_unfit_rules();
+                answered
+            }
             Err(error) => Answered { reply: ToolReply::Error(error), rule: None, note: None },
         }
     }
@@ -307,7 +403,7 @@ impl Downstreams {
     }
 
     /// What tools answered that is no text.
-    pub(super) fn blobs(&self) -> &Blobs {
+    pub(super) fn blobs(&self) -> &Arc<Blobs> {
         &self.shared.blobs
     }
 

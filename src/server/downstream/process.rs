@@ -11,6 +11,7 @@ use tokio::sync::watch;
 
 use crate::server::config::{Endpoint, ServerConfig, cut};
 use crate::server::platform::{self, Lifeline, ProcessGroup, Started};
+use crate::server::secrets::Secrets;
 
 /// How long a process may take to end by itself once its input is closed, and again once it is asked.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -18,6 +19,9 @@ const PATIENCE: Duration = Duration::from_millis(500);
 const AFTERMATH: Duration = Duration::from_secs(1);
 const LINES_KEPT: usize = 4;
 const LINE_KEPT: usize = 160;
+
+/// So many bytes of a line are looked at: its secrets are taken out before it is cut.
+const LINE_READ: usize = 8 << 10;
 
 /// The process of a server; it and its children are killed when this is dropped.
 pub(super) struct ServerProcess {
@@ -37,14 +41,18 @@ impl ServerProcess {
     pub(super) fn start(
         config: &ServerConfig,
         lifeline: &Arc<Lifeline>,
+        secrets: &Secrets,
     ) -> Result<(ServerProcess, ChildStdout, ChildStdin), String> {
         let Ok(Endpoint::Process { command: program, arguments, environment, folder }) = &config.endpoint else {
             return Err("it is not a process".into());
         };
         let mut command = platform::command(program);
-        command.args(arguments).envs(environment);
+        command.args(arguments).env_clear().envs(config.inherit.of(std::env::vars_os())).envs(environment);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         if let Some(folder) = folder {
+            if !folder.is_dir() {
+                return Err("its `cwd` is no folder".into());
+            }
             command.current_dir(folder);
         }
         let Started { mut child, group } =
@@ -58,9 +66,9 @@ impl ServerProcess {
 
         let (talk, talking) = watch::channel(true);
         let lines = Arc::clone(&said);
-        let name = config.name.clone();
+        let (name, secrets) = (config.name.clone(), secrets.clone());
         tokio::spawn(async move {
-            drain(errors, &name, &lines).await;
+            drain(errors, &name, &lines, &secrets).await;
             talk.send_replace(false);
         });
 
@@ -116,7 +124,7 @@ impl ServerProcess {
 }
 
 /// Reads a server's errors to their end, so that it never waits for us, and keeps the last lines.
-async fn drain(mut errors: impl AsyncRead + Unpin, server: &str, lines: &Mutex<VecDeque<String>>) {
+async fn drain(mut errors: impl AsyncRead + Unpin, server: &str, lines: &Mutex<VecDeque<String>>, secrets: &Secrets) {
     let mut buffer = vec![0; 8 << 10];
     let mut line: Vec<u8> = Vec::new();
     loop {
@@ -126,19 +134,19 @@ async fn drain(mut errors: impl AsyncRead + Unpin, server: &str, lines: &Mutex<V
         };
         for piece in buffer[..length].split_inclusive(|byte| *byte == b'\n') {
             // A line can be longer than anything worth keeping; the rest of it is passed over.
-            let room = (4 * LINE_KEPT).saturating_sub(line.len());
+            let room = LINE_READ.saturating_sub(line.len());
             line.extend_from_slice(&piece[..piece.len().min(room)]);
             if piece.ends_with(b"\n") {
-                keep(&line, server, lines);
+                keep(&line, server, lines, secrets);
                 line.clear();
             }
         }
     }
-    keep(&line, server, lines);
+    keep(&line, server, lines, secrets);
 }
 
-fn keep(line: &[u8], server: &str, lines: &Mutex<VecDeque<String>>) {
-    let text = String::from_utf8_lossy(line);
+fn keep(line: &[u8], server: &str, lines: &Mutex<VecDeque<String>>, secrets: &Secrets) {
+    let text = secrets.redact_cut(&String::from_utf8_lossy(line), false, line.len() >= LINE_READ);
     let text = text.trim();
     if text.is_empty() {
         return;

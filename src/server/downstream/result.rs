@@ -3,13 +3,16 @@
 
 use std::time::Duration;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
-use crate::lang::{Tool, ToolError, ToolErrorKind, ToolReply};
-use crate::server::blobs::Blobs;
+use crate::lang::{Tool, ToolError, ToolErrorKind, ToolReply, foreign_text};
+use crate::server::blobs::Owned;
 use crate::server::config::cut;
+use crate::server::secrets::Secrets;
 
 /// That a call took longer than it may.
 pub(super) fn late(what: &str, timeout: Duration) -> ToolError {
@@ -17,13 +20,42 @@ pub(super) fn late(what: &str, timeout: Duration) -> ToolError {
     ToolError::new(ToolErrorKind::Timeout, message)
 }
 
+/// About how large a result is, in bytes; a large one is not measured to its end.
+pub(super) fn weight(result: &CallToolResult) -> usize {
+    const EACH: usize = 64;
+    const LARGE: usize = 1 << 20;
+    fn add(value: &Value, sum: &mut usize) {
+        *sum += EACH;
+        match value {
+            _ if *sum > LARGE => {}
+            Value::String(text) => *sum += text.len(),
+            Value::Array(items) => items.iter().take(LARGE / EACH).for_each(|item| add(item, sum)),
+            Value::Object(fields) => fields.iter().take(LARGE / EACH).for_each(|(name, field)| {
+                *sum += name.len();
+                add(field, sum);
+            }),
+            _ => {}
+        }
+    }
+    let text = |block: &ContentBlock| block.as_text().map_or(EACH, |text| text.text.len());
+    let mut sum = EACH * result.content.len() + result.content.iter().map(text).sum::<usize>();
+    result.structured_content.iter().for_each(|structured| add(structured, &mut sum));
+    sum
+}
+
 /// Unwraps the result of `tool`.
 ///
 /// # Errors
 /// When the tool says that it failed; with its words.
-pub(super) fn unwrap(result: CallToolResult, tool: &Tool, blobs: &Blobs) -> Result<ToolReply, ToolError> {
+pub(super) fn unwrap(
+    mut result: CallToolResult,
+    tool: &Tool,
+    blobs: &Owned,
+    secrets: &Secrets,
+) -> Result<ToolReply, ToolError> {
+    redact_texts(&mut result.content, secrets);
     if result.is_error == Some(true) {
-        return Err(ToolError::failed(failure(&result, tool)));
+        return Err(ToolError::failed(failure(&result, tool, secrets)));
     }
     if let Some(structured) = result.structured_content {
         return Ok(ToolReply::Json(bare(structured, tool).to_string()));
@@ -34,7 +66,7 @@ pub(super) fn unwrap(result: CallToolResult, tool: &Tool, blobs: &Blobs) -> Resu
         match block {
             ContentBlock::Text(text) if single => return Ok(text_or_json(text.text)),
             ContentBlock::Text(text) => blocks.push(embedded(text.text)),
-            other => blocks.push(described(other, blobs)),
+            other => blocks.push(described(other, blobs, secrets)),
         }
     }
     let whole = match blocks.len() {
@@ -100,8 +132,10 @@ fn embedded(text: String) -> Value {
 }
 
 /// What stands for a block that is no text: what it is, how large, and where the client finds the bytes.
-fn described(block: ContentBlock, blobs: &Blobs) -> Value {
+fn described(block: ContentBlock, blobs: &Owned, secrets: &Secrets) -> Value {
     let blob = |kind: &str, mime_type: Option<String>, data: String, more: Value| {
+        let data = harmless(data, secrets);
+        let mime_type = mime_type.map(|kind| secrets.redact_own(kind));
         let Value::Object(mut fields) = json!({"type": kind, "mimeType": mime_type}) else { unreachable!("it is one") };
         fields.extend(more.as_object().cloned().unwrap_or_default());
         fields.insert("bytes".to_owned(), json!(decoded_length(&data)));
@@ -145,16 +179,40 @@ fn without_nulls(mut value: Value) -> Value {
     value
 }
 
+/// Takes secrets out of the text blocks, also where one is spread over several of them.
+fn redact_texts(content: &mut [ContentBlock], secrets: &Secrets) {
+    let mut texts: Vec<String> = content.iter_mut().filter_map(text_of).map(std::mem::take).collect();
+    // A text of its own may be JSON, where a key must not be masked as text is; it is redacted with the reply.
+    if texts.len() > 1 {
+        secrets.redact_parts(&mut texts);
+    }
+    content.iter_mut().filter_map(text_of).zip(texts).for_each(|(place, text)| *place = text);
+}
+
+fn text_of(block: &mut ContentBlock) -> Option<&mut String> {
+    match block {
+        ContentBlock::Text(text) => Some(&mut text.text),
+        _ => None,
+    }
+}
+
+/// Bytes in base64 without secrets in them.
+fn harmless(data: String, secrets: &Secrets) -> String {
+    let redacted = STANDARD.decode(&data).ok().and_then(|bytes| secrets.redact_bytes(&bytes));
+    redacted.map_or(data, |bytes| STANDARD.encode(bytes))
+}
+
 /// The words of a tool that failed.
-fn failure(result: &CallToolResult, tool: &Tool) -> String {
+fn failure(result: &CallToolResult, tool: &Tool, secrets: &Secrets) -> String {
     let texts: Vec<&str> =
         result.content.iter().filter_map(|block| block.as_text().map(|text| text.text.trim())).collect();
     let words = match (texts.join("\n"), &result.structured_content) {
         (texts, _) if !texts.is_empty() => texts,
-        (_, Some(structured)) => structured.to_string(),
+        (_, Some(structured)) => secrets.redact_json(&structured.to_string()).into_owned(),
         _ => "it gave no reason".to_owned(),
     };
-    format!("`{}/{}` failed: {}", tool.server, tool.name, cut(&words, 2000))
+    let name = foreign_text::qualified(&tool.server, &tool.name);
+    format!("`{name}` failed: {}", cut(&secrets.redact(&words), 2000))
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! Results of tools, unwrapped.
 
 use super::*;
+use crate::server::blobs::Blobs;
+use std::sync::Arc;
 
 fn tool(output_schema: Option<Value>) -> Tool {
     Tool { server: "files".into(), name: "read".into(), input_schema: json!({}), output_schema, ..Tool::default() }
@@ -9,8 +11,8 @@ fn tool(output_schema: Option<Value>) -> Tool {
 /// The reply to a result that is written as JSON, as `json:…` or `text:…`.
 fn reply(result: Value, output_schema: Option<Value>) -> String {
     let result: CallToolResult = serde_json::from_value(result).expect("a result");
-    let blobs = Blobs::default();
-    match unwrap(result, &tool(output_schema), &blobs) {
+    let blobs = Arc::<Blobs>::default().of("ann");
+    match unwrap(result, &tool(output_schema), &blobs, &Secrets::default()) {
         Ok(ToolReply::Json(text)) => match text.split_once("lispbox://blob/") {
             Some((before, after)) => {
                 let (random, after) = after.split_at(32);

@@ -1,7 +1,9 @@
 //! The shape of what a tool has returned: learned from its results, as a JSON Schema.
 //!
-//! No value of the data is kept, and no key that reads like one: an object whose keys are data, such as addresses or
-//! numbers, or that has many of them, is a dictionary.
+//! No value of the data is kept, and no key that may be data. An object is a dictionary, whose keys are left out, if it
+//! has many keys, if one of them cannot be a name (an address, a number, a date), or if its values are all of one kind
+//! and its keys are not made of [`words`](super::words) that tools have in common or that this one uses of itself:
+//! `{"alice": 1, "bob": 2}`.
 
 use std::fmt;
 
@@ -10,6 +12,8 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess,
 use serde_json::{Map, Value, json};
 
 use crate::lang::ToolReply;
+
+use super::words::Words;
 
 /// How deep a result is looked into, and at how many items of each array.
 const DEEPEST: usize = 6;
@@ -22,6 +26,8 @@ const KEYS: usize = 40;
 const NAME: usize = 40;
 /// A larger result is not looked at: walking over it would take more than a small part of the time that it costs anyway.
 const LARGEST: usize = 4 << 20;
+/// A shape with more parts than this takes up nothing more.
+const PARTS: usize = 2_000;
 /// So many results of a tool are looked at, and then only each time as many again have come.
 const RESULTS: u64 = 16;
 
@@ -35,30 +41,38 @@ pub(super) struct Seen {
 impl Seen {
     /// What a schema says that [`Seen::schema`] gave.
     pub(super) fn of(schema: &Value) -> Seen {
-        Seen { shape: Shape::of(schema, 0), results: 1 }
+        let shape = Shape::of(schema, 0);
+        if shape.parts() > PARTS { Seen::default() } else { Seen { shape, results: 1 } }
     }
 
-    /// Takes in one more result; true if the shape has changed by it.
-    pub(super) fn learn(&mut self, reply: &ToolReply) -> bool {
-        let before = match reply {
+    /// Leaves out the keys that may be data, of a tool that uses those words of itself: what is read from a file may have
+    /// been written by an earlier version, or by hand.
+    pub(super) fn settle(&mut self, words: &Words) {
+        self.shape.settle(None, words);
+    }
+
+    /// Takes in one more result of a tool that uses those words of itself; true if the shape has changed by it.
+    pub(super) fn learn(&mut self, reply: &ToolReply, words: &Words) -> bool {
+        let mut shape = Shape::default();
+        match reply {
             ToolReply::Json(text) if text.len() <= LARGEST && self.is_due() => {
-                let before = self.shape.clone();
-                let mut shape = before.clone();
                 let mut left = VALUES;
                 let seed = Look { shape: &mut shape, depth: 0, left: &mut left };
-                if seed.deserialize(&mut serde_json::Deserializer::from_str(text)).is_ok() {
-                    self.shape = shape;
+                if seed.deserialize(&mut serde_json::Deserializer::from_str(text)).is_err() {
+                    return false;
                 }
-                before
             }
-            ToolReply::Text(_) if self.is_due() => {
-                let before = self.shape.clone();
-                self.shape.add("string");
-                before
-            }
+            ToolReply::Text(_) if self.is_due() => shape.add("string"),
             _ => return false,
-        };
-        before != self.shape
+        }
+        shape.settle(Some(&self.shape), words);
+        let mut merged = self.shape.clone();
+        merged.merge(shape);
+        if merged == self.shape || merged.parts() > PARTS {
+            return false;
+        }
+        self.shape = merged;
+        true
     }
 
     fn is_due(&mut self) -> bool {
@@ -104,6 +118,44 @@ impl Shape {
         let values = self.values.get_or_insert_default();
         fields.into_iter().for_each(|(_, (field, _))| values.merge(field));
         values
+    }
+
+    /// Makes dictionaries of the objects whose keys may be data. `before` is the shape of the same place in earlier
+    /// results: its names are names.
+    fn settle(&mut self, before: Option<&Shape>, words: &Words) {
+        let is_name = |name: &String| before.is_some_and(|before| before.fields.contains_key(name)) || words.name(name);
+        if !self.fields.is_empty() && self.is_of_one_kind() && !self.fields.keys().all(is_name) {
+            self.dictionary();
+        }
+        for (name, (field, _)) in &mut self.fields {
+            field.settle(before.and_then(|before| before.fields.get(name)).map(|(field, _)| field), words);
+        }
+        let inner = |part: &mut Option<Box<Shape>>, before: Option<&Shape>| {
+            part.iter_mut().for_each(|part| part.settle(before, words));
+        };
+        inner(&mut self.items, before.and_then(|before| before.items.as_deref()));
+        inner(&mut self.values, before.and_then(|before| before.values.as_deref()));
+    }
+
+    /// True if there is a kind that all fields have; null says nothing.
+    fn is_of_one_kind(&self) -> bool {
+        let kind = |name: &'static str| if name == "integer" { "number" } else { name };
+        let mut common: Option<Vec<&str>> = None;
+        for (field, _) in self.fields.values() {
+            let kinds: Vec<&str> = field.types.iter().filter(|name| **name != "null").map(|name| kind(name)).collect();
+            match &mut common {
+                _ if kinds.is_empty() => {}
+                Some(common) => common.retain(|kind| kinds.contains(kind)),
+                None => common = Some(kinds),
+            }
+        }
+        common.is_none_or(|common| !common.is_empty())
+    }
+
+    /// How many parts it has.
+    fn parts(&self) -> usize {
+        let inner = [&self.items, &self.values].into_iter().flatten().map(|part| part.parts());
+        1 + self.fields.values().map(|(field, _)| field.parts()).chain(inner).sum::<usize>()
     }
 
     fn merge(&mut self, other: Shape) {
@@ -172,7 +224,8 @@ impl Shape {
         shape.items = schema.get("items").map(inner);
         shape.values = schema.get("additionalProperties").map(inner);
         let required = schema.get("required").and_then(Value::as_array);
-        for (name, field) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
+        let properties = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
+        for (name, field) in properties.filter(|(name, _)| is_name(name)).take(KEYS) {
             let always = required.is_some_and(|required| required.iter().any(|one| one == name));
             shape.fields.insert(name.clone(), (Shape::of(field, depth + 1), always));
         }
@@ -180,14 +233,14 @@ impl Shape {
     }
 }
 
-/// True for a key that is the name of a field rather than data.
+/// True for a key that can be the name of a field: a word or several, with at most two digits behind them.
 fn is_name(key: &str) -> bool {
-    let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '$' | '.');
-    let digits = key.bytes().filter(u8::is_ascii_digit).count();
+    let letters = key.trim_end_matches(|c: char| c.is_ascii_digit());
+    let plain = |c: char| c.is_alphabetic() || matches!(c, '_' | '-' | '$');
     key.len() <= NAME
-        && digits < 3
-        && key.starts_with(|c: char| c.is_alphabetic() || c == '_' || c == '$')
-        && key.chars().all(plain)
+        && key.len() - letters.len() < 3
+        && letters.starts_with(|c: char| c.is_alphabetic() || c == '_' || c == '$')
+        && letters.chars().all(plain)
 }
 
 /// Walks over JSON text and takes down the shapes of what it passes.
@@ -289,11 +342,12 @@ impl<'de> Visitor<'de> for Look<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lang::Tool;
 
     fn seen(results: &[&str]) -> Value {
         let mut seen = Seen::default();
         for result in results {
-            seen.learn(&ToolReply::Json((*result).to_owned()));
+            seen.learn(&ToolReply::Json((*result).to_owned()), &Words::default());
         }
         seen.schema().unwrap_or_default()
     }
@@ -337,12 +391,75 @@ mod tests {
     }
 
     #[test]
+    fn keys_that_may_be_data_are_left_out() {
+        for result in [
+            r#"{"salaries": {"alice": 1, "bob": 2}}"#,
+            r#"{"alice": 1}"#,
+            r#"{"alice": 1, "bob": null, "carol": 2.5}"#,
+            r#"{"alice": {"age": 1}, "bob": {"size": 2}}"#,
+            r#"{"total": 3, "ok": true, "users": {"alice": ["a"], "bob": []}}"#,
+            r#"[{"alice": "x"}, {"bob": "y"}]"#,
+            r#"{"alice.smith": 1, "ok": true}"#,
+            r#"{"2024-01-05": 1, "total": true}"#,
+            r#"{"jan_05_24": 1, "alice": 2}"#,
+            r#"{"ab1cd2ef": 1, "ok": true}"#,
+        ] {
+            let shown = seen(&[result, result]).to_string();
+            for key in ["alice", "bob", "carol", "2024", "jan", "ab1cd2ef"] {
+                assert!(!shown.contains(key), "{result}: {shown}");
+            }
+        }
+        let tool = Tool { name: "list_salaries".into(), ..Tool::default() };
+        let mut seen = Seen::default();
+        let result = ToolReply::Json(r#"{"salaries": {"alice": 1, "bob": 2}}"#.into());
+        assert!(seen.learn(&result, &Words::of(&tool)));
+        let salaries = json!({"type": "object", "additionalProperties": {"type": "integer"}});
+        let expected = json!({"type": "object", "required": ["salaries"], "properties": {"salaries": salaries}});
+        assert_eq!(seen.schema(), Some(expected.clone()));
+        // A file may have been written before this was so.
+        let mut before = Seen::of(&json!({"type": "object", "properties": {"alice": {"type": "integer"}}}));
+        before.settle(&Words::default());
+        assert_eq!(before.schema(), Some(json!({"type": "object", "additionalProperties": {"type": "integer"}})));
+    }
+
+    #[test]
+    fn hostile_results_are_learned_in_bounded_time_and_memory() {
+        let begun = std::time::Instant::now();
+        let words = Words::default();
+        let mut seen = Seen::default();
+        let many: Map<String, Value> = (0..100_000).map(|at| (format!("k{at}"), json!(at))).collect();
+        let lists: Vec<Value> = (0..100_000).map(|at| json!({ letters(at): at })).collect();
+        let nested = |prefix: usize| {
+            let fields = |inner: Value| -> Value {
+                let kinds =
+                    (0..39).map(|at| (letters(prefix * 100 + at), if at % 2 == 0 { inner.clone() } else { json!(1) }));
+                Value::Object(kinds.collect())
+            };
+            fields(fields(fields(json!("text"))))
+        };
+        for result in [Value::Object(many), Value::from(lists)] {
+            seen.learn(&ToolReply::Json(result.to_string()), &words);
+        }
+        for round in 0..100 {
+            seen.learn(&ToolReply::Json(json!([nested(round)]).to_string()), &words);
+        }
+        assert!(seen.shape.parts() <= PARTS, "{} parts", seen.shape.parts());
+        assert!(begun.elapsed() < std::time::Duration::from_secs(10), "{:?}", begun.elapsed());
+    }
+
+    /// A name of letters for a number.
+    fn letters(number: usize) -> String {
+        number.to_string().bytes().map(|digit| char::from(digit - b'0' + b'a')).collect()
+    }
+
+    #[test]
     fn texts_and_failures() {
+        let words = Words::default();
         let mut seen = Seen::default();
         assert!(seen.schema().is_none());
-        assert!(seen.learn(&ToolReply::Text("hello".into())));
-        assert!(!seen.learn(&ToolReply::Text("again".into())));
-        assert!(!seen.learn(&ToolReply::Denied("no".into())));
+        assert!(seen.learn(&ToolReply::Text("hello".into()), &words));
+        assert!(!seen.learn(&ToolReply::Text("again".into()), &words));
+        assert!(!seen.learn(&ToolReply::Denied("no".into()), &words));
         assert_eq!(seen.schema(), Some(json!({"type": "string"})));
     }
 

@@ -8,11 +8,14 @@ use serde_json::{Map, Value};
 use tokio::sync::Mutex as AsyncMutex;
 
 use crate::lang::error::suggest::closest;
-use crate::lang::{Tool, ToolCall, ToolError, ToolErrorKind, ToolReply};
+use crate::lang::{Tool, ToolCall, ToolError, ToolErrorKind, ToolReply, foreign_text};
+use crate::server::audit::Announcer;
 use crate::server::config::{ServerConfig, cut};
-use crate::server::policy::{Consent, Counts, Decision, Policy};
+use crate::server::http::LOCAL;
+use crate::server::offload::{self, NotDone};
+use crate::server::policy::{Consent, Counts, Decision, Known as KnownNames, Names, Policy, Timeouts, ToolName};
 
-use super::arguments::{self, CheckedTool};
+use super::arguments::{self, Checked, CheckedTool};
 use super::connection::{Connection, Failure, InUse};
 use super::link::Link;
 use super::local::Local;
@@ -42,8 +45,9 @@ const LOOK: Duration = Duration::from_millis(100);
 /// One configured server.
 pub(super) struct Downstream {
     start: Start,
-    /// What may be done with its tools.
-    policy: RwLock<Arc<Policy>>,
+    /// The rules for its tools.
+    rules: RwLock<Arc<Rules>>,
+    timeouts: Timeouts,
     shelf: Shelf,
     /// Held while the server is being started, so that it is started once.
     connection: AsyncMutex<Connecting>,
@@ -51,6 +55,13 @@ pub(super) struct Downstream {
     local: Option<Local>,
     known: Mutex<Known>,
     shared: Arc<Shared>,
+}
+
+/// The rules for the tools of a server, and what its name is compared with.
+#[derive(Default)]
+struct Rules {
+    policy: Policy,
+    servers: Arc<Names>,
 }
 
 #[derive(Default)]
@@ -65,6 +76,10 @@ struct Connecting {
 #[derive(Default)]
 struct Known {
     tools: Option<Vec<Arc<CheckedTool>>>,
+    /// The names of these tools.
+    names: Option<Arc<Names>>,
+    /// True for those that the server itself has listed, not those from disk.
+    is_own_list: bool,
     /// The connection from which they were listed; nothing for those from disk.
     listed_by: Option<Arc<Connection>>,
     /// Why the catalogue could not list them, and when.
@@ -75,21 +90,34 @@ struct Known {
     unkept: bool,
 }
 
+impl Known {
+    fn set(&mut self, tools: Vec<Arc<CheckedTool>>, is_own_list: bool) {
+        self.names = Some(Arc::new(Names::of(tools.iter().map(|checked| checked.tool.name.as_str()))));
+        self.tools = Some(tools);
+        self.is_own_list = is_own_list;
+    }
+}
+
 impl Downstream {
     pub(super) fn new(config: ServerConfig, shared: Arc<Shared>) -> Downstream {
         let options = &shared.options;
-        let local = Local::of(&config, &shared.lifeline, options.largest_message);
-        let known = Known { tools: local.as_ref().map(|local| arguments::checked(local.tools())), ..Known::default() };
+        let local = Local::of(&config, &shared.lifeline, options.largest_message, &options.secrets);
+        let mut known = Known::default();
+        if let Some(local) = &local {
+            known.set(arguments::checked(local.tools()), true);
+        }
         Downstream {
             local,
             known: Mutex::new(known),
             shelf: Shelf::new(options.cache.as_deref(), &config),
-            policy: RwLock::default(),
+            rules: RwLock::default(),
+            timeouts: Timeouts::of(&config.tool_timeouts),
             start: Start {
                 config,
                 lifeline: Arc::clone(&shared.lifeline),
                 largest: options.largest_message,
                 logins: options.logins.clone(),
+                secrets: options.secrets.clone(),
             },
             connection: AsyncMutex::default(),
             shared,
@@ -110,35 +138,59 @@ impl Downstream {
         self.start.log_in(show).await
     }
 
-    /// From now on that policy says what may be done with its tools.
-    pub(super) fn set_policy(&self, policy: Policy) {
-        *self.policy.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(policy);
+    /// Replaces the rules for its tools; `servers` are the names of all servers.
+    pub(super) fn set_policy(&self, policy: Policy, servers: &Arc<Names>) {
+        let rules = Rules { policy, servers: Arc::clone(servers) };
+        *self.rules.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(rules);
     }
 
-    fn policy(&self) -> Arc<Policy> {
-        Arc::clone(&self.policy.read().unwrap_or_else(PoisonError::into_inner))
+    fn rules(&self) -> Arc<Rules> {
+        Arc::clone(&self.rules.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// What is done with one of its tools.
+    /// The names of its tools as last listed, in this process or in an earlier one.
+    fn names(&self) -> Option<Arc<Names>> {
+        self.known_anyhow();
+        self.known().names.clone()
+    }
+
+    /// The names of its tools as the server itself has listed them.
+    pub(super) fn listed_names(&self) -> Option<Arc<Names>> {
+        let known = self.known();
+        known.names.clone().filter(|_| known.is_own_list)
+    }
+
+    pub(super) fn timeouts(&self) -> &Timeouts {
+        &self.timeouts
+    }
+
+    /// Decides on one of its tools.
     pub(super) fn decide(&self, tool: &Tool) -> Decision {
-        self.policy().decide(self.name(), &tool.name, &tool.hints)
+        let (rules, names) = (self.rules(), self.names());
+        rules.policy.decide_on(&self.named(&tool.name, &rules, names.as_deref()), &tool.hints)
     }
 
-    /// The tools that may be called.
-    fn allowed(&self, tools: &[Arc<CheckedTool>]) -> Vec<Arc<Tool>> {
-        let policy = self.policy();
-        tools.iter().filter(|checked| !self.is_denied(&policy, checked)).map(|checked| checked.shown()).collect()
+    fn named<'n>(&'n self, tool: &'n str, rules: &'n Rules, names: Option<&'n Names>) -> ToolName<'n> {
+        let known = names.map_or(KnownNames::Nothing, KnownNames::Tools);
+        ToolName::among(self.name(), tool, &rules.servers, known)
     }
 
-    fn is_denied(&self, policy: &Policy, checked: &CheckedTool) -> bool {
-        policy.denies(self.name(), &checked.tool.name, &checked.tool.hints)
+    /// The tools that may be called, with the shapes that a principal has seen.
+    fn allowed(&self, tools: &[Arc<CheckedTool>], principal: &str) -> Vec<Arc<Tool>> {
+        let (rules, names) = (self.rules(), self.names());
+        let is_denied = |checked: &CheckedTool| self.is_denied(&rules, names.as_deref(), checked);
+        tools.iter().filter(|checked| !is_denied(checked)).map(|checked| checked.shown(principal)).collect()
+    }
+
+    fn is_denied(&self, rules: &Rules, names: Option<&Names>, checked: &CheckedTool) -> bool {
+        rules.policy.denies_it(&self.named(&checked.tool.name, rules, names), &checked.tool.hints)
     }
 
     /// The known tools that may not be called, each with the rule that says so.
     pub(super) fn denied(&self) -> Vec<(String, String)> {
         let Some(tools) = self.known_anyhow() else { return Vec::new() };
-        let policy = self.policy();
-        let denied = tools.iter().filter(|checked| self.is_denied(&policy, checked));
+        let (rules, names) = (self.rules(), self.names());
+        let denied = tools.iter().filter(|checked| self.is_denied(&rules, names.as_deref(), checked));
         denied.map(|checked| (checked.tool.name.clone(), self.decide(&checked.tool).rule)).collect()
     }
 
@@ -146,12 +198,12 @@ impl Downstream {
     pub(super) fn description(&self) -> String {
         let given = &self.start.config.description;
         if !given.is_empty() {
-            return given.clone();
+            return self.shared.options.secrets.redact(given).into_owned();
         }
-        let Some(tools) = self.known_tools() else { return String::new() };
-        let mut names: Vec<&str> = tools.iter().take(6).map(|tool| tool.name.as_str()).collect();
+        let Some(tools) = self.known_tools(LOCAL) else { return String::new() };
+        let mut names: Vec<_> = tools.iter().take(6).map(|tool| foreign_text::name(&tool.name)).collect();
         if tools.len() > names.len() {
-            names.push("…");
+            names.push("…".into());
         }
         cut(&names.join(", "), 200)
     }
@@ -161,31 +213,58 @@ impl Downstream {
     }
 
     /// The tools as last listed, in this process or in an earlier one, that may be called.
-    pub(super) fn known_tools(&self) -> Option<Vec<Arc<Tool>>> {
-        self.known_anyhow().map(|tools| self.allowed(&tools))
+    pub(super) fn known_tools(&self, principal: &str) -> Option<Vec<Arc<Tool>>> {
+        self.known_anyhow().map(|tools| self.allowed(&tools, principal))
     }
 
-    fn known_anyhow(&self) -> Option<Vec<Arc<CheckedTool>>> {
-        let mut known = self.known();
-        if known.tools.is_none() && !known.shelf_was_read {
+    /// The tools as last listed, denied ones too.
+    pub(super) fn known_anyhow(&self) -> Option<Vec<Arc<CheckedTool>>> {
+        if self.is_unread() {
+            // Not under the lock: the file may be large.
+            let kept = self.shelf.read(self.name());
+            // They may have been kept before a secret was known as one.
+            let secrets = &self.shared.options.secrets;
+            let harmless = |tool: Arc<Tool>| secrets.redact_tool(Arc::unwrap_or_clone(tool)).map(Arc::new);
+            let read = kept.map(|tools| arguments::checked(tools.into_iter().filter_map(harmless).collect()));
+            let mut known = self.known();
             known.shelf_was_read = true;
-            known.tools = self.shelf.read(self.name()).map(arguments::checked);
+            if let Some(tools) = read.filter(|_| known.tools.is_none()) {
+                known.set(tools, false);
+            }
         }
-        known.tools.clone()
+        self.known().tools.clone()
+    }
+
+    /// True if the list on disk may say more than is known.
+    fn is_unread(&self) -> bool {
+        let known = self.known();
+        known.tools.is_none() && !known.shelf_was_read
+    }
+
+    /// Reads the list on disk, if that has not been done, on a thread for what blocks.
+    pub(super) async fn recall(self: &Arc<Self>) {
+        if self.is_unread() {
+            let this = Arc::clone(self);
+            offload::linear(usize::MAX, move || drop(this.known_anyhow())).await;
+        }
     }
 
     /// The tools that may be called, from the server itself.
-    pub(super) async fn tools(self: &Arc<Self>) -> Result<Vec<Arc<Tool>>, ToolError> {
+    pub(super) async fn tools(self: &Arc<Self>, principal: &str) -> Result<Vec<Arc<Tool>>, ToolError> {
         let link = self.link().await?;
-        Ok(self.allowed(&self.listed(&link).await.map_err(Failure::error)?))
+        Ok(self.allowed(&self.listed(&link).await.map_err(Failure::error)?, principal))
     }
 
     /// The tools for the catalogue, or the reason why they are not to be had.
-    pub(super) async fn list_within(self: &Arc<Self>, bound: Duration) -> Result<Vec<Arc<Tool>>, String> {
+    pub(super) async fn list_within(
+        self: &Arc<Self>,
+        principal: &str,
+        bound: Duration,
+    ) -> Result<Vec<Arc<Tool>>, String> {
         if let Some((_, reason)) = self.known().failed.as_ref().filter(|(when, _)| when.elapsed() < FAILURE_KEPT) {
             return Err(reason.clone());
         }
-        let listed = match tokio::time::timeout(bound, self.tools()).await {
+        let listed = match tokio::time::timeout(bound, self.tools(principal)).await {
             Ok(listed) => listed.map_err(|error| error.message),
             Err(_) => Err(format!("did not list its tools within {} s", bound.as_secs())),
         };
@@ -194,19 +273,39 @@ impl Downstream {
 
     /// Calls one tool, if it is decided so; see [`super::Downstreams::call`]. A call that was lost with its connection is
     /// made again where that cannot do any harm; what this takes counts as time of the call.
-    pub(super) async fn call(self: &Arc<Self>, given: &ToolCall, consent: &Consent, counts: &Counts) -> Answered {
+    pub(super) async fn call(
+        self: &Arc<Self>,
+        given: &ToolCall,
+        consent: &Consent,
+        counts: &Counts,
+        announcer: Option<&Announcer>,
+    ) -> Answered {
         let config = &self.start.config;
-        let timeout = config.tool_timeouts.get(&*given.tool).copied().or(config.timeout).unwrap_or(given.timeout);
-        let mut call =
-            Call { given, timeout, consent, counts, asked: Instant::now(), begun: None, rule: None, note: None };
+        let (rules, names) = (self.rules(), self.names());
+        let of_tool = self.timeouts.get(&self.named(&given.tool, &rules, names.as_deref()));
+        let timeout = of_tool.or(config.timeout).unwrap_or(given.timeout);
+        let mut call = Call {
+            given,
+            timeout,
+            consent,
+            counts,
+            announcer,
+            asked: Instant::now(),
+            begun: None,
+            rule: None,
+            note: None,
+        };
         let reply = self.attempts(&mut call).await;
-        Answered { reply: reply.unwrap_or_else(ToolReply::Error), rule: call.rule, note: call.note }
+        let secrets = &self.shared.options.secrets;
+        let reply = reply.unwrap_or_else(|error| ToolReply::Error(secrets.redact_error(error)));
+        Answered { reply, rule: call.rule, note: call.note.map(|note| secrets.redact_own(note)) }
     }
 
     async fn attempts(self: &Arc<Self>, call: &mut Call<'_>) -> Result<ToolReply, ToolError> {
         let tool = &*call.given.tool;
         // What is denied by its name does not start a server.
-        if let Some(denied) = self.policy().decide_by_name(self.name(), tool).filter(Decision::denies) {
+        let (rules, names) = (self.rules(), self.names());
+        if let Some(denied) = rules.policy.denial_by_name(&self.named(tool, &rules, names.as_deref())) {
             call.rule = Some(denied.rule.clone());
             return Ok(ToolReply::Denied(denied.rule));
         }
@@ -242,48 +341,101 @@ impl Downstream {
             let names = tools.iter().map(|checked| checked.tool.name.as_str());
             return Err(Failure::Final(ToolError {
                 kind: ToolErrorKind::Arguments,
-                message: format!("server `{}` has no tool `{tool}`", self.name()),
-                suggestion: closest(tool, names).map(|name| format!("Did you mean {}/{name}?", self.name())),
+                message: format!("server `{}` has no tool `{}`", self.name(), foreign_text::name(tool)),
+                suggestion: closest(tool, names)
+                    .map(|name| format!("Did you mean {}?", foreign_text::qualified(self.name(), name))),
             }));
         };
-        let (arguments, changed) = checked.check(&call.given.arguments).map_err(Failure::Final)?;
-        call.note = changed;
+        let Checked { arguments, note, unchecked } = self.check(call, checked).await.map_err(Failure::Final)?;
+        call.note = note;
         if call.rule.is_none()
-            && let Some(refused) = self.refuses(call, &checked.tool, &arguments).await
+            && let Some(refused) = self.refuses(call, &checked.tool, &arguments, unchecked.as_deref()).await
         {
             return Ok(refused);
+        }
+        if let Some(announcer) = call.announcer
+            && let Err(problem) = announcer.announce(call.rule.clone()).await
+        {
+            call.rule = Some(problem.clone());
+            return Ok(ToolReply::Denied(problem));
         }
         let left = match call.begun {
             Some(begun) => call.timeout.saturating_sub(begun.elapsed()),
             None => call.timeout,
         };
         call.begun.get_or_insert_with(Instant::now);
-        let reply = link.call(&checked.tool, arguments, left, &self.shared.blobs).await?;
-        if checked.learn(&reply) {
-            self.remember(&tools, false);
+        let (blobs, secrets) = (self.shared.blobs.of(call.consent.principal()), &self.shared.options.secrets);
+        let reply = link.call(&checked.tool, arguments, left, &blobs, secrets).await?;
+        let bytes = usize::try_from(reply.bytes()).unwrap_or(usize::MAX);
+        let (learning, principal) = (Arc::clone(checked), call.consent.principal().to_owned());
+        let learn = move || (learning.learn(&principal, &reply), reply);
+        let (is_new, reply) = offload::linear(bytes, learn).await;
+        if is_new {
+            Arc::clone(self).remember(false).await;
         }
         Ok(reply)
     }
 
-    /// Keeps what is known of the tools, unless that was done a moment ago and can wait.
-    fn remember(&self, tools: &[Arc<CheckedTool>], at_once: bool) {
-        let is_due = {
+    /// Checks the arguments of a call, off the threads of the runtime.
+    async fn check(&self, call: &Call<'_>, checked: &Arc<CheckedTool>) -> Result<Checked, ToolError> {
+        let left = call.given.remaining.saturating_sub(call.asked.elapsed()).min(call.timeout);
+        let deadline = Instant::now() + left;
+        let (checking, arguments) = (Arc::clone(checked), call.given.arguments.clone());
+        let outcome = self.shared.offload.run(deadline, move || checking.check(&arguments, deadline)).await;
+        let name = format!("{}/{}", self.name(), checked.tool.name);
+        outcome.unwrap_or_else(|problem| {
+            Err(match problem {
+                NotDone::Late => {
+                    let seconds = left.as_secs_f64();
+                    let message = format!("the arguments of `{name}` were not checked within {seconds:.1} s");
+                    ToolError::new(ToolErrorKind::Timeout, message)
+                }
+                NotDone::Failed(reason) => {
+                    ToolError::failed(format!("the arguments of `{name}` could not be checked: {reason}"))
+                }
+            })
+        })
+    }
+
+    /// Writes what is known of the tools to disk, unless that was done a moment ago and can wait.
+    async fn remember(self: Arc<Self>, at_once: bool) {
+        {
             let mut known = self.known();
             let is_due = at_once || known.kept.is_none_or(|when| when.elapsed() > KEEPING);
             known.unkept = !is_due;
-            known.kept = if is_due { Some(Instant::now()) } else { known.kept };
-            is_due
-        };
-        if is_due {
-            self.shelf.write(&tools.iter().map(|checked| checked.shown()).collect::<Vec<_>>());
+            if !is_due {
+                return;
+            }
+            known.kept = Some(Instant::now());
         }
+        offload::linear(usize::MAX, move || self.shelf.write(|| self.known().tools.clone().unwrap_or_default())).await;
     }
 
     /// Decides on a call, once for all attempts at it; gives the reply to one that is not made.
-    async fn refuses(&self, call: &mut Call<'_>, tool: &Tool, arguments: &Map<String, Value>) -> Option<ToolReply> {
+    /// `unchecked` says why its arguments were not checked.
+    async fn refuses(
+        &self,
+        call: &mut Call<'_>,
+        tool: &Tool,
+        arguments: &Map<String, Value>,
+        unchecked: Option<&str>,
+    ) -> Option<ToolReply> {
         let Call { given, consent, counts, asked, .. } = *call;
         let remaining = given.remaining.saturating_sub(asked.elapsed());
-        let ruling = consent.to(tool, arguments, &self.policy(), counts, &self.start.config.file, remaining).await;
+        let (rules, names) = (self.rules(), self.names());
+        let named = self.named(&tool.name, &rules, names.as_deref());
+        let (file, is_checked) = (&self.start.config.file, unchecked.is_none());
+        let ruling = consent.to(tool, &named, arguments, is_checked, &rules.policy, counts, file, remaining).await;
+        if let Some(clause) = unchecked {
+            tracing::warn!(
+                server = self.name(),
+                tool = tool.name,
+                rule = ruling.rule,
+                "arguments are not checked: the schema {clause}"
+            );
+            let name = foreign_text::qualified(self.name(), &tool.name);
+            call.note = Some(format!("the arguments were not checked: the schema of `{name}` {clause}"));
+        }
         call.rule = Some(ruling.rule);
         ruling.refused
     }
@@ -366,7 +518,7 @@ impl Downstream {
     }
 
     /// The tools of this connection, listed now unless they have been and did not change since.
-    async fn listed(&self, link: &Link<'_>) -> Result<Vec<Arc<CheckedTool>>, Failure> {
+    async fn listed(self: &Arc<Self>, link: &Link<'_>) -> Result<Vec<Arc<CheckedTool>>, Failure> {
         let Link::Server(connection) = link else { return Ok(self.known_anyhow().unwrap_or_default()) };
         let changed = connection.take_list_changed();
         {
@@ -377,18 +529,26 @@ impl Downstream {
             }
         }
         let tools: Vec<Arc<Tool>> = connection.list().await?.into_iter().map(Arc::new).collect();
-        let tools = arguments::checked(tools);
+        self.recall().await;
         let before = self.known_anyhow().unwrap_or_default();
-        let before: HashMap<&str, &CheckedTool> =
-            before.iter().map(|checked| (checked.tool.name.as_str(), &**checked)).collect();
-        for tool in &tools {
-            before.get(tool.tool.name.as_str()).into_iter().for_each(|before| tool.resume(before));
+        let tools = offload::linear(usize::MAX, move || {
+            let tools = arguments::checked(tools);
+            let before: HashMap<&str, &CheckedTool> =
+                before.iter().map(|checked| (checked.tool.name.as_str(), &**checked)).collect();
+            for tool in &tools {
+                before.get(tool.tool.name.as_str()).into_iter().for_each(|before| tool.resume(before));
+            }
+            tools
+        })
+        .await;
+        {
+            let mut known = self.known();
+            known.set(tools.clone(), true);
+            known.listed_by = Some(Arc::clone(connection));
+            known.failed = None;
         }
-        self.remember(&tools, true);
-        let mut known = self.known();
-        known.tools = Some(tools.clone());
-        known.listed_by = Some(Arc::clone(connection));
-        known.failed = None;
+        self.shared.unfit.look_again();
+        Arc::clone(self).remember(true).await;
         Ok(tools)
     }
 
@@ -418,15 +578,15 @@ impl Downstream {
     }
 
     /// Ends the connection, if there is one.
-    pub(super) async fn close(&self) {
+    pub(super) async fn close(self: &Arc<Self>) {
         let current = self.connection.lock().await.current.take();
-        let (tools, unkept) = {
+        let unkept = {
             let mut known = self.known();
             known.listed_by = None;
-            (known.tools.clone(), known.unkept)
+            known.unkept && known.tools.is_some()
         };
-        if let Some(tools) = tools.filter(|_| unkept) {
-            self.remember(&tools, true);
+        if unkept {
+            Arc::clone(self).remember(true).await;
         }
         if let Some(connection) = current {
             connection.close().await;
@@ -441,6 +601,8 @@ struct Call<'a> {
     timeout: Duration,
     consent: &'a Consent,
     counts: &'a Counts,
+    /// Has the intent of it written before it is sent.
+    announcer: Option<&'a Announcer>,
     /// When the program made it.
     asked: Instant,
     /// When it was first sent.

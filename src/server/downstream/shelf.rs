@@ -1,20 +1,26 @@
 //! Lists of tools kept on disk, by server and configuration, so that a bare name or a search need not
 //! start every server.
 //!
-//! The shapes of results that were seen are kept with them. A list is as old as the last time the server was started,
+//! The shapes of results that the [`LOCAL`] principal saw are kept with them, in a file that only its owner can read. A list is as old as the last time the server was started,
 //! and is replaced each time it is. What a server needs to run (its arguments, its environment) goes into the key only
 //! as a hash.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::lang::{Tool, ToolHints};
 use crate::server::config::{Endpoint, ServerConfig};
-use crate::server::folders::{Readers, replace};
+use crate::server::envelope::Envelope;
+use crate::server::folders::{make_private, replace};
+use crate::server::http::LOCAL;
+use crate::server::lines::MOST_MARKS;
+
+use super::arguments::CheckedTool;
 
 /// A list larger than this is not worth reading at every start.
 const LARGEST: u64 = 8 << 20;
@@ -22,6 +28,7 @@ const LARGEST: u64 = 8 << 20;
 /// The place of one server's list; `None` when nothing is to be kept.
 pub(super) struct Shelf {
     file: Option<PathBuf>,
+    writing: Mutex<()>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -44,7 +51,7 @@ impl Shelf {
             config.name.hash(&mut hasher);
             match endpoint {
                 Endpoint::Process { command, arguments, environment, folder } => {
-                    (command, arguments, environment, folder).hash(&mut hasher);
+                    (command, arguments, environment, folder, &config.inherit).hash(&mut hasher);
                 }
                 Endpoint::Http { url, headers, .. } => (url, headers).hash(&mut hasher),
                 // What is here need not be remembered.
@@ -54,16 +61,26 @@ impl Shelf {
                 config.name.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-' || *c == '_').take(40).collect();
             Some(folder.join("tools").join(format!("{readable}-{:016x}.json", hasher.finish())))
         });
-        Shelf { file }
+        Shelf { file, writing: Mutex::default() }
     }
 
     /// The list as last kept; nothing when there is none that can be read.
     pub(super) fn read(&self, server: &str) -> Option<Vec<Arc<Tool>>> {
         let file = self.file.as_ref()?;
-        if std::fs::metadata(file).ok()?.len() > LARGEST {
+        if !std::fs::metadata(file).ok()?.is_file() {
             return None;
         }
-        let kept: Vec<Kept> = serde_json::from_slice(&std::fs::read(file).ok()?).ok()?;
+        if let Err(problem) = make_private(file) {
+            tracing::warn!(%problem, server, "the list of tools on disk is not used: others may change it");
+            return None;
+        }
+        let mut text = Vec::new();
+        std::fs::File::open(file).ok()?.take(LARGEST + 1).read_to_end(&mut text).ok()?;
+        let scan = Envelope::of(&text);
+        if text.len() as u64 > LARGEST || scan.marks() > MOST_MARKS {
+            return None;
+        }
+        let kept: Vec<Kept> = serde_json::from_slice(&text).ok()?;
         let tool = |kept: Kept| Tool {
             server: server.to_owned(),
             name: kept.name,
@@ -76,11 +93,14 @@ impl Shelf {
         Some(kept.into_iter().map(|kept| Arc::new(tool(kept))).collect())
     }
 
-    /// Keeps a list. A list that cannot be kept is made again next time.
-    pub(super) fn write(&self, tools: &[Arc<Tool>]) {
+    /// Keeps the list that `tools` gives once its turn has come, so that the last one to be written is the latest. A list
+    /// that cannot be kept is made again next time.
+    pub(super) fn write(&self, tools: impl FnOnce() -> Vec<Arc<CheckedTool>>) {
         let Some(file) = &self.file else { return };
-        let kept: Vec<Kept> = tools
+        let _turn = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept: Vec<Kept> = tools()
             .iter()
+            .map(|checked| checked.shown(LOCAL))
             .map(|tool| Kept {
                 name: tool.name.clone(),
                 description: tool.description.clone(),
@@ -90,9 +110,7 @@ impl Shelf {
                 seen: tool.seen.clone(),
             })
             .collect();
-        let outcome = serde_json::to_vec(&kept)
-            .map_err(std::io::Error::from)
-            .and_then(|text| replace(file, &text, Readers::Usual));
+        let outcome = serde_json::to_vec(&kept).map_err(std::io::Error::from).and_then(|text| replace(file, &text));
         if let Err(problem) = outcome {
             tracing::debug!(%problem, "the list of tools was not kept");
         }
@@ -101,6 +119,7 @@ impl Shelf {
 
 #[cfg(test)]
 mod tests {
+    use super::super::arguments::checked;
     use super::*;
     use crate::server::config::HttpTransport;
 
@@ -120,6 +139,7 @@ mod tests {
             tool_timeouts: Default::default(),
             start_timeout: None,
             idle: None,
+            inherit: Default::default(),
             secrets: Default::default(),
             file: String::new(),
         };
@@ -134,7 +154,7 @@ mod tests {
             seen: Some(serde_json::json!({"type": "string"})),
             ..Tool::default()
         };
-        shelf.write(&[Arc::new(tool)]);
+        shelf.write(|| checked(vec![Arc::new(tool)]));
         let back = shelf.read("mail").expect("kept");
         assert_eq!((back[0].name.as_str(), back[0].description.as_str()), ("search", "finds"));
         assert_eq!(

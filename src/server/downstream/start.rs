@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::server::config::{Endpoint, HttpTransport, ServerConfig, cut};
 use crate::server::lines::Lines;
 use crate::server::platform::Lifeline;
+use crate::server::secrets::Secrets;
 
 use super::client::Client;
 use super::connection::Connection;
@@ -33,6 +34,8 @@ pub(super) struct Start {
     pub(super) largest: usize,
     /// Where logins are kept.
     pub(super) logins: Option<PathBuf>,
+    /// What is taken out of all that the server says.
+    pub(super) secrets: Secrets,
 }
 
 impl Start {
@@ -41,14 +44,15 @@ impl Start {
     /// # Errors
     /// The reason, with the last that the server said.
     pub(super) async fn connect(&self) -> Result<Connection, String> {
-        match self.connect_as(ClientLifecycleMode::Initialize).await {
+        let outcome = match self.connect_as(ClientLifecycleMode::Initialize).await {
             // A server that knows only the protocol without a handshake refuses `initialize`.
             Err(Refusal::Protocol(reason)) => {
                 let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
                 self.connect_as(ClientLifecycleMode::Discover { preferred_versions }).await.map_err(|_| reason)
             }
             outcome => outcome.map_err(Refusal::reason),
-        }
+        };
+        outcome.map_err(|reason| self.secrets.redact_own(reason))
     }
 
     async fn connect_as(&self, lifecycle: ClientLifecycleMode) -> Result<Connection, Refusal> {
@@ -71,7 +75,7 @@ impl Start {
                 self.connect_by_events(url, headers, lifecycle, ended).await
             }
             Endpoint::Http { url, transport, headers } => {
-                let login = Login::new(self.logins.as_deref(), url);
+                let login = Login::new(self.logins.as_deref(), url, &self.secrets);
                 let streamable = http::transport(url, headers, self.largest, &login);
                 let streamable = tokio::time::timeout(self.patience(), streamable).await.map_err(|_| self.silence())?;
                 match self.shake_hands(streamable.map_err(Refusal::Other)?, lifecycle.clone(), ended.clone()).await {
@@ -112,7 +116,7 @@ impl Start {
     /// Why there is no login.
     pub(super) async fn log_in(&self, show: impl FnOnce(&str)) -> Result<(), String> {
         match self.config.endpoint.as_ref().map_err(Clone::clone)? {
-            Endpoint::Http { url, .. } => Login::new(self.logins.as_deref(), url).log_in(show).await,
+            Endpoint::Http { url, .. } => Login::new(self.logins.as_deref(), url, &self.secrets).log_in(show).await,
             Endpoint::Process { .. } | Endpoint::Local(_) | Endpoint::Functions(_) => {
                 Err("only a server with a `url` can ask for a login".into())
             }
@@ -131,8 +135,8 @@ impl Start {
     /// On Linux a child dies with the thread that started it: that has to be one of the runtime's own,
     /// whoever asks.
     async fn start_process(&self) -> Result<(ServerProcess, ChildStdout, ChildStdin), String> {
-        let (config, lifeline) = (self.config.clone(), Arc::clone(&self.lifeline));
-        let starting = tokio::spawn(async move { ServerProcess::start(&config, &lifeline) });
+        let (config, lifeline, secrets) = (self.config.clone(), Arc::clone(&self.lifeline), self.secrets.clone());
+        let starting = tokio::spawn(async move { ServerProcess::start(&config, &lifeline, &secrets) });
         starting.await.unwrap_or_else(|_| Err("the runtime is ending".into()))
     }
 
@@ -150,10 +154,10 @@ impl Start {
         let serving = serve_client_with_lifecycle_and_ct(client, transport, lifecycle, CancellationToken::new());
         let running = match tokio::time::timeout(self.patience(), serving).await {
             Ok(Ok(running)) => running,
-            Ok(Err(problem)) => return Err(refusal(&problem)),
+            Ok(Err(problem)) => return Err(refusal(&problem, &self.secrets)),
             Err(_) => return Err(self.silence()),
         };
-        Ok(Connection::new(&self.config.name, running, list_changed, ended))
+        Ok(Connection::new(&self.config.name, running, list_changed, ended, self.secrets.clone()))
     }
 }
 
@@ -172,16 +176,19 @@ impl Refusal {
     }
 }
 
-fn refusal(problem: &ClientInitializeError) -> Refusal {
+fn refusal(problem: &ClientInitializeError, secrets: &Secrets) -> Refusal {
     match problem {
         ClientInitializeError::JsonRpcError(error) => {
-            Refusal::Protocol(format!("it refused the handshake: {}", cut(&error.message, 300)))
+            Refusal::Protocol(format!("it refused the handshake: {}", cut(&secrets.redact(&error.message), 300)))
         }
         ClientInitializeError::ConnectionClosed(_) => {
             Refusal::Other("it closed the connection before it answered".into())
         }
         ClientInitializeError::NoCompatibleProtocolVersion { .. } => {
             Refusal::Other("it speaks no version of MCP that is known here".into())
+        }
+        ClientInitializeError::TransportError { error, .. } if http::is_closed(error.error.as_ref()) => {
+            Refusal::Other("it closed the connection before it answered".into())
         }
         ClientInitializeError::TransportError { error, .. } => {
             let reason = http::problem(error.error.as_ref());

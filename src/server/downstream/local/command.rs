@@ -8,41 +8,57 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::ChildStdin;
 
 use super::{Answering, Function, others, too_large, unfit};
+use crate::lang::foreign_text::shows_nothing;
 use crate::lang::{Tool, ToolError, ToolReply};
-use crate::server::config::{Action, LocalTool, Words, rounds};
+use crate::server::config::{Action, Inherit, LocalTool, Words, rounds};
 use crate::server::downstream::result::text_or_json;
 use crate::server::platform::{self, Lifeline, Started};
-
-/// The variables that every command has of ours: without them few programs find what belongs to them.
-const VARIABLES: &[&str] = &["PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "SYSTEMROOT", "TEMP", "USERPROFILE"];
+use crate::server::secrets::Secrets;
 
 /// How much of the end of what a command says is kept, in bytes.
 const WORDS_KEPT: usize = 2_000;
+/// How much of it is read, so that a secret is whole before the rest is cut.
+const END_READ: usize = 16 << 10;
 
 /// A command of the configuration.
 pub(super) struct Command {
     tool: LocalTool,
+    /// What all tools of the configuration inherit.
+    inherit: Inherit,
     lifeline: Arc<Lifeline>,
     most_output: usize,
+    /// What is taken out of all that it says.
+    secrets: Secrets,
 }
 
 impl Command {
     /// That command; its answers have so many bytes at most.
-    pub(super) fn new(tool: LocalTool, lifeline: Arc<Lifeline>, most_output: usize) -> Command {
-        Command { tool, lifeline, most_output }
+    pub(super) fn new(
+        tool: LocalTool,
+        inherit: Inherit,
+        lifeline: Arc<Lifeline>,
+        most_output: usize,
+        secrets: Secrets,
+    ) -> Command {
+        Command { tool, inherit, lifeline, most_output, secrets }
     }
 
     async fn run(&self, arguments: Map<String, Value>) -> Result<ToolReply, ToolError> {
-        let Action::Command { program, words, environment, folder, takes_json } = &self.tool.action else {
+        let Action::Command { program, words, environment, inherit, folder, takes_json } = &self.tool.action else {
             return Err(ToolError::failed("it is no command"));
         };
         // Never a shell, as servers need one on Windows: words from a program would be read by it.
         let mut command = tokio::process::Command::new(program);
+        let mut inherited = self.inherit.clone();
+        inherited.extend(inherit);
         command.args(filled(words, &arguments)?).env_clear();
-        command.envs(VARIABLES.iter().filter_map(|name| Some((name, std::env::var_os(name)?)))).envs(environment);
+        command.envs(inherited.of(std::env::vars_os())).envs(environment);
         command.stdin(if *takes_json { Stdio::piped() } else { Stdio::null() });
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         if let Some(folder) = folder {
+            if !folder.is_dir() {
+                return Err(ToolError::failed("its `cwd` is no folder"));
+            }
             command.current_dir(folder);
         }
         let input = takes_json.then(|| others(&arguments, &self.tool.action.placed()).to_string());
@@ -62,7 +78,8 @@ impl Command {
         let (status, output, errors, ()) =
             tokio::try_join!(ended, whole(output, self.most_output), end(errors), write(given, input))?;
         if !status.success() {
-            let said = [errors, last(&output)].into_iter().find(|said| !said.is_empty());
+            let said = [errors, (output, false)].into_iter().map(|(said, was_cut)| last(&said, was_cut, &self.secrets));
+            let said = said.into_iter().find(|said| !said.is_empty());
             let said = said.map(|said| format!("; it said: {said}")).unwrap_or_default();
             return Err(ToolError::failed(format!("it ended with {status}{said}")));
         }
@@ -83,8 +100,8 @@ impl Function for Command {
 
 /// The words of a command with these arguments in their places, each of which stays one word.
 ///
-/// A text that would be taken for an option because it begins with `-` is refused, but where an option stands before it
-/// in its group, or `--` anywhere before it.
+/// # Errors
+/// When an argument would be read as an option or a response file; see [`check_beginning`].
 fn filled(words: &[Words], arguments: &Map<String, Value>) -> Result<Vec<String>, ToolError> {
     let mut filled = Vec::new();
     let mut options_ended = false;
@@ -93,29 +110,102 @@ fn filled(words: &[Words], arguments: &Map<String, Value>) -> Result<Vec<String>
             continue;
         }
         for round in rounds(group.arguments(), arguments).map_err(unfit)? {
-            for (index, template) in group.templates.iter().enumerate() {
+            let mut behind_option = false;
+            for template in &group.templates {
                 let word = template.filled(&round);
-                let first = template.arguments().next();
+                let Some(name) = template.arguments().next() else {
+                    options_ended |= word == "--";
+                    behind_option = !options_ended && takes_the_next_word(&word);
+                    filled.push(word);
+                    continue;
+                };
                 if word.contains('\0') {
-                    return Err(unfit(format!("argument `{}` has a character 0", first.unwrap_or_default())));
+                    return Err(unfit(format!("argument `{name}` has a character 0")));
                 }
-                if let Some(name) = first
-                    && index == 0
-                    && !options_ended
-                    && word.starts_with('-')
-                    && template.beginning().is_empty()
-                    && !arguments.get(name).is_some_and(Value::is_number)
-                {
-                    return Err(unfit(format!(
-                        "argument `{name}` begins with `-`, which the command would take for an option"
-                    )));
+                let is_number = template.is_one_argument() && arguments.get(name).is_some_and(is_numeric);
+                if !options_ended && !is_number {
+                    check_beginning(name, &template.beginning(), &word, behind_option)?;
                 }
-                options_ended |= word == "--" && first.is_none();
+                behind_option = false;
                 filled.push(word);
             }
         }
     }
     Ok(filled)
+}
+
+/// A number, or a list of nothing but numbers: `-5` is no option where the schema lets numbers through.
+fn is_numeric(value: &Value) -> bool {
+    match value {
+        Value::Array(items) => items.iter().all(Value::is_number),
+        value => value.is_number(),
+    }
+}
+
+/// True for an option of the configuration whose value is the next word: `-n`, `--author`, but neither `--` nor `--a=b`.
+fn takes_the_next_word(word: &str) -> bool {
+    word.len() > 1 && word.starts_with('-') && word != "--" && !word.contains('=')
+}
+
+/// Refuses a word whose arguments make it an option, or change which option it is.
+///
+/// Before `--`, a word that begins with an argument must begin neither with `@`, by which many commands name a file of
+/// further arguments, nor with a dash, unless the configuration puts an option right before it in its group. Blanks and
+/// invisible characters at the beginning are looked through, and dashes of all scripts count: some commands trim, and
+/// some systems convert them to `-`. Behind the beginning of an option's name (`--{a}`, `--no-{a}`) an argument can
+/// only be a part of that name.
+fn check_beginning(name: &str, beginning: &str, word: &str, behind_option: bool) -> Result<(), ToolError> {
+    if beginning.is_empty() {
+        let first = word.chars().find(|c| !c.is_whitespace() && !shows_nothing(*c));
+        // The soft hyphen is invisible, and `-` in some conversions.
+        if !behind_option && (word.contains('\u{AD}') || first.is_some_and(is_dash)) {
+            return Err(unfit(format!(
+                "argument `{name}` begins with `-`, which the command would take for an option"
+            )));
+        }
+        if first.is_some_and(|c| matches!(c, '@' | '\u{FF20}' | '\u{FE6B}')) {
+            return Err(unfit(format!(
+                "argument `{name}` begins with `@`, which the command may take for a file of arguments"
+            )));
+        }
+        return Ok(());
+    }
+    let is_open = beginning == "-" || (beginning.starts_with("--") && !beginning.contains('='));
+    let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let given = &word[beginning.len()..];
+    if is_open && (given.starts_with('-') || !given.chars().all(is_part)) {
+        return Err(unfit(format!(
+            "argument `{name}` continues the name of an option, where only letters, digits, `-`, `_` and `.` can be"
+        )));
+    }
+    Ok(())
+}
+
+/// A character that is a dash, or that looks or is converted like one.
+fn is_dash(c: char) -> bool {
+    matches!(
+        c,
+        '-' | '\u{AD}' | '\u{58A}' | '\u{5BE}' | '\u{1400}' | '\u{1806}' | '\u{2010}'
+            ..='\u{2015}'
+                | '\u{2043}'
+                | '\u{207B}'
+                | '\u{208B}'
+                | '\u{2212}'
+                | '\u{2E17}'
+                | '\u{2E1A}'
+                | '\u{2E3A}'
+                | '\u{2E3B}'
+                | '\u{2E40}'
+                | '\u{301C}'
+                | '\u{3030}'
+                | '\u{30A0}'
+                | '\u{FE31}'
+                | '\u{FE32}'
+                | '\u{FE58}'
+                | '\u{FE63}'
+                | '\u{FF0D}'
+                | '\u{10EAD}'
+    )
 }
 
 /// All of a stream.
@@ -128,22 +218,24 @@ async fn whole(stream: Option<impl AsyncRead + Unpin>, most: usize) -> Result<Ve
     if bytes.len() > most { Err(too_large(most)) } else { Ok(bytes) }
 }
 
-/// The end of a stream, which is read whole so that nobody waits for us.
-async fn end(stream: Option<impl AsyncRead + Unpin>) -> Result<String, ToolError> {
-    let mut kept = Vec::new();
+/// The end of a stream, which is read whole so that nobody waits for us, and whether something was before it.
+async fn end(stream: Option<impl AsyncRead + Unpin>) -> Result<(Vec<u8>, bool), ToolError> {
+    let (mut kept, mut was_cut) = (Vec::new(), false);
     let mut buffer = vec![0; 8 << 10];
     if let Some(mut stream) = stream {
         while let Ok(length @ 1..) = stream.read(&mut buffer).await {
             kept.extend_from_slice(&buffer[..length]);
-            kept.drain(..kept.len().saturating_sub(2 * WORDS_KEPT));
+            let surplus = kept.len().saturating_sub(END_READ);
+            kept.drain(..surplus);
+            was_cut |= surplus > 0;
         }
     }
-    Ok(last(&kept))
+    Ok((kept, was_cut))
 }
 
-/// The end of what was said, without blanks round it.
-fn last(bytes: &[u8]) -> String {
-    let text = String::from_utf8_lossy(bytes);
+/// The end of what was said, without blanks round it and without secrets, which are taken out before it is cut.
+fn last(bytes: &[u8], was_cut: bool, secrets: &Secrets) -> String {
+    let text = secrets.redact_cut(&String::from_utf8_lossy(bytes), was_cut, false);
     let text = text.trim();
     let from = text.ceil_char_boundary(text.len().saturating_sub(WORDS_KEPT));
     if from == 0 { text.to_owned() } else { format!("…{}", &text[from..]) }
@@ -155,4 +247,88 @@ async fn write(stream: Option<ChildStdin>, input: Option<String>) -> Result<(), 
         let _ = stream.write_all(input.as_bytes()).await;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::server::config::Template;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    /// The words for groups of templates.
+    fn words(groups: &[&[&str]], arguments: Value) -> Result<Vec<String>, String> {
+        let template = |text: &&str| Template::parse(text).expect("a template");
+        let groups: Vec<Words> = groups
+            .iter()
+            .map(|group| Words { condition: None, templates: group.iter().map(template).collect() })
+            .collect();
+        let Value::Object(arguments) = arguments else { panic!("an object") };
+        filled(&groups, &arguments).map_err(|error| error.message)
+    }
+
+    #[test]
+    fn no_word_of_a_group_becomes_an_option() {
+        let option = "--target-directory=/etc";
+        for (groups, arguments) in [
+            (&[&["{a}", "{b}"][..]][..], json!({"a": "x", "b": option})),
+            (&[&["{a}", "{b}"]], json!({"a": ["x", option], "b": "y"})),
+            (&[&["{a}", "{b}"]], json!({"a": "y", "b": ["x", option]})),
+            (&[&["{a}{b}"]], json!({"a": "", "b": option})),
+            (&[&["{a}{b}"]], json!({"a": -5, "b": "x"})),
+            (&[&["--name", "{a}", "{b}"]], json!({"a": "x", "b": option})),
+            (&[&["copy", "{a}"]], json!({"a": option})),
+            (&[&["--name=x", "{a}"]], json!({"a": option})),
+            (&[&["-", "{a}"]], json!({"a": option})),
+            (&[&["--name"], &["{a}"]], json!({"a": option})),
+            (&[&["{a}"]], json!({"a": ["-5"]})),
+        ] {
+            let message = words(groups, arguments.clone()).expect_err("an option");
+            assert!(message.contains("begins with `-`"), "{groups:?} {arguments}: {message}");
+        }
+        for given in [" -x", "\t-x", "\u{200B}-x", "\u{2212}x", "\u{FF0D}x", "\u{2014}", "\u{AD}x", "\u{FEFF}--x"] {
+            assert!(words(&[&["{a}"]], json!({"a": given})).is_err(), "{given:?}");
+        }
+        for given in ["@/etc/passwd", " @x", "\u{FF20}x"] {
+            assert!(words(&[&["-d", "{a}"]], json!({"a": given})).expect_err("a file").contains("begins with `@`"));
+        }
+        for given in ["output=/etc/x", "-x", "a b", "\u{2212}"] {
+            for template in ["-{a}", "--{a}", "--no-{a}"] {
+                assert!(words(&[&[template]], json!({"a": given})).is_err(), "{template} {given}");
+            }
+        }
+    }
+
+    #[test]
+    fn other_words_are_as_they_were_given() {
+        for (groups, arguments, expected) in [
+            (&[&["--x={a}"][..]][..], json!({"a": "-y"}), &["--x=-y"][..]),
+            (&[&["-I{a}"]], json!({"a": "-y"}), &["-I-y"]),
+            (&[&["--name", "{a}"]], json!({"a": ["-x", "--y"]}), &["--name", "-x", "--name", "--y"]),
+            (&[&["--", "{a}", "{b}"]], json!({"a": "-x", "b": "@y"}), &["--", "-x", "@y"]),
+            (&[&["--"], &["{a}"]], json!({"a": "-x"}), &["--", "-x"]),
+            (&[&["{a}"]], json!({"a": [-5, -0.5]}), &["-5", "-0.5"]),
+            (&[&["-{a}"]], json!({"a": 5}), &["-5"]),
+            (&[&["--{a}"]], json!({"a": "one-line"}), &["--one-line"]),
+            (&[&["./{a}"]], json!({"a": "-x"}), &["./-x"]),
+            (&[&["@{a}/x"]], json!({"a": "scope"}), &["@scope/x"]),
+            (&[&["{a}"]], json!({"a": "a-b @c"}), &["a-b @c"]),
+        ] {
+            assert_eq!(words(groups, arguments.clone()).expect("words"), expected, "{groups:?} {arguments}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_becomes_an_option_wherever_it_is_placed(
+            a in "[-@= a\u{AD}\u{2212}\u{200B}]{0,4}", b in "[-@= b]{0,4}", shape in 0..4usize
+        ) {
+            const SHAPES: [&[&[&str]]; 4] =
+                [&[&["{a}", "{b}"]], &[&["{a}{b}"]], &[&["x", "{b}", "{a}"]], &[&["{b}"], &["{a}"]]];
+            let groups = SHAPES[shape];
+            if let Ok(words) = words(groups, json!({"a": a, "b": b})) {
+                prop_assert!(words.iter().all(|word| !word.trim().starts_with(['-', '@'])), "{words:?}");
+            }
+        }
+    }
 }

@@ -8,9 +8,10 @@ use serde_json::{Map, Value, json};
 
 use super::{Answering, Function, others, too_large, unfit};
 use crate::lang::{Tool, ToolError, ToolReply};
-use crate::server::config::{Action, LocalTool, Template, cut, rounds};
+use crate::server::config::{Action, LocalTool, Round, Template, cut, rounds, same_origin};
 use crate::server::downstream::http::client;
 use crate::server::downstream::result::text_or_json;
+use crate::server::secrets::Secrets;
 
 /// What stands for itself in an address; a `.` does not, since two of them lead elsewhere.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'~');
@@ -23,14 +24,16 @@ const REFUSAL_KEPT: usize = 2_000;
 pub(super) struct Request {
     tool: LocalTool,
     most_output: usize,
+    /// What is taken out of all that it says.
+    secrets: Secrets,
     /// Made for the first call.
     client: OnceLock<Result<reqwest::Client, String>>,
 }
 
 impl Request {
     /// That endpoint; its answers have so many bytes at most.
-    pub(super) fn new(tool: LocalTool, most_output: usize) -> Request {
-        Request { tool, most_output, client: OnceLock::new() }
+    pub(super) fn new(tool: LocalTool, most_output: usize, secrets: Secrets) -> Request {
+        Request { tool, most_output, secrets, client: OnceLock::new() }
     }
 
     async fn ask(&self, arguments: Map<String, Value>) -> Result<ToolReply, ToolError> {
@@ -64,8 +67,9 @@ impl Request {
         let answer = request.send().await.map_err(|problem| unavailable(&problem))?;
         let status = answer.status();
         if !status.is_success() {
-            let (text, _) = read(answer, REFUSAL_READ).await.unwrap_or_default();
-            return Err(refused(status, &String::from_utf8_lossy(&text)));
+            let (text, is_whole) = read(answer, REFUSAL_READ).await.unwrap_or_default();
+            let text = self.secrets.redact_cut(&String::from_utf8_lossy(&text), false, !is_whole);
+            return Err(refused(status, &text));
         }
         let kind = answer.headers().get(::http::header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
         let kind = kind.unwrap_or_default().to_lowercase();
@@ -87,24 +91,38 @@ impl Function for Request {
     }
 }
 
-/// The address with these arguments in their places, each of which stays within its part of the path.
+/// The address with these arguments in their places. Each stays within its part of the path or query: it is
+/// percent-encoded, makes no `.` and no `..` of its segment, and leaves scheme, user, host and port as they are.
 fn address(template: &Template, arguments: &Map<String, Value>) -> Result<reqwest::Url, ToolError> {
     let mut rounds = rounds(template.arguments(), arguments).map_err(unfit)?;
     let (Some(mut round), true) = (rounds.pop(), rounds.is_empty()) else {
         return Err(unfit("an argument in the address is a list, or missing".to_owned()));
     };
+    let harmless: Round = round.keys().map(|name| (name.clone(), "x".to_owned())).collect();
     for (name, value) in &mut round {
         if value.is_empty() {
             return Err(unfit(format!("argument `{name}` is empty, and has a place in the address")));
         }
         *value = utf8_percent_encode(value, ENCODED).to_string();
     }
-    let text = template.filled(&round);
-    let leads_elsewhere = |part: &str| part.contains("%2E") && matches!(&*part.replace("%2E", "."), "." | "..");
-    if text.split(['/', '?', '#']).any(leads_elsewhere) {
-        return Err(unfit("an argument in the address is `.` or `..`, which leads elsewhere".to_owned()));
+    let (text, expected) = (template.filled(&round), template.filled(&harmless));
+    let parsed = |text: &str| {
+        let url = reqwest::Url::parse(text);
+        url.map_err(|problem| ToolError::failed(format!("its `url` is no address: {problem}")))
+    };
+    // An encoded argument brings none of these signs, so the parts of both texts correspond.
+    let parts = |text: &str| text.split(['/', '\\', '?', '#']).map(str::to_owned).collect::<Vec<_>>();
+    let leads_elsewhere = parts(&text).iter().zip(&parts(&expected)).any(|(part, as_expected)| {
+        // The parser reads `%2e` as a dot, and passes over tabs and line ends.
+        let mut read = part.to_ascii_lowercase().replace("%2e", ".");
+        read.retain(|c| !matches!(c, '\t' | '\n' | '\r'));
+        part != as_expected && matches!(&*read, "." | "..")
+    });
+    let url = parsed(&text)?;
+    if leads_elsewhere || !same_origin(&url, &parsed(&expected)?) {
+        return Err(unfit("an argument in the address is `.` or `..`, or leads elsewhere in another way".to_owned()));
     }
-    reqwest::Url::parse(&text).map_err(|problem| ToolError::failed(format!("its `url` is no address: {problem}")))
+    Ok(url)
 }
 
 /// At most so many bytes of an answer, and whether they are all.
@@ -151,4 +169,49 @@ fn unavailable(problem: &reqwest::Error) -> ToolError {
     } else {
         "the HTTP request failed"
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn asked(template: &str, value: &str) -> Result<String, String> {
+        let template = Template::parse(template).expect("a template");
+        let arguments = Map::from_iter([("x".to_owned(), Value::from(value))]);
+        address(&template, &arguments).map(|url| url.to_string()).map_err(|error| error.message)
+    }
+
+    #[test]
+    fn an_argument_stays_in_its_segment() {
+        for template in ["https://host/{x}", "https://host/.{x}", "https://host/%2e{x}/a", "https://host/a\\{x}"] {
+            for value in ["..", ".", "%2e", "%2E%2e"] {
+                if let Ok(url) = asked(template, value) {
+                    assert!(url.starts_with("https://host/") && !url.ends_with("host/"), "{template} {value}: {url}");
+                }
+            }
+        }
+        assert!(asked("https://host/a/{x}", "..").is_err());
+        assert!(asked("https://host/a/.{x}", ".").is_err());
+        assert!(asked("https://host/a/%2e{x}", ".").is_err());
+        assert!(asked("https://host/a\\{x}", "..").is_err());
+        assert_eq!(asked("https://host/{x}", "a/../b").as_deref(), Ok("https://host/a%2F%2E%2E%2Fb"));
+    }
+
+    proptest! {
+        #[test]
+        fn no_argument_changes_where_an_address_leads(
+            value in r"[-.:@/\\?#%&=a0 \r\n\t\u{FF0E}\u{2025}\u{200B}]{1,12}", at in 0..5usize
+        ) {
+            let template =
+                ["https://host/{x}", "https://host/a{x}", "https://host/a/{x}/b", "https://host?{x}", "https://u:p@host:81/{x}#{x}"][at];
+            if let Ok(url) = asked(template, &value) {
+                let url = reqwest::Url::parse(&url).expect("an address");
+                prop_assert_eq!(url.host_str(), Some("host"));
+                prop_assert_eq!(url.port(), (at == 4).then_some(81));
+                prop_assert_eq!(url.username(), if at == 4 { "u" } else { "" });
+                prop_assert_eq!(url.path_segments().map(Iterator::count), Some([1, 1, 3, 1, 1][at]));
+            }
+        }
+    }
 }

@@ -13,9 +13,10 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use serde_json::{Map, Value};
 
-use crate::lang::{Tool, ToolError, ToolErrorKind, ToolReply};
+use crate::lang::{Tool, ToolError, ToolErrorKind, ToolReply, foreign_text};
 use crate::server::config::{Action, Endpoint, ServerConfig};
 use crate::server::platform::Lifeline;
+use crate::server::secrets::Secrets;
 
 use command::Command;
 use endpoint::Request;
@@ -118,15 +119,23 @@ pub(super) struct Local {
 
 impl Local {
     /// Those of a configuration, if that is what it says; `largest` bounds the answers where it says nothing of them.
-    pub(super) fn of(config: &ServerConfig, lifeline: &Arc<Lifeline>, largest: usize) -> Option<Local> {
+    pub(super) fn of(
+        config: &ServerConfig,
+        lifeline: &Arc<Lifeline>,
+        largest: usize,
+        secrets: &Secrets,
+    ) -> Option<Local> {
         let functions: Vec<Arc<dyn Function>> = match &config.endpoint {
             Ok(Endpoint::Functions(functions)) => functions.0.clone(),
             Ok(Endpoint::Local(tools)) => {
                 let function = |tool: &crate::server::config::LocalTool| -> Arc<dyn Function> {
                     let most = tool.most_output.unwrap_or(largest);
                     match &tool.action {
-                        Action::Command { .. } => Arc::new(Command::new(tool.clone(), Arc::clone(lifeline), most)),
-                        Action::Request { .. } => Arc::new(Request::new(tool.clone(), most)),
+                        Action::Command { .. } => {
+                            let (inherit, lifeline) = (config.inherit.clone(), Arc::clone(lifeline));
+                            Arc::new(Command::new(tool.clone(), inherit, lifeline, most, secrets.clone()))
+                        }
+                        Action::Request { .. } => Arc::new(Request::new(tool.clone(), most, secrets.clone())),
                     }
                 };
                 tools.iter().map(function).collect()
@@ -135,9 +144,9 @@ impl Local {
         };
         let described = |function: Arc<dyn Function>| {
             let tool = Tool { server: config.name.clone(), ..function.describe() };
-            (Arc::new(tool), function)
+            secrets.redact_tool(tool).map(|tool| (Arc::new(tool), function))
         };
-        Some(Local { functions: functions.into_iter().map(described).collect() })
+        Some(Local { functions: functions.into_iter().filter_map(described).collect() })
     }
 
     /// The tools.
@@ -152,7 +161,7 @@ impl Local {
         mut arguments: Map<String, Value>,
         timeout: Duration,
     ) -> Result<ToolReply, ToolError> {
-        let what = format!("{}/{}", tool.server, tool.name);
+        let what = foreign_text::qualified(&tool.server, &tool.name);
         let Some((tool, function)) = self.functions.iter().find(|(known, _)| known.name == tool.name) else {
             return Err(ToolError::failed(format!("there is no tool `{what}`")));
         };

@@ -1,0 +1,566 @@
+//! Bounds the work of checking arguments against a schema before the check begins.
+//!
+//! The validator cannot be interrupted, and both the schema and the arguments come from strangers: forty definitions,
+//! each of which refers to the one before it twice, expand to 2^40 visits. A [`Graph`] holds the parts of a schema once,
+//! however often they are referred to. [`Graph::estimate`] looks at each pair of a part and a value once and adds up
+//! the visits that a validator without a memory would make, so it is cheap where the expansion is exponential.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use serde_json::{Map, Value};
+
+/// The largest number of schema parts that is compiled: a part takes about a kilobyte.
+const MOST_PARTS: usize = 50_000;
+/// The largest sum of the lengths of the JSON pointers of all parts, each of which the validator stores.
+const LONGEST_POINTERS: usize = 16 << 20;
+/// The largest number of patterns in one schema: each has a cache of its own.
+const MOST_PATTERNS: usize = 1_000;
+/// The most states that a pattern has; larger ones are not compiled.
+const MOST_STATES: u64 = 50_000;
+/// The most states that the patterns of one schema have together.
+const MOST_STATES_TOGETHER: u64 = 1_000_000;
+/// The deepest recursion of the validator; [`super::super::offload`] has a stack for it.
+const DEEPEST: usize = 1_000;
+
+/// The most parts that are compiled of a schema with `unevaluated…` keywords, with repetitions.
+const COMPILED: u64 = 200_000;
+
+/// The most that may be spent on one call, in visits of a schema part, of 50 to 500 ns each.
+pub(super) const WORK: u64 = 4_000_000;
+/// The most visits during which errors are collected: each may leave an error of some 300 bytes.
+pub(super) const COLLECTING: u64 = 200_000;
+
+const CIRCULAR: &str = "applies a part of itself to the value that it is applied to";
+
+/// Why arguments are not checked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Unchecked {
+    /// The schema cannot be understood, for that reason.
+    Unreadable(String),
+    /// Checking takes more than the budget; a clause about the schema that says why.
+    Beyond(String),
+}
+
+impl fmt::Display for Unchecked {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unchecked::Unreadable(reason) => write!(formatter, "its schema cannot be understood: {reason}"),
+            Unchecked::Beyond(clause) => write!(formatter, "its schema {clause}"),
+        }
+    }
+}
+
+impl Unchecked {
+    fn foreign(what: &str, name: &str) -> Unchecked {
+        Unchecked::Unreadable(format!("{what} `{}` is not followed", name.chars().take(100).collect::<String>()))
+    }
+
+    fn beyond(clause: &str) -> Unchecked {
+        Unchecked::Beyond(clause.to_owned())
+    }
+}
+
+/// An upper bound of what one check visits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Estimate {
+    /// To say whether the value is valid.
+    pub(super) test: u64,
+    /// To collect all errors.
+    pub(super) collect: u64,
+    /// To find out which members and items a part has evaluated, for the `unevaluated…` keywords.
+    mark: u64,
+}
+
+impl Estimate {
+    /// Adds a part that is applied once.
+    fn add(&mut self, part: Estimate) {
+        self.test = self.test.saturating_add(part.test);
+        self.collect = self.collect.saturating_add(part.collect);
+    }
+
+    /// Adds a part that is tested before its errors are collected.
+    fn add_tested(&mut self, part: Estimate) {
+        self.add(part);
+        self.collect = self.collect.saturating_add(part.test);
+    }
+
+    fn add_both(&mut self, visits: u64) {
+        self.test = self.test.saturating_add(visits);
+        self.collect = self.collect.saturating_add(visits);
+    }
+}
+
+/// The parts of one schema, and which of them apply to what.
+#[derive(Debug)]
+pub(super) struct Graph {
+    parts: Vec<Part>,
+}
+
+#[derive(Debug, Default)]
+struct Part {
+    /// Keywords, constants, names: what is looked at for each value.
+    own: u64,
+    /// States of the patterns that texts are matched with, and of those for the names of members.
+    states: u64,
+    key_states: u64,
+    is_unique: bool,
+    /// Applied to the value itself: as a matter of course, by reference, and as alternatives or conditions.
+    always: Vec<usize>,
+    references: Vec<usize>,
+    tested: Vec<usize>,
+    /// Applied to members: one by name, all that are not named, those whose names match a pattern.
+    properties: HashMap<String, usize>,
+    others: Vec<usize>,
+    members: Vec<usize>,
+    names: Vec<usize>,
+    /// Applied to items: one by position, all of them.
+    prefix: Vec<usize>,
+    items: Vec<usize>,
+    contains: Vec<usize>,
+    /// What the `unevaluated…` keywords apply.
+    unevaluated: Vec<usize>,
+}
+
+impl Graph {
+    /// The parts of a schema that can be reached from its root.
+    ///
+    /// # Errors
+    /// Why the schema is not compiled.
+    pub(super) fn of(schema: &Value) -> Result<Graph, Unchecked> {
+        let mut survey = Survey::of(schema)?;
+        survey.index(schema, 0);
+        while let Some((at, value, pointer)) = survey.waiting.pop() {
+            let part = survey.part(value, pointer)?;
+            survey.parts[at] = part;
+        }
+        let graph = Graph { parts: survey.parts };
+        let mut compilation = Compilation::of(&graph);
+        let mut compiled = 0_u64;
+        for (at, _) in graph.parts.iter().enumerate().filter(|(_, part)| !part.unevaluated.is_empty()) {
+            compiled = compiled.saturating_add(compilation.ways(at)?);
+        }
+        if compiled > COMPILED {
+            return Err(Unchecked::beyond("expands to more parts than are compiled"));
+        }
+        Ok(graph)
+    }
+
+    /// An upper bound of what checking `value` visits.
+    ///
+    /// # Errors
+    /// `Beyond` when that is more than [`WORK`], or when a part applies itself to the value that it is applied to.
+    pub(super) fn estimate(&self, value: &Value) -> Result<Estimate, Unchecked> {
+        let estimate = Walk { graph: self, known: HashMap::new(), visits: 0 }.of(0, Instance::Value(value), 0)?;
+        match estimate.test <= WORK {
+            true => Ok(estimate),
+            false => Err(Unchecked::beyond("expands to more parts than are looked at for one call")),
+        }
+    }
+}
+
+/// Makes a [`Graph`].
+struct Survey<'s> {
+    root: &'s Value,
+    parts: Vec<Part>,
+    /// The ordinals of the parts, by where they are in memory.
+    known: HashMap<*const Value, usize>,
+    /// Parts without their contents yet, with the lengths of their pointers.
+    waiting: Vec<(usize, &'s Value, usize)>,
+    anchors: HashMap<&'s str, Vec<&'s Value>>,
+    pointers: usize,
+    patterns: usize,
+    states: u64,
+}
+
+impl<'s> Survey<'s> {
+    fn of(root: &'s Value) -> Result<Survey<'s>, Unchecked> {
+        let mut anchors = HashMap::new();
+        let old = root.get("$schema").and_then(Value::as_str).is_some_and(|draft| draft.contains("draft-0"));
+        let base = if old && root.get("$id").is_none() { "id" } else { "$id" };
+        find_anchors(root, base, true, &mut anchors)?;
+        Ok(Survey {
+            root,
+            anchors,
+            parts: Vec::new(),
+            known: HashMap::new(),
+            waiting: Vec::new(),
+            pointers: 0,
+            patterns: 0,
+            states: 0,
+        })
+    }
+
+    /// The ordinal of a part, whose pointer has that length.
+    fn index(&mut self, schema: &'s Value, pointer: usize) -> usize {
+        *self.known.entry(schema).or_insert_with(|| {
+            self.parts.push(Part::default());
+            self.waiting.push((self.parts.len() - 1, schema, pointer));
+            self.parts.len() - 1
+        })
+    }
+
+    fn part(&mut self, schema: &'s Value, pointer: usize) -> Result<Part, Unchecked> {
+        let mut part = Part { own: 1, ..Part::default() };
+        let Value::Object(keywords) = schema else { return Ok(part) };
+        self.pointers += pointer;
+        for (keyword, value) in keywords {
+            part.own += self.keyword(schema, &mut part, keyword, value, pointer)?;
+        }
+        if self.parts.len() > MOST_PARTS {
+            return Err(Unchecked::beyond("has more parts than are compiled"));
+        }
+        if self.pointers > LONGEST_POINTERS {
+            return Err(Unchecked::beyond("has longer names than are compiled"));
+        }
+        if self.patterns > MOST_PATTERNS || self.states > MOST_STATES_TOGETHER {
+            return Err(Unchecked::beyond("has more or larger patterns than are compiled"));
+        }
+        Ok(part)
+    }
+
+    /// Adds a keyword of a schema to its part; gives what it costs for each value.
+    fn keyword(
+        &mut self,
+        schema: &'s Value,
+        part: &mut Part,
+        keyword: &'s str,
+        value: &'s Value,
+        pointer: usize,
+    ) -> Result<u64, Unchecked> {
+        let under = pointer + keyword.len() + 2;
+        match (keyword, value) {
+            ("allOf", Value::Array(schemas)) => part.always.extend(self.each(schemas, under)),
+            ("anyOf" | "oneOf", Value::Array(schemas)) => part.tested.extend(self.each(schemas, under)),
+            ("not" | "if" | "then" | "else", schema) => part.tested.push(self.index(schema, under)),
+            ("dependentSchemas" | "dependencies", Value::Object(schemas)) => {
+                part.tested.extend(self.named(schemas, under).into_iter().map(|(_, schema)| schema));
+                return Ok(1 + schemas.values().map(constants).sum::<u64>());
+            }
+            ("$ref" | "$dynamicRef" | "$recursiveRef", Value::String(reference)) => {
+                for target in self.targets(reference)? {
+                    // The validator passes over a reference of a part to itself.
+                    if keyword == "$recursiveRef" || !std::ptr::eq(target, schema) {
+                        part.references.push(self.index(target, reference.len()));
+                    }
+                }
+            }
+            ("properties", Value::Object(schemas)) => {
+                part.properties = self.named(schemas, under).into_iter().map(|(name, at)| (name.clone(), at)).collect();
+                return Ok(1 + schemas.len() as u64);
+            }
+            ("patternProperties", Value::Object(schemas)) => {
+                for (pattern, schema) in self.named(schemas, under) {
+                    part.key_states += self.pattern(pattern);
+                    part.members.push(schema);
+                }
+            }
+            ("additionalProperties", schema) => part.others.push(self.index(schema, under)),
+            ("propertyNames", schema) => part.names.push(self.index(schema, under)),
+            ("prefixItems" | "items", Value::Array(schemas)) => part.prefix.extend(self.each(schemas, under)),
+            ("items" | "additionalItems", schema) => part.items.push(self.index(schema, under)),
+            ("contains", schema) => part.contains.push(self.index(schema, under)),
+            ("unevaluatedProperties" | "unevaluatedItems", schema) => part.unevaluated.push(self.index(schema, under)),
+            ("uniqueItems", _) => part.is_unique = true,
+            ("pattern", Value::String(pattern)) => part.states += self.pattern(pattern),
+            ("enum" | "const" | "required" | "dependentRequired", constant) => return Ok(constants(constant)),
+            _ => {}
+        }
+        Ok(1)
+    }
+
+    fn each(&mut self, schemas: &'s [Value], pointer: usize) -> Vec<usize> {
+        schemas.iter().map(|schema| self.index(schema, pointer + 8)).collect()
+    }
+
+    fn named(&mut self, schemas: &'s Map<String, Value>, pointer: usize) -> Vec<(&'s String, usize)> {
+        let part = |(name, schema): (&'s String, &'s Value)| (name, self.index(schema, pointer + name.len() + 1));
+        schemas.iter().map(part).collect()
+    }
+
+    fn pattern(&mut self, pattern: &str) -> u64 {
+        let states = states(pattern);
+        self.patterns += 1;
+        self.states += states;
+        states
+    }
+
+    /// The parts that a reference may lead to. `$dynamicRef` leads to one of several of that name.
+    fn targets(&self, reference: &str) -> Result<Vec<&'s Value>, Unchecked> {
+        let foreign = || Unchecked::foreign("the reference", reference);
+        let base = self.root.get("$id").or_else(|| self.root.get("id")).and_then(Value::as_str).unwrap_or_default();
+        let fragment = match reference.strip_prefix('#') {
+            Some(fragment) => fragment,
+            None => {
+                let rest = reference.strip_prefix(base.trim_end_matches('#')).ok_or_else(foreign)?;
+                if rest.is_empty() { rest } else { rest.strip_prefix('#').ok_or_else(foreign)? }
+            }
+        };
+        let fragment = decoded(fragment).ok_or_else(foreign)?;
+        if fragment.is_empty() || fragment.starts_with('/') {
+            return Ok(vec![self.root.pointer(&fragment).ok_or_else(foreign)?]);
+        }
+        self.anchors.get(fragment.as_str()).cloned().ok_or_else(foreign)
+    }
+}
+
+/// Finds the parts that have names of their own. `base` is the keyword that names a schema.
+///
+/// # Errors
+/// `Unreadable` for a schema within the schema that is named: references in it have another base.
+fn find_anchors<'s>(
+    value: &'s Value,
+    base: &str,
+    is_root: bool,
+    anchors: &mut HashMap<&'s str, Vec<&'s Value>>,
+) -> Result<(), Unchecked> {
+    match value {
+        Value::Object(fields) => {
+            for keyword in ["$anchor", "$dynamicAnchor"] {
+                if let Some(name) = fields.get(keyword).and_then(Value::as_str) {
+                    anchors.entry(name).or_default().push(value);
+                }
+            }
+            for keyword in ["$id", "id"] {
+                let Some(id) = fields.get(keyword).and_then(Value::as_str) else { continue };
+                match id.strip_prefix('#') {
+                    // Drafts up to 7 write an anchor so.
+                    Some(name) => anchors.entry(name).or_default().push(value),
+                    None if is_root || keyword != base => {}
+                    None => return Err(Unchecked::foreign("the schema within it named", id)),
+                }
+            }
+            fields.values().try_for_each(|field| find_anchors(field, base, false, anchors))
+        }
+        Value::Array(items) => items.iter().try_for_each(|item| find_anchors(item, base, false, anchors)),
+        _ => Ok(()),
+    }
+}
+
+/// A fragment without percent-encoding; nothing if that is no UTF-8.
+fn decoded(fragment: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(fragment.len());
+    let mut rest = fragment.as_bytes();
+    while let Some((&byte, behind)) = rest.split_first() {
+        let digits = behind.get(..2).filter(|_| byte == b'%').and_then(|digits| std::str::from_utf8(digits).ok());
+        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            Some(encoded) => {
+                bytes.push(encoded);
+                rest = &behind[2..];
+            }
+            None => {
+                bytes.push(byte);
+                rest = behind;
+            }
+        }
+    }
+    String::from_utf8(bytes).ok()
+}
+
+/// How many values and stretches of text a constant consists of.
+fn constants(value: &Value) -> u64 {
+    1 + match value {
+        Value::Array(items) => items.iter().map(constants).sum(),
+        Value::Object(fields) => fields.iter().map(|(name, field)| stretches(name) + constants(field)).sum(),
+        Value::String(text) => stretches(text),
+        _ => 0,
+    }
+}
+
+fn stretches(text: &str) -> u64 {
+    text.len() as u64 / 64
+}
+
+/// About how many states a regular expression has, not less than a quarter of them; [`MOST_STATES`] for a large one.
+fn states(pattern: &str) -> u64 {
+    let classes = pattern.bytes().filter(|byte| matches!(byte, b'\\' | b'.')).count() as u64;
+    let plain = pattern.len() as u64 + 300 * classes;
+    let counts = pattern.split('{').skip(1).filter_map(|count| {
+        let digits = count.split(|c: char| !c.is_ascii_digit()).take(2);
+        digits.map(|digits| digits.parse::<u64>().unwrap_or(if digits.is_empty() { 0 } else { MOST_STATES })).max()
+    });
+    // Without groups no repetition is within another.
+    let times = match pattern.contains('(') {
+        true => counts.fold(1_u64, |times, count| times.saturating_mul(count.max(1))),
+        false => counts.max().unwrap_or(1).max(1),
+    };
+    plain.saturating_mul(times).min(MOST_STATES)
+}
+
+/// Bounds how many parts the validator compiles. It compiles each part once, except for an `unevaluated…` keyword: there
+/// it compiles anew all parts that apply to the same value, for each way that leads to them.
+struct Compilation<'g> {
+    graph: &'g Graph,
+    /// How many parts are within a part, itself included, without those that it refers to.
+    sizes: Vec<Option<u64>>,
+    /// How many parts are compiled for a keyword that looks at a part.
+    known: Vec<Ways>,
+}
+
+#[derive(Clone, Copy)]
+enum Ways {
+    New,
+    Begun,
+    Known(u64),
+}
+
+impl Compilation<'_> {
+    fn of(graph: &Graph) -> Compilation<'_> {
+        let parts = graph.parts.len();
+        Compilation { graph, sizes: vec![None; parts], known: vec![Ways::New; parts] }
+    }
+
+    /// # Errors
+    /// `Beyond` for a part that leads back to itself.
+    fn ways(&mut self, at: usize) -> Result<u64, Unchecked> {
+        match self.known[at] {
+            Ways::Known(ways) => return Ok(ways),
+            Ways::Begun => return Err(Unchecked::beyond(CIRCULAR)),
+            Ways::New => self.known[at] = Ways::Begun,
+        }
+        let part = &self.graph.parts[at];
+        let mut ways = self.size(at);
+        for inner in part.always.iter().chain(&part.references).chain(&part.tested) {
+            // It is compiled both for itself and for the keyword.
+            ways = ways.saturating_add(self.ways(*inner)?.saturating_mul(2));
+        }
+        self.known[at] = Ways::Known(ways);
+        Ok(ways)
+    }
+
+    fn size(&mut self, at: usize) -> u64 {
+        if let Some(size) = self.sizes[at] {
+            return size;
+        }
+        let part = &self.graph.parts[at];
+        let members = part.properties.values().chain(&part.others).chain(&part.members).chain(&part.names);
+        let items = part.prefix.iter().chain(&part.items).chain(&part.contains).chain(&part.unevaluated);
+        let inner = part.always.iter().chain(&part.tested).chain(members).chain(items);
+        let size = 1 + inner.map(|inner| self.size(*inner)).sum::<u64>();
+        self.sizes[at] = Some(size);
+        size
+    }
+}
+
+/// What a part is applied to.
+#[derive(Clone, Copy)]
+enum Instance<'v> {
+    Value(&'v Value),
+    /// The name of a member.
+    Name(&'v str),
+}
+
+impl<'v> Instance<'v> {
+    fn address(self) -> *const u8 {
+        match self {
+            Instance::Value(value) => std::ptr::from_ref(value).cast(),
+            Instance::Name(name) => name.as_ptr(),
+        }
+    }
+
+    fn text(self) -> Option<&'v str> {
+        match self {
+            Instance::Value(value) => value.as_str(),
+            Instance::Name(name) => Some(name),
+        }
+    }
+}
+
+/// Makes an [`Estimate`].
+struct Walk<'g> {
+    graph: &'g Graph,
+    /// What is known of pairs of a part and a value; nothing of those that are being looked at.
+    known: HashMap<(usize, *const u8), Option<Estimate>>,
+    visits: u64,
+}
+
+impl Walk<'_> {
+    fn of(&mut self, at: usize, instance: Instance<'_>, depth: usize) -> Result<Estimate, Unchecked> {
+        self.visits += 1;
+        if self.visits > WORK {
+            return Err(Unchecked::beyond("is applied to more values than are looked at for one call"));
+        }
+        let key = (at, instance.address());
+        match self.known.get(&key) {
+            Some(Some(known)) => return Ok(*known),
+            Some(None) => return Err(Unchecked::beyond(CIRCULAR)),
+            None => {}
+        }
+        if depth == DEEPEST {
+            return Err(Unchecked::beyond("is nested more deeply than is followed"));
+        }
+        self.known.insert(key, None);
+        let estimate = self.parts(at, instance, depth + 1)?;
+        self.known.insert(key, Some(estimate));
+        Ok(estimate)
+    }
+
+    fn parts(&mut self, at: usize, instance: Instance<'_>, depth: usize) -> Result<Estimate, Unchecked> {
+        let graph = self.graph;
+        let part = &graph.parts[at];
+        let mut sum = Estimate { test: part.own, collect: part.own, mark: 1 };
+        if let Some(text) = instance.text() {
+            let bytes = text.len() as u64;
+            sum.add_both(bytes / 64 + (bytes / 16 + 1).saturating_mul(part.states) / 4);
+        }
+        for schema in part.always.iter().chain(&part.references) {
+            let inner = self.of(*schema, instance, depth)?;
+            sum.add(inner);
+            sum.mark = sum.mark.saturating_add(inner.mark);
+        }
+        for schema in &part.tested {
+            let inner = self.of(*schema, instance, depth)?;
+            sum.add_tested(inner);
+            sum.mark = sum.mark.saturating_add(inner.mark).saturating_add(inner.test);
+        }
+        let Instance::Value(value) = instance else { return Ok(sum) };
+        match value {
+            Value::Object(members) => {
+                for (name, member) in members {
+                    let named = part.properties.get(name);
+                    let unnamed = part.others.iter().chain(&part.unevaluated).filter(|_| named.is_none());
+                    let values = named.into_iter().chain(unnamed).chain(&part.members);
+                    let values = values.map(|schema| (*schema, Instance::Value(member)));
+                    let names = part.names.iter().map(|schema| (*schema, Instance::Name(name)));
+                    for (schema, instance) in values.chain(names) {
+                        let inner = self.of(schema, instance, depth)?;
+                        sum.add(inner);
+                        if !part.unevaluated.is_empty() {
+                            sum.mark = sum.mark.saturating_add(inner.test);
+                        }
+                    }
+                    let matching = (name.len() as u64 / 16 + 1).saturating_mul(part.key_states) / 4 + 1;
+                    sum.add_both(matching.saturating_mul(2));
+                    sum.mark = sum.mark.saturating_add(matching);
+                }
+            }
+            Value::Array(items) => {
+                for (position, item) in items.iter().enumerate() {
+                    let several = part.prefix.get(position).into_iter().chain(&part.items).chain(&part.unevaluated);
+                    for schema in several.chain(&part.contains) {
+                        let inner = self.of(*schema, Instance::Value(item), depth)?;
+                        sum.add_tested(inner);
+                        sum.mark = sum.mark.saturating_add(inner.test);
+                    }
+                    sum.add_both(1);
+                    sum.mark = sum.mark.saturating_add(1);
+                }
+                if part.is_unique {
+                    // Few items are compared with each other, many are hashed.
+                    let size = constants(value);
+                    self.visits = self.visits.saturating_add(size);
+                    sum.add_both(size.saturating_mul(16));
+                }
+            }
+            _ => {}
+        }
+        if !part.unevaluated.is_empty() {
+            sum.add_both(sum.mark);
+        }
+        Ok(sum)
+    }
+}
+
+#[cfg(test)]
+#[path = "expansion_tests.rs"]
+mod tests;

@@ -1,0 +1,163 @@
+//! Words of which the names of fields are made, as opposed to keys that are data.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use crate::lang::Tool;
+use crate::lang::value::map::kebab;
+
+/// Words that are in the names of fields everywhere and that nobody and nothing is called, singular, sorted.
+#[rustfmt::skip]
+const COMMON: &[&str] = &[
+    "about", "abstract", "accepted", "access", "account", "action", "active", "activity", "actual", "added",
+    "address", "admin", "after", "age", "agent", "alia", "all", "allowed", "amount", "answer", "api", "app",
+    "archived", "area", "argument", "arrival", "article", "assignee", "at", "attachment", "attendee", "attribute",
+    "author", "available", "avatar", "average", "balance", "bank", "base", "bcc", "before", "begin", "billing",
+    "birthday", "blob", "body", "bot", "branch", "brand", "bucket", "budget", "build", "by", "byte", "calendar",
+    "call", "category", "cc", "cell", "channel", "char", "chat", "check", "checksum", "child", "children", "city",
+    "class", "client", "closed", "code", "color", "column", "comment", "commit", "company", "complete", "completed",
+    "condition", "config", "confirmed", "connection", "contact", "container", "content", "context", "conversation",
+    "cost", "count", "country", "created", "creator", "currency", "current", "cursor", "customer", "daily", "data",
+    "date", "day", "db", "deadline", "default", "deleted", "delivery", "delta", "department", "departure",
+    "description", "destination", "detail", "device", "diff", "direction", "directory", "disabled", "discount",
+    "display", "distance", "document", "domain", "done", "draft", "due", "duration", "edge", "edited", "email",
+    "employee", "empty", "enabled", "encoding", "end", "ended", "entity", "entrie", "entry", "env", "environment",
+    "error", "etag", "event", "exit", "expire", "expired", "extension", "external", "failed", "favorite", "feature",
+    "fee", "field", "file", "filename", "filter", "final", "first", "flag", "folder", "format", "found", "free",
+    "from", "full", "gender", "given", "global", "group", "has", "hash", "head", "header", "height", "hidden", "high",
+    "history", "hit", "host", "hour", "html", "icon", "id", "identifier", "image", "in", "index", "info", "input",
+    "instance", "internal", "invoice", "ip", "is", "issue", "item", "job", "key", "keyword", "kind", "label", "lang",
+    "language", "last", "lat", "latest", "latitude", "length", "level", "limit", "line", "link", "list", "lng",
+    "load", "local", "locale", "location", "lock", "locked", "log", "login", "logo", "lon", "longitude", "low",
+    "mail", "main", "max", "maximum", "mean", "media", "median", "member", "memory", "message", "meta", "metadata",
+    "method", "middle", "milestone", "mime", "min", "minimum", "minute", "mode", "model", "modified", "module",
+    "month", "mtime", "name", "nested", "network", "new", "next", "node", "note", "null", "number", "object", "of",
+    "offset", "ok", "old", "on", "online", "open", "opened", "operation", "option", "order", "organization", "origin",
+    "original", "out", "output", "owner", "package", "page", "parameter", "parent", "part", "participant", "password",
+    "path", "payload", "payment", "people", "percent", "period", "permission", "person", "phone", "photo", "pid",
+    "place", "platform", "point", "port", "position", "post", "postal", "prefix", "preview", "previou", "price",
+    "primary", "priority", "private", "process", "product", "profile", "progress", "project", "propertie", "property",
+    "provider", "public", "published", "quantity", "query", "question", "queue", "range", "rank", "rate", "raw",
+    "read", "ready", "reason", "received", "recipient", "record", "ref", "reference", "region", "registered",
+    "relation", "release", "reply", "repo", "report", "repository", "request", "required", "reset", "resource",
+    "response", "result", "returned", "revision", "role", "room", "root", "route", "row", "rule", "run", "sale",
+    "score", "second", "section", "selected", "sender", "sent", "sequence", "serie", "server", "service", "session",
+    "set", "setting", "severity", "sha", "shape", "shared", "shipping", "short", "size", "slug", "snippet", "sort",
+    "source", "span", "stage", "start", "started", "stat", "state", "statistic", "statu", "step", "stock", "storage",
+    "street", "string", "subject", "subtotal", "success", "sum", "summary", "symbol", "system", "table", "tag",
+    "target", "task", "tax", "team", "temperature", "template", "term", "test", "text", "thread", "thumbnail", "time",
+    "timeout", "timestamp", "timezone", "title", "to", "token", "tool", "topic", "total", "traceback", "transaction",
+    "trigger", "type", "unit", "unread", "updated", "uri", "url", "usage", "used", "user", "username", "uuid",
+    "valid", "value", "variable", "verified", "version", "view", "visible", "volume", "warning", "website", "week",
+    "weight", "width", "word", "workspace", "written", "x", "y", "year", "z", "zip", "zone",
+];
+
+/// How much of a description is looked at, in bytes, and how many parts of a schema.
+const DESCRIPTION: usize = 4_000;
+const PARTS: usize = 2_000;
+
+/// The words that a tool uses of itself: they come from whoever wrote the tool, not from the data that it returns.
+#[derive(Debug, Default)]
+pub(super) struct Words(HashSet<String>);
+
+impl Words {
+    /// The words of the tool's name, its description, and the names of its arguments and promised fields.
+    pub(super) fn of(tool: &Tool) -> Words {
+        let mut words = Words::default();
+        words.add(&tool.name);
+        words.add(&tool.description[..tool.description.floor_char_boundary(DESCRIPTION)]);
+        let mut left = PARTS;
+        let schemas = [Some(&tool.input_schema), tool.output_schema.as_ref()];
+        schemas.into_iter().flatten().for_each(|schema| words.add_properties(schema, &mut left));
+        words
+    }
+
+    fn add(&mut self, text: &str) {
+        for word in split(text) {
+            self.0.insert(word);
+        }
+    }
+
+    fn add_properties(&mut self, schema: &Value, left: &mut usize) {
+        if *left == 0 {
+            return;
+        }
+        *left -= 1;
+        match schema {
+            Value::Object(keywords) => {
+                for (keyword, value) in keywords {
+                    match (keyword.as_str(), value) {
+                        ("properties", Value::Object(properties)) => {
+                            for (name, property) in properties.iter().take(PARTS) {
+                                self.add(&name[..name.floor_char_boundary(100)]);
+                                self.add_properties(property, left);
+                            }
+                        }
+                        // Constants are data.
+                        ("enum" | "const" | "default" | "examples", _) => {}
+                        (_, value) => self.add_properties(value, left),
+                    }
+                }
+            }
+            Value::Array(items) => items.iter().for_each(|item| self.add_properties(item, left)),
+            _ => {}
+        }
+    }
+
+    /// True if a key consists of such words, or of common ones.
+    pub(super) fn name(&self, key: &str) -> bool {
+        let is_known = |word: String| COMMON.binary_search(&word.as_str()).is_ok() || self.0.contains(&word);
+        let mut words = split(key).peekable();
+        words.peek().is_some() && words.all(is_known)
+    }
+}
+
+/// The words of a text in lower case, without the `s` of a plural and without digits behind them.
+fn split(text: &str) -> impl Iterator<Item = String> {
+    let words: Vec<String> = kebab(text)
+        .to_lowercase()
+        .split(|c: char| !c.is_alphanumeric())
+        .map(|word| word.trim_end_matches(|c: char| c.is_ascii_digit()))
+        .filter(|word| !word.is_empty())
+        .map(|word| singular(word).to_owned())
+        .collect();
+    words.into_iter()
+}
+
+fn singular(word: &str) -> &str {
+    match word.strip_suffix('s') {
+        Some(rest) if rest.len() > 2 && !rest.ends_with('s') => rest,
+        _ => word,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn common_words_are_sorted_and_singular() {
+        let mut sorted = COMMON.to_vec();
+        sorted.sort_unstable();
+        assert_eq!(COMMON, sorted);
+    }
+
+    #[test]
+    fn names_are_made_of_words_and_data_is_not() {
+        let tool = Tool {
+            name: "list_salaries".into(),
+            description: "Lists what each employee earns, by department.".into(),
+            input_schema: json!({"properties": {"costCentre": {"enum": ["zurich"]}}}),
+            ..Tool::default()
+        };
+        let words = Words::of(&tool);
+        for name in ["id", "createdAt", "user_name", "total-count", "items", "line2", "salaries", "costCentre", "URL"] {
+            assert!(words.name(name), "{name}");
+        }
+        for data in ["alice", "zurich", "alice_total", "", "42", "2024-01-01", "EUR"] {
+            assert!(!words.name(data), "{data}");
+        }
+    }
+}
