@@ -58,8 +58,8 @@ pub(super) struct Gate {
     allowances: Arc<Allowances>,
     admitted: Mutex<Admitted>,
     all: Share,
-    /// Those of the principals that are known, where there are several.
-    shares: HashMap<String, Share>,
+    /// Those of the principals that are known and have asked.
+    shares: Mutex<HashMap<String, Arc<Share>>>,
 }
 
 /// What evaluations that run at once take.
@@ -67,12 +67,15 @@ struct Share {
     turns: Arc<Semaphore>,
     memory: Arc<Semaphore>,
     pieces: usize,
+    /// The turns and the memory that it was made with.
+    size: (usize, u64),
 }
 
 impl Share {
     fn new(turns: usize, memory: u64) -> Share {
         let pieces = pieces(memory);
         Share {
+            size: (turns, memory),
             turns: Arc::new(Semaphore::new(turns.clamp(1, Semaphore::MAX_PERMITS))),
             memory: Arc::new(Semaphore::new(pieces)),
             pieces,
@@ -130,18 +133,29 @@ pub(super) struct Room {
 
 impl Gate {
     pub(super) fn new(admission: Admission, allowances: Arc<Allowances>) -> Gate {
-        let several = allowances.are_of_several();
-        let share = |principal: &String| {
-            let turns = match allowances.of(principal).evaluations {
-                Some(count) => count,
-                None if several => admission.running / 2,
-                None => admission.running,
-            };
-            (principal.clone(), Share::new(turns, admission.most_memory(several)))
-        };
-        let shares = allowances.principals().map(share).collect();
         let all = Share::new(admission.running, admission.memory);
-        Gate { admission, allowances, admitted: Mutex::default(), all, shares }
+        Gate { admission, allowances, admitted: Mutex::default(), all, shares: Mutex::default() }
+    }
+
+    /// The share of a principal that is known, as large as the operator has it now.
+    fn share(&self, principal: &str) -> Option<Arc<Share>> {
+        let allowance = self.allowances.find(principal)?;
+        let several = self.allowances.are_of_several();
+        let turns = match allowance.evaluations {
+            Some(count) => count,
+            None if several => self.admission.running / 2,
+            None => self.admission.running,
+        };
+        let size = (turns, self.admission.most_memory(several));
+        let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
+        match shares.get(principal).filter(|share| share.size == size) {
+            Some(share) => Some(Arc::clone(share)),
+            None => {
+                let share = Arc::new(Share::new(size.0, size.1));
+                shares.insert(principal.to_owned(), Arc::clone(&share));
+                Some(share)
+            }
+        }
     }
 
     fn admitted(&self) -> MutexGuard<'_, Admitted> {
@@ -204,7 +218,7 @@ impl Gate {
     /// principal, so that they do not stand before others, then among all.
     pub(super) async fn room(&self, principal: &str, memory: u64) -> Room {
         let memory = memory.min(self.admission.most_memory(self.allowances.are_of_several()));
-        let own = match self.shares.get(principal) {
+        let own = match self.share(principal) {
             Some(share) => Some(share.take(memory).await),
             None => None,
         };

@@ -80,6 +80,11 @@ impl Backlog {
         self.owed().requests.insert(id.clone())
     }
 
+    /// True for the identity of a request that is open.
+    pub(super) fn is_open(&self, id: &RequestId) -> bool {
+        self.owed().requests.contains(id)
+    }
+
     /// Strikes a request out: it has its reply, or was withdrawn and gets none.
     pub(super) fn close(&self, id: &RequestId) {
         self.owed().requests.remove(id);

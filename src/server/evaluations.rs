@@ -2,18 +2,20 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use tokio::runtime::Handle;
-use tokio::sync::OwnedMutexGuard;
+use tokio::sync::{OwnedMutexGuard, watch};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use crate::lang::reply::{Failure, Reply, Status};
-use crate::lang::{Environment, Host, Limits, Request, Sandbox};
+use crate::lang::reply::{Reply, Status};
+use crate::lang::{Environment, Host, Limits, Request, Sandbox, foreign_text};
 
 use super::admission::{Gate, Room};
-use super::audit::Record;
+use super::audit::{AuditLog, Kind, Record};
 use super::downstream::Downstreams;
+use super::handles::Handles;
 use super::host::EvaluationHost;
 use super::identity::{Identity, sha256};
 use super::keeper::{Keeper, failed};
@@ -22,6 +24,7 @@ use super::metrics::Now;
 use super::policy::Approver;
 use super::progress::Activity;
 use super::request::{EnvRequest, EvalRequest, Refused};
+use super::secrets::Secrets;
 use super::sessions::{Ended, Entry, Left, Sessions};
 use super::wishes::Wishes;
 
@@ -31,6 +34,8 @@ pub(super) struct Caller {
     pub(super) name: String,
     /// The session of the connection, where the protocol knows such a thing.
     pub(super) own: Option<Arc<Entry>>,
+    /// The handles that its connection knows, where the protocol knows such a thing; others are never suggested.
+    pub(super) handles: Option<Arc<Handles>>,
     /// Cancelled when the client withdraws the call or goes away.
     pub(super) withdrawn: CancellationToken,
     /// Where what the call is about is taken down.
@@ -50,6 +55,17 @@ pub(super) struct Evaluations {
     /// Cancelled when the server stops.
     stop: CancellationToken,
     count: AtomicU64,
+    /// How many requests have come in and are neither answered nor written down yet.
+    under_way: watch::Sender<usize>,
+}
+
+/// A request that is [under way](Evaluations::under_way) until this is dropped.
+pub(super) struct UnderWay<'e>(&'e Evaluations);
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        self.0.under_way.send_modify(|count| *count -= 1);
+    }
 }
 
 /// A session whose turn it is, with the room that its program may take.
@@ -77,6 +93,7 @@ impl Evaluations {
             gate,
             stop,
             count: AtomicU64::new(0),
+            under_way: watch::Sender::new(0),
         }
     }
 
@@ -93,9 +110,28 @@ impl Evaluations {
             .map_err(|message| Refused::new("InternalError", message))
     }
 
-    /// What is wrong with the store of the sessions, if anything is. This may block for as long as the store does.
+    /// What is wrong with the audit log or the store of the sessions, if anything is. This may block for as long as they do.
     pub(super) fn trouble(&self) -> Option<String> {
-        self.keeper.as_ref()?.trouble()
+        let audit = self.downstreams.audit().and_then(|audit| audit.trouble());
+        audit.or_else(|| self.keeper.as_ref()?.trouble())
+    }
+
+    /// Takes down that a request is under way, so that the server does not end before its record is written.
+    pub(super) fn under_way(&self) -> UnderWay<'_> {
+        self.under_way.send_modify(|count| *count += 1);
+        UnderWay(self)
+    }
+
+    /// Waits until no request is under way, for at most `bound`, where each leaves a record.
+    pub(super) async fn all_ended(&self, bound: Duration) {
+        if self.downstreams.audit().is_none() {
+            return;
+        }
+        let mut under_way = self.under_way.subscribe();
+        let ended = tokio::time::timeout(bound, under_way.wait_for(|count| *count == 0)).await;
+        if ended.is_err() {
+            tracing::warn!("the server ends before all evaluations have");
+        }
     }
 
     /// Why the session of a connection cannot be used any more, if it cannot.
@@ -111,7 +147,7 @@ impl Evaluations {
     /// Runs a program and waits for its reply; says which evaluation it was.
     pub(super) async fn evaluate(&self, request: EvalRequest, caller: Caller) -> (Reply, Identity) {
         let number = self.count.fetch_add(1, Ordering::Relaxed);
-        let program = log::kept(&request.program);
+        let program = log::kept(&self.downstreams.secrets().redact(&request.program));
         let mut identity = Identity {
             evaluation: number,
             principal: caller.name.clone(),
@@ -120,21 +156,48 @@ impl Evaluations {
             span: log::evaluation_span(number, &caller.name),
         };
         let span = identity.span.clone();
-        let outcome = self.evaluate_in_turn(request, &caller, &mut identity).instrument(span).await;
+        let outcome = match self.downstreams.audit().and_then(|audit| audit.is_full()) {
+            None => self.evaluate_in_turn(request, &caller, &mut identity).instrument(span).await,
+            Some(problem) => Err(Refused::new("AuditUnavailable", problem)),
+        };
         let reply = outcome.unwrap_or_else(|refused| refused.reply());
         log::evaluation(&identity, &program, &reply);
         self.downstreams.metrics().evaluation(&reply);
+        self.downstreams.report_redaction();
         (reply, identity)
     }
 
-    /// Writes a record of an evaluation, if there is an audit log.
-    pub(super) async fn recorded(&self, record: Record) {
-        let Some(audit) = self.downstreams.audit().cloned() else { return };
+    /// Writes a record of something that has happened, if there is an audit log.
+    ///
+    /// # Errors
+    /// Why it waits to be written, as a clause.
+    pub(super) async fn recorded(&self, record: Record) -> Result<(), String> {
+        self.with_audit(move |audit, secrets| audit.write(record, secrets)).await
+    }
+
+    /// Writes a record of something that is about to happen, if there is an audit log.
+    ///
+    /// # Errors
+    /// Why it is not written, as a clause: then it must not happen.
+    pub(super) async fn recorded_first(&self, record: Record) -> Result<(), String> {
+        let written = move |audit: &AuditLog, secrets: &Secrets| match audit.write_first(record, secrets) {
+            Ok(_) => Ok(()),
+            Err(unwritten) => Err(unwritten.problem),
+        };
+        self.with_audit(written).await
+    }
+
+    /// Does what blocks with the audit log, if there is one.
+    async fn with_audit(
+        &self,
+        work: impl FnOnce(&AuditLog, &Secrets) -> Result<(), String> + Send + 'static,
+    ) -> Result<(), String> {
+        let Some(audit) = self.downstreams.audit().cloned() else { return Ok(()) };
         let secrets = self.downstreams.secrets().clone();
-        let writing = self.runtime.spawn_blocking(move || audit.write(record, &secrets));
-        if let Err(problem) = writing.await {
+        self.runtime.spawn_blocking(move || work(&audit, &secrets)).await.unwrap_or_else(|problem| {
             tracing::error!(%problem, "a record of the audit log was not written");
-        }
+            Err("a record of the audit log was not written".to_owned())
+        })
     }
 
     /// What has been counted, and what is so now, as [`metrics`](super::metrics) has it.
@@ -154,11 +217,18 @@ impl Evaluations {
         let _place = self.gate.admit(&caller.name, texts as u64)?;
         let entry = self.entry(request.session.as_deref(), caller)?;
         let turn = self.turn(&entry, caller, request.limits.memory).await?;
+        let handles = caller.handles.clone();
         let slots = request.limits.parallel;
         identity.session = Some(log::hashed(&entry.handle));
+        if self.downstreams.audit().is_some_and(|audit| audit.has_programs()) {
+            let text = Some(request.program.clone());
+            // One that cannot be written waits, and keeps the program from calling tools.
+            let _ = self.recorded(Record { text, ..Record::of(Kind::Program, identity) }).await;
+        }
         let identity = Arc::new(identity.clone());
         let program = Request { program: request.program, data: request.data, limits: request.limits, name: None };
-        if request.session.is_some() && entry.is_closed() {
+        let request_names_it = request.session.is_some();
+        if request_names_it && entry.is_closed() {
             return Err(unknown_session());
         }
         let (kept, keeper, sandbox) = (Arc::clone(&entry), self.keeper.clone(), Arc::clone(&self.sandbox));
@@ -188,7 +258,8 @@ impl Evaluations {
                     }
                     left
                 };
-                let stored = keeper.and_then(|keeper| keeper.definer(&kept, unbound(&reply)?));
+                let stored = handles
+                    .and_then(|handles| keeper?.definer(&kept, unbound(&reply)?).filter(|handle| handles.has(handle)));
                 Ok((reply, left, copies, stored))
             })
             .await??;
@@ -200,32 +271,56 @@ impl Evaluations {
         for copy in &copies {
             self.sessions.keep(copy);
         }
+        if let Some(handles) = &caller.handles {
+            let is_known = request_names_it || left == Left::First;
+            copies.iter().chain(is_known.then_some(&entry)).for_each(|entry| handles.add(&entry.handle));
+        }
         if left == Left::First {
             reply.session = Some(entry.handle.clone());
         }
-        if let Some(symbol) = unbound(&reply) {
-            let here = self.sessions.definer(&caller.name, symbol, &entry.handle);
-            if let Some(handle) = here.or(stored) {
-                point_to(&mut reply, &handle);
+        match (unbound(&reply), &caller.handles) {
+            (Some(symbol), Some(handles)) => {
+                let is_other = |handle: &str| handle != entry.handle && handles.has(handle);
+                if let Some(handle) = self.sessions.definer(&caller.name, symbol, is_other).or(stored) {
+                    let symbol = foreign_text::symbol(symbol);
+                    let hint =
+                        format!("`{symbol}` is defined in another session: call again with session \"{handle}\"");
+                    suggest(&mut reply, hint);
+                }
             }
+            // Which sessions the client knows is known to itself alone.
+            (Some(symbol), None) if !request_names_it => {
+                let symbol = foreign_text::symbol(symbol);
+                let hint = format!(
+                    "A call without `session` begins with an empty one: give back the `session` of the reply that defined `{symbol}`"
+                );
+                suggest(&mut reply, hint);
+            }
+            _ => {}
         }
         Ok(reply)
     }
 
-    /// Answers a question about what there is.
-    ///
-    /// # Errors
-    /// The reply that says why there is no answer.
-    pub(super) async fn describe(&self, request: EnvRequest, caller: Caller) -> Result<String, Box<Reply>> {
+    /// Answers a question about what there is, or gives the reply that says why not; says which evaluation it was.
+    pub(super) async fn describe(&self, request: EnvRequest, caller: Caller) -> (Result<String, Box<Reply>>, Identity) {
+        let number = self.count.fetch_add(1, Ordering::Relaxed);
+        let mut identity = Identity { evaluation: number, principal: caller.name.clone(), ..Identity::default() };
+        (self.describe_in_turn(request, &caller, &mut identity).await, identity)
+    }
+
+    async fn describe_in_turn(
+        &self,
+        request: EnvRequest,
+        caller: &Caller,
+        identity: &mut Identity,
+    ) -> Result<String, Box<Reply>> {
         let texts = request.query.as_ref().map_or(0, String::len);
         let _place = self.gate.admit(&caller.name, texts as u64)?;
-        let entry = self.entry(request.session.as_deref(), &caller)?;
-        let turn = self.turn(&entry, &caller, Limits::default().memory).await?;
-        let number = self.count.fetch_add(1, Ordering::Relaxed);
+        let entry = self.entry(request.session.as_deref(), caller)?;
+        let turn = self.turn(&entry, caller, Limits::default().memory).await?;
         let (query, keeper) = (request.query, self.keeper.clone());
-        let session = Some(log::hashed(&entry.handle));
-        let identity = Identity { evaluation: number, principal: caller.name.clone(), session, ..Identity::default() };
-        self.blocking(turn, &caller, 1, Arc::new(identity), Arc::default(), move |session, host| {
+        identity.session = Some(log::hashed(&entry.handle));
+        self.blocking(turn, caller, 1, Arc::new(identity.clone()), Arc::default(), move |session, host| {
             if let Some(keeper) = keeper {
                 keeper.refresh(&entry, &mut **session)?;
             }
@@ -311,13 +406,14 @@ fn unbound(reply: &Reply) -> Option<&str> {
     failure.symbol.as_deref().filter(|_| reply.status == Status::Error)
 }
 
-/// Says that the name which is not defined is in another session of the same caller.
-fn point_to(reply: &mut Reply, handle: &str) {
-    let Some(failure @ Failure { symbol: Some(_), .. }) = reply.failure.as_mut() else { return };
-    let symbol = failure.symbol.as_deref().unwrap_or_default();
-    let hint = format!("`{symbol}` is defined in another session: call again with session \"{handle}\"");
-    failure.rendered = format!("{}\n{hint}", failure.rendered.trim_end());
-    failure.suggestion = Some(hint);
+/// Says in a failed reply what to do, before what was suggested already.
+fn suggest(reply: &mut Reply, hint: String) {
+    let Some(failure) = reply.failure.as_mut() else { return };
+    let before = failure.suggestion.take();
+    failure.suggest(hint);
+    if let (Some(suggestion), Some(before)) = (&mut failure.suggestion, before) {
+        suggestion.push_str(&format!("; {before}"));
+    }
 }
 
 #[cfg(test)]

@@ -30,7 +30,14 @@ fn a_call_that_was_withdrawn_before_its_turn_does_not_begin() {
             let arguments = json!({"program": "(def x 1)"}).as_object().cloned().unwrap_or_default();
             let request = EvalRequest::read(arguments, &Limits::default(), &Limits::default()).expect("right");
             let (name, withdrawn) = ("somebody".to_owned(), withdrawn.clone());
-            let caller = Caller { name, own: None, withdrawn, activity: Arc::default(), approver: Arc::new(nobody()) };
+            let caller = Caller {
+                name,
+                own: None,
+                handles: None,
+                withdrawn,
+                activity: Arc::default(),
+                approver: Arc::new(nobody()),
+            };
             let failure = evaluations.evaluate(request, caller).await.0.failure.expect("it was withdrawn");
             assert_eq!(failure.message, "the call was withdrawn before it began");
         }

@@ -34,29 +34,83 @@ pub fn usual_folder() -> Option<PathBuf> {
     parent.map(|parent| parent.join("lispbox"))
 }
 
-/// Who may read a file that is kept.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Readers {
-    /// Whoever this system lets read a new file.
-    Usual,
-    /// Its owner alone, where the system knows that.
-    Owner,
-}
-
-/// Replaces a file as a whole, so that another process never reads half of it; makes its folder.
-pub(super) fn replace(file: &Path, content: &[u8], readers: Readers) -> io::Result<()> {
+/// Replaces a file as a whole, so that another process never reads half of it; makes its folder. Only their owner can
+/// read the two, where the system knows that, whatever they were before and whatever the umask is.
+pub(super) fn replace(file: &Path, content: &[u8]) -> io::Result<()> {
     if let Some(folder) = file.parent() {
         fs::create_dir_all(folder)?;
+        restrict(folder, 0o700)?;
     }
     let draft = file.with_extension(format!("{}.draft", std::process::id()));
-    let mut options = fs::OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    if readers == Readers::Owner {
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    // A draft that a process of the same number left behind may be readable by others.
+    match fs::remove_file(&draft) {
+        Err(problem) if problem.kind() != io::ErrorKind::NotFound => return Err(problem),
+        _ => {}
     }
-    let written = options.open(&draft).and_then(|mut file| file.write_all(content));
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let written = options.open(&draft).and_then(|mut open| {
+        restrict(&draft, 0o600)?;
+        open.write_all(content)
+    });
     written.and_then(|()| fs::rename(&draft, file)).inspect_err(|_| {
         let _ = fs::remove_file(&draft);
     })
+}
+
+/// Takes a file and its folder away from all but their owner, where the system knows that.
+///
+/// # Errors
+/// When that is not possible, as for what belongs to someone else.
+pub(super) fn make_private(file: &Path) -> io::Result<()> {
+    if let Some(folder) = file.parent() {
+        restrict(folder, 0o700)?;
+    }
+    restrict(file, 0o600)
+}
+
+/// Gives a file or folder those permissions, unless it has them.
+#[cfg(unix)]
+fn restrict(path: &Path, mode: u32) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    if fs::metadata(path)?.permissions().mode() & 0o777 == mode {
+        return Ok(());
+    }
+    fs::set_permissions(path, fs::Permissions::from_mode(mode))
+}
+
+#[cfg(not(unix))]
+fn restrict(_: &Path, _: u32) -> io::Result<()> {
+    Ok(())
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn what_is_for_its_owner_is_so_whatever_it_was_before() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (inner, file) = (folder.path().join("tools"), folder.path().join("tools/list.json"));
+        let mode = |path: &Path| fs::metadata(path).expect("it is there").permissions().mode() & 0o777;
+        let widen =
+            |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("it is ours");
+        replace(&file, b"first").expect("written");
+        assert_eq!((mode(&inner), mode(&file)), (0o700, 0o600));
+        widen(&inner, 0o755);
+        widen(&file, 0o644);
+        let draft = file.with_extension(format!("{}.draft", std::process::id()));
+        fs::write(&draft, b"left behind").expect("written");
+        widen(&draft, 0o666);
+        replace(&file, b"second").expect("written");
+        assert_eq!((mode(&inner), mode(&file)), (0o700, 0o600));
+        assert_eq!(fs::read(&file).expect("it is there"), b"second");
+        widen(&inner, 0o777);
+        widen(&file, 0o666);
+        make_private(&file).expect("it is ours");
+        assert_eq!((mode(&inner), mode(&file)), (0o700, 0o600));
+    }
 }

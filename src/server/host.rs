@@ -4,7 +4,7 @@
 //! evaluation's thread waits for its answer on a channel. The task ends as soon as the evaluation is
 //! cancelled or its time is over, which cancels the call at the server.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -16,7 +16,7 @@ use tracing::Instrument;
 use crate::lang::host::NO_HANDLES;
 use crate::lang::{CallId, Catalogue, Found, Host, Server, Tool, ToolCall, ToolError, ToolReply};
 
-use super::audit::{AuditLog, Kind, Record};
+use super::audit::{Announcement, Announcer, AuditedCall, Kind, Outcome, Record};
 use super::downstream::{Answered, Downstreams};
 use super::http::LOCAL;
 use super::identity::{Identity, sha256};
@@ -42,6 +42,8 @@ pub struct EvaluationHost {
     wishes: Option<Arc<Wishes>>,
     /// What it is allowed.
     consent: Arc<Consent>,
+    /// The denied tools that the program has named, as server and tool.
+    refused: Mutex<HashSet<(String, String)>>,
 }
 
 impl EvaluationHost {
@@ -68,6 +70,7 @@ impl EvaluationHost {
             identity,
             activity: Arc::default(),
             wishes: None,
+            refused: Mutex::default(),
         }
     }
 
@@ -86,16 +89,6 @@ impl EvaluationHost {
     /// The same, which takes down there what it is about, and what is to become of its session.
     pub(super) fn observed(self, activity: Arc<Activity>, wishes: Arc<Wishes>) -> EvaluationHost {
         EvaluationHost { activity, wishes: Some(wishes), ..self }
-    }
-
-    /// A record of a call, before it is made.
-    fn record(&self, audit: &AuditLog, call: &ToolCall) -> Record {
-        Record {
-            server: call.server.to_string(),
-            tool: call.tool.to_string(),
-            arguments: Some(audit.redaction().apply(&call.server, &call.tool, &call.arguments)),
-            ..Record::of(Kind::Call, &self.identity)
-        }
     }
 
     /// All servers, with the reason why nothing is known of them.
@@ -119,6 +112,19 @@ impl EvaluationHost {
         work: impl Future<Output = T> + Send + 'static,
     ) -> Result<T, Interrupted> {
         let (answer, answered) = mpsc::sync_channel(1);
+        self.spawn(cancel, bound, work, move |outcome| _ = answer.send(outcome));
+        answered.recv().unwrap_or(Err(Interrupted::Lost))
+    }
+
+    /// Runs a future on the runtime until `cancel` is cancelled or the time is over. `finish` gets the outcome, and is
+    /// dropped where there is none; the evaluation's thread may have gone then.
+    fn spawn<T: Send + 'static>(
+        &self,
+        cancel: CancellationToken,
+        bound: Option<Duration>,
+        work: impl Future<Output = T> + Send + 'static,
+        finish: impl FnOnce(Result<T, Interrupted>) + Send + 'static,
+    ) {
         self.runtime.spawn(async move {
             let over = async {
                 match bound {
@@ -126,17 +132,22 @@ impl EvaluationHost {
                     None => std::future::pending().await,
                 }
             };
-            let outcome = tokio::select! {
+            finish(tokio::select! {
                 biased;
                 () = cancel.cancelled() => Err(Interrupted::Stopped),
                 outcome = work => Ok(outcome),
                 () = over => Err(Interrupted::Stopped),
-            };
-            // Nobody waits any more when the evaluation's thread has gone.
-            let _ = answer.send(outcome);
+            });
         });
-        answered.recv().unwrap_or(Err(Interrupted::Lost))
     }
+}
+
+/// One thing that the thread of an evaluation hears of a call that it waits for.
+enum Step {
+    /// It is about to be sent.
+    Announced(Announcement),
+    /// It has ended, after so much time of its own.
+    Ended(Result<(Answered, Duration), Interrupted>),
 }
 
 /// Why there is no answer.
@@ -163,8 +174,8 @@ impl Host for EvaluationHost {
 
     fn tools(&self, server: &str) -> Result<Vec<Arc<Tool>>, ToolError> {
         let downstreams = Arc::clone(&self.downstreams);
-        let name = server.to_owned();
-        self.wait(self.cancel.clone(), None, async move { downstreams.tools(&name).await })
+        let (name, identity) = (server.to_owned(), Arc::clone(&self.identity));
+        self.wait(self.cancel.clone(), None, async move { downstreams.tools_for(&identity.principal, &name).await })
             .unwrap_or_else(|interrupted| Err(interrupted.error(server)))
     }
 
@@ -172,16 +183,36 @@ impl Host for EvaluationHost {
         self.downstreams.denied(server)
     }
 
+    fn refused(&self, server: &str, tool: &str) {
+        let Some(audit) = self.downstreams.audit() else { return };
+        // The rule is ours to say, and the tool to be one that is denied: a worker may claim anything.
+        let denied = self.downstreams.denied(server);
+        let Some((tool, rule)) = denied.into_iter().find(|(denied, _)| denied == tool) else { return };
+        let is_new = {
+            let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+            refused.insert((server.to_owned(), tool.clone()))
+        };
+        // One record of each, however often the program tries: an attempt does not count into the limit of calls.
+        if is_new {
+            let outcome = ToolReply::Denied(String::new()).outcome().to_owned();
+            let (server, rule) = (server.to_owned(), Some(rule));
+            let record = Record { server, tool, rule, outcome, ..Record::of(Kind::Call, &self.identity) };
+            // What cannot be written waits, and is in the log of the process.
+            let _ = audit.write(record, self.downstreams.secrets());
+        }
+    }
+
     fn catalogue(&self) -> Catalogue {
-        let downstreams = Arc::clone(&self.downstreams);
-        self.wait(self.cancel.clone(), None, async move { downstreams.catalogue().await })
+        let (downstreams, identity) = (Arc::clone(&self.downstreams), Arc::clone(&self.identity));
+        self.wait(self.cancel.clone(), None, async move { downstreams.catalogue_for(&identity.principal).await })
             .unwrap_or_else(|interrupted| Catalogue { missing: self.missing(&interrupted), ..Catalogue::default() })
     }
 
     fn search(&self, query: &str, most: usize) -> Found {
-        let downstreams = Arc::clone(&self.downstreams);
+        let (downstreams, identity) = (Arc::clone(&self.downstreams), Arc::clone(&self.identity));
         let wanted = query.to_owned();
-        let found = self.wait(self.cancel.clone(), None, async move { downstreams.search(&wanted, most).await });
+        let search = async move { downstreams.search_for(&identity.principal, &wanted, most).await };
+        let found = self.wait(self.cancel.clone(), None, search);
         found.unwrap_or_else(|interrupted| Found { missing: self.missing(&interrupted), ..Found::default() })
     }
 
@@ -189,40 +220,61 @@ impl Host for EvaluationHost {
         let (server, tool) = (call.server.clone(), call.tool.clone());
         let downstreams = Arc::clone(&self.downstreams);
         let (slots, consent) = (Arc::clone(&self.slots), Arc::clone(&self.consent));
-        let record = self.downstreams.audit().map(|audit| self.record(audit, &call));
-        if let Some(problem) = self.downstreams.audit().and_then(|audit| audit.ready().err()) {
-            return ToolReply::Denied(problem);
+        let secrets = self.downstreams.secrets();
+        let mut audited = self.downstreams.audit().map(|audit| AuditedCall::new(audit, secrets, &self.identity, &call));
+        // No person is asked about a call that could not be made.
+        if let Some(problem) = self.downstreams.audit().and_then(|audit| audit.trouble()) {
+            let reply = ToolReply::Denied(problem.clone());
+            // The outcome waits with the others.
+            let _ = audited.map(|audited| audited.end(Outcome { reply: &reply, rule: Some(problem), ms: 0 }));
+            return reply;
         }
         self.activity.calls(&server, &tool);
         let span = log::call_span(&self.identity, &server, &tool);
         let (asked, bound) = (Instant::now(), call.remaining);
         let (id, end) = (call.id.clone(), self.end_of(&call.id));
+        let (steps, heard) = mpsc::channel();
+        let announcer = audited.is_some().then(|| {
+            let steps = steps.clone();
+            // An announcement that nobody hears is answered by its drop.
+            Announcer::new(move |announced| _ = steps.send(Step::Announced(announced)))
+        });
         let work = async move {
             let _slot = slots.acquire().await.expect("the slots are never closed");
             let begun = Instant::now();
-            let answered = downstreams.call_as_decided(&call, &consent).await;
+            let answered = downstreams.call_as_decided(&call, &consent, announcer.as_ref()).await;
             (answered, begun.elapsed())
         };
-        let answered = self.wait(end.clone(), Some(bound), work.instrument(span.clone()));
+        let ended = move |outcome| _ = steps.send(Step::Ended(outcome));
+        self.spawn(end.clone(), Some(bound), work.instrument(span.clone()), ended);
+        let answered = loop {
+            match (heard.recv(), &mut audited) {
+                (Ok(Step::Announced(announced)), Some(audited)) => announced.write(audited),
+                (Ok(Step::Announced(_)), None) => {}
+                (Ok(Step::Ended(outcome)), _) => break outcome,
+                (Err(_), _) => break Err(Interrupted::Lost),
+            }
+        };
         self.calls.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
-        let (Answered { reply, rule, note }, took) = answered.unwrap_or_else(|interrupted| {
+        let (Answered { reply, rule, mut note }, took) = answered.unwrap_or_else(|interrupted| {
             let reply = match interrupted {
                 Interrupted::Lost if !end.is_cancelled() => ToolReply::Error(interrupted.error(&server)),
                 Interrupted::Stopped | Interrupted::Lost => ToolReply::Stopped,
             };
             (Answered { reply, rule: None, note: None }, asked.elapsed())
         });
-        let reply = self.downstreams.secrets().redact_reply(reply);
         log::tool_call(&self.identity, &span, &server, &tool, took, &reply);
         self.downstreams.counted(&server, took, &reply);
+        if let Some(audited) = audited {
+            let ms = u64::try_from(asked.elapsed().as_millis()).unwrap_or(u64::MAX);
+            if let Err(problem) = audited.end(Outcome { reply: &reply, rule, ms }) {
+                let unwritten =
+                    format!("the outcome is not written down, and no further call is made until it is: {problem}");
+                note = Some(note.map_or(unwritten.clone(), |note| format!("{unwritten}; {note}")));
+            }
+        }
         if let Some(note) = note {
             self.notes.lock().unwrap_or_else(PoisonError::into_inner).insert(id, note);
-        }
-        if let Some((audit, record)) = self.downstreams.audit().zip(record) {
-            let (bytes, ms) = (reply.bytes(), u64::try_from(asked.elapsed().as_millis()).unwrap_or(u64::MAX));
-            let outcome = reply.outcome().to_owned();
-            let record = Record { outcome, rule, bytes: Some(bytes), ms: Some(ms), ..record };
-            audit.write(record, self.downstreams.secrets());
         }
         reply
     }

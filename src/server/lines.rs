@@ -8,20 +8,25 @@
 //!
 //! And it takes in nothing while too much is owed to the peer; see [`super::backlog`].
 
+use std::collections::{HashSet, VecDeque};
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::Either;
 use rmcp::model::{CancelledNotification, ErrorCode, ErrorData, JsonRpcMessage, JsonRpcNotification, RequestId};
 use rmcp::service::{RxJsonRpcMessage, ServiceRole, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde_json::json;
+use serde_json::value::RawValue;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::backlog::{Backlog, Kind, MOST_REQUESTS};
+use super::batch::{self, Batches, Item, Outgoing};
+use super::cursor;
 use super::envelope::{Envelope, LONGEST_ID};
 
 /// The largest message that is taken in unless something else is configured: 16 MiB.
@@ -48,6 +53,8 @@ enum Unreadable {
     Deep(u32),
     Many(u64),
     Odd(String),
+    /// It is a batch in a session of a revision that has none, or a wrong one.
+    Batch(String),
 }
 
 impl Unreadable {
@@ -65,6 +72,7 @@ impl Unreadable {
 
     fn error(&self) -> ErrorData {
         let (message, data) = match self {
+            Unreadable::Batch(problem) => return ErrorData::new(ErrorCode::INVALID_REQUEST, problem.clone(), None),
             Unreadable::Large(bytes) => (format!("the message has {bytes} bytes"), json!({ "bytes": bytes })),
             Unreadable::Deep(depth) => (
                 format!("the message is nested {depth} levels deep; at most {DEEPEST} are taken in"),
@@ -143,6 +151,9 @@ pub(super) struct Lines<Read, Out> {
     begun: bool,
     /// Answers of ours that are being written.
     answers: JoinSet<()>,
+    batches: Batches,
+    /// Messages of a batch that have not been taken in yet.
+    of_batch: VecDeque<Box<RawValue>>,
     /// Cancelled when the peer closes either side.
     ended: CancellationToken,
 }
@@ -170,6 +181,8 @@ impl<Read: AsyncRead + Unpin, Out> Lines<Read, Out> {
             given_up: || true,
             begun: false,
             answers: JoinSet::new(),
+            batches: Batches::default(),
+            of_batch: VecDeque::new(),
             ended,
         }
     }
@@ -233,7 +246,7 @@ impl<Role: ServiceRole, Read: AsyncRead + Unpin + Send, Out: Outlet> Transport<R
             JsonRpcMessage::Error(error) => error.id.clone(),
             JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => None,
         };
-        let writing = self.write::<Role>(item);
+        let writing = self.write::<Role>(item, id.as_ref());
         if let Some(id) = id {
             self.backlog.close(&id);
         }
@@ -242,7 +255,15 @@ impl<Role: ServiceRole, Read: AsyncRead + Unpin + Send, Out: Outlet> Transport<R
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<Role>> {
         loop {
-            let line = if self.room().await { self.next_line().await } else { None };
+            let has_room = self.room().await;
+            if has_room && let Some(message) = self.of_batch.pop_front() {
+                // It was decoded before, so it can be.
+                match serde_json::from_str(message.get()).ok().and_then(|message| self.taken_in::<Role>(message)) {
+                    Some(message) => return Some(message),
+                    None => continue,
+                }
+            }
+            let line = if has_room { self.next_line().await } else { None };
             let Some(oversized) = line else {
                 self.ended.cancel();
                 // The connection is closed behind this, and whoever waits for an answer is still to get it.
@@ -256,7 +277,23 @@ impl<Role: ServiceRole, Read: AsyncRead + Unpin + Send, Out: Outlet> Transport<R
                 }
                 None => {
                     let line = std::mem::take(&mut self.line);
-                    match read_message::<Role>(&line) {
+                    if !Role::IS_CLIENT {
+                        self.batches.comes(&line);
+                    }
+                    let wrong_cursor = if Role::IS_CLIENT { None } else { cursor::problem(&line) };
+                    let read = read_message::<Role>(&line);
+                    if let (Ok(Some(_)), Some(problem)) = (&read, wrong_cursor) {
+                        let error = ErrorData::invalid_params(problem, None);
+                        self.answer::<Role>(error, Envelope::of(&line).id());
+                        continue;
+                    }
+                    match read {
+                        Err((envelope, Unreadable::Batch(_))) if !Role::IS_CLIENT && self.batches.are_known() => {
+                            match self.batch::<Role>(&line) {
+                                Ok(()) => continue,
+                                Err(problem) => (envelope, Unreadable::Batch(problem)),
+                            }
+                        }
                         Ok(Some(message)) => match self.taken_in::<Role>(message) {
                             Some(message) => return Some(message),
                             None => continue,
@@ -310,6 +347,10 @@ impl<Read: AsyncRead + Unpin + Send, Out: Outlet> Lines<Read, Out> {
                     Ok(cancelled) => {
                         if let Some(id) = &cancelled.params.request_id {
                             self.backlog.close(id);
+                            if let Some(replies) = self.batches.withdrawn(id) {
+                                let writing = self.write_line(Kind::Reply, replies);
+                                self.spawn(writing);
+                            }
                         }
                         cancelled.into()
                     }
@@ -321,9 +362,51 @@ impl<Read: AsyncRead + Unpin + Send, Out: Outlet> Lines<Read, Out> {
         }
     }
 
+    /// Takes a batch apart: its messages are taken in one after the other.
+    ///
+    /// # Errors
+    /// What is wrong with the batch as a whole.
+    fn batch<Role: ServiceRole>(&mut self, line: &[u8]) -> Result<(), String> {
+        let (mut waiting, mut replies) = (HashSet::new(), Vec::new());
+        let mut refuse = |code: ErrorCode, id: Option<RequestId>, problem: &str| {
+            let error = ErrorData::new(code, problem.to_owned(), None);
+            let error: TxJsonRpcMessage<Role> = JsonRpcMessage::error(error, id);
+            replies.extend(serde_json::to_vec(&error).ok());
+        };
+        for item in batch::items(line.trim_ascii())? {
+            let (text, id) = match item {
+                Item::Message { text, id } => (text, id),
+                Item::Wrong { id, code, problem } => {
+                    refuse(code, id, problem);
+                    continue;
+                }
+            };
+            if id.as_ref().is_some_and(|id| self.backlog.is_open(id)) {
+                refuse(ErrorCode::INVALID_REQUEST, id, "a request with this id is still open; ids must differ");
+                continue;
+            }
+            match RawValue::from_string(text.to_owned()) {
+                Ok(message) if serde_json::from_str::<RxJsonRpcMessage<Role>>(text).is_ok() => {
+                    waiting.extend(id);
+                    self.of_batch.push_back(message);
+                }
+                _ => refuse(ErrorCode::INVALID_REQUEST, id, batch::NO_MESSAGE),
+            }
+        }
+        if let Some(replies) = self.batches.begin(waiting, replies) {
+            let writing = self.write_line(Kind::Reply, replies);
+            self.spawn(writing);
+        }
+        Ok(())
+    }
+
     /// Answers a request that never reaches the service.
     fn answer<Role: ServiceRole>(&mut self, error: ErrorData, id: Option<RequestId>) {
-        let writing = self.write::<Role>(JsonRpcMessage::error(error, id));
+        let writing = self.write::<Role>(JsonRpcMessage::error(error, id.clone()), id.as_ref());
+        self.spawn(writing);
+    }
+
+    fn spawn(&mut self, writing: impl Future<Output = io::Result<()>> + Send + 'static) {
         while self.answers.try_join_next().is_some() {}
         self.answers.spawn(async move {
             if let Err(problem) = writing.await {
@@ -332,21 +415,38 @@ impl<Read: AsyncRead + Unpin + Send, Out: Outlet> Lines<Read, Out> {
         });
     }
 
-    /// Writes a message. It is encoded now, so that what waits is no larger than what will be written.
+    /// Writes a message, which may be the reply to that request. It is encoded now, so that what waits is no larger than
+    /// what will be written.
     fn write<Role: ServiceRole>(
-        &self,
+        &mut self,
         message: TxJsonRpcMessage<Role>,
+        id: Option<&RequestId>,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static + use<Role, Read, Out> {
         let kind = match &message {
             JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => Kind::Reply,
             JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => Kind::Ours,
         };
         let line = serde_json::to_vec(&message);
-        let unwritten = self.backlog.write(kind, line.as_ref().map_or(0, Vec::len));
+        let outgoing = match (line, id) {
+            (Ok(line), Some(id)) if !Role::IS_CLIENT => self.batches.goes(id, line),
+            (Ok(line), _) => Outgoing::Alone(line),
+            (Err(problem), _) => return Either::Left(std::future::ready(Err(problem.into()))),
+        };
+        match outgoing {
+            Outgoing::Alone(line) | Outgoing::Batch(line) => Either::Right(self.write_line(kind, line)),
+            Outgoing::Kept => Either::Left(std::future::ready(Ok(()))),
+        }
+    }
+
+    fn write_line(
+        &self,
+        kind: Kind,
+        mut line: Vec<u8>,
+    ) -> impl Future<Output = io::Result<()>> + Send + 'static + use<Read, Out> {
+        let unwritten = self.backlog.write(kind, line.len());
         let outlet = self.outlet.clone();
         async move {
             let _unwritten = unwritten.ok_or_else(|| io::Error::other("it does not read what is sent to it"))?;
-            let mut line = line?;
             line.push(b'\n');
             outlet.write(line).await
         }
@@ -377,7 +477,7 @@ fn read_message<Role: ServiceRole>(line: &[u8]) -> Result<Option<RxJsonRpcMessag
         return Ok(None);
     }
     let unreadable = if envelope.is_batch() {
-        Unreadable::Odd("it is a batch; send each message on a line of its own".to_owned())
+        Unreadable::Batch(batch::NO_BATCHES.to_owned())
     } else {
         Unreadable::deep(&envelope).unwrap_or_else(|| Unreadable::Odd(problem.to_string()))
     };

@@ -7,7 +7,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Write};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use tracing::Span;
@@ -18,6 +18,7 @@ use crate::lang::reply::Reply;
 
 use super::config::cut;
 use super::identity::Identity;
+use super::secrets::Secrets;
 
 /// The target of the spans of programs and of calls in them, for whoever collects traces.
 pub const SPANS: &str = "lispbox::trace";
@@ -118,6 +119,8 @@ pub struct LogWriter {
     lines: SyncSender<Line>,
     /// The other end, until lines begin to be written.
     held: Arc<Held>,
+    /// What is taken out of all lines, once it is known.
+    secrets: Arc<OnceLock<Secrets>>,
 }
 
 type Held = Mutex<Option<(Receiver<Line>, LogStream)>>;
@@ -132,7 +135,12 @@ impl LogWriter {
     /// A writer whose lines wait until [`LogWriter::begin`].
     pub fn new(stream: LogStream) -> LogWriter {
         let (lines, waiting) = sync_channel(LINES_WAITING);
-        LogWriter { lines, held: Arc::new(Mutex::new(Some((waiting, stream)))) }
+        LogWriter { lines, held: Arc::new(Mutex::new(Some((waiting, stream)))), secrets: Arc::default() }
+    }
+
+    /// Takes these secrets out of all further lines, which have to be JSON. Only the first call counts.
+    pub fn redact(&self, secrets: &Secrets) {
+        self.secrets.get_or_init(|| secrets.clone());
     }
 
     /// Begins to write, from a thread of its own.
@@ -171,8 +179,12 @@ fn write_lines(waiting: &Receiver<Line>, stream: LogStream) {
 
 impl Write for LogWriter {
     fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+        let line = match (self.secrets.get(), std::str::from_utf8(text)) {
+            (Some(secrets), Ok(line)) => secrets.redact_json(line).into_owned().into_bytes(),
+            _ => text.to_vec(),
+        };
         // A full queue means that nobody reads.
-        let _ = self.lines.try_send(Line::Text(text.to_vec()));
+        let _ = self.lines.try_send(Line::Text(line));
         Ok(text.len())
     }
 

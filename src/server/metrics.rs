@@ -48,6 +48,7 @@ pub(super) struct Metrics {
     sessions: Gauge,
     session_bytes: Gauge,
     resident: Gauge,
+    tokens_stale: Gauge,
 }
 
 /// What is so now, rather than counted as it happens.
@@ -102,6 +103,11 @@ impl Default for Metrics {
             waiting: counted(to, "evaluations_waiting", "Evaluations that wait for their turn now"),
             sessions: counted(to, "sessions", "Sessions in memory"),
             session_bytes: measured(to, "sessions", "What sessions in memory hold", Unit::Bytes, Gauge::default()),
+            tokens_stale: counted(
+                to,
+                "tokens_file_stale",
+                "1 while the tokens file cannot be used as it is, so that the tokens from before hold on",
+            ),
             resident: measured(
                 to,
                 "resident_memory",
@@ -132,6 +138,11 @@ fn measured<M: Metric + Clone>(registry: &mut Registry, name: &str, help: &str, 
 }
 
 impl Metrics {
+    /// Takes down whether the tokens file cannot be used as it is.
+    pub(super) fn tokens_stale(&self, is_stale: bool) {
+        self.tokens_stale.set(i64::from(is_stale));
+    }
+
     /// Counts an evaluation that has ended.
     pub(super) fn evaluation(&self, reply: &Reply) {
         let failure = reply.failure.as_ref();

@@ -13,10 +13,12 @@
 //! - `http`: the server of many clients, over HTTP, and who may use it.
 //! - `downstream`: the servers behind us, and tools that need none; `connections` offers them to programs at a terminal.
 //! - `lines`: the transport over lines of JSON, with `envelope` for what cannot be decoded and
-//!   `backlog` for what is owed to a peer.
+//!   `backlog` for what is owed to a peer; `batch` takes batches of messages apart, `cursor`
+//!   looks for cursors that rmcp passes over.
 //! - `blobs`: what tools answer that is no text, kept for a while for the client.
 //! - `metrics`: what is counted for Prometheus, which `http` serves.
 //! - `platform`: no child process outlives us. `folders`, `log`, `random`.
+//! - `offload`: work that may take long, off the threads of the runtime.
 //!
 //! The runtime's threads for what does not block hold bytes and sessions, never values of the language: those
 //! are made and dropped on its threads for what blocks, where programs run. Nothing here is global: what is
@@ -26,13 +28,16 @@ mod admission;
 mod allowances;
 mod audit;
 mod backlog;
+mod batch;
 mod blobs;
 mod config;
 mod connections;
+mod cursor;
 mod downstream;
 mod envelope;
 mod evaluations;
 mod folders;
+mod handles;
 mod host;
 mod http;
 mod identity;
@@ -41,6 +46,7 @@ mod lines;
 mod log;
 mod mcp;
 mod metrics;
+mod offload;
 mod platform;
 mod policy;
 mod progress;
@@ -56,10 +62,10 @@ mod wishes;
 
 pub use admission::Admission;
 pub use allowances::Allowance;
-pub use audit::{AuditLog, AuditOptions, Chain, Head, Kind, Record, Redaction, Verified, chains};
+pub use audit::{AuditLog, AuditOptions, Chain, Head, Kind, OpenIntents, Record, Redaction, Verified, chains};
 pub use config::{
-    Action, Configuration, ConfigurationError, Endpoint, HttpTransport, LocalTool, Origin, ServerConfig, Sources,
-    Template, Words, read_document,
+    Action, Concealed, Configuration, ConfigurationError, Endpoint, HttpTransport, Inherit, LocalTool, Origin,
+    ServerConfig, Sources, Template, Words, read_document, server_namespace,
 };
 pub use connections::{Checked, Connections};
 pub use downstream::{Answering, DownstreamOptions, Downstreams, Function, Functions, blocking};
@@ -70,7 +76,7 @@ pub use http::serve_handler;
 pub use http::{CONNECTIONS_EACH, HttpOptions, Principals, REQUESTS_PER_MINUTE, serve_http};
 pub use log::{LogStream, LogWriter, SPANS};
 pub use mcp::ReplyForm;
-pub use policy::{Answer, Approver, Decision, Effect, Nobody, Policy, Question, Verdict};
+pub use policy::{Answer, Approver, Decision, Effect, Nobody, Policy, Question, ToolPattern, UnfitRule, Verdict};
 pub use quarantine::Quarantine;
 pub use secrets::Secrets;
 pub use serve::{ServeOptions, serve_stdio, serve_streams};

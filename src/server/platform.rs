@@ -298,7 +298,7 @@ pub(super) fn start_problem(program: &str, problem: &io::Error) -> String {
         .file_name()
         .map_or_else(|| program.to_owned(), |name| name.to_string_lossy().into_owned());
     match problem.kind() {
-        io::ErrorKind::NotFound => format!("the command `{name}`, or its working folder, was not found"),
+        io::ErrorKind::NotFound => format!("the command `{name}` was not found"),
         io::ErrorKind::PermissionDenied => format!("the command `{name}` may not be run"),
         _ => format!("the command `{name}` could not be run: {problem}"),
     }

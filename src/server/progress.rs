@@ -9,6 +9,8 @@ use rmcp::model::ProgressNotificationParam;
 use rmcp::service::RequestContext;
 use tokio::time::{Instant, interval_at};
 
+use crate::lang::foreign_text;
+
 /// How often the client is told; progress is the number of seconds since the call came in.
 const EVERY: Duration = Duration::from_secs(1);
 
@@ -35,7 +37,7 @@ impl Activity {
     pub(super) fn calls(&self, server: &str, tool: &str) {
         let mut stage = self.stage();
         let before = if let Stage::Called(count, _) = &*stage { *count } else { 0 };
-        *stage = Stage::Called(before + 1, format!("{server}/{tool}"));
+        *stage = Stage::Called(before + 1, foreign_text::qualified(server, tool));
     }
 
     fn stage(&self) -> MutexGuard<'_, Stage> {

@@ -113,6 +113,18 @@ impl EnvRequest {
     }
 }
 
+/// Says how a limit that was exceeded is raised: by the field `limits` of a request, up to the operator's maximum.
+pub(super) fn advise_on_limit(failure: &mut Failure, limits: &Limits, most: &Limits) {
+    let Some(name) = failure.limit.clone() else { return };
+    let of = |limits: &Limits| limits.shown().into_iter().find(|(known, _)| *known == name).map(|(_, value)| value);
+    let (Some(allowed), Some(most)) = (of(limits), of(most)) else { return };
+    failure.suggest(if allowed == most {
+        format!("do less in one call: {most} is the most that the operator allows (`serve --limit {name}=VALUE`)")
+    } else {
+        format!("call again with `limits: {{\"{name}\": …}}`, at most {most}")
+    });
+}
+
 fn is_object_or_array(text: &str) -> bool {
     let text = text.trim_ascii();
     matches!(text.as_bytes().first(), Some(b'{' | b'[')) && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
@@ -207,5 +219,24 @@ mod tests {
             "limit `fuel` takes a number or text such as `\"64MiB\"`, not an array of 0"
         );
         assert!(message(json!({"program": "", "limits": {"fule": 1}})).0.contains("Did you mean fuel?"));
+    }
+
+    #[test]
+    fn a_limit_says_how_it_is_raised_until_it_is_at_its_maximum() {
+        let advice = |limits: &Limits| {
+            let mut failure =
+                Failure { limit: Some("fuel".to_owned()), rendered: "it".to_owned(), ..Failure::default() };
+            advise_on_limit(&mut failure, limits, &Limits { fuel: 2_000, ..Limits::default() });
+            assert_eq!(failure.rendered, format!("it\n{}", failure.suggestion.as_deref().unwrap_or_default()));
+            failure.suggestion.unwrap_or_default()
+        };
+        assert_eq!(
+            advice(&Limits { fuel: 1_000, ..Limits::default() }),
+            "call again with `limits: {\"fuel\": …}`, at most 2000"
+        );
+        assert_eq!(
+            advice(&Limits { fuel: 2_000, ..Limits::default() }),
+            "do less in one call: 2000 is the most that the operator allows (`serve --limit fuel=VALUE`)"
+        );
     }
 }

@@ -32,6 +32,8 @@ use super::sessions::{SessionBounds, Sessions};
 const GRACE: Duration = Duration::from_millis(1500);
 /// How long the replies of stopped evaluations may take to be written.
 const LAST_REPLIES: Duration = Duration::from_millis(500);
+/// How long evaluations that were told to stop may take until their records are written.
+pub(super) const LAST_RECORDS: Duration = Duration::from_secs(2);
 
 /// How to serve.
 #[derive(Clone)]
@@ -258,7 +260,7 @@ where
     if let Some(address) = metrics {
         serve_metrics(address, Arc::clone(&evaluations), stop.clone()).await?;
     }
-    let front = Front::over_streams(evaluations, manner);
+    let front = Front::over_streams(Arc::clone(&evaluations), manner);
 
     let ended = CancellationToken::new();
     let transport = Lines::new(input, output, largest, ended.clone()).serving(places + MOST_REQUESTS, hung_up);
@@ -286,7 +288,7 @@ where
         }
     };
     stop.cancel();
-    downstreams.close().await;
+    tokio::join!(evaluations.all_ended(LAST_RECORDS), downstreams.close());
     tracing::info!("ended");
     outcome
 }

@@ -370,11 +370,11 @@ impl Sessions {
         self.held().remove(handle);
     }
 
-    /// The handle of the caller's most recently used session that defines `name`, other than `except`.
-    pub(super) fn definer(&self, caller: &str, name: &str, except: &str) -> Option<String> {
+    /// The handle of the caller's most recently used session that defines `name`, among those that `may_be` it.
+    pub(super) fn definer(&self, caller: &str, name: &str, may_be: impl Fn(&str) -> bool) -> Option<String> {
         let held = self.held();
         let mut latest_first = held.by_principal.get(caller)?.by_turn.values().rev();
-        let defining = latest_first.find(|entry| entry.handle != except && entry.facts().names.contains(name));
+        let defining = latest_first.find(|entry| may_be(&entry.handle) && entry.facts().names.contains(name));
         defining.map(|entry| entry.handle.clone())
     }
 }

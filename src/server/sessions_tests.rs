@@ -128,7 +128,7 @@ fn the_definer_of_a_name_is_found() {
     one.facts().names.insert("prices".into());
     sessions.keep(&one);
     sessions.keep(&two);
-    assert_eq!(sessions.definer("one", "prices", &two.handle), Some(one.handle.clone()));
-    assert_eq!(sessions.definer("one", "prices", &one.handle), None);
-    assert_eq!(sessions.definer("two", "prices", ""), None);
+    assert_eq!(sessions.definer("one", "prices", |handle| handle != two.handle), Some(one.handle.clone()));
+    assert_eq!(sessions.definer("one", "prices", |handle| handle != one.handle), None);
+    assert_eq!(sessions.definer("two", "prices", |_| true), None);
 }

@@ -8,7 +8,7 @@ use rmcp::model::{Tool, ToolAnnotations};
 use serde_json::{Value, json};
 
 use super::config::cut;
-use crate::lang::Server;
+use crate::lang::{Server, foreign_text};
 
 /// The most that the list of servers may cost, in tokens as [`cost`] estimates them.
 const NAMES_COST: usize = 60;
@@ -53,7 +53,7 @@ fn named(servers: &[&str]) -> String {
     let mut list = String::new();
     let mut spent = 0;
     for (index, name) in servers.iter().enumerate() {
-        let name = cut(name, NAME_KEPT);
+        let name = cut(&foreign_text::name(name), NAME_KEPT);
         spent += cost(&name) + 1;
         if spent > NAMES_COST {
             list.push_str(&format!(" +{} more", servers.len() - index));
@@ -88,9 +88,9 @@ const LINE_KEPT: usize = 120;
 
 /// What a client is told of each server when it connects: one line each.
 pub(super) fn instructions(servers: &[Server]) -> Option<String> {
-    let line = |server: &Server| match server.description.as_str() {
-        "" => server.name.clone(),
-        description => format!("{}: {description}", server.name),
+    let line = |server: &Server| match foreign_text::line(&server.description) {
+        description if description.is_empty() => foreign_text::name(&server.name).into_owned(),
+        description => format!("{}: {description}", foreign_text::name(&server.name)),
     };
     let mut lines: Vec<String> = servers.iter().take(TOLD).map(|server| cut(&line(server), LINE_KEPT)).collect();
     if servers.len() > TOLD {

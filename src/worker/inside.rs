@@ -216,6 +216,11 @@ impl Host for PipeHost {
         }
     }
 
+    fn refused(&self, server: &str, tool: &str) {
+        // A server that has gone keeps no records.
+        let _ = self.link.report(&Report::Refused { server: server.to_string(), tool: tool.to_string() });
+    }
+
     fn catalogue(&self) -> Catalogue {
         if let Some(catalogue) = &lock(&self.listed).catalogue {
             return catalogue.clone();

@@ -284,6 +284,7 @@ impl<'a> Conversation<'a> {
                 Some(Report::Ask(number, question)) => self.answer(number, question)?,
                 Some(Report::GiveUp(call)) => self.host.give_up(&call),
                 Some(Report::Print(text)) => self.host.print(&text),
+                Some(Report::Refused { server, tool }) => self.host.refused(&server, &tool),
                 Some(Report::Done(done)) => break done,
                 Some(Report::Ready { .. } | Report::Unconfined(_) | Report::Kept(_)) => return Err(nonsense()),
             }

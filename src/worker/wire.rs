@@ -49,6 +49,8 @@ pub(super) enum Report {
     GiveUp(CallId),
     /// A program printed something.
     Print(String),
+    /// A program named a tool that may not be called.
+    Refused { server: String, tool: String },
     /// An order has been carried out.
     Done(Done),
     /// What the session is after that, when it has changed.

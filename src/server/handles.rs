@@ -1,0 +1,43 @@
+//! The handles of sessions that a connection has used or was told.
+//!
+//! A handle opens its session. Several clients may be one principal (without tokens everybody is), so a handle is
+//! repeated only to the connection that knows it already.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+
+/// The most handles that are remembered of a connection; the oldest are forgotten.
+const MOST: usize = 256;
+
+/// The handles that a connection knows.
+#[derive(Default)]
+pub(super) struct Handles(Mutex<VecDeque<String>>);
+
+impl Handles {
+    /// Takes down that the connection knows this handle.
+    pub(super) fn add(&self, handle: &str) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if !known.iter().any(|other| other == handle) {
+            known.truncate(MOST - 1);
+            known.push_front(handle.to_owned());
+        }
+    }
+
+    /// Whether the connection knows this handle.
+    pub(super) fn has(&self, handle: &str) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().any(|known| known == handle)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_handles_are_forgotten() {
+        let handles = Handles::default();
+        (0..=MOST).for_each(|number| handles.add(&number.to_string()));
+        handles.add("5");
+        assert!(!handles.has("0") && handles.has("1") && handles.has("5"));
+    }
+}
