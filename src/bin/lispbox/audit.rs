@@ -1,6 +1,7 @@
 //! `lispbox audit`: what was called, and whether the log of it is whole.
 
 mod show;
+mod since;
 mod stats;
 mod verify;
 
@@ -9,7 +10,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use comfy_table::{CellAlignment, ContentArrangement, ContentLineStyle, LineStyle, Table, TableStyle};
-use lispbox::server::{Chain, Record, chains};
+use lispbox::server::{Chain, Kind, OpenIntents, Record, chains};
 
 use crate::surroundings::Problem;
 
@@ -57,10 +58,24 @@ impl Audit {
     }
 }
 
-/// The records of all chains by their time.
+/// The outcome that is shown of a call whose intent has none.
+const UNKNOWN: &str = "unknown";
+
+/// The records of all chains by their time. An intent whose call has ended is left out, as the call says all of it; any
+/// other has the outcome [`UNKNOWN`].
 fn records(chains: &[Chain]) -> Result<Vec<Record>, Problem> {
-    let records = chains.iter().flat_map(Chain::records).collect::<Result<Vec<Record>, _>>();
-    let mut records = records.map_err(|problem| Problem::Failed(problem.to_string()))?;
+    let mut records = Vec::new();
+    for chain in chains {
+        let mut open = OpenIntents::default();
+        for record in chain.records() {
+            let record = record.map_err(|problem| Problem::Failed(problem.to_string()))?;
+            open.take(&record);
+            if record.kind != Kind::Intent {
+                records.push(record);
+            }
+        }
+        records.extend(open.into_records().map(|intent| Record { outcome: UNKNOWN.to_owned(), ..intent }));
+    }
     records.sort_by(|one, other| one.time.cmp(&other.time));
     Ok(records)
 }

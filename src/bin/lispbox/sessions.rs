@@ -7,12 +7,14 @@ use std::time::{Duration, SystemTime};
 
 use clap::{Args, Subcommand};
 use lispbox::lang::meter;
+use lispbox::server::Secrets;
 use lispbox::store::{Key, Store, Summary, handle, open, open_existing};
 use serde_json::json;
 
+use crate::output::{errln, out, outln};
 use crate::process;
-use crate::surroundings::{Problem, read_file};
-use crate::terminal::{Prints, Terminal};
+use crate::surroundings::{Problem, read_file, store_problem};
+use crate::terminal::{Prints, Terminal, for_stdout};
 
 /// Lists, shows, exports, imports and removes the sessions of a store.
 #[derive(Args)]
@@ -77,7 +79,8 @@ impl Sessions {
             ));
         };
         let makes = matches!(self.action, Action::Import { .. });
-        let store = if makes { open(&url) } else { open_existing(&url) }.map_err(Problem::Failed)?;
+        let store =
+            if makes { open(&url) } else { open_existing(&url) }.map_err(|message| store_problem(&url, message))?;
         match self.action {
             Action::List { json } => list(&*store, json),
             Action::Show { session } => show(&*store, &session),
@@ -113,15 +116,15 @@ fn list(store: &dyn Store, as_json: bool) -> Result<(), Problem> {
                 "handle": key.handle, "principal": key.principal, "version": version, "bytes": bytes, "names": names,
                 "created": seconds(*created), "used": seconds(*used), "leased": is_leased,
             });
-            println!("{record}");
+            outln!("{record}");
         }
         return Ok(());
     }
     if sessions.is_empty() {
-        eprintln!("there are no sessions");
+        errln!("there are no sessions");
     }
     for session in &sessions {
-        println!(
+        outln!(
             "{}  {:<10}  {:>10}  used {:>12}  {}{}",
             session.key.handle,
             session.key.principal,
@@ -139,13 +142,13 @@ fn show(store: &dyn Store, beginning: &str) -> Result<(), Problem> {
     let text = text(store, &session.key)?;
     let (mut environment, host) = (process::engine(0)?.session(), host());
     environment.decode(&text, host.clone()).map_err(Problem::Failed)?;
-    println!("{}", environment.describe(None, host));
+    outln!("{}", for_stdout(&environment.describe(None, host)));
     Ok(())
 }
 
 fn export(store: &dyn Store, beginning: &str) -> Result<(), Problem> {
     let session = find(store, beginning)?;
-    print!("{}", text(store, &session.key)?);
+    out!("{}", text(store, &session.key)?);
     Ok(())
 }
 
@@ -154,7 +157,7 @@ fn import(store: &dyn Store, text: &str, principal: String) -> Result<(), Proble
     environment.decode(text, host).map_err(Problem::Failed)?;
     let key = Key { principal, handle: handle().map_err(Problem::Failed)? };
     store.write(&key, 0, text, &environment.names()).map_err(failed)?;
-    println!("{}", key.handle);
+    outln!("{}", key.handle);
     Ok(())
 }
 
@@ -173,10 +176,10 @@ fn purge(store: &dyn Store, sessions: &[String], unused_days: Option<u32>, all: 
     for session in &chosen {
         match store.remove(&session.key) {
             Ok(()) => removed += 1,
-            Err(problem) => eprintln!("lispbox: {}: {problem}", session.key.handle),
+            Err(problem) => errln!("lispbox: {}: {problem}", session.key.handle),
         }
     }
-    println!("{removed} removed");
+    outln!("{removed} removed");
     if removed == chosen.len() { Ok(()) } else { Err(Problem::Failed("not all of them could be removed".to_owned())) }
 }
 
@@ -187,7 +190,7 @@ fn text(store: &dyn Store, key: &Key) -> Result<String, Problem> {
 
 /// A host for reading a session, in which nothing runs.
 fn host() -> Arc<Terminal> {
-    Arc::new(Terminal::new(Prints::Keep, lispbox::server::CancellationToken::new(), None))
+    Arc::new(Terminal::new(Prints::Keep, lispbox::server::CancellationToken::new(), None, Secrets::of_environment()))
 }
 
 fn seconds(time: SystemTime) -> u64 {

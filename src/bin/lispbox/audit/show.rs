@@ -4,9 +4,12 @@ use std::process::ExitCode;
 
 use clap::Args;
 use comfy_table::Cell;
-use lispbox::server::{Chain, Kind, Record};
+use lispbox::lang::foreign_text;
+use lispbox::server::{Chain, Kind, Record, ToolPattern};
 
+use super::since::Since;
 use super::{records, table};
+use crate::output::outln;
 use crate::surroundings::Problem;
 
 /// How much of the arguments is shown, in characters.
@@ -18,22 +21,23 @@ pub struct Show {
     /// How many.
     #[arg(long, value_name = "COUNT", default_value_t = 40)]
     last: usize,
-    /// Only calls of this server.
+    /// Only calls of this server, in any spelling, or of those that fit a pattern.
     #[arg(long, value_name = "NAME")]
     server: Option<String>,
-    /// Only calls of this tool.
+    /// Only calls of this tool, in any spelling: `send_email`, `mail/send-email`, `mcp__mail__send_*`.
     #[arg(long, value_name = "NAME")]
     tool: Option<String>,
     /// Only what this principal did.
     #[arg(long, value_name = "NAME")]
     principal: Option<String>,
-    /// Only what ended so: `ok`, or an error code such as `ToolDenied`.
+    /// Only what ended so: `ok`, an error code such as `ToolDenied`, or `unknown` for calls without an outcome.
     #[arg(long, value_name = "CODE")]
     outcome: Option<String>,
-    /// Only from this time on, as far as it is written: `2026-11-23` or `2026-11-23T10:30`.
+    /// Only from this time on: how long ago (`30s`, `5m`, `1h`, `2d`, `1w`), a date (`2026-11-23`, `today`,
+    /// `yesterday`) or a time (`2026-11-23T10:30`), in UTC unless it has an offset.
     #[arg(long, value_name = "TIME")]
-    since: Option<String>,
-    /// Evaluations too.
+    since: Option<Since>,
+    /// Evaluations, questions (`lisp_env`) and resources too.
     #[arg(long)]
     evaluations: bool,
     /// Whole records, a line of JSON each.
@@ -44,22 +48,36 @@ pub struct Show {
 impl Show {
     pub(super) fn run(self, chains: &[Chain]) -> Result<ExitCode, Problem> {
         let mut records = records(chains)?;
-        records.retain(|record| self.wants(record));
+        let server = self.server.as_deref().map(|server| Wanted::new(&format!("{server}/*"), &records)).transpose()?;
+        let tool = self.tool.as_deref().map(|tool| Wanted::new(tool, &records)).transpose()?;
+        records.retain(|record| {
+            let is_wanted = |wanted: &Option<Wanted>| wanted.as_ref().is_none_or(|wanted| wanted.fits(record));
+            self.wants(record) && is_wanted(&server) && is_wanted(&tool)
+        });
         let older = records.len().saturating_sub(self.last);
         if self.json {
             for record in &records[older..] {
-                println!("{}", serde_json::to_string(record).map_err(|problem| Problem::Failed(problem.to_string()))?);
+                outln!("{}", serde_json::to_string(record).map_err(|problem| Problem::Failed(problem.to_string()))?);
             }
             return Ok(ExitCode::SUCCESS);
         }
         let mut shown = table(&["time", "who", "what", "arguments", "outcome", "bytes", "ms"], 5..7);
         for record in &records[older..] {
             let what = match record.kind {
-                Kind::Evaluation => format!("program {}", record.program.get(..8).unwrap_or_default()),
-                _ => format!("{}/{}", record.server, record.tool),
+                Kind::Evaluation | Kind::Program => {
+                    format!("program {}", record.program.get(..8).unwrap_or_default())
+                }
+                Kind::Env => "lisp_env".to_owned(),
+                Kind::Resource => format!("resource {}", record.resource.get(..8).unwrap_or_default()),
+                Kind::Lost => format!("{} records lost", record.lost.unwrap_or_default()),
+                _ => foreign_text::qualified(&record.server, &record.tool),
             };
-            let arguments = record.arguments.as_ref().map(ToString::to_string).unwrap_or_default();
-            let mut outcome = record.outcome.clone();
+            let arguments = record.arguments.as_ref().map(foreign_text::json).or(record.text.clone());
+            let arguments = arguments.unwrap_or_default();
+            let mut outcome = match record.kind {
+                Kind::Intent => "outcome unknown".to_owned(),
+                _ => record.outcome.clone(),
+            };
             if !record.quarantine.is_empty() {
                 outcome.push_str(&format!(", quarantine: {}", record.quarantine.join(", ")));
             }
@@ -73,9 +91,9 @@ impl Show {
                 Cell::new(number(record.ms)),
             ]);
         }
-        println!("{shown}");
+        outln!("{shown}");
         if older > 0 {
-            println!("{older} older ones are not shown; see --last, --since and --json");
+            outln!("{older} older ones are not shown; see --last, --since and --json");
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -83,20 +101,48 @@ impl Show {
     fn wants(&self, record: &Record) -> bool {
         let is = |wanted: &Option<String>, came: &str| wanted.as_deref().is_none_or(|wanted| wanted == came);
         let kind = match record.kind {
-            Kind::Call => true,
-            Kind::Evaluation => self.evaluations && self.server.is_none() && self.tool.is_none(),
+            Kind::Intent | Kind::Call => true,
+            Kind::Program | Kind::Evaluation | Kind::Env | Kind::Resource => {
+                self.evaluations && self.server.is_none() && self.tool.is_none()
+            }
+            Kind::Lost => true,
             Kind::Begin | Kind::End => false,
         };
-        kind && is(&self.server, &record.server)
-            && is(&self.tool, &record.tool)
-            && is(&self.principal, &record.principal)
+        kind && is(&self.principal, &record.principal)
             && is(&self.outcome, &record.outcome)
-            && self.since.as_ref().is_none_or(|since| record.time.as_str() >= since.as_str())
+            && self.since.is_none_or(|since| since.has(&record.time))
+    }
+}
+
+/// Calls by the name of their tool.
+enum Wanted {
+    /// A name that the log has just so: tools whose names differ only in spelling are others.
+    Exact(String),
+    Fitting(ToolPattern),
+}
+
+impl Wanted {
+    fn new(text: &str, records: &[Record]) -> Result<Wanted, Problem> {
+        let exact = Wanted::Exact(text.to_owned());
+        if records.iter().any(|record| exact.fits(record)) {
+            return Ok(exact);
+        }
+        ToolPattern::new(text).map(Wanted::Fitting).map_err(Problem::Usage)
+    }
+
+    fn fits(&self, record: &Record) -> bool {
+        match self {
+            Wanted::Exact(text) => match text.split_once('/') {
+                Some((server, tool)) => record.server == server && (tool == "*" || record.tool == tool),
+                None => record.tool == *text,
+            },
+            Wanted::Fitting(pattern) => pattern.fits(&record.server, &record.tool),
+        }
     }
 }
 
 /// A text in one line that steers no terminal.
-fn plain(text: &str) -> String {
+pub(super) fn plain(text: &str) -> String {
     let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     match text.char_indices().nth(ARGUMENTS_SHOWN) {
         Some((end, _)) => format!("{}…", &text[..end]),

@@ -4,17 +4,20 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use clap::Args;
+use lispbox::lang::foreign_text;
 use lispbox::server::{Chain, Kind, Record};
 
-use super::{records, table};
+use super::since::Since;
+use super::{UNKNOWN, records, table};
+use crate::output::outln;
 use crate::surroundings::Problem;
 
 /// Counts calls by tool and evaluations by how they ended.
 #[derive(Args)]
 pub struct Stats {
-    /// Only from this time on, as far as it is written: `2026-11-23` or `2026-11-23T10:30`.
+    /// Only from this time on, as for `audit show`: `1h`, `yesterday`, `2026-11-23T10:30`.
     #[arg(long, value_name = "TIME")]
-    since: Option<String>,
+    since: Option<Since>,
 }
 
 /// What is counted of a tool.
@@ -23,6 +26,7 @@ struct Count {
     well: usize,
     refused: usize,
     failed: usize,
+    unknown: usize,
     bytes: u64,
     ms: Vec<u64>,
 }
@@ -30,17 +34,19 @@ struct Count {
 impl Stats {
     pub(super) fn run(self, chains: &[Chain]) -> Result<ExitCode, Problem> {
         let mut records = records(chains)?;
-        records.retain(|record| self.since.as_ref().is_none_or(|since| record.time.as_str() >= since.as_str()));
+        records.retain(|record| self.since.is_none_or(|since| since.has(&record.time)));
         let mut tools: BTreeMap<String, Count> = BTreeMap::new();
         let mut outcomes: BTreeMap<&str, usize> = BTreeMap::new();
         for record in &records {
             match record.kind {
-                Kind::Call => tools.entry(format!("{}/{}", record.server, record.tool)).or_default().take(record),
+                Kind::Intent | Kind::Call => {
+                    tools.entry(foreign_text::qualified(&record.server, &record.tool)).or_default().take(record)
+                }
                 Kind::Evaluation => *outcomes.entry(&record.outcome).or_default() += 1,
-                Kind::Begin | Kind::End => {}
+                Kind::Begin | Kind::Program | Kind::Env | Kind::Resource | Kind::Lost | Kind::End => {}
             }
         }
-        let head = ["tool", "calls", "ok", "refused", "failed", "bytes", "median ms", "p95 ms", "most ms"];
+        let head = ["tool", "calls", "ok", "refused", "failed", "unknown", "bytes", "median ms", "p95 ms", "most ms"];
         let mut calls = table(&head, 1..head.len());
         for (tool, mut count) in tools {
             count.ms.sort_unstable();
@@ -48,25 +54,26 @@ impl Stats {
                 let place = ((count.ms.len() as f64 * part).ceil() as usize).clamp(1, count.ms.len().max(1)) - 1;
                 count.ms.get(place).copied().unwrap_or_default().to_string()
             };
-            let sum = count.well + count.refused + count.failed;
+            let sum = count.well + count.refused + count.failed + count.unknown;
             calls.add_row(vec![
                 tool,
                 sum.to_string(),
                 count.well.to_string(),
                 count.refused.to_string(),
                 count.failed.to_string(),
+                count.unknown.to_string(),
                 count.bytes.to_string(),
                 at(0.5),
                 at(0.95),
                 at(1.0),
             ]);
         }
-        println!("{calls}");
+        outln!("{calls}");
         let mut evaluations = table(&["evaluations that ended", "count"], 1..2);
         for (outcome, count) in outcomes {
             evaluations.add_row(vec![outcome.to_owned(), count.to_string()]);
         }
-        println!("{evaluations}");
+        outln!("{evaluations}");
         Ok(ExitCode::SUCCESS)
     }
 }
@@ -76,6 +83,7 @@ impl Count {
         match record.outcome.as_str() {
             "ok" => self.well += 1,
             "ToolDenied" | "ToolNeedsApproval" => self.refused += 1,
+            UNKNOWN => self.unknown += 1,
             _ => self.failed += 1,
         }
         self.bytes += record.bytes.unwrap_or_default();

@@ -3,31 +3,52 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use lispbox::server::{Chain, Verified};
+use lispbox::server::{Chain, Record, Verified};
 
+use super::show::plain;
+use crate::output::outln;
 use crate::surroundings::Problem;
 
-/// Reads the log as a whole and says what is missing or changed in it. Fails if something is.
+/// Reads the log as a whole and says what is missing or changed in it. Fails if something is. Calls without an outcome
+/// are listed: they may have been made, or are under way.
 #[derive(Args)]
 pub struct Verify {}
 
 impl Verify {
     /// Verifies each chain.
     pub(super) fn run(self, chains: &[Chain]) -> Result<ExitCode, Problem> {
-        let mut broken = 0;
+        let (mut broken, mut unknown) = (0, 0);
         for chain in chains {
             let verified = chain.verify().map_err(|problem| Problem::Failed(format!("{}: {problem}", chain.name)))?;
-            let Verified { records, from, to, ended, problems } = verified;
+            let Verified { records, from, to, ended, cut, open, lost, problems } = verified;
             let end = if ended { "ended" } else { "without an end: it is being written, or its process was killed" };
             let mark = if problems.is_empty() { "whole " } else { "BROKEN" };
-            println!("{mark}  {}: {records} records from {from} to {to}, {end}", chain.name);
-            problems.iter().for_each(|problem| println!("        {problem}"));
+            outln!("{mark}  {}: {records} records from {from} to {to}, {end}", chain.name);
+            problems.iter().for_each(|problem| outln!("        {problem}"));
+            if cut {
+                outln!("        its last line is cut: the process was killed while it wrote it");
+            }
+            if lost > 0 {
+                outln!("        {lost} records were dropped while the log could not be written");
+            }
+            open.iter().for_each(|intent| outln!("        {}", line(intent)));
+            unknown += open.len();
             broken += usize::from(!problems.is_empty());
+        }
+        if unknown > 0 {
+            let calls = if unknown == 1 { "1 call has" } else { &format!("{unknown} calls have") };
+            outln!("{calls} no outcome: each may have been made, or is under way");
         }
         if broken == 0 {
             return Ok(ExitCode::SUCCESS);
         }
-        println!("{broken} of {} cannot be trusted", chains.len());
+        outln!("{broken} of {} cannot be trusted", chains.len());
         Ok(ExitCode::FAILURE)
     }
+}
+
+/// `open    record 7 of 2026-11-23T10:04:11.392Z: mail/send by ann, outcome unknown`
+fn line(intent: &Record) -> String {
+    let Record { number, time, server, tool, principal, .. } = intent;
+    plain(&format!("open    record {number} of {time}: {server}/{tool} by {principal}, outcome unknown"))
 }
