@@ -94,13 +94,9 @@ impl Client {
         (self.file)(&Folders)
     }
 
-    /// The files of the client that are there: the user's, and that of the project in this folder.
-    pub fn files(&self, project: &Path) -> Vec<PathBuf> {
-        let project = self.project.map(|file| project.join(file));
-        let mut files: Vec<PathBuf> =
-            self.user_file().into_iter().chain(project).filter(|file| file.is_file()).collect();
-        files.dedup();
-        files
+    /// The file that the project in this folder has for the client, whether it is there or not.
+    pub fn project_file(&self, project: &Path) -> Option<PathBuf> {
+        self.project.map(|file| project.join(file))
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod check;
 mod import;
+mod imported;
 mod show;
 
 use std::process::ExitCode;
@@ -20,7 +21,7 @@ pub struct Config {
 #[derive(Subcommand)]
 enum Action {
     Show(show::Show),
-    Check(check::Check),
+    Check(Box<check::Check>),
     Import(import::Import),
 }
 
@@ -30,7 +31,7 @@ impl Config {
         let outcome = match self.action {
             Action::Show(action) => action.run(command_line).map(|()| ExitCode::SUCCESS),
             Action::Check(action) => action.run(),
-            Action::Import(action) => action.run().map(|()| ExitCode::SUCCESS),
+            Action::Import(action) => action.run(),
         };
         outcome.unwrap_or_else(Problem::report)
     }

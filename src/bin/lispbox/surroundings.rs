@@ -1,16 +1,20 @@
 //! What `eval`, `run` and `repl` have in common: the limits, the tools of `--config`, the engine, and
 //! Ctrl-C.
 
+use std::future::{Future, poll_fn};
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::Args;
 use lispbox::lang::builtin::Registry;
 use lispbox::lang::{Engine, Limits, Sandbox, Session};
-use lispbox::server::{CancellationToken, Configuration, Connections, DownstreamOptions};
+use lispbox::server::{CancellationToken, Configuration, Connections, DownstreamOptions, Secrets};
 
 use crate::approval::Person;
+use crate::output::errln;
 use crate::permissions::Permissions;
 use crate::places::Places;
 use crate::process;
@@ -48,7 +52,7 @@ impl Problem {
             Problem::Usage(message) => (message, ExitCode::from(2)),
             Problem::Failed(message) => (message, ExitCode::FAILURE),
         };
-        eprintln!("lispbox: {message}");
+        errln!("lispbox: {message}");
         code
     }
 }
@@ -78,18 +82,21 @@ impl Settings {
     /// For wrong limits, and for a configuration that cannot be used.
     pub fn open(&self) -> Result<Surroundings, Problem> {
         let configuration = self.places.read().map_err(Problem::Usage)?;
-        configuration.warnings.iter().for_each(|warning| eprintln!("lispbox: {warning}"));
+        configuration.warnings.iter().for_each(|warning| errln!("lispbox: {warning}"));
         let limits = self.limits(&configuration)?;
+        let secrets = Secrets::of_environment();
+        let policy = self.permissions.policy()?;
         let connections = match configuration.servers.is_empty() {
             true => None,
             false => {
-                let options = DownstreamOptions { policy: self.permissions.policy()?, ..DownstreamOptions::default() };
+                let options = DownstreamOptions { policy, secrets: secrets.clone(), ..DownstreamOptions::default() };
                 let connections = Connections::open_with(configuration, options);
                 Some(connections.map_err(|problem| Problem::Failed(problem.to_string()))?)
             }
         };
         let engine = process::engine(if connections.is_some() { process::CONNECTIONS } else { 0 })?;
-        Ok(Surroundings { limits, engine, connections, interrupt: Interrupt::default() })
+        let (interrupt, lost_input) = (Interrupt::default(), Arc::default());
+        Ok(Surroundings { limits, engine, connections, secrets, interrupt, lost_input })
     }
 }
 
@@ -99,7 +106,10 @@ pub struct Surroundings {
     pub limits: Limits,
     engine: Arc<Engine>,
     connections: Option<Connections>,
+    secrets: Secrets,
     interrupt: Interrupt,
+    /// Set when a question to the person discarded what had been typed ahead.
+    lost_input: Arc<AtomicBool>,
 }
 
 impl Surroundings {
@@ -120,11 +130,16 @@ impl Surroundings {
     /// the policy wants one asked.
     pub fn host(&self, prints: Prints, limits: &Limits, program: &str) -> Arc<Terminal> {
         let cancel = CancellationToken::new();
-        let person = Arc::new(Person { stop: cancel.clone() });
+        let person = Arc::new(Person { stop: cancel.clone(), lost_input: self.lost_input.clone() });
         let tools = self.connections.as_ref();
         let tools = tools.map(|connections| connections.host_asking(cancel.clone(), limits, program, person));
         self.interrupt.set(Some(cancel.clone()));
-        Arc::new(Terminal::new(prints, cancel, tools))
+        Arc::new(Terminal::new(prints, cancel, tools, self.secrets.clone()))
+    }
+
+    /// True if a question has discarded what was typed ahead, since this was last asked.
+    pub fn has_lost_input(&self) -> bool {
+        self.lost_input.swap(false, Ordering::Relaxed)
     }
 
     /// Says that no program runs now: Ctrl-C ends the process.
@@ -151,14 +166,29 @@ impl Surroundings {
         let interrupt = self.interrupt.clone();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|problem| Problem::Failed(problem.to_string()))?;
+        let (ready, registered) = std::sync::mpsc::channel();
         std::thread::spawn(move || {
-            // Where the system has no such signal there is nothing to outlive.
-            while runtime.block_on(tokio::signal::ctrl_c()).is_ok() {
-                if let Some(cancel) = interrupt.take() {
-                    cancel.cancel();
+            runtime.block_on(async move {
+                loop {
+                    let mut next = pin!(tokio::signal::ctrl_c());
+                    let outcome = poll_fn(|context| {
+                        let polled = next.as_mut().poll(context);
+                        // Only the first one is waited for.
+                        let _ = ready.send(());
+                        polled
+                    });
+                    // Where the system has no such signal there is nothing to outlive.
+                    if outcome.await.is_err() {
+                        return;
+                    }
+                    if let Some(cancel) = interrupt.take() {
+                        cancel.cancel();
+                    }
                 }
-            }
+            });
         });
+        // A signal that comes before the first poll has registered the handler would end the process.
+        registered.recv().map_err(|_| Problem::Failed("Ctrl-C cannot be handled".to_owned()))?;
         Ok(())
     }
 
@@ -171,7 +201,7 @@ impl Surroundings {
     pub fn observer(&self) -> Arc<Terminal> {
         let cancel = CancellationToken::new();
         let tools = self.connections.as_ref().map(|connections| connections.host(cancel.clone(), &self.limits));
-        Arc::new(Terminal::new(Prints::Keep, cancel, tools))
+        Arc::new(Terminal::new(Prints::Keep, cancel, tools, self.secrets.clone()))
     }
 
     /// True when there are servers that have to be closed at the end.
@@ -212,6 +242,13 @@ pub fn read_file(file: &Path) -> Result<String, Problem> {
         return read_input();
     }
     std::fs::read_to_string(file).map_err(|problem| Problem::Usage(format!("{}: {problem}", file.display())))
+}
+
+/// The problem with a store: its URL is wrong, or the store cannot be used.
+pub fn store_problem(url: &str, message: String) -> Problem {
+    let scheme = url.split_once(':').map_or("", |(scheme, _)| scheme);
+    let is_known = ["sqlite", "redis", "rediss", "postgres", "postgresql"].contains(&scheme);
+    if is_known { Problem::Failed(message) } else { Problem::Usage(message) }
 }
 
 /// The folder that a variable of the environment names.

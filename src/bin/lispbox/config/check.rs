@@ -5,36 +5,54 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Args;
-use lispbox::lang::Tool;
-use lispbox::server::{Checked, Connections, Downstreams, Effect, Verdict};
+use lispbox::lang::{Tool, foreign_text};
+use lispbox::server::{Checked, Connections, Downstreams, Effect, Endpoint, ServeOptions, ServerConfig, Verdict};
 
-use crate::places::Places;
+use crate::output::outln;
+use crate::serve::{Prepared, Serve};
 use crate::surroundings::Problem;
 
-/// Starts each server, lists its tools, and says plainly what is wrong with the others. Fails if one does not work.
+/// Reads all settings as `serve` does (its flags and variables, without listening), starts each server, lists its tools,
+/// says plainly what is wrong with the others, and names the rules that fit no tool. Fails if a server does not work.
 #[derive(Args)]
 pub struct Check {
     #[command(flatten)]
-    places: Places,
+    serve: Serve,
 }
 
 impl Check {
     /// Checks all servers side by side.
     pub(super) fn run(self) -> Result<ExitCode, Problem> {
-        let configuration = self.places.read().map_err(Problem::Usage)?;
+        let Prepared { options, redaction, .. } = self.serve.prepare()?;
+        self.serve.check_store()?;
+        let ServeOptions { configuration, downstream, .. } = options;
         for warning in &configuration.warnings {
-            println!("warning: {warning}");
+            outln!("warning: {warning}");
         }
         if configuration.servers.is_empty() {
-            println!("no servers are configured; `lispbox config import` takes up those of other clients");
+            outln!("no servers are configured; `lispbox config import` takes up those of other clients");
             return Ok(ExitCode::SUCCESS);
         }
-        let connections = Connections::open(configuration).map_err(|problem| Problem::Failed(problem.to_string()))?;
+        for server in &configuration.servers {
+            for place in server.secrets.exposed() {
+                outln!(
+                    "warning: {}: the secret at `{place}` is too short to be redacted: expected 8 bytes or more, or 16 where it is all small letters or all digits",
+                    server.name
+                );
+            }
+        }
+        let problems: BTreeMap<String, String> = configuration.servers.iter().filter_map(unusable).collect();
+        let connections = Connections::open_with(configuration, downstream)
+            .map_err(|problem| Problem::Failed(problem.to_string()))?;
         let checked = connections.check();
         let mut broken = 0;
         for Checked { server: name, tools } in &checked {
-            match tools {
-                Ok(tools) => {
+            match (tools, problems.get(name)) {
+                (Ok(_), Some(problem)) => {
+                    broken += 1;
+                    outln!("broken  {name}: {problem}");
+                }
+                (Ok(tools), None) => {
                     let denied = connections.downstreams().denied(name);
                     let denied = match denied.len() {
                         0 => String::new(),
@@ -43,21 +61,43 @@ impl Check {
                         }
                     };
                     let effects = effects(connections.downstreams(), tools);
-                    println!("ok      {name}: {}{effects}{denied}", counted(tools.len(), "tool"));
+                    outln!("ok      {name}: {}{effects}{denied}", counted(tools.len(), "tool"));
                 }
-                Err(problem) => {
+                (Err(problem), _) => {
                     broken += 1;
-                    println!("broken  {name}: {}", problem.message);
+                    outln!("broken  {name}: {}", foreign_text::line(&problem.message));
                 }
             }
+        }
+        for rule in connections.downstreams().unfit_rules() {
+            outln!("warning: {rule}");
+        }
+        match connections.downstreams().without_effect(&redaction) {
+            Some(rules) => {
+                rules.iter().for_each(|rule| {
+                    outln!("warning: the redaction rule `{rule}` fits no argument of any tool");
+                });
+            }
+            None if redaction.has_own_rules() => {
+                outln!("warning: the redaction rules were not checked, since the tools of a server are not known");
+            }
+            None => {}
         }
         connections.close();
         if broken == 0 {
             return Ok(ExitCode::SUCCESS);
         }
-        println!("{broken} of {} cannot be used; programs can use the others", counted(checked.len(), "server"));
+        outln!("{broken} of {} cannot be used; programs can use the others", counted(checked.len(), "server"));
         Ok(ExitCode::FAILURE)
     }
+}
+
+/// The name of a namespace of tools without a server, and those of them that cannot work here.
+fn unusable(server: &ServerConfig) -> Option<(String, String)> {
+    let Ok(Endpoint::Local(tools)) = &server.endpoint else { return None };
+    let problems = tools.iter().filter_map(|tool| Some(format!("`{}`: {}", tool.tool.name, tool.problem()?)));
+    let problems = problems.collect::<Vec<_>>().join("; ");
+    (!problems.is_empty()).then(|| (server.name.clone(), problems))
 }
 
 /// ` (5 read_only, 2 destructive: ask)`: how many tools do what, by their own account, and what becomes of a call where
@@ -84,6 +124,6 @@ fn counted(count: usize, what: &str) -> String {
 fn names<'n>(names: impl ExactSizeIterator<Item = &'n String>) -> String {
     const SHOWN: usize = 8;
     let count = names.len();
-    let shown = names.take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let shown = names.take(SHOWN).map(|name| foreign_text::name(name)).collect::<Vec<_>>().join(", ");
     if count > SHOWN { format!("{shown}, …") } else { shown }
 }

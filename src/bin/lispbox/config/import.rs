@@ -1,109 +1,306 @@
 //! `lispbox config import`: the servers that other clients have.
 
+use std::io;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use clap::Args;
-use lispbox::server::{read_document, usual_folder};
-use serde_json::{Map, Value, json};
+use lispbox::server::{Configuration, read_document, usual_folder};
+use serde_json::{Map, Value};
 
+use super::imported::{Imported, Server, Taken, Unclaimed};
 use crate::clients::{CLIENTS, Client, is_lispbox};
+use crate::output::{errln, outln};
 use crate::setup::replace;
 use crate::surroundings::Problem;
 
-/// Finds the servers of the MCP clients on this machine, shows them, and writes them into one file of lispbox's
-/// configuration. Secrets in them are copied with them; lispbox itself is left out.
+/// Finds the servers of the MCP clients on this machine, shows them, and merges them into one file of lispbox's
+/// configuration. Secrets in them are copied with them; lispbox itself is left out. A server that no client has any
+/// more stays until `--prune`. Fails if a file cannot be read; its servers stay.
 #[derive(Args)]
 pub struct Import {
     /// Import from this client alone, such as `cursor`; may be given several times.
     #[arg(long = "from", value_name = "CLIENT")]
     from: Vec<String>,
-    /// The project whose own files are looked at too.
-    #[arg(long, value_name = "FOLDER", default_value = ".")]
-    project: PathBuf,
+    /// Import from the files of the project in this folder too (without a folder, the current one): `.mcp.json`,
+    /// `.cursor/mcp.json`, `.vscode/mcp.json`, `.gemini/settings.json`. Whoever wrote the project chose the commands in
+    /// them, so they are shown. Without this, files of projects are not read.
+    #[arg(long, value_name = "FOLDER", num_args = 0..=1, default_missing_value = ".")]
+    project: Option<PathBuf>,
     /// Where to write; by default `config.d/imported.json` where settings of lispbox are.
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Show what is found, and write nothing.
+    /// Remove servers that were imported and that no client has any more.
+    #[arg(long)]
+    prune: bool,
+    /// Show what would change, and write nothing.
     #[arg(long)]
     dry_run: bool,
 }
 
+/// A file of a client.
+struct Source {
+    client: &'static Client,
+    file: PathBuf,
+    is_of_project: bool,
+    /// Its content, none where there is no such file, or why it cannot be read.
+    root: Result<Option<Value>, String>,
+}
+
+/// How many servers were added, changed and removed.
+#[derive(Default)]
+struct Counts {
+    added: usize,
+    changed: usize,
+    removed: usize,
+}
+
 impl Import {
-    /// Imports.
-    pub(super) fn run(self) -> Result<(), Problem> {
+    /// Imports; exits with 1 if a file or a server in it could not be read.
+    pub(super) fn run(self) -> Result<ExitCode, Problem> {
         for name in &self.from {
             Client::find(name, |_| true).map_err(Problem::Usage)?;
         }
-        let mut imported = Map::new();
-        let mut inputs = Vec::new();
-        for client in
-            CLIENTS.iter().filter(|client| self.from.is_empty() || self.from.iter().any(|name| name == client.name))
-        {
-            for file in client.files(&self.project) {
-                println!("{} ({})", client.title, file.display());
-                match read(&file) {
-                    Ok(root) => take_up(client, &root, &mut imported, &mut inputs),
-                    Err(problem) => println!("  cannot be read: {problem}"),
+        if let Some(folder) = self.project.as_deref().filter(|folder| !folder.is_dir()) {
+            return Err(Problem::Usage(format!("--project {}: expected a folder", folder.display())));
+        }
+        let output = self.output.clone().or_else(|| Some(usual_folder()?.join("config.d").join("imported.json")));
+        let output = output.ok_or_else(|| {
+            Problem::Usage("the folder for settings is not known; name a file by `--output`".to_owned())
+        })?;
+        let mut imported = read_output(&output)?;
+        let before = imported.clone();
+        let sources = self.sources();
+        // An entry without a record of its origin may be one of a file that cannot be read now.
+        let sees_all = self.from.is_empty() && sources.iter().all(|source| source.root.is_ok());
+        let mut counts = Counts::default();
+        let mut broken: Vec<&Path> = Vec::new();
+        for source in &sources {
+            if !source.take_up(&mut imported, sees_all, &mut counts) {
+                broken.push(&source.file);
+            }
+        }
+        self.look_after_unclaimed(&mut imported, &sources, &broken, &mut counts);
+        let code = if broken.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+        if imported.count() == 0 && before.count() == 0 {
+            outln!("no servers were found");
+            return Ok(code);
+        }
+        let text = imported.text();
+        // Another name for the same namespace, for instance, makes the whole file unusable.
+        Configuration::parse(&text, "imported.json", &|_| Some(String::new()))
+            .map_err(|problem| Problem::Failed(format!("the servers do not fit together: {problem}")))?;
+        let sum = format!("{} added, {} changed, {} removed", counts.added, counts.changed, counts.removed);
+        let count = imported.count();
+        if self.dry_run {
+            outln!("{count} servers would be written to {}: {sum}", output.display());
+            return Ok(code);
+        }
+        if imported == before {
+            outln!("{} is as it was: {count} servers", output.display());
+            return Ok(code);
+        }
+        match replace(&output, &text)? {
+            Some(backup) => {
+                outln!("{count} servers written to {}: {sum}; what was there is {}", output.display(), backup.display())
+            }
+            None => outln!("{count} servers written to {}: {sum}", output.display()),
+        }
+        outln!("`lispbox config check` starts each of them");
+        Ok(code)
+    }
+
+    /// The files to look at, read.
+    fn sources(&self) -> Vec<Source> {
+        let mut sources: Vec<Source> = Vec::new();
+        let is_wanted = |client: &&Client| self.from.is_empty() || self.from.iter().any(|name| name == client.name);
+        for client in CLIENTS.iter().filter(is_wanted) {
+            let of_project = self.project.as_deref().and_then(|folder| client.project_file(folder));
+            let files = client.user_file().into_iter().map(|file| (file, false));
+            for (file, is_of_project) in files.chain(of_project.map(|file| (file, true))) {
+                let file = std::path::absolute(&file).unwrap_or(file);
+                if sources.iter().all(|known| known.file != file) {
+                    sources.push(Source { client, root: read(&file), file, is_of_project });
                 }
             }
         }
-        if imported.is_empty() {
-            println!("no servers were found");
-            return Ok(());
+        sources
+    }
+
+    /// Says what becomes of servers that no client has any more, and removes them if that is wanted.
+    fn look_after_unclaimed(&self, imported: &mut Imported, sources: &[Source], broken: &[&Path], counts: &mut Counts) {
+        let unclaimed = imported.unclaimed();
+        if unclaimed.is_empty() {
+            return;
         }
-        let Some(output) = self.output.or_else(|| Some(usual_folder()?.join("config.d").join("imported.json"))) else {
-            return Err(Problem::Usage("the folder for settings is not known; name a file by `--output`".to_owned()));
+        outln!("imported before");
+        for Unclaimed { name, file } in unclaimed {
+            let shown = printable(&name);
+            let reason = match file.as_deref().map(Path::new) {
+                Some(file) if broken.contains(&file) => Some(format!("{} cannot be read", file.display())),
+                Some(file) if sources.iter().all(|source| source.file != file) => {
+                    Some(format!("{} was not looked at", file.display()))
+                }
+                None if !self.from.is_empty() || !broken.is_empty() => {
+                    Some("not all clients could be looked at".to_owned())
+                }
+                _ => None,
+            };
+            match reason {
+                Some(reason) => outln!("  {shown}: kept, {}", printable(&reason)),
+                None if self.prune => {
+                    imported.remove(&name);
+                    counts.removed += 1;
+                    let removed = if self.dry_run { "would be removed" } else { "removed" };
+                    outln!("  {shown}: {removed}, no client has it any more");
+                }
+                None => outln!("  {shown}: kept, no client has it any more; `--prune` removes it"),
+            }
+        }
+    }
+}
+
+impl Source {
+    /// Merges its servers, and shows each; false if something could not be read.
+    fn take_up(&self, imported: &mut Imported, sees_all: bool, counts: &mut Counts) -> bool {
+        let root = match &self.root {
+            Ok(None) => return true,
+            Ok(Some(root)) => root,
+            Err(problem) => {
+                errln!("lispbox: {} ({}) cannot be read: {problem}", self.client.title, self.file.display());
+                return false;
+            }
         };
-        if self.dry_run {
-            println!("{} servers would be written to {}", imported.len(), output.display());
-            return Ok(());
-        }
-        let count = imported.len();
-        let mut root = json!({"mcpServers": imported});
-        if !inputs.is_empty() {
-            root["inputs"] = Value::Array(inputs);
-        }
-        let text = serde_json::to_string_pretty(&root).unwrap_or_default() + "\n";
-        match replace(&output, &text)? {
-            Some(backup) => {
-                println!("{count} servers written to {}; what was there is {}", output.display(), backup.display())
+        outln!("{} ({})", self.client.title, self.file.display());
+        let (servers, mut is_whole) = self.servers(root);
+        for server in servers {
+            let name = printable(&server.name);
+            if is_lispbox(&Value::Object(server.fields.clone())) {
+                outln!("  {name}: left out, it is lispbox itself");
+                continue;
             }
-            None => println!("{count} servers written to {}", output.display()),
+            let command = if self.is_of_project { format!("  {}", starts(&server.fields)) } else { String::new() };
+            let asked = server.name.clone();
+            match imported.take_up(self.client.name, &self.file.to_string_lossy(), server, sees_all) {
+                Taken::Wrong(problem) => {
+                    is_whole = false;
+                    errln!("lispbox: {}: server `{name}` is left out: {}", self.file.display(), printable(&problem));
+                }
+                Taken::Same(_) => outln!("  {name}: is there already{command}"),
+                Taken::Changed(taken, keys) => {
+                    counts.changed += 1;
+                    outln!("  {}: changed ({}){command}", printable(&taken), printable(&keys.join(", ")));
+                }
+                Taken::Added(taken) if taken == asked => {
+                    counts.added += 1;
+                    outln!("  {name}: added{command}");
+                }
+                Taken::Added(taken) => {
+                    counts.added += 1;
+                    let taken = printable(&taken);
+                    outln!("  {name}: added as {taken}, since there is another server of that name{command}");
+                }
+            }
         }
-        println!("`lispbox config check` starts each of them");
-        Ok(())
+        imported.add_inputs(root.get("inputs"));
+        is_whole
+    }
+
+    /// The servers of the file, its own and those of its projects; and whether all of them have the right shape.
+    fn servers(&self, root: &Value) -> (Vec<Server>, bool) {
+        let key = self.client.key;
+        let projects = root.get("projects").and_then(Value::as_object).into_iter().flatten();
+        let of_projects =
+            projects.filter_map(|(path, project)| Some((format!("projects[{path}].{key}"), project.get(key)?)));
+        let own = root.get(key).map(|servers| (key.to_owned(), servers));
+        let (mut servers, mut is_whole) = (Vec::new(), true);
+        for (place, listed) in own.into_iter().chain(of_projects) {
+            let mut complain = |place: &str| {
+                is_whole = false;
+                errln!("lispbox: {}: expected an object in `{}`", self.file.display(), printable(place));
+            };
+            match listed {
+                Value::Null => {}
+                Value::Object(listed) => {
+                    for (name, server) in listed {
+                        let key = format!("{place}.{name}");
+                        match server {
+                            Value::Object(fields) => {
+                                servers.push(Server { name: name.clone(), key, fields: fields.clone() });
+                            }
+                            _ => complain(&key),
+                        }
+                    }
+                }
+                _ => complain(&place),
+            }
+        }
+        (servers, is_whole)
     }
 }
 
-/// The servers of one file, shown and taken up: its own, and those of its projects.
-fn take_up(client: &Client, root: &Value, imported: &mut Map<String, Value>, inputs: &mut Vec<Value>) {
-    let projects = root.get("projects").and_then(Value::as_object).into_iter().flatten();
-    let of_projects = projects.filter_map(|(_, project)| project.get(client.key));
-    for servers in root.get(client.key).into_iter().chain(of_projects).filter_map(Value::as_object) {
-        for (name, server) in servers {
-            if is_lispbox(server) {
-                println!("  {name}: left out, it is lispbox itself");
-                continue;
-            }
-            if imported.get(name) == Some(server) {
-                println!("  {name}: is there already");
-                continue;
-            }
-            let mut taken = name.clone();
-            if imported.contains_key(name) {
-                taken = format!("{name}-{}", client.name);
-                println!("  {name}: taken up as {taken}, since another client has another server of that name");
-            } else {
-                println!("  {name}");
-            }
-            imported.insert(taken, server.clone());
-        }
+/// Reads a client's file, if it is there.
+fn read(file: &Path) -> Result<Option<Value>, String> {
+    let text = match std::fs::read_to_string(file) {
+        Ok(text) => text,
+        Err(problem) if problem.kind() == io::ErrorKind::NotFound && !file.is_symlink() => return Ok(None),
+        Err(problem) if problem.kind() == io::ErrorKind::NotADirectory => return Ok(None),
+        Err(problem) => return Err(problem.to_string()),
+    };
+    if text.trim().is_empty() {
+        return Err("it is empty".to_owned());
     }
-    let given = root.get("inputs").and_then(Value::as_array).into_iter().flatten();
-    inputs.extend(given.cloned());
+    match read_document(&text, &file.to_string_lossy())? {
+        root @ Value::Object(_) => Ok(Some(root)),
+        _ => Err("expected an object".to_owned()),
+    }
 }
 
-fn read(file: &Path) -> Result<Value, String> {
-    let text = std::fs::read_to_string(file).map_err(|problem| problem.to_string())?;
-    read_document(&text, &file.to_string_lossy())
+/// The file that is written, as an earlier import or a person has left it.
+fn read_output(output: &Path) -> Result<Imported, Problem> {
+    let name = output.to_string_lossy();
+    if output.extension().is_some_and(|ending| !ending.eq_ignore_ascii_case("json")) {
+        return Err(Problem::Usage(format!("--output {name}: expected a file that ends in `.json`")));
+    }
+    let refused = |problem: String| {
+        Problem::Failed(format!("{name}: {problem}; mend or move the file, or name another one by `--output`"))
+    };
+    let text = match std::fs::read_to_string(output) {
+        Ok(text) => text,
+        Err(problem) if problem.kind() == io::ErrorKind::NotFound => return Ok(Imported::default()),
+        Err(problem) => return Err(refused(problem.to_string())),
+    };
+    if text.trim().is_empty() {
+        return Ok(Imported::default());
+    }
+    match (serde_json::from_str(&text), read_document(&text, &name)) {
+        (Ok(root), _) => Imported::of(root).map_err(refused),
+        (Err(_), Ok(_)) => Err(refused("it has comments or trailing commas, which would be lost".to_owned())),
+        (Err(_), Err(problem)) => Err(refused(problem)),
+    }
+}
+
+/// `starts npx -y some-server (env KEY)` or `reaches https://…`: the effect of a server of a project.
+fn starts(fields: &Map<String, Value>) -> String {
+    let text = |key: &str| fields.get(key).and_then(Value::as_str);
+    let Some(command) = text("command") else {
+        let url = ["url", "httpUrl", "serverUrl"].into_iter().find_map(text).unwrap_or("nothing");
+        return format!("reaches {}", printable(url));
+    };
+    let words = fields.get("args").and_then(Value::as_array).into_iter().flatten();
+    let words = words.map(|word| word.as_str().map_or_else(|| word.to_string(), str::to_owned));
+    let line = std::iter::once(command.to_owned()).chain(words).collect::<Vec<_>>().join(" ");
+    let variables = fields.get("env").and_then(Value::as_object).into_iter().flatten().map(|(name, _)| name.as_str());
+    match variables.collect::<Vec<_>>().join(", ") {
+        names if names.is_empty() => format!("starts {}", printable(&line)),
+        names => format!("starts {} (env {})", printable(&line), printable(&names)),
+    }
+}
+
+/// A text of a file that somebody else wrote, without characters that steer a terminal or reorder a line.
+fn printable(text: &str) -> String {
+    let is_steering = |c: char| {
+        c.is_control() || matches!(c, '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    text.chars().map(|c| if is_steering(c) { '\u{fffd}' } else { c }).collect()
 }

@@ -2,8 +2,9 @@
 
 use clap::Args;
 use lispbox::lang::Limits;
-use lispbox::server::{Endpoint, HttpTransport, ServerConfig};
+use lispbox::server::{Endpoint, HttpTransport, Secrets, ServerConfig};
 
+use crate::output::{errln, outln};
 use crate::places::{Places, VARIABLE};
 use crate::surroundings::Problem;
 
@@ -21,48 +22,48 @@ impl Show {
     /// Prints it, with the settings of `serve` as that command line declares them.
     pub(super) fn run(self, command_line: &clap::Command) -> Result<(), Problem> {
         let configuration = self.places.read().map_err(Problem::Usage)?;
-        println!("files (later before earlier; flags before {VARIABLE} before the user's own)");
+        let secrets = Secrets::of_environment();
+        configuration.servers.iter().for_each(|server| secrets.add(server.secrets.texts()));
+        outln!("files (later before earlier; flags before {VARIABLE} before the user's own)");
         let files = self.places.sources().files();
         if files.is_empty() {
-            println!(
-                "  none of {}",
-                listed(self.places.sources().paths().iter().map(|path| path.display().to_string()))
-            );
+            outln!("  none of {}", listed(self.places.sources().paths().iter().map(|path| path.display().to_string())));
         }
         for file in files {
-            println!("  {}", file.display());
+            outln!("  {}", file.display());
         }
-        println!("servers");
+        outln!("servers");
         for server in &configuration.servers {
-            println!("  {}", line(server));
+            outln!("  {}", secrets.redact(&line(server)));
         }
         if configuration.servers.is_empty() {
-            println!("  none");
+            outln!("  none");
         }
         let rules = configuration.policy.lines();
         if !rules.is_empty() {
-            println!("policy of all servers");
-            rules.iter().for_each(|rule| println!("  {rule}"));
+            outln!("policy of all servers");
+            rules.iter().for_each(|rule| outln!("  {rule}"));
         }
-        println!("limits (a flag `--limit NAME=VALUE` goes before all of them)");
+        outln!("limits (a flag `--limit NAME=VALUE` goes before all of them)");
         for (name, usual) in Limits::default().shown() {
             match configuration.limits.get(name) {
-                Some(value) => println!("  {name:<10} {value:<12} execution"),
-                None => println!("  {name:<10} {usual:<12} default"),
+                Some(value) => outln!("  {name:<10} {value:<12} execution"),
+                None => outln!("  {name:<10} {usual:<12} default"),
             }
         }
-        println!("settings of `serve` (a flag goes before the variable)");
+        outln!("settings of `serve` (a flag goes before the variable)");
         for setting in command_line.find_subcommand("serve").into_iter().flat_map(clap::Command::get_arguments) {
             if let Some(line) = setting_line(setting) {
-                println!("  {line}");
+                outln!("  {}", secrets.redact(&line));
             }
         }
         for (name, is_shown) in VARIABLES {
-            let value = std::env::var(name).map(|value| if *is_shown { value } else { HIDDEN.to_owned() });
-            println!("  {:<26} {:<14} {name}", "", value.as_deref().unwrap_or(NONE));
+            let value =
+                std::env::var(name).map(|value| if *is_shown { secrets.redact_own(value) } else { HIDDEN.to_owned() });
+            outln!("  {:<26} {:<14} {name}", "", value.as_deref().unwrap_or(NONE));
         }
         for warning in &configuration.warnings {
-            eprintln!("lispbox: {warning}");
+            errln!("lispbox: {}", secrets.redact(warning));
         }
         Ok(())
     }
@@ -105,6 +106,10 @@ fn line(server: &ServerConfig) -> String {
         Err(reason) => ("unusable", reason.clone()),
     };
     let mut line = format!("{:<16} {kind:<8} {place}  from {}", server.name, server.file);
+    let secret = server.secrets.places();
+    if !secret.is_empty() {
+        line.push_str(&format!("\n    secret: {}", secret.join(", ")));
+    }
     for rule in server.policy.lines() {
         line.push_str(&format!("\n    {rule}"));
     }
