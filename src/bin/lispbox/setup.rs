@@ -4,13 +4,15 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
+use lispbox::server::{Sources, read_document};
 use serde_json::{Map, Value, json};
 
 use crate::clients::Client;
+use crate::output::{errln, outln};
 use crate::surroundings::Problem;
 
 /// Attaches lispbox to an MCP client of this machine: writes it into the client's configuration, of which a copy is
-/// kept. Doing so again changes nothing.
+/// kept. Doing so again changes nothing; `--remove` takes it out again.
 #[derive(Args)]
 pub struct Setup {
     /// The client: `claude-desktop`, `claude-code`, `cursor`, `vscode`, `windsurf` or `gemini-cli`.
@@ -18,10 +20,13 @@ pub struct Setup {
     /// The file to write, where the client has its configuration elsewhere.
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
-    /// A configuration for lispbox, other than the user's own.
-    #[arg(long, value_name = "PATH")]
+    /// A configuration for lispbox, other than the user's own. It has to be there and right.
+    #[arg(long, value_name = "PATH", conflicts_with = "remove")]
     config: Vec<PathBuf>,
-    /// Show what would be written, and write nothing.
+    /// Take lispbox out of the client's configuration.
+    #[arg(long)]
+    remove: bool,
+    /// Show what would change, and write nothing.
     #[arg(long)]
     dry_run: bool,
 }
@@ -37,29 +42,40 @@ impl Setup {
         let unknown =
             || Problem::Usage(format!("where {} keeps its servers is not known; name it by `--file`", client.title));
         let file = self.file.clone().or_else(|| client.user_file()).ok_or_else(unknown)?;
+        if !self.config.is_empty() {
+            let configuration = Sources::new(self.config.clone()).read();
+            let configuration = configuration.map_err(|problem| Problem::Usage(format!("--config {problem}")))?;
+            configuration.warnings.iter().for_each(|warning| errln!("lispbox: {warning}"));
+        }
         let before = match std::fs::read_to_string(&file) {
             Ok(text) => text,
             Err(problem) if problem.kind() == std::io::ErrorKind::NotFound => String::new(),
             Err(problem) => return Err(Problem::Failed(format!("{}: {problem}", file.display()))),
         };
-        let entry = self.entry(client)?;
-        let after = with_entry(&before, client, &entry).map_err(|problem| {
-            let by_hand = json!({client.key: {"lispbox": entry}});
-            Problem::Failed(format!("{}: {problem}; add by hand:\n{by_hand:#}", file.display()))
+        let entry = if self.remove { None } else { Some(self.entry(client)?) };
+        let edited = edited(&before, client, entry.as_ref()).map_err(|problem| {
+            let by_hand = match &entry {
+                Some(entry) => format!("add by hand:\n{:#}", json!({client.key: {"lispbox": entry}})),
+                None => format!("remove `{}.lispbox` by hand", client.key),
+            };
+            Problem::Failed(format!("{}: {problem}; {by_hand}", file.display()))
         })?;
-        let Some(after) = after else {
-            println!("{} has lispbox already, in {}", client.title, file.display());
+        let Some(Edited { text, old, new }) = edited else {
+            let state = if self.remove { "does not have lispbox" } else { "has lispbox already" };
+            outln!("{} {state}, in {}", client.title, file.display());
             return Ok(());
         };
+        outln!("{}{}", file.display(), if self.dry_run { " would change:" } else { ":" });
+        show_change(client.key, old.as_ref(), new.as_ref());
         if self.dry_run {
-            println!("{} would be:\n{after}", file.display());
             return Ok(());
         }
-        match replace(&file, &after)? {
-            Some(backup) => println!("{} written; what was there is {}", file.display(), backup.display()),
-            None => println!("{} written", file.display()),
+        match replace(&file, &text)? {
+            Some(backup) => outln!("written; what was there is {}", backup.display()),
+            None => outln!("written"),
         }
-        println!("restart {} for it to start lispbox", client.title);
+        let effect = if self.remove { "stop using" } else { "start" };
+        outln!("restart {} for it to {effect} lispbox", client.title);
         Ok(())
     }
 
@@ -80,28 +96,77 @@ impl Setup {
     }
 }
 
-/// A client's configuration with lispbox in it, if it has not.
+/// A client's configuration after the change, and the entry of lispbox before and after it.
+struct Edited {
+    text: String,
+    old: Option<Value>,
+    new: Option<Value>,
+}
+
+/// A client's configuration with that entry of lispbox, or without one; nothing where it is so already. Variables and
+/// other keys that a person has added to the entry stay.
 ///
 /// # Errors
 /// Why it cannot be rewritten.
-fn with_entry(before: &str, client: &Client, entry: &Value) -> Result<Option<String>, String> {
+fn edited(before: &str, client: &Client, entry: Option<&Value>) -> Result<Option<Edited>, String> {
     let text = before.trim_start_matches('\u{feff}');
     let mut root = match serde_json::from_str(text) {
         _ if text.trim().is_empty() => Value::Object(Map::new()),
         Ok(root) => root,
-        Err(_) if json5::from_str::<Value>(text).is_ok() => {
-            return Err("it has comments or trailing commas, which would be lost".to_owned());
-        }
-        Err(problem) => return Err(format!("it is not readable as JSON: {problem}")),
+        Err(_) => match read_document(text, "it.json") {
+            Ok(_) => return Err("it has comments or trailing commas, which would be lost".to_owned()),
+            Err(problem) => return Err(problem),
+        },
     };
     let servers = root.as_object_mut().ok_or("expected an object")?;
-    let servers = servers.entry(client.key).or_insert_with(|| Value::Object(Map::new()));
-    let servers = servers.as_object_mut().ok_or_else(|| format!("expected an object in `{}`", client.key))?;
-    if servers.get("lispbox") == Some(entry) {
+    if entry.is_none() && !servers.contains_key(client.key) {
         return Ok(None);
     }
-    servers.insert("lispbox".to_owned(), entry.clone());
-    Ok(Some(serde_json::to_string_pretty(&root).map_err(|problem| problem.to_string())? + "\n"))
+    let servers = servers.entry(client.key).or_insert_with(|| Value::Object(Map::new()));
+    let servers = servers.as_object_mut().ok_or_else(|| format!("expected an object in `{}`", client.key))?;
+    let old = servers.get("lispbox").cloned();
+    let new = entry.map(|entry| {
+        let mut entry = entry.clone();
+        if let (Some(entry), Some(Value::Object(old))) = (entry.as_object_mut(), &old) {
+            for (key, value) in old {
+                entry.entry(key).or_insert_with(|| value.clone());
+            }
+        }
+        entry
+    });
+    if old == new {
+        return Ok(None);
+    }
+    match &new {
+        Some(new) => servers.insert("lispbox".to_owned(), new.clone()),
+        None => servers.shift_remove("lispbox"),
+    };
+    let text = serde_json::to_string_pretty(&root).map_err(|problem| problem.to_string())? + "\n";
+    Ok(Some(Edited { text, old, new }))
+}
+
+/// Shows an entry before (`-`) and after (`+`) a change, line by line. Nothing else of the file is shown, and no values
+/// of variables: they may be secret.
+fn show_change(key: &str, old: Option<&Value>, new: Option<&Value>) {
+    let lines = |entry: Option<&Value>| -> Vec<String> {
+        let Some(entry) = entry else { return Vec::new() };
+        let mut entry = entry.clone();
+        for place in ["env", "headers"] {
+            for (_, value) in entry.get_mut(place).and_then(Value::as_object_mut).into_iter().flatten() {
+                *value = "(not shown)".into();
+            }
+        }
+        format!("\"lispbox\": {entry:#}").lines().map(|line| format!("    {line}")).collect()
+    };
+    let (old, new) = (lines(old), lines(new));
+    let same = old.iter().zip(&new).take_while(|(old, new)| old == new).count();
+    let ending = old[same..].iter().rev().zip(new[same..].iter().rev()).take_while(|(old, new)| old == new).count();
+    outln!("  \"{key}\": {{");
+    old[..same].iter().for_each(|line| outln!("  {line}"));
+    old[same..old.len() - ending].iter().for_each(|line| outln!("- {line}"));
+    new[same..new.len() - ending].iter().for_each(|line| outln!("+ {line}"));
+    new[new.len() - ending..].iter().for_each(|line| outln!("  {line}"));
+    outln!("  }}");
 }
 
 /// Replaces a file as a whole, readable for its owner alone if it is new, and keeps a copy of what was there.
