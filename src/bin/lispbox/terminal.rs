@@ -1,15 +1,18 @@
 //! The world as a program at a terminal sees it: standard output, the clock, randomness, and the tools
 //! of a configuration where there is one.
 
-use std::io::{IsTerminal, Write};
+use std::borrow::Cow;
+use std::io::IsTerminal;
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use lispbox::lang::foreign_text::printable;
 use lispbox::lang::{CallId, Catalogue, Failure, Found, Host, Reply, Server, Tool, ToolCall, ToolError, ToolReply};
-use lispbox::server::CancellationToken;
+use lispbox::server::{CancellationToken, Secrets};
 
+use crate::output::{self, errln, outln};
 use crate::paint::Paint;
 
 /// What becomes of what a program prints.
@@ -30,18 +33,24 @@ pub struct Terminal {
     unread: AtomicBool,
     cancel: CancellationToken,
     tools: Option<Arc<dyn Host>>,
+    /// What is taken out of all that is shown.
+    secrets: Secrets,
+    /// The end of what was printed, as long as it could be the beginning of a secret.
+    held: Mutex<String>,
     begun: Instant,
 }
 
 impl Terminal {
-    /// A host that stops when `cancel` is cancelled.
-    pub fn new(prints: Prints, cancel: CancellationToken, tools: Option<Arc<dyn Host>>) -> Terminal {
+    /// A host that stops when `cancel` is cancelled and shows no secrets.
+    pub fn new(prints: Prints, cancel: CancellationToken, tools: Option<Arc<dyn Host>>, secrets: Secrets) -> Terminal {
         Terminal {
             prints,
             inside_line: AtomicBool::new(false),
             unread: AtomicBool::new(false),
             cancel,
             tools,
+            secrets,
+            held: Mutex::default(),
             begun: Instant::now(),
         }
     }
@@ -58,8 +67,29 @@ impl Terminal {
         }
     }
 
-    /// Ends a line that a print left open, so that what follows stands on its own.
+    /// A reply without secrets.
+    pub fn redacted(&self, mut reply: Reply) -> Reply {
+        self.secrets.redact_record(&mut reply);
+        reply
+    }
+
+    /// Writes what is printed, and takes note if nobody reads it.
+    fn write_printed(&self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        self.inside_line.store(!text.ends_with('\n'), Ordering::Relaxed);
+        if !write(&for_stdout(text)) {
+            self.unread.store(true, Ordering::Relaxed);
+            self.cancel.cancel();
+        }
+    }
+
+    /// Ends what was printed: writes what was held back, and ends a line that a print left open, so that what follows
+    /// stands on its own.
     pub fn end_line(&self) {
+        let held = std::mem::take(&mut *self.held.lock().unwrap_or_else(PoisonError::into_inner));
+        self.write_printed(&held);
         if self.inside_line.swap(false, Ordering::Relaxed) {
             line("");
         }
@@ -111,11 +141,12 @@ impl Host for Terminal {
         if self.prints == Prints::Keep || text.is_empty() {
             return;
         }
-        self.inside_line.store(!text.ends_with('\n'), Ordering::Relaxed);
-        if !write(text) {
-            self.unread.store(true, Ordering::Relaxed);
-            self.cancel.cancel();
-        }
+        // A secret may be printed piece by piece.
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        held.push_str(text);
+        let mut ready = self.secrets.redact(&held).into_owned();
+        *held = ready.split_off(ready.len() - self.secrets.begun(&ready));
+        self.write_printed(&ready);
     }
 
     fn now_millis(&self) -> i64 {
@@ -142,10 +173,11 @@ fn no_server(server: &str) -> ToolError {
 }
 
 /// Shows a reply as a person reads it: the value on standard output, or what went wrong on standard
-/// error. A nil is shown only `with_nil`.
+/// error. A nil is shown only `with_nil`. A program that was stopped because the reader of its output has gone is no
+/// failure.
 pub fn show(reply: &Reply, host: &Terminal, with_nil: bool) -> ExitCode {
     if host.is_unread() {
-        return ExitCode::FAILURE;
+        return ExitCode::SUCCESS;
     }
     host.end_line();
     if let Some(failure) = &reply.failure {
@@ -154,33 +186,41 @@ pub fn show(reply: &Reply, host: &Terminal, with_nil: bool) -> ExitCode {
     }
     match reply.value.as_deref() {
         Some("nil") | None if !with_nil => {}
-        Some(value) => host.line(value),
+        Some(value) => host.line(&for_stdout(value)),
         None => {}
     }
     if let Some(truncated) = &reply.truncated {
-        eprintln!("[truncated: {truncated}; `--limit output=1MiB` shows more]");
+        errln!("[truncated: {truncated}; `--limit output=1MiB` shows more]");
     }
     ExitCode::SUCCESS
+}
+
+/// Says which flag raises a limit that was exceeded, and by which field a request of a batch does.
+pub fn advise_on_limit(reply: &mut Reply, is_batch: bool) {
+    let Some(failure) = reply.failure.as_mut() else { return };
+    let Some(limit) = failure.limit.clone() else { return };
+    let request = if is_batch { format!(", or `\"limits\": {{\"{limit}\": …}}` in the line") } else { String::new() };
+    failure.suggest(format!("`--limit {limit}=VALUE` allows more{request}"));
 }
 
 /// Shows a failure on standard error, in colour on a terminal.
 pub fn complain(failure: &Failure) {
     let paint = Paint::for_stderr();
-    let text = paint.failure(&failure.rendered);
-    // An error that nobody can read is no reason for another.
-    let _ = writeln!(std::io::stderr(), "{text}");
+    let text = paint.failure(&printable(&failure.rendered));
+    errln!("{text}");
+}
+
+/// The output of a program as standard output has it: where that is a terminal, nothing in it steers the terminal.
+pub fn for_stdout(text: &str) -> Cow<'_, str> {
+    if std::io::stdout().is_terminal() { printable(text) } else { Cow::Borrowed(text) }
 }
 
 /// Writes one line to standard output.
 pub fn line(text: &str) {
-    // When nobody reads any more the command just comes to its end.
-    let _ = write(text) && write("\n");
+    outln!("{text}");
 }
 
 /// Writes to standard output; false when nobody reads it.
 fn write(text: &str) -> bool {
-    let mut output = std::io::stdout().lock();
-    let written = output.write_all(text.as_bytes());
-    let written = if output.is_terminal() { written.and_then(|()| output.flush()) } else { written };
-    written.is_ok()
+    output::write_out(format_args!("{text}"))
 }

@@ -15,9 +15,10 @@ use super::highlight::Tones;
 use super::layout::lay_out;
 use super::scope::Scope;
 use crate::doc::described;
+use crate::input::InputMode;
 use crate::paint::{Paint, Tone};
 use crate::surroundings::{Problem, Surroundings};
-use crate::terminal::{Prints, complain, line};
+use crate::terminal::{Prints, complain, for_stdout, line};
 
 /// What each limit counts, for those whose names do not say it.
 const COUNTED: [(&str, &str); 12] = [
@@ -41,6 +42,7 @@ const COUNTED: [(&str, &str); 12] = [
 /// When the terminal cannot be used.
 pub fn hold(surroundings: Surroundings, history: Option<PathBuf>) -> Result<ExitCode, Problem> {
     surroundings.outlive_interrupts()?;
+    let _input = InputMode::held();
     let paint = Paint::for_stdout();
     let scope = Scope::new(vocabulary::words(surroundings.registry()), surroundings.observer());
     let keyboard = Keyboard::open(scope, surroundings.limits.program, history, paint)?;
@@ -86,39 +88,41 @@ impl Conversation {
             match parse(&entry) {
                 Some(Command::Quit) => return Ok(ExitCode::SUCCESS),
                 Some(command) => self.obey(command),
-                None => self.answer(entry),
+                None => self.answer(entry)?,
             }
         }
     }
 
     /// Evaluates an entry form by form, up to the first that fails.
-    fn answer(&mut self, entry: String) {
+    fn answer(&mut self, entry: String) -> Result<(), Problem> {
         let programs = match forms(&entry) {
             Ok(forms) => forms.into_iter().map(|(_, form)| form).collect(),
             // Evaluating it says what is wrong with it.
             Err(_) => vec![entry],
         };
         for program in programs {
-            if !self.evaluate(program) {
-                return;
+            let status = self.evaluate(program);
+            // Half of what was typed ahead is gone from the terminal then, and the rest makes no sense without it.
+            if status == Status::Cancelled || self.surroundings.has_lost_input() {
+                self.keyboard.discard_pending()?;
+            }
+            if status != Status::Ok {
+                break;
             }
         }
+        Ok(())
     }
 
-    /// Evaluates one form and shows what came of it; true if it went well.
-    fn evaluate(&mut self, program: String) -> bool {
+    /// Evaluates one form and shows its outcome.
+    fn evaluate(&mut self, program: String) -> Status {
         let limits = self.surroundings.limits.clone();
         let host = self.surroundings.host(Prints::Stream, &limits, &program);
-        let reply = self.session.eval(Request { limits, ..Request::new(program) }, host.clone());
+        let reply = host.redacted(self.session.eval(Request { limits, ..Request::new(program) }, host.clone()));
         self.surroundings.at_rest();
         host.end_line();
         self.folded.clear();
         match (&reply.failure, &reply.value) {
             (Some(failure), _) => {
-                if reply.status == Status::Cancelled {
-                    // The terminal has written `^C` into the line.
-                    line("");
-                }
                 complain(failure);
                 if let Some(limit) = &failure.limit {
                     self.remark(&format!("`:limits {limit} VALUE` allows more"));
@@ -137,13 +141,13 @@ impl Conversation {
             let words = self.session.definitions(self.surroundings.observer());
             self.keyboard.define(words);
         }
-        reply.failure.is_none()
+        reply.status
     }
 
     /// Shows a value, as much of it as the screen has room for.
     fn show(&mut self, value: &str) {
         let screen = self.keyboard.screen();
-        let text = lay_out(value, screen.columns);
+        let text = lay_out(&for_stdout(value), screen.columns);
         let tones = Tones::of(&text);
         let Some(Fold { shown, rest, more }) = fold(&text, screen) else {
             line(&tones.paint(&text, 0..text.len(), self.paint));
@@ -187,7 +191,7 @@ impl Conversation {
             "close. *1 *2 *3 are the last values, *e is the last error. (dir) lists what",
             "there is, (doc name) describes, (apropos \"word\") searches. Tab completes and",
             "shows how a function is called; Ctrl-R searches the history; Ctrl-C clears what",
-            "was typed, or stops what runs; Ctrl-D ends.",
+            "was typed, or stops what runs and discards what was typed meanwhile; Ctrl-D ends.",
         ];
         page.into_iter().for_each(line);
     }

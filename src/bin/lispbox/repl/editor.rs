@@ -1,8 +1,11 @@
 //! The line editor: when an entry is complete, what Tab offers, how it looks while it is typed.
 
 use std::borrow::Cow;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use lispbox::lang::builtin::discovery::vocabulary::Word;
 use lispbox::lang::reader;
@@ -12,7 +15,10 @@ use rustyline::highlight::{CmdKind, Highlighter};
 use rustyline::hint::Hinter;
 use rustyline::history::FileHistory;
 use rustyline::validate::{ValidationContext, ValidationResult, Validator};
-use rustyline::{ColorMode, CompletionType, Config, Context, Editor, Helper};
+use rustyline::{
+    Cmd, ColorMode, CompletionType, ConditionalEventHandler, Config, Context, Editor, Event, EventContext,
+    EventHandler, Helper, KeyEvent, RepeatCount,
+};
 
 use super::commands;
 use super::fold::Screen;
@@ -38,6 +44,10 @@ pub enum Typed {
 /// The editor of a conversation.
 pub struct Keyboard {
     editor: Editor<Assistant, FileHistory>,
+    config: Config,
+    assistant: Assistant,
+    /// Set by Ctrl-C.
+    is_cleared: Arc<AtomicBool>,
     kept: Kept,
 }
 
@@ -52,26 +62,41 @@ impl Keyboard {
             .completion_show_all_if_ambiguous(true)
             .color_mode(if paint.is_coloured() { ColorMode::Enabled } else { ColorMode::Disabled })
             .tab_stop(4);
-        let builder = builder.max_history_size(history::LONGEST).map_err(unusable)?;
-        let mut editor = Editor::with_config(builder.build()).map_err(unusable)?;
-        editor.set_helper(Some(Assistant { scope, longest, paint, resting: Cell::new(false) }));
+        let config = builder.max_history_size(history::LONGEST).map_err(unusable)?.build();
+        let assistant =
+            Assistant { scope: Rc::new(RefCell::new(scope)), longest, paint, resting: Rc::new(Cell::new(false)) };
+        let is_cleared = Arc::new(AtomicBool::new(false));
+        let history = FileHistory::with_config(&config);
+        let mut editor = editor(&config, history, &assistant, &is_cleared)?;
         let kept = Kept::load(file, &mut editor);
-        Ok(Keyboard { editor, kept })
+        Ok(Keyboard { editor, config, assistant, is_cleared, kept })
     }
 
-    /// Waits for an entry.
+    /// Waits for an entry. One that was pasted or typed while an earlier one ran is there at once.
     ///
     /// # Errors
     /// When the terminal is gone.
     pub fn read(&mut self) -> Result<Typed, Problem> {
         let prompt = "=> ";
-        let painted = self.editor.helper().map(|helper| helper.paint.tone(Tone::Heading, prompt));
-        match self.editor.readline(&(prompt, painted.as_deref().unwrap_or(prompt))) {
+        let painted = self.assistant.paint.tone(Tone::Heading, prompt);
+        match self.editor.readline(&(prompt, painted.as_str())) {
+            Ok(_) if self.is_cleared.swap(false, Ordering::Relaxed) => Ok(Typed::Cleared),
             Ok(text) => Ok(Typed::Entry(text)),
             Err(ReadlineError::Interrupted) => Ok(Typed::Cleared),
             Err(ReadlineError::Eof) => Ok(Typed::End),
             Err(problem) => Err(unusable(problem)),
         }
+    }
+
+    /// Discards the input that the editor has taken in behind the last entry: the rest of what was pasted.
+    ///
+    /// # Errors
+    /// When the terminal is gone.
+    pub fn discard_pending(&mut self) -> Result<(), Problem> {
+        // The editor's buffer cannot be emptied, but it goes with the editor.
+        let history = std::mem::replace(self.editor.history_mut(), FileHistory::with_config(&self.config));
+        self.editor = editor(&self.config, history, &self.assistant, &self.is_cleared)?;
+        Ok(())
     }
 
     /// Keeps an entry for later; says so if it cannot be kept on disk.
@@ -80,10 +105,8 @@ impl Keyboard {
     }
 
     /// Takes note of what the session defines.
-    pub fn define(&mut self, words: Vec<Word>) {
-        if let Some(helper) = self.editor.helper_mut() {
-            helper.scope.define(words);
-        }
+    pub fn define(&self, words: Vec<Word>) {
+        self.assistant.scope.borrow_mut().define(words);
     }
 
     /// The size of the terminal, as far as it is known.
@@ -95,18 +118,42 @@ impl Keyboard {
     }
 }
 
+fn editor(
+    config: &Config,
+    history: FileHistory,
+    assistant: &Assistant,
+    is_cleared: &Arc<AtomicBool>,
+) -> Result<Editor<Assistant, FileHistory>, Problem> {
+    let mut editor = Editor::with_history(config.clone(), history).map_err(unusable)?;
+    editor.set_helper(Some(assistant.clone()));
+    let clear = EventHandler::Conditional(Box::new(Clear(is_cleared.clone())));
+    editor.bind_sequence(KeyEvent::ctrl('C'), clear);
+    Ok(editor)
+}
+
+/// Ctrl-C takes the line as an entry that is cleared. As an error it would take along what was typed behind it.
+struct Clear(Arc<AtomicBool>);
+
+impl ConditionalEventHandler for Clear {
+    fn handle(&self, _: &Event, _: RepeatCount, _: bool, _: &EventContext<'_>) -> Option<Cmd> {
+        self.0.store(true, Ordering::Relaxed);
+        Some(Cmd::AcceptLine)
+    }
+}
+
 fn unusable(problem: ReadlineError) -> Problem {
     Problem::Failed(format!("the terminal: {problem}"))
 }
 
 /// What the editor asks while somebody types.
+#[derive(Clone)]
 pub struct Assistant {
-    scope: Scope,
+    scope: Rc<RefCell<Scope>>,
     /// How long a program may be.
     longest: u64,
     paint: Paint,
     /// True once an entry is taken: no bracket stands out in it any more.
-    resting: Cell<bool>,
+    resting: Rc<Cell<bool>>,
 }
 
 impl Helper for Assistant {}
@@ -125,7 +172,7 @@ impl Completer for Assistant {
     type Candidate = Pair;
 
     fn complete(&self, text: &str, position: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<Pair>)> {
-        let (start, choices) = self.scope.choices(text, position);
+        let (start, choices) = self.scope.borrow().choices(text, position);
         let longest = choices.iter().map(|choice| choice.text.chars().count()).max().unwrap_or_default();
         let name = longest.min(BESIDE / 2);
         let pairs = choices.into_iter().map(|choice| {
@@ -144,7 +191,7 @@ impl Hinter for Assistant {
         if position < text.len() || !self.paint.is_coloured() || text.len() as u64 > self.longest {
             return None;
         }
-        self.scope.call_at_end(text).map(|call| Call(format!("   {}", shorten(&call, BESIDE))))
+        self.scope.borrow().call_at_end(text).map(|call| Call(format!("   {}", shorten(&call, BESIDE))))
     }
 }
 

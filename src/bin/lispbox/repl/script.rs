@@ -7,7 +7,7 @@ use lispbox::lang::{Request, Session};
 
 use super::forms;
 use crate::surroundings::{Problem, Surroundings};
-use crate::terminal::{Prints, show};
+use crate::terminal::{Prints, advise_on_limit, show};
 
 /// Evaluates standard input form by form, as the forms come to their ends.
 ///
@@ -26,7 +26,8 @@ pub fn run(surroundings: &Surroundings, keep_going: bool) -> Result<ExitCode, Pr
             match evaluate(surroundings, &mut session, line, program) {
                 Ran::Well => {}
                 Ran::Badly if keep_going => all_well = false,
-                Ran::Badly | Ran::Unread => return Ok(ExitCode::FAILURE),
+                Ran::Badly => return Ok(ExitCode::FAILURE),
+                Ran::Unread => return Ok(if all_well { ExitCode::SUCCESS } else { ExitCode::FAILURE }),
             }
         }
         if ended {
@@ -48,8 +49,9 @@ fn evaluate(surroundings: &Surroundings, session: &mut Session, line: usize, pro
     let limits = surroundings.limits.clone();
     let host = surroundings.host(Prints::Stream, &limits, &program);
     let name = Some(format!("stdin line {line}"));
-    let reply = session.eval(Request { limits, name, ..Request::new(program) }, host.clone());
+    let mut reply = host.redacted(session.eval(Request { limits, name, ..Request::new(program) }, host.clone()));
     surroundings.at_rest();
+    advise_on_limit(&mut reply, false);
     show(&reply, &host, true);
     match reply.failure {
         _ if host.is_unread() => Ran::Unread,
