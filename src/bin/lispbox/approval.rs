@@ -2,22 +2,28 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use futures::future::BoxFuture;
 use lispbox::server::{Answer, Approver, CancellationToken, Question};
 
+use crate::input::{self, InputMode};
+
 /// Whoever sits at the terminal that this process was started from, whatever its streams are.
 pub struct Person {
     /// Cancelled when the program that asks is to stop.
     pub stop: CancellationToken,
+    /// Set when what was typed before a question has been discarded.
+    pub lost_input: Arc<AtomicBool>,
 }
 
 impl Approver for Person {
     fn ask(&self, question: Question, patience: Duration) -> BoxFuture<'_, Answer> {
-        let stop = self.stop.clone();
+        let (stop, lost_input) = (self.stop.clone(), self.lost_input.clone());
         Box::pin(async move {
-            let asking = tokio::task::spawn_blocking(move || ask(&question, patience, &stop));
+            let asking = tokio::task::spawn_blocking(move || ask(&question, patience, &stop, &lost_input));
             let nobody = |problem: io::Error| Answer::Nobody(format!("no terminal to ask at: {problem}"));
             match asking.await {
                 Ok(answer) => answer.unwrap_or_else(nobody),
@@ -27,10 +33,23 @@ impl Approver for Person {
     }
 }
 
-fn ask(question: &Question, patience: Duration, stop: &CancellationToken) -> io::Result<Answer> {
+fn ask(
+    question: &Question,
+    patience: Duration,
+    stop: &CancellationToken,
+    lost_input: &AtomicBool,
+) -> io::Result<Answer> {
     let (mut screen, keys) = terminal()?;
     let deadline = Instant::now() + patience;
-    write!(screen, "\n{question}\nAllow this call? [y/N] ")?;
+    // Only what is typed after the question may answer it.
+    let is_lost = input::discard(&keys)?;
+    let _lines = InputMode::lines(&keys)?;
+    write!(screen, "\n{question}\n")?;
+    if is_lost {
+        lost_input.store(true, Ordering::Relaxed);
+        writeln!(screen, "(discarded: the input that was typed before this question)")?;
+    }
+    write!(screen, "Allow this call? [y/N] ")?;
     screen.flush()?;
     while !has_line(&keys)? {
         if stop.is_cancelled() || Instant::now() >= deadline {

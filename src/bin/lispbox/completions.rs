@@ -1,10 +1,11 @@
 //! `lispbox completions`: what a shell needs to complete the command line.
 
-use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Args;
 use clap_complete::Shell;
+
+use crate::output::out;
 
 /// Prints a script that lets your shell complete lispbox's commands and options.
 #[derive(Args)]
@@ -18,8 +19,7 @@ impl Completions {
     pub fn run(self, mut command_line: clap::Command) -> ExitCode {
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut command_line, "lispbox", &mut script);
-        // Nobody is told that nobody reads any more.
-        let _ = std::io::stdout().lock().write_all(&script);
+        out!("{}", String::from_utf8_lossy(&script));
         ExitCode::SUCCESS
     }
 }

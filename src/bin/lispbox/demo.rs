@@ -19,6 +19,8 @@ use peer::{Answer, Peer};
 use screen::Screen;
 use steps::{Direct, Expected, STEPS, Step};
 
+use crate::output::{self, errln};
+
 /// Shows in a minute what lispbox is for; needs nothing but this binary.
 #[derive(Args)]
 pub struct Demo {}
@@ -50,7 +52,7 @@ impl Demo {
 }
 
 fn failed(problem: &str) -> ExitCode {
-    eprintln!("lispbox demo: {problem}");
+    errln!("lispbox demo: {problem}");
     ExitCode::FAILURE
 }
 
@@ -104,6 +106,9 @@ impl Stage {
         self.screen.tools(&through.names, &direct.names);
         let mut rows = vec![("the tools: descriptions, schemas".to_owned(), tools.0, tools.1)];
         for (index, step) in STEPS.iter().enumerate() {
+            if output::is_broken() {
+                return Ok(());
+            }
             let number = index + 1;
             let (through, direct) =
                 self.step(number, step).await.map_err(|problem| format!("step {number}: {problem}"))?;

@@ -9,7 +9,7 @@ use clap::Args;
 use lispbox::lang::{Reply, Request};
 
 use crate::surroundings::{Problem, Settings, read_file, read_input};
-use crate::terminal::{Prints, line, show};
+use crate::terminal::{Prints, advise_on_limit, for_stdout, line, show};
 use crate::worker::Isolation;
 
 /// Evaluates a program and prints its value.
@@ -60,14 +60,15 @@ impl Eval {
         let limits = surroundings.limits.clone();
         let host = surroundings.host(if self.json { Prints::Keep } else { Prints::Stream }, &limits, &program);
         let request = Request { data, limits, ..Request::new(program) };
-        let reply = sandbox.environment().eval(request, host.clone());
+        let mut reply = host.redacted(sandbox.environment().eval(request, host.clone()));
+        advise_on_limit(&mut reply, false);
         Ok(if self.json { print_record(&reply) } else { show(&reply, &host, true) })
     }
 }
 
 /// Prints the record of an evaluation, on one line.
 fn print_record(reply: &Reply) -> ExitCode {
-    line(&record(reply));
+    line(&for_stdout(&record(reply)));
     if reply.failure.is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 

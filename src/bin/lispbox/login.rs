@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use clap::Args;
 use lispbox::server::Connections;
 
+use crate::output::outln;
 use crate::places::Places;
 use crate::surroundings::Problem;
 
@@ -27,11 +28,11 @@ impl Login {
     fn log_in(self) -> Result<(), Problem> {
         let configuration = self.places.read().map_err(Problem::Usage)?;
         let connections = Connections::open(configuration).map_err(|problem| Problem::Failed(problem.to_string()))?;
-        let show = |address: &str| println!("Open this address in a browser, and log in there:\n\n{address}\n");
+        let show = |address: &str| outln!("Open this address in a browser, and log in there:\n\n{address}\n");
         let outcome = connections.log_in(&self.server, show);
         connections.close();
         outcome.map_err(Problem::Failed)?;
-        println!("You are logged in at `{}`.", self.server);
+        outln!("You are logged in at `{}`.", self.server);
         Ok(())
     }
 }

@@ -1,6 +1,9 @@
 //! The command line of lispbox: one file a command, each a thin front of the library.
 // Files, clocks and processes are kept from the language, not from the command line.
+// `println!` panics on a closed pipe; `output` does not.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
 
+mod address;
 mod approval;
 mod audit;
 mod bounds;
@@ -11,7 +14,10 @@ mod config;
 mod demo;
 mod doc;
 mod eval;
+mod input;
+mod logging;
 mod login;
+mod output;
 mod paint;
 mod permissions;
 mod places;
@@ -38,9 +44,16 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
+/// The exit codes of all commands, as `docs/configuration.md` has them.
+const EXIT_CODES: &str = "Exit codes:
+    0  it went well, also when the reader of the output has gone
+    1  a program, check, query or server failed
+    2  the command line, a setting or a file that it names is wrong; nothing was started
+  130  it was interrupted";
+
 /// A small, sandboxed, Clojure-like Lisp that agents run their data pipelines in.
 #[derive(Parser)]
-#[command(name = "lispbox", version, propagate_version = true)]
+#[command(name = "lispbox", version, propagate_version = true, after_help = EXIT_CODES)]
 struct CommandLine {
     #[command(subcommand)]
     command: Command,
@@ -69,7 +82,11 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    match CommandLine::parse().command {
+    output::finish(run(CommandLine::parse().command))
+}
+
+fn run(command: Command) -> ExitCode {
+    match command {
         Command::Eval(command) => command.run(),
         Command::Run(command) => command.run(),
         Command::Repl(command) => command.run(),

@@ -5,7 +5,7 @@ use lispbox::server::{Policy, Verdict};
 
 use crate::surroundings::Problem;
 
-/// Tools by name or pattern, `send-*` or `mail/send-*`; these go before the configuration's `policy`. A variable holds
+/// Tools by name or pattern, `send-*`, `mail/send-*` or `mcp__mail__send_*`; these go before the configuration's `policy`. A variable holds
 /// several with blanks between them.
 #[derive(Args)]
 pub struct Permissions {

@@ -7,7 +7,7 @@ use clap::Args;
 use lispbox::lang::Request;
 
 use crate::surroundings::{Problem, Settings, read_file};
-use crate::terminal::{Prints, show};
+use crate::terminal::{Prints, advise_on_limit, show};
 use crate::worker::Isolation;
 
 /// Runs a program from a file; what it comes to is printed unless it is nil.
@@ -45,7 +45,8 @@ impl Run {
         }
         let name = Some(self.file.display().to_string());
         let request = Request { limits, name, ..Request::new(program) };
-        let reply = session.eval(request, host.clone());
+        let mut reply = host.redacted(session.eval(request, host.clone()));
+        advise_on_limit(&mut reply, false);
         Ok(show(&reply, &host, false))
     }
 }

@@ -19,6 +19,8 @@ use serde_json::{Map, Value, json};
 
 use messages::Message;
 
+use crate::output::errln;
+
 /// Serves a sample mailbox to an MCP client, on standard input and output.
 #[derive(Args)]
 pub struct SampleMailbox {}
@@ -47,7 +49,7 @@ impl SampleMailbox {
 }
 
 fn complain(problem: &str) -> ExitCode {
-    eprintln!("lispbox: sample mailbox: {problem}");
+    errln!("lispbox: sample mailbox: {problem}");
     ExitCode::FAILURE
 }
 

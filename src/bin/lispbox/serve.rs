@@ -1,24 +1,24 @@
 //! `lispbox serve`: the MCP server, on standard input and output or over HTTP.
 
-use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
 use lispbox::server::{
-    HttpOptions, LogStream, LogWriter, Principals, Quarantine, ReplyForm, SPANS, ServeOptions, serve_http, serve_stdio,
+    AuditOptions, HttpOptions, LogStream, LogWriter, Principals, Quarantine, Redaction, ReplyForm, Secrets,
+    ServeOptions, serve_http, serve_stdio,
 };
-use tracing_subscriber::layer::SubscriberExt;
-use tracing_subscriber::util::SubscriberInitExt;
-use tracing_subscriber::{EnvFilter, Layer};
 
+use crate::address::Address;
 use crate::bounds::Bounds;
+use crate::logging::{self, log_to};
+use crate::output::{errln, outln};
 use crate::permissions::Permissions;
 use crate::places::Places;
 use crate::process;
-use crate::recording::Recording;
-use crate::surroundings::{Problem, read_file};
+use crate::recording::{self, Recording};
+use crate::surroundings::{Problem, read_file, store_problem};
 use crate::telemetry::Telemetry;
 use crate::worker::Isolation;
 
@@ -37,12 +37,12 @@ pub struct Serve {
     /// The memory of the server as a whole: a half for evaluations at once, a half for sessions.
     #[arg(long, value_name = "SIZE", env = "LISPBOX_TOTAL_MEMORY", default_value = "4GiB")]
     total_memory: String,
-    /// Serve over HTTP at this address, such as `127.0.0.1:8787`, instead of standard input and output.
+    /// Serve over HTTP at this address, such as `127.0.0.1:8787` or `localhost:8787`, instead of standard input and output.
     #[arg(long, value_name = "ADDRESS", env = "LISPBOX_HTTP")]
-    http: Option<SocketAddr>,
+    http: Option<Address>,
     /// Who may use it over HTTP: a JSON file from names to bearer tokens, `{"ann": "${ANN_TOKEN}"}`, or to
     /// `{"token": "…", "limits": {…}, "sessions": N, "evaluations": N, "requests_per_minute": N}`. LISPBOX_TOKEN is the
-    /// token of one principal, `default`.
+    /// token of one principal, `default`. Only its owner may read the file; it is read again when it changes.
     #[arg(long, value_name = "FILE", env = "LISPBOX_TOKENS", requires = "http")]
     tokens: Option<PathBuf>,
     /// Serve everybody who reaches an address that other machines reach.
@@ -57,7 +57,7 @@ pub struct Serve {
     /// Serve metrics for Prometheus at this address, such as `127.0.0.1:9464`, to whoever reaches it, at `/metrics`.
     /// Without it they are at the address of `--http`, where the tokens hold.
     #[arg(long, value_name = "ADDRESS", env = "LISPBOX_METRICS")]
-    metrics: Option<SocketAddr>,
+    metrics: Option<Address>,
     /// What replies are held against before a model reads them, in place of the usual rules against text that reads
     /// like instructions: a file with a name and a regular expression on each line.
     #[arg(long, value_name = "FILE", env = "LISPBOX_QUARANTINE")]
@@ -79,18 +79,36 @@ pub struct Serve {
     isolation: Isolation,
 }
 
+/// All settings of a server, checked, before anything is started.
+pub struct Prepared {
+    pub options: ServeOptions,
+    pub http: Option<HttpOptions>,
+    /// The log lines that are wanted.
+    log: String,
+    audit: Option<AuditOptions>,
+    /// The arguments that an audit log leaves out.
+    pub redaction: Redaction,
+}
+
 impl Serve {
     /// Serves until the client goes or the process is told to end.
     pub fn run(self) -> ExitCode {
         process::without_huge_pages();
+        let prepared = match self.prepare() {
+            Ok(prepared) => prepared,
+            Err(problem) => return problem.report(),
+        };
+        if let Some(objection) = self.recording.objection() {
+            return objection.report();
+        }
         // Standard output is the client's, unless clients come over HTTP.
         let log = LogWriter::new(if self.http.is_some() { LogStream::Output } else { LogStream::Errors });
         let telemetry = match Telemetry::of_environment() {
             Ok(telemetry) => telemetry,
             Err(problem) => return Problem::Usage(problem).report(),
         };
-        log_to(&log, telemetry.as_ref());
-        let outcome = self.serve(&log);
+        log_to(&log, &prepared.log, telemetry.as_ref());
+        let outcome = self.serve(prepared, &log);
         if let Some(telemetry) = telemetry {
             telemetry.end();
         }
@@ -98,9 +116,13 @@ impl Serve {
         outcome.map_or_else(Problem::report, |()| ExitCode::SUCCESS)
     }
 
-    fn serve(self, log: &LogWriter) -> Result<(), Problem> {
+    /// Reads the configuration and all settings; starts nothing, and makes no file.
+    ///
+    /// # Errors
+    /// For a setting that is wrong, whether a flag, a variable or a file says it.
+    pub fn prepare(&self) -> Result<Prepared, Problem> {
+        let log = logging::wanted()?;
         let configuration = self.places.read().map_err(Problem::Usage)?;
-        configuration.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
         let limits = configuration.limits.clone();
         let mut options = ServeOptions::new(configuration);
         for (name, value) in &limits {
@@ -108,7 +130,10 @@ impl Serve {
         }
         options.reply = self.reply;
         options.downstream.policy = self.permissions.policy()?;
-        options.metrics = self.metrics;
+        options.metrics = match &self.metrics {
+            Some(address) => address.resolve()?.first().copied(),
+            None => None,
+        };
         for limit in &self.limits {
             let (name, value) = limit
                 .split_once('=')
@@ -117,28 +142,56 @@ impl Serve {
         }
         options.set_total_memory(&self.total_memory).map_err(Problem::Usage)?;
         self.bounds.of_sessions(&mut options.sessions);
-        options.store = self.store.as_deref().map(lispbox::store::open).transpose().map_err(Problem::Failed)?;
         if self.no_quarantine {
             options.quarantine = Quarantine::none();
         } else if let Some(file) = &self.quarantine {
             let rules = Quarantine::read(&read_file(file)?);
             options.quarantine = rules.map_err(|problem| Problem::Usage(format!("{}: {problem}", file.display())))?;
         }
-        // The password of a store is a secret as those of the servers are.
-        let password = self.store.as_deref().and_then(password);
-        options.downstream.secrets.add(password);
-        let audit = self.recording.begin()?;
+        // The password of a store is a secret as those of the servers are, and so are the tokens of principals.
+        let secrets = options.downstream.secrets.clone();
+        self.store.iter().for_each(|url| secrets.add_credentials_in(url));
+        let audit = self.recording.options()?;
+        let http = self.http.as_ref().map(|address| self.http_options(address, &secrets)).transpose()?;
+        let redaction = self.recording.redaction()?;
+        Ok(Prepared { options, http, log, audit, redaction })
+    }
+
+    /// Looks whether the store can be used, without making one.
+    ///
+    /// # Errors
+    /// Why it cannot.
+    pub fn check_store(&self) -> Result<(), Problem> {
+        let Some(url) = &self.store else { return Ok(()) };
+        match url.strip_prefix("sqlite:").filter(|path| !path.is_empty()).map(Path::new) {
+            Some(path) if !path.exists() => {
+                let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+                let missing = || Problem::Failed(format!("{url}: there is no folder {}", folder.display()));
+                if folder.is_dir() { Ok(()) } else { Err(missing()) }
+            }
+            _ => lispbox::store::open(url).map(drop).map_err(|message| store_problem(url, message)),
+        }
+    }
+
+    fn serve(&self, prepared: Prepared, log: &LogWriter) -> Result<(), Problem> {
+        let Prepared { mut options, http, audit, .. } = prepared;
+        log.redact(&options.downstream.secrets);
+        options.configuration.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+        if let Some(url) = &self.store {
+            let store = lispbox::store::open(url).map_err(|message| store_problem(url, message))?;
+            options.store = Some(store);
+        }
+        let audit = audit.map(recording::begin).transpose()?;
         options.downstream.audit.clone_from(&audit);
         let engine = process::engine(process::CONNECTIONS)?;
-        let http = self.http.map(|address| self.http_options(address)).transpose()?;
         let sandbox = self.isolation.sandbox(engine)?;
         let served = match http {
             None => log.begin().and_then(|()| serve_stdio(sandbox, options)),
             Some(http) => serve_http(sandbox, options, http, |address| {
                 // The first line on standard output: whoever started us may wait for it. Behind it comes the log.
-                println!("listening on http://{address}/mcp");
+                outln!("listening on http://{address}/mcp");
                 if let Err(problem) = log.begin() {
-                    eprintln!("lispbox: there is no log: {problem}");
+                    errln!("lispbox: there is no log: {problem}");
                 }
             }),
         };
@@ -148,40 +201,30 @@ impl Serve {
         served.map_err(|problem| Problem::Failed(problem.to_string()))
     }
 
-    fn http_options(&self, address: SocketAddr) -> Result<HttpOptions, Problem> {
-        let mut http = HttpOptions::new(address);
+    fn http_options(&self, address: &Address, secrets: &Secrets) -> Result<HttpOptions, Problem> {
+        let resolved = address.resolve()?;
+        let mut http = HttpOptions::new(resolved[0]);
+        http.alternatives = resolved[1..].to_vec();
         http.hosts.clone_from(&self.hosts);
+        http.hosts.extend(address.name().map(str::to_owned));
         http.origins.clone_from(&self.origins);
         http.open = self.without_tokens;
         self.bounds.of_http(&mut http);
         if let Some(file) = &self.tokens {
-            let text = read_file(file)?;
-            http.principals = Principals::read(&text, &|name| std::env::var(name).ok())
-                .map_err(|problem| Problem::Usage(format!("{}: {problem}", file.display())))?;
+            let variable = |name: &str| std::env::var(name).ok();
+            let principals = match file.as_os_str() == "-" {
+                true => Principals::read_concealing(&read_file(file)?, &variable, secrets),
+                false => Principals::open(file, variable, secrets),
+            };
+            http.principals = principals.map_err(|problem| Problem::Usage(format!("{}: {problem}", file.display())))?;
         }
         if let Ok(token) = std::env::var("LISPBOX_TOKEN") {
+            secrets.add([token.trim()]);
             http.principals.add("default", token.trim()).map_err(Problem::Usage)?;
         }
-        Ok(http)
+        match http.objection() {
+            Some(objection) => Err(Problem::Usage(objection)),
+            None => Ok(http),
+        }
     }
-}
-
-/// The password in `postgres://USER:PASSWORD@HOST/DATABASE`.
-fn password(url: &str) -> Option<&str> {
-    let (_, rest) = url.split_once("://")?;
-    let (user, _) = rest.rsplit_once('@')?;
-    Some(user.split_once(':')?.1)
-}
-
-/// Log lines are JSON; `LISPBOX_LOG` says which (`debug`, `warn,lispbox::call=info`, …).
-fn log_to(writer: &LogWriter, telemetry: Option<&Telemetry>) {
-    let wanted = std::env::var("LISPBOX_LOG").unwrap_or_else(|_| "warn,lispbox=info".to_owned());
-    // The protocol's library logs whole messages, handles of sessions among them: only who names it hears more of it.
-    let filter = EnvFilter::try_new(format!("rmcp=error,{SPANS}=off,{wanted}"));
-    let filter = filter.unwrap_or_else(|_| EnvFilter::new(format!("rmcp=error,{SPANS}=off,warn,lispbox=info")));
-    let lines = writer.clone();
-    let log = tracing_subscriber::fmt::layer().json().with_current_span(false).with_span_list(false);
-    let all = tracing_subscriber::registry().with(log.with_writer(move || lines.clone()).with_filter(filter));
-    // A second subscriber in one process is refused; the first one then stays.
-    let _ = all.with(telemetry.map(Telemetry::layer)).try_init();
 }

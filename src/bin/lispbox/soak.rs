@@ -23,6 +23,7 @@ use clap::builder::RangedU64ValueParser;
 use serde_json::json;
 
 use crate::chance::Chance;
+use crate::output::errln;
 use crate::terminal::line;
 use client::{Client, Server};
 use field::Field;
@@ -74,7 +75,7 @@ impl Soak {
                 if summary.failings().is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
             }
             Err(problem) => {
-                eprintln!("lispbox soak: {problem}");
+                errln!("lispbox soak: {problem}");
                 ExitCode::FAILURE
             }
         }
@@ -91,7 +92,7 @@ impl Soak {
         let folder = tempfile::Builder::new().prefix("lispbox-soak-").tempdir();
         let folder = folder.map_err(|problem| format!("there is no room for a temporary folder: {problem}"))?;
         let (mut server, client) = start(folder.path(), isolated)?;
-        eprintln!(
+        errln!(
             "soak: seed {seed}, {} sessions, {} s, {}",
             self.sessions,
             self.duration().as_secs(),

@@ -2,6 +2,8 @@
 
 use tracing_subscriber::layer::Identity;
 
+use crate::output::errln;
+
 /// Nothing that sends spans.
 pub struct Telemetry;
 
@@ -10,7 +12,7 @@ impl Telemetry {
     pub fn of_environment() -> Result<Option<Telemetry>, String> {
         let endpoints = ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"];
         if endpoints.iter().any(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty())) {
-            eprintln!("lispbox: no traces are sent: this build has not the feature `telemetry`");
+            errln!("lispbox: no traces are sent: this build has not the feature `telemetry`");
         }
         Ok(None)
     }

@@ -1,7 +1,7 @@
 //! Many programs: a line of JSON in, a record out, each in an environment of its own.
 
 use std::collections::HashMap;
-use std::io::{BufRead, Write};
+use std::io::BufRead;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -11,14 +11,15 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::record;
+use crate::output::{self, outln};
 use crate::surroundings::{Problem, Settings, Surroundings};
-use crate::terminal::Prints;
+use crate::terminal::{Prints, advise_on_limit, for_stdout};
 use crate::worker::Isolation;
 
 /// What a line may have.
 const FIELDS: [&str; 3] = ["program", "data", "limits"];
 
-/// Evaluates standard input line by line.
+/// Evaluates standard input line by line. Exits with 1 if a line is no request or its program failed.
 pub fn run(settings: &Settings, isolation: &Isolation) -> Result<ExitCode, Problem> {
     let surroundings = settings.open()?;
     let sandbox = surroundings.sandbox(isolation)?;
@@ -26,13 +27,13 @@ pub fn run(settings: &Settings, isolation: &Isolation) -> Result<ExitCode, Probl
         surroundings.stop_on_interrupt();
     }
     let mut input = std::io::stdin().lock();
-    let mut output = std::io::stdout().lock();
+    let mut all_well = true;
     let mut bytes = Vec::new();
     loop {
         bytes.clear();
         let count = input.read_until(b'\n', &mut bytes);
         if count.map_err(|problem| Problem::Failed(format!("standard input: {problem}")))? == 0 {
-            return Ok(ExitCode::SUCCESS);
+            return Ok(if all_well { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
         let text = bytes.trim_ascii();
         if text.is_empty() {
@@ -42,9 +43,9 @@ pub fn run(settings: &Settings, isolation: &Isolation) -> Result<ExitCode, Probl
             Ok(request) => evaluate(&surroundings, &sandbox, request),
             Err(message) => refused(message),
         };
-        let written = writeln!(output, "{}", record(&reply)).and_then(|()| output.flush());
-        if written.is_err() {
-            // Nobody reads any more.
+        all_well &= reply.failure.is_none();
+        outln!("{}", for_stdout(&record(&reply)));
+        if output::is_broken() {
             return Ok(ExitCode::SUCCESS);
         }
     }
@@ -52,8 +53,9 @@ pub fn run(settings: &Settings, isolation: &Isolation) -> Result<ExitCode, Probl
 
 fn evaluate(surroundings: &Surroundings, sandbox: &Arc<dyn Sandbox>, request: Request) -> Reply {
     let host = surroundings.host(Prints::Keep, &request.limits, &request.program);
-    let reply = Arc::clone(sandbox).environment().eval(request, host);
+    let mut reply = host.redacted(Arc::clone(sandbox).environment().eval(request, host.clone()));
     surroundings.at_rest();
+    advise_on_limit(&mut reply, true);
     reply
 }
 

@@ -147,7 +147,7 @@ mod tests {
     use std::sync::Arc;
 
     use lispbox::lang::{Engine, Reply, Request, Session};
-    use lispbox::server::CancellationToken;
+    use lispbox::server::{CancellationToken, Secrets};
 
     use super::*;
     use crate::chance::Chance;
@@ -161,7 +161,7 @@ mod tests {
         if let Some(fuel) = job.limits["fuel"].as_u64() {
             request.limits.fuel = fuel;
         }
-        let host = Terminal::new(Prints::Keep, CancellationToken::new(), None);
+        let host = Terminal::new(Prints::Keep, CancellationToken::new(), None, Secrets::default());
         let reply: Reply = session.eval(request, Arc::new(host));
         Outcome::of(&json!({"result": {"structuredContent": reply}})).text
     }
