@@ -6,6 +6,7 @@ import sys
 
 from fastmcp import FastMCP
 from fastmcp.server.auth.providers.in_memory import InMemoryOAuthProvider
+from fastmcp.server.dependencies import get_access_token
 from mcp.server.auth.settings import ClientRegistrationOptions
 
 port = int(sys.argv[1])
@@ -20,6 +21,12 @@ server = FastMCP("guarded", auth=auth)
 def secret() -> str:
     """Tells a secret."""
     return "it is out"
+
+
+@server.tool
+def token() -> str:
+    """Shows the token that it was given."""
+    return "it is " + get_access_token().token
 
 
 server.run(transport="http", host="127.0.0.1", port=port)

@@ -1,0 +1,37 @@
+"""A downstream server whose tools are given as JSON: an object from names to annotations, or null for none.
+
+Each tool takes any arguments and answers with its own name; one whose name begins with `slow` does not answer.
+"""
+import json
+import sys
+
+TOOLS = json.loads(sys.argv[1])
+
+
+def send(identity, result):
+    sys.stdout.write(json.dumps({"jsonrpc": "2.0", "id": identity, "result": result}) + "\n")
+    sys.stdout.flush()
+
+
+def described(name, annotations):
+    tool = {"name": name, "inputSchema": {"type": "object"}}
+    return tool if annotations is None else {**tool, "annotations": annotations}
+
+
+for line in sys.stdin:
+    message = json.loads(line)
+    method, identity = message.get("method"), message.get("id")
+    if method == "initialize":
+        send(identity, {
+            "protocolVersion": message["params"]["protocolVersion"],
+            "capabilities": {"tools": {}},
+            "serverInfo": {"name": "named", "version": "1"},
+        })
+    elif method == "tools/list":
+        send(identity, {"tools": [described(*tool) for tool in TOOLS.items()]})
+    elif method == "tools/call":
+        name = message["params"]["name"]
+        if not name.startswith("slow"):
+            send(identity, {"content": [{"type": "text", "text": name + " was called"}]})
+    elif identity is not None:
+        send(identity, {})

@@ -1,0 +1,219 @@
+//! Rules name tools in any spelling, are reported where they fit none, and what a tool does not say counts against it.
+#![cfg(feature = "cli")]
+
+#[path = "mcp_client/mod.rs"]
+mod mcp_client;
+
+use std::io::Read;
+use std::path::Path;
+use std::process::Command;
+
+use mcp_client::{Client, python, script};
+use serde_json::{Value, json};
+
+/// A server with these tools and annotations.
+fn named(tools: Value) -> Value {
+    json!({"command": "python3", "args": [script("named.py"), tools.to_string()]})
+}
+
+fn financial() -> Value {
+    named(json!({"explode": null, "getEmail": null}))
+}
+
+/// A configuration of ours: a server in each of its names, and more keys.
+fn ours(servers: &[(&str, Value)], more: Value) -> Value {
+    let server = |(name, server): &(&str, Value)| {
+        let mut server = server.clone();
+        server["name"] = json!(name);
+        server
+    };
+    let mut root = json!({"servers": servers.iter().map(server).collect::<Vec<_>>()});
+    root.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+    root
+}
+
+#[test]
+fn a_rule_holds_in_every_spelling_that_programs_use() {
+    if python().is_none() {
+        return;
+    }
+    let servers = [("financial-data", financial())];
+    let calls = ["(financial-data/explode)", "(mcp__financial_data__explode)", "(explode)", "(financial_data/EXPLODE)"];
+    for rule in
+        ["mcp__financial_data__explode", "financial_data/explode", "financial-data/EXPLODE", "mcp__financial-data__ex*"]
+    {
+        for more in [
+            json!({"tools": {"block": [rule]}}),
+            json!({"policy": {"deny": [rule]}}),
+            json!({"policy": {"limits": [{"tools": rule, "per_hour": 0}]}}),
+        ] {
+            let mut client = Client::start(&ours(&servers, more.clone()), &[]);
+            for call in calls {
+                let answer = client.eval(call);
+                assert!(answer.is_error && !answer.text.contains("was called"), "{more} {call}: {}", answer.text);
+            }
+            assert!(!client.eval("(financial-data/get-email)").is_error, "{more}");
+        }
+    }
+    for rule in ["financial-data/get-email", "mcp__financial-data__getEmail", "financial_data/get_*"] {
+        let mut client = Client::start(&ours(&servers, json!({})), &["--deny", rule]);
+        assert_eq!(client.fails("(financial-data/getEmail)").0, "ToolDenied", "{rule}");
+        assert!(!client.eval("(financial-data/explode)").is_error, "{rule}");
+        let mut client = Client::start(&ours(&servers, json!({"tools": {"allow": [rule]}})), &[]);
+        assert!(!client.eval("(financial-data/getEmail)").is_error, "{rule}");
+        assert_eq!(client.fails("(financial-data/explode)").0, "ToolDenied", "{rule}");
+        let mut client = Client::start(&ours(&servers, json!({"policy": {"ask": [rule]}})), &["--allow", "x"]);
+        assert_eq!(client.fails("(financial-data/getEmail)").0, "ToolNeedsApproval", "{rule}");
+    }
+}
+
+#[test]
+fn tools_that_differ_in_spelling_alone_are_ruled_apart() {
+    if python().is_none() {
+        return;
+    }
+    let servers = [("mail", named(json!({"getEmail": null, "get_email": null})))];
+    let mut client = Client::start(&ours(&servers, json!({"policy": {"deny": ["mail/getEmail"]}})), &[]);
+    assert_eq!(client.fails("(mail/getEmail)").0, "ToolDenied");
+    assert!(!client.eval("(mail/get_email)").is_error);
+    let mut client = Client::start(&ours(&servers, json!({"policy": {"deny": ["mail/get-email"]}})), &[]);
+    assert_eq!(client.fails("(mail/getEmail)").0, "ToolDenied");
+    assert_eq!(client.fails("(mail/get_email)").0, "ToolDenied");
+}
+
+#[test]
+fn a_long_name_is_split_where_a_server_is_there() {
+    if python().is_none() {
+        return;
+    }
+    let server = named(json!({"c": null, "b__c": null}));
+    let mut client = Client::start(&ours(&[("a__b", server.clone())], json!({})), &[]);
+    assert!(client.eval("(mcp__a__b__c)").text.contains("c was called"));
+    assert!(client.eval("(mcp__a__b__b__c)").text.contains("b__c was called"));
+    let both = [("a__b", named(json!({"c": null}))), ("a", named(json!({"b__c": null})))];
+    let mut client = Client::start(&ours(&both, json!({})), &[]);
+    assert_eq!(client.fails("(mcp__a__b__c)").0, "AmbiguousTool");
+    let mut client = Client::start(&ours(&both, json!({"policy": {"deny": ["mcp__a__b__c"]}})), &[]);
+    assert_eq!((client.fails("(a__b/c)").0, client.fails("(a/b__c)").0), ("ToolDenied".into(), "ToolDenied".into()));
+}
+
+#[test]
+fn a_time_out_holds_in_every_spelling() {
+    if python().is_none() {
+        return;
+    }
+    for spelling in ["slow_call", "SLOW-CALL", "mcp__mail_box__slowCall", "mail_box/slow*"] {
+        let mut server = named(json!({"slowCall": {"readOnlyHint": true}}));
+        server["tool_timeout_seconds"] = json!({ spelling: 0.2 });
+        let mut client = Client::start(&ours(&[("mail-box", server)], json!({})), &[]);
+        assert_eq!(client.fails("(mail-box/slow-call)").0, "ToolTimeout", "{spelling}");
+    }
+}
+
+#[test]
+fn what_a_tool_does_not_say_counts_against_it() {
+    if python().is_none() {
+        return;
+    }
+    let tools = json!({
+        "none": null, "empty": {}, "idempotent": {"idempotentHint": true}, "repeated": {"idempotentHint": false},
+        "open": {"openWorldHint": true}, "closed": {"openWorldHint": false}, "titled": {"title": "Send"}, "null": {"readOnlyHint": null},
+        "not_read_only": {"readOnlyHint": false}, "kept": {"readOnlyHint": false, "destructiveHint": false}, "reads": {"readOnlyHint": true},
+    });
+    let configuration = ours(&[("odd", named(tools))], json!({"policy": {"defaults": {"unannotated": "ask"}}}));
+    let mut client = Client::start(&configuration, &[]);
+    for tool in ["none", "empty", "idempotent", "repeated", "open", "closed", "titled", "null", "not_read_only"] {
+        assert_eq!(client.fails(&format!("(odd/{tool})")).0, "ToolNeedsApproval", "{tool}");
+    }
+    for tool in ["kept", "reads"] {
+        assert!(!client.eval(&format!("(odd/{tool})")).is_error, "{tool}");
+    }
+    // A hint that is neither true nor false cannot be read, and nothing is called on the strength of it.
+    let odd = json!({"sends": {"readOnlyHint": "true"}, "writes": {"readOnlyHint": true, "destructiveHint": 1}});
+    let mut client =
+        Client::start(&ours(&[("odd", named(odd))], json!({"policy": {"defaults": {"unannotated": "ask"}}})), &[]);
+    for call in ["(odd/sends)", "(odd/writes)"] {
+        let answer = client.eval(call);
+        assert!(answer.is_error && !answer.text.contains("was called"), "{call}: {}", answer.text);
+    }
+}
+
+fn check(folder: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> String {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lispbox"));
+    command.args(["config", "check", "--config", "servers.json"]).args(arguments).current_dir(folder);
+    command.env("LISPBOX_CACHE", folder.join("cache")).envs(variables.iter().copied());
+    String::from_utf8(command.output().expect("it runs").stdout).expect("text")
+}
+
+#[test]
+fn a_check_reports_rules_that_fit_no_tool_and_sees_what_the_server_sees() {
+    if python().is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut server = financial();
+    server["tools"] = json!({"block": ["getemial"]});
+    server["tool_timeout_seconds"] = json!({"explod": 5});
+    let more = json!({"policy": {"deny": ["financial-data/explod", "mcp__financial_data__getEmail"], "limits": [{"tools": "nothing", "per_day": 1}]}});
+    let configuration = ours(&[("financial-data", server)], more);
+    std::fs::write(folder.path().join("servers.json"), configuration.to_string()).expect("written");
+    let said = check(folder.path(), &["--ask", "exploode"], &[("LISPBOX_DENY", "explode  financial-data/bang")]);
+    for expected in [
+        "warning: `policy.deny` of servers.json has `financial-data/explod`, which fits no known tool; did you mean `financial-data/explode`?",
+        "warning: `tools.block` of servers.json has `getemial`, which fits no known tool; did you mean `getEmail`?",
+        "warning: `tool_timeout_seconds` of servers.json has `explod`, which fits no known tool; did you mean `explode`?",
+        "warning: `policy.limits[0]` of servers.json has `nothing`, which fits no known tool\n",
+        "warning: `--deny` has `financial-data/bang`, which fits no known tool\n",
+        "warning: `--ask` has `exploode`, which fits no known tool; did you mean `explode`?",
+        "2 more may not be called: explode, getEmail",
+    ] {
+        assert!(said.contains(expected), "{expected}: {said}");
+    }
+    assert_eq!(said.matches("warning: ").count(), 6, "{said}");
+}
+
+#[test]
+fn the_log_says_once_which_rules_fit_no_tool() {
+    if python().is_none() {
+        return;
+    }
+    let configuration =
+        ours(&[("financial-data", financial())], json!({"policy": {"deny": ["financial-data/explod"]}}));
+    let mut client = Client::start_with_unread_log(&configuration);
+    for _ in 0..3 {
+        assert!(!client.eval("(financial-data/explode)").is_error);
+    }
+    client.close();
+    client.wait();
+    let mut logged = String::new();
+    client.process.stderr.take().expect("piped").read_to_string(&mut logged).expect("text");
+    assert_eq!(logged.matches("`policy.deny` of ").count(), 1, "{logged}");
+    assert!(logged.contains("which fits no known tool; did you mean `financial-data/explode`?"), "{logged}");
+}
+
+#[test]
+fn the_audit_log_is_asked_in_any_spelling() {
+    if python().is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let place = folder.path().display().to_string();
+    let mut client = Client::start(&ours(&[("financial-data", financial())], json!({})), &["--audit", &place]);
+    assert!(!client.eval("(financial-data/get-email) (financial-data/explode)").is_error);
+    client.close();
+    client.wait();
+    let shown = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lispbox"));
+        command.args(["audit", "show", "--json"]).args(arguments).arg("--audit").arg(folder.path());
+        let said = String::from_utf8(command.output().expect("it runs").stdout).expect("text");
+        let tool = |line: &str| serde_json::from_str::<Value>(line).expect("JSON")["tool"].as_str().map(str::to_owned);
+        said.lines().filter_map(tool).collect::<Vec<String>>()
+    };
+    for spelling in ["getEmail", "get_email", "financial_data/GET-EMAIL", "mcp__financial_data__get_*", "get?email"] {
+        assert_eq!(shown(&["--tool", spelling]), ["getEmail"], "{spelling}");
+    }
+    for spelling in ["financial-data", "financial_data", "FinancialData", "fin*"] {
+        assert_eq!(shown(&["--server", spelling, "--tool", "explode"]), ["explode"], "{spelling}");
+    }
+    assert_eq!(shown(&["--tool", "explod"]), [""; 0]);
+}
