@@ -1,0 +1,32 @@
+"""A downstream server whose tools are those of a file: a list of objects as in `tools/list`.
+
+A call is answered with the text of its argument `reply`, or with the name of the tool.
+"""
+import json
+import sys
+
+
+def send(identity, result):
+    sys.stdout.write(json.dumps({"jsonrpc": "2.0", "id": identity, "result": result}) + "\n")
+    sys.stdout.flush()
+
+
+def main():
+    with open(sys.argv[1]) as file:
+        tools = json.load(file)
+    for line in sys.stdin:
+        message = json.loads(line)
+        method, identity = message.get("method"), message.get("id")
+        if method == "initialize":
+            version = message["params"]["protocolVersion"]
+            info = {"name": "schemas", "version": "1"}
+            send(identity, {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": info})
+        elif method == "tools/list":
+            send(identity, {"tools": tools})
+        elif method == "tools/call":
+            params = message["params"]
+            reply = (params.get("arguments") or {}).get("reply", params["name"])
+            send(identity, {"content": [{"type": "text", "text": reply}]})
+
+
+main()
