@@ -7,7 +7,7 @@ mod http_client;
 
 use std::time::{Duration, Instant};
 
-use http_client::{Connection, Response, Server, handle};
+use http_client::{Connection, Response, Server, handle, tokens_file};
 use serde_json::{Value, json};
 
 const ANN: &str = "Authorization: Bearer ann-ann-ann-ann-ann\r\n";
@@ -19,10 +19,9 @@ const ENDLESS: &str = "(loop [] (recur))";
 /// A server for two, of whom ann may have that.
 fn server_for_two(ann: &Value, arguments: &[&str]) -> Server {
     let folder = tempfile::tempdir().expect("a folder");
-    let file = folder.path().join("tokens.json");
     let mut ann = ann.clone();
     ann["token"] = json!("${ANN}");
-    std::fs::write(&file, json!({"ann": ann, "bob": "bob-bob-bob-bob-bob"}).to_string()).expect("written");
+    let file = tokens_file(folder.path(), &json!({"ann": ann, "bob": "bob-bob-bob-bob-bob"}));
     let file = file.to_string_lossy();
     let arguments: Vec<&str> = ["--tokens", &file].into_iter().chain(arguments.iter().copied()).collect();
     Server::start(&arguments, &[("ANN", "ann-ann-ann-ann-ann")])
@@ -318,9 +317,8 @@ fn bounds_that_make_no_sense_are_said() {
     assert!(refused(&["--connections", "0"]).contains("0 is not in 1.."));
     assert!(refused(&["--requests-per-minute", "0"]).contains("invalid value '0'"));
     let folder = tempfile::tempdir().expect("a folder");
-    let file = folder.path().join("tokens.json");
     let tokens = json!({"ann": {"token": "secret-secret-secret", "request_per_minute": 5}});
-    std::fs::write(&file, tokens.to_string()).expect("written");
+    let file = tokens_file(folder.path(), &tokens);
     let errors = refused(&["--tokens", &file.to_string_lossy()]);
     assert!(errors.contains("did you mean `requests_per_minute`?") && !errors.contains("secret"), "{errors}");
 }

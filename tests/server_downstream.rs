@@ -127,10 +127,7 @@ fn servers_that_do_not_start_say_why() {
             "server `broken` did not start: it closed the connection before it answered; it ended with exit status: 7; it said: the key is missing",
         ),
         ("hanging", "server `hanging` did not start: it did not answer within 0.5 s"),
-        (
-            "missing",
-            "server `missing` did not start: the command `no-such-command`, or its working folder, was not found",
-        ),
+        ("missing", "server `missing` did not start: the command `no-such-command` was not found"),
         ("old", "server `old` did not start: the connection was refused or the host was not found"),
         ("unreachable", "server `unreachable` did not start: the connection was refused or the host was not found"),
     ];

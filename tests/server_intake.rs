@@ -91,8 +91,8 @@ fn lines(stateless: bool) -> Vec<(Vec<u8>, Fate)> {
         text(r#"{"jsonrpc":"2.0","id":1}"#, Nothing),
         text(r#"{"jsonrpc":"2.0","method":"notifications/nonsense","params":[1]}"#, Nothing),
         text(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"never"}}"#, Nothing),
-        text("[]", Nameless(ODD)),
-        (format!("[{},{}]", identity("1", Nothing).0, identity("2", Nothing).0), Nameless(ODD)),
+        text("[]", Nameless(INVALID)),
+        (format!("[{},{}]", identity("1", Nothing).0, identity("2", Nothing).0), Nameless(INVALID)),
         // Identities.
         identity(r#""1""#, Tool("1")),
         identity(r#""""#, Tool("1")),

@@ -75,6 +75,9 @@ fn a_person_logs_in_once() {
     std::fs::write(&files[0], kept.to_string()).expect("written");
     let refreshed = told(home.path());
     assert_ne!(refreshed["token_response"]["access_token"], kept["token_response"]["access_token"]);
+    // The server could tell it.
+    let shown = lispbox(home.path(), &["eval", "(guarded/token)"]).output().expect("it runs");
+    assert_eq!(String::from_utf8_lossy(&shown.stdout).trim(), "\"it is [redacted]\"", "{shown:?}");
 }
 
 #[test]

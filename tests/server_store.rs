@@ -144,11 +144,11 @@ fn an_evaluation_waits_for_one_in_another_process() {
 }
 
 #[test]
-fn a_name_of_another_session_is_pointed_to_after_a_restart() {
+fn a_handle_is_not_told_to_a_connection_that_does_not_know_it() {
     on_each_store(|url| {
         let handle = server(url, &[]).eval("(def prices [1 2])").handle().expect("named");
         let answer = server(url, &[]).eval("(count prices)");
-        assert!(answer.is_error && answer.text.contains(&handle), "{answer:?}");
+        assert!(answer.is_error && !answer.text.contains(&handle), "{answer:?}");
     });
 }
 

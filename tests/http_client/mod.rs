@@ -3,6 +3,7 @@
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -29,12 +30,34 @@ pub struct Connection {
     address: SocketAddr,
 }
 
+/// A session of a protocol before 2026-07-28.
+#[derive(Clone)]
+pub struct Session {
+    pub client: Client,
+    /// The `Authorization` of who began it, if there is one.
+    pub headers: String,
+    /// Its `Mcp-Session-Id`.
+    pub id: String,
+}
+
 /// What came back.
 #[derive(Debug)]
 pub struct Response {
     pub status: u16,
     pub headers: Vec<(String, String)>,
     pub body: String,
+}
+
+/// Writes a tokens file that only its owner may read.
+pub fn tokens_file(folder: &Path, tokens: &Value) -> PathBuf {
+    let file = folder.join("tokens.json");
+    std::fs::write(&file, tokens.to_string()).expect("written");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).expect("it is ours");
+    }
+    file
 }
 
 impl Server {
@@ -112,10 +135,33 @@ impl Client {
         self.connect().call(headers, tool, arguments)
     }
 
+    /// Begins a session of a protocol before 2026-07-28.
+    ///
+    /// # Errors
+    /// The response where there is no session.
+    pub fn initialize(&self, headers: &str, version: &str) -> Result<Session, Response> {
+        let info = json!({"name": "test", "version": "1"});
+        let hello = json!({"protocolVersion": version, "capabilities": {}, "clientInfo": info});
+        let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello});
+        let response = self.post(headers, &hello);
+        let Some(id) = response.header("mcp-session-id") else { return Err(response) };
+        assert_eq!(response.message()["result"]["protocolVersion"], version);
+        let session = Session { client: *self, headers: headers.to_owned(), id: id.to_owned() };
+        assert_eq!(session.post(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).status, 202);
+        Ok(session)
+    }
+
     /// Begins a call, without waiting for what comes back.
     pub fn begin(&self, headers: &str, tool: &str, arguments: Value) -> Connection {
         let mut connection = self.connect();
         connection.begin(headers, tool, arguments);
+        connection
+    }
+
+    /// Asks for a stream of events.
+    pub fn listen(&self, headers: &str) -> Connection {
+        let mut connection = self.connect();
+        connection.send("GET", "/mcp", &format!("Accept: text/event-stream\r\n{headers}"), b"");
         connection
     }
 
@@ -129,6 +175,34 @@ impl Client {
         let response = self.try_to_connect().ok()?.call("", "lisp_eval", program_in(session, program));
         Some(response.whole_message().ok()?["result"].clone())
     }
+}
+
+impl Session {
+    /// The headers of its requests.
+    pub fn head(&self) -> String {
+        format!("{}Mcp-Session-Id: {}\r\n", self.headers, self.id)
+    }
+
+    /// Posts a message.
+    pub fn post(&self, message: &Value) -> Response {
+        self.client.post(&self.head(), message)
+    }
+
+    /// The text of a program's reply, and whether it is an error.
+    pub fn eval(&self, program: &str) -> (String, bool) {
+        self.post(&evaluation(1, program)).result()
+    }
+
+    /// Opens the stream of events.
+    pub fn listen(&self, more: &str) -> Connection {
+        self.client.listen(&format!("{}{more}", self.head()))
+    }
+}
+
+/// A call of `lisp_eval` in a protocol before 2026-07-28.
+pub fn evaluation(id: i64, program: &str) -> Value {
+    let params = json!({"name": "lisp_eval", "arguments": {"program": program}});
+    json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
 }
 
 impl Connection {
@@ -156,6 +230,21 @@ impl Connection {
     /// The next response.
     pub fn receive(&mut self) -> Response {
         Response::read(&mut self.stream)
+    }
+
+    /// The next response up to its body.
+    pub fn receive_head(&mut self) -> Response {
+        Response::head(&mut self.stream)
+    }
+
+    /// Reads what is left of a stream until it ends.
+    pub fn rest(&mut self) -> String {
+        Response::chunks(&mut self.stream)
+    }
+
+    /// Begins a message, without waiting for what comes back.
+    pub fn begin_post(&mut self, headers: &str, message: &Value) {
+        self.send("POST", "/mcp", &format!("{MESSAGE}{headers}"), message.to_string().as_bytes());
     }
 
     /// True if nothing comes for that long.
@@ -198,6 +287,31 @@ impl Connection {
 impl Response {
     /// Reads a response to its end; what is missing of one that is cut off is empty, its status 0.
     fn read(stream: &mut impl BufRead) -> Response {
+        let mut response = Response::head(stream);
+        let mut body = Vec::new();
+        if response.header("transfer-encoding") == Some("chunked") {
+            response.body = Response::chunks(stream);
+        } else {
+            let length = response.header("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
+            let _ = stream.take(length).read_to_end(&mut body);
+            response.body = String::from_utf8_lossy(&body).into_owned();
+        }
+        response
+    }
+
+    /// Reads a body that comes in chunks.
+    fn chunks(stream: &mut impl BufRead) -> String {
+        let mut body = Vec::new();
+        while let Some(size) = usize::from_str_radix(&line(stream), 16).ok().filter(|size| *size > 0) {
+            let _ = stream.take(size as u64).read_to_end(&mut body);
+            line(stream);
+        }
+        line(stream);
+        String::from_utf8_lossy(&body).into_owned()
+    }
+
+    /// Reads a response up to its body.
+    fn head(stream: &mut impl BufRead) -> Response {
         let mut head = line(stream);
         let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
         let mut headers = Vec::new();
@@ -206,20 +320,7 @@ impl Response {
             let Some((name, value)) = head.split_once(':') else { break };
             headers.push((name.to_owned(), value.trim().to_owned()));
         }
-        let mut response = Response { status, headers, body: String::new() };
-        let mut body = Vec::new();
-        if response.header("transfer-encoding") == Some("chunked") {
-            while let Some(size) = usize::from_str_radix(&line(stream), 16).ok().filter(|size| *size > 0) {
-                let _ = stream.take(size as u64).read_to_end(&mut body);
-                line(stream);
-            }
-            line(stream);
-        } else {
-            let length = response.header("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
-            let _ = stream.take(length).read_to_end(&mut body);
-        }
-        response.body = String::from_utf8_lossy(&body).into_owned();
-        response
+        Response { status, headers, body: String::new() }
     }
 
     pub fn header(&self, name: &str) -> Option<&str> {

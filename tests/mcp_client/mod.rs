@@ -63,6 +63,15 @@ impl Client {
         client
     }
 
+    /// As `start`, by another command that runs the one given to it as its arguments.
+    pub fn start_within(wrapper: &[&str], configuration: &Value, arguments: &[&str]) -> Client {
+        let mut command = Command::new(wrapper[0]);
+        command.args(&wrapper[1..]).arg(env!("CARGO_BIN_EXE_lispbox"));
+        let mut client = Client::launch_as(command, configuration, arguments, &[], Stdio::null());
+        client.shake_hands(json!({}));
+        client
+    }
+
     fn shake_hands(&mut self, capabilities: Value) {
         let hello = json!({"protocolVersion": "2025-06-18", "capabilities": capabilities, "clientInfo": {"name": "test", "version": "1"}});
         let answer = self.request("initialize", hello);
@@ -82,10 +91,21 @@ impl Client {
     }
 
     fn launch_with(configuration: &Value, arguments: &[&str], variables: &[(&str, &str)], log: Stdio) -> Client {
+        let command = Command::new(env!("CARGO_BIN_EXE_lispbox"));
+        Client::launch_as(command, configuration, arguments, variables, log)
+    }
+
+    fn launch_as(
+        mut command: Command,
+        configuration: &Value,
+        arguments: &[&str],
+        variables: &[(&str, &str)],
+        log: Stdio,
+    ) -> Client {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("servers.json");
         std::fs::write(&file, configuration.to_string()).expect("written");
-        let mut process = Command::new(env!("CARGO_BIN_EXE_lispbox"))
+        let mut process = command
             .args(["serve", "--config"])
             .arg(&file)
             .args(arguments)
