@@ -1,12 +1,15 @@
 //! The audit log of the real server: what was called, by whom, and whether anything is missing.
 #![cfg(feature = "cli")]
 
+#[path = "audit_log/mod.rs"]
+mod audit_log;
 #[path = "mcp_client/mod.rs"]
 mod mcp_client;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
+use audit_log::{audit, parts, records};
 use mcp_client::{Client, hostile, python, until};
 use serde_json::{Value, json};
 
@@ -24,27 +27,6 @@ fn client(folder: &Path, arguments: &[&str]) -> Client {
     Client::start(&configuration(), &[&["--audit", &audit], arguments].concat())
 }
 
-/// What `lispbox audit` says, and whether it is content.
-fn audit(folder: &Path, arguments: &[&str]) -> (bool, String) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_lispbox"));
-    command.arg("audit").args(arguments).arg("--audit").arg(folder);
-    let output = command.env("COLUMNS", "120").output().expect("it runs");
-    (output.status.success(), String::from_utf8(output.stdout).expect("text"))
-}
-
-fn parts(folder: &Path) -> Vec<PathBuf> {
-    let files = std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
-    let mut parts: Vec<PathBuf> = files.filter(|file| file.extension().is_some_and(|end| end == "jsonl")).collect();
-    parts.sort();
-    parts
-}
-
-fn records(folder: &Path) -> Vec<Value> {
-    let texts = parts(folder).into_iter().map(|part| std::fs::read_to_string(part).expect("text"));
-    let lines = texts.collect::<String>();
-    lines.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
-}
-
 #[test]
 fn a_thousand_calls_verify_and_a_line_that_is_taken_out_shows() {
     if python().is_none() {
@@ -58,8 +40,8 @@ fn a_thousand_calls_verify_and_a_line_that_is_taken_out_shows() {
     client.wait();
 
     let (whole, said) = audit(folder.path(), &["verify"]);
-    // The beginning, the calls, the evaluation, the end.
-    assert!(whole && said.contains(": 1003 records from ") && said.trim_end().ends_with(", ended"), "{said}");
+    // The beginning, the intents, the calls, the evaluation, the end.
+    assert!(whole && said.contains(": 2003 records from ") && said.trim_end().ends_with(", ended"), "{said}");
     let parts = parts(folder.path());
     assert!(parts.len() > 1, "a log goes on in further files");
     let (_, stats) = audit(folder.path(), &["stats"]);
@@ -107,6 +89,11 @@ fn who_called_what_and_how_it_went_is_written_down_without_secrets() {
     assert!(first["rule"].as_str().expect("a rule").starts_with("it does not say what it does"), "{first}");
     assert!(first["ms"].is_u64() && first["bytes"].as_u64() > Some(10), "{first}");
     assert_eq!(calls[1]["rule"], "`--ask` has `pid`");
+    let intents = of("intent");
+    assert_eq!(intents.iter().map(|intent| &intent["tool"]).collect::<Vec<_>>(), ["echo", "fail", "echo"]);
+    assert_eq!((&intents[0]["arguments"], &intents[0]["rule"]), (&first["arguments"], &first["rule"]));
+    let referred: Vec<&Value> = calls.iter().map(|call| &call["intent"]).collect();
+    assert_eq!(referred, [&intents[0]["number"], &Value::Null, &intents[1]["number"], &intents[2]["number"]]);
     let evaluations = of("evaluation");
     assert_eq!(evaluations.len(), 5);
     assert_eq!(evaluations[0]["program"], first["program"], "the same program");
@@ -131,7 +118,7 @@ fn a_log_whose_process_was_killed_is_whole_and_has_no_end() {
     client.process.kill().expect("killed");
     until(|| client.process.try_wait().expect("a child").is_some());
     let (whole, said) = audit(folder.path(), &["verify"]);
-    assert!(whole && said.contains(": 3 records ") && said.contains("without an end"), "{said}");
+    assert!(whole && said.contains(": 4 records ") && said.contains("without an end"), "{said}");
 }
 
 /// No call is made that cannot be written down.
@@ -166,4 +153,140 @@ fn a_log_that_cannot_be_begun_is_said_at_once() {
     let output = command.arg(env!("CARGO_BIN_EXE_lispbox")).output().expect("it runs");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success() && said.contains("lispbox: the audit log in "), "{said}");
+}
+
+/// Tools that policy removes fail when their name is looked up, in whatever spelling; each leaves a record.
+#[test]
+fn a_denied_tool_that_a_program_names_has_a_record() {
+    if python().is_none() {
+        return;
+    }
+    let names = ["(hostile/pid)", "(hostile/PID)", "(mcp__hostile__pid)", "(pid)", "(map hostile/pid [1])"];
+    for isolation in [&["--isolate"][..], &[]] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut client = client(folder.path(), &[&["--deny", "hostile/pid"], isolation].concat());
+        client.eval("(dir hostile)");
+        for name in names {
+            assert_eq!(client.fails(name).0, "ToolDenied", "{name}");
+        }
+        client.close();
+        client.wait();
+        let calls: Vec<Value> = records(folder.path()).into_iter().filter(|record| record["kind"] == "call").collect();
+        assert_eq!(calls.len(), names.len(), "{calls:?}");
+        for call in calls {
+            let fields = ["principal", "server", "tool", "rule", "outcome"].map(|field| call[field].as_str());
+            let expected = ["local", "hostile", "pid", "`--deny` has `hostile/pid`", "ToolDenied"].map(Some);
+            assert_eq!(fields, expected, "{call}");
+        }
+        let (_, shown) = audit(folder.path(), &["show", "--outcome", "ToolDenied", "--tool", "pid"]);
+        assert!(shown.contains("hostile/pid"), "{shown}");
+    }
+}
+
+#[test]
+fn questions_resources_refusals_and_programs_have_records() {
+    if python().is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut configuration = configuration();
+    let witness = folder.path().join("witness");
+    configuration["mcpServers"]["witness"] =
+        json!({"command": "python3", "args": [mcp_client::script("witness.py"), witness]});
+    let audited = folder.path().join("audit").display().to_string();
+    let mut client = Client::start(&configuration, &["--audit", &audited, "--audit-programs"]);
+    client.call("lisp_env", json!({"query": format!("mail {KEY}")}));
+    client.call("lisp_env", json!({"quary": "mail"}));
+    client.call("lisp_eval", json!({"program": "(+ 1 2)", "limits": 7}));
+    let program = format!(r#"(str "{KEY}" (:blob (witness/image)))"#);
+    let answer = client.eval(&program).text;
+    let (_, reference) = answer.split_once("lispbox://blob/").unwrap_or_else(|| panic!("no reference: {answer}"));
+    let reference = format!("lispbox://blob/{}", &reference[..32]);
+    let read = client.request("resources/read", json!({"uri": reference}));
+    assert!(read["result"]["contents"][0]["blob"].is_string(), "{read}");
+    client.request("resources/read", json!({"uri": "lispbox://blob/0123"}));
+    client.close();
+    client.wait();
+
+    let all = records(Path::new(&audited));
+    let text = serde_json::to_string(&all).expect("JSON");
+    assert!(!text.contains(KEY) && !text.contains(&reference), "{text}");
+    let of = |kind: &str| all.iter().filter(|record| record["kind"] == kind).collect::<Vec<_>>();
+    let env = of("env");
+    assert_eq!((env.len(), &env[0]["principal"], &env[0]["outcome"]), (2, &json!("local"), &json!("ok")));
+    assert_eq!(env[0]["arguments"]["query"], "mail [redacted]");
+    assert!(env[0]["ms"].is_u64() && env[0]["bytes"].is_u64() && env[0]["session"].is_string(), "{}", env[0]);
+    assert_eq!(env[1]["outcome"], "InvalidArguments");
+    let resources = of("resource");
+    assert_eq!(
+        resources.iter().map(|record| (&record["outcome"], &record["principal"])).collect::<Vec<_>>(),
+        [(&json!("ok"), &json!("local")), (&json!("UnknownResource"), &json!("local"))]
+    );
+    assert_eq!((resources[0]["resource"].as_str().map(str::len), &resources[0]["bytes"]), (Some(16), &json!(12)));
+    let evaluations = of("evaluation");
+    assert_eq!(evaluations.len(), 2);
+    assert_eq!(evaluations[0]["outcome"], "InvalidArguments");
+    assert_eq!(evaluations[0]["program"].as_str().map(str::len), Some(64));
+    let programs = of("program");
+    assert_eq!(programs.len(), 1);
+    assert_eq!(programs[0]["text"], program.replace(KEY, "[redacted]"));
+    assert_eq!((&programs[0]["program"], &evaluations[1]["outcome"]), (&evaluations[1]["program"], &json!("ok")));
+    let (_, shown) = audit(Path::new(&audited), &["show", "--evaluations"]);
+    assert!(shown.contains("lisp_env") && shown.contains("resource "), "{shown}");
+}
+
+#[test]
+fn show_takes_lengths_of_time_and_dates() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let now = jiff::Timestamp::now();
+    let lines: Vec<String> = [100, 26, 2, 0]
+        .iter()
+        .enumerate()
+        .map(|(number, hours)| {
+            let time = now - jiff::SignedDuration::from_hours(*hours);
+            format!(r#"{{"number":{number},"time":"{time:.3}","kind":"call","server":"mail","tool":"send{hours}","outcome":"ok","previous":""}}"#)
+        })
+        .collect();
+    std::fs::write(folder.path().join("a.0001.jsonl"), lines.join("\n") + "\n").expect("written");
+    let shown = |since: &str| {
+        let (fine, shown) = audit(folder.path(), &["show", "--json", "--since", since]);
+        assert!(fine, "{since}");
+        shown.lines().count()
+    };
+    let counts = ["30s", "5m", "1h", "3h", "2d", "1w", "2000-01-01", "2000-01-01T00:00:00+02:00"].map(shown);
+    assert_eq!(counts, [1, 1, 1, 2, 3, 4, 4, 4]);
+    assert!((2..=3).contains(&shown("yesterday")) && (1..=2).contains(&shown("today")));
+    for nonsense in ["soon", "1", "2026-13-01"] {
+        for action in ["show", "stats"] {
+            assert!(!audit(folder.path(), &[action, "--since", nonsense]).0, "{nonsense}");
+        }
+    }
+}
+
+#[test]
+fn a_redaction_rule_that_fits_nothing_is_reported_and_one_that_is_wrong_is_refused() {
+    if python().is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("servers.json");
+    std::fs::write(&file, configuration().to_string()).expect("written");
+    let check = |rules: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lispbox"));
+        command.args(["config", "check", "--config"]).arg(&file).env("LISPBOX_AUDIT_REDACT", rules);
+        let output = command.env("LISPBOX_CACHE", folder.path().join("cache")).output().expect("it runs");
+        (output.status.success(), String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())
+    };
+    let (fine, said) = check("mega-bytes hostile/ECHO:text mail/*:body reply-to-id");
+    assert!(fine && said.contains("rule `mail/*:body` fits no argument of any tool"), "{said}");
+    // Tools without any property in their schema take all.
+    assert_eq!(said.matches("fits no argument").count(), 1, "{said}");
+    assert!(!check("a[").0 && !check("mail/*:").0);
+    for wrong in ["a[", "mail/*:", ""] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lispbox"));
+        command.args(["serve", "--no-config", "--audit-redact", wrong, "--audit"]).arg(folder.path());
+        let output = command.stdin(std::process::Stdio::null()).output().expect("it runs");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && said.contains("expected a redaction rule"), "{wrong}: {said}");
+    }
 }
