@@ -1,4 +1,4 @@
-//! `stdlib/REFERENCE.md` says what the declarations say.
+//! `stdlib/REFERENCE.md` says what the declarations say, and `docs/promises.md` what the pages and tests say.
 
 mod common;
 
@@ -45,4 +45,56 @@ fn the_reference_is_what_the_declarations_say() {
         kept == made,
         "stdlib/REFERENCE.md is stale: run `UPDATE_REFERENCE=1 cargo test --test reference` and commit it"
     );
+}
+
+/// The rows of the tables in docs/promises.md: the page, the sentence that is quoted from it, and the tests named.
+fn promises() -> Vec<(String, String, Vec<String>)> {
+    let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/promises.md"))
+        .expect("docs/promises.md can be read");
+    let mut page = String::new();
+    let mut rows = Vec::new();
+    for line in text.lines() {
+        if let Some(heading) = line.strip_prefix("## ") {
+            page = heading.trim().to_owned();
+            continue;
+        }
+        let Some(row) = line.strip_prefix("| ").filter(|row| !row.starts_with("promise |")) else { continue };
+        let (quote, tests) = row
+            .trim_end_matches('|')
+            .rsplit_once(" | ")
+            .unwrap_or_else(|| panic!("{page}: expected `| promise | tests |`, got {line}"));
+        let tests = tests.split('`').skip(1).step_by(2).map(str::to_owned).collect();
+        rows.push((page.clone(), quote.trim().to_owned(), tests));
+    }
+    rows
+}
+
+/// Markdown without what a line break or a table changes.
+fn plain(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ").replace("\\|", "|")
+}
+
+#[test]
+fn each_promise_is_on_its_page_and_is_held_by_tests_that_exist() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let rows = promises();
+    assert!(!rows.is_empty(), "docs/promises.md has no promise");
+    let mut problems = Vec::new();
+    for (page, quote, tests) in rows {
+        let text = std::fs::read_to_string(root.join("docs").join(&page)).unwrap_or_default();
+        if !plain(&text).contains(&plain(&quote)) {
+            problems.push(format!("docs/{page} does not say: {quote}"));
+        }
+        if tests.is_empty() {
+            problems.push(format!("{page}: no test holds: {quote}"));
+        }
+        for test in tests {
+            let (file, name) = test.split_once("::").unwrap_or((&test, ""));
+            let code = std::fs::read_to_string(root.join(file)).unwrap_or_default();
+            if name.is_empty() || !code.contains(&format!("fn {name}(")) {
+                problems.push(format!("there is no test {test}, which is to hold: {quote}"));
+            }
+        }
+    }
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
