@@ -199,7 +199,8 @@ fn a_batch_is_a_record_for_each_line() {
         r#"{"program": "(println 5)"}"#,
     ];
     let ran = lispbox(&["eval", "--batch"], &input.join("\n"));
-    assert_eq!((ran.code, ran.errors.as_str()), (Some(0), ""));
+    assert_eq!((ran.code, ran.errors.as_str()), (Some(1), ""), "a line failed");
+    assert_eq!(lispbox(&["eval", "--batch"], "\"1\"\n\"2\"").code, Some(0));
     let records: Vec<Value> = ran.output.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     let codes: Vec<&str> = records.iter().map(|record| record["error"].as_str().unwrap_or("")).collect();
     assert_eq!(codes, ["", "UnboundVariable", "", "LimitExceeded", "InvalidRequest", "InvalidRequest", ""]);
@@ -369,4 +370,33 @@ fn the_demo_shows_programs_replies_and_costs() {
     let numbers: Vec<u64> = total.split_whitespace().filter_map(|word| word.replace(',', "").parse().ok()).collect();
     assert_eq!(numbers.len(), 4, "{total}");
     assert!(numbers[1] * 20 < numbers[3], "tokens through lispbox and directly: {total}");
+}
+
+#[test]
+fn a_limit_names_its_flag() {
+    let ran = lispbox(&["eval", "--limit", "fuel=1000", "(reduce + (range 1e6))"], "");
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.errors.starts_with("LimitExceeded: limit `fuel` exceeded: "), "{}", ran.errors);
+    assert!(ran.errors.ends_with("\n`--limit fuel=VALUE` allows more\n"), "{}", ran.errors);
+    let ran = lispbox(&["eval", "--json", "--limit", "fuel=1000", "(reduce + (range 1e6))"], "");
+    let record: Value = serde_json::from_str(&ran.output).expect("a record");
+    assert_eq!(record["suggestion"], "`--limit fuel=VALUE` allows more");
+    let ran = lispbox(&["repl", "--limit", "fuel=1000"], "(reduce + (range 1e6))\n");
+    assert!(ran.errors.ends_with("\n`--limit fuel=VALUE` allows more\n"), "{}", ran.errors);
+}
+
+#[test]
+fn a_tool_without_servers_says_how_to_configure_one() {
+    for name in ["mail/fetch-emails", "mcp__mail__fetch_emails"] {
+        let ran = lispbox(&["eval", "--no-config", &format!("({name} :limit 5)")], "");
+        let message = format!("`{name}` is not defined: there is no server `mail`, since none is configured");
+        assert!(ran.errors.contains(&message), "{}", ran.errors);
+        assert!(
+            ran.errors.contains("`lispbox config import`") && ran.errors.contains("`--config FILE`"),
+            "{}",
+            ran.errors
+        );
+    }
+    let ran = lispbox(&["eval", "--no-config", "(require '[clojure.string :as s]) (s/no-such-function 1)"], "");
+    assert!(!ran.errors.contains("there is no server"), "{}", ran.errors);
 }

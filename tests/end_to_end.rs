@@ -148,3 +148,36 @@ fn a_program_summarises_a_folder_of_files() {
     assert_eq!(ok(&answer).lines().next(), Some(expected), "{answer:?}");
     assert!(answer.text.contains("[4 tool calls]"), "{}", answer.text);
 }
+
+#[test]
+fn a_limit_says_how_a_client_asks_for_more_and_where_the_end_is() {
+    let mut client = Client::start(&mailbox(), &["--limit", "calls=3"]);
+    let program = "(dotimes [_ 5] (mail/list-labels))";
+    for (limits, suggestion) in [
+        (json!({"calls": 1}), "call again with `limits: {\"calls\": …}`, at most 3"),
+        (json!({}), "do less in one call: 3 is the most that the operator allows (`serve --limit calls=VALUE`)"),
+        (
+            json!({"calls": 100}),
+            "do less in one call: 3 is the most that the operator allows (`serve --limit calls=VALUE`)",
+        ),
+    ] {
+        let answer = client.call("lisp_eval", json!({"program": program, "limits": limits}));
+        assert_eq!(answer.record["limit"], "calls", "{answer:?}");
+        assert_eq!(answer.record["suggestion"], suggestion);
+        assert!(answer.text.contains(suggestion), "{}", answer.text);
+    }
+}
+
+#[test]
+fn a_server_is_no_function_and_an_unknown_one_is_named() {
+    let mut client = Client::start(&mailbox(), &[]);
+    let answer = client.eval("(mail)");
+    let server = "`(dir 'mail)` lists its tools; one is called as `(mail/TOOL …)`";
+    assert_eq!((&answer.record["error"], &answer.record["suggestion"]), (&json!("UnboundVariable"), &json!(server)));
+    let answer = client.eval("(calendar/list-events)");
+    assert_eq!(answer.record["message"], "`calendar/list-events` is not defined: there is no server `calendar`");
+    assert_eq!(answer.record["suggestion"], "there are `mail`; `(dir)` lists servers and namespaces");
+    // A name of the language that is slightly wrong is still that.
+    let answer = client.eval("(str/jion \",\" [1])");
+    assert_eq!(answer.record["suggestion"], "Did you mean str/join?");
+}

@@ -62,12 +62,12 @@ impl Drop for Ended {
 fn over_http_it_is_on_standard_output_behind_the_address() {
     let Some(_) = python() else { return };
     let folder = tempfile::tempdir().expect("a folder");
-    let (servers, tokens) = (folder.path().join("servers.json"), folder.path().join("tokens.json"));
+    let servers = folder.path().join("servers.json");
     let mut server = hostile(&[]);
     server["env"] = json!({"KEY": "a-secret-of-the-server"});
     server["autoApprove"] = json!([]);
     std::fs::write(&servers, json!({"mcpServers": {"hostile": server}}).to_string()).expect("written");
-    std::fs::write(&tokens, json!({"ann": "ann-ann-ann-ann-ann"}).to_string()).expect("written");
+    let tokens = http_client::tokens_file(folder.path(), &json!({"ann": "ann-ann-ann-ann-ann"}));
     let mut command = Command::new(env!("CARGO_BIN_EXE_lispbox"));
     command.args(["serve", "--http", "127.0.0.1:0", "--config"]).arg(&servers).arg("--tokens").arg(&tokens);
     command.env("LISPBOX_CACHE", folder.path().join("cache")).env_remove("LISPBOX_TOKEN").env("LISPBOX_LOG", "debug");

@@ -10,7 +10,7 @@ use std::io::Write;
 use std::net::TcpListener;
 use std::process::{Command, Stdio};
 
-use http_client::{Client as HttpClient, Server, handle};
+use http_client::{Client as HttpClient, Server, handle, tokens_file};
 use mcp_client::{Client, hostile, installed, python};
 use serde_json::{Value, json};
 
@@ -42,10 +42,10 @@ impl Samples {
 fn what_was_done_is_counted() {
     let Some(_) = python() else { return };
     let folder = tempfile::tempdir().expect("a folder");
-    let (servers, tokens) = (folder.path().join("servers.json"), folder.path().join("tokens.json"));
+    let servers = folder.path().join("servers.json");
     let configuration = json!({"mcpServers": {"hostile": hostile(&[]), "broken": hostile(&["--start", "exit"])}});
     std::fs::write(&servers, configuration.to_string()).expect("written");
-    std::fs::write(&tokens, json!({"ann": "ann-ann-ann-ann-ann"}).to_string()).expect("written");
+    let tokens = tokens_file(folder.path(), &json!({"ann": "ann-ann-ann-ann-ann"}));
     let cache = folder.path().join("cache");
     let server = Server::start(
         &["--config", &servers.to_string_lossy(), "--tokens", &tokens.to_string_lossy()],

@@ -286,3 +286,101 @@ fn colour_is_for_who_wants_it() {
     talk.type_line("(oops)");
     talk.expect("\u{1b}[1;31mUnboundVariable\u{1b}[0m");
 }
+
+#[test]
+fn what_is_sent_at_once_is_evaluated_line_by_line() {
+    let mut talk = Talk::begin();
+    talk.press("(str \"a\" 1)\r(defn twice [n]\r  (* 2 n))\r(twice 21)\r(str \"the\" \" last\")\r");
+    for value in ["\"a1\"", "42", "\"the last\""] {
+        talk.expect(&format!("\n{value}\r"));
+    }
+    talk.prompt();
+    // More than the editor and the terminal take in at once.
+    let many: String = (0..400).map(|n| format!("(str \"n\" {n})\r")).collect();
+    let mut sending = 0;
+    for chunk in many.as_bytes().chunks(1_200) {
+        talk.press(std::str::from_utf8(chunk).expect("ASCII"));
+        let complete = many[..sending + chunk.len()].matches('\r').count();
+        sending += chunk.len();
+        talk.expect(&format!("\n\"n{}\"\r", complete - 1));
+    }
+    talk.prompt();
+    talk.press(CTRL_D);
+    assert_eq!(talk.ends(), 0);
+}
+
+/// A program that prints `word` and runs until it is stopped, or for as long as its calls of the clock take.
+fn busy(word: &str, ms: u64) -> String {
+    let (first, rest) = word.split_at(1);
+    format!(
+        "(do (println (str \"{first}\" \"{rest}\")) (let [end (+ {ms} (time/epoch-millis (time/now)))] (loop [] (if (< (time/epoch-millis (time/now)) end) (recur) :done))))"
+    )
+}
+
+#[test]
+fn what_is_typed_while_an_entry_runs_is_evaluated_next() {
+    let mut talk = Talk::begin();
+    talk.type_line(&busy("running", 700));
+    talk.expect("running");
+    talk.press("(defn thrice [n]\r  (* 3 n))\r(thrice 14)\r(str \"unfin\"");
+    talk.expect("\n:done\r");
+    talk.expect("\n42\r");
+    talk.prompt();
+    talk.press(" \"ished\")\r");
+    talk.answers("\"unfinished\"");
+    // The end, too, waits for its turn.
+    talk.type_line(&busy("waiting", 700));
+    talk.expect("waiting");
+    talk.press("(str \"be\" \"fore\")\r");
+    talk.press(CTRL_D);
+    talk.expect("\n:done\r");
+    talk.expect("\n\"before\"\r");
+    assert_eq!(talk.ends(), 0);
+}
+
+#[test]
+fn ctrl_c_discards_what_was_typed_before_it_and_nothing_behind_it() {
+    let arguments = ["--limit", "compute=1000s", "--limit", "total=1000s", "--limit", "fuel=1e15"];
+    let mut talk = Talk::with(Setting { arguments: &arguments, ..Setting::default() });
+    talk.press("(never (closed\u{3}(str \"a\" \"b\")\r");
+    talk.answers("\"ab\"");
+    // Both the rest of what was sent with the entry and what was typed while it ran are discarded.
+    talk.press("(do (println (str \"run\" \"ning\")) (loop [] (recur)))\r(def x (str \"first\" \"-lost\"))\r");
+    talk.expect("running");
+    talk.press("(def x (str \"second\" \"-lost\"))\r");
+    talk.press(CTRL_C);
+    talk.expect("Cancelled");
+    talk.prompt();
+    talk.hears("x", &["UnboundVariable"]);
+    talk.asks("(str \"c\" \"d\")", "\"cd\"");
+    talk.press(CTRL_D);
+    assert_eq!(talk.ends(), 0);
+}
+
+#[test]
+fn what_was_typed_ahead_does_not_answer_a_question() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let servers = folder.path().join("servers.json");
+    let server = serde_json::json!({"command": env!("CARGO_BIN_EXE_lispbox"), "args": ["sample-mailbox"]});
+    let text = serde_json::json!({"mcpServers": {"mail": server}, "policy": {"ask": ["mail/list-labels"]}}).to_string();
+    std::fs::write(&servers, text).expect("written");
+    let arguments = ["--config", servers.to_str().expect("UTF-8")];
+    let mut talk = Talk::with(Setting { arguments: &arguments, ..Setting::default() });
+    // Behind the entry stands a yes, and behind that an entry.
+    talk.type_line(&format!("(do {} (count (mail/list-labels)))", busy("running", 700)));
+    talk.expect("running");
+    talk.press("y\r(str \"typed\" \" ahead\")\r");
+    talk.expect("(discarded: the input that was typed before this question)");
+    talk.expect("Allow this call? [y/N] ");
+    talk.press("n\r");
+    talk.expect("ToolDenied");
+    talk.prompt();
+    // Sent in one piece, the entry behind the question stays; it is no answer.
+    talk.press("(count (mail/list-labels))\r(str \"still\" \" there\")\r");
+    talk.expect("Allow this call? [y/N] ");
+    talk.press("y\r");
+    talk.expect("\n10\r");
+    talk.answers("\"still there\"");
+    talk.press(CTRL_D);
+    assert_eq!(talk.ends(), 0);
+}
