@@ -8,10 +8,15 @@
 use std::fmt::Arguments;
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// Why standard output cannot be written to any more.
 static BROKEN: Mutex<Option<io::Error>> = Mutex::new(None);
+
+/// True once a command has written to standard output. Where none has, it may be somebody else's: a server's messages
+/// keep it locked for as long as a client does not read.
+static WRITTEN: AtomicBool = AtomicBool::new(false);
 
 /// Writes to standard output, as `print!` does.
 macro_rules! out {
@@ -35,6 +40,7 @@ pub fn write_out(text: Arguments<'_>) -> bool {
     if is_broken() {
         return false;
     }
+    WRITTEN.store(true, Ordering::Relaxed);
     let mut output = io::stdout().lock();
     let written = output.write_fmt(text);
     note(if output.is_terminal() { written.and_then(|()| output.flush()) } else { written })
@@ -64,7 +70,9 @@ pub fn is_broken() -> bool {
 /// The exit status of a command that ended with `code`: 1 with a message when its output could not be written, such as
 /// on a full disk. A pipe that was closed by its reader is no failure.
 pub fn finish(code: ExitCode) -> ExitCode {
-    note(io::stdout().lock().flush());
+    if WRITTEN.load(Ordering::Relaxed) {
+        note(io::stdout().lock().flush());
+    }
     match &*BROKEN.lock().unwrap_or_else(PoisonError::into_inner) {
         Some(problem) if problem.kind() != io::ErrorKind::BrokenPipe => {
             errln!("lispbox: standard output could not be written: {problem}");
