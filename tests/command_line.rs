@@ -168,20 +168,20 @@ fn limits_have_units() {
     assert!(ran.output.len() < 250 && ran.errors.contains("of 1000 items"), "{ran:?}");
 }
 
-/// Each round fills 6 MB with texts of another size and lets go of all but a few, which lie here and there.
+/// Each round fills 6 MB with texts of another size and lets go of all but one in 30 kB.
 #[cfg(target_os = "linux")]
 #[test]
 fn memory_that_nothing_fits_into_counts_as_taken() {
     let program = "(count (reduce (fn [kept round]
         (let [size (* 16 (inc round))
               more (map (fn [i] (str/repeat \"x\" (+ size (mod i 7)))) (range (quot 6000000 (+ 40 size))))]
-          (into kept (take-nth 200) (vec more))))
+          (into kept (take-nth (quot 30000 (+ 40 size))) (vec more))))
       [] (range 60)))";
     let ran = lispbox(&["eval", "--limit", "memory=16MiB", "--limit", "compute=60s", program], "");
     assert_eq!(ran.code, Some(1), "{}", ran.errors);
     assert!(ran.errors.contains("of the process for"), "{}", ran.errors);
     // The same without holes.
-    let program = program.replace("take-nth 200", "take 5");
+    let program = program.replace("take-nth (quot 30000 (+ 40 size))", "take 5");
     let ran = lispbox(&["eval", "--limit", "memory=16MiB", "--limit", "compute=60s", &program], "");
     assert_eq!(ran, prints("300\n"));
 }

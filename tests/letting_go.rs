@@ -4,9 +4,11 @@
 mod common;
 
 use common::{Scripted, host, run, session};
-use lispbox::lang::{Request, Session, Status, ToolReply};
+use lispbox::lang::meter::Residence;
+use lispbox::lang::{Engine, Request, Session, Status, ToolReply};
 use serde_json::json;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A vector of that many levels, as a function of a name that is not used.
 fn levels(count: u32) -> String {
@@ -89,4 +91,26 @@ fn what_a_program_was_given_is_counted_only_where_it_is_kept() {
     }
     let after = session.live_bytes();
     assert!(before.abs_diff(after) < 64_000, "{before} bytes before, {after} after");
+}
+
+/// A process that has grown by 48 MiB since it was first asked.
+#[derive(Default)]
+struct Grown(AtomicBool);
+
+impl Residence for Grown {
+    fn resident(&self) -> Option<u64> {
+        Some(if self.0.swap(true, Ordering::Relaxed) { 148 << 20 } else { 100 << 20 })
+    }
+}
+
+#[test]
+fn cells_do_not_hide_what_the_process_has_grown_by() {
+    for cells in ["nil", "(mapv atom (range 1000))"] {
+        let engine = Engine::builder().residence(Grown::default()).build().expect("an engine");
+        let program = format!("(def cells {cells}) (def held (vec (range 100000))) (loop [] (recur))");
+        let mut request = Request::new(program);
+        request.limits.set("memory", "16MiB").expect("a known limit");
+        let reply = engine.session().eval(request, host());
+        assert_eq!(reply.failure.and_then(|failure| failure.limit).as_deref(), Some("memory"), "{cells}");
+    }
 }

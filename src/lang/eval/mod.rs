@@ -122,12 +122,10 @@ impl Machine {
     #[cold]
     #[inline(never)]
     fn look(&mut self) -> Outcome<()> {
-        let core = &mut *self.core;
-        let result = core.meter.look(&*core.host);
-        if core.heap.wants_sweep() {
+        if self.core.heap.wants_sweep() {
             self.sweep();
         }
-        self.or_sweep(result, 0)
+        self.or_sweep(|machine| machine.core.meter.look(&*machine.core.host))
     }
 
     /// Asks for memory before it is taken: bulk work calls this before it builds.
@@ -135,8 +133,7 @@ impl Machine {
     /// # Errors
     /// A halt when the memory limit does not allow it.
     pub fn reserve(&mut self, bytes: u64) -> Outcome<()> {
-        let result = self.check_memory(bytes);
-        self.or_sweep(result, bytes)
+        self.or_sweep(|machine| machine.core.meter.check_memory(bytes, &*machine.core.host))
     }
 
     /// True if that many values take no more than a part of the memory that is left, so that they may be reserved on the
@@ -144,11 +141,6 @@ impl Machine {
     pub fn has_room_for(&self, count: usize) -> bool {
         let bytes = (count as u64).saturating_mul(size_of::<Value>() as u64);
         self.core.meter.has_room(bytes.saturating_mul(4))
-    }
-
-    fn check_memory(&mut self, more: u64) -> Result<(), Halt> {
-        let core = &mut *self.core;
-        core.meter.check_memory(more, &*core.host)
     }
 
     /// Looks at the clock alone, where work goes on for long that no steps are paid for.
@@ -170,12 +162,12 @@ impl Machine {
 
     /// When memory is short, the numbers of the last text and cells that only hold themselves are let go of,
     /// and the question is asked again.
-    fn or_sweep(&mut self, result: Result<(), Halt>, bytes: u64) -> Outcome<()> {
-        match result {
+    fn or_sweep(&mut self, ask: impl Fn(&mut Self) -> Result<(), Halt>) -> Outcome<()> {
+        match ask(self) {
             Err(Halt::Limit { name: "memory", .. }) if !self.core.heap.is_empty() || !self.core.rows.is_empty() => {
                 self.core.rows = Vec::new();
                 self.sweep();
-                Ok(self.check_memory(bytes)?)
+                Ok(ask(self)?)
             }
             other => Ok(other?),
         }

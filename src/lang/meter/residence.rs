@@ -115,6 +115,8 @@ impl Watched {
         if !self.is_too_much(resident, began, peak) {
             return Ok(());
         }
+        // Whoever can let go of something may ask again at once.
+        self.next = now;
         let spent = format!(
             "{} of the process for {} of values, since what was freed lies in pieces that nothing else fits into",
             bytes(resident - began),
@@ -184,6 +186,7 @@ mod tests {
         process.0.store(1_113, Ordering::Relaxed);
         assert!(look(&mut alone, 21), "it is not time to look");
         assert!(!look(&mut alone, 30), "113 MiB are too much");
+        assert!(!look(&mut alone, 30), "and still are when asked again at once");
         let held_little = alone.look(Duration::from_millis(40), 0, MIB, 64 * MIB);
         assert!(held_little.is_ok(), "who has held 1 MiB has not lost 113");
         let mut beside = begin();
