@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
-use globset::{GlobBuilder, GlobMatcher};
 use serde_json::{Map, Value, json};
 
 use crate::lang::Tool;
 use crate::server::identity::sha256;
+use crate::server::policy::{Name, NamePattern, ToolPattern};
 use crate::server::secrets::Secrets;
 
 /// The longest text among arguments that is written as it is, in characters.
@@ -61,86 +61,11 @@ impl Default for Redaction {
     }
 }
 
-/// A pattern of names that agree up to `-`, `_` and case.
-#[derive(Clone, Debug)]
-struct NamePattern {
-    /// As it was written, for names as they are: `api?key` means `api_key`, which has no such character in canonical form.
-    exact: GlobMatcher,
-    canonical: GlobMatcher,
-}
-
-/// A pattern of tools, by their names or as `server/tool`.
-#[derive(Clone, Debug)]
-struct ToolPattern(NamePattern);
-
-/// A name without what its spellings differ in.
-fn canonical(name: &str) -> String {
-    name.chars().filter(|c| !matches!(c, '-' | '_')).flat_map(char::to_lowercase).collect()
-}
-
-/// A pattern that matches canonical names where that one matches one of their spellings. In a class (`[a-z]`) the `-` is
-/// syntax.
-fn canonical_pattern(pattern: &str) -> String {
-    let (mut out, mut in_class) = (String::with_capacity(pattern.len()), false);
-    let mut characters = pattern.chars().peekable();
-    while let Some(c) = characters.next() {
-        match c {
-            // An escaped separator is one still.
-            '\\' if !in_class && characters.peek().is_some_and(|next| matches!(next, '-' | '_')) => {
-                characters.next();
-            }
-            '-' | '_' if !in_class => {}
-            '[' if !in_class => {
-                in_class = true;
-                out.push(c);
-                // A `]` that stands first, or behind the negation, is a member.
-                for first in ['!', '^', ']'] {
-                    out.extend(characters.next_if_eq(&first));
-                }
-            }
-            ']' => {
-                in_class = false;
-                out.push(c);
-            }
-            _ => out.extend(c.to_lowercase()),
-        }
-    }
-    out
-}
-
-impl NamePattern {
-    fn read(text: &str) -> Result<NamePattern, globset::Error> {
-        let matcher = |text: &str| -> Result<GlobMatcher, globset::Error> {
-            let glob = GlobBuilder::new(text).case_insensitive(true).empty_alternates(true).build()?;
-            Ok(glob.compile_matcher())
-        };
-        Ok(NamePattern { exact: matcher(text)?, canonical: matcher(&canonical_pattern(text))? })
-    }
-
-    fn fits(&self, name: &str) -> bool {
-        self.exact.is_match(name) || self.canonical.is_match(canonical(name))
-    }
-}
-
-impl ToolPattern {
-    fn read(text: &str) -> Result<ToolPattern, globset::Error> {
-        // The long names of tools that clients show: `mcp__mail__send`.
-        let long = text.strip_prefix("mcp__").and_then(|rest| rest.split_once("__"));
-        let text = long.map_or(Cow::Borrowed(text), |(server, tool)| format!("{server}/{tool}").into());
-        Ok(ToolPattern(NamePattern::read(&text)?))
-    }
-
-    fn fits(&self, server: &str, tool: &str) -> bool {
-        self.0.fits(tool) || self.0.fits(&format!("{server}/{tool}"))
-    }
-}
-
 impl Rule {
     fn read(text: &str) -> Result<Rule, String> {
         let expected = |problem: &str| {
             format!("expected a redaction rule such as `body` or `mail/*:body`, got `{text}`: {problem}")
         };
-        let wrong = |problem: globset::Error| expected(&problem.kind().to_string());
         let (tools, arguments) = match text.split_once(':') {
             Some((tools, arguments)) => (Some(tools.trim()), arguments.trim()),
             None => (None, text.trim()),
@@ -156,8 +81,8 @@ impl Rule {
         }
         Ok(Rule {
             text: Some(text.to_owned()),
-            tools: tools.map(ToolPattern::read).transpose().map_err(wrong)?,
-            arguments: NamePattern::read(arguments).map_err(wrong)?,
+            tools: tools.map(ToolPattern::new).transpose().map_err(|problem| expected(&problem))?,
+            arguments: NamePattern::new(arguments).map_err(|problem| expected(&problem))?,
         })
     }
 
@@ -168,7 +93,7 @@ impl Rule {
             let (mut names, mut is_among) = (0, false);
             each_property(&tool.input_schema, &mut |name| {
                 names += 1;
-                is_among |= self.arguments.fits(name);
+                is_among |= self.arguments.fits(&Name::new(name));
             });
             names == 0 || is_among
         }
@@ -233,7 +158,8 @@ fn redacted(value: Value, rules: &[&Rule], secrets: &Secrets) -> Value {
     match value {
         Value::Object(fields) => {
             let field = |(name, value): (String, Value)| {
-                let is_kept = !rules.iter().any(|rule| rule.arguments.fits(&name));
+                let spelt = Name::new(&name);
+                let is_kept = !rules.iter().any(|rule| rule.arguments.fits(&spelt));
                 let value = if is_kept { redacted(value, rules, secrets) } else { MASK.into() };
                 (secrets.redact(&name).into_owned(), value)
             };

@@ -31,18 +31,26 @@ fn names_agree_up_to_dashes_underscores_and_case() {
         "mcp__mail__send_email",
         "mcp__mail__*",
         "send-email",
-        "mail*",
+        "mail/*",
+        "send*",
+        "mcp__mail",
         "*",
         "[l-n]ail/*",
     ] {
         assert_eq!(applied(&format!("{tool}:reply-to-id"), &arguments), expected, "{tool}");
     }
-    // A `?` stands for one character, which not all spellings have.
+    // A `?` stands for the end of a word too.
     assert_eq!(
-        applied("reply?to?id", &json!({"reply-to-id": 1, "replyToId": 2})),
-        json!({"reply-to-id": MASK, "replyToId": 2})
+        applied("reply?to?id", &json!({"reply-to-id": 1, "replyToId": 2, "replytoid": 3})),
+        json!({"reply-to-id": MASK, "replyToId": MASK, "replytoid": 3})
     );
-    for rule in ["reply", "mail/other:reply-to-id", "mcp__notes__send_email:reply-to-id", "[a-q]eply-to-id"] {
+    for rule in [
+        "reply",
+        "mail/other:reply-to-id",
+        "mail*:reply-to-id",
+        "mcp__notes__send_email:reply-to-id",
+        "[a-q]eply-to-id",
+    ] {
         assert_eq!(applied(rule, &arguments), arguments, "{rule}");
     }
 }

@@ -6,7 +6,7 @@ use crate::lang::value::map::{canonical, kebab};
 
 /// A name in the forms that patterns are matched with.
 #[derive(Debug)]
-pub(super) struct Name<'a> {
+pub(in crate::server) struct Name<'a> {
     /// As its server, or the configuration, has it.
     pub(super) text: &'a str,
     pub(super) canonical: String,
@@ -14,7 +14,7 @@ pub(super) struct Name<'a> {
 }
 
 impl<'a> Name<'a> {
-    pub(super) fn new(text: &'a str) -> Name<'a> {
+    pub(in crate::server) fn new(text: &'a str) -> Name<'a> {
         Name { text, canonical: canonical(text), kebab: kebab(text) }
     }
 }

@@ -105,6 +105,25 @@ impl Part {
     }
 }
 
+/// A pattern of other names than those of tools, compared as [`ToolPattern`] compares each of its parts.
+#[derive(Clone, Debug)]
+pub(in crate::server) struct NamePattern(Vec<Part>);
+
+impl NamePattern {
+    /// Reads a name or a pattern.
+    ///
+    /// # Errors
+    /// Says what is wrong with it, as a clause.
+    pub(in crate::server) fn new(text: &str) -> Result<NamePattern, String> {
+        Ok(NamePattern(glob::parse(text)?.iter().map(|tokens| Part::new(tokens, false)).collect()))
+    }
+
+    /// Whether it fits a name, or may fit it.
+    pub(in crate::server) fn fits(&self, name: &Name<'_>) -> bool {
+        self.0.iter().any(|part| part.fit(name, Known::Alone).is_some())
+    }
+}
+
 impl Reading {
     fn new(server: Option<&[Token]>, tool: Option<&[Token]>) -> Reading {
         let server = server.map(|tokens| Part::new(tokens, true));
