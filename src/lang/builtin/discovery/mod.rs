@@ -15,7 +15,7 @@ use crate::lang::eval::Machine;
 use crate::lang::foreign_text;
 use crate::lang::host::Tool;
 use crate::lang::value::Value;
-use crate::lang::value::map::kebab;
+use crate::lang::value::map::canonical;
 use crate::lang::value::print::{print_within, shown_name};
 use std::fmt::Write;
 use std::sync::Arc;
@@ -232,12 +232,10 @@ fn namespaces(registry: &Registry) -> Vec<&str> {
 fn one_place(machine: &mut Machine, name: &str) -> Outcome<String> {
     let host = machine.core.host.clone();
     let servers = host.servers();
-    let name = servers
-        .iter()
-        .map(|server| server.name.as_str())
-        .find(|server| *server == name || kebab(server) == kebab(name))
-        .unwrap_or(name)
-        .to_string();
+    let named = |fits: &dyn Fn(&str) -> bool| servers.iter().map(|server| &server.name).find(|server| fits(server));
+    let name = named(&|server| server == name)
+        .or_else(|| named(&|server| canonical(server) == canonical(name)))
+        .map_or_else(|| name.to_string(), |server| server.to_string());
     if servers.iter().any(|server| server.name == name) {
         let tools = machine.waiting(|| host.tools(&name));
         return match tools {
