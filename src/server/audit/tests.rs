@@ -231,3 +231,48 @@ fn records_that_find_no_room_to_wait_are_counted() {
     assert_eq!((verified.lost, verified.ended, &verified.problems[..]), (3, true, &[][..]));
     assert!(verified.records > 16, "{}", verified.records);
 }
+
+#[cfg(unix)]
+#[test]
+fn a_log_whose_file_is_gone_takes_no_intents() {
+    let begun = || {
+        let folder = tempfile::tempdir().expect("a folder");
+        let log = AuditLog::begin(AuditOptions::new(folder.path().to_owned())).expect("a folder that can be written");
+        assert!(log.write_first(record(Kind::Intent, "send", None), &Secrets::default()).is_ok());
+        let part = chains(folder.path(), None).expect("readable").remove(0).parts[&1].clone();
+        (folder, log, part)
+    };
+    let refused = |log: &AuditLog| {
+        assert!(log.write_first(record(Kind::Intent, "send", None), &Secrets::default()).is_err());
+        assert!(log.trouble().is_some());
+    };
+    let (folder, log, _) = begun();
+    std::fs::remove_dir_all(folder.path()).expect("removed");
+    refused(&log);
+    let (_folder, log, part) = begun();
+    std::fs::rename(&part, part.with_extension("old")).expect("moved");
+    refused(&log);
+    std::fs::copy(part.with_extension("old"), &part).expect("copied");
+    refused(&log);
+    std::fs::rename(part.with_extension("old"), &part).expect("moved back");
+    assert!(log.write_first(record(Kind::Intent, "send", None), &Secrets::default()).is_ok());
+    assert_eq!(log.trouble(), None);
+}
+
+#[cfg(unix)]
+#[test]
+fn only_the_owner_reads_and_writes_the_files() {
+    use std::os::unix::fs::PermissionsExt;
+    let parent = tempfile::tempdir().expect("a folder");
+    let (folder, heads) = (parent.path().join("log"), parent.path().join("heads"));
+    let options = AuditOptions { heads: Some(heads.clone()), ..AuditOptions::new(folder.clone()) };
+    drop(AuditLog::begin(options).expect("folders that can be made"));
+    let mode = |path: &Path| std::fs::metadata(path).expect("there").permissions().mode() & 0o777;
+    for folder in [&folder, &heads] {
+        assert_eq!(mode(folder), 0o700, "{}", folder.display());
+        let files: Vec<PathBuf> =
+            std::fs::read_dir(folder).expect("readable").map(|entry| entry.expect("an entry").path()).collect();
+        assert_eq!(files.len(), 1);
+        assert_eq!(mode(&files[0]), 0o600, "{}", files[0].display());
+    }
+}

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::fmt;
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -182,7 +182,7 @@ impl AuditLog {
         if open.head.ended {
             return Err(Unwritten { number: None, problem: "the audit log has ended".to_owned() });
         }
-        open.catch_up().map_err(|problem| unwritten(None, problem))?;
+        open.catch_up().and_then(|()| open.is_in_place()).map_err(|problem| unwritten(None, problem))?;
         let number = open.append(&record).map_err(|problem| unwritten(None, problem))?;
         let written = open.catch_up().and_then(|()| if open.options.sync { open.file.sync_data() } else { Ok(()) });
         written.map(|()| number).map_err(|problem| unwritten(Some(number), problem))
@@ -190,7 +190,8 @@ impl AuditLog {
 
     /// Why nothing can be written, if that is so: tries what waits.
     pub(in crate::server) fn trouble(&self) -> Option<String> {
-        self.open().catch_up().err().map(|problem| unwritable(&problem))
+        let mut open = self.open();
+        open.catch_up().and_then(|()| open.is_in_place()).err().map(|problem| unwritable(&problem))
     }
 
     /// Why no further record may come to wait, if none may.
@@ -273,6 +274,26 @@ impl Waiting {
 }
 
 impl Open {
+    /// Looks whether the file that records are written to still has its name: one that was removed takes records that
+    /// nobody will read.
+    #[cfg(unix)]
+    fn is_in_place(&self) -> io::Result<()> {
+        use std::os::unix::fs::MetadataExt;
+        let named = fs::metadata(part_file(&self.options.folder, &self.head.chain, self.part))?;
+        let open = self.file.metadata()?;
+        if (named.dev(), named.ino()) == (open.dev(), open.ino()) {
+            Ok(())
+        } else {
+            Err(io::ErrorKind::NotFound.into())
+        }
+    }
+
+    /// Elsewhere an open file cannot be removed.
+    #[cfg(not(unix))]
+    fn is_in_place(&self) -> io::Result<()> {
+        Ok(())
+    }
+
     /// Writes what waits.
     fn catch_up(&mut self) -> io::Result<()> {
         while let Some((record, bytes)) = self.waiting.records.pop_front() {
