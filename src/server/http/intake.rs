@@ -34,9 +34,9 @@ use crate::server::lines;
 const ROOM: usize = 64 << 10;
 const UNIT: usize = 1 << 10;
 
-/// A message of more values and keys takes much more while it is decoded than it has bytes, so that few are at once.
+/// A message of more values and keys takes much more while it is decoded than it has bytes: such messages have no more
+/// values together at once than one may have.
 const MANY: u64 = 50_000;
-const MANY_AT_ONCE: usize = 4;
 
 /// The header that names a session of the protocol.
 const SESSION: &str = "mcp-session-id";
@@ -94,7 +94,7 @@ impl Intake {
             arrival: http.arrival,
             room: Arc::new(Semaphore::new(ROOM)),
             rooms: Mutex::default(),
-            decoding: Arc::new(Semaphore::new(MANY_AT_ONCE)),
+            decoding: Arc::new(Semaphore::new(usize::try_from(lines::MOST_MARKS).expect("a million"))),
         }
     }
 
@@ -293,7 +293,9 @@ async fn post(
         return failed(StatusCode::BAD_REQUEST, ErrorCode::PARSE_ERROR, None, &message);
     }
     if envelope.marks() > MANY {
-        let permit = Arc::clone(&intake.decoding).acquire_owned().await.expect("the permits are never closed");
+        let marks = u32::try_from(envelope.marks().min(lines::MOST_MARKS)).expect("at most a million");
+        let permit =
+            Arc::clone(&intake.decoding).acquire_many_owned(marks).await.expect("the permits are never closed");
         room.0.lock().unwrap_or_else(PoisonError::into_inner).push(permit);
     }
     parts.extensions.insert(room);
