@@ -31,7 +31,15 @@ fn isolated() -> Result<Arc<dyn Sandbox>, Problem> {
     use lispbox::worker::{Program, WorkerOptions, Workers};
     let workers = Program::this(&["worker"]).and_then(|program| Workers::start(WorkerOptions::new(program)));
     let workers = workers.map_err(|problem| Problem::Failed(format!("`--isolate`: {problem}")))?;
-    tracing::info!(walls = workers.walls().join(", "), "programs run in worker processes");
+    let walls = workers.walls().join(", ");
+    if workers.walls().iter().any(|wall| wall == "seccomp") {
+        tracing::info!(walls, "programs run in worker processes");
+    } else {
+        tracing::warn!(
+            walls,
+            "programs run in worker processes without seccomp: UDP sockets and fork are open to them"
+        );
+    }
     Ok(workers)
 }
 
