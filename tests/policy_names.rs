@@ -212,6 +212,22 @@ fn the_audit_log_is_asked_in_any_spelling() {
     for spelling in ["getEmail", "get_email", "financial_data/GET-EMAIL", "mcp__financial_data__get_*", "get?email"] {
         assert_eq!(shown(&["--tool", spelling]), ["getEmail"], "{spelling}");
     }
+#[test]
+fn a_tool_with_a_wrong_annotation_is_left_out_alone_and_named() {
+    if python().is_none() {
+        return;
+    }
+    let servers = [("odd", named(json!({"wipe": {"destructiveHint": "true"}, "look": {"readOnlyHint": true}})))];
+    let mut client = Client::start(&ours(&servers, json!({})), &[]);
+    assert!(client.eval("(odd/look)").text.contains("look was called"));
+    assert_eq!(client.fails("(odd/wipe)").0, "UnknownTool");
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("servers.json"), ours(&servers, json!({})).to_string()).expect("written");
+    let said = check(folder.path(), &[], &[]);
+    let expected = "ok      odd: 1 tool (1 read_only)\nwarning: odd: the tool wipe is left out: expected `true` or `false` as `annotations.destructiveHint`, got \"true\"\n";
+    assert!(said.contains(expected), "{said}");
+}
+
     for spelling in ["financial-data", "financial_data", "FinancialData", "fin*"] {
         assert_eq!(shown(&["--server", spelling, "--tool", "explode"]), ["explode"], "{spelling}");
     }

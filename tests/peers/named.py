@@ -1,4 +1,5 @@
-"""A downstream server whose tools are given as JSON: an object from names to annotations, or null for none.
+"""A downstream server whose tools are given as JSON: an object from names to annotations, or null for none; or a list of
+pairs of both, in which a name may come twice.
 
 Each tool takes any arguments and answers with its own name; one whose name begins with `slow` does not answer.
 """
@@ -6,6 +7,7 @@ import json
 import sys
 
 TOOLS = json.loads(sys.argv[1])
+PAIRS = list(TOOLS.items()) if isinstance(TOOLS, dict) else TOOLS
 
 
 def send(identity, result):
@@ -28,7 +30,7 @@ for line in sys.stdin:
             "serverInfo": {"name": "named", "version": "1"},
         })
     elif method == "tools/list":
-        send(identity, {"tools": [described(*tool) for tool in TOOLS.items()]})
+        send(identity, {"tools": [described(*tool) for tool in PAIRS]})
     elif method == "tools/call":
         name = message["params"]["name"]
         if not name.startswith("slow"):

@@ -1,6 +1,6 @@
 //! One connection to a server, from its handshake to its end: the requests on it, and what becomes of them.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex as StdMutex, MutexGuard, PoisonError};
@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use rmcp::RoleClient;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ClientRequest, ErrorCode, JsonObject,
-    PaginatedRequestParams, PingRequest,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ClientRequest, ErrorCode, JsonObject, ListToolsRequest,
+    ListToolsResult, PaginatedRequestParams, PingRequest,
 };
 use rmcp::service::{Peer, RunningService, ServiceError};
 use tokio::sync::Mutex;
@@ -24,6 +24,7 @@ use crate::server::secrets::Secrets;
 
 use super::client::Client;
 use super::http;
+use super::listing;
 use super::process::ServerProcess;
 use super::result::late;
 
@@ -36,6 +37,8 @@ const MOST_PAGES: usize = 200;
 /// A list of tools is taken in up to this many bytes of names, descriptions and schemas.
 const LARGEST_LIST: u64 = 8 << 20;
 
+/// How many reasons for leaving tools out are told.
+const LEFT_OUT: usize = 20;
 /// The longest name of a tool, in bytes.
 const LONGEST_NAME: usize = 1024;
 
@@ -191,14 +194,15 @@ impl Connection {
     }
 
     /// All pages of the list of tools.
-    pub(super) async fn list(&self) -> Result<Vec<Tool>, Failure> {
+    pub(super) async fn list(&self) -> Result<List, Failure> {
         let mut tools = List::default();
         let mut cursor = None;
         for _ in 0..MOST_PAGES {
             let page = PaginatedRequestParams::default().with_cursor(cursor.clone());
-            let page = self.answered(self.peer.list_tools(Some(page)), PAGE, "tools/list").await?;
+            let (page, unreadable) = self.answered(self.page(page), PAGE, "tools/list").await?;
             let (name, secrets, mut so_far) = (self.name.clone(), self.secrets.clone(), tools);
             let taken = offload::linear(usize::MAX, move || {
+                unreadable.iter().for_each(|problem| so_far.leave_out(&name, secrets.redact(problem).into_owned()));
                 let is_all = so_far.add(&name, page.tools, &secrets);
                 (so_far, is_all)
             });
@@ -210,15 +214,29 @@ impl Connection {
                     tools = tools.tools.len(),
                     "the list of tools is too long; the rest is left out"
                 );
-                return Ok(tools.tools);
+                return Ok(tools.without_twins(&self.name));
             }
             if page.next_cursor.is_none() || page.next_cursor == cursor {
-                return Ok(tools.tools);
+                return Ok(tools.without_twins(&self.name));
             }
             cursor = page.next_cursor;
         }
         tracing::warn!(server = self.name, "the list of tools has no end");
-        Ok(tools.tools)
+        Ok(tools.without_twins(&self.name))
+    }
+
+    /// One page of the list of tools, with why tools on it cannot be read. One such tool makes the reply another one than
+    /// that of the protocol's library, so the page is asked for once more, and each tool on it is read by itself.
+    async fn page(&self, page: PaginatedRequestParams) -> Result<(ListToolsResult, Vec<String>), ServiceError> {
+        match self.peer.list_tools(Some(page.clone())).await {
+            Err(ServiceError::UnexpectedResponse) => {
+                let again = ClientRequest::ListToolsRequest(ListToolsRequest::with_param(page));
+                let reply = self.peer.send_request(again).await?;
+                let read = offload::linear(usize::MAX, move || listing::readable(reply)).await;
+                read.ok_or(ServiceError::UnexpectedResponse)
+            }
+            page => page.map(|page| (page, Vec::new())),
+        }
     }
 
     /// Calls a tool. Dropping the future cancels the call at the server.
@@ -337,9 +355,13 @@ fn failed(message: String) -> Failure {
 
 /// A list of tools as it is taken in.
 #[derive(Default)]
-struct List {
-    tools: Vec<Tool>,
-    names: HashSet<String>,
+pub(super) struct List {
+    pub(super) tools: Vec<Tool>,
+    /// Why tools are not among them, a clause each.
+    pub(super) left_out: Vec<String>,
+    /// The effects of each by its name, and the names of several with different ones.
+    names: HashMap<String, ToolHints>,
+    twins: BTreeSet<String>,
     bytes: u64,
     marks: u64,
 }
@@ -349,14 +371,21 @@ impl List {
     fn add(&mut self, server: &str, page: Vec<rmcp::model::Tool>, secrets: &Secrets) -> bool {
         for tool in page {
             let Some(tool) = secrets.redact_tool(converted(server, tool)) else {
-                tracing::warn!(server, "a tool is left out: its name has a secret in it");
+                self.leave_out(server, "a tool is left out: its name has a secret in it".to_owned());
                 continue;
             };
-            // Of two tools of one name no rule could say which it means.
-            let is_usable = (1..=LONGEST_NAME).contains(&tool.name.len());
-            if !is_usable || !self.names.insert(tool.name.clone()) {
-                let name = &*foreign_text::name(&tool.name);
-                tracing::warn!(server, name, "a tool without a name of its own is left out");
+            if !(1..=LONGEST_NAME).contains(&tool.name.len()) {
+                let name = foreign_text::name(&tool.name);
+                self.leave_out(server, format!("the tool {name} is left out: its name is empty or too long"));
+                continue;
+            }
+            if let Some(hints) = self.names.insert(tool.name.clone(), tool.hints) {
+                if hints == tool.hints {
+                    let name = foreign_text::name(&tool.name);
+                    self.leave_out(server, format!("a second tool {name} is left out: another one has its name"));
+                } else {
+                    self.twins.insert(tool.name);
+                }
                 continue;
             }
             let schemas =
@@ -369,6 +398,28 @@ impl List {
             self.tools.push(tool);
         }
         true
+    }
+
+    /// The list without tools that have one name and different effects: no rule could say which of them it means, and
+    /// nothing tells which of them a call reaches.
+    fn without_twins(mut self, server: &str) -> List {
+        let twins = std::mem::take(&mut self.twins);
+        self.tools.retain(|tool| !twins.contains(&tool.name));
+        for name in &twins {
+            let name = foreign_text::name(name);
+            self.leave_out(
+                server,
+                format!("the tools {name} are left out: several have this name, with different annotations"),
+            );
+        }
+        self
+    }
+
+    fn leave_out(&mut self, server: &str, message: String) {
+        if self.left_out.len() < LEFT_OUT && !self.left_out.contains(&message) {
+            tracing::warn!(server, "{message}");
+            self.left_out.push(message);
+        }
     }
 }
 

@@ -15,6 +15,7 @@ mod expansion;
 mod http;
 mod index;
 mod link;
+mod listing;
 mod local;
 mod login;
 mod process;
@@ -269,6 +270,12 @@ impl Downstreams {
     /// The tools of one server that are known and may not be called, each with the rule that says so.
     pub fn denied(&self, name: &str) -> Vec<(String, String)> {
         self.find(name).map(|server| server.denied()).unwrap_or_default()
+    }
+
+    /// Why tools of a server are not among those that it has, though it has listed them: a clause each, such as "the tools
+    /// send are left out: several have this name, with different annotations".
+    pub fn left_out(&self, name: &str) -> Vec<String> {
+        self.find(name).map(|server| server.left_out()).unwrap_or_default()
     }
 
     /// What is taken out of all that leaves.

@@ -78,6 +78,8 @@ struct Known {
     tools: Option<Vec<Arc<CheckedTool>>>,
     /// The names of these tools.
     names: Option<Arc<Names>>,
+    /// Why others, which the server has listed, are not among them.
+    left_out: Vec<String>,
     /// True for those that the server itself has listed, not those from disk.
     is_own_list: bool,
     /// The connection from which they were listed; nothing for those from disk.
@@ -192,6 +194,11 @@ impl Downstream {
         let (rules, names) = (self.rules(), self.names());
         let denied = tools.iter().filter(|checked| self.is_denied(&rules, names.as_deref(), checked));
         denied.map(|checked| (checked.tool.name.clone(), self.decide(&checked.tool).rule)).collect()
+    }
+
+    /// Why tools that the server has listed cannot be called, a clause each.
+    pub(super) fn left_out(&self) -> Vec<String> {
+        self.known().left_out.clone()
     }
 
     /// One line: what the configuration says, else the first tools that are known.
@@ -528,7 +535,8 @@ impl Downstream {
                 return Ok(tools.clone());
             }
         }
-        let tools: Vec<Arc<Tool>> = connection.list().await?.into_iter().map(Arc::new).collect();
+        let list = connection.list().await?;
+        let tools: Vec<Arc<Tool>> = list.tools.into_iter().map(Arc::new).collect();
         self.recall().await;
         let before = self.known_anyhow().unwrap_or_default();
         let tools = offload::linear(usize::MAX, move || {
@@ -545,6 +553,7 @@ impl Downstream {
             let mut known = self.known();
             known.set(tools.clone(), true);
             known.listed_by = Some(Arc::clone(connection));
+            known.left_out = list.left_out;
             known.failed = None;
         }
         self.shared.unfit.look_again();

@@ -62,6 +62,9 @@ impl Check {
                     };
                     let effects = effects(connections.downstreams(), tools);
                     outln!("ok      {name}: {}{effects}{denied}", counted(tools.len(), "tool"));
+                    for left_out in connections.downstreams().left_out(name) {
+                        outln!("warning: {name}: {left_out}");
+                    }
                 }
                 (Err(problem), _) => {
                     broken += 1;
