@@ -68,6 +68,80 @@ fn a_rule_holds_in_every_spelling_that_programs_use() {
 }
 
 #[test]
+fn a_pattern_of_a_spelling_that_programs_can_use_forbids() {
+    if python().is_none() {
+        return;
+    }
+    let servers = [("m", named(json!({"getemail": null, "send": null})))];
+    for rule in ["m/get?email", "m/get[_.-]email", "m/get[!a-z]email", "get_*", "m/get[!_]email"] {
+        for more in [json!({"policy": {"deny": [rule]}}), json!({"tools": {"block": [rule]}})] {
+            let mut client = Client::start(&ours(&servers, more), &[]);
+            for call in ["(m/get-email)", "(m/getemail)", "(get_email)", "(mcp__m__get-email)"] {
+                assert_eq!(client.fails(call).0, "ToolDenied", "{rule} {call}");
+            }
+            assert!(!client.eval("(m/send)").is_error, "{rule}");
+        }
+    }
+}
+
+#[test]
+fn a_tool_that_may_not_be_called_fails_before_the_program_and_a_limit_at_the_call() {
+    if python().is_none() {
+        return;
+    }
+    let more = json!({"policy": {"deny": ["explode"], "limits": [{"tools": "getEmail", "per_evaluation": 1}]}});
+    let mut client = Client::start(&ours(&[("financial-data", financial())], more), &[]);
+    for program in [
+        "(do (financial-data/get-email) (try (financial-data/explode) (catch Exception e :caught)))",
+        "(if false (financial-data/explode) 1)",
+    ] {
+        let answer = client.eval(program);
+        assert_eq!(answer.record["error"], "ToolDenied", "{program}: {}", answer.text);
+        assert!(!answer.text.contains("was called") && answer.record["calls"].as_array().is_none_or(Vec::is_empty));
+    }
+    let program =
+        "(do (financial-data/get-email) (try (financial-data/get-email) (catch Exception e (:error (ex-data e)))))";
+    let answer = client.eval(program);
+    assert!(!answer.is_error && answer.text.contains("ToolDenied"), "{}", answer.text);
+}
+
+#[test]
+fn of_two_tools_of_one_name_with_different_annotations_neither_is_called() {
+    if python().is_none() {
+        return;
+    }
+    let (reads, destroys) = (json!({"readOnlyHint": true}), json!({"destructiveHint": true}));
+    let pairs = [("wipe", &reads), ("wipe", &destroys), ("wipe", &reads), ("look", &reads), ("look", &reads)];
+    let folder = tempfile::tempdir().expect("a folder");
+    let servers = [("m", named(json!(pairs)))];
+    let mut client = Client::start(&ours(&servers, json!({})), &[]);
+    assert_eq!(client.fails("(m/wipe)").0, "UnknownTool");
+    assert!(client.eval("(m/look)").text.contains("look was called"));
+    std::fs::write(folder.path().join("servers.json"), ours(&servers, json!({})).to_string()).expect("written");
+    let said = check(folder.path(), &[], &[]);
+    assert!(said.contains("ok      m: 1 tool (1 read_only)\n"), "{said}");
+    for expected in [
+        "warning: m: the tools wipe are left out: several have this name, with different annotations\n",
+        "warning: m: a second tool look is left out: another one has its name\n",
+    ] {
+        assert!(said.contains(expected), "{expected}: {said}");
+    }
+}
+
+#[test]
+fn a_server_is_named_as_its_configuration_names_it() {
+    if python().is_none() {
+        return;
+    }
+    for rule in ["a/b/explode", "a/b/ex*", "A/B/Explode", "a-b/explode"] {
+        let more = json!({"policy": {"deny": [rule]}});
+        let mut client = Client::start(&ours(&[("a/b", financial())], more), &[]);
+        assert_eq!(client.fails("(a-b/explode)").0, "ToolDenied", "{rule}");
+        assert!(!client.eval("(a-b/get-email)").is_error, "{rule}");
+    }
+}
+
+#[test]
 fn tools_that_differ_in_spelling_alone_are_ruled_apart() {
     if python().is_none() {
         return;

@@ -39,10 +39,10 @@ fn names_agree_up_to_dashes_underscores_and_case() {
     ] {
         assert_eq!(applied(&format!("{tool}:reply-to-id"), &arguments), expected, "{tool}");
     }
-    // A `?` stands for the end of a word too.
+    // A `?` stands for the end of a word too, also where only a program writes one.
     assert_eq!(
-        applied("reply?to?id", &json!({"reply-to-id": 1, "replyToId": 2, "replytoid": 3})),
-        json!({"reply-to-id": MASK, "replyToId": MASK, "replytoid": 3})
+        applied("reply?to?id", &json!({"reply-to-id": 1, "replyToId": 2, "replytoid": 3, "replyid": 4})),
+        json!({"reply-to-id": MASK, "replyToId": MASK, "replytoid": MASK, "replyid": 4})
     );
     for rule in [
         "reply",

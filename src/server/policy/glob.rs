@@ -50,6 +50,16 @@ impl Class {
         (self.lists('-') || self.lists('_')) != self.is_negated
     }
 
+    /// Whether it fits a character of a canonical name in one of the cases in which a program may write it.
+    fn fits_any_case(&self, c: char) -> bool {
+        self.fits(c) || c.to_uppercase().any(|upper| self.fits(upper))
+    }
+
+    /// Whether it fits one of the separators that a program may write.
+    fn fits_any_separator(&self) -> bool {
+        self.fits('-') || self.fits('_')
+    }
+
     /// True for `[_-]`, `[_]` and the like.
     fn is_separator(&self) -> bool {
         let is_one = |(from, to): &(char, char)| from == to && matches!(from, '-' | '_');
@@ -185,10 +195,9 @@ pub(super) fn fits_literally(tokens: &[Token], name: &str) -> bool {
     simulate(tokens, name.chars(), |token| *token == Token::Any, step)
 }
 
-/// Whether a folded pattern fits a name in kebab case, whose `-` may be there or not. With `is_wide` the pattern's own
-/// separators may be absent too: `get_*` then fits `getaway`, which a program may spell `get-away`.
-pub(super) fn fits_folded(folded: &[Folded], kebab: &str, is_wide: bool) -> bool {
-    let passes = |token: &Folded| matches!(token, Folded::Any) || (is_wide && *token == Folded::Separator);
+/// Whether a folded pattern fits a name in kebab case, whose `-` may be there or not.
+pub(super) fn fits_folded(folded: &[Folded], kebab: &str) -> bool {
+    let passes = |token: &Folded| matches!(token, Folded::Any);
     let step = |token: &Folded, c: char| match (token, c) {
         (Folded::Any, _) => Step::Stays,
         (Folded::One, '-') => Step::StaysOrTakes,
@@ -203,6 +212,32 @@ pub(super) fn fits_folded(folded: &[Folded], kebab: &str, is_wide: bool) -> bool
     let fits = simulate(folded, kebab.chars(), passes, step);
     // A separator in the name is optional after the last element of the pattern as well.
     fits || (kebab.ends_with('-') && simulate(folded, kebab.trim_end_matches('-').chars(), passes, step))
+}
+
+/// Whether a folded pattern fits, as it is written, any spelling of a canonical name: a program may write separators
+/// anywhere and letters in either case, so that whatever fits a separator may fit no letter. `get_*` fits `getaway`,
+/// spelled `get-away`, and `get?email` fits `getemail`.
+pub(super) fn fits_any_spelling(folded: &[Folded], canonical: &str) -> bool {
+    // `_*` and `*[!a]` would fit every name.
+    if folded.contains(&Folded::Any) && folded.iter().all(may_fit_no_letter) {
+        return false;
+    }
+    let step = |token: &Folded, c: char| match token {
+        Folded::Any => Step::Stays,
+        Folded::One => Step::Takes,
+        Folded::Separator => Step::Ends,
+        Folded::Letter(wanted) => Step::takes(*wanted == c),
+        Folded::Class(class) => Step::takes(class.fits_any_case(c)),
+    };
+    simulate(folded, canonical.chars(), may_fit_no_letter, step)
+}
+
+fn may_fit_no_letter(token: &Folded) -> bool {
+    match token {
+        Folded::Any | Folded::One | Folded::Separator => true,
+        Folded::Class(class) => class.fits_any_separator(),
+        Folded::Letter(_) => false,
+    }
 }
 
 /// What one character of a name does to a state of the simulation.

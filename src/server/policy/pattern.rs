@@ -58,7 +58,14 @@ impl Part {
                 let readable: String = text.chars().filter(|c| !(is_server && is_unreadable(*c))).collect();
                 Part::Exact { canonical: canonical(&readable), text }
             }
-            None => Part::Glob { tokens: tokens.to_vec(), folded: glob::fold(tokens) },
+            None => {
+                let readable = |token: &Token| match token {
+                    Token::Char(c) if is_server && is_unreadable(*c) => Token::Char('-'),
+                    token => token.clone(),
+                };
+                let tokens: Vec<Token> = tokens.iter().map(readable).collect();
+                Part::Glob { folded: glob::fold(&tokens), tokens }
+            }
         }
     }
 
@@ -79,7 +86,7 @@ impl Part {
         }
         let fits = match self {
             Part::Exact { canonical, .. } => *canonical == name.canonical,
-            Part::Glob { folded, .. } => glob::fits_folded(folded, &name.kebab, false),
+            Part::Glob { folded, .. } => glob::fits_folded(folded, &name.kebab),
         };
         if fits {
             return match (known, self.is_exact()) {
@@ -94,12 +101,8 @@ impl Part {
                 }
             };
         }
-        // Without a letter of its own, `_*` would fit everything.
-        let is_wide = |folded: &[Folded]| folded.iter().any(|element| matches!(element, Folded::Letter(_)));
         match self {
-            Part::Glob { folded, .. } if is_wide(folded) && glob::fits_folded(folded, &name.kebab, true) => {
-                Some(Fit::Possible)
-            }
+            Part::Glob { folded, .. } if glob::fits_any_spelling(folded, &name.canonical) => Some(Fit::Possible),
             _ => None,
         }
     }
@@ -233,11 +236,9 @@ fn fit(readings: &[Reading], tool: &ToolName<'_>) -> Option<(Fit, bool)> {
 /// The ways to read a pattern without braces.
 fn readings(tokens: &[Token]) -> Vec<Reading> {
     let mut readings = Vec::new();
-    if let Some(at) = tokens.iter().position(|token| *token == Token::Char('/')).filter(|at| *at > 0)
-        && at + 1 < tokens.len()
-    {
-        readings.push(Reading::new(Some(&tokens[..at]), Some(&tokens[at + 1..])));
-    }
+    // The name of a server in its configuration, and that of a tool, may have a `/` in it as well.
+    let slashes = (1..tokens.len().saturating_sub(1)).filter(|at| tokens[*at] == Token::Char('/'));
+    readings.extend(slashes.map(|at| Reading::new(Some(&tokens[..at]), Some(&tokens[at + 1..]))));
     let prefix: Option<String> =
         tokens.iter().take(5).map(|token| if let Token::Char(c) = token { Some(*c) } else { None }).collect();
     if prefix.is_some_and(|prefix| prefix.eq_ignore_ascii_case("mcp__")) && tokens.len() > 5 {

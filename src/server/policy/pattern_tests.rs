@@ -92,14 +92,16 @@ fn a_rule_fits_no_other_tool() {
         ("mcp__a__bc", "ab", "c"),
         ("mcp__ab__c", "a", "bc"),
         ("explode", "mail", "explodes"),
-        ("get?", "mail", "get"),
         ("send_*", "mail", "resend"),
         ("*/send", "mail", "send_all"),
         ("mcp__mail__*", "mailbox", "send"),
         ("mcp__mail__send", "mail-send", "x"),
         ("mcp__mail", "mailbox", "send"),
         ("mcp__a__b", "ab", "c"),
-        ("[!g]et", "mail", "get"),
+        ("get?", "mail", "gets_it"),
+        ("get[.]email", "mail", "get_email"),
+        ("get[a-z]email", "mail", "get_email"),
+        ("[!a]*", "mail", "add"),
         ("mail/send", "mailbox", "send"),
         ("_*", "mail", "send"),
         ("*_*", "mail", "send"),
@@ -111,9 +113,27 @@ fn a_rule_fits_no_other_tool() {
         assert_eq!(fit_of(text, server, tool), None, "{text}: {server}/{tool}");
     }
     // In a wider sense `get_*` fits what can be spelled so; that forbids and does not allow.
-    for (text, tool) in [("get_*", "getaway"), ("*_read", "mark_unread"), ("_get*", "getEmail"), ("get_*", "getemail")]
-    {
+    for (text, tool) in [
+        ("get_*", "getaway"),
+        ("*_read", "mark_unread"),
+        ("_get*", "getEmail"),
+        ("get_*", "getemail"),
+        ("get?email", "getemail"),
+        ("get[_.-]email", "getemail"),
+        ("get[!a-z]email", "getemail"),
+        ("get[!_]email", "get_email"),
+        ("get[^.]?email", "getemail"),
+        ("get[!A-Z]mail", "getEmail"),
+        ("?get*", "getemail"),
+        ("get?", "get"),
+        ("[_g]?[!x]et", "get"),
+        ("???", "go"),
+        ("[!g]et", "get"),
+    ] {
         assert_eq!(fit_of(text, "mail", tool), Some(Fit::Possible), "{text} {tool}");
+    }
+    for (text, server) in [("mail?box/send", "mailbox"), ("mcp__mail[-_]box__se?nd", "mailbox")] {
+        assert_eq!(fit_of(text, server, "send"), Some(Fit::Possible), "{text} {server}");
     }
     for (text, tool) in [("*d/read", "bad/read"), ("mail/send", "mail/send")] {
         assert_eq!(fit_of(text, "mail", tool), Some(Fit::Possible), "{text} {tool}");
@@ -160,6 +180,26 @@ fn a_name_that_two_tools_have_up_to_spelling_fits_both_unless_it_is_one_of_them(
 }
 
 #[test]
+fn a_server_may_be_named_as_its_configuration_names_it() {
+    // Programs call the server `a/b` by `a-b`.
+    for text in ["a/b/x", "A/b/X", "a/b/*", "a/*/x", "a/b?/x", "{a/b,c}/x", "mcp__a/b__x", "a-b/x", "*/b/x", "a/b[/]x"]
+    {
+        let fit = fit_of(text, "a-b", "x");
+        assert_eq!(fit, Some(if text == "a/b?/x" { Fit::Possible } else { Fit::Certain }), "{text}");
+    }
+    for (text, server, tool) in [("a/b/x", "a-c", "x"), ("a/b/x", "b", "x"), ("a/b/x", "a", "x"), ("a/b/x", "a-b", "y")]
+    {
+        assert_eq!(fit_of(text, server, tool), None, "{text}: {server}/{tool}");
+    }
+    assert_eq!(fit_of("a/b/x", "a", "b/x"), Some(Fit::Certain));
+    let servers = Names::of(["a", "a-b"]);
+    for (server, tool) in [("a-b", "x"), ("a", "b/x")] {
+        let name = ToolName::among(server, tool, &servers, Known::Alone);
+        assert_eq!(pattern("a/b/x").fit(&name).map(|(fit, _)| fit), Some(Fit::Possible), "{server}/{tool}");
+    }
+}
+
+#[test]
 fn a_long_name_may_be_split_at_every_mark() {
     let one = |servers: &[&str], server, tool| {
         let servers = Names::of(servers.iter().copied());
@@ -194,6 +234,33 @@ fn a_pattern_with_a_slip_is_an_error() {
 /// A name of a few words, without the marks that split names.
 fn words() -> impl Strategy<Value = String> {
     proptest::collection::vec("[a-z][a-z0-9]{0,4}", 1..4).prop_map(|words| words.join("_"))
+}
+
+/// Another spelling of the same name, with separators anywhere.
+fn freely_spelled(name: &str, choices: &[Index]) -> String {
+    let mut out = String::new();
+    for (at, letter) in name.chars().filter(|c| *c != '_').enumerate() {
+        let choice = choices[at % choices.len()].index(32);
+        out.push_str(["", "", "-", "_", "", "_-", "", "--"][choice >> 2]);
+        out.extend(if choice & 1 == 0 { vec![letter] } else { letter.to_uppercase().collect() });
+        out.push_str(if choice & 2 == 0 || at + 1 < name.len() { "" } else { "_" });
+    }
+    out
+}
+
+/// A pattern that fits a text: each character as it is or, by choice, as a wildcard or class with it.
+fn pattern_of(text: &str, choices: &[Index]) -> String {
+    let wild = |(at, c): (usize, char)| match choices[at % choices.len()].index(14) {
+        0 => "?".to_owned(),
+        1 => "*".to_owned(),
+        2 => format!("[.{c}]"),
+        3 => format!("[^{}]", if c == '_' { '-' } else { '_' }),
+        4 => format!("[!{}.]", if c.is_lowercase() { "A-Z" } else { "a-z" }),
+        5 => format!("\\{c}"),
+        6 => format!("{c}*"),
+        _ => c.to_string(),
+    };
+    text.chars().enumerate().map(wild).collect()
 }
 
 /// Another spelling of the same name: other cases, and separators anywhere but at the edges and two together.
@@ -269,6 +336,25 @@ proptest! {
         if canonical(&other) != canonical(&server) && form > 0 {
             let text = rule(form, &spelled(&other, &choices), &spelled(&tool, &choices));
             prop_assert_eq!(policy(json!({"deny": [text]})).decide(&server, &tool, &NONE).verdict, Verdict::Allow, "{}", text);
+        }
+    }
+
+    /// A pattern that fits the name by which a program calls a tool forbids the call, however the tool's server spells it.
+    #[test]
+    fn a_pattern_of_any_spelling_forbids(
+        tool in words(), choices in proptest::collection::vec(any::<Index>(), 24..60), in_full in any::<bool>(),
+    ) {
+        let called = freely_spelled(&tool, &choices);
+        let text = pattern_of(&called, &choices[7..]);
+        let glob = globset::GlobBuilder::new(&text).backslash_escape(true).build().expect("a pattern");
+        prop_assert!(glob.compile_matcher().is_match(&called), "{} {}", text, called);
+        // A pattern that would fit every name is compared with the tool's own name only.
+        let is_letter = |c: char| c.is_ascii_alphanumeric();
+        if !text.contains('*') || text.replace("[!a-z.]", "").replace("[!A-Z.]", "").contains(is_letter) {
+            let text = if in_full { format!("mail/{text}") } else { text };
+            for name in [tool.clone(), spelled(&tool, &choices[3..]), freely_spelled(&tool, &choices[5..])] {
+                prop_assert!(policy(json!({"deny": [text]})).denies("mail", &name, &NONE), "{} {} {}", text, called, name);
+            }
         }
     }
 
