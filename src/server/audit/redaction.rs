@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value, json};
 
-use crate::lang::Tool;
+use crate::lang::{Tool, foreign_text};
 use crate::server::identity::sha256;
 use crate::server::policy::{Name, NamePattern, ToolPattern};
 use crate::server::secrets::Secrets;
@@ -86,18 +86,48 @@ impl Rule {
         })
     }
 
-    /// True if the rule may have to do with a tool by the schema of its arguments. One that names no property takes any.
-    fn may_concern(&self, tool: &Tool) -> bool {
-        let is_meant = self.tools.as_ref().is_none_or(|tools| tools.fits(&tool.server, &tool.name));
-        is_meant && {
-            let (mut names, mut is_among) = (0, false);
-            each_property(&tool.input_schema, &mut |name| {
-                names += 1;
-                is_among |= self.arguments.fits(&Name::new(name));
-            });
-            names == 0 || is_among
-        }
+    fn concerns(&self, tool: &Tool) -> bool {
+        self.tools.as_ref().is_none_or(|tools| tools.fits(&tool.server, &tool.name))
     }
+
+    /// True if the rule fits an argument that the schema declares.
+    fn fits_argument(&self, schema: &Value) -> bool {
+        let mut is_among = false;
+        each_property(schema, &mut |name| is_among |= self.arguments.fits(&Name::new(name)));
+        is_among
+    }
+
+    /// The clause "`mail/*:bdoy` fits no argument of any tool" where that is so, with the tools whose schemas do not tell.
+    fn without_effect(&self, tools: &[&Tool]) -> Option<String> {
+        let text = self.text.as_deref()?;
+        let concerned: Vec<&Tool> = tools.iter().copied().filter(|tool| self.concerns(tool)).collect();
+        if concerned.iter().any(|tool| self.fits_argument(&tool.input_schema)) {
+            return None;
+        }
+        let undeclared: Vec<&Tool> =
+            concerned.into_iter().filter(|tool| declares_nothing(&tool.input_schema)).collect();
+        let name = |tool: &Tool| foreign_text::name(&format!("{}/{}", tool.server, tool.name)).into_owned();
+        let unknown = match &undeclared[..] {
+            [] => String::new(),
+            [tool] => format!(" (`{}` does not declare its arguments)", name(tool)),
+            [tool, ..] => {
+                format!(" ({} tools, such as `{}`, do not declare their arguments)", undeclared.len(), name(tool))
+            }
+        };
+        Some(format!("`{text}` fits no argument of any tool{unknown}"))
+    }
+}
+
+/// True for a schema that tells nothing about the names of arguments, not even that there are none.
+fn declares_nothing(schema: &Value) -> bool {
+    let mut count = 0;
+    each_property(schema, &mut |_| count += 1);
+    count == 0
+        && match schema.get("additionalProperties") {
+            Some(Value::Bool(false)) => false,
+            Some(_) => true,
+            None => schema.get("properties").is_none(),
+        }
 }
 
 /// The names of all properties in a schema, at any depth.
@@ -132,10 +162,9 @@ impl Redaction {
         self.rules.iter().any(|rule| rule.text.is_some())
     }
 
-    /// The rules that were added and fit no argument of any of those tools.
-    pub fn without_effect<'r>(&'r self, tools: &[&Tool]) -> Vec<&'r str> {
-        let fits_none = |rule: &&Rule| !tools.iter().any(|tool| rule.may_concern(tool));
-        self.rules.iter().filter(fits_none).filter_map(|rule| rule.text.as_deref()).collect()
+    /// The rules that were added and fit no declared argument of any of those tools, each as a clause.
+    pub fn without_effect(&self, tools: &[&Tool]) -> Vec<String> {
+        self.rules.iter().filter_map(|rule| rule.without_effect(tools)).collect()
     }
 
     /// The arguments of a call, the text of a JSON object, as they are written. Secrets are taken out before anything is

@@ -83,15 +83,37 @@ fn rules_that_fit_no_argument_are_known() {
     let tools = [
         tool("send", json!({"properties": {"reply_to_id": {}, "body": {}}})),
         tool("add", nested),
+        tool("ping", json!({"type": "object", "properties": {}})),
+        tool("stop", json!({"additionalProperties": false})),
         tool("open", json!({})),
+        tool("any", json!({"properties": {}, "additionalProperties": true})),
     ];
     let tools: Vec<&Tool> = tools.iter().collect();
     let mut redaction = Redaction::default();
-    for rule in ["reply-to-id", "secret-note", "mail/send:body", "mail/open:any", "mail/add:body", "notes/*:body"] {
+    for rule in [
+        "reply-to-id",
+        "secret-note",
+        "mail/send:body",
+        "bdoy",
+        "mail/open:any",
+        "mail/{add,ping}:body",
+        "notes/*:body",
+    ] {
         redaction.add(rule).expect("a rule");
     }
-    assert_eq!(redaction.without_effect(&tools), ["mail/add:body", "notes/*:body"]);
-    assert_eq!(redaction.without_effect(&tools[..2]), ["mail/open:any", "mail/add:body", "notes/*:body"]);
+    assert_eq!(
+        redaction.without_effect(&tools),
+        [
+            "`bdoy` fits no argument of any tool (2 tools, such as `mail/open`, do not declare their arguments)",
+            "`mail/open:any` fits no argument of any tool (`mail/open` does not declare its arguments)",
+            "`mail/{add,ping}:body` fits no argument of any tool",
+            "`notes/*:body` fits no argument of any tool",
+        ]
+    );
+    assert_eq!(
+        redaction.without_effect(&tools[..4])[..2],
+        ["`bdoy` fits no argument of any tool", "`mail/open:any` fits no argument of any tool",]
+    );
 }
 
 #[test]

@@ -339,12 +339,12 @@ impl Downstreams {
         offload::linear(tools.saturating_mul(INDEXED), search).await
     }
 
-    /// The rules of a redaction that fit no argument of any known tool; nothing while the tools of a server are not known.
+    /// The rules of a redaction that fit no argument of any known tool, each as a clause; nothing while the tools of a server are not known.
     pub fn without_effect(&self, redaction: &Redaction) -> Option<Vec<String>> {
         let lists: Option<Vec<_>> = self.all().iter().map(|server| server.known_anyhow()).collect();
         let lists = lists?;
         let tools: Vec<&Tool> = lists.iter().flatten().map(|checked| &*checked.tool).collect();
-        Some(redaction.without_effect(&tools).into_iter().map(str::to_owned).collect())
+        Some(redaction.without_effect(&tools))
     }
 
     /// Logs the rules for the audit log that fit no argument, once all tools are known.
@@ -355,7 +355,7 @@ impl Downstreams {
             && !self.redaction_is_reported.swap(true, Ordering::Relaxed)
         {
             for rule in rules {
-                tracing::warn!(rule, "a rule of `--audit-redact` fits no argument of any tool");
+                tracing::warn!("the redaction rule {rule}");
             }
         }
     }

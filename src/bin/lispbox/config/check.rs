@@ -77,9 +77,7 @@ impl Check {
         }
         match connections.downstreams().without_effect(&redaction) {
             Some(rules) => {
-                rules.iter().for_each(|rule| {
-                    outln!("warning: the redaction rule `{rule}` fits no argument of any tool");
-                });
+                rules.iter().for_each(|rule| outln!("warning: the redaction rule {rule}"));
             }
             None if redaction.has_own_rules() => {
                 outln!("warning: the redaction rules were not checked, since the tools of a server are not known");
