@@ -178,6 +178,8 @@ fn a_check_sees_the_settings_of_the_server() {
         ("LISPBOX_ASK", "[a"),
     ];
     for (name, value) in wrong {
+        ("LISPBOX_LOG", "lispbx=debug"),
+        ("LISPBOX_LOG", "warn,[x]=debug"),
         for arguments in [&["config", "check", "--config", "servers.json"][..], &["serve", "--config", "servers.json"]]
         {
             let output = lispbox(home, arguments, &[(name, value)]);

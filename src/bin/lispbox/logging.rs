@@ -1,5 +1,6 @@
 //! `LISPBOX_LOG`: which log lines `serve` writes.
 
+use lispbox::lang::error::suggest::closest;
 use lispbox::server::{LogWriter, SPANS};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
@@ -16,11 +17,39 @@ const USUAL: &str = "warn,lispbox=info";
 
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
+/// The parts of lispbox that log.
+const PARTS: &[&str] = &["audit", "call", "evaluation", "quarantine", "serve", "server", "telemetry", "worker"];
+
+/// Lispbox and the libraries that log.
+const COMPONENTS: &[&str] = &[
+    "lispbox",
+    "axum",
+    "deadpool_postgres",
+    "hyper",
+    "hyper_rustls",
+    "hyper_util",
+    "mio",
+    "opentelemetry",
+    "opentelemetry_otlp",
+    "opentelemetry_sdk",
+    "redis",
+    "reqwest",
+    "rmcp",
+    "rustls",
+    "rustls_platform_verifier",
+    "sse_stream",
+    "tokio",
+    "tokio_postgres",
+    "tokio_util",
+    "tower",
+    "tower_http",
+];
+
 /// The lines that the environment asks for: `debug`, `warn,lispbox::call=info`, ….
 ///
 /// # Errors
-/// For a level that is none, with those that there are. Left to itself the filter takes such a word for the name of a
-/// component, and nothing is logged.
+/// For a level or a component that is none, with those that there are or the nearest one. Left to itself the filter takes
+/// any word for the name of a component, and nothing is logged.
 pub fn wanted() -> Result<String, Problem> {
     match std::env::var(VARIABLE) {
         Ok(text) if !text.trim().is_empty() => check(&text).map(|()| text).map_err(Problem::Usage),
@@ -36,22 +65,41 @@ fn check(text: &str) -> Result<(), String> {
             LEVELS.join("`, `")
         )
     };
+    let is_level = |text: &str| LEVELS.iter().any(|known| known.eq_ignore_ascii_case(text));
     for part in text.split(',').map(str::trim) {
-        let level = part.rsplit_once('=').map_or(part, |(_, level)| level);
-        let is_level = LEVELS.iter().any(|known| known.eq_ignore_ascii_case(level.trim()));
-        // `lispbox::call` alone is all of that component, `lispbox[span]` all within a span.
-        let is_component = !part.contains('=') && (part.contains("::") || part.contains('[') || part == "lispbox");
-        if !is_level && !is_component {
-            return Err(problem(part));
-        }
+        let component = match part.rsplit_once('=') {
+            Some((component, level)) if is_level(level.trim()) => component.trim(),
+            Some(_) => return Err(problem(part)),
+            None if is_level(part) => continue,
+            // All lines of that component.
+            None => part,
+        };
+        check_component(component).map_err(|reason| format!("{}{reason}", problem(part)))?;
     }
     EnvFilter::try_new(text).map(drop).map_err(|_| problem(text))
+}
+
+/// Says why a name is none of a component, as the end of a sentence.
+fn check_component(name: &str) -> Result<(), String> {
+    if name.contains('[') {
+        return Err("; lines are not chosen by the span that they are in".to_owned());
+    }
+    let mut segments = name.split("::");
+    let is_known = segments.next().is_some_and(|first| COMPONENTS.contains(&first));
+    let is_ours = name.starts_with("lispbox::");
+    if is_known && !(is_ours && !segments.next().is_some_and(|part| PARTS.contains(&part))) {
+        return Ok(());
+    }
+    let parts: Vec<String> = PARTS.iter().map(|part| format!("lispbox::{part}")).collect();
+    let known = LEVELS.iter().chain(COMPONENTS).copied().chain(parts.iter().map(String::as_str));
+    Err(closest(name, known).map(|nearest| format!("; did you mean `{nearest}`?")).unwrap_or_default())
 }
 
 /// Writes the lines that are `wanted` as JSON.
 pub fn log_to(writer: &LogWriter, wanted: &str, telemetry: Option<&Telemetry>) {
     // The protocol's library logs whole messages, handles of sessions among them: only who names it hears more of it.
-    let filter = EnvFilter::new(format!("rmcp=error,{SPANS}=off,{wanted}"));
+    // Levels of components alone leave the others as they usually are.
+    let filter = EnvFilter::new(format!("warn,rmcp=error,{SPANS}=off,{wanted}"));
     let lines = writer.clone();
     let log = tracing_subscriber::fmt::layer().json().with_current_span(false).with_span_list(false);
     let all = tracing_subscriber::registry().with(log.with_writer(move || lines.clone()).with_filter(filter));
@@ -76,9 +124,43 @@ mod tests {
         ] {
             assert_eq!(check(right), Ok(()), "{right}");
         }
-        for wrong in ["debgu", "verbose", "lispbox=debgu", "warn,debgu", "warning", "=", "lispbox=", "1debug", ","] {
+        for wrong in [
+            "debgu",
+            "verbose",
+            "lispbox=debgu",
+            "warn,debgu",
+            "warning",
+            "=",
+            "lispbox=",
+            "1debug",
+            ",",
+            "x[",
+            "[x]=debug",
+        ] {
             let problem = check(wrong).expect_err(wrong);
             assert!(LEVELS.iter().all(|level| problem.contains(level)), "{wrong}: {problem}");
+        }
+        for (wrong, meant) in [
+            ("lispbx=debug", "lispbox"),
+            ("Lispbox=debug", "lispbox"),
+            ("warn, lispbox::cal=debug", "lispbox::call"),
+            ("lispbox::evalution", "lispbox::evaluation"),
+            ("tokio-postgres=debug", "tokio_postgres"),
+            ("debug,rcmp=warn", "rmcp"),
+            ("debgu", "debug"),
+        ] {
+            let problem = check(wrong).expect_err(wrong);
+            assert!(problem.ends_with(&format!("; did you mean `{meant}`?")), "{wrong}: {problem}");
+        }
+        for wrong in [
+            "foo=debug",
+            "lispbox::zzzzzzzz=debug",
+            "lispboxes=debug",
+            "lispbox::=debug",
+            "lispbox=info=debug",
+            "=debug",
+        ] {
+            check(wrong).expect_err(wrong);
         }
     }
 }
