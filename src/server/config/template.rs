@@ -121,6 +121,19 @@ impl Template {
         plain.collect()
     }
 
+    /// The arguments in front of the first `=` that the template itself has, or all of them where it has none.
+    pub(in crate::server) fn arguments_before_equals(&self) -> impl Iterator<Item = &str> {
+        let has_equals = |piece: &Piece| match piece {
+            Piece::Text(text) | Piece::Variable(text) => text.contains('='),
+            Piece::Argument(_) => false,
+        };
+        let end = self.pieces.iter().position(has_equals).unwrap_or(self.pieces.len());
+        self.pieces[..end].iter().filter_map(|piece| match piece {
+            Piece::Argument(name) => Some(name.as_str()),
+            _ => None,
+        })
+    }
+
     /// The text, with the arguments of a round in their places.
     pub(in crate::server) fn filled(&self, round: &Round) -> String {
         let piece = |piece: &Piece| match piece {

@@ -10,7 +10,7 @@ use tokio::process::ChildStdin;
 use super::{Answering, Function, others, too_large, unfit};
 use crate::lang::foreign_text::shows_nothing;
 use crate::lang::{Tool, ToolError, ToolReply};
-use crate::server::config::{Action, Inherit, LocalTool, Words, rounds};
+use crate::server::config::{Action, Inherit, LocalTool, Round, Template, Words, rounds};
 use crate::server::downstream::result::text_or_json;
 use crate::server::platform::{self, Lifeline, Started};
 use crate::server::secrets::Secrets;
@@ -124,7 +124,7 @@ fn filled(words: &[Words], arguments: &Map<String, Value>) -> Result<Vec<String>
                 }
                 let is_number = template.is_one_argument() && arguments.get(name).is_some_and(is_numeric);
                 if !options_ended && !is_number {
-                    check_beginning(name, &template.beginning(), &word, behind_option)?;
+                    check_beginning(name, template, &round, &word, behind_option)?;
                 }
                 behind_option = false;
                 filled.push(word);
@@ -153,8 +153,15 @@ fn takes_the_next_word(word: &str) -> bool {
 /// further arguments, nor with a dash, unless the configuration puts an option right before it in its group. Blanks and
 /// invisible characters at the beginning are looked through, and dashes of all scripts count: some commands trim, and
 /// some systems convert them to `-`. Behind the beginning of an option's name (`--{a}`, `--no-{a}`) an argument can
-/// only be a part of that name.
-fn check_beginning(name: &str, beginning: &str, word: &str, behind_option: bool) -> Result<(), ToolError> {
+/// only be a part of that name, up to a `=` of the template itself.
+fn check_beginning(
+    name: &str,
+    template: &Template,
+    round: &Round,
+    word: &str,
+    behind_option: bool,
+) -> Result<(), ToolError> {
+    let beginning = template.beginning();
     if beginning.is_empty() {
         let first = word.chars().find(|c| !c.is_whitespace() && !shows_nothing(*c));
         // The soft hyphen is invisible, and `-` in some conversions.
@@ -171,14 +178,18 @@ fn check_beginning(name: &str, beginning: &str, word: &str, behind_option: bool)
         return Ok(());
     }
     let is_open = beginning == "-" || (beginning.starts_with("--") && !beginning.contains('='));
-    let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    let given = &word[beginning.len()..];
-    if is_open && (given.starts_with('-') || !given.chars().all(is_part)) {
-        return Err(unfit(format!(
-            "argument `{name}` continues the name of an option, where only letters, digits, `-`, `_` and `.` can be"
-        )));
+    if !is_open {
+        return Ok(());
     }
-    Ok(())
+    let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let is_wrong = |name: &&str| round.get(*name).is_some_and(|text| !text.chars().all(is_part));
+    let begins_with_dash = word[beginning.len()..].starts_with('-').then_some(name);
+    match begins_with_dash.or_else(|| template.arguments_before_equals().find(is_wrong)) {
+        Some(name) => Err(unfit(format!(
+            "argument `{name}` continues the name of an option, where only letters, digits, `-`, `_` and `.` can be"
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// A character that is a dash, or that looks or is converted like one.
@@ -252,7 +263,6 @@ async fn write(stream: Option<ChildStdin>, input: Option<String>) -> Result<(), 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::server::config::Template;
     use proptest::prelude::*;
     use serde_json::json;
 
@@ -293,9 +303,17 @@ mod tests {
             assert!(words(&[&["-d", "{a}"]], json!({"a": given})).expect_err("a file").contains("begins with `@`"));
         }
         for given in ["output=/etc/x", "-x", "a b", "\u{2212}"] {
-            for template in ["-{a}", "--{a}", "--no-{a}"] {
-                assert!(words(&[&[template]], json!({"a": given})).is_err(), "{template} {given}");
+            for template in ["-{a}", "--{a}", "--no-{a}", "--{a}={b}", "-{a}:={b}", "--{a}.{b}"] {
+                let message = words(&[&[template]], json!({"a": given, "b": "b"})).expect_err(template);
+                assert!(
+                    message.contains("argument `a` continues the name of an option"),
+                    "{template} {given}: {message}"
+                );
             }
+        }
+        for (template, b) in [("--{a}{b}={c}", "x=y"), ("--{a}.{b}={c}", "x y"), ("--{a}:{b}", "/etc")] {
+            let message = words(&[&[template]], json!({"a": "a", "b": b, "c": "c"})).expect_err(template);
+            assert!(message.contains("argument `b` continues the name of an option"), "{template}: {message}");
         }
     }
 
@@ -310,6 +328,10 @@ mod tests {
             (&[&["{a}"]], json!({"a": [-5, -0.5]}), &["-5", "-0.5"]),
             (&[&["-{a}"]], json!({"a": 5}), &["-5"]),
             (&[&["--{a}"]], json!({"a": "one-line"}), &["--one-line"]),
+            (&[&["--{a}={b}"]], json!({"a": "name", "b": "x y=-z"}), &["--name=x y=-z"]),
+            (&[&["--no-{a}.{c}={b}"]], json!({"a": "x", "b": ["-1", "@2"], "c": "y"}), &["--no-x.y=-1", "--no-x.y=@2"]),
+            (&[&["-{a}={b}={b}"]], json!({"a": "o", "b": "a/b"}), &["-o=a/b=a/b"]),
+            (&[&["--{a}:{b}"]], json!({"a": "x", "b": "y"}), &["--x:y"]),
             (&[&["./{a}"]], json!({"a": "-x"}), &["./-x"]),
             (&[&["@{a}/x"]], json!({"a": "scope"}), &["@scope/x"]),
             (&[&["{a}"]], json!({"a": "a-b @c"}), &["a-b @c"]),
