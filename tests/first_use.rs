@@ -272,3 +272,35 @@ fn limits_say_how_they_are_raised_and_truncated_json_where_it_is_open() {
     let help = ends(home, 0, &["--help"]);
     assert!(help.contains("Exit codes:"), "{help}");
 }
+
+#[test]
+fn what_a_setting_names_and_is_not_there_is_wrong_usage() {
+    let home = tempfile::tempdir().expect("a folder");
+    let home = home.path();
+    write(&home.join("servers.json"), &servers(&[("mail", "x")]));
+    std::fs::create_dir(home.join("empty")).expect("made");
+    let serve = ["serve", "--config", "servers.json"];
+    let cases: &[(&[&str], &str)] = &[
+        (&["config", "show", "--config", "nope.json"], "nope.json"),
+        (&["run", "nope.lisp"], "nope.lisp: "),
+        (&["eval", "--data", "nope.json", "1"], "nope.json: "),
+        (&["serve", "--quarantine", "nope.txt"], "nope.txt: "),
+        (&["audit", "show", "--audit", "nope"], "the audit log in nope: "),
+        (&["audit", "verify", "--audit", "servers.json"], "the audit log in servers.json: "),
+        (&["audit", "stats", "--audit", "empty"], "there is no audit log in empty"),
+        (&["sessions", "list", "--store", "sqlite:nope.db"], "there is no store at nope.db"),
+        (&["sessions", "list", "--store", "sqlite:empty"], "sqlite:empty: "),
+        (&[&serve[..], &["--store", "sqlite:/nope/x.db"]].concat(), "sqlite:/nope/x.db: "),
+        (&["config", "check", "--config", "servers.json", "--store", "sqlite:/nope/x.db"], "there is no folder /nope"),
+        (&[&serve[..], &["--audit", "/proc/nope"]].concat(), "the audit log in /proc/nope: "),
+        (&[&serve[..], &["--audit", "servers.json"]].concat(), "the audit log in servers.json: "),
+        (&["login", "--config", "servers.json", "mial"], "there is no server `mial`; did you mean `mail`?"),
+        (&["login", "--config", "servers.json", "nope"], "there is no server `nope`\n"),
+        (&["sessions", "import", "nope.txt", "--store", "sqlite:made.db"], "nope.txt: "),
+    ];
+    for (arguments, problem) in cases {
+        let said = ends(home, 2, arguments);
+        assert!(said.contains(problem), "{arguments:?}: {said}");
+    }
+    assert!(!home.join("made.db").exists(), "nothing was started");
+}

@@ -12,7 +12,7 @@ use clap::{Args, Subcommand};
 use comfy_table::{CellAlignment, ContentArrangement, ContentLineStyle, LineStyle, Table, TableStyle};
 use lispbox::server::{Chain, Kind, OpenIntents, Record, chains};
 
-use crate::surroundings::Problem;
+use crate::surroundings::{Problem, named_problem};
 
 /// Reads the audit log that `serve --audit` writes.
 #[derive(Args)]
@@ -45,10 +45,10 @@ impl Audit {
             let message = "which log? say `--audit FOLDER`, or set LISPBOX_AUDIT, to what `serve` was given";
             return Err(Problem::Usage(message.to_owned()));
         };
-        let unreadable = |problem| Problem::Failed(format!("the audit log in {}: {problem}", folder.display()));
+        let unreadable = |problem| named_problem(&problem, format!("the audit log in {}: {problem}", folder.display()));
         let chains = chains(folder, self.heads.as_deref()).map_err(unreadable)?;
         if chains.is_empty() {
-            return Err(Problem::Failed(format!("there is no audit log in {}", folder.display())));
+            return Err(Problem::Usage(format!("there is no audit log in {}", folder.display())));
         }
         match self.action {
             Action::Show(show) => show.run(&chains),

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Args;
+use lispbox::lang::error::suggest::closest;
 use lispbox::server::Connections;
 
 use crate::output::outln;
@@ -27,6 +28,12 @@ impl Login {
 
     fn log_in(self) -> Result<(), Problem> {
         let configuration = self.places.read().map_err(Problem::Usage)?;
+        let mut names = configuration.servers.iter().map(|server| server.name.as_str());
+        if !names.clone().any(|name| name == self.server) {
+            let nearest = closest(&self.server, &mut names).map(|name| format!("; did you mean `{name}`?"));
+            let message = format!("there is no server `{}`{}", self.server, nearest.unwrap_or_default());
+            return Err(Problem::Usage(message));
+        }
         let connections = Connections::open(configuration).map_err(|problem| Problem::Failed(problem.to_string()))?;
         let show = |address: &str| outln!("Open this address in a browser, and log in there:\n\n{address}\n");
         let outcome = connections.log_in(&self.server, show);

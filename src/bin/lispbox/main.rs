@@ -48,7 +48,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 const EXIT_CODES: &str = "Exit codes:
     0  it went well, also when the reader of the output has gone
     1  a program, check, query or server failed
-    2  the command line, a setting or a file that it names is wrong; nothing was started
+    2  the command line or a setting, or what it names, is wrong or not there; nothing was started
   130  it was interrupted";
 
 /// A small, sandboxed, Clojure-like Lisp that agents run their data pipelines in.

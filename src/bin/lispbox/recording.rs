@@ -7,7 +7,7 @@ use clap::Args;
 use lispbox::lang::parse_size;
 use lispbox::server::{AuditLog, AuditOptions, Redaction};
 
-use crate::surroundings::Problem;
+use crate::surroundings::{Problem, named_problem};
 
 /// Where the audit log is written, and what is left out of it.
 #[derive(Args)]
@@ -82,5 +82,6 @@ impl Recording {
 pub fn begin(options: AuditOptions) -> Result<Arc<AuditLog>, Problem> {
     let folder = options.folder.clone();
     let log = AuditLog::begin(options);
-    log.map(Arc::new).map_err(|problem| Problem::Failed(format!("the audit log in {}: {problem}", folder.display())))
+    let unusable = |problem| named_problem(&problem, format!("the audit log in {}: {problem}", folder.display()));
+    log.map(Arc::new).map_err(unusable)
 }

@@ -166,7 +166,7 @@ impl Serve {
         match url.strip_prefix("sqlite:").filter(|path| !path.is_empty()).map(Path::new) {
             Some(path) if !path.exists() => {
                 let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-                let missing = || Problem::Failed(format!("{url}: there is no folder {}", folder.display()));
+                let missing = || Problem::Usage(format!("{url}: there is no folder {}", folder.display()));
                 if folder.is_dir() { Ok(()) } else { Err(missing()) }
             }
             _ => lispbox::store::open(url).map(drop).map_err(|message| store_problem(url, message)),

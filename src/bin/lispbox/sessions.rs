@@ -78,14 +78,18 @@ impl Sessions {
                 "which store? say `--store sqlite:PATH`, or set LISPBOX_STORE, to what `serve` was given".to_owned(),
             ));
         };
-        let makes = matches!(self.action, Action::Import { .. });
-        let store =
-            if makes { open(&url) } else { open_existing(&url) }.map_err(|message| store_problem(&url, message))?;
+        // Read before a store is made for it.
+        let imported = match &self.action {
+            Action::Import { file, .. } => Some(read_file(file)?),
+            _ => None,
+        };
+        let store = if imported.is_some() { open(&url) } else { open_existing(&url) };
+        let store = store.map_err(|message| store_problem(&url, message))?;
         match self.action {
             Action::List { json } => list(&*store, json),
             Action::Show { session } => show(&*store, &session),
             Action::Export { session } => export(&*store, &session),
-            Action::Import { file, principal } => import(&*store, &read_file(&file)?, principal),
+            Action::Import { principal, .. } => import(&*store, &imported.unwrap_or_default(), principal),
             Action::Purge { sessions, unused_days, all } => purge(&*store, &sessions, unused_days, all),
         }
     }

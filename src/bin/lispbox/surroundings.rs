@@ -2,6 +2,7 @@
 //! Ctrl-C.
 
 use std::future::{Future, poll_fn};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::process::ExitCode;
@@ -244,11 +245,25 @@ pub fn read_file(file: &Path) -> Result<String, Problem> {
     std::fs::read_to_string(file).map_err(|problem| Problem::Usage(format!("{}: {problem}", file.display())))
 }
 
-/// The problem with a store: its URL is wrong, or the store cannot be used.
+/// The problem with a file or folder that a setting names: the setting is wrong where there is no such thing or it cannot
+/// be used, otherwise the system failed.
+pub fn named_problem(problem: &io::Error, message: String) -> Problem {
+    use io::ErrorKind::{
+        AlreadyExists, InvalidFilename, InvalidInput, IsADirectory, NotADirectory, NotFound, PermissionDenied,
+        ReadOnlyFilesystem,
+    };
+    match problem.kind() {
+        AlreadyExists | InvalidFilename | InvalidInput | IsADirectory | NotADirectory | NotFound | PermissionDenied
+        | ReadOnlyFilesystem => Problem::Usage(message),
+        _ => Problem::Failed(message),
+    }
+}
+
+/// The problem with a store: the URL, or the file that it names, is wrong, or the server behind it cannot be used.
 pub fn store_problem(url: &str, message: String) -> Problem {
     let scheme = url.split_once(':').map_or("", |(scheme, _)| scheme);
-    let is_known = ["sqlite", "redis", "rediss", "postgres", "postgresql"].contains(&scheme);
-    if is_known { Problem::Failed(message) } else { Problem::Usage(message) }
+    let is_server = ["redis", "rediss", "postgres", "postgresql"].contains(&scheme);
+    if is_server { Problem::Failed(message) } else { Problem::Usage(message) }
 }
 
 /// The folder that a variable of the environment names.
