@@ -305,5 +305,29 @@ fn a_tool_with_a_wrong_annotation_is_left_out_alone_and_named() {
     for spelling in ["financial-data", "financial_data", "FinancialData", "fin*"] {
         assert_eq!(shown(&["--server", spelling, "--tool", "explode"]), ["explode"], "{spelling}");
     }
-    assert_eq!(shown(&["--tool", "explod"]), [""; 0]);
+    assert_eq!(shown(&["--outcome", "OK", "--tool", "explode"]), ["explode"]);
+    for (arguments, code, problem) in [
+        (&["--tool", "explod"][..], 1, "lispbox: no record has the tool `explod`; did you mean `explode`?\n"),
+        (
+            &["--tool", "mail/nosuch"],
+            1,
+            "lispbox: no record has the tool `mail/nosuch`; there are `financial-data/explode`, `financial-data/getEmail`\n",
+        ),
+        (&["--server", "bogus"], 1, "lispbox: no record has the server `bogus`; there are `financial-data`\n"),
+        (
+            &["--server", "financial-dta", "--json"],
+            1,
+            "lispbox: no record has the server `financial-dta`; did you mean `financial-data`?\n",
+        ),
+        (&["--principal", "nobody"], 1, "lispbox: no record has the principal `nobody`; there are `local`\n"),
+        (&["--outcome", "nonsense"], 1, "lispbox: no record has the outcome `nonsense`; there are `ok`\n"),
+        (&["--outcome", "tooldenied"], 0, "no records fit\n"),
+        (&["--outcome", "tooldenied", "--json"], 0, ""),
+    ] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lispbox"));
+        command.args(["audit", "show"]).args(arguments).arg("--audit").arg(folder.path());
+        let output = command.output().expect("it runs");
+        assert_eq!(String::from_utf8_lossy(&output.stderr), problem, "{arguments:?}");
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}");
+    }
 }

@@ -131,7 +131,7 @@ pub enum ToolErrorKind {
 
 impl ToolErrorKind {
     /// The stable error code that a program and a client see.
-    pub fn code(self) -> &'static str {
+    pub const fn code(self) -> &'static str {
         match self {
             ToolErrorKind::Failed => "ToolError",
             ToolErrorKind::Arguments => "ToolArgumentError",

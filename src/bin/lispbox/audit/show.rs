@@ -1,16 +1,32 @@
 //! `lispbox audit show`: what was called.
 
+use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use clap::Args;
 use comfy_table::Cell;
-use lispbox::lang::foreign_text;
+use lispbox::lang::error::suggest::closest;
+use lispbox::lang::{ToolErrorKind, foreign_text};
 use lispbox::server::{Chain, Kind, Record, ToolPattern};
 
 use super::since::Since;
-use super::{records, table};
-use crate::output::outln;
+use super::{UNKNOWN, records, table};
+use crate::output::{errln, outln};
 use crate::surroundings::Problem;
+
+/// The outcomes of calls, which may be asked for though no call ended so. Evaluations may have any error code.
+const OUTCOMES: [&str; 10] = [
+    "ok",
+    "stopped",
+    UNKNOWN,
+    "ToolDenied",
+    "ToolNeedsApproval",
+    ToolErrorKind::Failed.code(),
+    ToolErrorKind::Arguments.code(),
+    ToolErrorKind::Timeout.code(),
+    ToolErrorKind::Unavailable.code(),
+    ToolErrorKind::TooLarge.code(),
+];
 
 /// How much of the arguments is shown, in characters.
 const ARGUMENTS_SHOWN: usize = 120;
@@ -50,6 +66,7 @@ impl Show {
         let mut records = records(chains)?;
         let server = self.server.as_deref().map(|server| Wanted::new(&format!("{server}/*"), &records)).transpose()?;
         let tool = self.tool.as_deref().map(|tool| Wanted::new(tool, &records)).transpose()?;
+        self.check(&records, &[&server, &tool])?;
         records.retain(|record| {
             let is_wanted = |wanted: &Option<Wanted>| wanted.as_ref().is_none_or(|wanted| wanted.fits(record));
             self.wants(record) && is_wanted(&server) && is_wanted(&tool)
@@ -60,6 +77,9 @@ impl Show {
                 outln!("{}", serde_json::to_string(record).map_err(|problem| Problem::Failed(problem.to_string()))?);
             }
             return Ok(ExitCode::SUCCESS);
+        }
+        if records.is_empty() {
+            errln!("no records fit");
         }
         let mut shown = table(&["time", "who", "what", "arguments", "outcome", "bytes", "ms"], 5..7);
         for record in &records[older..] {
@@ -98,6 +118,44 @@ impl Show {
         Ok(ExitCode::SUCCESS)
     }
 
+    /// Looks whether each name has a record in the log: one without is most often a slip.
+    fn check(&self, records: &[Record], [server, tool]: &[&Option<Wanted>; 2]) -> Result<(), Problem> {
+        let with_tool = || records.iter().filter(|record| !record.tool.is_empty());
+        let servers = || with_tool().map(|record| record.server.clone()).collect();
+        let tools = |text: &str| {
+            let name = |record: &Record| match text.contains('/') {
+                true => format!("{}/{}", record.server, record.tool),
+                false => record.tool.clone(),
+            };
+            with_tool().map(name).collect()
+        };
+        let fits = |wanted: &Option<Wanted>| {
+            wanted.as_ref().is_none_or(|wanted| with_tool().any(|record| wanted.fits(record)))
+        };
+        if let Some(text) = self.server.as_deref().filter(|_| !fits(server)) {
+            return Err(nothing("server", text, servers()));
+        }
+        if let Some(text) = self.tool.as_deref().filter(|_| !fits(tool)) {
+            return Err(nothing("tool", text, tools(text)));
+        }
+        let column = |take: fn(&Record) -> &String| -> BTreeSet<String> {
+            records.iter().map(take).filter(|text| !text.is_empty()).cloned().collect()
+        };
+        let principals = column(|record| &record.principal);
+        if let Some(text) = self.principal.as_ref().filter(|text| !principals.contains(*text)) {
+            return Err(nothing("principal", text, principals));
+        }
+        let outcomes = column(|record| &record.outcome);
+        let is_known = |text: &String| {
+            let mut known = OUTCOMES.iter().copied().chain(outcomes.iter().map(String::as_str));
+            known.any(|outcome| outcome.eq_ignore_ascii_case(text))
+        };
+        match self.outcome.as_ref().filter(|text| !is_known(text)) {
+            Some(text) => Err(nothing("outcome", text, outcomes)),
+            None => Ok(()),
+        }
+    }
+
     fn wants(&self, record: &Record) -> bool {
         let is = |wanted: &Option<String>, came: &str| wanted.as_deref().is_none_or(|wanted| wanted == came);
         let kind = match record.kind {
@@ -109,9 +167,24 @@ impl Show {
             Kind::Begin | Kind::End => false,
         };
         kind && is(&self.principal, &record.principal)
-            && is(&self.outcome, &record.outcome)
+            && self.outcome.as_ref().is_none_or(|outcome| outcome.eq_ignore_ascii_case(&record.outcome))
             && self.since.is_none_or(|since| since.has(&record.time))
     }
+}
+
+/// The problem with a name that no record has.
+fn nothing(what: &str, text: &str, known: BTreeSet<String>) -> Problem {
+    const SHOWN: usize = 12;
+    let hint = match closest(text, known.iter().map(String::as_str)) {
+        Some(nearest) => format!("; did you mean `{}`?", plain(nearest)),
+        None if known.is_empty() => String::new(),
+        None => {
+            let shown: Vec<String> = known.iter().take(SHOWN).map(|name| format!("`{}`", plain(name))).collect();
+            let more = if known.len() > SHOWN { ", …" } else { "" };
+            format!("; there are {}{more}", shown.join(", "))
+        }
+    };
+    Problem::Failed(format!("no record has the {what} `{text}`{hint}"))
 }
 
 /// Calls by the name of their tool.

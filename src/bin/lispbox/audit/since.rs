@@ -1,8 +1,12 @@
 //! `--since`: a time, or how long ago.
 
 use jiff::civil::{Date, DateTime};
+use jiff::fmt::temporal::Pieces;
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp, Zoned};
+
+/// No zone is further from UTC, in seconds.
+const LARGEST_OFFSET: i32 = 14 * 3_600;
 
 /// A time from which on records are wanted. Dates and times without an offset are in UTC, as those of the log are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +51,8 @@ fn time(words: &str, now: &Zoned) -> Option<Timestamp> {
         return Some(now.checked_sub(ago).ok()?.timestamp());
     }
     if let Ok(time) = words.parse::<Timestamp>() {
-        return Some(time);
+        let offset = Pieces::parse(words).ok()?.to_numeric_offset();
+        return offset.is_none_or(|offset| offset.seconds().abs() <= LARGEST_OFFSET).then_some(time);
     }
     let is_plain_date = words.len() == "2026-11-23".len();
     if is_plain_date {
@@ -117,6 +122,7 @@ mod tests {
             ("2026-11-01T10:30:00Z", "2026-11-01T10:30:00Z"),
             ("2026-11-01T10:30:00.392+01:00", "2026-11-01T09:30:00.392Z"),
             ("2026-11-01T10:30:00-05:00", "2026-11-01T15:30:00Z"),
+            ("2026-11-01T10:30:00+14:00", "2026-10-31T20:30:00Z"),
         ] {
             assert_eq!(since(text).as_deref(), Ok(expected), "{text}");
         }
@@ -142,6 +148,9 @@ mod tests {
             "2026-11-23T25:00",
             "10:30",
             "2026-11-23T10:30+banana",
+            "2026-11-23T10:30:00+25:00",
+            "2026-11-23T10:30:00-14:01",
+            "2026-11-23T10:30:00+99:00",
             "2026-11-23T10:30[Europe/Berlin]",
             "99999999999999999999d",
             "999999999999d",
