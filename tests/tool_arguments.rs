@@ -21,11 +21,14 @@ fn office() -> Scripted {
         "path": {"type": "string"}, "data": {"type": "object"}}});
     let odd = json!({"type": "object", "required": ["ghost", "a", "ghost"], "properties": {
         "b": {"type": "string"}, "a": {"type": "string"}}});
+    let twins = json!({"type": "object", "required": ["k", "get_x"], "properties": {
+        "k": {"type": "string"}, "get_x": {"type": "string"}, "getX": {"type": "string"}, "set_x": {"type": "string"}}});
     Scripted::new()
         .tool("mail/send_email", mail, echo)
         .tool("issues/list", list, echo)
         .tool("store/put", put, echo)
         .tool("odd/names", odd, echo)
+        .tool("odd/twins", twins, echo)
         .tool("odd/nothing", json!({"type": "object"}), echo)
 }
 
@@ -67,6 +70,19 @@ fn positions_are_those_of_the_signature() {
     assert_eq!(sent(r#"(mail/send-email :cc "c" :body "b" :subject "s" :to "a")"#), four);
     assert_eq!(sent(r#"(mail/send-email {"to" "a" 'subject "s" :BODY "b"})"#), three);
     assert_eq!(sent(r#"(odd/names "a" "g" "b")"#), json!({"a": "a", "ghost": "g", "b": "b"}));
+}
+
+#[test]
+fn names_that_agree_up_to_spelling_are_shown_as_they_are() {
+    let signature = "(odd/twins :k string :get_x string :getX? string :set-x? string)";
+    assert!(eval("(dir 'odd)").prints.contains(signature));
+    let described = eval("(doc odd/twins)").prints;
+    assert!(described.contains(signature) && described.contains("\n  :getX string\n"), "{described}");
+    let all = json!({"k": "k", "get_x": "a", "getX": "b", "set_x": "c"});
+    assert_eq!(sent(r#"(odd/twins :k "k" :get_x "a" :getX "b" :set-x "c")"#), all);
+    assert_eq!(sent(r#"(odd/twins {:k "k" :get_x "a" :getX "b" :set-x "c"})"#), all);
+    let (_, suggestion) = refused(r#"(odd/twins "k")"#);
+    assert_eq!(suggestion, "call it as (odd/twins :k :get_x :getX? :set-x?)");
 }
 
 #[test]

@@ -10,9 +10,11 @@
 //! that it adds to the language ([`EngineBuilder::functions`](crate::lang::EngineBuilder::functions)).
 
 use super::builtin::discovery::index::{Hits, Index};
+use super::value::map::{canonical, kebab};
 use serde::{Deserialize, Serialize};
 use std::any::Any;
-use std::collections::HashSet;
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -206,6 +208,15 @@ impl Tool {
         let optional = declared().filter(|name| !required.contains(name));
         needed.chain(undeclared).map(|name| (name, true)).chain(optional.map(|name| (name, false))).collect()
     }
+}
+
+/// The names of parameters as a program writes them: in kebab case, or just as they are where that, up to spelling, is
+/// the name of several.
+pub(crate) fn written_names<'n>(names: impl Iterator<Item = &'n str> + Clone) -> Vec<Cow<'n, str>> {
+    let mut spelled: HashMap<String, usize> = HashMap::new();
+    names.clone().for_each(|name| *spelled.entry(canonical(name)).or_default() += 1);
+    let is_shared = |name: &str| spelled.get(&canonical(name)).is_some_and(|count| *count > 1);
+    names.map(|name| if is_shared(name) { Cow::Borrowed(name) } else { Cow::Owned(kebab(name)) }).collect()
 }
 
 /// All the tools that are known, and the servers whose tools are not.

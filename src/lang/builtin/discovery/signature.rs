@@ -2,8 +2,7 @@
 
 use super::shape::{cut, literal, shape};
 use crate::lang::foreign_text;
-use crate::lang::host::Tool;
-use crate::lang::value::map::kebab;
+use crate::lang::host::{Tool, written_names};
 use serde_json::Value as Json;
 use std::fmt::Write;
 
@@ -44,9 +43,11 @@ pub fn call(tool: &Tool) -> String {
 /// The call with its required parameters, and as many of the others as there is room for.
 fn call_within(tool: &Tool, width: usize) -> String {
     let mut out = format!("({}", foreign_text::qualified(&tool.server, &tool.name));
-    for (at, (name, required)) in tool.parameters().into_iter().enumerate() {
+    let parameters = tool.parameters();
+    let written = written_names(parameters.iter().map(|(name, _)| *name));
+    for (at, ((name, required), written)) in parameters.into_iter().zip(written).enumerate() {
         let mark = if required { "" } else { "?" };
-        let argument = format!(" {}{mark} {}", foreign_text::argument(&short(name)), kind(tool, name, KIND));
+        let argument = format!(" {}{mark} {}", shown(&written), kind(tool, name, KIND));
         if at == PARAMETERS || (!required && out.len() + argument.len() > width) {
             out.push_str(" …");
             break;
@@ -56,9 +57,9 @@ fn call_within(tool: &Tool, width: usize) -> String {
     out + ")"
 }
 
-/// The name of a parameter as a program writes it.
-fn short(name: &str) -> String {
-    kebab(&cut(name.to_string(), NAME))
+/// The name of a parameter as a program writes it, cut.
+fn shown(written: &str) -> String {
+    foreign_text::argument(&cut(written.to_owned(), NAME))
 }
 
 /// The type of a parameter, with its enum values or default.
@@ -95,12 +96,13 @@ pub fn full(tool: &Tool) -> String {
         let _ = writeln!(out, "{}", format!("  {line}").trim_end());
     }
     let parameters = tool.parameters();
+    let written = written_names(parameters.iter().map(|(name, _)| *name));
     let more = parameters.len().saturating_sub(PARAMETERS);
-    for (name, required) in parameters.into_iter().take(PARAMETERS) {
+    for ((name, required), written) in parameters.into_iter().zip(written).take(PARAMETERS) {
         let described = property(tool, name).and_then(|schema| schema.get("description")).and_then(Json::as_str);
         let need = if required { ", required" } else { "" };
         let described = described.map(|text| format!("  {}", foreign_text::line(text))).unwrap_or_default();
-        let _ = writeln!(out, "  {} {}{need}{described}", foreign_text::argument(&short(name)), kind(tool, name, WIDE));
+        let _ = writeln!(out, "  {} {}{need}{described}", shown(&written), kind(tool, name, WIDE));
     }
     if more > 0 {
         let _ = writeln!(out, "  … and {more} more");

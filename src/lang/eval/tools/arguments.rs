@@ -3,10 +3,10 @@
 use super::{Pick, pick};
 use crate::lang::error::{Error, Outcome};
 use crate::lang::foreign_text;
-use crate::lang::host::Tool;
+use crate::lang::host::{Tool, written_names};
 use crate::lang::value::Value;
 use crate::lang::value::function::ToolFunction;
-use crate::lang::value::map::{Map, kebab};
+use crate::lang::value::map::Map;
 use crate::lang::value::text::Name;
 use serde_json::Value as Json;
 use std::sync::Arc;
@@ -65,7 +65,7 @@ impl Called<'_> {
         if !may_be_value || map.len() > MOST_NAMES || map.iter().any(|(key, _)| self.named(key).is_some()) {
             return Ok(());
         }
-        let (name, argument) = (self.name(), foreign_text::argument(&kebab(first)));
+        let (name, argument) = (self.name(), self.written().next().unwrap_or_default());
         let message =
             format!("a map alone holds the arguments of `{name}` by name, and no key of this one is its argument");
         let suggestion = format!("to give the map as `{first}`, write ({name} {argument} {{…}})");
@@ -196,12 +196,18 @@ impl Called<'_> {
     /// `call it as (mail/send-email :to :subject :cc?)`
     fn call(&self) -> String {
         let mut out = format!("call it as ({}", self.name());
-        for (name, is_required) in self.parameters {
+        for ((_, is_required), written) in self.parameters.iter().zip(self.written()) {
             out.push(' ');
-            out.push_str(&foreign_text::argument(&kebab(name)));
+            out.push_str(&written);
             out.push_str(if *is_required { "" } else { "?" });
         }
         out + ")"
+    }
+
+    /// The arguments as a program writes their names.
+    fn written(&self) -> impl Iterator<Item = String> {
+        let names = written_names(self.parameters.iter().map(|(name, _)| name.as_str()));
+        names.into_iter().map(|name| foreign_text::argument(&name))
     }
 
     fn name(&self) -> String {
