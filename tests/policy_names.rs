@@ -212,6 +212,22 @@ fn what_a_tool_does_not_say_counts_against_it() {
     }
 }
 
+#[test]
+fn a_tool_with_a_wrong_annotation_is_left_out_alone_and_named() {
+    if python().is_none() {
+        return;
+    }
+    let servers = [("odd", named(json!({"wipe": {"destructiveHint": "true"}, "look": {"readOnlyHint": true}})))];
+    let mut client = Client::start(&ours(&servers, json!({})), &[]);
+    assert!(client.eval("(odd/look)").text.contains("look was called"));
+    assert_eq!(client.fails("(odd/wipe)").0, "UnknownTool");
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("servers.json"), ours(&servers, json!({})).to_string()).expect("written");
+    let said = check(folder.path(), &[], &[]);
+    let expected = "ok      odd: 1 tool (1 read_only)\nwarning: odd: the tool wipe is left out: expected `true` or `false` as `annotations.destructiveHint`, got \"true\"\n";
+    assert!(said.contains(expected), "{said}");
+}
+
 fn check(folder: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_lispbox"));
     command.args(["config", "check", "--config", "servers.json"]).args(arguments).current_dir(folder);
@@ -237,13 +253,17 @@ fn a_check_reports_rules_that_fit_no_tool_and_sees_what_the_server_sees() {
         "warning: `tools.block` of servers.json has `getemial`, which fits no known tool; did you mean `getEmail`?",
         "warning: `tool_timeout_seconds` of servers.json has `explod`, which fits no known tool; did you mean `explode`?",
         "warning: `policy.limits[0]` of servers.json has `nothing`, which fits no known tool\n",
-        "warning: `--deny` has `financial-data/bang`, which fits no known tool\n",
+        "warning: `LISPBOX_DENY` has `financial-data/bang`, which fits no known tool\n",
         "warning: `--ask` has `exploode`, which fits no known tool; did you mean `explode`?",
         "2 more may not be called: explode, getEmail",
     ] {
         assert!(said.contains(expected), "{expected}: {said}");
     }
     assert_eq!(said.matches("warning: ").count(), 6, "{said}");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lispbox"));
+    let output = command.args(["serve", "--no-config"]).env("LISPBOX_ASK", "[a").output().expect("it runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.starts_with("lispbox: `LISPBOX_ASK`: expected a pattern"), "{said}");
 }
 
 #[test]
@@ -286,22 +306,6 @@ fn the_audit_log_is_asked_in_any_spelling() {
     for spelling in ["getEmail", "get_email", "financial_data/GET-EMAIL", "mcp__financial_data__get_*", "get?email"] {
         assert_eq!(shown(&["--tool", spelling]), ["getEmail"], "{spelling}");
     }
-#[test]
-fn a_tool_with_a_wrong_annotation_is_left_out_alone_and_named() {
-    if python().is_none() {
-        return;
-    }
-    let servers = [("odd", named(json!({"wipe": {"destructiveHint": "true"}, "look": {"readOnlyHint": true}})))];
-    let mut client = Client::start(&ours(&servers, json!({})), &[]);
-    assert!(client.eval("(odd/look)").text.contains("look was called"));
-    assert_eq!(client.fails("(odd/wipe)").0, "UnknownTool");
-    let folder = tempfile::tempdir().expect("a folder");
-    std::fs::write(folder.path().join("servers.json"), ours(&servers, json!({})).to_string()).expect("written");
-    let said = check(folder.path(), &[], &[]);
-    let expected = "ok      odd: 1 tool (1 read_only)\nwarning: odd: the tool wipe is left out: expected `true` or `false` as `annotations.destructiveHint`, got \"true\"\n";
-    assert!(said.contains(expected), "{said}");
-}
-
     for spelling in ["financial-data", "financial_data", "FinancialData", "fin*"] {
         assert_eq!(shown(&["--server", spelling, "--tool", "explode"]), ["explode"], "{spelling}");
     }

@@ -1,6 +1,7 @@
 //! `--allow`, `--ask`, `--deny`: what programs may call, beside what the configuration says.
 
-use clap::Args;
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args, Command, FromArgMatches};
 use lispbox::server::{Policy, Verdict};
 
 use crate::surroundings::Problem;
@@ -8,7 +9,7 @@ use crate::surroundings::Problem;
 /// Tools by name or pattern, `send-*`, `mail/send-*` or `mcp__mail__send_*`; these go before the configuration's `policy`. A variable holds
 /// several with blanks between them.
 #[derive(Args)]
-pub struct Permissions {
+struct Lists {
     /// Tools that may be called without asking, such as `mail/send-*`; may be given several times.
     #[arg(long, value_name = "PATTERN", env = "LISPBOX_ALLOW", value_delimiter = ' ')]
     allow: Vec<String>,
@@ -20,6 +21,15 @@ pub struct Permissions {
     deny: Vec<String>,
 }
 
+/// The lists of a command line, each with the flag or the variable that it comes from.
+pub struct Permissions {
+    lists: Lists,
+    of_variables: Vec<Verdict>,
+}
+
+const VARIABLES: [(Verdict, &str); 3] =
+    [(Verdict::Allow, "LISPBOX_ALLOW"), (Verdict::Ask, "LISPBOX_ASK"), (Verdict::Deny, "LISPBOX_DENY")];
+
 impl Permissions {
     /// The policy that they make.
     ///
@@ -27,11 +37,41 @@ impl Permissions {
     /// For a pattern that is none.
     pub fn policy(&self) -> Result<Policy, Problem> {
         let mut policy = Policy::default();
-        for (verdict, patterns) in
-            [(Verdict::Allow, &self.allow), (Verdict::Ask, &self.ask), (Verdict::Deny, &self.deny)]
-        {
-            policy.add_flag(verdict, patterns).map_err(Problem::Usage)?;
+        for (verdict, variable) in VARIABLES {
+            let patterns = match verdict {
+                Verdict::Allow => &self.lists.allow,
+                Verdict::Ask => &self.lists.ask,
+                Verdict::Deny => &self.lists.deny,
+            };
+            let added = match self.of_variables.contains(&verdict) {
+                true => policy.add_variable(verdict, variable, patterns),
+                false => policy.add_flag(verdict, patterns),
+            };
+            added.map_err(Problem::Usage)?;
         }
         Ok(policy)
+    }
+}
+
+impl FromArgMatches for Permissions {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let is_of_variable = |verdict: &Verdict| matches.value_source(verdict.key()) == Some(ValueSource::EnvVariable);
+        let of_variables = VARIABLES.map(|(verdict, _)| verdict).into_iter().filter(is_of_variable).collect();
+        Ok(Permissions { lists: Lists::from_arg_matches(matches)?, of_variables })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Permissions::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl Args for Permissions {
+    fn augment_args(command: Command) -> Command {
+        Lists::augment_args(command)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Lists::augment_args_for_update(command)
     }
 }

@@ -79,15 +79,26 @@ impl Policy {
     /// # Errors
     /// A sentence that says which pattern is wrong.
     pub fn add_flag(&mut self, verdict: Verdict, patterns: &[String]) -> Result<(), String> {
+        self.add_named(verdict, &format!("--{}", verdict.key()), patterns)
+    }
+
+    /// Adds a list of a variable that stands for such a flag, under the variable's name.
+    ///
+    /// # Errors
+    /// A sentence that says which pattern is wrong.
+    pub fn add_variable(&mut self, verdict: Verdict, variable: &str, patterns: &[String]) -> Result<(), String> {
+        self.add_named(verdict, variable, patterns)
+    }
+
+    fn add_named(&mut self, verdict: Verdict, name: &str, patterns: &[String]) -> Result<(), String> {
         // A variable may have several blanks, or a line end, between two patterns, or be empty.
         let mut patterns = patterns.iter().flat_map(|pattern| pattern.split_whitespace()).peekable();
         if patterns.peek().is_none() {
             return Ok(());
         }
-        let flag = format!("--{}", verdict.key());
-        let patterns: Result<_, _> = patterns.map(|pattern| read_pattern(pattern, &flag)).collect();
+        let patterns: Result<_, _> = patterns.map(|pattern| read_pattern(pattern, name)).collect();
         let patterns = patterns.map_err(|wrong| format!("`{}`: {}", wrong.path, wrong.message))?;
-        let name = format!("`{flag}`");
+        let name = format!("`{name}`");
         self.lists.push(List { purpose: Purpose::Rule(verdict), name, file: String::new(), patterns });
         Ok(())
     }

@@ -202,7 +202,7 @@ fn variables_may_have_more_blanks_than_patterns() {
     let texts = ["", " explode  get_* ", "\n"].map(str::to_owned);
     policy.add_flag(Verdict::Deny, &texts).expect("patterns");
     assert_eq!(policy.lines(), ["deny explode, get_* (`--deny`)"]);
-    policy.add_flag(Verdict::Ask, &["".to_owned()]).expect("none");
+    policy.add_variable(Verdict::Ask, "LISPBOX_ASK", &["".to_owned()]).expect("none");
     assert_eq!(policy.lines().len(), 1);
     let empty = problem(json!({"deny": [""]}));
     assert_eq!(empty, "`policy.deny[0]`: expected a pattern such as `search-*`, got \"\": it is empty");
