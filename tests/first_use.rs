@@ -102,6 +102,16 @@ fn imported_servers_stay_until_they_are_pruned() {
 }
 
 #[test]
+fn one_server_is_counted_as_one() {
+    let home = tempfile::tempdir().expect("a folder");
+    let home = home.path();
+    write(&home.join(".cursor/mcp.json"), &servers(&[("mail", "x")]));
+    assert!(ends(home, 0, &["config", "import", "--dry-run"]).contains("\n1 server would be written to "));
+    assert!(ends(home, 0, &["config", "import"]).contains("\n1 server written to "));
+    assert!(ends(home, 0, &["config", "import"]).contains(" is as it was: 1 server\n"));
+}
+
+#[test]
 fn files_of_a_project_are_imported_when_asked_for() {
     let home = tempfile::tempdir().expect("a folder");
     let home = home.path();
@@ -168,6 +178,8 @@ fn a_check_sees_the_settings_of_the_server() {
     let wrong = [
         ("LISPBOX_LIMIT", "fule=1"),
         ("LISPBOX_LOG", "debgu"),
+        ("LISPBOX_LOG", "lispbx=debug"),
+        ("LISPBOX_LOG", "warn,[x]=debug"),
         ("LISPBOX_TOTAL_MEMORY", "much"),
         ("LISPBOX_REPLY", "nonsense"),
         ("LISPBOX_KEEP_DAYS", "many"),
@@ -178,8 +190,6 @@ fn a_check_sees_the_settings_of_the_server() {
         ("LISPBOX_ASK", "[a"),
     ];
     for (name, value) in wrong {
-        ("LISPBOX_LOG", "lispbx=debug"),
-        ("LISPBOX_LOG", "warn,[x]=debug"),
         for arguments in [&["config", "check", "--config", "servers.json"][..], &["serve", "--config", "servers.json"]]
         {
             let output = lispbox(home, arguments, &[(name, value)]);
@@ -269,6 +279,16 @@ fn limits_say_how_they_are_raised_and_truncated_json_where_it_is_open() {
         cut.contains("the file ends at line 2 before it is complete: the `{` at line 2, column 8 is not closed"),
         "{cut}"
     );
+    // A string that is cut off, with a line break behind it.
+    write(&home.join("servers.json"), "{\"mcpServers\": {\n  \"a\": {\"command\": \"x -\n");
+    let cut = ends(home, 2, &["config", "show", "--config", "servers.json"]);
+    assert!(
+        cut.contains("the file ends at line 2 before it is complete: the `\"` at line 2, column 20 is not closed"),
+        "{cut}"
+    );
+    write(&home.join("servers.json"), "{\"mcpServers\": {\n  \"a\": {\"command\": \"x -\n\"}}}");
+    let broken = ends(home, 2, &["config", "show", "--config", "servers.json"]);
+    assert!(broken.contains("line terminator in string at line 2 column 24"), "{broken}");
     let help = ends(home, 0, &["--help"]);
     assert!(help.contains("Exit codes:"), "{help}");
 }

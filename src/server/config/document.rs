@@ -35,25 +35,31 @@ fn json_problem(text: &str, problem: &json5::Error) -> String {
         EofParsingArray, EofParsingBool, EofParsingComment, EofParsingEscapeSequence, EofParsingIdentifier,
         EofParsingNull, EofParsingNumber, EofParsingObject, EofParsingString, EofParsingValue,
     };
-    let is_at_end = matches!(
-        problem.code(),
-        Some(
-            EofParsingArray
-                | EofParsingBool
-                | EofParsingComment
-                | EofParsingEscapeSequence
-                | EofParsingIdentifier
-                | EofParsingNull
-                | EofParsingNumber
-                | EofParsingObject
-                | EofParsingString
-                | EofParsingValue
-        )
-    );
+    // A string that the last line leaves open was cut off, though a line break was put behind it.
+    let kept = text.trim_end();
+    let ends_in_string = problem.code() == Some(json5::ErrorCode::LineTerminatorInString)
+        && Unclosed::in_json(kept)
+            .is_some_and(|open| matches!(open.mark, '"' | '\'') && open.line == kept.lines().count());
+    let is_at_end = ends_in_string
+        || matches!(
+            problem.code(),
+            Some(
+                EofParsingArray
+                    | EofParsingBool
+                    | EofParsingComment
+                    | EofParsingEscapeSequence
+                    | EofParsingIdentifier
+                    | EofParsingNull
+                    | EofParsingNumber
+                    | EofParsingObject
+                    | EofParsingString
+                    | EofParsingValue
+            )
+        );
     if !is_at_end {
         return problem.to_string();
     }
-    match Unclosed::in_json(text) {
+    match Unclosed::in_json(kept) {
         _ if text.trim().is_empty() => "the file is empty".to_owned(),
         Some(open) => format!("the file ends at line {} before it is complete: {open}", text.lines().count()),
         None => format!("the file ends before it is complete ({problem})"),

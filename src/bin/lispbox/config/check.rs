@@ -117,7 +117,7 @@ fn effects(downstreams: &Downstreams, tools: &[Arc<Tool>]) -> String {
     if each.is_empty() { String::new() } else { format!(" ({})", each.join(", ")) }
 }
 
-fn counted(count: usize, what: &str) -> String {
+pub(super) fn counted(count: usize, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 

@@ -8,6 +8,7 @@ use clap::Args;
 use lispbox::server::{Configuration, read_document, usual_folder};
 use serde_json::{Map, Value};
 
+use super::check::counted;
 use super::imported::{Imported, Server, Taken, Unclaimed};
 use crate::clients::{CLIENTS, Client, is_lispbox};
 use crate::output::{errln, outln};
@@ -91,20 +92,20 @@ impl Import {
         Configuration::parse(&text, "imported.json", &|_| Some(String::new()))
             .map_err(|problem| Problem::Failed(format!("the servers do not fit together: {problem}")))?;
         let sum = format!("{} added, {} changed, {} removed", counts.added, counts.changed, counts.removed);
-        let count = imported.count();
+        let count = counted(imported.count(), "server");
         if self.dry_run {
-            outln!("{count} servers would be written to {}: {sum}", output.display());
+            outln!("{count} would be written to {}: {sum}", output.display());
             return Ok(code);
         }
         if imported == before {
-            outln!("{} is as it was: {count} servers", output.display());
+            outln!("{} is as it was: {count}", output.display());
             return Ok(code);
         }
         match replace(&output, &text)? {
             Some(backup) => {
-                outln!("{count} servers written to {}: {sum}; what was there is {}", output.display(), backup.display())
+                outln!("{count} written to {}: {sum}; what was there is {}", output.display(), backup.display())
             }
-            None => outln!("{count} servers written to {}: {sum}", output.display()),
+            None => outln!("{count} written to {}: {sum}", output.display()),
         }
         outln!("`lispbox config check` starts each of them");
         Ok(code)
