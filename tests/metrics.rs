@@ -116,7 +116,15 @@ fn metrics_may_have_an_address_of_their_own() {
     taken.args(["serve", "--metrics", &own.to_string()]).stdin(Stdio::null());
     let output = taken.output().expect("it runs");
     let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(errors.contains(&format!("metrics cannot be served at {own}: ")), "{errors}");
+    let expected =
+        format!("metrics cannot be served at {own}: it is in use by another process; end it or choose another port");
+    assert!(errors.contains(&expected), "{errors}");
+    // Over HTTP nothing is said to listen before all addresses are had.
+    let mut taken = Command::new(env!("CARGO_BIN_EXE_lispbox"));
+    taken.args(["serve", "--no-config", "--http", "127.0.0.1:0", "--metrics", &own.to_string()]);
+    let output = taken.output().expect("it runs");
+    assert_eq!((output.status.code(), &*String::from_utf8_lossy(&output.stdout)), (Some(1), ""));
+    assert_eq!(String::from_utf8_lossy(&output.stderr), format!("lispbox: {expected}\n"));
 
     let own = free_port();
     let mut client = Client::start(&json!({"mcpServers": {}}), &["--metrics", &own.to_string()]);

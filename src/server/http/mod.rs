@@ -138,10 +138,17 @@ pub fn serve_http(
     }
     until_told_to_end(async |stop| {
         let listener = bind(http.addresses()).await?;
+        let metrics = match options.metrics {
+            Some(address) => Some(scrape::bind(address).await?),
+            None => None,
+        };
         listening(listener.local_addr()?);
-        serve(sandbox, options, http, listener, stop).await
+        serve(sandbox, options, http, (listener, metrics), stop).await
     })
 }
+
+/// Why an address cannot be listened at, and the way out.
+const IN_USE: &str = "in use by another process; end it or choose another port";
 
 /// Listens at the first of these addresses that this system has.
 ///
@@ -155,9 +162,7 @@ async fn bind(addresses: impl Iterator<Item = SocketAddr>) -> io::Result<TcpList
             Err(problem) => problem,
         };
         let message = match problem.kind() {
-            io::ErrorKind::AddrInUse => {
-                format!("{address} is in use by another process; end it or choose another port")
-            }
+            io::ErrorKind::AddrInUse => format!("{address} is {IN_USE}"),
             _ => format!("cannot listen at {address}: {problem}"),
         };
         last = io::Error::new(problem.kind(), message);
@@ -173,10 +178,10 @@ async fn serve(
     sandbox: Arc<dyn Sandbox>,
     options: ServeOptions,
     http: HttpOptions,
-    listener: TcpListener,
+    (listener, metrics_listener): (TcpListener, Option<TcpListener>),
     stop: CancellationToken,
 ) -> io::Result<()> {
-    let (largest, metrics_address) = (options.largest_message, options.metrics);
+    let largest = options.largest_message;
     // Evaluations may end by themselves for a while after nothing more is taken in.
     let ending = CancellationToken::new();
     let allowances = http.principals.allowances();
@@ -186,9 +191,9 @@ async fn serve(
     let is_stopping = move || stopping.is_cancelled();
     let asked = Arc::clone(&evaluations);
     let readiness = Readiness::new(move || asked.trouble());
-    let metrics = match metrics_address {
-        Some(address) => {
-            serve_metrics(address, Arc::clone(&evaluations), stop.clone()).await?;
+    let metrics = match metrics_listener {
+        Some(listener) => {
+            scrape::serve_metrics_at(listener, Arc::clone(&evaluations), stop.clone())?;
             Router::new()
         }
         None => scrape::route(Arc::clone(&evaluations), http.hosts.clone()),

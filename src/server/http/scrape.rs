@@ -14,6 +14,7 @@ use http::{HeaderMap, StatusCode, header};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use super::IN_USE;
 use super::connections::{self, Bounds};
 use super::heads;
 use crate::server::evaluations::Evaluations;
@@ -35,6 +36,21 @@ pub(super) fn route(evaluations: Arc<Evaluations>, hosts: Vec<String>) -> Router
     Router::new().route("/metrics", get(answer))
 }
 
+/// Listens at an address of their own for the metrics.
+///
+/// # Errors
+/// When the address cannot be had.
+pub(super) async fn bind(address: SocketAddr) -> io::Result<TcpListener> {
+    let refused = |problem: io::Error| {
+        let reason = match problem.kind() {
+            io::ErrorKind::AddrInUse => format!("it is {IN_USE}"),
+            _ => problem.to_string(),
+        };
+        io::Error::new(problem.kind(), format!("metrics cannot be served at {address}: {reason}"))
+    };
+    TcpListener::bind(address).await.map_err(refused)
+}
+
 /// Serves the metrics at an address of their own, without tokens, until `stop` is cancelled.
 ///
 /// # Errors
@@ -44,8 +60,15 @@ pub(in crate::server) async fn serve_metrics(
     evaluations: Arc<Evaluations>,
     stop: CancellationToken,
 ) -> io::Result<()> {
-    let refused = |problem| io::Error::other(format!("metrics cannot be served at {address}: {problem}"));
-    let listener = TcpListener::bind(address).await.map_err(refused)?;
+    serve_metrics_at(bind(address).await?, evaluations, stop)
+}
+
+/// Serves the metrics where we listen already; see [`serve_metrics`].
+pub(super) fn serve_metrics_at(
+    listener: TcpListener,
+    evaluations: Arc<Evaluations>,
+    stop: CancellationToken,
+) -> io::Result<()> {
     tracing::info!(address = %listener.local_addr()?, "metrics are served at /metrics");
     let router = route(evaluations, Vec::new()).layer(from_fn(heads::of_one_host));
     tokio::spawn(connections::listen(router, listener, BOUNDS, stop));
