@@ -113,6 +113,66 @@ fn a_person_is_asked_about_unchecked_arguments_unless_the_policy_says_otherwise(
 }
 
 #[test]
+fn patterns_count_with_their_repetitions_and_those_that_look_around_are_left_out() {
+    let text = |pattern: &str| {
+        json!({"type": "object", "required": ["n"], "properties": {
+        "n": {"type": "integer"}, "x": {"type": "string", "pattern": pattern}, "reply": {"type": "string"}}})
+    };
+    let list = tools(&[
+        ("huge", text("^(((a{1,100}){1,100}){1,100})$")),
+        ("bare", text("a{30}{30}{30}{30}b")),
+        ("slow", text("a{3}{3}{3}{3}{3}{3}{3}{3}{3}b|c")),
+        ("ahead", text("^(?=.*x).*$")),
+    ]);
+    let scene = Scene::start(&list, &json!({}), &[]);
+    for tool in ["huge", "bare"] {
+        let (text, failed) = scene.eval(&format!("(s/{tool} {{:n \"not a number\"}})"));
+        assert!(failed && text.contains("`policy.defaults` is unchecked: ask"), "{text}");
+    }
+    let begun = Instant::now();
+    let (text, failed) = scene.eval("(s/slow {:n 1 :x (apply str (repeat 100000 \"a\"))})");
+    assert!(failed && text.contains("`policy.defaults` is unchecked: ask"), "{text}");
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+    // The rest of the schema is checked.
+    let (text, failed) = scene.eval("(s/ahead {:n \"not a number\"})");
+    assert!(failed && text.contains("argument `n` of `s/ahead`: expected integer, got the text"), "{text}");
+    let (text, failed) = scene.eval("(s/ahead {:n 1 :x \"no match\"})");
+    assert!(!failed && text.starts_with("\"ahead\""), "{text}");
+    scene.lives_and_ends();
+}
+
+const ANN: &str = "Authorization: Bearer ann-ann-ann-ann-ann\r\n";
+const BOB: &str = "Authorization: Bearer bob-bob-bob-bob-bob\r\n";
+
+/// A tokens file of ann and bob.
+fn tokens(folder: &Path) -> String {
+    http_client::tokens_file(folder, &json!({"ann": "ann-ann-ann-ann-ann", "bob": "bob-bob-bob-bob-bob"}))
+        .to_string_lossy()
+        .into_owned()
+}
+
+#[test]
+fn checks_for_one_principal_leave_room_for_those_of_another() {
+    let choices: Vec<Value> = (0..2_000).map(|at| json!({"const": at})).collect();
+    let heavy = json!({"type": "object", "properties": {"t": {"items": {"anyOf": choices}}}});
+    let list =
+        tools(&[("heavy", heavy), ("usual", json!({"type": "object", "properties": {"reply": {"type": "string"}}}))]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let scene = Scene::start(&list, &json!({}), &["--tokens", &tokens(folder.path())]);
+    assert!(scene.server.eval(ANN, "(s/usual {:reply \"there\"})", None).0.contains("there"));
+    let program = "(pmap (fn [n] (s/heavy {:t (vec (range 10 1900))})) (range 100))";
+    let calls: Vec<_> = (0..2).map(|_| scene.server.begin(ANN, "lisp_eval", json!({"program": program}))).collect();
+    for _ in 0..3 {
+        let begun = Instant::now();
+        let (text, failed) = scene.server.eval(BOB, "(s/usual {:reply \"fine\"})", None);
+        assert!(!failed && text.contains("fine"), "{text}");
+        assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+    }
+    drop(calls);
+    scene.lives_and_ends();
+}
+
+#[test]
 fn names_and_texts_of_megabytes_are_no_trouble() {
     let long = "x".repeat(1 << 20);
     let many: serde_json::Map<String, Value> =
@@ -150,14 +210,9 @@ fn lists(cache: &Path) -> Vec<PathBuf> {
 
 #[test]
 fn shapes_are_their_principals_and_have_no_data() {
-    const ANN: &str = "Authorization: Bearer ann-ann-ann-ann-ann\r\n";
-    const BOB: &str = "Authorization: Bearer bob-bob-bob-bob-bob\r\n";
     let folder = tempfile::tempdir().expect("a folder");
-    let tokens = folder.path().join("tokens.json");
-    std::fs::write(&tokens, json!({"ann": "ann-ann-ann-ann-ann", "bob": "bob-bob-bob-bob-bob"}).to_string())
-        .expect("written");
     let list = tools(&[("get", json!({"type": "object", "properties": {"reply": {"type": "string"}}}))]);
-    let scene = Scene::start(&list, &json!({}), &["--tokens", &tokens.to_string_lossy()]);
+    let scene = Scene::start(&list, &json!({}), &["--tokens", &tokens(folder.path())]);
     let reply = r#"{\"items\": [{\"alice\": 1, \"bob\": 2}], \"total\": 1, \"secretPlan\": true}"#;
     let (text, failed) = scene.server.eval(ANN, &format!("(s/get {{:reply \"{reply}\"}})"), None);
     assert!(!failed, "{text}");

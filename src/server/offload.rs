@@ -4,12 +4,13 @@
 //! decides runs on threads of its own ([`Offload::run`]), with a deadline for whoever waits. Work that is linear in a
 //! message of bounded size goes to the runtime's own threads for what blocks ([`linear`]) if the message is large.
 
+use std::collections::HashMap;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread;
 use std::time::Instant;
 
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::{AcquireError, Semaphore, oneshot};
 
 /// The stack of a thread; memory is taken up only as far as it is used.
 const STACK: usize = 64 << 20;
@@ -17,13 +18,21 @@ const STACK: usize = 64 << 20;
 /// The fewest threads at once.
 const FEWEST: usize = 2;
 
-/// Runs work on threads of its own, at most as many at once as there are cores. Copies share the threads.
+/// Runs work on threads of its own, at most as many at once as there are cores. One principal has all of them but one,
+/// so that its work does not keep others waiting. Copies share the threads.
 #[derive(Clone, Debug)]
-pub(super) struct Offload(Arc<Semaphore>);
+pub(super) struct Offload {
+    turns: Arc<Semaphore>,
+    /// How many threads one principal has at most, and the shares of those that use or wait for one.
+    each: usize,
+    shares: Arc<Mutex<HashMap<String, Weak<Semaphore>>>>,
+}
 
 /// Why work has no outcome.
 #[derive(Debug)]
 pub(super) enum NotDone {
+    /// The deadline came while other work had all threads; the work has not begun.
+    NoTurn,
     /// The deadline came first. The work may still be going on.
     Late,
     /// No thread could be started, or the work panicked.
@@ -32,34 +41,55 @@ pub(super) enum NotDone {
 
 impl Default for Offload {
     fn default() -> Self {
-        let cores = thread::available_parallelism().map_or(FEWEST, usize::from);
-        Offload(Arc::new(Semaphore::new(cores.max(FEWEST))))
+        Offload::of(thread::available_parallelism().map_or(FEWEST, usize::from).max(FEWEST))
     }
 }
 
 impl Offload {
-    /// Runs `work` and waits for it, and for its turn, until the deadline. Work that has begun keeps its thread until
-    /// it ends.
+    fn of(threads: usize) -> Offload {
+        let each = threads.saturating_sub(1).max(1);
+        Offload { turns: Arc::new(Semaphore::new(threads)), each, shares: Arc::default() }
+    }
+
+    /// Runs `work` of a principal and waits for it, and for its turn, until the deadline. Work that has begun keeps its
+    /// thread until it ends.
     ///
     /// # Errors
     /// [`NotDone`].
     pub(super) async fn run<T: Send + 'static>(
         &self,
+        principal: &str,
         deadline: Instant,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, NotDone> {
-        let outcome = async {
-            let turn = Arc::clone(&self.0).acquire_owned().await.expect("the semaphore is never closed");
-            let (answer, answered) = oneshot::channel();
-            let work = move || {
-                // The receiver is gone once the deadline is over.
-                let _ = answer.send(work());
-                drop(turn);
-            };
-            spawn(work).map_err(|problem| NotDone::Failed(format!("no thread could be started: {problem}")))?;
-            answered.await.map_err(|_| NotDone::Failed("the work ended without an outcome".to_owned()))
+        let (share, turns) = (self.share(principal), Arc::clone(&self.turns));
+        // The share comes first: whoever waits for a turn has no more work before others than its share.
+        let turn = async move { Ok((share.acquire_owned().await?, turns.acquire_owned().await?)) };
+        let turn: Result<_, AcquireError> =
+            tokio::time::timeout_at(deadline.into(), turn).await.map_err(|_| NotDone::NoTurn)?;
+        let turn = turn.expect("the semaphores are never closed");
+        let (answer, answered) = oneshot::channel();
+        let work = move || {
+            // The receiver is gone once the deadline is over.
+            let _ = answer.send(work());
+            drop(turn);
         };
-        tokio::time::timeout_at(deadline.into(), outcome).await.unwrap_or(Err(NotDone::Late))
+        spawn(work).map_err(|problem| NotDone::Failed(format!("no thread could be started: {problem}")))?;
+        match tokio::time::timeout_at(deadline.into(), answered).await {
+            Ok(outcome) => outcome.map_err(|_| NotDone::Failed("the work ended without an outcome".to_owned())),
+            Err(_) => Err(NotDone::Late),
+        }
+    }
+
+    fn share(&self, principal: &str) -> Arc<Semaphore> {
+        let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(share) = shares.get(principal).and_then(Weak::upgrade) {
+            return share;
+        }
+        shares.retain(|_, share| share.strong_count() > 0);
+        let share = Arc::new(Semaphore::new(self.each));
+        shares.insert(principal.to_owned(), Arc::downgrade(&share));
+        share
     }
 }
 
@@ -93,27 +123,47 @@ mod tests {
     use std::sync::mpsc;
     use std::time::Duration;
 
+    fn soon() -> Instant {
+        Instant::now() + Duration::from_millis(20)
+    }
+
+    fn later() -> Instant {
+        Instant::now() + Duration::from_secs(60)
+    }
+
     #[tokio::test]
     async fn whoever_waits_does_so_until_the_deadline_only() {
-        let offload = Offload(Arc::new(Semaphore::new(1)));
+        let offload = Offload::of(1);
         let (release, released) = mpsc::channel::<()>();
-        let stuck = offload.run(Instant::now() + Duration::from_millis(20), move || released.recv());
+        let stuck = offload.run("ann", soon(), move || released.recv());
         assert!(matches!(stuck.await, Err(NotDone::Late)));
         // The thread is still taken.
-        let queued = offload.run(Instant::now() + Duration::from_millis(20), || 1);
-        assert!(matches!(queued.await, Err(NotDone::Late)));
+        assert!(matches!(offload.run("ann", soon(), || 1).await, Err(NotDone::NoTurn)));
+        assert!(matches!(offload.run("bob", soon(), || 1).await, Err(NotDone::NoTurn)));
         release.send(()).expect("the work waits");
-        let next = offload.run(Instant::now() + Duration::from_secs(60), || 2);
-        assert_eq!(next.await.expect("a free thread"), 2);
+        assert_eq!(offload.run("ann", later(), || 2).await.expect("a free thread"), 2);
+    }
+
+    #[tokio::test]
+    async fn work_of_one_principal_leaves_a_thread_for_others() {
+        let offload = Offload::of(3);
+        let mut release = Vec::new();
+        for _ in 0..2 {
+            let (sender, released) = mpsc::channel::<()>();
+            release.push(sender);
+            assert!(matches!(offload.run("ann", soon(), move || released.recv()).await, Err(NotDone::Late)));
+        }
+        assert!(matches!(offload.run("ann", soon(), || 1).await, Err(NotDone::NoTurn)));
+        assert_eq!(offload.run("bob", later(), || 2).await.expect("a free thread"), 2);
+        drop(release);
+        assert_eq!(offload.run("ann", later(), || 3).await.expect("a free thread"), 3);
     }
 
     #[tokio::test]
     async fn a_panic_of_the_work_is_an_error() {
         let offload = Offload::default();
-        let outcome = offload.run(Instant::now() + Duration::from_secs(60), || {
-            std::panic::resume_unwind(Box::new("gone"));
-        });
-        assert!(matches!(outcome.await, Err(NotDone::Failed(_))));
+        let outcome = offload.run("ann", later(), || std::panic::resume_unwind(Box::new("gone")));
+        assert!(matches!(outcome.await, Err::<(), _>(NotDone::Failed(_))));
     }
 
     #[tokio::test]

@@ -19,8 +19,9 @@ use crate::server::lines::{LARGEST_LINE, MOST_MARKS};
 use super::coercion::{self, Notes};
 use super::expansion::Unchecked;
 use super::result;
+use super::schemas::Schemas;
 use super::seen::Seen;
-use super::trial::{Problem, Schema, Trial};
+use super::trial::{Problem, Trial};
 use super::words::Words;
 
 /// What other implementations of JSON can be trusted to take.
@@ -32,11 +33,9 @@ const COMPARED: usize = 100_000;
 /// How many arguments of one call are changed into what they mean.
 const REPAIRS: usize = 64;
 
-/// A tool with the check of its arguments, which is prepared when it is first called.
+/// A tool with the check of its arguments.
 pub(super) struct CheckedTool {
     pub(super) tool: Arc<Tool>,
-    /// The schema of its arguments, or why they are not checked.
-    schema: OnceLock<Result<Schema, Unchecked>>,
     /// The tool as those see it who have seen none of its results.
     plain: Arc<Tool>,
     /// The words that it uses of itself.
@@ -71,7 +70,6 @@ impl CheckedTool {
         let checked = CheckedTool {
             plain: shown(&tool, &Seen::default()),
             tool,
-            schema: OnceLock::new(),
             words: OnceLock::new(),
             results: Mutex::default(),
         };
@@ -125,12 +123,13 @@ impl CheckedTool {
     ///
     /// # Errors
     /// Which argument is wrong, what was expected and what came.
-    pub(super) fn check(&self, arguments: &str, deadline: Instant) -> Result<Checked, ToolError> {
+    pub(super) fn check(&self, schemas: &Schemas, arguments: &str, deadline: Instant) -> Result<Checked, ToolError> {
         let arguments = self.read(arguments)?;
         if let Some(error) = self.unknown_argument(&arguments) {
             return Err(error);
         }
-        let schema = match self.schema() {
+        let schema = schemas.of(&self.tool);
+        let schema = match &*schema {
             Ok(schema) => schema,
             Err(unchecked) => return Ok(Checked::without(arguments, unchecked)),
         };
@@ -184,15 +183,6 @@ impl CheckedTool {
             }
             Err(_) => Err(self.error(format!("the arguments of `{}` cannot be said in JSON", self.name()), None)),
         }
-    }
-
-    fn schema(&self) -> Result<&Schema, &Unchecked> {
-        let prepare = || {
-            Schema::of(&self.tool.input_schema).inspect_err(|problem| {
-                tracing::warn!(server = self.tool.server, tool = self.tool.name, %problem, "arguments are not checked");
-            })
-        };
-        self.schema.get_or_init(prepare).as_ref()
     }
 
     /// The declared arguments.

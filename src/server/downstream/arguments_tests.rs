@@ -32,7 +32,7 @@ fn search() -> CheckedTool {
 }
 
 fn check(tool: &CheckedTool, arguments: &str) -> Result<(Map<String, Value>, Option<String>), ToolError> {
-    let checked = tool.check(arguments, Instant::now() + Duration::from_secs(60))?;
+    let checked = tool.check(&Schemas::default(), arguments, Instant::now() + Duration::from_secs(60))?;
     assert_eq!(checked.unchecked, None);
     Ok((checked.arguments, checked.note))
 }

@@ -10,16 +10,16 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
-/// The largest number of schema parts that is compiled: a part takes about a kilobyte.
+use super::patterns::Patterns;
+
+/// The largest number of schema parts that is compiled.
 const MOST_PARTS: usize = 50_000;
+/// The memory that a compiled part takes, about.
+const PART_BYTES: u64 = 1 << 10;
+/// The most pairs of a part and a value that an estimate remembers, of some 60 bytes each.
+const MOST_PAIRS: usize = 500_000;
 /// The largest sum of the lengths of the JSON pointers of all parts, each of which the validator stores.
 const LONGEST_POINTERS: usize = 16 << 20;
-/// The largest number of patterns in one schema: each has a cache of its own.
-const MOST_PATTERNS: usize = 1_000;
-/// The most states that a pattern has; larger ones are not compiled.
-const MOST_STATES: u64 = 50_000;
-/// The most states that the patterns of one schema have together.
-const MOST_STATES_TOGETHER: u64 = 1_000_000;
 /// The deepest recursion of the validator; [`super::super::offload`] has a stack for it.
 const DEEPEST: usize = 1_000;
 
@@ -56,7 +56,7 @@ impl Unchecked {
         Unchecked::Unreadable(format!("{what} `{}` is not followed", name.chars().take(100).collect::<String>()))
     }
 
-    fn beyond(clause: &str) -> Unchecked {
+    pub(super) fn beyond(clause: &str) -> Unchecked {
         Unchecked::Beyond(clause.to_owned())
     }
 }
@@ -99,6 +99,8 @@ pub(super) struct Graph {
 
 #[derive(Debug, Default)]
 struct Part {
+    /// True if several ways lead to it, so that it may apply to one value more than once.
+    is_shared: bool,
     /// Keywords, constants, names: what is looked at for each value.
     own: u64,
     /// States of the patterns that texts are matched with, and of those for the names of members.
@@ -123,18 +125,19 @@ struct Part {
 }
 
 impl Graph {
-    /// The parts of a schema that can be reached from its root.
+    /// The parts of a schema that can be reached from its root; its patterns were measured before.
     ///
     /// # Errors
     /// Why the schema is not compiled.
-    pub(super) fn of(schema: &Value) -> Result<Graph, Unchecked> {
-        let mut survey = Survey::of(schema)?;
+    pub(super) fn of<'s>(schema: &'s Value, patterns: &'s Patterns<'s>) -> Result<Graph, Unchecked> {
+        let mut survey = Survey::of(schema, patterns)?;
         survey.index(schema, 0);
         while let Some((at, value, pointer)) = survey.waiting.pop() {
             let part = survey.part(value, pointer)?;
             survey.parts[at] = part;
         }
-        let graph = Graph { parts: survey.parts };
+        let mut graph = Graph { parts: survey.parts };
+        graph.find_shared();
         let mut compilation = Compilation::of(&graph);
         let mut compiled = 0_u64;
         for (at, _) in graph.parts.iter().enumerate().filter(|(_, part)| !part.unevaluated.is_empty()) {
@@ -144,6 +147,28 @@ impl Graph {
             return Err(Unchecked::beyond("expands to more parts than are compiled"));
         }
         Ok(graph)
+    }
+
+    /// Marks the parts to which several ways lead. A part with one way is visited once for each visit of the part
+    /// that leads to it.
+    fn find_shared(&mut self) {
+        let mut ways = vec![0_u32; self.parts.len()];
+        // Checking begins with the root.
+        ways[0] = 1;
+        for part in &self.parts {
+            let members = part.properties.values().chain(&part.others).chain(&part.members).chain(&part.names);
+            let items = part.prefix.iter().chain(&part.items).chain(&part.contains).chain(&part.unevaluated);
+            let itself = part.always.iter().chain(&part.references).chain(&part.tested);
+            itself.chain(members).chain(items).for_each(|inner| ways[*inner] += 1);
+        }
+        for (part, ways) in self.parts.iter_mut().zip(ways) {
+            part.is_shared = ways > 1;
+        }
+    }
+
+    /// About how many bytes the compiled schema takes, without its patterns.
+    pub(super) fn bytes(&self) -> u64 {
+        self.parts.len() as u64 * PART_BYTES
     }
 
     /// An upper bound of what checking `value` visits.
@@ -169,12 +194,11 @@ struct Survey<'s> {
     waiting: Vec<(usize, &'s Value, usize)>,
     anchors: HashMap<&'s str, Vec<&'s Value>>,
     pointers: usize,
-    patterns: usize,
-    states: u64,
+    patterns: &'s Patterns<'s>,
 }
 
 impl<'s> Survey<'s> {
-    fn of(root: &'s Value) -> Result<Survey<'s>, Unchecked> {
+    fn of(root: &'s Value, patterns: &'s Patterns<'s>) -> Result<Survey<'s>, Unchecked> {
         let mut anchors = HashMap::new();
         let old = root.get("$schema").and_then(Value::as_str).is_some_and(|draft| draft.contains("draft-0"));
         let base = if old && root.get("$id").is_none() { "id" } else { "$id" };
@@ -186,8 +210,7 @@ impl<'s> Survey<'s> {
             known: HashMap::new(),
             waiting: Vec::new(),
             pointers: 0,
-            patterns: 0,
-            states: 0,
+            patterns,
         })
     }
 
@@ -212,9 +235,6 @@ impl<'s> Survey<'s> {
         }
         if self.pointers > LONGEST_POINTERS {
             return Err(Unchecked::beyond("has longer names than are compiled"));
-        }
-        if self.patterns > MOST_PATTERNS || self.states > MOST_STATES_TOGETHER {
-            return Err(Unchecked::beyond("has more or larger patterns than are compiled"));
         }
         Ok(part)
     }
@@ -251,7 +271,7 @@ impl<'s> Survey<'s> {
             }
             ("patternProperties", Value::Object(schemas)) => {
                 for (pattern, schema) in self.named(schemas, under) {
-                    part.key_states += self.pattern(pattern);
+                    part.key_states += self.patterns.states(pattern);
                     part.members.push(schema);
                 }
             }
@@ -262,7 +282,7 @@ impl<'s> Survey<'s> {
             ("contains", schema) => part.contains.push(self.index(schema, under)),
             ("unevaluatedProperties" | "unevaluatedItems", schema) => part.unevaluated.push(self.index(schema, under)),
             ("uniqueItems", _) => part.is_unique = true,
-            ("pattern", Value::String(pattern)) => part.states += self.pattern(pattern),
+            ("pattern", Value::String(pattern)) => part.states += self.patterns.states(pattern),
             ("enum" | "const" | "required" | "dependentRequired", constant) => return Ok(constants(constant)),
             _ => {}
         }
@@ -276,13 +296,6 @@ impl<'s> Survey<'s> {
     fn named(&mut self, schemas: &'s Map<String, Value>, pointer: usize) -> Vec<(&'s String, usize)> {
         let part = |(name, schema): (&'s String, &'s Value)| (name, self.index(schema, pointer + name.len() + 1));
         schemas.iter().map(part).collect()
-    }
-
-    fn pattern(&mut self, pattern: &str) -> u64 {
-        let states = states(pattern);
-        self.patterns += 1;
-        self.states += states;
-        states
     }
 
     /// The parts that a reference may lead to. `$dynamicRef` leads to one of several of that name.
@@ -371,22 +384,6 @@ fn stretches(text: &str) -> u64 {
     text.len() as u64 / 64
 }
 
-/// About how many states a regular expression has, not less than a quarter of them; [`MOST_STATES`] for a large one.
-fn states(pattern: &str) -> u64 {
-    let classes = pattern.bytes().filter(|byte| matches!(byte, b'\\' | b'.')).count() as u64;
-    let plain = pattern.len() as u64 + 300 * classes;
-    let counts = pattern.split('{').skip(1).filter_map(|count| {
-        let digits = count.split(|c: char| !c.is_ascii_digit()).take(2);
-        digits.map(|digits| digits.parse::<u64>().unwrap_or(if digits.is_empty() { 0 } else { MOST_STATES })).max()
-    });
-    // Without groups no repetition is within another.
-    let times = match pattern.contains('(') {
-        true => counts.fold(1_u64, |times, count| times.saturating_mul(count.max(1))),
-        false => counts.max().unwrap_or(1).max(1),
-    };
-    plain.saturating_mul(times).min(MOST_STATES)
-}
-
 /// Bounds how many parts the validator compiles. It compiles each part once, except for an `unevaluated…` keyword: there
 /// it compiles anew all parts that apply to the same value, for each way that leads to them.
 struct Compilation<'g> {
@@ -469,7 +466,7 @@ impl<'v> Instance<'v> {
 /// Makes an [`Estimate`].
 struct Walk<'g> {
     graph: &'g Graph,
-    /// What is known of pairs of a part and a value; nothing of those that are being looked at.
+    /// What is known of pairs of a shared part and a value; nothing of those that are being looked at.
     known: HashMap<(usize, *const u8), Option<Estimate>>,
     visits: u64,
 }
@@ -480,14 +477,21 @@ impl Walk<'_> {
         if self.visits > WORK {
             return Err(Unchecked::beyond("is applied to more values than are looked at for one call"));
         }
+        if depth == DEEPEST {
+            return Err(Unchecked::beyond("is nested more deeply than is followed"));
+        }
+        // Every circle has a part that is shared: one way leads into the circle, another comes from within.
+        if !self.graph.parts[at].is_shared {
+            return self.parts(at, instance, depth + 1);
+        }
         let key = (at, instance.address());
         match self.known.get(&key) {
             Some(Some(known)) => return Ok(*known),
             Some(None) => return Err(Unchecked::beyond(CIRCULAR)),
+            None if self.known.len() == MOST_PAIRS => {
+                return Err(Unchecked::beyond("is applied to more values than are looked at for one call"));
+            }
             None => {}
-        }
-        if depth == DEEPEST {
-            return Err(Unchecked::beyond("is nested more deeply than is followed"));
         }
         self.known.insert(key, None);
         let estimate = self.parts(at, instance, depth + 1)?;

@@ -16,7 +16,7 @@ use crate::server::offload::Offload;
 fn offloaded<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
     let deadline = Instant::now() + Duration::from_secs(120);
-    runtime.block_on(Offload::default().run(deadline, work)).expect("an outcome in time")
+    runtime.block_on(Offload::default().run("ann", deadline, work)).expect("an outcome in time")
 }
 
 /// A chain of definitions, each of which `link` makes of a reference to the one before.
@@ -347,7 +347,8 @@ proptest! {
 
     #[test]
     fn an_estimate_is_never_below_what_is_visited(schema in schema(), instance in instance()) {
-        let graph = Graph::of(&schema).expect("a small schema");
+        let patterns = Patterns::of(&schema).expect("small patterns");
+        let graph = Graph::of(&schema, &patterns).expect("a small schema");
         let estimate = graph.estimate(&instance);
         // Nested references of a small schema may expand beyond the budget.
         prop_assume!(estimate.is_ok());

@@ -18,9 +18,11 @@ mod link;
 mod listing;
 mod local;
 mod login;
+mod patterns;
 mod process;
 mod restarts;
 mod result;
+mod schemas;
 mod seen;
 mod server;
 mod shelf;
@@ -51,6 +53,7 @@ use super::policy::{Consent, Counts, Decision, Names, Policy, nobody};
 use super::secrets::Secrets;
 use index::KeptIndex;
 pub use local::{Answering, Function, Functions, blocking};
+use schemas::Schemas;
 use server::Downstream;
 use unfit::Unfit;
 
@@ -111,6 +114,7 @@ struct Shared {
     metrics: Metrics,
     unfit: Unfit,
     offload: Offload,
+    schemas: Arc<Schemas>,
 }
 
 /// All configured servers. Its methods need the runtime in which they are called to stay alive for as
@@ -142,6 +146,7 @@ impl Downstreams {
                 metrics: Metrics::default(),
                 unfit: Unfit::default(),
                 offload: Offload::default(),
+                schemas: Arc::default(),
             }),
             origin,
             policy: Mutex::default(),

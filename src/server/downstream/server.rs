@@ -388,13 +388,22 @@ impl Downstream {
         let left = call.given.remaining.saturating_sub(call.asked.elapsed()).min(call.timeout);
         let deadline = Instant::now() + left;
         let (checking, arguments) = (Arc::clone(checked), call.given.arguments.clone());
-        let outcome = self.shared.offload.run(deadline, move || checking.check(&arguments, deadline)).await;
-        let name = format!("{}/{}", self.name(), checked.tool.name);
+        let schemas = Arc::clone(&self.shared.schemas);
+        let check = move || checking.check(&schemas, &arguments, deadline);
+        let outcome = self.shared.offload.run(call.consent.principal(), deadline, check).await;
+        let name = foreign_text::qualified(self.name(), &checked.tool.name);
+        let seconds = left.as_secs_f64();
         outcome.unwrap_or_else(|problem| {
             Err(match problem {
+                NotDone::NoTurn => {
+                    let message = format!(
+                        "the arguments of `{name}` were not checked within {seconds:.1} s: checks of other calls took all of that time; nothing was sent"
+                    );
+                    ToolError::new(ToolErrorKind::Timeout, message)
+                }
                 NotDone::Late => {
-                    let seconds = left.as_secs_f64();
-                    let message = format!("the arguments of `{name}` were not checked within {seconds:.1} s");
+                    let message =
+                        format!("the arguments of `{name}` were not checked within {seconds:.1} s; nothing was sent");
                     ToolError::new(ToolErrorKind::Timeout, message)
                 }
                 NotDone::Failed(reason) => {

@@ -1,5 +1,6 @@
 //! Checks of arguments under a budget.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::time::Instant;
 
@@ -7,31 +8,46 @@ use jsonschema::{PatternOptions, ValidationError, Validator};
 use serde_json::Value;
 
 use super::expansion::{COLLECTING, Graph, Unchecked, WORK};
+use super::patterns::{AUTOMATON, Patterns};
 
 /// The schema of a tool's arguments, ready to check them.
 pub(super) struct Schema {
     validator: Validator,
     graph: Graph,
+    bytes: u64,
+    /// The patterns that are left out, as the validator cannot match them.
+    pub(super) unsupported: Vec<String>,
 }
 
-/// The most memory that one pattern takes, compiled, and with the states it goes through.
-const PATTERN: usize = 1 << 20;
+/// The memory in which the validator remembers the states of a pattern that it has gone through.
 const PATTERN_CACHE: usize = 64 << 10;
 
 impl Schema {
-    /// Compiles a schema whose size is bounded. Nothing is fetched.
+    /// Compiles a schema whose size is bounded. Nothing is fetched. Patterns that cannot be matched are left out.
     ///
     /// # Errors
     /// Why arguments are not checked with it.
     pub(super) fn of(schema: &Value) -> Result<Schema, Unchecked> {
-        let graph = Graph::of(schema)?;
+        let patterns = Patterns::of(schema)?;
+        let (supported, unsupported) = match patterns.without_unsupported(schema) {
+            Some((supported, unsupported)) => (Cow::Owned(supported), unsupported),
+            None => (Cow::Borrowed(schema), Vec::new()),
+        };
+        let graph = Graph::of(&supported, &patterns)?;
         let validator = jsonschema::options()
-            // Schemas come from servers: their patterns must be matched in linear time.
-            .with_pattern_options(PatternOptions::regex().size_limit(PATTERN).dfa_size_limit(PATTERN_CACHE))
+            // Schemas come from servers: their patterns must be matched in linear time. The validator makes several
+            // automata of a pattern, which may differ a little in size from the one that was measured.
+            .with_pattern_options(PatternOptions::regex().size_limit(2 * AUTOMATON).dfa_size_limit(PATTERN_CACHE))
             .should_validate_formats(false)
-            .build(schema)
+            .build(&supported)
             .map_err(|problem| Unchecked::Unreadable(problem.to_string().chars().take(300).collect()))?;
-        Ok(Schema { validator, graph })
+        let bytes = graph.bytes() + patterns.bytes();
+        Ok(Schema { validator, graph, bytes, unsupported })
+    }
+
+    /// About how much memory it takes.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
     }
 }
 
