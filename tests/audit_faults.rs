@@ -252,7 +252,7 @@ fn an_evaluation_whose_client_goes_away_leaves_its_record() {
     }
     for way in ["closes", "terminates"] {
         let scene = Scene::new();
-        let mut client = scene.client(&[]);
+        let mut client = scene.client(&["--grace", "200ms"]);
         let program = r#"(witness/hold {:id 1 :until "/nowhere/at/all"})"#;
         client.begin("tools/call", json!({"name": "lisp_eval", "arguments": {"program": program}}));
         until(|| scene.witnessed().len() == 2);

@@ -151,7 +151,7 @@ fn an_address_that_others_reach_needs_tokens() {
 #[test]
 #[cfg(unix)]
 fn it_ends_in_time_when_it_is_told_to() {
-    let mut server = Server::start(&[], &[]);
+    let mut server = Server::start(&["--grace", "1s"], &[]);
     let program = json!({"program": "(loop [] (recur))", "limits": {"fuel": 1e12, "compute": 60}});
     let _running = server.begin("", "lisp_eval", program);
     // It computes when it takes processor time.

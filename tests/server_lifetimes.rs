@@ -9,8 +9,13 @@ use serde_json::json;
 
 /// A server with a child and a grandchild of its downstream server, and the three processes.
 fn family() -> Option<(Client, Vec<i64>)> {
+    family_of(&[])
+}
+
+/// The same with these arguments.
+fn family_of(arguments: &[&str]) -> Option<(Client, Vec<i64>)> {
     python()?;
-    let mut client = Client::start(&json!({"mcpServers": {"hostile": hostile(&[])}}), &[]);
+    let mut client = Client::start(&json!({"mcpServers": {"hostile": hostile(&[])}}), arguments);
     let answer = client.eval("(hostile/children)").text;
     let numbers: Vec<i64> = answer
         .lines()
@@ -60,7 +65,7 @@ fn on_sigkill() {
 
 #[test]
 fn while_programs_run() {
-    let Some((mut client, numbers)) = family() else { return };
+    let Some((mut client, numbers)) = family_of(&["--grace", "200ms"]) else { return };
     for program in ["(loop [] (recur))", "(hostile/hang)"] {
         let arguments = json!({"program": program, "limits": {"compute": "60s", "fuel": 1e9}});
         client.begin("tools/call", json!({"name": "lisp_eval", "arguments": arguments}));

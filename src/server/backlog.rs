@@ -70,6 +70,18 @@ impl Backlog {
         }
     }
 
+    /// Waits until nothing is owed: all requests are answered, and the replies are written. One task waits at a time.
+    pub(super) async fn settled(&self) {
+        while !self.is_settled() {
+            self.settled.notified().await;
+        }
+    }
+
+    fn is_settled(&self) -> bool {
+        let owed = self.owed();
+        owed.requests.is_empty() && owed.replies == 0
+    }
+
     fn has_room(&self) -> bool {
         let owed = self.owed();
         owed.requests.len() < self.most_requests && owed.replies < MOST_REPLIES

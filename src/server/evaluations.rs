@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use tokio::runtime::Handle;
-use tokio::sync::{OwnedMutexGuard, watch};
+use tokio::sync::OwnedMutexGuard;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
@@ -26,6 +25,7 @@ use super::progress::Activity;
 use super::request::{EnvRequest, EvalRequest, Refused};
 use super::secrets::Secrets;
 use super::sessions::{Ended, Entry, Left, Sessions};
+use super::shutdown::Shutdown;
 use super::wishes::Wishes;
 
 /// Who asks, and in which session an unnamed one is.
@@ -52,20 +52,8 @@ pub(super) struct Evaluations {
     keeper: Option<Arc<Keeper>>,
     runtime: Handle,
     gate: Gate,
-    /// Cancelled when the server stops.
-    stop: CancellationToken,
+    shutdown: Arc<Shutdown>,
     count: AtomicU64,
-    /// How many requests have come in and are neither answered nor written down yet.
-    under_way: watch::Sender<usize>,
-}
-
-/// A request that is [under way](Evaluations::under_way) until this is dropped.
-pub(super) struct UnderWay<'e>(&'e Evaluations);
-
-impl Drop for UnderWay<'_> {
-    fn drop(&mut self) {
-        self.0.under_way.send_modify(|count| *count -= 1);
-    }
 }
 
 /// A session whose turn it is, with the room that its program may take.
@@ -82,7 +70,7 @@ impl Evaluations {
         keeper: Option<Keeper>,
         runtime: Handle,
         gate: Gate,
-        stop: CancellationToken,
+        shutdown: Arc<Shutdown>,
     ) -> Evaluations {
         Evaluations {
             sandbox,
@@ -91,9 +79,8 @@ impl Evaluations {
             keeper: keeper.map(Arc::new),
             runtime,
             gate,
-            stop,
+            shutdown,
             count: AtomicU64::new(0),
-            under_way: watch::Sender::new(0),
         }
     }
 
@@ -116,22 +103,14 @@ impl Evaluations {
         audit.or_else(|| self.keeper.as_ref()?.trouble())
     }
 
-    /// Takes down that a request is under way, so that the server does not end before its record is written.
-    pub(super) fn under_way(&self) -> UnderWay<'_> {
-        self.under_way.send_modify(|count| *count += 1);
-        UnderWay(self)
+    /// How far the server is with its end.
+    pub(super) fn shutdown(&self) -> &Arc<Shutdown> {
+        &self.shutdown
     }
 
-    /// Waits until no request is under way, for at most `bound`, where each leaves a record.
-    pub(super) async fn all_ended(&self, bound: Duration) {
-        if self.downstreams.audit().is_none() {
-            return;
-        }
-        let mut under_way = self.under_way.subscribe();
-        let ended = tokio::time::timeout(bound, under_way.wait_for(|count| *count == 0)).await;
-        if ended.is_err() {
-            tracing::warn!("the server ends before all evaluations have");
-        }
+    /// True where sessions are about to be lost with the server.
+    pub(super) fn loses_sessions(&self) -> bool {
+        self.keeper.is_none() && self.shutdown.is_closing()
     }
 
     /// Why the session of a connection cannot be used any more, if it cannot.
@@ -157,7 +136,11 @@ impl Evaluations {
         };
         let span = identity.span.clone();
         let outcome = match self.downstreams.audit().and_then(|audit| audit.is_full()) {
-            None => self.evaluate_in_turn(request, &caller, &mut identity).instrument(span).await,
+            None => tokio::select! {
+                biased;
+                outcome = self.evaluate_in_turn(request, &caller, &mut identity).instrument(span) => outcome,
+                () = self.shutdown.over().cancelled() => Err(self.shutdown.given_up()),
+            },
             Some(problem) => Err(Refused::new("AuditUnavailable", problem)),
         };
         let reply = outcome.unwrap_or_else(|refused| refused.reply());
@@ -232,6 +215,7 @@ impl Evaluations {
             return Err(unknown_session());
         }
         let (kept, keeper, sandbox) = (Arc::clone(&entry), self.keeper.clone(), Arc::clone(&self.sandbox));
+        let shutdown = Arc::clone(&self.shutdown);
         let wishes = Arc::<Wishes>::default();
         let wished = Arc::clone(&wishes);
         let (mut reply, left, copies, stored) = self
@@ -253,9 +237,11 @@ impl Evaluations {
                     Left::Closed
                 } else {
                     let left = kept.used(&**session, &reply.defined);
+                    let is_stored = lease.is_some();
                     if let Some(lease) = lease {
                         lease.end(&kept, &mut **session, &mut reply);
                     }
+                    shutdown.explain(&mut reply, is_stored);
                     left
                 };
                 let stored = handles
@@ -305,7 +291,12 @@ impl Evaluations {
     pub(super) async fn describe(&self, request: EnvRequest, caller: Caller) -> (Result<String, Box<Reply>>, Identity) {
         let number = self.count.fetch_add(1, Ordering::Relaxed);
         let mut identity = Identity { evaluation: number, principal: caller.name.clone(), ..Identity::default() };
-        (self.describe_in_turn(request, &caller, &mut identity).await, identity)
+        let answer = tokio::select! {
+            biased;
+            answer = self.describe_in_turn(request, &caller, &mut identity) => answer,
+            () = self.shutdown.over().cancelled() => Err(self.shutdown.too_late().into()),
+        };
+        (answer, identity)
     }
 
     async fn describe_in_turn(
@@ -355,7 +346,7 @@ impl Evaluations {
             // A call that was withdrawn before its turn must not begin: a later call may have seen the session already.
             biased;
             () = caller.withdrawn.cancelled() => Err(Refused::new("Cancelled", "the call was withdrawn before it began")),
-            () = self.stop.cancelled() => Err(Refused::new("Cancelled", "the server is stopping")),
+            () = self.shutdown.cancelling().cancelled() => Err(self.shutdown.too_late()),
             turn = turn => Ok(turn),
         }
     }
@@ -370,7 +361,7 @@ impl Evaluations {
         wishes: Arc<Wishes>,
         work: impl FnOnce(&mut Box<dyn Environment>, Arc<dyn Host>) -> T + Send + 'static,
     ) -> Result<T, Refused> {
-        let cancel = self.stop.child_token();
+        let cancel = self.shutdown.cancelling().child_token();
         caller.activity.begins();
         self.downstreams.refresh();
         let downstreams = Arc::clone(&self.downstreams);

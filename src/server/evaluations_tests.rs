@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use serde_json::json;
 
 use super::*;
@@ -20,7 +22,7 @@ fn a_call_that_was_withdrawn_before_its_turn_does_not_begin() {
         None,
         runtime.handle().clone(),
         Gate::new(Admission::default(), Arc::default()),
-        CancellationToken::new(),
+        Shutdown::new(Duration::ZERO),
     );
     let withdrawn = CancellationToken::new();
     withdrawn.cancel();

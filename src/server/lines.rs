@@ -111,11 +111,13 @@ pub(super) trait Outlet: Clone + Send + Sync + 'static {
 pub(super) struct Stream<Write> {
     write: Arc<Mutex<Option<Write>>>,
     ended: CancellationToken,
+    /// Cancelled when nothing can be written any more.
+    gone: CancellationToken,
 }
 
 impl<Write> Clone for Stream<Write> {
     fn clone(&self) -> Self {
-        Stream { write: Arc::clone(&self.write), ended: self.ended.clone() }
+        Stream { write: Arc::clone(&self.write), ended: self.ended.clone(), gone: self.gone.clone() }
     }
 }
 
@@ -128,7 +130,10 @@ impl<Write: AsyncWrite + Unpin + Send + 'static> Outlet for Stream<Write> {
             write.flush().await
         };
         // Whoever closed the side that we write to cannot be answered any more.
-        written.await.inspect_err(|_| self.ended.cancel())
+        written.await.inspect_err(|_| {
+            self.gone.cancel();
+            self.ended.cancel();
+        })
     }
 
     async fn close(&self) {
@@ -156,14 +161,22 @@ pub(super) struct Lines<Read, Out> {
     of_batch: VecDeque<Box<RawValue>>,
     /// Cancelled when the peer closes either side.
     ended: CancellationToken,
+    /// Towards a client: cancelled when nothing more is to be taken in. All that has come is answered before the end.
+    finish: Option<CancellationToken>,
 }
 
 impl<Read: AsyncRead + Unpin, Write> Lines<Read, Stream<Write>> {
     /// A transport over a pair of byte streams that takes in lines of up to `largest` bytes and cancels `ended` at the
     /// end.
     pub(super) fn new(read: Read, write: Write, largest: usize, ended: CancellationToken) -> Self {
-        let outlet = Stream { write: Arc::new(Mutex::new(Some(write))), ended: ended.clone() };
+        let write = Arc::new(Mutex::new(Some(write)));
+        let outlet = Stream { write, ended: ended.clone(), gone: CancellationToken::new() };
         Lines::between(read, outlet, largest, ended)
+    }
+
+    /// Cancelled when nothing can be written to the peer any more.
+    pub(super) fn gone(&self) -> CancellationToken {
+        self.outlet.gone.clone()
     }
 }
 
@@ -184,13 +197,35 @@ impl<Read: AsyncRead + Unpin, Out> Lines<Read, Out> {
             batches: Batches::default(),
             of_batch: VecDeque::new(),
             ended,
+            finish: None,
         }
     }
 
     /// The same towards a client, which may have so many requests at once and read as late as it likes,
-    /// until `hung_up` says that it has closed its side.
-    pub(super) fn serving(self, most_requests: usize, hung_up: fn() -> bool) -> Self {
-        Lines { backlog: Backlog::new(most_requests), given_up: hung_up, ..self }
+    /// until `hung_up` says that it has closed its side. Behind its last message, or when `finish` is cancelled, the
+    /// stream ends when all its requests have been answered.
+    pub(super) fn serving(self, most_requests: usize, hung_up: fn() -> bool, finish: CancellationToken) -> Self {
+        Lines { backlog: Backlog::new(most_requests), given_up: hung_up, finish: Some(finish), ..self }
+    }
+
+    /// Waits for room and reads the next line; `None` where there is no more, or no more is to be taken in. A message of
+    /// a batch that waits comes as an empty line.
+    async fn next(&mut self) -> Option<Option<Envelope>> {
+        let finish = self.finish.clone();
+        let next = async {
+            if !self.room().await {
+                return None;
+            }
+            if self.of_batch.is_empty() { self.next_line().await } else { Some(None) }
+        };
+        match finish {
+            Some(finish) => tokio::select! {
+                biased;
+                () = finish.cancelled() => None,
+                next = next => next,
+            },
+            None => next.await,
+        }
     }
 
     /// Waits until another message may be taken in; false when there is nobody left to answer to.
@@ -255,17 +290,21 @@ impl<Role: ServiceRole, Read: AsyncRead + Unpin + Send, Out: Outlet> Transport<R
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<Role>> {
         loop {
-            let has_room = self.room().await;
-            if has_room && let Some(message) = self.of_batch.pop_front() {
+            let line = self.next().await;
+            if line.is_some()
+                && let Some(message) = self.of_batch.pop_front()
+            {
                 // It was decoded before, so it can be.
                 match serde_json::from_str(message.get()).ok().and_then(|message| self.taken_in::<Role>(message)) {
                     Some(message) => return Some(message),
                     None => continue,
                 }
             }
-            let line = if has_room { self.next_line().await } else { None };
             let Some(oversized) = line else {
                 self.ended.cancel();
+                if self.finish.is_some() {
+                    self.backlog.settled().await;
+                }
                 // The connection is closed behind this, and whoever waits for an answer is still to get it.
                 while self.answers.join_next().await.is_some() {}
                 return None;

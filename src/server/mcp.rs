@@ -29,12 +29,14 @@ use super::evaluations::{Caller, Evaluations};
 use super::handles::Handles;
 use super::http::{LOCAL, Principal, taken_in};
 use super::identity::sha256;
+use super::lines::UNREADABLE;
 use super::offload;
 use super::policy::{Approver, AskingClient, Nobody};
 use super::progress::reporting;
 use super::quarantine::Quarantine;
 use super::request::{EnvRequest, EvalRequest, Refused, advise_on_limit};
 use super::sessions::Entry;
+use super::shutdown::{SESSION_ENDS, SHUTTING_DOWN, UnderWay};
 use super::{tools, toon};
 
 /// What a successful reply consists of.
@@ -98,6 +100,16 @@ impl Front {
         Front { evaluations, manner, over_http: true, own: Mutex::default(), handles: Arc::default() }
     }
 
+    /// Takes down that a request is under way.
+    ///
+    /// # Errors
+    /// When the server is shutting down. Over HTTP a request was admitted before it came here.
+    fn under_way(&self) -> Result<UnderWay, ErrorData> {
+        let shutdown = self.evaluations.shutdown();
+        let admitted = if self.over_http { Some(shutdown.enter()) } else { shutdown.admit() };
+        admitted.ok_or_else(|| ErrorData::new(UNREADABLE, SHUTTING_DOWN, None))
+    }
+
     /// Whose request it is.
     fn principal(&self, context: &RequestContext<RoleServer>) -> Result<String, Refused> {
         if !self.over_http {
@@ -152,7 +164,6 @@ impl Front {
     }
 
     async fn eval(&self, request: CallToolRequestParams, context: &RequestContext<RoleServer>) -> CallToolResult {
-        let _under_way = self.evaluations.under_way();
         let arguments = request.arguments.unwrap_or_default();
         let program = arguments.get("program").and_then(|program| program.as_str().map(str::to_owned));
         let begun = self.principal(context).and_then(|name| {
@@ -171,9 +182,13 @@ impl Front {
                     advise_on_limit(failure, &limits, &most);
                 }
                 let record = Record::of_evaluation(&identity, &reply);
+                // An error says by itself what was kept.
+                let is_lost = reply.failure.is_none() && !reply.defined.is_empty() && self.evaluations.loses_sessions();
                 let speaker = self.speaker();
                 let size = usize::try_from(output).unwrap_or(usize::MAX);
-                (offload::linear(size, move || speaker.said(reply, output)).await, record)
+                let mut said = offload::linear(size, move || speaker.said(reply, output)).await;
+                said.result.content.extend(is_lost.then(|| ContentBlock::text(SESSION_ENDS)));
+                (said, record)
             }
             Err(refused) => {
                 let reply = refused.reply();
@@ -186,7 +201,6 @@ impl Front {
     }
 
     async fn env(&self, request: CallToolRequestParams, context: &RequestContext<RoleServer>) -> CallToolResult {
-        let _under_way = self.evaluations.under_way();
         let (asked, arguments) = (Instant::now(), request.arguments.unwrap_or_default());
         let downstreams = self.evaluations.downstreams();
         let kept = downstreams.audit().map(|audit| {
@@ -433,6 +447,7 @@ impl ServerHandler for Front {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         taken_in(&context.extensions);
+        let _under_way = self.under_way()?;
         let result = match request.name.as_ref() {
             "lisp_eval" => self.eval(request, &context).await,
             "lisp_env" => self.env(request, &context).await,
@@ -473,7 +488,7 @@ impl ServerHandler for Front {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let _under_way = self.evaluations.under_way();
+        let _under_way = self.under_way()?;
         let principal = self.principal(&context).map_err(|refused| ErrorData::internal_error(refused.message, None))?;
         let found = self.evaluations.downstreams().blobs().of(&principal).find(&request.uri);
         let record = Record {

@@ -15,6 +15,7 @@
 //! - `lines`: the transport over lines of JSON, with `envelope` for what cannot be decoded and
 //!   `backlog` for what is owed to a peer; `batch` takes batches of messages apart, `cursor`
 //!   looks for cursors that rmcp passes over.
+//! - `shutdown`: how the server ends: requests under way are answered first.
 //! - `blobs`: what tools answer that is no text, kept for a while for the client.
 //! - `metrics`: what is counted for Prometheus, which `http` serves.
 //! - `platform`: no child process outlives us. `folders`, `log`, `random`.
@@ -56,6 +57,7 @@ mod request;
 mod secrets;
 mod serve;
 mod sessions;
+mod shutdown;
 mod tools;
 mod toon;
 mod wishes;

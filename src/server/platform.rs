@@ -292,6 +292,21 @@ pub(super) fn input_hung_up() -> bool {
     false
 }
 
+/// Whether nobody can read our standard output any more.
+#[cfg(unix)]
+pub(super) fn output_is_closed() -> bool {
+    let mut output = libc::pollfd { fd: libc::STDOUT_FILENO, events: 0, revents: 0 };
+    // SAFETY: one entry, which lives through the call; with a time-out of zero it returns at once.
+    let ready = unsafe { libc::poll(&mut output, 1, 0) };
+    ready == 1 && output.revents & (libc::POLLHUP | libc::POLLERR) != 0
+}
+
+/// Elsewhere this shows only when something is written.
+#[cfg(not(unix))]
+pub(super) fn output_is_closed() -> bool {
+    false
+}
+
 /// Why a program did not start, without the paths of this machine.
 pub(super) fn start_problem(program: &str, problem: &io::Error) -> String {
     let name = std::path::Path::new(program)

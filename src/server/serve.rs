@@ -27,13 +27,12 @@ use super::mcp::{Front, Manner, ReplyForm};
 use super::platform;
 use super::quarantine::Quarantine;
 use super::sessions::{SessionBounds, Sessions};
+use super::shutdown::{Shutdown, Stop};
 
-/// How long evaluations that are under way may still take once the client has closed our input.
-const GRACE: Duration = Duration::from_millis(1500);
-/// How long the replies of stopped evaluations may take to be written.
+/// How long the last replies may take to be written.
 const LAST_REPLIES: Duration = Duration::from_millis(500);
-/// How long evaluations that were told to stop may take until their records are written.
-pub(super) const LAST_RECORDS: Duration = Duration::from_secs(2);
+/// How often we look whether somebody reads what we write, while the server ends.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// How to serve.
 #[derive(Clone)]
@@ -52,6 +51,9 @@ pub struct ServeOptions {
     pub admission: Admission,
     /// How many sessions there may be, and for how long.
     pub sessions: SessionBounds,
+    /// How long evaluations may go on once the server is told to end; then they are cancelled, which may take two
+    /// seconds more.
+    pub grace: Duration,
     /// Where sessions are kept beyond the life of the process, if anywhere.
     pub store: Option<Arc<dyn Store>>,
     /// How the connections to the servers behave.
@@ -75,6 +77,7 @@ impl fmt::Debug for ServeOptions {
             largest_message,
             admission,
             sessions,
+            grace,
             store,
             downstream,
             quarantine,
@@ -89,6 +92,7 @@ impl fmt::Debug for ServeOptions {
             .field("largest_message", largest_message)
             .field("admission", admission)
             .field("sessions", sessions)
+            .field("grace", grace)
             // What a store knows of itself may have a password in it.
             .field("store", &store.as_ref().map(|_| format_args!("…")))
             .field("downstream", downstream)
@@ -121,6 +125,7 @@ impl ServeOptions {
             largest_message: LARGEST_LINE,
             admission: Admission::default(),
             sessions: SessionBounds::default(),
+            grace: Duration::from_secs(7),
             store: None,
             downstream: DownstreamOptions::default(),
             quarantine: Quarantine::default(),
@@ -152,34 +157,37 @@ impl ServeOptions {
 }
 
 /// Serves one client, whose programs run in that sandbox, on standard input and output, until it closes our
-/// input or we are told to end (SIGTERM, SIGINT, SIGHUP). All that was started is closed when this returns,
-/// within a few seconds; the thread that reads standard input may still hang there, so the process should
-/// exit then.
+/// input or we are told to end (SIGTERM, SIGINT, SIGHUP). Requests that were taken in are answered before, within
+/// [`ServeOptions::grace`]; a second signal ends that at once. All that was started is closed when this returns; the
+/// thread that reads standard input may still hang there, so the process should exit then.
 ///
 /// # Errors
 /// When the runtime cannot be made, or the client's first message is not MCP.
 pub fn serve_stdio(sandbox: Arc<dyn Sandbox>, options: ServeOptions) -> io::Result<()> {
     until_told_to_end(async |stop| {
         let (input, output) = rmcp::transport::stdio_pipes();
-        serve(sandbox, options, input, output, stop, platform::input_hung_up).await
+        let pipes = Pipes { input_hung_up: platform::input_hung_up, output_is_closed: platform::output_is_closed };
+        serve(sandbox, options, input, output, stop, pipes).await
     })
 }
 
-/// Serves on a runtime of its own; `stop` is cancelled when we are told to end.
-pub(super) fn until_told_to_end(serving: impl AsyncFnOnce(CancellationToken) -> io::Result<()>) -> io::Result<()> {
+/// Serves on a runtime of its own until it is told to end, the second time at once.
+pub(super) fn until_told_to_end(serving: impl AsyncFnOnce(Stop) -> io::Result<()>) -> io::Result<()> {
     let runtime = connections::runtime()?;
     let outcome = runtime.block_on(async {
-        let told = told_to_end()?;
-        let stop = CancellationToken::new();
+        let mut signals = Signals::new()?;
+        let stop = Stop::default();
         let serving = serving(stop.clone());
-        tokio::pin!(serving);
+        let telling = async {
+            tracing::info!(signal = signals.next().await, "told to end");
+            stop.told.cancel();
+            tracing::info!(signal = signals.next().await, "told to end at once");
+            stop.at_once.cancel();
+            std::future::pending().await
+        };
         tokio::select! {
-            outcome = &mut serving => outcome,
-            signal = told => {
-                tracing::info!(signal, "told to end");
-                stop.cancel();
-                serving.await
-            }
+            outcome = serving => outcome,
+            outcome = telling => outcome,
         }
     });
     runtime.shutdown_timeout(Duration::from_millis(300));
@@ -187,8 +195,9 @@ pub(super) fn until_told_to_end(serving: impl AsyncFnOnce(CancellationToken) -> 
 }
 
 /// Serves one client over a pair of streams (a socket, a pipe inside the process), in the runtime that it
-/// is awaited in, until the client closes its side or `stop` is cancelled. What was started is closed when
-/// this returns: evaluations, and the servers behind us.
+/// is awaited in, until the client closes its side or `stop` is cancelled. Requests that were taken in are answered
+/// before, within [`ServeOptions::grace`]. What was started is closed when this returns: evaluations, and the servers
+/// behind us.
 ///
 /// # Errors
 /// When the client's first message is not MCP.
@@ -203,8 +212,10 @@ where
     Read: AsyncRead + Send + Unpin + 'static,
     Write: AsyncWrite + Send + Unpin + 'static,
 {
-    // Only reading tells that another stream has ended.
-    serve(sandbox, options, input, output, stop, || false).await
+    // Only reading and writing tell that another stream has ended.
+    let pipes = Pipes { input_hung_up: || false, output_is_closed: || false };
+    let stop = Stop { told: stop, ..Stop::default() };
+    serve(sandbox, options, input, output, stop, pipes).await
 }
 
 /// What connections have in common.
@@ -214,13 +225,8 @@ pub(super) struct Assembled {
     pub(super) downstreams: Arc<Downstreams>,
 }
 
-/// Puts together what serves connections of those principals; evaluations end when `stop` is cancelled.
-pub(super) fn assemble(
-    sandbox: Arc<dyn Sandbox>,
-    options: ServeOptions,
-    allowances: Arc<Allowances>,
-    stop: CancellationToken,
-) -> Assembled {
+/// Puts together what serves connections of those principals.
+pub(super) fn assemble(sandbox: Arc<dyn Sandbox>, options: ServeOptions, allowances: Arc<Allowances>) -> Assembled {
     let downstreams = Arc::new(Downstreams::new(options.configuration, options.downstream));
     let keeper = options.store.map(|store| Keeper::new(store, &options.sessions, Arc::clone(&allowances)));
     let evaluations = Arc::new(Evaluations::new(
@@ -230,7 +236,7 @@ pub(super) fn assemble(
         keeper,
         tokio::runtime::Handle::current(),
         Gate::new(options.admission, Arc::clone(&allowances)),
-        stop,
+        Shutdown::new(options.grace),
     ));
     let room = options.admission.most_memory(allowances.are_of_several());
     let mut most = options.most;
@@ -241,29 +247,39 @@ pub(super) fn assemble(
     Assembled { evaluations, manner, downstreams }
 }
 
+/// What the system says of the streams to a client, beside reading and writing.
+struct Pipes {
+    /// Whether the client has closed our input, even while there is something left in it to be read.
+    input_hung_up: fn() -> bool,
+    /// Whether nobody can read our output any more.
+    output_is_closed: fn() -> bool,
+}
+
 async fn serve<Read, Write>(
     sandbox: Arc<dyn Sandbox>,
     options: ServeOptions,
     input: Read,
     output: Write,
-    stop: CancellationToken,
-    hung_up: fn() -> bool,
+    stop: Stop,
+    pipes: Pipes,
 ) -> io::Result<()>
 where
     Read: AsyncRead + Send + Unpin + 'static,
     Write: AsyncWrite + Send + Unpin + 'static,
 {
     let (largest, places, metrics) = (options.largest_message, options.admission.places(), options.metrics);
-    // Ours to cancel when the client has gone, and cancelled with the caller's.
-    let stop = stop.child_token();
-    let Assembled { evaluations, manner, downstreams } = assemble(sandbox, options, Arc::default(), stop.clone());
+    let grace = options.grace;
+    let Assembled { evaluations, manner, downstreams } = assemble(sandbox, options, Arc::default());
+    let shutdown = Arc::clone(evaluations.shutdown());
     if let Some(address) = metrics {
-        serve_metrics(address, Arc::clone(&evaluations), stop.clone()).await?;
+        serve_metrics(address, Arc::clone(&evaluations), shutdown.over().clone()).await?;
     }
-    let front = Front::over_streams(Arc::clone(&evaluations), manner);
+    let front = Front::over_streams(evaluations, manner);
 
-    let ended = CancellationToken::new();
-    let transport = Lines::new(input, output, largest, ended.clone()).serving(places + MOST_REQUESTS, hung_up);
+    let (ended, finish) = (CancellationToken::new(), CancellationToken::new());
+    let transport = Lines::new(input, output, largest, ended.clone());
+    let gone = transport.gone();
+    let transport = transport.serving(places + MOST_REQUESTS, pipes.input_hung_up, finish.clone());
     let connection = async {
         match serve_server_with_ct(front, transport, CancellationToken::new()).await {
             Ok(running) => running.waiting().await.map(|_| ()).map_err(io::Error::other),
@@ -274,48 +290,89 @@ where
     };
     tracing::info!(version = env!("CARGO_PKG_VERSION"), servers = downstreams.names().len(), "serving one client");
 
-    tokio::pin!(connection);
-    let grace = async {
-        ended.cancelled().await;
-        tokio::time::sleep(GRACE).await;
-    };
-    let outcome = tokio::select! {
-        outcome = &mut connection => outcome,
-        () = stop.cancelled() => Ok(()),
-        () = grace => {
-            stop.cancel();
-            tokio::time::timeout(LAST_REPLIES, &mut connection).await.unwrap_or(Ok(()))
+    let unread = async {
+        let is_closed = async {
+            while !(pipes.output_is_closed)() {
+                tokio::time::sleep(LOOK).await;
+            }
+        };
+        tokio::select! {
+            () = gone.cancelled() => {}
+            () = is_closed => {}
         }
     };
-    stop.cancel();
-    tokio::join!(evaluations.all_ended(LAST_RECORDS), downstreams.close());
+    let ending = async {
+        tokio::select! {
+            () = stop.told.cancelled() => shutdown.run(unread, &stop.at_once).await,
+            () = ended.cancelled() => {
+                // Nothing more can come, and what has come is answered: the connection ends by itself behind that.
+                // Who tells us to end as well does not want to wait.
+                tokio::select! {
+                    () = tokio::time::sleep(grace) => {}
+                    () = unread => {}
+                    () = stop.told.cancelled() => {}
+                }
+                shutdown.run(std::future::ready(()), &stop.at_once).await;
+            }
+        }
+        finish.cancel();
+    };
+    tokio::pin!(connection);
+    let outcome = tokio::select! {
+        outcome = &mut connection => outcome,
+        () = ending => tokio::time::timeout(LAST_REPLIES, &mut connection).await.unwrap_or(Ok(())),
+    };
+    // Evaluations whose client does not wait for them.
+    shutdown.run(std::future::ready(()), &stop.at_once).await;
+    downstreams.close().await;
     tracing::info!("ended");
     outcome
 }
 
-/// Waits until the system tells us to end; gives the name of the signal.
+/// The signals by which the system tells us to end.
 #[cfg(unix)]
-fn told_to_end() -> io::Result<impl Future<Output = &'static str>> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut hangup = signal(SignalKind::hangup())?;
-    Ok(async move {
-        tokio::select! {
-            _ = terminate.recv() => "SIGTERM",
-            _ = interrupt.recv() => "SIGINT",
-            _ = hangup.recv() => "SIGHUP",
-        }
-    })
+struct Signals {
+    terminate: tokio::signal::unix::Signal,
+    interrupt: tokio::signal::unix::Signal,
+    hangup: tokio::signal::unix::Signal,
 }
 
-/// Waits until the system tells us to end; gives the name of the signal.
+#[cfg(unix)]
+impl Signals {
+    fn new() -> io::Result<Signals> {
+        use tokio::signal::unix::{SignalKind, signal};
+        Ok(Signals {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            hangup: signal(SignalKind::hangup())?,
+        })
+    }
+
+    /// Waits for the next signal; gives its name.
+    async fn next(&mut self) -> &'static str {
+        tokio::select! {
+            _ = self.terminate.recv() => "SIGTERM",
+            _ = self.interrupt.recv() => "SIGINT",
+            _ = self.hangup.recv() => "SIGHUP",
+        }
+    }
+}
+
+/// The signals by which the system tells us to end.
 #[cfg(not(unix))]
-fn told_to_end() -> io::Result<impl Future<Output = &'static str>> {
-    Ok(async {
+struct Signals;
+
+#[cfg(not(unix))]
+impl Signals {
+    fn new() -> io::Result<Signals> {
+        Ok(Signals)
+    }
+
+    /// Waits for the next signal; gives its name.
+    async fn next(&mut self) -> &'static str {
         match tokio::signal::ctrl_c().await {
             Ok(()) => "Ctrl-C",
             Err(_) => std::future::pending().await,
         }
-    })
+    }
 }

@@ -1,4 +1,4 @@
-//! How much `lispbox serve` takes on: sessions and how long they last, connections, requests. The defaults are those of
+//! How much `lispbox serve` takes on: sessions and how long they last, connections, requests, the end. The defaults are those of
 //! the library.
 
 use std::net::SocketAddr;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
-use lispbox::server::{CONNECTIONS_EACH, HttpOptions, REQUESTS_PER_MINUTE, SessionBounds};
+use lispbox::server::{CONNECTIONS_EACH, Configuration, HttpOptions, REQUESTS_PER_MINUTE, ServeOptions, SessionBounds};
 
 const DAY: u64 = 24 * 60 * 60;
 
@@ -43,6 +43,11 @@ pub struct Bounds {
     /// How long a connection may wait for the head of its next request, and that for its message, such as `10s`.
     #[arg(long, value_name = "TIME", env = "LISPBOX_ARRIVAL", default_value_t = Time(http().arrival))]
     arrival: Time,
+    /// How long programs may go on once the server is told to end (SIGTERM, SIGINT), such as `20s`; then they are
+    /// cancelled and answered, which takes up to two seconds more. `0s` cancels them at once, and so does a second
+    /// signal.
+    #[arg(long, value_name = "TIME", env = "LISPBOX_GRACE", default_value_t = grace(), value_parser = any_time)]
+    grace: Time,
 }
 
 impl Bounds {
@@ -53,6 +58,11 @@ impl Bounds {
         bounds.lifetime = self.session_lifetime.map_or(bounds.lifetime, |time| time.0);
         bounds.kept = Duration::from_secs(self.keep_days * DAY);
         bounds.stored = self.stored_sessions;
+    }
+
+    /// How long programs may go on at the end.
+    pub fn grace(&self) -> Duration {
+        self.grace.0
     }
 
     /// Bounds what comes over HTTP.
@@ -67,6 +77,10 @@ impl Bounds {
 /// What the library serves over HTTP with, wherever it listens.
 fn http() -> HttpOptions {
     HttpOptions::new(SocketAddr::from(([127, 0, 0, 1], 0)))
+}
+
+fn grace() -> Time {
+    Time(ServeOptions::new(Configuration::default()).grace)
 }
 
 fn count() -> RangedU64ValueParser<usize> {
@@ -93,11 +107,17 @@ impl std::str::FromStr for Time {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Time, String> {
-        let time =
-            text.parse::<jiff::Span>().and_then(|span| span.to_duration(jiff::SpanRelativeTo::days_are_24_hours()));
-        let time = time.ok().and_then(|time| Duration::try_from(time).ok()).filter(|time| !time.is_zero());
-        time.map(Time).ok_or_else(|| "expected a time such as `90s`, `12h` or `30d`".to_owned())
+        any_time(text).ok().filter(|time| !time.0.is_zero()).ok_or_else(|| TIME.to_owned())
     }
+}
+
+const TIME: &str = "expected a time such as `90s`, `12h` or `30d`";
+
+/// A time that may be zero.
+fn any_time(text: &str) -> Result<Time, String> {
+    let time = text.parse::<jiff::Span>().and_then(|span| span.to_duration(jiff::SpanRelativeTo::days_are_24_hours()));
+    let time = time.ok().and_then(|time| Duration::try_from(time).ok());
+    time.map(Time).ok_or_else(|| TIME.to_owned())
 }
 
 impl std::fmt::Display for Time {

@@ -142,6 +142,7 @@ impl Serve {
         }
         options.set_total_memory(&self.total_memory).map_err(Problem::Usage)?;
         self.bounds.of_sessions(&mut options.sessions);
+        options.grace = self.bounds.grace();
         if self.no_quarantine {
             options.quarantine = Quarantine::none();
         } else if let Some(file) = &self.quarantine {

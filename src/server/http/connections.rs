@@ -22,8 +22,8 @@ use tokio_util::sync::CancellationToken;
 use super::CONNECTIONS_EACH;
 use crate::server::lines::UNREADABLE;
 
-/// How long requests that are under way may still take once the server is told to end.
-const GRACE: Duration = Duration::from_secs(3);
+/// How long answers may take to be written once nothing is accepted any more.
+const LAST_ANSWERS: Duration = Duration::from_millis(500);
 
 /// The most bytes of the head of a request.
 const HEAD: usize = 32 << 10;
@@ -113,7 +113,7 @@ fn lock(open: &Open) -> MutexGuard<'_, HashMap<IpAddr, usize>> {
     open.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Answers until `stop` is cancelled; what is under way then may end within [`GRACE`].
+/// Answers until `stop` is cancelled; what is under way then may end within [`LAST_ANSWERS`].
 pub(super) async fn listen(router: Router, listener: TcpListener, bounds: Bounds, stop: CancellationToken) {
     let (open, refusals) = (Open::default(), Arc::new(Semaphore::new(REFUSALS)));
     let under_way = GracefulShutdown::new();
@@ -160,7 +160,7 @@ pub(super) async fn listen(router: Router, listener: TcpListener, bounds: Bounds
         });
     }
     drop(listener);
-    let _ = tokio::time::timeout(GRACE, under_way.shutdown()).await;
+    let _ = tokio::time::timeout(LAST_ANSWERS, under_way.shutdown()).await;
 }
 
 /// A connection as answers are written to it: at once, and to somebody who reads them.

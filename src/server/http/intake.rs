@@ -9,7 +9,7 @@ use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures::StreamExt;
-use http::{HeaderMap, Method, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use rmcp::model::{ErrorCode, Extensions, RequestId};
 use serde::de::IgnoredAny;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -28,6 +28,7 @@ use crate::server::batch;
 use crate::server::cursor;
 use crate::server::envelope::Envelope;
 use crate::server::lines;
+use crate::server::shutdown::{Shutdown, UnderWay};
 
 /// The bytes of messages that are taken in at once, in units of [`UNIT`]; who comes later waits. Where there are
 /// several principals, one has half of it.
@@ -55,6 +56,7 @@ pub(super) struct Intake {
     room: Arc<Semaphore>,
     rooms: Mutex<HashMap<Arc<str>, Arc<Semaphore>>>,
     decoding: Arc<Semaphore>,
+    shutdown: Arc<Shutdown>,
 }
 
 /// The room that a message takes until it has been decoded.
@@ -82,6 +84,7 @@ impl Intake {
         sessions: Arc<ProtocolSessions>,
         allowances: Arc<Allowances>,
         largest: usize,
+        shutdown: Arc<Shutdown>,
     ) -> Intake {
         Intake {
             directory,
@@ -95,6 +98,7 @@ impl Intake {
             room: Arc::new(Semaphore::new(ROOM)),
             rooms: Mutex::default(),
             decoding: Arc::new(Semaphore::new(usize::try_from(lines::MOST_MARKS).expect("a million"))),
+            shutdown,
         }
     }
 
@@ -216,20 +220,20 @@ pub(super) async fn take_in(State(intake): State<Arc<Intake>>, mut request: Requ
     let handling = async {
         match *request.method() == Method::POST {
             true => post(&intake, &known.principal, session.as_deref(), request, next).await,
-            false => next.run(request).await,
+            false => (next.run(request).await, None),
         }
     };
-    let response = tokio::select! {
+    let (response, under_way) = tokio::select! {
         biased;
         () = known.revoked.cancelled() => return Unauthorized::InvalidToken.into_response(),
-        response = handling => response,
+        outcome = handling => outcome,
     };
     let is_stream = response.headers().get(header::CONTENT_TYPE).is_some_and(|kind| kind == "text/event-stream");
     if !is_stream {
         return response;
     }
     let evicted = stream.as_ref().map(|stream| stream.evicted.clone());
-    ending(response, (open, session, stream), known.revoked, evicted)
+    ending(response, (open, session, stream, under_way), known.revoked, evicted)
 }
 
 /// A response whose body ends when the token is revoked or the stream is evicted, and keeps `held` until it has ended.
@@ -256,41 +260,72 @@ fn ending<T: Send + 'static>(
     Response::from_parts(parts, Body::from_stream(chunks))
 }
 
-/// Passes on a message, or a batch of them.
+/// Passes on a message, or a batch of them. What is given beside the response keeps the server from ending before that
+/// has been read.
 async fn post(
     intake: &Intake,
     principal: &Arc<str>,
     session: Option<&InUse>,
     request: Request,
     next: Next,
-) -> Response {
-    let (mut parts, body) = request.into_parts();
-    let said = parts.headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
+) -> (Response, Option<UnderWay>) {
+    let (parts, body) = request.into_parts();
+    let message = tokio::select! {
+        biased;
+        message = message(intake, principal, &parts.headers, body) => message,
+        () = intake.shutdown.closing() => Err(Box::new(Later::shutting_down().response(None))),
+    };
+    let (bytes, envelope, room) = match message {
+        Ok(message) => message,
+        Err(refused) => return (*refused, None),
+    };
+    // What is no request withdraws one that is under way, or answers one of ours.
+    let is_request = envelope.is_batch() || (envelope.has_method() && envelope.has_id());
+    let under_way = intake.shutdown.admit();
+    if is_request && under_way.is_none() {
+        let mut response = Later::shutting_down().response(envelope.id());
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+        return (response, None);
+    }
+    (answer(intake, principal, session, (parts, bytes, envelope, room), next).await, under_way)
+}
+
+/// Takes in a message: its bytes, its scan, and the room that it takes until it is decoded.
+///
+/// # Errors
+/// The response to one that is too large, comes too late, or cannot be decoded.
+async fn message(
+    intake: &Intake,
+    principal: &Arc<str>,
+    headers: &HeaderMap,
+    body: Body,
+) -> Result<(Bytes, Envelope, Room), Box<Response>> {
+    let said = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
     let largest = said.unwrap_or(intake.largest);
-    let unreadable = |status, id, message: &str| failed(status, lines::UNREADABLE, id, message);
+    let unreadable = |status, id, message: &str| Box::new(failed(status, lines::UNREADABLE, id, message));
     let too_large = || {
         let message = format!("a message may have {} bytes", intake.largest);
         unreadable(StatusCode::PAYLOAD_TOO_LARGE, None, &message)
     };
     if largest > intake.largest {
-        return too_large();
+        return Err(too_large());
     }
     let Ok(room) = tokio::time::timeout(intake.arrival, intake.room(principal, largest)).await else {
         let reason = "too many messages are coming in";
-        return Later::in_a_moment(StatusCode::SERVICE_UNAVAILABLE, reason).response(None);
+        return Err(Box::new(Later::in_a_moment(StatusCode::SERVICE_UNAVAILABLE, reason).response(None)));
     };
     let bytes = match tokio::time::timeout(intake.arrival, to_bytes(body, intake.largest)).await {
         Ok(Ok(bytes)) => bytes,
-        Ok(Err(_)) => return too_large(),
-        Err(_) => return unreadable(StatusCode::REQUEST_TIMEOUT, None, "the message did not come in time"),
+        Ok(Err(_)) => return Err(too_large()),
+        Err(_) => return Err(unreadable(StatusCode::REQUEST_TIMEOUT, None, "the message did not come in time")),
     };
     let envelope = Envelope::of(&bytes);
     if let Some(problem) = lines::problem_of(&envelope) {
-        return unreadable(StatusCode::BAD_REQUEST, envelope.id(), &problem.message);
+        return Err(unreadable(StatusCode::BAD_REQUEST, envelope.id(), &problem.message));
     }
     if let Err(problem) = parse(&bytes) {
         let message = format!("the message is not JSON: {problem}");
-        return failed(StatusCode::BAD_REQUEST, ErrorCode::PARSE_ERROR, None, &message);
+        return Err(Box::new(failed(StatusCode::BAD_REQUEST, ErrorCode::PARSE_ERROR, None, &message)));
     }
     if envelope.marks() > MANY {
         let marks = u32::try_from(envelope.marks().min(lines::MOST_MARKS)).expect("at most a million");
@@ -298,6 +333,17 @@ async fn post(
             Arc::clone(&intake.decoding).acquire_many_owned(marks).await.expect("the permits are never closed");
         room.0.lock().unwrap_or_else(PoisonError::into_inner).push(permit);
     }
+    Ok((bytes, envelope, room))
+}
+
+/// Passes on a message, or a batch of them, that was taken in.
+async fn answer(
+    intake: &Intake,
+    principal: &Arc<str>,
+    session: Option<&InUse>,
+    (mut parts, bytes, envelope, room): (http::request::Parts, Bytes, Envelope, Room),
+    next: Next,
+) -> Response {
     parts.extensions.insert(room);
     if envelope.is_batch() {
         let count = || intake.rates.of_principal(principal);

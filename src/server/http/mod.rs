@@ -45,7 +45,8 @@ use crate::lang::Sandbox;
 
 use super::lines::LARGEST_LINE;
 use super::mcp::Front;
-use super::serve::{Assembled, LAST_RECORDS, ServeOptions, assemble, until_told_to_end};
+use super::serve::{Assembled, ServeOptions, assemble, until_told_to_end};
+use super::shutdown::{Shutdown, Stop};
 
 /// The principal of a request, as its handlers find it.
 #[derive(Clone)]
@@ -123,7 +124,8 @@ impl HttpOptions {
     }
 }
 
-/// Serves over HTTP until we are told to end (SIGTERM, SIGINT, SIGHUP). `listening` is told the address.
+/// Serves over HTTP until we are told to end (SIGTERM, SIGINT, SIGHUP). Requests that were taken in are answered before,
+/// within [`ServeOptions::grace`]; a second signal ends that at once. `listening` is told the address.
 ///
 /// # Errors
 /// When the address cannot be had, or must not be served without tokens.
@@ -179,42 +181,46 @@ async fn serve(
     options: ServeOptions,
     http: HttpOptions,
     (listener, metrics_listener): (TcpListener, Option<TcpListener>),
-    stop: CancellationToken,
+    stop: Stop,
 ) -> io::Result<()> {
     let largest = options.largest_message;
-    // Evaluations may end by themselves for a while after nothing more is taken in.
-    let ending = CancellationToken::new();
     let allowances = http.principals.allowances();
-    let Assembled { evaluations, manner, downstreams } =
-        assemble(sandbox, options, Arc::clone(&allowances), ending.clone());
-    let stopping = stop.clone();
-    let is_stopping = move || stopping.is_cancelled();
+    let Assembled { evaluations, manner, downstreams } = assemble(sandbox, options, Arc::clone(&allowances));
+    let shutdown = Arc::clone(evaluations.shutdown());
+    let stopping = Arc::clone(&shutdown);
+    let is_stopping = move || stopping.is_closing();
     let asked = Arc::clone(&evaluations);
     let readiness = Readiness::new(move || asked.trouble());
     let metrics = match metrics_listener {
         Some(listener) => {
-            scrape::serve_metrics_at(listener, Arc::clone(&evaluations), stop.clone())?;
+            scrape::serve_metrics_at(listener, Arc::clone(&evaluations), shutdown.over().clone())?;
             Router::new()
         }
         None => scrape::route(Arc::clone(&evaluations), http.hosts.clone()),
     };
     let counted = Arc::clone(&downstreams);
-    let ended = Arc::clone(&evaluations);
     let front = move || Front::over_http(Arc::clone(&evaluations), Arc::clone(&manner));
     let bounds = http.bounds();
     let directory = Arc::new(Directory::new(http.principals.clone(), Arc::clone(&allowances)));
     let sessions = Arc::<ProtocolSessions>::default();
     let watching = {
-        let (directory, sessions, stop) = (Arc::clone(&directory), Arc::clone(&sessions), stop.clone());
-        async move { directory.watch(&sessions, |stale| counted.metrics().tokens_stale(stale), stop).await }
+        let (directory, sessions, over) = (Arc::clone(&directory), Arc::clone(&sessions), shutdown.over().clone());
+        async move { directory.watch(&sessions, |stale| counted.metrics().tokens_stale(stale), over).await }
     };
     tokio::spawn(watching);
-    let intake = Arc::new(Intake::new(&http, directory, sessions, allowances, largest));
-    let router = router(front, (readiness, is_stopping), metrics, http, intake, listener.local_addr()?, ending.clone());
+    let intake = Arc::new(Intake::new(&http, directory, sessions, allowances, largest, Arc::clone(&shutdown)));
+    // Streams of events and the connections themselves end when all requests have been answered.
+    let answered = CancellationToken::new();
+    let ready = (readiness, is_stopping);
+    let router = router(front, ready, metrics, http, intake, listener.local_addr()?, answered.clone());
     tracing::info!(version = env!("CARGO_PKG_VERSION"), servers = downstreams.names().len(), "serving over HTTP");
-    connections::listen(router, listener, bounds, stop).await;
-    ending.cancel();
-    tokio::join!(ended.all_ended(LAST_RECORDS), downstreams.close());
+    let ending = async {
+        stop.told.cancelled().await;
+        shutdown.run(std::future::pending(), &stop.at_once).await;
+        answered.cancel();
+    };
+    tokio::join!(connections::listen(router, listener, bounds, answered.clone()), ending);
+    downstreams.close().await;
     tracing::info!("ended");
     Ok(())
 }
@@ -237,7 +243,8 @@ pub async fn serve_handler<Handler: ServerHandler>(
     let bounds = http.bounds();
     let allowances = http.principals.allowances();
     let directory = Arc::new(Directory::new(http.principals.clone(), Arc::clone(&allowances)));
-    let intake = Arc::new(Intake::new(&http, directory, Arc::default(), allowances, LARGEST_LINE));
+    let shutdown = Shutdown::new(Duration::from_secs(1));
+    let intake = Arc::new(Intake::new(&http, directory, Arc::default(), allowances, LARGEST_LINE, shutdown));
     let ready = (Readiness::new(|| None), || false);
     let router = router(handler, ready, Router::new(), http, intake, listener.local_addr()?, ending.clone());
     connections::listen(router, listener, bounds, stop).await;

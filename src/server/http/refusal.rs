@@ -8,6 +8,7 @@ use rmcp::model::{ErrorCode, RequestId};
 use serde_json::json;
 
 use crate::server::lines;
+use crate::server::shutdown::SHUTTING_DOWN;
 
 /// That a request may be sent again after a while.
 #[derive(Debug)]
@@ -24,6 +25,15 @@ impl Later {
     /// That the reason may be gone in a moment.
     pub(super) fn in_a_moment(status: StatusCode, reason: &str) -> Later {
         Later { status, message: format!("{reason}; try again in a moment"), wait: Duration::from_secs(1) }
+    }
+
+    /// That the server is shutting down. Another instance may answer the request, or this one when it is back.
+    pub(super) fn shutting_down() -> Later {
+        Later {
+            status: StatusCode::SERVICE_UNAVAILABLE,
+            message: SHUTTING_DOWN.to_owned(),
+            wait: Duration::from_secs(1),
+        }
     }
 
     /// The response; clients show its text, as that of an error of the protocol, to whoever called.
