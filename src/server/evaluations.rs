@@ -44,6 +44,22 @@ pub(super) struct Caller {
     pub(super) approver: Arc<dyn Approver>,
 }
 
+impl Caller {
+    /// True for the session of the connection.
+    fn owns(&self, entry: &Arc<Entry>) -> bool {
+        self.own.as_ref().is_some_and(|own| Arc::ptr_eq(own, entry))
+    }
+
+    /// The refusal of a call in that session. A connection whose own session is gone is told so once, and begins another.
+    fn refused(&self, entry: &Arc<Entry>, is_named: bool, refused: Refused) -> Refused {
+        if !self.owns(entry) || !refused.is_session_lost() {
+            return refused;
+        }
+        entry.lose();
+        if is_named { refused } else { refused.of_connection() }
+    }
+}
+
 /// Everything that evaluations share.
 pub(super) struct Evaluations {
     sandbox: Arc<dyn Sandbox>,
@@ -111,11 +127,6 @@ impl Evaluations {
     /// True where sessions are about to be lost with the server.
     pub(super) fn loses_sessions(&self) -> bool {
         self.keeper.is_none() && self.shutdown.is_closing()
-    }
-
-    /// Why the session of a connection cannot be used any more, if it cannot.
-    pub(super) fn is_over(&self, entry: &Entry) -> Option<Refused> {
-        self.sessions.is_old(entry).then(|| self.sessions.refused(Ended::Old))
     }
 
     /// Forgets the session of a connection that has ended; what is in a store stays there.
@@ -199,7 +210,19 @@ impl Evaluations {
         let texts = request.program.len() + request.data.as_ref().map_or(0, String::len);
         let _place = self.gate.admit(&caller.name, texts as u64)?;
         let entry = self.entry(request.session.as_deref(), caller)?;
-        let turn = self.turn(&entry, caller, request.limits.memory).await?;
+        let is_named = request.session.is_some();
+        let outcome = self.evaluate_in(request, caller, &entry, identity).await;
+        outcome.map_err(|refused| caller.refused(&entry, is_named, refused))
+    }
+
+    async fn evaluate_in(
+        &self,
+        request: EvalRequest,
+        caller: &Caller,
+        entry: &Arc<Entry>,
+        identity: &mut Identity,
+    ) -> Result<Reply, Refused> {
+        let turn = self.turn(entry, caller, request.limits.memory).await?;
         let handles = caller.handles.clone();
         let slots = request.limits.parallel;
         identity.session = Some(log::hashed(&entry.handle));
@@ -211,10 +234,9 @@ impl Evaluations {
         let identity = Arc::new(identity.clone());
         let program = Request { program: request.program, data: request.data, limits: request.limits, name: None };
         let request_names_it = request.session.is_some();
-        if request_names_it && entry.is_closed() {
-            return Err(unknown_session());
-        }
-        let (kept, keeper, sandbox) = (Arc::clone(&entry), self.keeper.clone(), Arc::clone(&self.sandbox));
+        self.is_usable(entry, caller, request_names_it)?;
+        let closes_its_own = caller.owns(entry);
+        let (kept, keeper, sandbox) = (Arc::clone(entry), self.keeper.clone(), Arc::clone(&self.sandbox));
         let shutdown = Arc::clone(&self.shutdown);
         let wishes = Arc::<Wishes>::default();
         let wished = Arc::clone(&wishes);
@@ -233,7 +255,7 @@ impl Evaluations {
                         failed(&mut reply, "SessionNotClosed", &format!("the session is there still: {problem}"));
                     }
                     *session = sandbox.environment();
-                    kept.close();
+                    kept.close(closes_its_own);
                     Left::Closed
                 } else {
                     let left = kept.used(&**session, &reply.defined);
@@ -251,7 +273,7 @@ impl Evaluations {
             .await??;
         match left {
             Left::Nothing => {}
-            Left::First | Left::More => self.sessions.keep(&entry),
+            Left::First | Left::More => self.sessions.keep(entry),
             Left::Closed => self.sessions.discard(&entry.handle),
         }
         for copy in &copies {
@@ -259,7 +281,7 @@ impl Evaluations {
         }
         if let Some(handles) = &caller.handles {
             let is_known = request_names_it || left == Left::First;
-            copies.iter().chain(is_known.then_some(&entry)).for_each(|entry| handles.add(&entry.handle));
+            copies.iter().chain(is_known.then_some(entry)).for_each(|entry| handles.add(&entry.handle));
         }
         if left == Left::First {
             reply.session = Some(entry.handle.clone());
@@ -287,6 +309,24 @@ impl Evaluations {
         Ok(reply)
     }
 
+    /// Looks whether a session whose turn it is can be used still.
+    ///
+    /// # Errors
+    /// When it was closed or is too old.
+    fn is_usable(&self, entry: &Arc<Entry>, caller: &Caller, is_named: bool) -> Result<(), Refused> {
+        let is_own = caller.owns(entry);
+        if is_own && self.sessions.is_old(entry) {
+            return Err(self.sessions.refused(Ended::Old));
+        }
+        match (is_own, is_named) {
+            (true, _) if entry.is_closed_elsewhere() => {
+                Err(Refused::session_lost("UnknownSession", "it was closed by another connection"))
+            }
+            (_, true) if entry.is_closed() => Err(unknown_session()),
+            _ => Ok(()),
+        }
+    }
+
     /// Answers a question about what there is, or gives the reply that says why not; says which evaluation it was.
     pub(super) async fn describe(&self, request: EnvRequest, caller: Caller) -> (Result<String, Box<Reply>>, Identity) {
         let number = self.count.fetch_add(1, Ordering::Relaxed);
@@ -308,16 +348,21 @@ impl Evaluations {
         let texts = request.query.as_ref().map_or(0, String::len);
         let _place = self.gate.admit(&caller.name, texts as u64)?;
         let entry = self.entry(request.session.as_deref(), caller)?;
+        let is_named = request.session.is_some();
         let turn = self.turn(&entry, caller, Limits::default().memory).await?;
-        let (query, keeper) = (request.query, self.keeper.clone());
+        let refused = |refused| caller.refused(&entry, is_named, refused);
+        self.is_usable(&entry, caller, is_named).map_err(refused)?;
+        let (query, keeper, kept) = (request.query, self.keeper.clone(), Arc::clone(&entry));
         identity.session = Some(log::hashed(&entry.handle));
-        self.blocking(turn, caller, 1, Arc::new(identity.clone()), Arc::default(), move |session, host| {
+        let identity = Arc::new(identity.clone());
+        self.blocking(turn, caller, 1, identity, Arc::default(), move |session, host| {
             if let Some(keeper) = keeper {
-                keeper.refresh(&entry, &mut **session)?;
+                keeper.refresh(&kept, &mut **session)?;
             }
-            session.describe(query.as_deref(), host)
+            Ok(session.describe(query.as_deref(), host))
         })
         .await?
+        .map_err(refused)?
     }
 
     /// The session that is meant: the named one, the connection's, or a fresh one.
@@ -385,10 +430,7 @@ impl Evaluations {
 }
 
 fn unknown_session() -> Refused {
-    Refused::new(
-        "UnknownSession",
-        "there is no session with this handle: it was closed, or never was; leave `session` out for a new one",
-    )
+    Refused::session_lost("UnknownSession", "there is no session with this handle: it was closed, or never was")
 }
 
 /// The name that a program failed for because it is not defined.

@@ -288,16 +288,14 @@ fn shortened(value: &str) -> String {
 
 /// A session whose text cannot be read.
 fn damaged(problem: &str) -> Refused {
-    let message = format!("{problem}; it is kept as it is; leave `session` out for a new one");
-    Refused::new("SessionDamaged", message)
+    Refused::session_lost("SessionDamaged", format!("{problem}; it is kept as it is"))
 }
 
 /// A call that cannot be begun for want of its session.
 fn refused(problem: &Problem) -> Refused {
-    let anew = "leave `session` out for a new one";
     match problem {
-        Problem::Unknown => Refused::new("UnknownSession", format!("{problem}: it was closed, or never was; {anew}")),
-        Problem::Expired => Refused::new("SessionExpired", format!("{problem}; {anew}")),
+        Problem::Unknown => Refused::session_lost("UnknownSession", format!("{problem}: it was closed, or never was")),
+        Problem::Expired => Refused::session_lost("SessionExpired", problem.to_string()),
         Problem::Leased | Problem::Changed => {
             Refused::new("SessionBusy", format!("{problem}; nothing was evaluated; try again when the other has ended"))
         }

@@ -127,11 +127,7 @@ impl Front {
             None
         } else {
             let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(over) = own.as_ref().and_then(|own| self.evaluations.is_over(own)) {
-                *own = None;
-                return Err(over);
-            }
-            if own.is_none() {
+            if own.as_ref().is_none_or(|own| own.is_lost()) {
                 *own = Some(self.evaluations.new_session(&name)?);
             }
             own.clone()

@@ -31,15 +31,42 @@ pub(super) struct Refused {
     pub(super) code: &'static str,
     pub(super) message: String,
     pub(super) suggestion: Option<String>,
+    /// True where the session of the call is no more, and nothing brings it back.
+    is_session_lost: bool,
 }
 
 impl Refused {
     pub(super) fn new(code: &'static str, message: impl Into<String>) -> Refused {
-        Refused { code, message: message.into(), suggestion: None }
+        Refused { code, message: message.into(), suggestion: None, is_session_lost: false }
+    }
+
+    /// That the session of the call is no more, and why.
+    pub(super) fn session_lost(code: &'static str, why: impl Into<String>) -> Refused {
+        Refused { is_session_lost: true, ..Refused::new(code, why) }
+    }
+
+    /// True where the session of the call is no more.
+    pub(super) fn is_session_lost(&self) -> bool {
+        self.is_session_lost
+    }
+
+    /// The same where it is the session of the connection, which begins another at the next call.
+    pub(super) fn of_connection(self) -> Refused {
+        if !self.is_session_lost {
+            return self;
+        }
+        let message = format!(
+            "the session of this connection is gone: {}; nothing was evaluated, and what was defined in that session is not there any more; the next call without `session` begins a new one",
+            self.message
+        );
+        Refused { message, is_session_lost: false, ..self }
     }
 
     /// The record that says so.
-    pub(super) fn reply(self) -> Reply {
+    pub(super) fn reply(mut self) -> Reply {
+        if self.is_session_lost {
+            self.message.push_str("; leave `session` out for a new one");
+        }
         let mut rendered = format!("{}: {}", self.code, self.message);
         if let Some(suggestion) = &self.suggestion {
             rendered = format!("{rendered}\n{suggestion}");
@@ -141,9 +168,11 @@ impl Arguments {
         match given.keys().find(|name| !known.contains(&name.as_str())) {
             None => Ok(Arguments { tool, given }),
             Some(name) => Err(Refused {
-                code: CODE,
-                message: format!("`{tool}` has no argument `{}`; it takes `{}`", cut(name, 60), known.join("`, `")),
                 suggestion: closest(name, known.iter().copied()).map(|close| format!("Did you mean {close}?")),
+                ..Refused::new(
+                    CODE,
+                    format!("`{tool}` has no argument `{}`; it takes `{}`", cut(name, 60), known.join("`, `")),
+                )
             }),
         }
     }

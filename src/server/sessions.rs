@@ -93,14 +93,27 @@ struct Facts {
     names: HashSet<String>,
     bytes: u64,
     announced: bool,
-    closed: bool,
+    fate: Fate,
+}
+
+/// What has become of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    /// It is there.
+    Open,
+    /// It was closed, and is open again once something is defined in it: the session of a connection goes on.
+    Closed,
+    /// It was closed by another connection than its own, which does not know that yet.
+    ClosedElsewhere,
+    /// It is gone, as its connection was told.
+    Lost,
 }
 
 impl Facts {
     /// Of a session in which nothing is known to be.
     fn new(announced: bool) -> Facts {
         let now = Instant::now();
-        Facts { made: Some(now), used: now, names: HashSet::new(), bytes: 0, announced, closed: false }
+        Facts { made: Some(now), used: now, names: HashSet::new(), bytes: 0, announced, fate: Fate::Open }
     }
 }
 
@@ -155,15 +168,31 @@ impl Entry {
         Arc::new(entry)
     }
 
-    /// Takes down that nothing is left of it.
-    pub(super) fn close(&self) {
-        *self.facts() = Facts { closed: true, ..Facts::new(false) };
+    /// Takes down that nothing is left of it; `by_its_own` is true where the connection closed it whose session it is.
+    pub(super) fn close(&self, by_its_own: bool) {
+        let fate = if by_its_own { Fate::Closed } else { Fate::ClosedElsewhere };
+        *self.facts() = Facts { fate, ..Facts::new(false) };
         *self.stored.lock().unwrap_or_else(PoisonError::into_inner) = Stored::Nothing;
     }
 
     /// True once it was closed, until something is defined in it again: the session of a connection goes on.
     pub(super) fn is_closed(&self) -> bool {
-        self.facts().closed
+        self.facts().fate != Fate::Open
+    }
+
+    /// True once it was closed by another connection than its own.
+    pub(super) fn is_closed_elsewhere(&self) -> bool {
+        matches!(self.facts().fate, Fate::ClosedElsewhere | Fate::Lost)
+    }
+
+    /// Takes down that it is gone, and that its connection is told.
+    pub(super) fn lose(&self) {
+        self.facts().fate = Fate::Lost;
+    }
+
+    /// True once its connection was told that it is gone.
+    pub(super) fn is_lost(&self) -> bool {
+        self.facts().fate == Fate::Lost
     }
 
     fn facts(&self) -> MutexGuard<'_, Facts> {
@@ -181,7 +210,7 @@ impl Entry {
         if session.bindings() == 0 {
             return Left::Nothing;
         }
-        facts.closed = false;
+        facts.fate = Fate::Open;
         if std::mem::replace(&mut facts.announced, true) { Left::More } else { Left::First }
     }
 }
@@ -323,7 +352,7 @@ impl Sessions {
             Ended::Old => format!("it was made more than {} ago", shown(self.bounds.lifetime)),
             Ended::Crowded => "it was the one longest unused when newer ones needed its room".to_owned(),
         };
-        Refused::new("SessionExpired", format!("the session has expired: {why}; leave `session` out for a new one"))
+        Refused::session_lost("SessionExpired", format!("the session has expired: {why}"))
     }
 
     /// Keeps a session that was just used, and drops others as the bounds ask for.
