@@ -44,6 +44,11 @@ fn read(machine: &mut Machine, source: &Arc<Source>) -> Outcome<()> {
         .map_err(|error| Error::new("SnapshotError", format!("the snapshot cannot be read: {}", error.message)))?;
     let mut decoder = Decoder { machine, source, rows: HashMap::new(), objects: HashMap::new(), cells: Vec::new() };
     decoder.header(forms.first())?;
+    if let Some(second) = forms.iter().skip(1).find(|form| row_parts(form).0 == "lispbox-session") {
+        let (line, _) = source.line_column(second.span.start);
+        let message = format!("another snapshot begins at line {line}: each has to be read by itself");
+        return Err(Error::new("SnapshotError", message).into());
+    }
     if !forms.iter().any(|form| row_parts(form).0 == "history") {
         return Err(
             Error::new("SnapshotError", "the snapshot is cut off: its last row, `(history …)`, is missing").into()
