@@ -208,7 +208,7 @@ fn what_cannot_be_used_is_said() {
         let store = open(url).expect("it opens");
         let key = |principal: &str, handle: &str| Key { principal: principal.to_owned(), handle: handle.to_owned() };
         let damaged = "(lispbox-session 1)\n(define x (nonsense";
-        store.write(&key("local", "damaged"), 0, damaged, &[]).expect("it is written");
+        store.create(&key("local", "damaged"), damaged, &[]).expect("it is written");
         let (error, text) = error_in(&mut client, "damaged");
         assert_eq!(error, "SessionDamaged", "{text}");
         assert_eq!(
@@ -218,11 +218,11 @@ fn what_cannot_be_used_is_said() {
         );
 
         store
-            .write(&key("somebody else", "foreign"), 0, "(lispbox-session 1)\n(history nil nil nil nil)\n", &[])
+            .create(&key("somebody else", "foreign"), "(lispbox-session 1)\n(history nil nil nil nil)\n", &[])
             .expect("written");
         assert_eq!(error_in(&mut client, "foreign").0, "UnknownSession", "another principal's session is nobody's");
 
-        store.write(&key("local", "old"), 0, "(lispbox-session 1)\n(history nil nil nil nil)\n", &[]).expect("written");
+        store.create(&key("local", "old"), "(lispbox-session 1)\n(history nil nil nil nil)\n", &[]).expect("written");
         assert_eq!(eval_in(&mut client, "old", "(+ 1 2)").text, "3");
         mcp_client::until(|| {
             store.expire(std::time::Duration::ZERO).expect("they expire");

@@ -44,8 +44,8 @@ fn sessions_are_listed_shown_moved_and_removed() {
     let key = |handle: &str| Key { principal: "local".to_owned(), handle: handle.to_owned() };
     let store = Sqlite::open(&folder.path().join("one.db")).expect("it opens");
     let names = ["x".to_owned(), "mails".to_owned()];
-    store.write(&key("abcd1"), 0, TEXT, &names).expect("written");
-    store.write(&key("abce2"), 0, "damaged", &[]).expect("written");
+    store.create(&key("abcd1"), TEXT, &names).expect("written");
+    store.create(&key("abce2"), "damaged", &[]).expect("written");
 
     let list = printed(&one, &["list"]);
     assert!(list.lines().any(|line| line.starts_with("abcd1  local") && line.ends_with("x mails")), "{list}");
@@ -66,13 +66,19 @@ fn sessions_are_listed_shown_moved_and_removed() {
     let handle = printed(&other, &["import", &file.to_string_lossy()]);
     assert_eq!(printed(&other, &["export", handle.trim()]), TEXT);
     assert!(printed(&other, &["list"]).contains("x mails"), "an imported session says what it defines");
+    std::fs::write(&file, format!("{exported}{exported}")).expect("written");
+    assert!(
+        refused(&other, &["import", &file.to_string_lossy()])
+            .contains("another snapshot begins at line 5: each has to be read by itself")
+    );
+    assert_eq!(printed(&other, &["list"]).lines().count(), 1, "nothing is imported of two");
     std::fs::write(&file, "(lispbox-session 1) (define").expect("written");
     assert!(refused(&other, &["import", &file.to_string_lossy()]).contains("the snapshot cannot be read"));
 
     assert_eq!(printed(&one, &["purge", "--unused-days", "1"]), "0 removed\n");
-    store.lease(&key("abcd1"), "somebody").expect("it is free");
+    let lease = store.lease(&key("abcd1"), "somebody").expect("it is free");
     assert!(refused(&one, &["purge", "abcd1"]).contains("abcd1: the session is being used by another process"));
-    store.release(&key("abcd1"), "somebody").expect("given back");
+    store.release(&key("abcd1"), &lease).expect("given back");
     assert_eq!(printed(&one, &["purge", "abcd1"]), "1 removed\n");
     assert_eq!(printed(&one, &["purge", "--all"]), "1 removed\n");
     assert_eq!(printed(&one, &["list"]), "");

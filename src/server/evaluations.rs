@@ -17,7 +17,7 @@ use super::downstream::Downstreams;
 use super::handles::Handles;
 use super::host::EvaluationHost;
 use super::identity::{Identity, sha256};
-use super::keeper::{Keeper, failed};
+use super::keeper::{Keeper, Lease, failed};
 use super::log;
 use super::metrics::Now;
 use super::policy::Approver;
@@ -243,25 +243,24 @@ impl Evaluations {
         let (mut reply, left, copies, stored) = self
             .blocking(turn, caller, slots, identity, wished, move |session, host| {
                 let keeper = keeper.as_deref();
-                let lease = keeper.map(|keeper| keeper.begin(&kept, &mut **session, &host)).transpose()?;
+                let lease = keeper.map(|keeper| keeper.begin(&kept, &mut **session, &host, &wishes)).transpose()?;
                 let mut reply = session.eval(program, host);
                 let copies = wishes.copies(&kept, &mut **session, &sandbox, keeper).unwrap_or_else(|problem| {
                     failed(&mut reply, "SessionNotForked", &format!("the session could not be copied: {problem}"));
                     Vec::new()
                 });
-                let left = if wishes.closes() {
-                    drop(lease);
-                    if let Err(problem) = keeper.map_or(Ok(()), |keeper| keeper.remove(&kept)) {
-                        failed(&mut reply, "SessionNotClosed", &format!("the session is there still: {problem}"));
-                    }
+                let closed = wishes.closes().then(|| lease.as_ref().map_or(Ok(()), Lease::close));
+                let left = if let Some(Ok(())) = closed {
                     *session = sandbox.environment();
                     kept.close(closes_its_own);
                     Left::Closed
                 } else {
                     let left = kept.used(&**session, &reply.defined);
                     let is_stored = lease.is_some();
-                    if let Some(lease) = lease {
-                        lease.end(&kept, &mut **session, &mut reply);
+                    match (lease, closed) {
+                        (Some(lease), Some(Err(problem))) => lease.goes_on(&kept, &problem, &mut reply),
+                        (Some(lease), _) => lease.end(&kept, &mut **session, &mut reply),
+                        (None, _) => {}
                     }
                     shutdown.explain(&mut reply, is_stored);
                     left

@@ -6,6 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::task::Poll;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use tokio::runtime::Handle;
@@ -88,7 +89,13 @@ impl EvaluationHost {
 
     /// The same, which takes down there what it is about, and what is to become of its session.
     pub(super) fn observed(self, activity: Arc<Activity>, wishes: Arc<Wishes>) -> EvaluationHost {
+        wishes.stop_by(self.cancel.clone());
         EvaluationHost { activity, wishes: Some(wishes), ..self }
+    }
+
+    /// True once the session may be another process's: nothing more may be done in it.
+    fn has_lost_session(&self) -> bool {
+        self.wishes.as_ref().is_some_and(|wishes| wishes.is_lost())
     }
 
     /// All servers, with the reason why nothing is known of them.
@@ -125,7 +132,13 @@ impl EvaluationHost {
         work: impl Future<Output = T> + Send + 'static,
         finish: impl FnOnce(Result<T, Interrupted>) + Send + 'static,
     ) {
+        let wishes = self.wishes.clone();
         self.runtime.spawn(async move {
+            // A process that was stopped goes on in the middle of its work: it is looked at before each part of it.
+            let lost = std::future::poll_fn(|_| match &wishes {
+                Some(wishes) if wishes.is_lost() => Poll::Ready(()),
+                _ => Poll::Pending,
+            });
             let over = async {
                 match bound {
                     Some(bound) => tokio::time::sleep(bound).await,
@@ -135,6 +148,7 @@ impl EvaluationHost {
             finish(tokio::select! {
                 biased;
                 () = cancel.cancelled() => Err(Interrupted::Stopped),
+                () = lost => Err(Interrupted::Stopped),
                 outcome = work => Ok(outcome),
                 () = over => Err(Interrupted::Stopped),
             });
@@ -217,6 +231,9 @@ impl Host for EvaluationHost {
     }
 
     fn call(&self, call: ToolCall) -> ToolReply {
+        if self.has_lost_session() {
+            return ToolReply::Stopped;
+        }
         let (server, tool) = (call.server.clone(), call.tool.clone());
         let downstreams = Arc::clone(&self.downstreams);
         let (slots, consent) = (Arc::clone(&self.slots), Arc::clone(&self.consent));
@@ -234,7 +251,9 @@ impl Host for EvaluationHost {
         let (asked, bound) = (Instant::now(), call.remaining);
         let (id, end) = (call.id.clone(), self.end_of(&call.id));
         let (steps, heard) = mpsc::channel();
-        let announcer = audited.is_some().then(|| {
+        // A person may be asked first, which takes its time: the lease is looked at again before anything is sent.
+        let is_leased = self.wishes.as_ref().is_some_and(|wishes| wishes.has_lease());
+        let announcer = (audited.is_some() || is_leased).then(|| {
             let steps = steps.clone();
             // An announcement that nobody hears is answered by its drop.
             Announcer::new(move |announced| _ = steps.send(Step::Announced(announced)))
@@ -249,8 +268,10 @@ impl Host for EvaluationHost {
         self.spawn(end.clone(), Some(bound), work.instrument(span.clone()), ended);
         let answered = loop {
             match (heard.recv(), &mut audited) {
+                // That stops the task before it hears that nobody answers.
+                (Ok(Step::Announced(_)), _) if self.has_lost_session() => {}
                 (Ok(Step::Announced(announced)), Some(audited)) => announced.write(audited),
-                (Ok(Step::Announced(_)), None) => {}
+                (Ok(Step::Announced(announced)), None) => announced.pass(),
                 (Ok(Step::Ended(outcome)), _) => break outcome,
                 (Err(_), _) => break Err(Interrupted::Lost),
             }
@@ -310,6 +331,6 @@ impl Host for EvaluationHost {
     }
 
     fn cancelled(&self) -> bool {
-        self.cancel.is_cancelled()
+        self.cancel.is_cancelled() || self.has_lost_session()
     }
 }

@@ -7,11 +7,13 @@ use std::time::{Duration, Instant};
 
 use crate::lang::reply::{Failure, Reply, Status};
 use crate::lang::{Environment, Host, ToolCall, ToolReply};
-use crate::store::{Key, LEASE, Problem, Store};
+use crate::store::{Key, LEASE, Problem, Store, boot};
 
 use super::allowances::Allowances;
+use super::leases::{Held, Leases};
 use super::request::Refused;
 use super::sessions::{Entry, SessionBounds, Stored};
+use super::wishes::Wishes;
 
 /// How long an evaluation waits for a session that another process evaluates in. It is longer than a lease, so that
 /// it outlasts one whose holder is gone.
@@ -20,11 +22,10 @@ const PATIENCE: Duration = Duration::from_secs(15);
 /// How often it looks whether the session is free.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// How often leases are renewed.
-const RENEWAL: Duration = Duration::from_secs(3);
-
-/// How often sessions that are to expire are looked for, unless they last so shortly that it is done more often.
+/// How often sessions that are to expire are looked for, unless they last so shortly that it is done more often, and how
+/// long after the start for the first time.
 const EXPIRY: Duration = Duration::from_secs(600);
+const FIRST_EXPIRY: Duration = Duration::from_secs(3);
 
 /// Keeps sessions in a store.
 pub(super) struct Keeper {
@@ -34,19 +35,17 @@ pub(super) struct Keeper {
     allowances: Arc<Allowances>,
     /// How many more sessions each principal may have before the store is asked how many it has.
     spare: Mutex<HashMap<String, u64>>,
-    leases: Arc<Leases>,
-    /// Dropped with the keeper, which ends the thread that renews.
+    leases: Leases,
+    /// Dropped with the keeper, which ends the thread that lets sessions expire.
     _end: Sender<()>,
 }
-
-/// The leases that this process holds.
-type Leases = Mutex<HashMap<String, Key>>;
 
 /// The right to evaluate in a session, until it is dropped.
 pub(super) struct Lease<'k> {
     keeper: &'k Keeper,
     key: Key,
-    holder: Option<String>,
+    /// The lease of one that is in the store.
+    held: Option<Arc<Held>>,
 }
 
 impl Keeper {
@@ -54,34 +53,26 @@ impl Keeper {
     /// made too long ago.
     pub(super) fn new(store: Arc<dyn Store>, bounds: &SessionBounds, allowances: Arc<Allowances>) -> Keeper {
         let SessionBounds { kept, lifetime, stored: most, .. } = *bounds;
-        let often = EXPIRY.min(kept.min(lifetime) / 10);
-        let leases = Arc::<Leases>::default();
+        let often = EXPIRY.min(kept.min(lifetime) / 10).max(FIRST_EXPIRY);
         let (end, ended) = channel::<()>();
-        let (renewed, held) = (Arc::clone(&store), Arc::clone(&leases));
-        let renew = move || {
-            let mut expired: Option<Instant> = None;
-            while ended.recv_timeout(RENEWAL) == Err(RecvTimeoutError::Timeout) {
-                let held: Vec<_> = lock(&held).iter().map(|(holder, key)| (holder.clone(), key.clone())).collect();
-                for (holder, key) in held {
-                    if let Err(problem) = renewed.renew(&key, &holder) {
-                        tracing::warn!(%problem, "a lease could not be renewed");
-                    }
-                }
-                if expired.is_none_or(|expired| expired.elapsed() >= often) {
-                    expired = Some(Instant::now());
-                    let old = if lifetime == Duration::MAX { Ok(0) } else { renewed.expire_old(lifetime) };
-                    match old.and_then(|old| Ok(old + renewed.expire(kept)?)) {
-                        Ok(0) => {}
-                        Ok(count) => tracing::info!(count, "sessions have expired"),
-                        Err(problem) => tracing::warn!(%problem, "sessions could not be let expire"),
-                    }
+        let kept_in = Arc::clone(&store);
+        let expire = move || {
+            let mut pause = FIRST_EXPIRY;
+            while ended.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
+                pause = often;
+                let old = if lifetime == Duration::MAX { Ok(0) } else { kept_in.expire_old(lifetime) };
+                match old.and_then(|old| Ok(old + kept_in.expire(kept)?)) {
+                    Ok(0) => {}
+                    Ok(count) => tracing::info!(count, "sessions have expired"),
+                    Err(problem) => tracing::warn!(%problem, "sessions could not be let expire"),
                 }
             }
         };
-        // Without the thread leases hold for as long as one does, and nothing expires.
-        if let Err(problem) = std::thread::Builder::new().name("leases".to_string()).spawn(renew) {
-            tracing::error!(%problem, "leases cannot be renewed");
+        // Without the thread nothing expires.
+        if let Err(problem) = std::thread::Builder::new().name("expiry".to_string()).spawn(expire) {
+            tracing::error!(%problem, "no session expires");
         }
+        let leases = Leases::new(Arc::clone(&store));
         Keeper { store, most, allowances, spare: Mutex::default(), leases, _end: end }
     }
 
@@ -95,20 +86,22 @@ impl Keeper {
         entry: &Entry,
         session: &mut dyn Environment,
         host: &Arc<dyn Host>,
+        wishes: &Wishes,
     ) -> Result<Lease<'_>, Refused> {
         let key = entry.key();
         if *lock(&entry.stored) == Stored::Nothing {
             // Nobody else knows it yet.
-            return Ok(Lease { keeper: self, key, holder: None });
+            return Ok(Lease { keeper: self, key, held: None });
         }
         let holder = crate::store::handle().map_err(|message| Refused::new("InternalError", message))?;
         let begun = Instant::now();
-        loop {
+        let held = loop {
+            let asked = boot::elapsed();
             match self.store.lease(&key, &holder) {
-                Ok(()) => break,
+                Ok(lease) => break Arc::new(Held::new(key.clone(), lease, asked, wishes.stop())),
                 Err(Problem::Unknown) if *lock(&entry.stored) == Stored::Perhaps => {
                     *lock(&entry.stored) = Stored::Nothing;
-                    return Ok(Lease { keeper: self, key, holder: None });
+                    return Ok(Lease { keeper: self, key, held: None });
                 }
                 Err(Problem::Leased) if host.cancelled() => {
                     return Err(Refused::new("Cancelled", "the call was withdrawn before it began"));
@@ -116,12 +109,13 @@ impl Keeper {
                 Err(Problem::Leased) if begun.elapsed() < PATIENCE => std::thread::park_timeout(LOOK),
                 Err(problem) => return Err(refused(&problem)),
             }
-        }
+        };
         if *lock(&entry.stored) == Stored::Perhaps {
             *lock(&entry.stored) = Stored::Other;
         }
-        lock(&self.leases).insert(holder.clone(), key.clone());
-        let lease = Lease { keeper: self, key, holder: Some(holder) };
+        self.leases.add(&held);
+        wishes.run_under(Arc::clone(&held));
+        let lease = Lease { keeper: self, key, held: Some(held) };
         self.refresh(entry, session)?;
         Ok(lease)
     }
@@ -156,7 +150,7 @@ impl Keeper {
     /// That there are too many, or what is wrong with the store.
     pub(super) fn make(&self, key: &Key, text: &str, names: &[String]) -> Result<(), String> {
         self.room(&key.principal)?;
-        self.store.write(key, 0, text, names).map(drop).map_err(|problem| problem.to_string())
+        self.store.create(key, text, names).map_err(|problem| problem.to_string())
     }
 
     /// Looks whether a principal may have one more session in the store. One that cannot be asked says so when the
@@ -186,17 +180,6 @@ impl Keeper {
         ))
     }
 
-    /// Takes a session out of the store, if it is there; nobody may hold its lease.
-    ///
-    /// # Errors
-    /// Why it is there still.
-    pub(super) fn remove(&self, entry: &Entry) -> Result<(), Problem> {
-        match self.store.remove(&entry.key()) {
-            Err(Problem::Unknown | Problem::Expired) => Ok(()),
-            removed => removed,
-        }
-    }
-
     /// The handle of another session of the same caller that defines a name.
     pub(super) fn definer(&self, entry: &Entry, name: &str) -> Option<String> {
         let Key { principal, handle } = entry.key();
@@ -209,12 +192,20 @@ impl Lease<'_> {
     pub(super) fn end(self, entry: &Entry, session: &mut dyn Environment, reply: &mut Reply) {
         let changes = session.changes();
         let stored = *lock(&entry.stored);
-        let known = match stored {
-            Stored::Version { changes: stored, .. } if stored == changes => return,
-            Stored::Version { version, .. } => version,
-            _ if session.bindings() == 0 => return,
-            Stored::Nothing | Stored::Perhaps | Stored::Other => 0,
+        let is_changed = match stored {
+            Stored::Version { changes: stored, .. } => stored != changes,
+            _ => session.bindings() > 0,
         };
+        if let Some(why) = self.held.as_ref().and_then(|held| held.lost())
+            && (is_changed || reply.status != Status::Ok)
+        {
+            *lock(&entry.stored) = Stored::Other;
+            reply.defined.clear();
+            return failed(reply, "LeaseLost", &lost(why));
+        }
+        if !is_changed {
+            return;
+        }
         let text = match session.encode(undisturbed()) {
             Ok(text) => text,
             Err(problem) => return not_kept(reply, &problem, true),
@@ -225,9 +216,16 @@ impl Lease<'_> {
             let there = "what it defined is there for now, and is kept when there is room";
             return failed(reply, "SessionNotKept", &format!("the session could not be kept: {problem}; {there}"));
         }
-        match self.keeper.store.write(&self.key, known, &text, &session.names()) {
+        let (store, names) = (&self.keeper.store, session.names());
+        let written = match (&self.held, stored) {
+            (Some(held), Stored::Version { version, .. }) => {
+                store.write(&self.key, &held.lease, version, &text, &names)
+            }
+            _ => store.create(&self.key, &text, &names).map(|()| 1),
+        };
+        match written {
             Ok(version) => *lock(&entry.stored) = Stored::Version { version, changes },
-            Err(problem @ Problem::Unavailable(_)) => {
+            Err(problem @ (Problem::Unavailable(_) | Problem::Unusable(_))) => {
                 if stored == Stored::Nothing {
                     *lock(&entry.stored) = Stored::Perhaps;
                 }
@@ -239,24 +237,66 @@ impl Lease<'_> {
             }
         }
     }
+
+    /// Takes the session out of the store, if it is there, while nobody else can have it.
+    ///
+    /// # Errors
+    /// Why it is there still, or may be: [`Lease::goes_on`] is to say so.
+    pub(super) fn close(&self) -> Result<(), Problem> {
+        let Some(held) = &self.held else { return Ok(()) };
+        if held.lost().is_some() {
+            return Err(Problem::Lost);
+        }
+        match self.keeper.store.remove(&self.key, Some(&held.lease)) {
+            Err(Problem::Unknown | Problem::Expired) => Ok(()),
+            removed => removed,
+        }
+    }
+
+    /// Says in the reply that a session goes on which was to be closed. Nothing is written: where it is not known whether
+    /// it was removed, it may be yet, until the next lease is taken.
+    pub(super) fn goes_on(self, entry: &Entry, problem: &Problem, reply: &mut Reply) {
+        let message = match problem {
+            Problem::Unavailable(_) | Problem::Unusable(_) => format!(
+                "whether the session was closed is not known: {problem}; if it was not, what the program defined is there \
+                 for now, and the next program in this session keeps it or closes it"
+            ),
+            _ => {
+                *lock(&entry.stored) = Stored::Other;
+                reply.defined.clear();
+                format!("the session was not closed: {problem}; what the program defined is lost")
+            }
+        };
+        failed(reply, "SessionNotClosed", &message);
+    }
 }
 
 impl Drop for Lease<'_> {
     fn drop(&mut self) {
-        let Some(holder) = self.holder.take() else { return };
-        lock(&self.keeper.leases).remove(&holder);
-        if let Err(problem) = self.keeper.store.release(&self.key, &holder) {
+        let Some(held) = self.held.take() else { return };
+        self.keeper.leases.remove(&held);
+        if let Err(problem) = self.keeper.store.release(&self.key, &held.lease) {
             tracing::warn!(%problem, "a lease could not be given back, and runs out by itself");
         }
     }
 }
 
-/// Says in a reply that what the program defined is not in the store.
+/// What is said of a program that had to be stopped because its session may be another's by now.
+fn lost(why: &str) -> String {
+    format!(
+        "the lease of the session was lost while the program ran: {why}; it was stopped before its next tool call, and \
+         nothing that it defined is kept: the session is what the store has of it; calls made before remain made"
+    )
+}
+
+/// Says in a reply that what the program defined is not in the store, or may not be.
 fn not_kept(reply: &mut Reply, problem: &str, is_here: bool) {
     let (could, what) = if is_here {
-        ("may not have been kept", "what it defined is there for now, and the next program in this session keeps it")
+        let until = "and the next program in this session keeps it, unless another process has the session before";
+        ("may not have been kept", format!("what it defined is there for now, {until}"))
     } else {
-        ("could not be kept", "what it defined is lost; the session is what the other process made of it")
+        reply.defined.clear();
+        ("could not be kept", "what it defined is lost; the session is what other processes have made of it".to_owned())
     };
     failed(reply, "SessionNotKept", &format!("the session {could}: {problem}; {what}"));
 }
@@ -296,13 +336,14 @@ fn refused(problem: &Problem) -> Refused {
     match problem {
         Problem::Unknown => Refused::session_lost("UnknownSession", format!("{problem}: it was closed, or never was")),
         Problem::Expired => Refused::session_lost("SessionExpired", problem.to_string()),
-        Problem::Leased | Problem::Changed => {
+        Problem::Leased | Problem::Lost | Problem::Changed => {
             Refused::new("SessionBusy", format!("{problem}; nothing was evaluated; try again when the other has ended"))
         }
         Problem::Damaged(_) => damaged(&problem.to_string()),
         Problem::Unavailable(_) => {
             Refused::new("StoreUnavailable", format!("{problem}; nothing was evaluated; try again in a moment"))
         }
+        Problem::Unusable(_) => Refused::new("StoreUnavailable", format!("{problem}; nothing was evaluated")),
     }
 }
 
@@ -335,4 +376,4 @@ impl Host for Undisturbed {
     }
 }
 
-const _: () = assert!(RENEWAL.as_millis() * 2 < LEASE.as_millis() && LEASE.as_millis() < PATIENCE.as_millis());
+const _: () = assert!(LEASE.as_millis() < PATIENCE.as_millis());

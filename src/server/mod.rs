@@ -43,6 +43,7 @@ mod host;
 mod http;
 mod identity;
 mod keeper;
+mod leases;
 mod lines;
 mod log;
 mod mcp;

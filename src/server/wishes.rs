@@ -1,10 +1,14 @@
-//! What a program wants done with its own session when it has ended: copies of it, or its end.
+//! What a program wants done with its own session when it has ended, copies of it or its end, and the lease under which it
+//! may go on.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use tokio_util::sync::CancellationToken;
 
 use crate::lang::{Environment, Sandbox};
 
 use super::keeper::{Keeper, undisturbed};
+use super::leases::Held;
 use super::sessions::Entry;
 
 /// The most copies that one program may make.
@@ -12,7 +16,13 @@ const MOST_COPIES: usize = 16;
 
 /// Taken down while a program runs.
 #[derive(Default)]
-pub(super) struct Wishes(Mutex<Wished>);
+pub(super) struct Wishes {
+    wished: Mutex<Wished>,
+    /// What ends the program.
+    stop: OnceLock<CancellationToken>,
+    /// The lease of its session, if that is in a store.
+    held: OnceLock<Arc<Held>>,
+}
 
 #[derive(Default)]
 struct Wished {
@@ -23,7 +33,34 @@ struct Wished {
 
 impl Wishes {
     fn wished(&self) -> MutexGuard<'_, Wished> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.wished.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes down what ends the program.
+    pub(super) fn stop_by(&self, stop: CancellationToken) {
+        // A host is made once for each program.
+        let _ = self.stop.set(stop);
+    }
+
+    /// What ends the program.
+    pub(super) fn stop(&self) -> CancellationToken {
+        self.stop.get().cloned().unwrap_or_default()
+    }
+
+    /// Takes down the lease under which the program runs.
+    pub(super) fn run_under(&self, held: Arc<Held>) {
+        // A lease is taken once for each program.
+        let _ = self.held.set(held);
+    }
+
+    /// True if the program runs under a lease.
+    pub(super) fn has_lease(&self) -> bool {
+        self.held.get().is_some()
+    }
+
+    /// True once the lease is lost: the program must not do anything more.
+    pub(super) fn is_lost(&self) -> bool {
+        self.held.get().is_some_and(|held| held.lost().is_some())
     }
 
     /// Promises a copy, and gives its handle.
@@ -64,6 +101,9 @@ impl Wishes {
         let handles = std::mem::take(&mut self.wished().copies);
         if handles.is_empty() {
             return Ok(Vec::new());
+        }
+        if self.is_lost() {
+            return Err("its lease was lost".to_owned());
         }
         if session.bindings() == 0 {
             return Err("nothing is defined in it".to_owned());

@@ -2,13 +2,19 @@
 //!
 //! A store holds each session as the text that [`Session::encode`](crate::lang::Session::encode) gives, with the
 //! name of the principal it belongs to and a version that grows with every change. Whoever evaluates in a session
-//! takes its lease first, so that no two do at a time, and so that no tool is called twice; the version is looked at
-//! again when the changed session is written, so that no change is ever lost behind another. A lease that is not
-//! renewed ends by itself: its holder is gone.
+//! takes its lease first, so that no two do at a time, and so that no tool is called twice. A lease that is not
+//! renewed ends by itself: its holder is gone, or is thought to be.
+//!
+//! Each lease has a fencing token, which is greater than that of every lease of the session before. A write proves its
+//! lease: token, holder and version are compared in the transaction that writes, so that a holder that was stopped for
+//! longer than its lease, and goes on, writes nothing once somebody else has had the next. A session that is not there
+//! yet has no lease: its handle is random and known to its maker alone, and making it fails where there is one already.
 //!
 //! Every method may block, for a bounded time, and may be called from several threads at once, though not from
 //! asynchronous code. A store holds what tools returned, as it is: who can read the store can read that.
 
+pub(crate) mod boot;
+mod files;
 mod pieces;
 #[cfg(feature = "postgres")]
 mod postgres;
@@ -29,6 +35,15 @@ use std::time::{Duration, SystemTime};
 
 /// How long a lease holds without being renewed.
 pub const LEASE: Duration = Duration::from_secs(10);
+
+/// A lease that was taken: the right to change a session until somebody else takes the next.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Lease {
+    /// Who holds it: a name that no other lease has.
+    pub holder: String,
+    /// Its fencing token, which grows with every lease of the session.
+    pub token: u64,
+}
 
 /// What a session is found by.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -76,12 +91,16 @@ pub enum Problem {
     Expired,
     /// Somebody else holds its lease.
     Leased,
-    /// It has another version than it had when it was read: the lease was lost, and somebody else wrote.
+    /// The lease is held no more: it ran out, and somebody else took the next, or removed the session.
+    Lost,
+    /// It has another version than it had when it was read, or is there although it was to be made.
     Changed,
     /// What the store has of it is not what was written; the text says what is wrong.
     Damaged(String),
-    /// The store itself could not be used; the text says what is wrong with it.
+    /// The store itself could not be used, and may be later; the text says what is wrong with it.
     Unavailable(String),
+    /// The store itself cannot be used before somebody has done something about it, as the text says.
+    Unusable(String),
 }
 
 impl std::fmt::Display for Problem {
@@ -92,9 +111,12 @@ impl std::fmt::Display for Problem {
                 f.write_str("the session has expired: it was not used for too long, or made too long ago")
             }
             Problem::Leased => f.write_str("the session is being used by another process"),
+            Problem::Lost => f.write_str("the lease of the session was lost to another process"),
             Problem::Changed => f.write_str("the session was changed by another process meanwhile"),
             Problem::Damaged(what) => write!(f, "the session is damaged: {what}"),
-            Problem::Unavailable(reason) => write!(f, "the store of the sessions cannot be used: {reason}"),
+            Problem::Unavailable(reason) | Problem::Unusable(reason) => {
+                write!(f, "the store of the sessions cannot be used: {reason}")
+            }
         }
     }
 }
@@ -103,23 +125,24 @@ impl std::error::Error for Problem {}
 
 /// Where sessions are kept; see the module's text.
 pub trait Store: Send + Sync {
-    /// Takes the lease of a session for `holder`, a name that nobody else uses, and notes that the session is used.
+    /// Takes the lease of a session for `holder`, a name that nobody else uses and that is used once, and notes that the
+    /// session is used. It holds for [`LEASE`].
     ///
     /// # Errors
     /// [`Problem::Leased`] at once where somebody else has it: this does not wait.
-    fn lease(&self, session: &Key, holder: &str) -> Result<(), Problem>;
+    fn lease(&self, session: &Key, holder: &str) -> Result<Lease, Problem>;
 
-    /// Makes the lease hold for [`LEASE`] from now on.
+    /// Makes the lease hold for [`LEASE`] from now on, also if it has run out and nobody has taken the next.
     ///
     /// # Errors
-    /// [`Problem::Leased`] if it has been lost.
-    fn renew(&self, session: &Key, holder: &str) -> Result<(), Problem>;
+    /// [`Problem::Lost`].
+    fn renew(&self, session: &Key, lease: &Lease) -> Result<(), Problem>;
 
-    /// Gives the lease back. One that was lost is nobody's problem.
+    /// Gives the lease back. One that was lost is no error.
     ///
     /// # Errors
-    /// [`Problem::Unavailable`].
-    fn release(&self, session: &Key, holder: &str) -> Result<(), Problem>;
+    /// [`Problem::Unavailable`], [`Problem::Unusable`].
+    fn release(&self, session: &Key, lease: &Lease) -> Result<(), Problem>;
 
     /// The session, if its version is not the known one; 0 is no version.
     ///
@@ -127,56 +150,64 @@ pub trait Store: Send + Sync {
     /// [`Problem::Unknown`], [`Problem::Expired`], [`Problem::Damaged`].
     fn read(&self, session: &Key, known: u64) -> Result<Option<Stored>, Problem>;
 
-    /// Writes the session, which takes effect as a whole, and gives its new version; 0 as the known one makes it. It
-    /// is there, whatever happens to this process, when this returns. Of a large text only what is another than before
-    /// is sent.
+    /// Makes a session, whose version is 1 then. It is there, whatever happens to this process, when this returns.
     ///
     /// # Errors
-    /// [`Problem::Changed`] if its version is not the known one: nothing is written then. After
-    /// [`Problem::Unavailable`] it may have been written, or be written yet: reading tells.
-    fn write(&self, session: &Key, known: u64, text: &str, names: &[String]) -> Result<u64, Problem>;
+    /// [`Problem::Changed`] if there is one with that handle already: nothing is written then. After
+    /// [`Problem::Unavailable`] and [`Problem::Unusable`] it may have been made, or be made yet: reading tells.
+    fn create(&self, session: &Key, text: &str, names: &[String]) -> Result<(), Problem>;
+
+    /// Writes the session, which takes effect as a whole, and gives its new version. It is there, whatever happens to
+    /// this process, when this returns. Of a large text only what is another than before is sent.
+    ///
+    /// # Errors
+    /// [`Problem::Lost`] if the lease is not the last that was taken, and [`Problem::Changed`] if the version is not the
+    /// known one: nothing is written then, nor will be. After [`Problem::Unavailable`] and [`Problem::Unusable`] it may
+    /// have been written, or be written yet, until somebody takes the next lease: reading tells then.
+    fn write(&self, session: &Key, lease: &Lease, known: u64, text: &str, names: &[String]) -> Result<u64, Problem>;
 
     /// The handle of the principal's most recently used session that defines a name, other than `except`.
     ///
     /// # Errors
-    /// [`Problem::Unavailable`].
+    /// [`Problem::Unavailable`], [`Problem::Unusable`].
     fn definer(&self, principal: &str, name: &str, except: &str) -> Result<Option<String>, Problem>;
 
     /// All sessions that have not expired, the most recently used first.
     ///
     /// # Errors
-    /// [`Problem::Unavailable`].
+    /// [`Problem::Unavailable`], [`Problem::Unusable`].
     fn list(&self) -> Result<Vec<Summary>, Problem>;
 
-    /// Removes a session for good.
+    /// Removes a session for good, whose lease is that one; without one, if nobody has it.
     ///
     /// # Errors
-    /// [`Problem::Unknown`], [`Problem::Leased`].
-    fn remove(&self, session: &Key) -> Result<(), Problem>;
+    /// [`Problem::Unknown`]; [`Problem::Lost`], or [`Problem::Leased`] without a lease. After [`Problem::Unavailable`] and
+    /// [`Problem::Unusable`] it may have been removed, or be removed yet, until somebody takes the next lease.
+    fn remove(&self, session: &Key, lease: Option<&Lease>) -> Result<(), Problem>;
 
     /// Lets sessions expire that nobody has used for so long, and says how many: their content is removed, and
     /// their handles are remembered for as long again, to say why they are of no use any more.
     ///
     /// # Errors
-    /// [`Problem::Unavailable`].
+    /// [`Problem::Unavailable`], [`Problem::Unusable`].
     fn expire(&self, unused: Duration) -> Result<u64, Problem>;
 
     /// Lets sessions expire that were made so long ago, alike.
     ///
     /// # Errors
-    /// [`Problem::Unavailable`].
+    /// [`Problem::Unavailable`], [`Problem::Unusable`].
     fn expire_old(&self, lifetime: Duration) -> Result<u64, Problem>;
 
     /// True if a principal has so many sessions, or more, that have not expired.
     ///
     /// # Errors
-    /// [`Problem::Unavailable`].
+    /// [`Problem::Unavailable`], [`Problem::Unusable`].
     fn has_many(&self, principal: &str, count: u64) -> Result<bool, Problem>;
 
     /// Looks whether the store can be used now.
     ///
     /// # Errors
-    /// [`Problem::Unavailable`].
+    /// [`Problem::Unavailable`], [`Problem::Unusable`].
     fn check(&self) -> Result<(), Problem>;
 }
 

@@ -1,11 +1,16 @@
 //! Sessions in PostgreSQL, which several machines may share.
 //!
-//! Each step is one statement, so that nothing is ever half done; times are those of the server's clock.
+//! Each step is one statement, so that nothing is ever half done; times are those of the server's clock. A statement that
+//! waits for a row which somebody else has locked is given up by the server, and concerns its own session alone: leases
+//! are taken and renewed without waiting for a row at all, and renewals have connections of their own.
 
 use super::pieces::{self, Digest, Pieces};
 use super::remote::{self, Remote};
-use super::{Key, LEASE, Problem, Store, Stored, Summary, handle};
-use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod};
+use super::{Key, LEASE, Lease, Problem, Store, Stored, Summary, handle};
+use deadpool_postgres::{
+    Hook, HookError, Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod, Runtime, TimeoutType,
+};
+use std::collections::HashSet;
 use std::time::{Duration, SystemTime};
 use tokio_postgres::config::SslMode;
 use tokio_postgres::error::SqlState;
@@ -14,18 +19,26 @@ use tokio_postgres::{Config, Error, NoTls, Row};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 /// The version of the tables.
-const VERSION: i32 = 2;
+const VERSION: i32 = 3;
 
-/// How many connections there are at most.
-const CONNECTIONS: usize = 8;
+/// How many connections there are at most, how many more for renewing leases, and for looking whether the
+/// server is there.
+const CONNECTIONS: usize = 16;
+const RENEWING: usize = 2;
+const PROBING: usize = 2;
+
+/// How long a connection that is free is waited for.
+const FREE: Duration = Duration::from_secs(3);
 
 /// How many sessions expire with one statement.
 const PAGE: i64 = 500;
 
-/// What is said on every new connection: whatever we do not wait for any longer is given up there as well.
-const MANNERS: &str = "SET statement_timeout = '4s'; SET client_min_messages = 'warning'";
+/// What is said on every new connection: the server gives up by itself, and says so, before we do not wait any longer.
+const MANNERS: &str =
+    "SET lock_timeout = '2500ms'; SET statement_timeout = '3500ms'; SET client_min_messages = 'warning'";
 
-/// Two processes may come first at the same time.
+/// Makes the tables, or makes those of an older version what they are now; two processes may come first at the same time.
+/// A process of an older version that goes on fails for want of the column by which it takes leases.
 const TABLES: &str = "
     BEGIN;
     SELECT pg_advisory_xact_lock(hashtext('lispbox'));
@@ -52,7 +65,14 @@ const TABLES: &str = "
         piece BYTEA NOT NULL,
         PRIMARY KEY (handle, digest)
     );
-    UPDATE lispbox_version SET version = 2 WHERE version = 1;
+    DO $$ BEGIN
+        IF EXISTS (SELECT FROM pg_attribute WHERE attrelid = to_regclass('lispbox_session')
+                   AND attname = 'leased_until' AND NOT attisdropped) THEN
+            ALTER TABLE lispbox_session RENAME COLUMN leased_until TO lease_until;
+        END IF;
+    END $$;
+    ALTER TABLE lispbox_session ADD COLUMN IF NOT EXISTS fence BIGINT NOT NULL DEFAULT 0;
+    UPDATE lispbox_version SET version = 3 WHERE version < 3;
     COMMIT;
 ";
 
@@ -60,6 +80,10 @@ const TABLES: &str = "
 /// `synchronous_commit` says, by default on its disk.
 pub struct Postgres {
     pool: Pool,
+    /// For renewals, which must not wait until others have done with theirs.
+    renewing: Pool,
+    /// For looking whether the server is there.
+    probing: Pool,
     remote: Remote,
 }
 
@@ -69,64 +93,99 @@ impl Postgres {
     /// be good; otherwise it is not encrypted.
     ///
     /// # Errors
-    /// [`Problem::Unavailable`] if it cannot be reached, or holds what was made by a newer version.
+    /// [`Problem::Unavailable`] if it cannot be reached, [`Problem::Unusable`] if it holds what was made by a newer version.
     pub fn open(url: &str) -> Result<Postgres, Problem> {
         let mut config: Config = url.parse().map_err(|error| {
             let reason = reason(&error);
             Problem::Unavailable(format!("expected a URL such as `postgres://localhost:5432/lispbox`: {reason}"))
         })?;
         config.application_name("lispbox");
-        let manners = ManagerConfig { recycling_method: RecyclingMethod::Fast };
-        let manager = match config.get_ssl_mode() {
-            SslMode::Require => Manager::from_config(config, tls()?, manners),
-            _ => Manager::from_config(config.ssl_mode(SslMode::Disable).clone(), NoTls, manners),
+        let encrypted = matches!(config.get_ssl_mode(), SslMode::Require).then(tls).transpose()?;
+        let pool = |size| {
+            let manners = ManagerConfig { recycling_method: RecyclingMethod::Fast };
+            let manager = match encrypted.clone() {
+                Some(tls) => Manager::from_config(config.clone(), tls, manners),
+                None => Manager::from_config(config.clone().ssl_mode(SslMode::Disable).clone(), NoTls, manners),
+            };
+            let hook = Hook::async_fn(|client, _| {
+                Box::pin(async move { client.batch_execute(MANNERS).await.map_err(HookError::Backend) })
+            });
+            let pool = Pool::builder(manager).max_size(size).post_create(hook);
+            let pool = pool.wait_timeout(Some(FREE)).runtime(Runtime::Tokio1).build();
+            pool.map_err(|problem| Problem::Unavailable(problem.to_string()))
         };
-        let hook = Hook::async_fn(|client, _| {
-            Box::pin(async move { client.batch_execute(MANNERS).await.map_err(HookError::Backend) })
-        });
-        let pool = Pool::builder(manager).max_size(CONNECTIONS).post_create(hook).build();
-        let pool = pool.map_err(|problem| Problem::Unavailable(problem.to_string()))?;
-        let store = Postgres { pool, remote: Remote::new()? };
-        let found = store.ask(async |client, _| {
-            // Who may only use the tables need not be allowed to make them.
-            let there = client.query_one("SELECT to_regclass('lispbox_piece') IS NOT NULL", &[]).await?;
+        let (renewing, probing) = (pool(RENEWING)?, pool(PROBING)?);
+        let store = Postgres { pool: pool(CONNECTIONS)?, renewing, probing, remote: Remote::new()? };
+        let (version, _) = store.ask(async |client, _| {
+            let there = client.query_one("SELECT to_regclass('lispbox_version') IS NOT NULL", &[]).await?;
             if !there.get::<_, bool>(0) {
-                client.batch_execute(TABLES).await?;
+                return Ok(0);
             }
-            client.query_one("SELECT version FROM lispbox_version", &[]).await
+            client.query_one("SELECT version FROM lispbox_version", &[]).await.map(|row| row.get(0))
         })?;
-        match found.get(0) {
-            VERSION => Ok(store),
-            newer => Err(Problem::Unavailable(format!(
-                "its tables have version {newer}, and this lispbox knows version {VERSION}: use a newer lispbox"
-            ))),
+        if version > VERSION {
+            return Err(Problem::Unusable(format!(
+                "its tables have version {version}, and this lispbox knows version {VERSION}: use a newer lispbox"
+            )));
         }
+        // Who may only use the tables need not be allowed to make them.
+        if version < VERSION {
+            store.ask(async |client, _| client.batch_execute(TABLES).await)?;
+        }
+        Ok(store)
     }
 
     /// Says something to the server, and once more on another connection if this one has broken. `work` is told
-    /// whether it may have taken place already.
-    fn ask<R>(&self, work: impl AsyncFn(&Object, bool) -> Result<R, Error>) -> Result<R, Problem> {
-        let asked = self.remote.wait(async {
-            let client = self.pool.get().await?;
-            match work(&client, false).await {
+    /// whether it may have taken place already, and so is the caller.
+    fn ask<R>(&self, work: impl AsyncFn(&Object, bool) -> Result<R, Error>) -> Result<(R, bool), Problem> {
+        self.ask_over(&self.pool, work)
+    }
+
+    fn ask_over<R>(
+        &self,
+        pool: &Pool,
+        work: impl AsyncFn(&Object, bool) -> Result<R, Error>,
+    ) -> Result<(R, bool), Problem> {
+        let asked = async {
+            let client = Lent::from(pool).await?;
+            match work(client.object(), false).await {
                 Err(problem) if is_broken(&problem) => {
-                    drop(Object::take(client));
-                    let client = self.pool.get().await?;
-                    Ok(work(&client, true).await?)
+                    drop(client);
+                    let client = Lent::from(pool).await?;
+                    let result = work(client.object(), true).await;
+                    client.give_back();
+                    Ok((result?, true))
                 }
-                result => Ok(result?),
+                result => {
+                    client.give_back();
+                    Ok((result?, false))
+                }
             }
-        });
-        if let Err(Problem::Unavailable(_)) = asked {
-            // They may never answer again, though others would.
-            self.pool.retain(|_, _| false);
-        }
-        asked
+        };
+        // A new connection, which is not given back.
+        let probe = async { Lent::from(&self.probing).await.is_ok() };
+        self.remote.wait(asked, probe, |is_there| {
+            if !is_there {
+                // The idle ones may never answer again, though others would.
+                self.pool.retain(|_, _| false);
+                self.renewing.retain(|_, _| false);
+            }
+        })
     }
 
     /// The rows of one statement.
     fn rows(&self, statement: &str, values: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>, Problem> {
-        self.ask(async |client, _| client.query(&client.prepare_cached(statement).await?, values).await)
+        self.rows_over(&self.pool, statement, values).map(|(rows, _)| rows)
+    }
+
+    /// The rows of one statement, and whether it was said twice.
+    fn rows_over(
+        &self,
+        pool: &Pool,
+        statement: &str,
+        values: &[&(dyn ToSql + Sync)],
+    ) -> Result<(Vec<Row>, bool), Problem> {
+        self.ask_over(pool, async |client, _| client.query(&client.prepare_cached(statement).await?, values).await)
     }
 
     /// Lets sessions expire of which that column is so long ago, unless they are in use.
@@ -135,7 +194,7 @@ impl Postgres {
             "WITH expired AS (
                  UPDATE lispbox_session SET expired = TRUE, text = '', pieces = NULL, names = '{{}}' WHERE handle IN (
                      SELECT handle FROM lispbox_session
-                     WHERE NOT expired AND {column} < now() - make_interval(secs => $1) AND leased_until <= now()
+                     WHERE NOT expired AND {column} < now() - make_interval(secs => $1) AND lease_until <= now()
                      LIMIT $2 FOR UPDATE SKIP LOCKED
                  ) RETURNING handle
              ), gone AS (
@@ -153,50 +212,112 @@ impl Postgres {
         }
     }
 
-    /// The stamp of the last write of a session, which a statement has passed over for some reason.
-    fn stamp(&self, session: &Key) -> Result<String, Problem> {
+    /// What stands in the row of a session, which a statement has passed over for some reason.
+    fn state(&self, session: &Key) -> Result<State, Problem> {
         let rows = self.rows(
-            "SELECT stamp, expired FROM lispbox_session WHERE handle = $1 AND principal = $2",
+            "SELECT stamp, expired, version, coalesce(holder, '') AS holder, fence FROM lispbox_session
+             WHERE handle = $1 AND principal = $2",
             &[&session.handle, &session.principal],
         )?;
         match rows.first() {
             None => Err(Problem::Unknown),
             Some(row) if row.get("expired") => Err(Problem::Expired),
-            Some(row) => Ok(row.get("stamp")),
+            Some(row) => {
+                let lease = Lease { holder: row.get("holder"), token: row.get::<_, i64>("fence") as u64 };
+                Ok(State { stamp: row.get("stamp"), version: version(row), lease })
+            }
+        }
+    }
+
+    /// The digests of the pieces that there are of a session.
+    fn digests(&self, session: &Key) -> Result<HashSet<Digest>, Problem> {
+        let rows = self.rows("SELECT digest FROM lispbox_piece WHERE handle = $1", &[&session.handle])?;
+        Ok(rows.iter().filter_map(|row| Digest::try_from(row.get::<_, &[u8]>("digest")).ok()).collect())
+    }
+}
+
+/// What stands in a row beside the content of a session.
+struct State {
+    stamp: String,
+    version: u64,
+    /// The last that was taken and not given back.
+    lease: Lease,
+}
+
+/// A connection of a pool, which is closed and not used again unless it is given back: whoever gives up waiting leaves
+/// a statement behind that others would wait for.
+struct Lent(Option<Object>);
+
+impl Lent {
+    async fn from(pool: &Pool) -> Result<Lent, Problem> {
+        Ok(Lent(Some(pool.get().await?)))
+    }
+
+    fn object(&self) -> &Object {
+        self.0.as_ref().expect("it is taken by what ends this")
+    }
+
+    fn give_back(mut self) {
+        self.0.take();
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        if let Some(object) = self.0.take() {
+            drop(Object::take(object));
         }
     }
 }
 
 impl Store for Postgres {
-    fn lease(&self, session: &Key, holder: &str) -> Result<(), Problem> {
+    fn lease(&self, session: &Key, holder: &str) -> Result<Lease, Problem> {
         let Key { principal, handle } = session;
         let leased = self.ask(async |client, again| {
             let statement = client
                 .prepare_cached(
-                    "UPDATE lispbox_session
-                     SET holder = $3, leased_until = now() + make_interval(secs => $4), used = now()
-                     WHERE handle = $1 AND principal = $2 AND NOT expired
-                       AND (leased_until <= now() OR ($5 AND holder = $3))",
+                    "WITH free AS (
+                         SELECT handle FROM lispbox_session
+                         WHERE handle = $1 AND principal = $2 AND NOT expired FOR UPDATE NOWAIT
+                     )
+                     UPDATE lispbox_session AS session
+                     SET holder = $3, fence = fence + 1, lease_until = now() + make_interval(secs => $4), used = now()
+                     FROM free
+                     WHERE session.handle = free.handle AND (lease_until <= now() OR ($5 AND holder = $3))
+                     RETURNING fence",
                 )
                 .await?;
-            client.execute(&statement, &[handle, principal, &holder, &LEASE.as_secs_f64(), &again]).await
+            let values: [&(dyn ToSql + Sync); 5] = [handle, principal, &holder, &LEASE.as_secs_f64(), &again];
+            match client.query_opt(&statement, &values).await {
+                // Somebody is just taking it, or holds the row for something else.
+                Err(problem) if problem.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) => Ok(None),
+                leased => leased,
+            }
         })?;
-        if leased == 1 { Ok(()) } else { self.stamp(session).and(Err(Problem::Leased)) }
+        match leased {
+            (Some(row), _) => Ok(Lease { holder: holder.to_owned(), token: row.get::<_, i64>("fence") as u64 }),
+            (None, _) => self.state(session).and(Err(Problem::Leased)),
+        }
     }
 
-    fn renew(&self, session: &Key, holder: &str) -> Result<(), Problem> {
-        let renewed = self.rows(
-            "UPDATE lispbox_session SET leased_until = now() + make_interval(secs => $3)
-             WHERE handle = $1 AND holder = $2 RETURNING TRUE",
-            &[&session.handle, &holder, &LEASE.as_secs_f64()],
+    fn renew(&self, session: &Key, lease: &Lease) -> Result<(), Problem> {
+        let (renewed, _) = self.rows_over(
+            &self.renewing,
+            "UPDATE lispbox_session SET lease_until = now() + make_interval(secs => $4)
+             WHERE handle = (
+                 SELECT handle FROM lispbox_session
+                 WHERE handle = $1 AND holder = $2 AND fence = $3 AND NOT expired FOR UPDATE NOWAIT
+             ) RETURNING TRUE",
+            &[&session.handle, &lease.holder, &(lease.token as i64), &LEASE.as_secs_f64()],
         )?;
-        if renewed.is_empty() { Err(Problem::Leased) } else { Ok(()) }
+        if renewed.is_empty() { Err(Problem::Lost) } else { Ok(()) }
     }
 
-    fn release(&self, session: &Key, holder: &str) -> Result<(), Problem> {
+    fn release(&self, session: &Key, lease: &Lease) -> Result<(), Problem> {
         self.rows(
-            "UPDATE lispbox_session SET holder = NULL, leased_until = '-infinity' WHERE handle = $1 AND holder = $2",
-            &[&session.handle, &holder],
+            "UPDATE lispbox_session SET holder = NULL, lease_until = '-infinity'
+             WHERE handle = $1 AND holder = $2 AND fence = $3",
+            &[&session.handle, &lease.holder, &(lease.token as i64)],
         )
         .map(drop)
     }
@@ -230,61 +351,84 @@ impl Store for Postgres {
         Ok(Some(Stored { version: version(row), text }))
     }
 
-    fn write(&self, session: &Key, known: u64, text: &str, names: &[String]) -> Result<u64, Problem> {
-        let Key { principal, handle: session_handle } = session;
+    fn create(&self, session: &Key, text: &str, names: &[String]) -> Result<(), Problem> {
+        let stamp = handle().map_err(Problem::Unavailable)?;
+        let pieces = Pieces::of(text);
+        let whole = if pieces.is_some() { "" } else { text }.as_bytes();
+        let list = pieces.as_ref().map(|pieces| &pieces.list[..]);
+        let (digests, added) = columns(pieces.as_ref(), &HashSet::new());
+        let made = self.rows(
+            "WITH written AS (
+                 INSERT INTO lispbox_session (handle, principal, version, stamp, text, pieces, names)
+                 VALUES ($1, $2, 1, $3, $4, $5, $6) ON CONFLICT DO NOTHING RETURNING version
+             ), added AS (
+                 INSERT INTO lispbox_piece
+                 SELECT $1, one.* FROM unnest($7::bytea[], $8::bytea[]) AS one, written
+             )
+             SELECT version FROM written",
+            &[&session.handle, &session.principal, &stamp, &whole, &list, &names, &digests, &added],
+        )?;
+        if made.len() == 1 {
+            return Ok(());
+        }
+        // It may have been said twice, because the answer to the first was lost.
+        match self.state(session) {
+            Ok(State { stamp: last, .. }) if last == stamp => Ok(()),
+            Ok(_) | Err(Problem::Unknown | Problem::Expired) => Err(Problem::Changed),
+            Err(problem) => Err(problem),
+        }
+    }
+
+    fn write(&self, session: &Key, lease: &Lease, known: u64, text: &str, names: &[String]) -> Result<u64, Problem> {
         let stamp = handle().map_err(Problem::Unavailable)?;
         let pieces = Pieces::of(text);
         let whole = if pieces.is_some() { "" } else { text }.as_bytes();
         let list = pieces.as_ref().map(|pieces| &pieces.list[..]);
         let stays: Vec<Digest> = list.into_iter().flat_map(pieces::digests).collect();
         let stays: Vec<&[u8]> = stays.iter().map(|digest| &digest[..]).collect();
-        // If it is another version's list, nothing is written.
-        let before = match &pieces {
-            Some(_) if known > 0 => {
-                self.rows("SELECT pieces FROM lispbox_session WHERE handle = $1", &[session_handle])?
-            }
-            _ => Vec::new(),
-        };
-        let before = before.first().and_then(|row| row.get::<_, Option<&[u8]>>("pieces"));
-        let added = pieces.iter().flat_map(|pieces| pieces.added(before));
-        let (digests, added): (Vec<&[u8]>, Vec<&[u8]>) = added.map(|(digest, piece)| (&digest[..], piece)).unzip();
-        let written = if known == 0 {
-            self.rows(
-                "WITH written AS (
-                     INSERT INTO lispbox_session (handle, principal, version, stamp, text, pieces, names)
-                     VALUES ($1, $2, 1, $3, $4, $5, $6) ON CONFLICT DO NOTHING RETURNING version
-                 ), added AS (
-                     INSERT INTO lispbox_piece
-                     SELECT $1, one.* FROM unnest($7::bytea[], $8::bytea[]) AS one, written
-                 )
-                 SELECT version FROM written",
-                &[session_handle, principal, &stamp, &whole, &list, &names, &digests, &added],
-            )?
-        } else {
-            self.rows(
-                "WITH written AS (
-                     UPDATE lispbox_session
-                     SET version = version + 1, stamp = $3, text = $4, pieces = $5, names = $6, used = now()
-                     WHERE handle = $1 AND principal = $2 AND NOT expired AND version = $9 RETURNING version
-                 ), gone AS (
-                     DELETE FROM lispbox_piece USING written WHERE handle = $1 AND digest <> ALL ($10::bytea[])
-                 ), added AS (
-                     INSERT INTO lispbox_piece
-                     SELECT $1, one.* FROM unnest($7::bytea[], $8::bytea[]) AS one, written
-                 )
-                 SELECT version FROM written",
-                &[session_handle, principal, &stamp, &whole, &list, &names, &digests, &added, &(known as i64), &stays],
-            )?
-        };
+        // If they are another version's, nothing is written.
+        let there = if pieces.is_some() { self.digests(session)? } else { HashSet::new() };
+        let (digests, added) = columns(pieces.as_ref(), &there);
+        let (written, is_again) = self.rows_over(
+            &self.pool,
+            "WITH written AS (
+                 UPDATE lispbox_session
+                 SET version = version + 1, stamp = $3, text = $4, pieces = $5, names = $6, used = now()
+                 WHERE handle = $1 AND principal = $2 AND NOT expired AND version = $9 AND holder = $11 AND fence = $12
+                 RETURNING version
+             ), gone AS (
+                 DELETE FROM lispbox_piece USING written WHERE handle = $1 AND digest <> ALL ($10::bytea[])
+             ), added AS (
+                 INSERT INTO lispbox_piece
+                 SELECT $1, one.* FROM unnest($7::bytea[], $8::bytea[]) AS one, written
+             )
+             SELECT version FROM written",
+            &[
+                &session.handle,
+                &session.principal,
+                &stamp,
+                &whole,
+                &list,
+                &names,
+                &digests,
+                &added,
+                &(known as i64),
+                &stays,
+                &lease.holder,
+                &(lease.token as i64),
+            ],
+        )?;
         if written.len() == 1 {
             return Ok(known + 1);
         }
-        // It may have been said twice, because the answer to the first was lost.
-        match self.stamp(session) {
-            Ok(last) if last == stamp => Ok(known + 1),
-            Ok(_) => Err(Problem::Changed),
-            Err(Problem::Unknown | Problem::Expired) if known == 0 => Err(Problem::Changed),
-            Err(problem) => Err(problem),
+        match self.state(session)? {
+            State { stamp: last, .. } if last == stamp => Ok(known + 1),
+            // The first may have taken place before somebody else wrote.
+            State { version, .. } if is_again && version != known => Err(Problem::Unavailable(
+                "the connection broke while it was written, and somebody else has written since".to_owned(),
+            )),
+            State { lease: last, .. } if last != *lease => Err(Problem::Lost),
+            _ => Err(Problem::Changed),
         }
     }
 
@@ -300,8 +444,8 @@ impl Store for Postgres {
 
     fn list(&self) -> Result<Vec<Summary>, Problem> {
         let rows = self.rows(
-            "SELECT handle, principal, version, octet_length(text) AS bytes, substring(pieces FROM 1 FOR 8) AS list, names, created, used,
-                    leased_until > now() AS is_leased
+            "SELECT handle, principal, version, octet_length(text) AS bytes,
+                    substring(pieces FROM 1 FOR 8) AS list, names, created, used, lease_until > now() AS is_leased
              FROM lispbox_session WHERE NOT expired ORDER BY used DESC, handle",
             &[],
         )?;
@@ -320,13 +464,17 @@ impl Store for Postgres {
         Ok(rows.iter().map(summary).collect())
     }
 
-    fn remove(&self, session: &Key) -> Result<(), Problem> {
+    fn remove(&self, session: &Key, lease: Option<&Lease>) -> Result<(), Problem> {
+        let (holder, token) = (lease.map(|lease| &lease.holder), lease.map(|lease| lease.token as i64));
         let removed = self.rows(
             "DELETE FROM lispbox_session
-             WHERE handle = $1 AND principal = $2 AND NOT expired AND leased_until <= now() RETURNING TRUE",
-            &[&session.handle, &session.principal],
+             WHERE handle = $1 AND principal = $2 AND NOT expired
+               AND CASE WHEN $3::text IS NULL THEN lease_until <= now() ELSE holder = $3 AND fence = $4 END
+             RETURNING TRUE",
+            &[&session.handle, &session.principal, &holder, &token],
         )?;
-        if removed.is_empty() { self.stamp(session).and(Err(Problem::Leased)) } else { Ok(()) }
+        let held = if lease.is_some() { Problem::Lost } else { Problem::Leased };
+        if removed.is_empty() { self.state(session).and(Err(held)) } else { Ok(()) }
     }
 
     fn expire(&self, unused: Duration) -> Result<u64, Problem> {
@@ -357,6 +505,12 @@ impl Store for Postgres {
     }
 }
 
+/// The pieces that are not there yet: their digests, and what they are.
+fn columns<'p>(pieces: Option<&'p Pieces<'_>>, there: &HashSet<Digest>) -> (Vec<&'p [u8]>, Vec<&'p [u8]>) {
+    let added = pieces.into_iter().flat_map(|pieces| pieces.added(there));
+    added.map(|(digest, piece)| (&digest[..], piece)).unzip()
+}
+
 /// An age as PostgreSQL counts it back: a century, which nobody means to wait for, can be.
 fn seconds(age: Duration) -> f64 {
     age.as_secs_f64().min(3e9)
@@ -385,11 +539,30 @@ fn is_broken(problem: &Error) -> bool {
 
 impl From<Error> for Problem {
     fn from(error: Error) -> Problem {
-        // A text with a zero character, which PostgreSQL does not take: nothing is there by such a name.
-        if error.code() == Some(&SqlState::CHARACTER_NOT_IN_REPERTOIRE) {
-            return Problem::Unknown;
+        let wrong_login = [&SqlState::INVALID_PASSWORD, &SqlState::INVALID_AUTHORIZATION_SPECIFICATION];
+        let unusable = [
+            &SqlState::INVALID_CATALOG_NAME,
+            &SqlState::INSUFFICIENT_PRIVILEGE,
+            &SqlState::READ_ONLY_SQL_TRANSACTION,
+            &SqlState::DISK_FULL,
+            &SqlState::DATA_CORRUPTED,
+            &SqlState::INDEX_CORRUPTED,
+            &SqlState::UNDEFINED_TABLE,
+            &SqlState::UNDEFINED_COLUMN,
+        ];
+        match error.code() {
+            // A text with a zero character, which PostgreSQL does not take: nothing is there by such a name.
+            Some(code) if *code == SqlState::CHARACTER_NOT_IN_REPERTOIRE => Problem::Unknown,
+            Some(code) if *code == SqlState::LOCK_NOT_AVAILABLE => {
+                Problem::Unavailable("somebody else in the database has locked what belongs to the session".to_owned())
+            }
+            Some(code) if *code == SqlState::QUERY_CANCELED => Problem::Unavailable(format!(
+                "the database did not do this within {} s, and gave it up",
+                remote::PATIENCE.as_secs()
+            )),
+            Some(code) if wrong_login.contains(&code) || unusable.contains(&code) => Problem::Unusable(reason(&error)),
+            _ => Problem::Unavailable(reason(&error)),
         }
-        Problem::Unavailable(reason(&error))
     }
 }
 
@@ -405,6 +578,9 @@ fn reason(error: &Error) -> String {
 impl From<PoolError> for Problem {
     fn from(error: PoolError) -> Problem {
         match error {
+            PoolError::Timeout(TimeoutType::Wait) => {
+                Problem::Unavailable(format!("all of our connections to it were in use for {} s", FREE.as_secs()))
+            }
             PoolError::Backend(error) | PoolError::PostCreateHook(HookError::Backend(error)) => error.into(),
             other => Problem::Unavailable(other.to_string()),
         }

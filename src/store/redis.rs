@@ -1,35 +1,44 @@
 //! Sessions in Redis, which several machines may share.
 //!
 //! What has to be one step is a script, which Redis runs alone; times are those of its clock. The keys all begin with
-//! `lispbox:`.
+//! `lispbox:`. Connecting and looking write nothing, so that they work on a replica and where memory is out.
 
 use super::pieces::{self, Digest, Pieces};
 use super::remote::{self, Remote};
-use super::{Key, LEASE, Problem, Store, Stored, Summary, handle};
+use super::{Key, LEASE, Lease, Problem, Store, Stored, Summary, handle};
 use ::redis::aio::MultiplexedConnection;
 use ::redis::{
     AsyncConnectionConfig, Client, ErrorKind, FromRedisValue, ParsingError, RedisError, Script, ScriptInvocation, Value,
 };
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::Mutex;
 
 /// The version of the keys and what is in them.
-const VERSION: u64 = 2;
-/// The version before, which has nothing that this one has not: sessions in pieces are new.
-const OLDER: u64 = 1;
+/// The versions before have nothing that this one has not: sessions in pieces are new, and fencing tokens. Whoever makes
+/// a session or takes a lease notes it.
+const VERSION: u64 = 3;
 
 const VERSION_KEY: &str = "lispbox:version";
 /// Before a handle: what there is of the session, a hash.
 const SESSION: &str = "lispbox:session:";
-/// Before a handle: the holder of the lease, which ends with the key.
+/// Before a handle: the holder of the lease, which ends with the key. Who has had it last stands in the session too, with
+/// the fencing token.
 const LEASED: &str = "lispbox:lease:";
 /// Before a principal: the handles of its sessions by their last use.
 const OWN: &str = "lispbox:principal:";
 /// The handles of all sessions by their last use.
 const ALL: &str = "lispbox:sessions";
+/// The principals that have, or had, sessions.
+const PRINCIPALS: &str = "lispbox:principals";
 
-/// How many sessions are listed with one request.
+/// How much may be sent over the connection that all share, in bytes: what is larger would hold up the others.
+const SHARED: usize = 256 << 10;
+
+/// Before the digest of a piece: its field in a session.
+const PIECE: &[u8] = b"piece:";
+
+/// How many sessions are listed, or looked at, with one request.
 const PAGE: usize = 500;
 
 /// A store in Redis; see the module's text. It keeps what it is told as well as the server is configured to.
@@ -44,23 +53,31 @@ pub struct Redis {
 struct Scripts {
     lease: Script,
     renew: Script,
+    release: Script,
     read: Script,
+    create: Script,
     write: Script,
     definer: Script,
     remove: Script,
     expire: Script,
+    tidy: Script,
 }
 
 impl Scripts {
     fn new() -> Scripts {
+        let with_state = |script: &str| Script::new(&format!("{}{script}", include_str!("scripts/state.lua")));
+        let writing = |script: &str| with_state(&format!("{}{script}", include_str!("scripts/put.lua")));
         Scripts {
-            lease: Script::new(concat!(include_str!("scripts/state.lua"), include_str!("scripts/lease.lua"))),
-            renew: Script::new(include_str!("scripts/renew.lua")),
-            read: Script::new(concat!(include_str!("scripts/state.lua"), include_str!("scripts/read.lua"))),
-            write: Script::new(concat!(include_str!("scripts/state.lua"), include_str!("scripts/write.lua"))),
+            lease: with_state(include_str!("scripts/lease.lua")),
+            renew: with_state(include_str!("scripts/renew.lua")),
+            release: with_state(include_str!("scripts/release.lua")),
+            read: with_state(include_str!("scripts/read.lua")),
+            create: writing(include_str!("scripts/create.lua")),
+            write: writing(include_str!("scripts/write.lua")),
             definer: Script::new(include_str!("scripts/definer.lua")),
-            remove: Script::new(concat!(include_str!("scripts/state.lua"), include_str!("scripts/remove.lua"))),
+            remove: with_state(include_str!("scripts/remove.lua")),
             expire: Script::new(include_str!("scripts/expire.lua")),
+            tidy: Script::new(include_str!("scripts/tidy.lua")),
         }
     }
 }
@@ -69,7 +86,8 @@ impl Redis {
     /// Connects to the server of a URL: `redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE]`, `rediss:` with TLS.
     ///
     /// # Errors
-    /// [`Problem::Unavailable`] if it cannot be reached, or holds what was made by a newer version.
+    /// [`Problem::Unavailable`] if it cannot be reached, [`Problem::Unusable`] if it does not let us in or holds what was
+    /// made by a newer version.
     pub fn open(url: &str) -> Result<Redis, Problem> {
         remote::prepare_tls();
         let client = Client::open(url)?;
@@ -78,54 +96,66 @@ impl Redis {
         Ok(store)
     }
 
-    /// The connection, which is made if there is none.
+    /// The connection that all share, which is made if there is none.
     async fn connected(&self) -> Result<MultiplexedConnection, Problem> {
         let mut slot = self.connection.lock().await;
         if let Some(connection) = &*slot {
             return Ok(connection.clone());
         }
-        // Waiting is bounded as a whole.
-        let config = AsyncConnectionConfig::new().set_connection_timeout(None).set_response_timeout(None);
-        let mut connection = self.client.get_multiplexed_async_connection_with_config(&config).await?;
-        // A server that has lost everything is a new one.
-        let _: Option<String> =
-            ::redis::cmd("SET").arg(VERSION_KEY).arg(VERSION).arg("NX").query_async(&mut connection).await?;
-        let version: u64 = ::redis::cmd("GET").arg(VERSION_KEY).query_async(&mut connection).await?;
-        if version == OLDER {
-            ::redis::cmd("SET").arg(VERSION_KEY).arg(VERSION).exec_async(&mut connection).await?;
-        } else if version != VERSION {
-            return Err(Problem::Unavailable(format!(
-                "its keys have version {version}, and this lispbox knows version {VERSION}: use a newer lispbox"
-            )));
-        }
+        let connection = self.connect().await?;
         *slot = Some(connection.clone());
         Ok(connection)
     }
 
+    /// A new connection.
+    async fn connect(&self) -> Result<MultiplexedConnection, Problem> {
+        // Waiting is bounded as a whole.
+        let config = AsyncConnectionConfig::new().set_connection_timeout(None).set_response_timeout(None);
+        let mut connection = self.client.get_multiplexed_async_connection_with_config(&config).await?;
+        // A server that has lost everything is a new one.
+        let version: Option<u64> = ::redis::cmd("GET").arg(VERSION_KEY).query_async(&mut connection).await?;
+        match version {
+            Some(version) if version > VERSION => Err(newer(version)),
+            _ => Ok(connection),
+        }
+    }
+
     /// Says something to the server, and once more on another connection if this one has broken: it may have been
-    /// idle for too long for somebody on the way. `work` is told whether it may have taken place already.
+    /// idle for too long for somebody on the way. `work` is told whether it may have taken place already, and so is the
+    /// caller.
     fn ask<R>(
         &self,
         work: impl AsyncFn(&mut MultiplexedConnection, bool) -> Result<R, RedisError>,
-    ) -> Result<R, Problem> {
-        let asked = self.remote.wait(async {
-            let mut connection = self.connected().await?;
-            match work(&mut connection, false).await {
+    ) -> Result<(R, bool), Problem> {
+        self.ask_with(0, work)
+    }
+
+    /// The same, for a request of that size.
+    fn ask_with<R>(
+        &self,
+        bytes: usize,
+        work: impl AsyncFn(&mut MultiplexedConnection, bool) -> Result<R, RedisError>,
+    ) -> Result<(R, bool), Problem> {
+        let connection = async || if bytes > SHARED { self.connect().await } else { self.connected().await };
+        let asked = async {
+            match work(&mut connection().await?, false).await {
                 Err(problem) if problem.is_unrecoverable_error() => {
                     *self.connection.lock().await = None;
-                    let mut connection = self.connected().await?;
-                    Ok(work(&mut connection, true).await?)
+                    Ok((work(&mut connection().await?, true).await?, true))
                 }
-                result => Ok(result?),
+                result => Ok((result?, false)),
             }
-        });
-        if let Err(Problem::Unavailable(_)) = asked
-            && let Ok(mut connection) = self.connection.try_lock()
-        {
-            // It may never answer again, though another would.
-            *connection = None;
-        }
-        asked
+        };
+        let probe = async {
+            let Ok(mut connection) = self.connect().await else { return false };
+            ::redis::cmd("PING").exec_async(&mut connection).await.is_ok()
+        };
+        self.remote.wait(asked, probe, |_| {
+            if let Ok(mut connection) = self.connection.try_lock() {
+                // It may never answer again, though another would.
+                *connection = None;
+            }
+        })
     }
 
     /// Runs a script over a session, whose first two arguments are the principal and the handle.
@@ -135,34 +165,98 @@ impl Redis {
         session: &Key,
         arguments: impl Fn(&mut ScriptInvocation<'_>, bool),
     ) -> Result<R, Problem> {
+        self.run_with(0, script, session, arguments)
+    }
+
+    /// The same, with arguments of that size.
+    fn run_with<R: FromRedisValue>(
+        &self,
+        bytes: usize,
+        script: &Script,
+        session: &Key,
+        arguments: impl Fn(&mut ScriptInvocation<'_>, bool),
+    ) -> Result<R, Problem> {
         let Key { principal, handle } = session;
-        self.ask(async |connection, again| {
+        let (answer, _) = self.ask_with(bytes, async |connection, again| {
             let mut invocation = script.prepare_invoke();
             invocation
                 .key(format!("{SESSION}{handle}"))
                 .key(format!("{LEASED}{handle}"))
                 .key(ALL)
                 .key(format!("{OWN}{principal}"))
+                .key(VERSION_KEY)
+                .key(PRINCIPALS)
                 .arg(principal)
                 .arg(handle);
             arguments(&mut invocation, again);
             invocation.invoke_async(connection).await
+        })?;
+        Ok(answer)
+    }
+
+    /// Runs a script that makes or writes a session, with that before what it is: its pieces are sent that are not there.
+    fn put<R: FromRedisValue>(
+        &self,
+        script: &Script,
+        session: &Key,
+        put: &Put<'_>,
+        before: impl Fn(&mut ScriptInvocation<'_>, bool),
+    ) -> Result<R, Problem> {
+        let stamp = handle().map_err(Problem::Unavailable)?;
+        let names: String = std::iter::once("\n".to_owned()).chain(put.names.iter().map(|name| line(name))).collect();
+        let Some(pieces) = Pieces::of(put.text) else {
+            return self.run(script, session, |invocation, again| {
+                before(invocation, again);
+                invocation.arg(put.text).arg(&names).arg(&stamp).arg("");
+            });
+        };
+        // If they are another version's, nothing is written.
+        let there = if put.is_new { HashSet::new() } else { self.digests(session)? };
+        let bytes = pieces.added(&there).map(|(_, piece)| piece.len()).sum();
+        self.run_with(bytes, script, session, |invocation, again| {
+            before(invocation, again);
+            invocation.arg("").arg(&names).arg(&stamp).arg(&pieces.list);
+            for (digest, piece) in pieces.added(&there) {
+                invocation.arg(digest).arg(piece);
+            }
         })
     }
 
-    /// Makes the lease of a holder hold for so long from now on, and says whether it had it.
-    fn hold(&self, session: &Key, holder: &str, length: Duration) -> Result<bool, Problem> {
-        self.ask(async |connection, _| {
-            let mut invocation = self.scripts.renew.key(format!("{LEASED}{}", session.handle));
-            invocation.arg(holder).arg(millis(length)).invoke_async(connection).await
-        })
+    /// The digests of the pieces that there are of a session.
+    fn digests(&self, session: &Key) -> Result<HashSet<Digest>, Problem> {
+        let (fields, _): (Vec<Vec<u8>>, _) = self.ask(async |connection, _| {
+            ::redis::cmd("HKEYS").arg(format!("{SESSION}{}", session.handle)).query_async(connection).await
+        })?;
+        let digests = fields.iter().filter_map(|field| field.strip_prefix(PIECE)?.try_into().ok());
+        Ok(digests.collect())
+    }
+
+    /// Removes the handles of sessions that are no more, as the server has evicted them, from what their principals have.
+    fn tidy(&self) -> Result<(), Problem> {
+        let (principals, _): (Vec<String>, _) =
+            self.ask(async |connection, _| ::redis::cmd("SMEMBERS").arg(PRINCIPALS).query_async(connection).await)?;
+        for principal in principals {
+            let mut passed: u64 = 0;
+            loop {
+                let ((next, seen), _): ((u64, u64), _) = self.ask(async |connection, _| {
+                    let mut invocation = self.scripts.tidy.key(format!("{OWN}{principal}"));
+                    invocation.key(PRINCIPALS).key(ALL).arg(&principal).arg(passed).arg(PAGE).arg(SESSION);
+                    invocation.invoke_async(connection).await
+                })?;
+                if seen < PAGE as u64 {
+                    break;
+                }
+                passed = next;
+            }
+        }
+        Ok(())
     }
 
     /// Lets sessions expire that were used or created so long ago, page by page.
     fn expire_by(&self, what: &str, age: Duration) -> Result<u64, Problem> {
         let (mut expired, mut passed) = (0, 0);
         loop {
-            let (more, next, seen): (u64, u64, u64) = self.ask(async |connection, _| {
+            let ((more, next, seen), _): ((u64, u64, u64), _) = self.ask(async |connection, _| {
                 let mut invocation = self.scripts.expire.key(ALL);
                 invocation.arg(millis(age)).arg(passed).arg(&[SESSION, LEASED, OWN, what]);
                 invocation.invoke_async(connection).await
@@ -185,7 +279,7 @@ impl Redis {
             pipe.cmd("HSTRLEN").arg(&session).arg("text");
             pipe.cmd("EXISTS").arg(format!("{LEASED}{handle}"));
         }
-        let rows: Vec<::redis::Value> = self.ask(async |connection, _| pipe.query_async(connection).await)?;
+        let (rows, _): (Vec<::redis::Value>, _) = self.ask(async |connection, _| pipe.query_async(connection).await)?;
         let mut summaries = Vec::with_capacity(page.len());
         for ((handle, used), row) in page.iter().zip(rows.chunks_exact(3)) {
             let [fields, bytes, leased] = row else { continue };
@@ -212,18 +306,23 @@ impl Redis {
 }
 
 impl Store for Redis {
-    fn lease(&self, session: &Key, holder: &str) -> Result<(), Problem> {
-        self.run(&self.scripts.lease, session, |invocation, again| {
-            invocation.arg(holder).arg(millis(LEASE)).arg(u8::from(again));
+    fn lease(&self, session: &Key, holder: &str) -> Result<Lease, Problem> {
+        let token = self.run(&self.scripts.lease, session, |invocation, again| {
+            invocation.arg(holder).arg(millis(LEASE)).arg(u8::from(again)).arg(VERSION);
+        })?;
+        Ok(Lease { holder: holder.to_owned(), token })
+    }
+
+    fn renew(&self, session: &Key, lease: &Lease) -> Result<(), Problem> {
+        self.run(&self.scripts.renew, session, |invocation, _| {
+            invocation.arg(&lease.holder).arg(lease.token).arg(millis(LEASE));
         })
     }
 
-    fn renew(&self, session: &Key, holder: &str) -> Result<(), Problem> {
-        if self.hold(session, holder, LEASE)? { Ok(()) } else { Err(Problem::Leased) }
-    }
-
-    fn release(&self, session: &Key, holder: &str) -> Result<(), Problem> {
-        self.hold(session, holder, Duration::ZERO).map(drop)
+    fn release(&self, session: &Key, lease: &Lease) -> Result<(), Problem> {
+        self.run(&self.scripts.release, session, |invocation, _| {
+            invocation.arg(&lease.holder).arg(lease.token);
+        })
     }
 
     fn read(&self, session: &Key, known: u64) -> Result<Option<Stored>, Problem> {
@@ -238,35 +337,28 @@ impl Store for Redis {
         Ok(Some(Stored { version, text }))
     }
 
-    fn write(&self, session: &Key, known: u64, text: &str, names: &[String]) -> Result<u64, Problem> {
-        let stamp = handle().map_err(Problem::Unavailable)?;
-        let names: String = std::iter::once("\n".to_owned()).chain(names.iter().map(|name| line(name))).collect();
-        let Some(pieces) = Pieces::of(text) else {
-            return self.run(&self.scripts.write, session, |invocation, _| {
-                invocation.arg(known).arg(text).arg(&names).arg(&stamp).arg("");
-            });
-        };
-        // If it is another version's list, nothing is written.
-        let before: Option<Vec<u8>> = self.ask(async |connection, _| {
-            ::redis::cmd("HGET").arg(format!("{SESSION}{}", session.handle)).arg("pieces").query_async(connection).await
-        })?;
-        self.run(&self.scripts.write, session, |invocation, _| {
-            invocation.arg(known).arg("").arg(&names).arg(&stamp).arg(&pieces.list);
-            for (digest, piece) in pieces.added(before.as_deref()) {
-                invocation.arg(digest).arg(piece);
-            }
+    fn create(&self, session: &Key, text: &str, names: &[String]) -> Result<(), Problem> {
+        self.put(&self.scripts.create, session, &Put { text, names, is_new: true }, |invocation, _| {
+            invocation.arg(VERSION);
+        })
+    }
+
+    fn write(&self, session: &Key, lease: &Lease, known: u64, text: &str, names: &[String]) -> Result<u64, Problem> {
+        self.put(&self.scripts.write, session, &Put { text, names, is_new: false }, |invocation, again| {
+            invocation.arg(&lease.holder).arg(lease.token).arg(known).arg(u8::from(again));
         })
     }
 
     fn definer(&self, principal: &str, name: &str, except: &str) -> Result<Option<String>, Problem> {
-        self.ask(async |connection, _| {
+        let (found, _) = self.ask(async |connection, _| {
             let mut invocation = self.scripts.definer.key(format!("{OWN}{principal}"));
             invocation.arg(format!("\n{}", line(name))).arg(except).arg(SESSION).invoke_async(connection).await
-        })
+        })?;
+        Ok(found)
     }
 
     fn list(&self) -> Result<Vec<Summary>, Problem> {
-        let handles: Vec<(String, f64)> = self.ask(async |connection, _| {
+        let (handles, _): (Vec<(String, f64)>, _) = self.ask(async |connection, _| {
             ::redis::cmd("ZRANGE").arg(ALL).arg(&["0", "-1", "WITHSCORES"]).query_async(connection).await
         })?;
         let mut summaries = Vec::with_capacity(handles.len());
@@ -277,12 +369,18 @@ impl Store for Redis {
         Ok(summaries)
     }
 
-    fn remove(&self, session: &Key) -> Result<(), Problem> {
-        self.run(&self.scripts.remove, session, |_, _| {})
+    fn remove(&self, session: &Key, lease: Option<&Lease>) -> Result<(), Problem> {
+        self.run(&self.scripts.remove, session, |invocation, _| {
+            if let Some(lease) = lease {
+                invocation.arg(&lease.holder).arg(lease.token);
+            }
+        })
     }
 
     fn expire(&self, unused: Duration) -> Result<u64, Problem> {
-        self.expire_by("used", unused)
+        let expired = self.expire_by("used", unused)?;
+        self.tidy()?;
+        Ok(expired)
     }
 
     fn expire_old(&self, lifetime: Duration) -> Result<u64, Problem> {
@@ -290,15 +388,22 @@ impl Store for Redis {
     }
 
     fn has_many(&self, principal: &str, count: u64) -> Result<bool, Problem> {
-        let own: u64 = self.ask(async |connection, _| {
+        let (own, _): (u64, _) = self.ask(async |connection, _| {
             ::redis::cmd("ZCARD").arg(format!("{OWN}{principal}")).query_async(connection).await
         })?;
         Ok(own >= count)
     }
 
     fn check(&self) -> Result<(), Problem> {
-        self.ask(async |connection, _| ::redis::cmd("GET").arg(VERSION_KEY).exec_async(connection).await)
+        self.ask(async |connection, _| ::redis::cmd("GET").arg(VERSION_KEY).exec_async(connection).await).map(drop)
     }
+}
+
+/// What a session is to be.
+struct Put<'t> {
+    text: &'t str,
+    names: &'t [String],
+    is_new: bool,
 }
 
 /// What the script answers that reads a session.
@@ -343,23 +448,63 @@ fn time(millis: f64) -> SystemTime {
     UNIX_EPOCH + Duration::from_millis(millis as u64)
 }
 
+/// That a newer lispbox has used the server.
+fn newer(version: u64) -> Problem {
+    Problem::Unusable(format!(
+        "its keys have version {version}, and this lispbox knows version {VERSION}: use a newer lispbox"
+    ))
+}
+
 impl From<RedisError> for Problem {
     fn from(error: RedisError) -> Problem {
-        match error.code() {
-            Some("UNKNOWN") => return Problem::Unknown,
-            Some("EXPIRED") => return Problem::Expired,
-            Some("LEASED") => return Problem::Leased,
-            Some("CHANGED") => return Problem::Changed,
-            _ => {}
-        }
-        let reason = match error.kind() {
-            ErrorKind::Io => format!("the connection to Redis failed: {error}"),
-            ErrorKind::InvalidClientConfig => {
-                format!("expected a URL such as `redis://localhost:6379/0`: {error}")
+        let told = || without_scripts(error.detail().unwrap_or_default());
+        match (error.code(), error.kind()) {
+            (Some("UNKNOWN"), _) => Problem::Unknown,
+            (Some("EXPIRED"), _) => Problem::Expired,
+            (Some("LEASED"), _) => Problem::Leased,
+            (Some("LOST"), _) => Problem::Lost,
+            (Some("CHANGED"), _) => Problem::Changed,
+            (Some("UNHEARD"), _) => Problem::Unavailable(
+                "the connection broke while it was written, and somebody else has written since".to_owned(),
+            ),
+            (Some("NEWER"), _) => newer(error.detail().and_then(|version| version.parse().ok()).unwrap_or(VERSION + 1)),
+            (Some("OOM"), _) => Problem::Unusable(
+                "Redis has no memory left (`maxmemory`): remove sessions with `lispbox sessions purge`, or raise \
+                 `maxmemory`"
+                    .to_owned(),
+            ),
+            (Some("READONLY"), _) => Problem::Unusable(
+                "this Redis is a replica, which nobody may write to: name the server that it copies".to_owned(),
+            ),
+            (Some("WRONGPASS"), _) | (_, ErrorKind::AuthenticationFailed) => Problem::Unusable(
+                "Redis refuses the user name or the password of the URL, or one is missing there".to_owned(),
+            ),
+            (Some("NOAUTH"), _) => Problem::Unusable(
+                "Redis asks for a password, and there is none in the URL: `redis://USER:PASSWORD@HOST`".to_owned(),
+            ),
+            (Some("NOPERM"), _) => {
+                Problem::Unusable(format!("the user of the URL may not do this in Redis: {}", told()))
             }
-            ErrorKind::Parse => "what answers there does not speak as Redis does".to_owned(),
-            _ => error.to_string(),
-        };
-        Problem::Unavailable(reason)
+            (Some("MISCONF"), _) => {
+                Problem::Unusable("Redis takes no writes, as it cannot save to its disk: see its log".to_owned())
+            }
+            (Some("MOVED" | "ASK" | "CROSSSLOT"), _) => Problem::Unusable(
+                "this Redis is part of a cluster, with which lispbox does not speak: name a server of its own"
+                    .to_owned(),
+            ),
+            (_, ErrorKind::Io) => Problem::Unavailable(format!("the connection to Redis failed: {error}")),
+            (_, ErrorKind::InvalidClientConfig) => {
+                Problem::Unusable(format!("expected a URL such as `redis://localhost:6379/0`: {error}"))
+            }
+            (_, ErrorKind::Parse) => Problem::Unusable("what answers there does not speak as Redis does".to_owned()),
+            _ => Problem::Unavailable(without_scripts(&error.to_string())),
+        }
     }
+}
+
+/// A message of Redis without the digests by which it names our scripts.
+fn without_scripts(message: &str) -> String {
+    let message = message.split(" script: ").next().unwrap_or_default();
+    let is_digest = |word: &&str| word.chars().filter(char::is_ascii_hexdigit).count() >= 40;
+    message.split(' ').filter(|word| !is_digest(word)).collect::<Vec<_>>().join(" ")
 }

@@ -7,7 +7,10 @@ use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
 
 /// How long an answer is waited for, with everything that it takes to get it.
-const PATIENCE: Duration = Duration::from_secs(4);
+pub(super) const PATIENCE: Duration = Duration::from_secs(4);
+
+/// How long a database may take to show that it is there, when it has not answered something else in time.
+const PROBE: Duration = Duration::from_secs(1);
 
 /// How long nobody asks a database that has just been silent, so that not everybody waits for it in turn.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -33,22 +36,46 @@ impl Remote {
 
     /// Does some work and waits for it, though not for long. Work that is given up may take place all the same.
     ///
+    /// Work that does not end in time is its own: another row may be free, another text be shorter. Only when `probe`,
+    /// which is to make a connection of its own, gets no answer either is the database taken to be silent, and nobody asks
+    /// it for a second; `is_silent` is called then.
+    ///
     /// # Errors
     /// The work's own, or [`Problem::Unavailable`] if it does not end in time.
-    pub(super) fn wait<R>(&self, work: impl Future<Output = Result<R, Problem>>) -> Result<R, Problem> {
+    pub(super) fn wait<R>(
+        &self,
+        work: impl Future<Output = Result<R, Problem>>,
+        probe: impl Future<Output = bool>,
+        late: impl FnOnce(bool),
+    ) -> Result<R, Problem> {
         let silent = || self.silent.lock().unwrap_or_else(PoisonError::into_inner);
         let unavailable = || Err(Problem::Unavailable(format!("it did not answer within {} s", PATIENCE.as_secs())));
         if silent().is_some_and(|since| since.elapsed() < PAUSE) {
             return unavailable();
         }
         let runtime = self.runtime.as_ref().expect("the runtime is there until the end");
-        match runtime.block_on(async { tokio::time::timeout(PATIENCE, work).await }) {
+        let waited = runtime.block_on(async {
+            match tokio::time::timeout(PATIENCE, work).await {
+                Ok(result) => Ok(result),
+                Err(_) => Err(tokio::time::timeout(PROBE, probe).await.unwrap_or(false)),
+            }
+        });
+        match waited {
             Ok(result) => {
                 *silent() = None;
                 result
             }
-            Err(_) => {
+            Err(true) => {
+                late(true);
+                Err(Problem::Unavailable(format!(
+                    "it did not do this within {} s, though it answers otherwise: what was sent may be too large, or \
+                     something in the database keeps it waiting",
+                    PATIENCE.as_secs()
+                )))
+            }
+            Err(false) => {
                 *silent() = Some(Instant::now());
+                late(false);
                 unavailable()
             }
         }

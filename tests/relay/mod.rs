@@ -1,10 +1,11 @@
-//! A relay of TCP connections for tests: to several servers in turn, and with answers that get lost.
+//! A relay of TCP connections for tests: to several servers in turn, with answers that get lost and requests that are
+//! held up.
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
 
 /// A relay that goes on until it is dropped; connections that it has made go on until one side ends them.
 pub struct Relay {
@@ -18,6 +19,22 @@ struct State {
     said: AtomicU64,
     loses: AtomicBool,
     ended: AtomicBool,
+    /// How many things that clients say pass before the next ones are held up, if any are to be.
+    passing: Mutex<Option<u32>>,
+    changed: Condvar,
+}
+
+impl State {
+    /// Waits while requests are held up.
+    fn pass(&self) {
+        let mut passing = self.passing.lock().expect("nobody panics");
+        while *passing == Some(0) {
+            passing = self.changed.wait(passing).expect("nobody panics");
+        }
+        if let Some(left) = &mut *passing {
+            *left -= 1;
+        }
+    }
 }
 
 impl Relay {
@@ -50,6 +67,18 @@ impl Relay {
         self.state.loses.store(true, Ordering::SeqCst);
     }
 
+    /// Holds up what clients say, from so many more things on: they reach the server when [`Relay::go_on`] is called, also
+    /// if whoever said them has gone.
+    pub fn hold_up_after(&self, count: u32) {
+        *self.state.passing.lock().expect("nobody panics") = Some(count);
+    }
+
+    /// Lets everything pass again.
+    pub fn go_on(&self) {
+        *self.state.passing.lock().expect("nobody panics") = None;
+        self.state.changed.notify_all();
+    }
+
     /// True while nothing has been lost since [`Relay::lose_an_answer`].
     pub fn is_to_lose(&self) -> bool {
         self.state.loses.load(Ordering::SeqCst)
@@ -73,6 +102,7 @@ fn connect(client: TcpStream, server: TcpStream, state: &Arc<State>) {
         let mut buffer = [0; 64 << 10];
         while let Ok(length @ 1..) = said.read(&mut buffer) {
             counted.said.fetch_add(length as u64, Ordering::SeqCst);
+            counted.pass();
             if asked.write_all(&buffer[..length]).is_err() {
                 break;
             }

@@ -160,7 +160,7 @@ fn import(store: &dyn Store, text: &str, principal: String) -> Result<(), Proble
     let (mut environment, host) = (process::engine(0)?.session(), host());
     environment.decode(text, host).map_err(Problem::Failed)?;
     let key = Key { principal, handle: handle().map_err(Problem::Failed)? };
-    store.write(&key, 0, text, &environment.names()).map_err(failed)?;
+    store.create(&key, text, &environment.names()).map_err(failed)?;
     outln!("{}", key.handle);
     Ok(())
 }
@@ -178,7 +178,7 @@ fn purge(store: &dyn Store, sessions: &[String], unused_days: Option<u32>, all: 
     };
     let mut removed = 0;
     for session in &chosen {
-        match store.remove(&session.key) {
+        match store.remove(&session.key, None) {
             Ok(()) => removed += 1,
             Err(problem) => errln!("lispbox: {}: {problem}", session.key.handle),
         }

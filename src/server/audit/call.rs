@@ -107,6 +107,12 @@ impl Announcer {
 }
 
 impl Announcement {
+    /// Lets a call be sent that is not written down.
+    pub(in crate::server) fn pass(self) {
+        // Who does not wait any more sends nothing.
+        let _ = self.answer.send(Ok(()));
+    }
+
     /// Writes the intent of that call, if it is waited for still.
     pub(in crate::server) fn write(self, call: &mut AuditedCall) {
         if !self.answer.is_closed() {

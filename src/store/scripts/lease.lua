@@ -1,10 +1,13 @@
--- Arguments: the principal, the handle, the holder, the milliseconds that the lease holds, and whether this may have
--- been asked before, without an answer.
+-- Arguments: the principal, the handle, the holder, the milliseconds that the lease holds, whether this may have been
+-- asked before, without an answer, and the version of the keys. Answers the fencing token.
 local _, _, wrong = state()
 if wrong then return wrong end
-local _, handle, holder, length, again = unpack(ARGV)
+local _, handle, holder, length, again, keys = unpack(ARGV)
+wrong = note_version(keys)
+if wrong then return wrong end
 if not redis.call('SET', lease, holder, 'NX', 'PX', length) then
   if again == '0' or redis.call('GET', lease) ~= holder then return problem('LEASED') end
 end
+redis.call('HSET', session, 'holder', holder)
 use(handle)
-return 1
+return redis.call('HINCRBY', session, 'fence', 1)

@@ -1,8 +1,11 @@
--- Arguments: the principal, the handle.
+-- Arguments: the principal, the handle, and the holder and the token of the lease, if the session is to be removed by
+-- whoever holds it.
 local _, _, wrong = state()
 if wrong then return wrong end
-if redis.call('EXISTS', lease) == 1 then return problem('LEASED') end
-redis.call('DEL', session)
-redis.call('ZREM', all, ARGV[2])
-redis.call('ZREM', own, ARGV[2])
+local _, handle, holder, token = unpack(ARGV)
+if holder and not is_last(holder, token) then return problem('LOST') end
+if not holder and redis.call('EXISTS', lease) == 1 then return problem('LEASED') end
+redis.call('DEL', session, lease)
+redis.call('ZREM', all, handle)
+redis.call('ZREM', own, handle)
 return 1

@@ -1,5 +1,6 @@
--- What the other scripts begin with. Keys: the session, its lease, the handles of all sessions by their last use, and
--- those of its principal alike. First argument: the principal.
+-- What the scripts about one session begin with. Keys: the session, its lease, the handles of all sessions by their last
+-- use, those of its principal alike, the version of the keys, and the principals. First arguments: the principal, the
+-- handle.
 local session, lease, all, own = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 
 local function now()
@@ -7,8 +8,8 @@ local function now()
   return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
-local function problem(code)
-  return { err = code .. ' see lispbox' }
+local function problem(code, detail)
+  return { err = code .. ' ' .. (detail or 'see lispbox') }
 end
 
 -- The version and the stamp of the session, or what keeps it from being used.
@@ -17,6 +18,19 @@ local function state()
   if found[1] ~= ARGV[1] then return nil, nil, problem('UNKNOWN') end
   if found[2] then return nil, nil, problem('EXPIRED') end
   return tonumber(found[3]), found[4]
+end
+
+-- True if that lease is the last that was taken, and was not given back; it may have run out since.
+local function is_last(holder, token)
+  local found = redis.call('HMGET', session, 'holder', 'fence')
+  return found[1] == holder and found[2] == token
+end
+
+-- Takes down that the keys have that version; what keeps that from being done, if they have a greater one.
+local function note_version(version)
+  local found = redis.call('GET', KEYS[5])
+  if found and tonumber(found) > tonumber(version) then return problem('NEWER', found) end
+  if found ~= version then redis.call('SET', KEYS[5], version) end
 end
 
 -- What stands before the digest of a piece in the name of its field.
@@ -35,4 +49,5 @@ local function use(handle)
   local used = now()
   redis.call('ZADD', all, used, handle)
   redis.call('ZADD', own, used, handle)
+  redis.call('SADD', KEYS[6], ARGV[1])
 end

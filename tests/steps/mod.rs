@@ -1,0 +1,105 @@
+//! A tool that a test watches: each call is taken down when it comes, and is answered when the test lets it.
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+/// The tool, with the configuration by which programs call it as `(step/taken {:text "…"})`.
+pub struct Steps {
+    address: SocketAddr,
+    state: Arc<State>,
+    folder: tempfile::TempDir,
+}
+
+#[derive(Default)]
+struct State {
+    taken: Mutex<Taken>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Taken {
+    calls: Vec<String>,
+    is_held: bool,
+}
+
+impl Steps {
+    pub fn new() -> Steps {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let address = listener.local_addr().expect("an address");
+        let state = Arc::<State>::default();
+        let shared = Arc::clone(&state);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                let shared = Arc::clone(&shared);
+                std::thread::spawn(move || answer(stream, &shared));
+            }
+        });
+        Steps { address, state, folder: tempfile::tempdir().expect("a folder") }
+    }
+
+    /// The file of the configuration.
+    pub fn configuration(&self) -> PathBuf {
+        let file = self.folder.path().join("servers.json");
+        let tool = json!({
+            "url": format!("http://{}/{{text}}", self.address), "timeout_seconds": 60,
+            "parameters": {"properties": {"text": {"type": "string"}}, "required": ["text"]},
+        });
+        std::fs::write(&file, json!({"local": {"step/taken": tool}}).to_string()).expect("written");
+        file
+    }
+
+    /// The texts of the calls that have come so far.
+    pub fn calls(&self) -> Vec<String> {
+        self.state.taken.lock().expect("nobody panics").calls.clone()
+    }
+
+    /// Lets calls that come wait for their answers.
+    pub fn hold(&self) {
+        self.state.taken.lock().expect("nobody panics").is_held = true;
+    }
+
+    /// Answers them.
+    pub fn let_go(&self) {
+        self.state.taken.lock().expect("nobody panics").is_held = false;
+        self.state.changed.notify_all();
+    }
+
+    /// Waits until a call with that text has come.
+    pub fn wait_for(&self, text: &str) {
+        let begun = Instant::now();
+        let mut taken = self.state.taken.lock().expect("nobody panics");
+        while !taken.calls.iter().any(|call| call == text) {
+            assert!(begun.elapsed() < Duration::from_secs(60), "no call {text}: {:?}", taken.calls);
+            taken = self.state.changed.wait_timeout(taken, Duration::from_millis(100)).expect("nobody panics").0;
+        }
+    }
+}
+
+/// Takes down a request and answers it.
+fn answer(mut stream: TcpStream, state: &State) {
+    let mut reader = BufReader::new(stream.try_clone().expect("a socket"));
+    let (mut first, mut line) = (String::new(), String::new());
+    if reader.read_line(&mut first).is_err() {
+        return;
+    }
+    while reader.read_line(&mut line).is_ok_and(|length| length > 0) && !line.trim().is_empty() {
+        line.clear();
+    }
+    let Some(text) = first.split(' ').nth(1).and_then(|path| path.strip_prefix('/')) else { return };
+    let mut taken = state.taken.lock().expect("nobody panics");
+    taken.calls.push(text.to_owned());
+    state.changed.notify_all();
+    while taken.is_held {
+        taken = state.changed.wait(taken).expect("nobody panics");
+    }
+    drop(taken);
+    // Whoever asked may be gone.
+    let _ = stream
+        .write_all(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok");
+}
