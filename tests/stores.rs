@@ -146,8 +146,8 @@ fn sessions_are_listed_removed_and_expire() {
     on_each_store(|open| {
         let store = open();
         let (one, two) = (key("ann", "one"), key("bob", "two"));
-        store.write(&one, 0, "(define x 1)", &names(&["x", "y"])).expect("written");
-        store.write(&two, 0, "ü", &[]).expect("written");
+        store.create(&one, "(define x 1)", &names(&["x", "y"])).expect("written");
+        store.create(&two, "ü", &[]).expect("written");
         let list = store.list().expect("a list");
         assert_eq!(list.len(), 2);
         let listed = list.iter().find(|session| session.key == one).expect("it is listed");
