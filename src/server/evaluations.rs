@@ -55,7 +55,7 @@ impl Caller {
         if !self.owns(entry) || !refused.is_session_lost() {
             return refused;
         }
-        entry.lose();
+        entry.lose(&refused);
         if is_named { refused } else { refused.of_connection() }
     }
 }
@@ -317,12 +317,10 @@ impl Evaluations {
         if is_own && self.sessions.is_old(entry) {
             return Err(self.sessions.refused(Ended::Old));
         }
-        match (is_own, is_named) {
-            (true, _) if entry.is_closed_elsewhere() => {
-                Err(Refused::session_lost("UnknownSession", "it was closed by another connection"))
-            }
-            (_, true) if entry.is_closed() => Err(unknown_session()),
-            _ => Ok(()),
+        match entry.why_gone().filter(|_| is_own) {
+            Some(gone) => Err(gone),
+            None if is_named && entry.is_closed() => Err(unknown_session()),
+            None => Ok(()),
         }
     }
 

@@ -97,7 +97,7 @@ struct Facts {
 }
 
 /// What has become of a session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Fate {
     /// It is there.
     Open,
@@ -105,8 +105,8 @@ enum Fate {
     Closed,
     /// It was closed by another connection than its own, which does not know that yet.
     ClosedElsewhere,
-    /// It is gone, as its connection was told.
-    Lost,
+    /// It is gone, as its connection was told: with that code and reason.
+    Lost(&'static str, String),
 }
 
 impl Facts {
@@ -180,19 +180,28 @@ impl Entry {
         self.facts().fate != Fate::Open
     }
 
-    /// True once it was closed by another connection than its own.
-    pub(super) fn is_closed_elsewhere(&self) -> bool {
-        matches!(self.facts().fate, Fate::ClosedElsewhere | Fate::Lost)
+    /// Why its connection cannot use it any more, if it cannot.
+    pub(super) fn why_gone(&self) -> Option<Refused> {
+        match &self.facts().fate {
+            Fate::Open | Fate::Closed => None,
+            Fate::ClosedElsewhere => {
+                Some(Refused::session_lost("UnknownSession", "it was closed by another connection"))
+            }
+            Fate::Lost(code, why) => Some(Refused::session_lost(*code, why.as_str())),
+        }
     }
 
-    /// Takes down that it is gone, and that its connection is told.
-    pub(super) fn lose(&self) {
-        self.facts().fate = Fate::Lost;
+    /// Takes down that it is gone, and that its connection is told. One that its connection has closed goes on.
+    pub(super) fn lose(&self, why: &Refused) {
+        let mut facts = self.facts();
+        if facts.fate != Fate::Closed {
+            facts.fate = Fate::Lost(why.code, why.message.clone());
+        }
     }
 
     /// True once its connection was told that it is gone.
     pub(super) fn is_lost(&self) -> bool {
-        self.facts().fate == Fate::Lost
+        matches!(self.facts().fate, Fate::Lost(..))
     }
 
     fn facts(&self) -> MutexGuard<'_, Facts> {
