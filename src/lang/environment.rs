@@ -48,6 +48,11 @@ pub trait Environment: Send {
     /// # Errors
     /// As [`Session::decode`].
     fn decode(&mut self, text: &str, host: Arc<dyn Host>) -> Result<(), String>;
+
+    /// Why what it has is lost with the process that it runs in, where that may end before this one.
+    fn unkept(&self) -> Option<String> {
+        None
+    }
 }
 
 /// What makes environments: an [`Engine`], or worker processes.

@@ -17,7 +17,7 @@ use super::downstream::Downstreams;
 use super::handles::Handles;
 use super::host::EvaluationHost;
 use super::identity::{Identity, sha256};
-use super::keeper::{Keeper, Lease, failed};
+use super::keeper::{Keeper, Lease, failed, unwritable};
 use super::log;
 use super::metrics::Now;
 use super::policy::Approver;
@@ -51,7 +51,12 @@ impl Caller {
     }
 
     /// The refusal of a call in that session. A connection whose own session is gone is told so once, and begins another.
-    fn refused(&self, entry: &Arc<Entry>, is_named: bool, refused: Refused) -> Refused {
+    fn refused(&self, entry: &Arc<Entry>, is_named: bool, mut refused: Refused) -> Refused {
+        if !refused.is_session_lost()
+            && let Some(unkept) = entry.unkept()
+        {
+            refused.message.push_str(&format!("; SessionNotKept: {unkept}"));
+        }
         if !self.owns(entry) || !refused.is_session_lost() {
             return refused;
         }
@@ -260,7 +265,10 @@ impl Evaluations {
                     match (lease, closed) {
                         (Some(lease), Some(Err(problem))) => lease.goes_on(&kept, &problem, &mut reply),
                         (Some(lease), _) => lease.end(&kept, &mut **session, &mut reply),
-                        (None, _) => {}
+                        (None, _) => match session.unkept() {
+                            Some(problem) => unwritable(&mut reply, &kept, &problem),
+                            None => kept.kept(),
+                        },
                     }
                     shutdown.explain(&mut reply, is_stored);
                     left
@@ -356,7 +364,11 @@ impl Evaluations {
             if let Some(keeper) = keeper {
                 keeper.refresh(&kept, &mut **session)?;
             }
-            Ok(session.describe(query.as_deref(), host))
+            let described = session.describe(query.as_deref(), host);
+            Ok(match kept.unkept() {
+                None => described,
+                Some(unkept) => described.map(|text| format!("[warning: SessionNotKept: {unkept}]\n{text}")),
+            })
         })
         .await?
         .map_err(refused)?

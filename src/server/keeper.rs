@@ -133,10 +133,21 @@ impl Keeper {
         let Some(read) = self.store.read(&entry.key(), known).map_err(|problem| refused(&problem))? else {
             return Ok(());
         };
+        // What was written and not confirmed is not another's.
+        let is_kept = entry.unkept().is_none() || session.encode(undisturbed()).is_ok_and(|text| text == read.text);
         let shown = "`lispbox sessions export` shows it";
         session.decode(&read.text, undisturbed()).map_err(|problem| damaged(&format!("{problem}; {shown}")))?;
         *lock(&entry.stored) = Stored::Version { version: read.version, changes: session.changes() };
-        Ok(())
+        match entry.lose_unkept().filter(|_| !is_kept) {
+            None => Ok(()),
+            Some(since) => Err(Refused::new(
+                "SessionNotKept",
+                format!(
+                    "{} could not be kept and is lost: another process has changed the session; nothing was evaluated; the session is what that process made of it",
+                    changed_since(since)
+                ),
+            )),
+        }
     }
 
     /// What is wrong with the store, if anything is.
@@ -201,20 +212,22 @@ impl Lease<'_> {
         {
             *lock(&entry.stored) = Stored::Other;
             reply.defined.clear();
-            return failed(reply, "LeaseLost", &lost(why));
+            let earlier = entry.lose_unkept().map(|since| format!("; {} is lost too", changed_since(since)));
+            return failed(reply, "LeaseLost", &format!("{}{}", lost(why), earlier.unwrap_or_default()));
         }
         if !is_changed {
-            return;
+            return entry.kept();
         }
         let text = match session.encode(undisturbed()) {
             Ok(text) => text,
-            Err(problem) => return not_kept(reply, &problem, true),
+            Err(problem) => return unwritable(reply, entry, &problem),
         };
         if stored == Stored::Nothing
             && let Err(problem) = self.keeper.room(&self.key.principal)
         {
-            let there = "what it defined is there for now, and is kept when there is room";
-            return failed(reply, "SessionNotKept", &format!("the session could not be kept: {problem}; {there}"));
+            let unkept = entry.not_kept(&problem, &reply.defined);
+            let message = format!("the session could not be kept: {unkept}; it is kept when there is room");
+            return failed(reply, "SessionNotKept", &message);
         }
         let (store, names) = (&self.keeper.store, session.names());
         let written = match (&self.held, stored) {
@@ -224,16 +237,26 @@ impl Lease<'_> {
             _ => store.create(&self.key, &text, &names).map(|()| 1),
         };
         match written {
-            Ok(version) => *lock(&entry.stored) = Stored::Version { version, changes },
+            Ok(version) => {
+                *lock(&entry.stored) = Stored::Version { version, changes };
+                entry.kept();
+            }
             Err(problem @ (Problem::Unavailable(_) | Problem::Unusable(_))) => {
                 if stored == Stored::Nothing {
                     *lock(&entry.stored) = Stored::Perhaps;
                 }
-                not_kept(reply, &problem.to_string(), true);
+                let unkept = entry.not_kept(&problem.to_string(), &reply.defined);
+                let again = "the next program in this session tries to keep it again, unless another process has the session before";
+                failed(reply, "SessionNotKept", &format!("the session may not have been kept: {unkept}; {again}"));
             }
             Err(problem) => {
                 *lock(&entry.stored) = Stored::Other;
-                not_kept(reply, &problem.to_string(), false);
+                reply.defined.clear();
+                let lost = entry.lose_unkept().map_or("what it defined".to_owned(), changed_since);
+                let message = format!(
+                    "the session could not be kept: {problem}; {lost} is lost; the session is what other processes have made of it"
+                );
+                failed(reply, "SessionNotKept", &message);
             }
         }
     }
@@ -258,13 +281,14 @@ impl Lease<'_> {
     pub(super) fn goes_on(self, entry: &Entry, problem: &Problem, reply: &mut Reply) {
         let message = match problem {
             Problem::Unavailable(_) | Problem::Unusable(_) => format!(
-                "whether the session was closed is not known: {problem}; if it was not, what the program defined is there \
-                 for now, and the next program in this session keeps it or closes it"
+                "whether the session was closed is not known: {}; the next program in this session keeps it or closes it",
+                entry.not_kept(&problem.to_string(), &reply.defined)
             ),
             _ => {
                 *lock(&entry.stored) = Stored::Other;
                 reply.defined.clear();
-                format!("the session was not closed: {problem}; what the program defined is lost")
+                let lost = entry.lose_unkept().map_or("what the program defined".to_owned(), changed_since);
+                format!("the session was not closed: {problem}; {lost} is lost")
             }
         };
         failed(reply, "SessionNotClosed", &message);
@@ -289,16 +313,15 @@ fn lost(why: &str) -> String {
     )
 }
 
-/// Says in a reply that what the program defined is not in the store, or may not be.
-fn not_kept(reply: &mut Reply, problem: &str, is_here: bool) {
-    let (could, what) = if is_here {
-        let until = "and the next program in this session keeps it, unless another process has the session before";
-        ("may not have been kept", format!("what it defined is there for now, {until}"))
-    } else {
-        reply.defined.clear();
-        ("could not be kept", "what it defined is lost; the session is what other processes have made of it".to_owned())
-    };
-    failed(reply, "SessionNotKept", &format!("the session {could}: {problem}; {what}"));
+fn changed_since(since: String) -> String {
+    format!("all that was changed since {since}")
+}
+
+/// Says in a reply that its session cannot be written as text, so that nothing keeps what was changed in it.
+pub(super) fn unwritable(reply: &mut Reply, entry: &Entry, problem: &str) {
+    let unkept = entry.not_kept(problem, &reply.defined);
+    let advice = "make smaller or `session/forget` what is too large or cannot be written: each program in this session tries to keep it again";
+    failed(reply, "SessionNotKept", &format!("the session could not be kept: {unkept}; {advice}"));
 }
 
 /// Makes a reply one that failed behind the program, whatever that came to.

@@ -4,10 +4,13 @@
 //! one when it is made and is kept here from its first definition on.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::lang::Environment;
+use jiff::Timestamp;
+
+use crate::lang::{Environment, foreign_text};
 use crate::store::Key;
 
 use super::allowances::Allowances;
@@ -94,6 +97,36 @@ struct Facts {
     bytes: u64,
     announced: bool,
     fate: Fate,
+    unkept: Option<Unkept>,
+}
+
+/// Changes of a session that could not be kept.
+struct Unkept {
+    /// When the first of them was made.
+    since: Timestamp,
+    /// What programs have defined since.
+    names: Vec<String>,
+    problem: String,
+}
+
+impl fmt::Display for Unkept {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const SHOWN: usize = 8;
+        let Unkept { since, names, problem } = self;
+        write!(formatter, "{problem}; ")?;
+        if !names.is_empty() {
+            let shown: Vec<_> =
+                names.iter().take(SHOWN).map(|name| format!("`{}`", foreign_text::symbol(name))).collect();
+            let more = if names.len() > SHOWN { ", …" } else { "" };
+            write!(formatter, "{}{more} and ", shown.join(", "))?;
+        }
+        write!(formatter, "all that was changed since {} is there for now, and not kept", shown(*since))
+    }
+}
+
+/// A time in a message.
+fn shown(time: Timestamp) -> impl fmt::Display {
+    time.strftime("%Y-%m-%d %H:%M:%S UTC")
 }
 
 /// What has become of a session.
@@ -113,7 +146,7 @@ impl Facts {
     /// Of a session in which nothing is known to be.
     fn new(announced: bool) -> Facts {
         let now = Instant::now();
-        Facts { made: Some(now), used: now, names: HashSet::new(), bytes: 0, announced, fate: Fate::Open }
+        Facts { made: Some(now), used: now, names: HashSet::new(), bytes: 0, announced, fate: Fate::Open, unkept: None }
     }
 }
 
@@ -206,6 +239,34 @@ impl Entry {
 
     fn facts(&self) -> MutexGuard<'_, Facts> {
         self.facts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes down that what a program changed could not be kept, and what it defined; gives what is not kept and why, as a
+    /// clause.
+    pub(super) fn not_kept(&self, problem: &str, defined: &[String]) -> String {
+        let mut facts = self.facts();
+        let new = || Unkept { since: Timestamp::now(), names: Vec::new(), problem: String::new() };
+        let unkept = facts.unkept.get_or_insert_with(new);
+        problem.clone_into(&mut unkept.problem);
+        for name in defined.iter().filter(|name| !unkept.names.contains(name)).cloned().collect::<Vec<_>>() {
+            unkept.names.push(name);
+        }
+        unkept.to_string()
+    }
+
+    /// Takes down that all of it is kept.
+    pub(super) fn kept(&self) {
+        self.facts().unkept = None;
+    }
+
+    /// Takes down that what was not kept is lost; says since when that was changed, if anything was.
+    pub(super) fn lose_unkept(&self) -> Option<String> {
+        self.facts().unkept.take().map(|unkept| shown(unkept.since).to_string())
+    }
+
+    /// What of it is not kept and why, as a clause.
+    pub(super) fn unkept(&self) -> Option<String> {
+        self.facts().unkept.as_ref().map(Unkept::to_string)
     }
 
     /// Takes down what an evaluation left, and says what to do about the session.

@@ -54,10 +54,7 @@ fn a_session_that_was_not_used_for_long_is_gone() {
     assert!(!is_there(&sessions, "one", &entry.handle));
     assert_eq!(ended(&sessions, &entry), Some(Ended::Unused), "it is remembered");
     assert!(matches!(sessions.find("two", &entry.handle), Ok(None)), "nobody hears of another's");
-    assert_eq!(
-        sessions.refused(Ended::Unused).message,
-        "the session has expired: it was not used for 0s"
-    );
+    assert_eq!(sessions.refused(Ended::Unused).message, "the session has expired: it was not used for 0s");
 }
 
 #[test]

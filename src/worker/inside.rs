@@ -14,11 +14,11 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::lang::{
-    CallId, Catalogue, Engine, Found, Host, Request, Server, Session, Tool, ToolCall, ToolError, ToolReply,
+    CallId, Catalogue, Engine, Found, Host, Limits, Request, Server, Session, Tool, ToolCall, ToolError, ToolReply,
 };
 
 use super::lock;
-use super::wire::{Answer, Described, Done, Kept, Order, Question, Report, receive, send};
+use super::wire::{self, Answer, Described, Done, Kept, Order, Question, Report, receive, send};
 
 /// The body of a worker process: whoever starts workers runs it, and nothing before it, in a process
 /// whose standard input is the pipe. It returns when the pipe has ended.
@@ -69,6 +69,10 @@ fn carry_out(engine: &Arc<Engine>, orders: &Receiver<Order>, link: &Arc<Link>) {
     // What the server knows of the session.
     let mut known = session.changes();
     while let Ok(order) = orders.recv() {
+        let largest = match &order {
+            Order::Evaluate { limits, .. } => wire::largest_text(limits),
+            _ => wire::largest_text(&Limits::default()),
+        };
         let done = match order {
             Order::Restore(text) => {
                 let taken = session.decode(&text, link.host(Vec::new()));
@@ -88,7 +92,13 @@ fn carry_out(engine: &Arc<Engine>, orders: &Receiver<Order>, link: &Arc<Link>) {
         };
         // A server that has gone needs no reports; the first thread sees the end of the pipe.
         let _ = link.report(&Report::Done(done));
-        let text = (session.changes() != known).then(|| session.encode(link.undisturbed()));
+        let text = (session.changes() != known).then(|| {
+            let text = session.encode(link.undisturbed())?;
+            match text.len() as u64 {
+                bytes if bytes > largest => Err(format!("it has {bytes} bytes as text, and may have {largest}")),
+                _ => Ok(text),
+            }
+        });
         // What could not be written is tried again after the next order.
         if !matches!(text, Some(Err(_))) {
             known = session.changes();

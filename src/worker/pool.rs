@@ -31,6 +31,13 @@ impl WorkerOptions {
 /// The place of a session's worker, empty while it is in use or has none.
 pub(super) type Seat = Mutex<Option<Worker>>;
 
+/// The seat of a session that nothing runs in.
+struct Idle {
+    seat: Weak<Seat>,
+    /// True where the worker has what would be lost with it.
+    is_unwritten: bool,
+}
+
 /// A pool of worker processes. They end when it and its sessions are dropped, and when this process
 /// ends, however that happens.
 pub struct Workers {
@@ -39,7 +46,7 @@ pub struct Workers {
     /// Tells the thread that starts workers that one is missing.
     missing: Sender<()>,
     /// Seats of sessions that nothing runs in, the longest unused first.
-    idle: Mutex<VecDeque<Weak<Seat>>>,
+    idle: Mutex<VecDeque<Idle>>,
     walls: Vec<String>,
 }
 
@@ -90,15 +97,16 @@ impl Workers {
         }
     }
 
-    /// Takes note that a session's worker has nothing to do, and ends those longest unused if there are
-    /// too many.
-    pub(super) fn rests(&self, seat: &Arc<Seat>) {
+    /// Takes note that a session's worker has nothing to do, and ends those longest unused if there are too many: first
+    /// those with which nothing is lost.
+    pub(super) fn rests(&self, seat: &Arc<Seat>, is_unwritten: bool) {
         let mut idle = lock(&self.idle);
-        idle.retain(|other| other.strong_count() > 0 && !std::ptr::eq(other.as_ptr(), Arc::as_ptr(seat)));
-        idle.push_back(Arc::downgrade(seat));
+        idle.retain(|other| other.seat.strong_count() > 0 && !std::ptr::eq(other.seat.as_ptr(), Arc::as_ptr(seat)));
+        idle.push_back(Idle { seat: Arc::downgrade(seat), is_unwritten });
         let mut leaving = Vec::new();
         while idle.len() > self.options.idle {
-            let seat = idle.pop_front().and_then(|seat| seat.upgrade());
+            let place = idle.iter().position(|idle| !idle.is_unwritten).unwrap_or_default();
+            let seat = idle.remove(place).and_then(|idle| idle.seat.upgrade());
             leaving.extend(seat.and_then(|seat| lock(&seat).take()));
         }
         drop(idle);

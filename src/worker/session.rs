@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use jiff::Timestamp;
+
 use crate::lang::{
     CallRecord, Environment, Failure, Host, Limits, Reply, Request, Sandbox, Spent, Stacks, Status, ToolCall,
     ToolError, ToolReply,
@@ -24,6 +26,9 @@ const GRACE: Duration = Duration::from_secs(1);
 /// How long a worker may take to write or read the text of a session.
 const WRITING: Duration = Duration::from_secs(60);
 
+/// The most bytes beside its text that are said of a session.
+const BESIDE_TEXT: u64 = 16 << 20;
+
 /// Memory that a worker has beside what programs fill: code, tables, what the allocator sets aside.
 const OWN_MEMORY: u64 = 96 << 20;
 
@@ -37,9 +42,26 @@ pub struct WorkerSession {
     live_bytes: u64,
     /// How often the text has changed.
     changes: u64,
-    /// Why what the worker has could not be written; it lives on there, and is lost with it.
-    unwritten: Option<String>,
+    /// The names and the size of the session that the text describes.
+    of_text: (Vec<String>, u64),
+    /// That what the worker has could not be written; it lives on there, and is lost with it.
+    unwritten: Option<Unwritten>,
     programs: u32,
+}
+
+/// Changes of a session that only its worker has.
+struct Unwritten {
+    /// When the first of them was made.
+    since: Timestamp,
+    /// Why they could not be written.
+    problem: String,
+}
+
+impl std::fmt::Display for Unwritten {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let since = self.since.strftime("%Y-%m-%d %H:%M:%S UTC");
+        write!(f, "what was changed in the session since {since} is lost, as it could not be kept: {}", self.problem)
+    }
 }
 
 /// Why a worker does not go on.
@@ -48,6 +70,8 @@ enum Lost {
     Unavailable(io::Error),
     /// The pipe broke, or something came that no worker says.
     Broken(io::Error),
+    /// It ended between two orders, with changes that only it had.
+    Between(Unwritten),
     /// It could not read the session.
     Unreadable(String),
     /// It did not keep its time.
@@ -67,6 +91,7 @@ impl WorkerSession {
             names: Vec::new(),
             live_bytes: 0,
             changes: 0,
+            of_text: (Vec::new(), 0),
             unwritten: None,
             programs: 0,
         }
@@ -77,11 +102,22 @@ impl WorkerSession {
         self.text.as_deref()
     }
 
+    /// Takes down that the worker is gone: the session is what its text says. Gives what only the worker had.
+    fn fall_back(&mut self) -> Option<Unwritten> {
+        let unwritten = self.unwritten.take()?;
+        (self.names, self.live_bytes) = self.of_text.clone();
+        self.changes += 1;
+        Some(unwritten)
+    }
+
     /// The session's worker, or a fresh one that has taken up the session.
-    fn worker(&self, host: &Arc<dyn Host>) -> Result<Worker, Lost> {
+    fn worker(&mut self, host: &Arc<dyn Host>) -> Result<Worker, Lost> {
         let own = lock(&self.seat).take();
         if let Some(worker) = own.and_then(Worker::if_alive) {
             return Ok(worker);
+        }
+        if let Some(unwritten) = self.fall_back() {
+            return Err(Lost::Between(unwritten));
         }
         // One that stands ready may be dying; several that do so are no accident.
         let taken = self.fresh_worker(host);
@@ -137,21 +173,45 @@ impl WorkerSession {
     /// Leaves the worker in its seat, and takes down what the session is now.
     fn rest(&mut self, worker: Worker, kept: Kept) {
         *lock(&self.seat) = Some(worker);
-        self.workers.rests(&self.seat);
         self.names = kept.names;
         self.live_bytes = kept.live_bytes;
         match kept.text {
             None => {}
             Some(Ok(text)) => {
                 self.text = Some(text);
+                self.of_text = (self.names.clone(), self.live_bytes);
                 self.changes += 1;
                 self.unwritten = None;
             }
             Some(Err(problem)) => {
                 self.changes += 1;
-                self.unwritten = Some(problem);
+                let since = self.unwritten.take().map_or_else(Timestamp::now, |unwritten| unwritten.since);
+                self.unwritten = Some(Unwritten { since, problem });
             }
         }
+        self.workers.rests(&self.seat, self.unwritten.is_some());
+    }
+
+    /// The reply of an evaluation whose worker is gone.
+    fn lost_reply(&mut self, lost: &Lost, costs: Costs) -> Reply {
+        // One that says what no worker says is there still.
+        drop(lock(&self.seat).take());
+        let (status, error, limit) = match lost {
+            Lost::Unavailable(_) => (Status::Error, "Busy", None),
+            Lost::Broken(_) | Lost::Between(_) | Lost::Unreadable(_) => (Status::Error, "WorkerLost", None),
+            Lost::Late { limit: "cancellation", .. } => (Status::Cancelled, "Cancelled", None),
+            Lost::Late { limit, .. } => (Status::Limit, "LimitExceeded", Some((*limit).to_string())),
+            Lost::Large { .. } => (Status::Limit, "LimitExceeded", Some("memory".to_string())),
+            Lost::Calls(_) => (Status::Limit, "LimitExceeded", Some("calls".to_string())),
+        };
+        let message = match (lost, self.fall_back()) {
+            (Lost::Between(_), _) => format!("{lost}; nothing was evaluated; the session is as it was before that"),
+            (_, Some(unwritten)) => format!("{lost}; {unwritten}; the session is as it was before that"),
+            (_, None) => format!("{lost}; the session is as it was before this program"),
+        };
+        let rendered = format!("{error}: {message}");
+        let failure = Failure { error: error.to_string(), message, limit, rendered, ..Failure::default() };
+        Reply { status, failure: Some(failure), calls: costs.calls, spent: costs.spent, ..Reply::default() }
     }
 }
 
@@ -170,10 +230,10 @@ impl Environment for WorkerSession {
         let order = Order::Evaluate { program, data, limits: limits.clone(), name, servers };
         match self.order(&order, &host, &limits) {
             Ok(Done::Evaluated { record, rendered }) => {
-                wire::reply(&record, rendered).unwrap_or_else(|| lost_reply(&nonsense(), Costs::default()))
+                wire::reply(&record, rendered).unwrap_or_else(|| self.lost_reply(&nonsense(), Costs::default()))
             }
-            Ok(_) => lost_reply(&nonsense(), Costs::default()),
-            Err((lost, costs)) => lost_reply(&lost, costs),
+            Ok(_) => self.lost_reply(&nonsense(), Costs::default()),
+            Err((lost, costs)) => self.lost_reply(&lost, costs),
         }
     }
 
@@ -190,8 +250,8 @@ impl Environment for WorkerSession {
         let order = Order::Describe { query: query.map(str::to_string), servers: host.servers() };
         match self.order(&order, &host, &Limits::default()) {
             Ok(Done::Described(text)) => Ok(text),
-            Ok(_) => Err(Box::new(lost_reply(&nonsense(), Costs::default()))),
-            Err((lost, costs)) => Err(Box::new(lost_reply(&lost, costs))),
+            Ok(_) => Err(Box::new(self.lost_reply(&nonsense(), Costs::default()))),
+            Err((lost, costs)) => Err(Box::new(self.lost_reply(&lost, costs))),
         }
     }
 
@@ -217,18 +277,33 @@ impl Environment for WorkerSession {
 
     fn encode(&mut self, _: Arc<dyn Host>) -> Result<String, String> {
         match &self.unwritten {
-            Some(problem) => Err(problem.clone()),
+            Some(unwritten) => Err(unwritten.problem.clone()),
             None => self.text.clone().ok_or_else(|| "nothing is defined in the session".to_string()),
         }
     }
 
     fn decode(&mut self, text: &str, host: Arc<dyn Host>) -> Result<(), String> {
-        let (worker, kept) = self.worker_with(text, &host).map_err(|lost| match lost {
-            Lost::Unreadable(problem) => problem,
-            lost => lost.to_string(),
-        })?;
+        let (worker, kept) = match self.worker_with(text, &host) {
+            Ok(taken) => taken,
+            // Nothing is wrong with the text: whatever comes next needs a worker too, and says what is missing.
+            Err(Lost::Unavailable(_)) => {
+                lock(&self.seat).take();
+                self.text = Some(text.to_string());
+                (self.names, self.live_bytes) = (Vec::new(), 0);
+                self.of_text = (Vec::new(), 0);
+                self.unwritten = None;
+                self.changes += 1;
+                return Ok(());
+            }
+            Err(Lost::Unreadable(problem)) => return Err(problem),
+            Err(lost) => return Err(lost.to_string()),
+        };
         self.rest(worker, Kept { text: Some(Ok(text.to_string())), ..kept });
         Ok(())
+    }
+
+    fn unkept(&self) -> Option<String> {
+        self.unwritten.as_ref().map(|unwritten| unwritten.problem.clone())
     }
 }
 
@@ -295,8 +370,8 @@ impl<'a> Conversation<'a> {
             }
         };
         // Writing a large session takes its time, which is nobody's limit.
-        let text = self.limits.session.saturating_mul(8).saturating_add(self.limits.memory);
-        match self.worker.reports.next(WRITING, text) {
+        let most = wire::largest_text(&self.limits).saturating_add(BESIDE_TEXT);
+        match self.worker.reports.next(WRITING, most) {
             Ok(Some(Report::Kept(kept))) => Ok((done, kept)),
             Ok(Some(_)) => Err(nonsense()),
             Ok(None) => Err(Lost::Late { limit: "compute", allowed: WRITING }),
@@ -447,6 +522,7 @@ impl std::fmt::Display for Lost {
         match self {
             Lost::Unavailable(problem) => write!(f, "no worker process could be had: {problem}; try again"),
             Lost::Broken(problem) => write!(f, "the worker process that ran this was lost: {problem}"),
+            Lost::Between(unwritten) => write!(f, "the worker process of this session is gone, and {unwritten}"),
             Lost::Unreadable(problem) => write!(f, "a worker process could not take up the session: {problem}"),
             Lost::Late { limit: "cancellation", .. } => {
                 f.write_str("the worker process was ended, because it did not stop when it was told to")
@@ -470,20 +546,4 @@ impl std::fmt::Display for Lost {
             }
         }
     }
-}
-
-/// The reply of an evaluation whose worker is gone.
-fn lost_reply(lost: &Lost, costs: Costs) -> Reply {
-    let (status, error, limit) = match lost {
-        Lost::Unavailable(_) => (Status::Error, "Busy", None),
-        Lost::Broken(_) | Lost::Unreadable(_) => (Status::Error, "WorkerLost", None),
-        Lost::Late { limit: "cancellation", .. } => (Status::Cancelled, "Cancelled", None),
-        Lost::Late { limit, .. } => (Status::Limit, "LimitExceeded", Some((*limit).to_string())),
-        Lost::Large { .. } => (Status::Limit, "LimitExceeded", Some("memory".to_string())),
-        Lost::Calls(_) => (Status::Limit, "LimitExceeded", Some("calls".to_string())),
-    };
-    let message = format!("{lost}; the session is as it was before this program");
-    let rendered = format!("{error}: {message}");
-    let failure = Failure { error: error.to_string(), message, limit, rendered, ..Failure::default() };
-    Reply { status, failure: Some(failure), calls: costs.calls, spent: costs.spent, ..Reply::default() }
 }

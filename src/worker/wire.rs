@@ -79,6 +79,11 @@ pub(super) struct Kept {
     pub text: Option<Result<String, String>>,
 }
 
+/// The most bytes that the text of a session may have behind an order with these limits.
+pub(super) fn largest_text(limits: &Limits) -> u64 {
+    limits.session.saturating_mul(8).saturating_add(limits.memory)
+}
+
 /// What a program asks of its host.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Question {
