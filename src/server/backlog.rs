@@ -82,6 +82,11 @@ impl Backlog {
         owed.requests.is_empty() && owed.replies == 0
     }
 
+    /// True where all requests are answered, and perhaps the replies not written yet.
+    pub(super) fn is_answered(&self) -> bool {
+        self.owed().requests.is_empty()
+    }
+
     fn has_room(&self) -> bool {
         let owed = self.owed();
         owed.requests.len() < self.most_requests && owed.replies < MOST_REPLIES

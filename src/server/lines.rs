@@ -208,6 +208,11 @@ impl<Read: AsyncRead + Unpin, Out> Lines<Read, Out> {
         Lines { backlog: Backlog::new(most_requests), given_up: hung_up, finish: Some(finish), ..self }
     }
 
+    /// What is owed to the peer.
+    pub(super) fn backlog(&self) -> Arc<Backlog> {
+        Arc::clone(&self.backlog)
+    }
+
     /// Waits for room and reads the next line; `None` where there is no more, or no more is to be taken in. A message of
     /// a batch that waits comes as an empty line.
     async fn next(&mut self) -> Option<Option<Envelope>> {

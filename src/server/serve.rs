@@ -31,6 +31,8 @@ use super::shutdown::{Shutdown, Stop};
 
 /// How long the last replies may take to be written.
 const LAST_REPLIES: Duration = Duration::from_millis(500);
+/// How long replies may be left unread once all requests are answered and the input has ended.
+const UNREAD: Duration = Duration::from_secs(1);
 /// How often we look whether somebody reads what we write, while the server ends.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -280,6 +282,7 @@ where
     let transport = Lines::new(input, output, largest, ended.clone());
     let gone = transport.gone();
     let transport = transport.serving(places + MOST_REQUESTS, pipes.input_hung_up, finish.clone());
+    let backlog = transport.backlog();
     let connection = async {
         match serve_server_with_ct(front, transport, CancellationToken::new()).await {
             Ok(running) => running.waiting().await.map(|_| ()).map_err(io::Error::other),
@@ -307,8 +310,15 @@ where
             () = ended.cancelled() => {
                 // Nothing more can come, and what has come is answered: the connection ends by itself behind that.
                 // Who tells us to end as well does not want to wait.
+                let answered = async {
+                    while !backlog.is_answered() {
+                        tokio::time::sleep(LOOK).await;
+                    }
+                    tokio::time::sleep(UNREAD).await;
+                };
                 tokio::select! {
                     () = tokio::time::sleep(grace) => {}
+                    () = answered => {}
                     () = unread => {}
                     () = stop.told.cancelled() => {}
                 }
