@@ -93,7 +93,7 @@ fn each_call_that_reached_its_server_is_written_down_whenever_the_process_is_kil
         let unknown = intents.difference(&ended).count();
         let (whole, said) = audit(&scene.audit(), &["verify"]);
         assert!(whole && said.contains("without an end"), "round {round}: {said}");
-        assert_eq!(said.matches("outcome unknown").count(), unknown, "round {round}: {said}");
+        assert_eq!(said.matches("witness/note by local, outcome unknown").count(), unknown, "round {round}: {said}");
         let (_, shown) = audit(&scene.audit(), &["show", "--last", "9999", "--outcome", "unknown", "--json"]);
         assert_eq!(shown.lines().count(), unknown, "round {round}: {shown}");
         open += unknown;
@@ -296,5 +296,114 @@ fn an_evaluation_whose_connection_is_dropped_leaves_its_record() {
     drop(gone);
     until(|| !records_of(&scene.audit(), "evaluation").is_empty());
     let kinds: Vec<Value> = records(&scene.audit()).iter().map(|record| record["kind"].clone()).collect();
-    assert_eq!(kinds, ["begin", "intent", "call", "evaluation"]);
+    assert_eq!(kinds, ["begin", "program", "intent", "call", "evaluation"]);
+}
+
+const TOKEN: (&str, &str) = ("LISPBOX_TOKEN", "the-token-of-the-test");
+const BEARER: &str = "Authorization: Bearer the-token-of-the-test\r\n";
+const UNWRITABLE: &str = "the audit log cannot be written: file too large";
+const WARNING: &str = "[warning: the audit log cannot be written: file too large; the record of this call is not written yet, and no tool is called until it is]";
+
+/// A server over HTTP for one token, whose files may not grow beyond 6 KiB.
+fn limited(scene: &Scene, arguments: &[&str]) -> http_client::Server {
+    let mut command = Command::new("sh");
+    command.args(["-c", r#"trap "" XFSZ; ulimit -S -f 12; exec "$0" "$@""#, env!("CARGO_BIN_EXE_lispbox"), "serve"]);
+    command.args(["--http", "127.0.0.1:0", "--audit"]).arg(scene.audit()).args(arguments).envs([TOKEN]);
+    http_client::Server::of(command)
+}
+
+/// Evaluates until something other than a value alone comes back; gives it, and how many values came.
+fn until_full(mut eval: impl FnMut() -> Value) -> (Value, usize) {
+    for count in 0..200 {
+        let result = eval();
+        let contents = result["content"].as_array().expect("texts");
+        if contents.len() > 1 || contents[0]["text"] != "3" {
+            return (result, count);
+        }
+    }
+    panic!("the log takes everything");
+}
+
+#[test]
+fn nothing_is_done_for_a_token_that_cannot_be_written_down() {
+    let scene = Scene::new();
+    let mut server = limited(&scene, &[]);
+    let eval = || server.call(BEARER, "lisp_eval", json!({"program": "(+ 1 2)"})).message()["result"].clone();
+    let (mut result, mut acknowledged) = until_full(eval);
+    if result["isError"] != true {
+        // It was announced, and its outcome found no room.
+        assert_eq!(result["content"], json!([{"type": "text", "text": "3"}, {"type": "text", "text": WARNING}]));
+        acknowledged += 1;
+        result = eval();
+    }
+    let refused = format!("AuditUnavailable: {UNWRITABLE}; nothing was evaluated (`serve --audit-failure`)");
+    for _ in 0..3 {
+        assert_eq!((&result["isError"], &result["content"][0]["text"]), (&json!(true), &json!(refused)));
+        result = eval();
+    }
+    assert_eq!(server.call(BEARER, "lisp_env", json!({})).result(), (refused, true));
+    server.process.kill().expect("killed");
+    server.process.wait().expect("a child");
+    let announced = records_of(&scene.audit(), "program").len();
+    let ended = records_of(&scene.audit(), "evaluation").len();
+    assert!(announced >= acknowledged, "{acknowledged} were acknowledged and {announced} announced");
+    let (whole, said) = audit(&scene.audit(), &["verify"]);
+    assert!(whole, "{said}");
+    assert_eq!(said.matches("outcome unknown").count(), announced - ended, "{said}");
+}
+
+#[test]
+fn a_log_that_can_be_written_again_lets_programs_of_tokens_run() {
+    let scene = Scene::new();
+    let server = limited(&scene, &[]);
+    let eval = || server.call(BEARER, "lisp_eval", json!({"program": "(+ 1 2)"})).message()["result"].clone();
+    until_full(eval);
+    assert_eq!(eval()["isError"], true);
+    let process = server.process.id().to_string();
+    let raised = Command::new("prlimit").args(["--pid", &process, "--fsize=unlimited"]).status();
+    assert!(raised.expect("prlimit runs").success());
+    assert_eq!(eval()["content"], json!([{"type": "text", "text": "3"}]));
+    assert!(!server.call(BEARER, "lisp_env", json!({})).result().1);
+}
+
+#[test]
+fn what_happens_on_a_full_disk_can_be_set() {
+    let scene = Scene::new();
+    let server = limited(&scene, &["--audit-failure", "warn"]);
+    let eval = || server.call(BEARER, "lisp_eval", json!({"program": "(+ 1 2)"})).message()["result"].clone();
+    until_full(eval);
+    assert_eq!(eval()["content"], json!([{"type": "text", "text": "3"}, {"type": "text", "text": WARNING}]));
+
+    let (scene, limited) = (Scene::new(), r#"trap "" XFSZ; ulimit -S -f 12; exec "$0" "$@""#);
+    let audited = scene.audit().display().to_string();
+    let arguments = ["--audit", &audited, "--audit-failure", "refuse"];
+    let mut client = Client::start_within(&["sh", "-c", limited], &json!({"mcpServers": {}}), &arguments);
+    let mut eval = || {
+        client.request("tools/call", json!({"name": "lisp_eval", "arguments": {"program": "(+ 1 2)"}}))["result"]
+            .clone()
+    };
+    until_full(&mut eval);
+    assert_eq!(eval()["structuredContent"]["error"], "AuditUnavailable");
+}
+
+/// A program is announced before it runs, so that a kill does not hide it.
+#[test]
+fn a_program_that_was_running_at_a_kill_is_open() {
+    let scene = Scene::new();
+    let audited = scene.audit().display().to_string();
+    let mut client = Client::start(&json!({"mcpServers": {}}), &["--audit", &audited]);
+    client.eval("(+ 1 2)");
+    client.begin("tools/call", json!({"name": "lisp_eval", "arguments": {"program": "(loop [] (recur))"}}));
+    until(|| records_of(&scene.audit(), "program").len() == 2);
+    client.process.kill().expect("killed");
+    client.process.wait().expect("a child");
+    let (whole, said) = audit(&scene.audit(), &["verify"]);
+    assert!(whole && said.contains(" by local, outcome unknown"), "{said}");
+    assert!(said.ends_with("1 program has no outcome: each may have run to its end, or is running\n"), "{said}");
+    let (_, shown) = audit(&scene.audit(), &["show", "--evaluations", "--outcome", "unknown", "--json"]);
+    assert_eq!(shown.lines().count(), 1, "{shown}");
+    let (_, shown) = audit(&scene.audit(), &["show", "--evaluations"]);
+    assert_eq!(shown.matches("program ").count(), 2, "{shown}");
+    let (_, stats) = audit(&scene.audit(), &["stats"]);
+    assert!(stats.lines().any(|line| line.split_whitespace().collect::<Vec<_>>() == ["unknown", "1"]), "{stats}");
 }

@@ -166,6 +166,16 @@ impl Evaluations {
         (reply, identity)
     }
 
+    /// True where nothing of that principal's is done that cannot be written down.
+    pub(super) fn fails_closed(&self, principal: &str) -> bool {
+        self.downstreams.audit().is_some_and(|audit| audit.fails_closed(principal))
+    }
+
+    /// Why nothing of that principal's may be done, if nothing may for want of records.
+    fn unrecorded(&self, principal: &str) -> Option<String> {
+        self.downstreams.audit().filter(|audit| audit.fails_closed(principal)).and_then(|audit| audit.trouble())
+    }
+
     /// Writes a record of something that has happened, if there is an audit log.
     ///
     /// # Errors
@@ -231,11 +241,8 @@ impl Evaluations {
         let handles = caller.handles.clone();
         let slots = request.limits.parallel;
         identity.session = Some(log::hashed(&entry.handle));
-        if self.downstreams.audit().is_some_and(|audit| audit.has_programs()) {
-            let text = Some(request.program.clone());
-            // One that cannot be written waits, and keeps the program from calling tools.
-            let _ = self.recorded(Record { text, ..Record::of(Kind::Program, identity) }).await;
-        }
+        let audit = self.downstreams.audit().cloned().map(|audit| (audit, self.downstreams.secrets().clone()));
+        let announced = Record::of(Kind::Program, identity);
         let identity = Arc::new(identity.clone());
         let program = Request { program: request.program, data: request.data, limits: request.limits, name: None };
         let request_names_it = request.session.is_some();
@@ -247,6 +254,9 @@ impl Evaluations {
         let wished = Arc::clone(&wishes);
         let (mut reply, left, copies, stored) = self
             .blocking(turn, caller, slots, identity, wished, move |session, host| {
+                if let Some((audit, secrets)) = audit {
+                    audit.write_program(announced, &program.program, &secrets).map_err(unwritten)?;
+                }
                 let keeper = keeper.as_deref();
                 let lease = keeper.map(|keeper| keeper.begin(&kept, &mut **session, &host, &wishes)).transpose()?;
                 let mut reply = session.eval(program, host);
@@ -356,6 +366,9 @@ impl Evaluations {
         let is_named = request.session.is_some();
         let turn = self.turn(&entry, caller, Limits::default().memory).await?;
         let refused = |refused| caller.refused(&entry, is_named, refused);
+        if let Some(problem) = self.unrecorded(&caller.name) {
+            return Err(unwritten(problem).into());
+        }
         self.is_usable(&entry, caller, is_named).map_err(refused)?;
         let (query, keeper, kept) = (request.query, self.keeper.clone(), Arc::clone(&entry));
         identity.session = Some(log::hashed(&entry.handle));
@@ -436,6 +449,11 @@ impl Evaluations {
             Refused::new("InternalError", "the evaluation broke; this is an error in lispbox, not in the program")
         })
     }
+}
+
+/// The refusal of what cannot be written down first.
+pub(super) fn unwritten(problem: String) -> Refused {
+    Refused::new("AuditUnavailable", format!("{problem}; nothing was evaluated (`serve --audit-failure`)"))
 }
 
 fn unknown_session() -> Refused {

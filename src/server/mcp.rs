@@ -25,7 +25,7 @@ use crate::lang::reply::{CallRecord, Reply};
 
 use super::allowances::Allowances;
 use super::audit::{Kind, Record};
-use super::evaluations::{Caller, Evaluations};
+use super::evaluations::{Caller, Evaluations, unwritten};
 use super::handles::Handles;
 use super::http::{LOCAL, Principal, taken_in};
 use super::identity::sha256;
@@ -248,8 +248,13 @@ impl Front {
     /// Writes the record of a reply, and gives the reply, which says it if the record could not be written.
     async fn recorded(&self, said: Said, record: Record) -> CallToolResult {
         let Said { mut result, bytes, quarantine } = said;
+        // A question has no effects: without its record its answer is not given.
+        let is_withheld = record.kind == Kind::Env && self.evaluations.fails_closed(&record.principal);
         let written = self.evaluations.recorded(Record { bytes: Some(bytes), quarantine, ..record }).await;
         if let Err(problem) = written {
+            if is_withheld {
+                return self.result(unwritten(problem).reply(), self.manner.usual.output);
+            }
             result.content.push(ContentBlock::text(format!(
                 "[warning: {problem}; the record of this call is not written yet, and no tool is called until it is]"
             )));

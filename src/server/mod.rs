@@ -65,7 +65,9 @@ mod wishes;
 
 pub use admission::Admission;
 pub use allowances::Allowance;
-pub use audit::{AuditLog, AuditOptions, Chain, Head, Kind, OpenIntents, Record, Redaction, Verified, chains};
+pub use audit::{
+    AuditFailure, AuditLog, AuditOptions, Chain, Head, Kind, OpenIntents, Record, Redaction, Verified, chains,
+};
 pub use config::{
     Action, Concealed, Configuration, ConfigurationError, Endpoint, HttpTransport, Inherit, LocalTool, Origin,
     ServerConfig, Sources, Template, Words, read_document, server_namespace,

@@ -5,6 +5,7 @@ mod since;
 mod stats;
 mod verify;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -61,20 +62,28 @@ impl Audit {
 /// The outcome that is shown of a call whose intent has none.
 const UNKNOWN: &str = "unknown";
 
-/// The records of all chains by their time. An intent whose call has ended is left out, as the call says all of it; any
-/// other has the outcome [`UNKNOWN`].
+/// The records of all chains by their time. An intent whose call or evaluation has ended is left out, as the other record
+/// says all of it, but for the text of a program; any other has the outcome [`UNKNOWN`].
 fn records(chains: &[Chain]) -> Result<Vec<Record>, Problem> {
     let mut records = Vec::new();
     for chain in chains {
         let mut open = OpenIntents::default();
+        let mut texts = BTreeMap::new();
         for record in chain.records() {
             let record = record.map_err(|problem| Problem::Failed(problem.to_string()))?;
             open.take(&record);
-            if record.kind != Kind::Intent {
-                records.push(record);
+            match record.kind {
+                Kind::Intent => {}
+                Kind::Program if record.text.is_none() => {}
+                Kind::Program => drop(texts.insert(record.number, record)),
+                _ => records.push(record),
             }
         }
-        records.extend(open.into_records().map(|intent| Record { outcome: UNKNOWN.to_owned(), ..intent }));
+        for intent in open.into_records() {
+            texts.remove(&intent.number);
+            records.push(Record { outcome: UNKNOWN.to_owned(), ..intent });
+        }
+        records.extend(texts.into_values());
     }
     records.sort_by(|one, other| one.time.cmp(&other.time));
     Ok(records)

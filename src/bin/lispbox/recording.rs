@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use lispbox::lang::parse_size;
-use lispbox::server::{AuditLog, AuditOptions, Redaction};
+use lispbox::server::{AuditFailure, AuditLog, AuditOptions, Redaction};
 
 use crate::surroundings::{Problem, named_problem};
 
@@ -28,8 +28,13 @@ pub struct Recording {
     /// Write the texts of programs too, without secrets of the configuration; their hashes always are.
     #[arg(long, env = "LISPBOX_AUDIT_PROGRAMS", requires = "audit")]
     audit_programs: bool,
-    /// Force each intent to the disk before its call is made, so that it survives the loss of power; costs each call a
-    /// write of the disk.
+    /// What becomes of programs and questions (`lisp_env`) while the log cannot be written: `refuse` them before they do
+    /// anything, or `warn` in their replies. Tools are not called in either case [default: `warn` for the user of this
+    /// machine, `refuse` for principals with tokens]
+    #[arg(long, value_name = "WHAT", env = "LISPBOX_AUDIT_FAILURE", requires = "audit")]
+    audit_failure: Option<AuditFailure>,
+    /// Force each intent to the disk before its call is made or its program runs, so that it survives the loss of power;
+    /// costs each a write of the disk.
     #[arg(long, env = "LISPBOX_AUDIT_SYNC", requires = "audit")]
     audit_sync: bool,
 }
@@ -50,6 +55,7 @@ impl Recording {
         options.heads.clone_from(&self.audit_heads);
         options.part_bytes = parse_size(&self.audit_part, "`--audit-part`").map_err(Problem::Usage)?;
         (options.programs, options.sync) = (self.audit_programs, self.audit_sync);
+        options.failure = self.audit_failure;
         options.redaction = self.redaction()?;
         Ok(Some(options))
     }

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use clap::Args;
 use lispbox::server::{
-    AuditOptions, HttpOptions, LogStream, LogWriter, Principals, Quarantine, Redaction, ReplyForm, Secrets,
-    ServeOptions, serve_http, serve_stdio,
+    AuditFailure, AuditOptions, HttpOptions, LogStream, LogWriter, Principals, Quarantine, Redaction, ReplyForm,
+    Secrets, ServeOptions, serve_http, serve_stdio,
 };
 
 use crate::address::Address;
@@ -152,8 +152,14 @@ impl Serve {
         // The password of a store is a secret as those of the servers are, and so are the tokens of principals.
         let secrets = options.downstream.secrets.clone();
         self.store.iter().for_each(|url| secrets.add_credentials_in(url));
-        let audit = self.recording.options()?;
+        let mut audit = self.recording.options()?;
         let http = self.http.as_ref().map(|address| self.http_options(address, &secrets)).transpose()?;
+        if let (Some(audit), Some(http)) = (&mut audit, &http)
+            && !http.principals.is_empty()
+        {
+            // A principal may have any name, be it that of the user of this machine.
+            audit.failure.get_or_insert(AuditFailure::Refuse);
+        }
         let redaction = self.recording.redaction()?;
         Ok(Prepared { options, http, log, audit, redaction })
     }

@@ -21,31 +21,46 @@ pub struct Chain {
     head: Option<PathBuf>,
 }
 
-/// The intents of a chain that have no outcome, in order: calls that were or are under way.
+/// The intents of a chain that have no outcome, in order: calls and programs that were or are under way.
 ///
 /// It is fed the records one after the other.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct OpenIntents(BTreeMap<u64, Record>);
+pub struct OpenIntents {
+    open: BTreeMap<u64, Record>,
+    /// The numbers of the records of programs, by the ordinals of their evaluations.
+    programs: BTreeMap<u64, u64>,
+}
 
 impl OpenIntents {
     /// Takes in the next record; false for the outcome of an intent that is not open.
     pub fn take(&mut self, record: &Record) -> bool {
-        match (record.kind, record.intent) {
-            (Kind::Intent, _) => {
-                self.0.insert(record.number, record.clone());
+        match (record.kind, record.intent, record.evaluation) {
+            (Kind::Intent, ..) => {
+                self.open.insert(record.number, record.clone());
                 true
             }
-            (Kind::Call, Some(intent)) => self
-                .0
+            (Kind::Call, Some(intent), _) => self
+                .open
                 .remove(&intent)
                 .is_some_and(|intent| (&intent.server, &intent.tool) == (&record.server, &record.tool)),
+            (Kind::Program, _, Some(evaluation)) => {
+                self.programs.insert(evaluation, record.number);
+                self.open.insert(record.number, record.clone());
+                true
+            }
+            (Kind::Evaluation, _, Some(evaluation)) => {
+                // One that was refused before it ran was not announced.
+                let announced = self.programs.remove(&evaluation);
+                announced.and_then(|number| self.open.remove(&number));
+                true
+            }
             _ => true,
         }
     }
 
     /// The intents that are open so far.
     pub fn into_records(self) -> impl Iterator<Item = Record> {
-        self.0.into_values()
+        self.open.into_values()
     }
 }
 
@@ -63,7 +78,7 @@ pub struct Verified {
     /// True where the last line is cut as by a kill while it was written. The head does not know that line, and nothing
     /// was done on it.
     pub cut: bool,
-    /// The intents without an outcome: calls that may have been made, or are under way.
+    /// The intents without an outcome: calls that may have been made and programs that may have run, or are under way.
     pub open: Vec<Record>,
     /// How many records were dropped while the log could not be written, as it says itself.
     pub lost: u64,

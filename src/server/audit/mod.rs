@@ -7,7 +7,8 @@
 //!
 //! A call leaves two records: its intent, written before anything is sent, and its outcome, which has the number of the
 //! intent. A call whose intent cannot be written is not made; an intent without an outcome says that the process ended
-//! while the call was under way.
+//! while the call was under way. A program is announced alike before it runs ([`Kind::Program`]), and its evaluation has
+//! a record when it has ended: a kill leaves no evaluation unmentioned that was acknowledged.
 //!
 //! A chain proves no more than that it is whole. Who can write to the folder and to the heads can write another one:
 //! keep the heads where the machine that is audited cannot change them.
@@ -22,7 +23,7 @@ pub(super) use call::{Announcement, Announcer, AuditedCall, Outcome};
 pub use chain::{Chain, OpenIntents, Verified, chains};
 pub use record::{Kind, Record};
 pub use redaction::Redaction;
-pub use write::{AuditLog, AuditOptions};
+pub use write::{AuditFailure, AuditLog, AuditOptions};
 
 use serde::{Deserialize, Serialize};
 

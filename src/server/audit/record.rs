@@ -17,7 +17,7 @@ pub enum Kind {
     /// A tool was called, or refused.
     #[default]
     Call,
-    /// A program is about to run; has its text.
+    /// A program is about to run: written before it does, with its text where texts are written.
     Program,
     /// A program ended, or was refused.
     Evaluation,

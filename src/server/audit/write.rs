@@ -11,6 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use jiff::Timestamp;
 
 use super::{HEAD, Head, Kind, PART, Record, Redaction};
+use crate::server::http::LOCAL;
 use crate::server::identity::sha256;
 use crate::server::secrets::Secrets;
 
@@ -34,6 +35,30 @@ pub struct AuditOptions {
     pub sync: bool,
     /// Writes the texts of programs too.
     pub programs: bool,
+    /// What becomes of programs and questions while nothing can be written; without it those of token principals are
+    /// [refused](AuditFailure::Refuse), and those of the local user get a [warning](AuditFailure::Warn).
+    pub failure: Option<AuditFailure>,
+}
+
+/// What becomes of programs and questions while the log cannot be written. Calls are never made then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AuditFailure {
+    /// They are refused before they do anything.
+    Refuse,
+    /// They are answered with a warning. Their records wait, and are lost if the process is killed meanwhile.
+    Warn,
+}
+
+impl std::str::FromStr for AuditFailure {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<AuditFailure, String> {
+        match text {
+            "refuse" => Ok(AuditFailure::Refuse),
+            "warn" => Ok(AuditFailure::Warn),
+            other => Err(format!("expected `refuse` or `warn`, got `{other}`")),
+        }
+    }
 }
 
 impl AuditOptions {
@@ -46,6 +71,7 @@ impl AuditOptions {
             redaction: Redaction::default(),
             sync: false,
             programs: false,
+            failure: None,
         }
     }
 }
@@ -55,6 +81,7 @@ pub struct AuditLog {
     open: Mutex<Open>,
     redaction: Redaction,
     programs: bool,
+    failure: Option<AuditFailure>,
 }
 
 struct Open {
@@ -110,7 +137,7 @@ impl AuditLog {
         let file = make_file(&part_file(&options.folder, &chain, 1))?;
         let head_file = make_file(&heads.join(format!("{chain}{HEAD}")))?;
         let head = Head { chain, ..Head::default() };
-        let (redaction, programs) = (options.redaction.clone(), options.programs);
+        let (redaction, programs, failure) = (options.redaction.clone(), options.programs, options.failure);
         let version = Some(env!("CARGO_PKG_VERSION").to_owned());
         let first = Record { kind: Kind::Begin, version, ..Record::default() };
         let mut open = Open {
@@ -131,7 +158,7 @@ impl AuditLog {
             open.head_file.sync_all()?;
             open.sync_names()?;
         }
-        Ok(AuditLog { open: Mutex::new(open), redaction, programs })
+        Ok(AuditLog { open: Mutex::new(open), redaction, programs, failure })
     }
 
     /// Which arguments are not written.
@@ -139,9 +166,27 @@ impl AuditLog {
         &self.redaction
     }
 
-    /// True where the texts of programs are written.
-    pub(in crate::server) fn has_programs(&self) -> bool {
-        self.programs
+    /// True where nothing of that principal's is done that cannot be written down.
+    pub(in crate::server) fn fails_closed(&self, principal: &str) -> bool {
+        match self.failure {
+            Some(failure) => failure == AuditFailure::Refuse,
+            None => principal != LOCAL,
+        }
+    }
+
+    /// Writes that a program is about to run, with its text where texts are written. One that cannot be written waits
+    /// where its principal may go on all the same.
+    ///
+    /// # Errors
+    /// Why it is not written, as a clause, where the program must not run for that.
+    pub(in crate::server) fn write_program(&self, record: Record, text: &str, secrets: &Secrets) -> Result<(), String> {
+        let record = Record { text: self.programs.then(|| text.to_owned()), ..record };
+        if self.fails_closed(&record.principal) {
+            return self.write_first(record, secrets).map(drop).map_err(|unwritten| unwritten.problem);
+        }
+        // The reply says it when the record of the evaluation cannot be written either.
+        let _ = self.write(record, secrets);
+        Ok(())
     }
 
     fn open(&self) -> MutexGuard<'_, Open> {
@@ -176,7 +221,7 @@ impl AuditLog {
         let record = stamped(without(record, secrets));
         let mut open = self.open();
         let unwritten = |number, problem: io::Error| {
-            tracing::error!(%problem, "the audit log cannot be written, so that a call is not made");
+            tracing::error!(%problem, "the audit log cannot be written, so that something is not done");
             Unwritten { number, problem: unwritable(&problem) }
         };
         if open.head.ended {

@@ -46,7 +46,8 @@ pub struct Show {
     /// Only what this principal did.
     #[arg(long, value_name = "NAME")]
     principal: Option<String>,
-    /// Only what ended so: `ok`, an error code such as `ToolDenied`, or `unknown` for calls without an outcome.
+    /// Only what ended so: `ok`, an error code such as `ToolDenied`, or `unknown` for calls and programs without an
+    /// outcome.
     #[arg(long, value_name = "CODE")]
     outcome: Option<String>,
     /// Only from this time on: how long ago (`30s`, `5m`, `1h`, `2d`, `1w`), a date (`2026-11-23`, `today`,
@@ -95,7 +96,7 @@ impl Show {
             let arguments = record.arguments.as_ref().map(foreign_text::json).or(record.text.clone());
             let arguments = arguments.unwrap_or_default();
             let mut outcome = match record.kind {
-                Kind::Intent => "outcome unknown".to_owned(),
+                Kind::Intent | Kind::Program if record.outcome == UNKNOWN => "outcome unknown".to_owned(),
                 _ => record.outcome.clone(),
             };
             if !record.quarantine.is_empty() {

@@ -43,6 +43,8 @@ impl Stats {
                     tools.entry(foreign_text::qualified(&record.server, &record.tool)).or_default().take(record)
                 }
                 Kind::Evaluation => *outcomes.entry(&record.outcome).or_default() += 1,
+                // One that was announced and has no record of its end.
+                Kind::Program if record.outcome == UNKNOWN => *outcomes.entry(UNKNOWN).or_default() += 1,
                 Kind::Begin | Kind::Program | Kind::Env | Kind::Resource | Kind::Lost | Kind::End => {}
             }
         }
@@ -69,7 +71,7 @@ impl Stats {
             ]);
         }
         outln!("{calls}");
-        let mut evaluations = table(&["evaluations that ended", "count"], 1..2);
+        let mut evaluations = table(&["evaluations", "count"], 1..2);
         for (outcome, count) in outcomes {
             evaluations.add_row(vec![outcome.to_owned(), count.to_string()]);
         }

@@ -3,21 +3,21 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use lispbox::server::{Chain, Record, Verified};
+use lispbox::server::{Chain, Kind, Record, Verified};
 
 use super::show::plain;
 use crate::output::outln;
 use crate::surroundings::Problem;
 
-/// Reads the log as a whole and says what is missing or changed in it. Fails if something is. Calls without an outcome
-/// are listed: they may have been made, or are under way.
+/// Reads the log as a whole and says what is missing or changed in it. Fails if something is. Calls and programs without
+/// an outcome are listed: they may have been made or have run, or are under way.
 #[derive(Args)]
 pub struct Verify {}
 
 impl Verify {
     /// Verifies each chain.
     pub(super) fn run(self, chains: &[Chain]) -> Result<ExitCode, Problem> {
-        let (mut broken, mut unknown) = (0, 0);
+        let (mut broken, mut calls, mut programs) = (0, 0, 0);
         for chain in chains {
             let verified = chain.verify().map_err(|problem| Problem::Failed(format!("{}: {problem}", chain.name)))?;
             let Verified { records, from, to, ended, cut, open, lost, problems } = verified;
@@ -32,12 +32,18 @@ impl Verify {
                 outln!("        {lost} records were dropped while the log could not be written");
             }
             open.iter().for_each(|intent| outln!("        {}", line(intent)));
-            unknown += open.len();
+            let of_programs = open.iter().filter(|intent| intent.kind == Kind::Program).count();
+            programs += of_programs;
+            calls += open.len() - of_programs;
             broken += usize::from(!problems.is_empty());
         }
-        if unknown > 0 {
-            let calls = if unknown == 1 { "1 call has" } else { &format!("{unknown} calls have") };
+        if calls > 0 {
+            let calls = if calls == 1 { "1 call has" } else { &format!("{calls} calls have") };
             outln!("{calls} no outcome: each may have been made, or is under way");
+        }
+        if programs > 0 {
+            let programs = if programs == 1 { "1 program has" } else { &format!("{programs} programs have") };
+            outln!("{programs} no outcome: each may have run to its end, or is running");
         }
         if broken == 0 {
             return Ok(ExitCode::SUCCESS);
@@ -49,6 +55,10 @@ impl Verify {
 
 /// `open    record 7 of 2026-11-23T10:04:11.392Z: mail/send by ann, outcome unknown`
 fn line(intent: &Record) -> String {
-    let Record { number, time, server, tool, principal, .. } = intent;
-    plain(&format!("open    record {number} of {time}: {server}/{tool} by {principal}, outcome unknown"))
+    let Record { number, time, server, tool, principal, program, .. } = intent;
+    let what = match intent.kind {
+        Kind::Program => format!("program {}", program.get(..8).unwrap_or_default()),
+        _ => format!("{server}/{tool}"),
+    };
+    plain(&format!("open    record {number} of {time}: {what} by {principal}, outcome unknown"))
 }
