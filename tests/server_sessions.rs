@@ -72,7 +72,7 @@ fn a_session_that_is_closed_is_gone() {
         let mut client = Client::start_stateless(&none(), arguments);
         let handle = client.eval("(def n 1)").handle().expect("named");
         let closing = eval_in(&mut client, &handle, "(session/close) (def m 2) (+ n m)");
-        assert_eq!(closing.text.lines().next(), Some("3"), "it lasts until the program has ended");
+        assert_eq!(closing.text, "3", "it lasts until the program has ended, and nothing of it is listed");
         let gone = eval_in(&mut client, &handle, "n");
         assert_eq!(gone.record["error"], "UnknownSession", "{gone:?}");
         let unbound = client.eval("n");

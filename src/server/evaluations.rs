@@ -268,6 +268,8 @@ impl Evaluations {
                 let left = if let Some(Ok(())) = closed {
                     *session = sandbox.environment();
                     kept.close(closes_its_own);
+                    // A reply lists what is there.
+                    reply.defined.clear();
                     Left::Closed
                 } else {
                     let left = kept.used(&**session, &reply.defined);
