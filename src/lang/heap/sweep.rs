@@ -8,6 +8,7 @@
 
 use super::{CellKind, Heap, State};
 use crate::lang::value::Value;
+use crate::lang::value::children::Hold;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -142,53 +143,12 @@ fn of_handle(handle: Arc<super::Handle>) -> Value {
 /// What a node refers to: in `counted` what it owns once and alone, in `shared` what other nodes may
 /// own together with it, of which no count is known.
 fn children(value: &Value, counted: &mut Vec<Value>, shared: &mut Vec<Value>) {
-    use crate::lang::value::list::List;
-    if let Some(metadata) = crate::lang::builtin::metadata(value) {
-        shared.push(Value::Map(metadata));
-    }
-    match value {
-        Value::List(list) => match &**list {
-            List::Cons(cons) => counted.extend([cons.head.clone(), cons.tail.clone()]),
-            List::Items { items, start } => {
-                let into = if *start == 0 && Arc::strong_count(items) == 1 { counted } else { shared };
-                into.extend(items.as_slice().iter().filter(|v| leads(v)).cloned());
-            }
-            List::Range { .. } => {}
-        },
-        Value::Vector(vector) => {
-            let into = if vector.as_slice().is_some() { counted } else { shared };
-            into.extend(vector.iter().filter(|v| leads(v)).cloned());
-        }
-        Value::Map(map) => {
-            shared.extend(map.order().map(|order| order.comparator.clone()));
-            let (values, keys) =
-                if map.as_shaped().is_some() { (counted, shared) } else { return shared_entries(map, shared) };
-            for (key, value) in map.iter() {
-                values.extend(leads(value).then(|| value.clone()));
-                keys.extend(leads(key).then(|| key.clone()));
+    value.for_each_child(&mut |child, hold| {
+        if !child.is_scalar() || matches!(child, Value::Cell(_)) {
+            match hold {
+                Hold::Counted => counted.push(child.clone()),
+                Hold::Shared => shared.push(child.clone()),
             }
         }
-        Value::Set(set) => {
-            shared.extend(set.order().map(|order| order.comparator.clone()));
-            shared.extend(set.iter().filter(|v| leads(v)).cloned());
-        }
-        Value::Closure(closure) => {
-            let into = if Arc::strong_count(&closure.captures) == 1 { counted } else { shared };
-            into.extend(closure.captures.as_slice().iter().filter(|v| leads(v)).cloned());
-        }
-        Value::Bound(bound) => counted.extend(bound.arguments.iter().filter(|v| leads(v)).cloned()),
-        Value::Exception(error) => shared.extend([error.data().clone(), error.cause().clone()]),
-        Value::Reduced(inner) => counted.push(inner.0.clone()),
-        _ => {}
-    }
-}
-
-fn shared_entries(map: &crate::lang::value::map::Map, shared: &mut Vec<Value>) {
-    for (key, value) in map.iter() {
-        shared.extend([key, value].into_iter().filter(|v| leads(v)).cloned());
-    }
-}
-
-fn leads(value: &Value) -> bool {
-    !value.is_scalar() || matches!(value, Value::Cell(_))
+    });
 }

@@ -5,6 +5,7 @@
 //! [heap](crate::lang::heap) and is referred to by handle. Functions are data: a code and captured
 //! values.
 
+pub(crate) mod children;
 pub mod compare;
 pub mod decimal;
 pub mod equal;
