@@ -14,7 +14,7 @@ use crate::lang::value::Value;
 use crate::lang::value::function::ToolFunction;
 use crate::lang::value::map::canonical;
 use arguments::tool_arguments;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 impl Machine {
     /// The tool of that name: `server/tool`, `mcp__server__tool`, or a bare name that one server has.
@@ -149,8 +149,32 @@ impl Machine {
         result
     }
 
+    /// The whole function of a tool of which only the name is known, such as one that was read from a snapshot.
+    ///
+    /// # Errors
+    /// As [`Machine::find_tool`].
+    #[cold]
+    fn ask_for_tool(&mut self, tool: &ToolFunction, known: &OnceLock<Arc<ToolFunction>>) -> Outcome<Arc<ToolFunction>> {
+        if let Some(known) = known.get() {
+            return Ok(known.clone());
+        }
+        let found = self.find_tool_of(&tool.server, &tool.name, &tool.qualified_name())?;
+        match &found[..] {
+            [only] => Ok(known.get_or_init(|| Arc::new(ToolFunction::new(only.clone()))).clone()),
+            several => Err(ambiguous(&tool.qualified_name(), several.iter()).into()),
+        }
+    }
+
     /// Calls a tool with a map, with keywords and values, or by position.
     pub(super) fn call_tool(&mut self, tool: &ToolFunction, arguments: &mut [Value]) -> Outcome<Value> {
+        let asked;
+        let tool = match tool.asked() {
+            None => tool,
+            Some(known) => {
+                asked = self.ask_for_tool(tool, known)?;
+                &*asked
+            }
+        };
         let arguments = tool_arguments(tool, arguments)?;
         let text = json::write(self, &arguments, false)?;
         self.core.meter.call()?;

@@ -5,7 +5,7 @@ use super::release::{Debris, release};
 use crate::lang::builtin::Builtin;
 use crate::lang::host::Tool;
 use crate::lang::node::Group;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// A function made by `fn`.
 ///
@@ -77,6 +77,8 @@ pub struct ToolFunction {
     pub name: Arc<str>,
     /// The names of its parameters in the order of [`Tool::parameters`], each with whether it is required.
     pub parameters: Box<[(String, bool)]>,
+    /// Of a function that is known by name alone: that of the tool, once its server has been asked.
+    asked: Option<OnceLock<Arc<ToolFunction>>>,
 }
 
 impl ToolFunction {
@@ -84,7 +86,19 @@ impl ToolFunction {
     pub fn new(tool: Arc<Tool>) -> ToolFunction {
         let own = |(name, is_required): (&str, bool)| (name.to_string(), is_required);
         let parameters = tool.parameters().into_iter().map(own).collect();
-        ToolFunction { server: tool.server.as_str().into(), name: tool.name.as_str().into(), parameters, tool }
+        let (server, name) = (tool.server.as_str().into(), tool.name.as_str().into());
+        ToolFunction { server, name, parameters, tool, asked: None }
+    }
+
+    /// The function of a tool of which only the name is known: its server is asked when it is called.
+    pub fn by_name(server: &str, name: &str) -> ToolFunction {
+        let tool = Tool { server: server.to_string(), name: name.to_string(), ..Tool::default() };
+        ToolFunction { asked: Some(OnceLock::new()), ..ToolFunction::new(Arc::new(tool)) }
+    }
+
+    /// Where the function goes that the server was asked for, if only the name of this one is known.
+    pub(crate) fn asked(&self) -> Option<&OnceLock<Arc<ToolFunction>>> {
+        self.asked.as_ref()
     }
 
     /// Its qualified name, `server/tool`.
