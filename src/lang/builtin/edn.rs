@@ -119,7 +119,7 @@ impl Options {
             at_end: option("eof").filter(|value| !is(value, "eofthrow")).cloned(),
             readers: map(current(machine, "*data-readers*"))?,
             default: current(machine, "*default-data-reader-fn*"),
-            reading: Reading { is_data: true, conditionals, features },
+            reading: Reading { is_data: true, conditionals, features, ..Reading::default() },
         })
     }
 

@@ -40,29 +40,34 @@ const READINGS: [Readings; 4] = [
 ];
 
 /// Refuses brackets that are nested too deeply or not balanced.
-pub(super) fn check(source: &str, lexemes: &[Lexeme]) -> Result<(), ReadError> {
-    let first = walk(lexemes, READINGS[0])?;
+pub(super) fn check(source: &str, lexemes: &[Lexeme], most: usize) -> Result<(), ReadError> {
+    let first = walk(lexemes, READINGS[0], most)?;
     if first.is_empty() {
         return Ok(());
     }
     // A reading under which the nesting grows too deep explains nothing.
-    let others = READINGS[1..].iter().filter_map(|readings| walk(lexemes, *readings).ok());
+    let others = READINGS[1..].iter().filter_map(|readings| walk(lexemes, *readings, most).ok());
     let fewest = others.fold(first, |fewest, faults| if faults.len() < fewest.len() { faults } else { fewest });
     Err(report(source, lexemes, &fewest))
 }
 
 /// True if nothing but closing brackets is missing.
 pub(super) fn only_unclosed(lexemes: &[Lexeme]) -> bool {
-    walk(lexemes, READINGS[0]).is_ok_and(|faults| faults.iter().all(|fault| matches!(fault, Fault::Unclosed { .. })))
+    walk(lexemes, READINGS[0], MAX_NESTING)
+        .is_ok_and(|faults| faults.iter().all(|fault| matches!(fault, Fault::Unclosed { .. })))
 }
 
-fn walk(lexemes: &[Lexeme], (if_fits_outside, if_fits_nowhere): Readings) -> Result<Vec<Fault>, ReadError> {
+fn walk(
+    lexemes: &[Lexeme],
+    (if_fits_outside, if_fits_nowhere): Readings,
+    most: usize,
+) -> Result<Vec<Fault>, ReadError> {
     let mut open: Vec<(usize, Token)> = Vec::with_capacity(8);
     let mut faults = Vec::new();
     for (at, lexeme) in lexemes.iter().enumerate() {
         if let Some(closer) = lexeme.token.closer() {
-            if open.len() == MAX_NESTING {
-                return Err(too_deep(lexeme.span));
+            if open.len() == most {
+                return Err(too_deep(lexeme.span, most));
             }
             open.push((at, closer));
             continue;
@@ -96,7 +101,7 @@ fn walk(lexemes: &[Lexeme], (if_fits_outside, if_fits_nowhere): Readings) -> Res
 }
 
 /// The error for the bracket or prefix that goes one level too deep.
-pub(super) fn too_deep(span: Span) -> ReadError {
-    let message = format!("forms are nested more than {MAX_NESTING} deep");
+pub(super) fn too_deep(span: Span, most: usize) -> ReadError {
+    let message = format!("forms are nested more than {most} deep");
     ReadError::new("NestingTooDeep", span, message).suggest("give the inner parts names with `def`, `let` or `defn`")
 }

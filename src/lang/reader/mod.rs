@@ -34,7 +34,7 @@ use crate::lang::form::Form;
 use crate::lang::lexer::{Lexeme, lex, lex_until};
 use crate::lang::span::Span;
 
-/// How deep brackets and prefixes may be nested.
+/// How deep brackets and prefixes of a program may be nested.
 pub const MAX_NESTING: usize = 256;
 
 /// Why a text is no program.
@@ -86,12 +86,20 @@ impl std::error::Error for ReadError {}
 /// assert_eq!(read("(+ 1 2").map_err(|error| error.code), Err("UnbalancedBrackets"));
 /// ```
 pub fn read(source: &str) -> Result<Vec<Form>, ReadError> {
+    read_as(source, &Reading::default())
+}
+
+/// The forms of a text that is read in that way.
+///
+/// # Errors
+/// As [`read`].
+pub(crate) fn read_as(source: &str, reading: &Reading) -> Result<Vec<Form>, ReadError> {
     if u32::try_from(source.len()).is_err() {
         return Err(ReadError::new("ProgramTooLarge", Span::default(), "a program may have at most 4 GiB"));
     }
     let lexemes = lex(source).map_err(|error| tokens::explain(source, &error))?;
-    brackets::check(source, &lexemes)?;
-    parse::parse(source, &lexemes, &Reading::default())
+    brackets::check(source, &lexemes, reading.nesting)?;
+    parse::parse(source, &lexemes, reading)
 }
 
 /// What becomes of reader conditionals.
@@ -107,7 +115,7 @@ pub enum Conditionals {
 }
 
 /// How a text is read: as a program, unless something else is said.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Reading {
     /// True for data: tags are kept, and nothing splices into the top level.
     pub is_data: bool,
@@ -115,6 +123,14 @@ pub struct Reading {
     pub conditionals: Conditionals,
     /// The features that hold beside `:clj` and `:default`.
     pub features: Vec<String>,
+    /// How deep brackets and prefixes may be nested.
+    pub nesting: usize,
+}
+
+impl Default for Reading {
+    fn default() -> Reading {
+        Reading { is_data: false, conditionals: Conditionals::default(), features: Vec::new(), nesting: MAX_NESTING }
+    }
 }
 
 impl Reading {
@@ -144,7 +160,7 @@ pub fn read_first(source: &str, reading: &Reading) -> Result<Option<(Form, usize
             closer if closer.is_closer() => open -= 1,
             _ => {}
         }
-        if open > 0 || token.is_prefix() || brackets::check(source, lexemes).is_err() {
+        if open > 0 || token.is_prefix() || brackets::check(source, lexemes, reading.nesting).is_err() {
             return false;
         }
         match parse::parse(source, lexemes, reading) {
@@ -161,7 +177,7 @@ pub fn read_first(source: &str, reading: &Reading) -> Result<Option<(Form, usize
     if found.is_some() {
         return Ok(found);
     }
-    brackets::check(source, &lexemes)?;
+    brackets::check(source, &lexemes, reading.nesting)?;
     parse::parse(source, &lexemes, reading).map(|_| None)
 }
 

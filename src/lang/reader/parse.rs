@@ -7,7 +7,7 @@ use chumsky::prelude::*;
 use super::collections::{self, FunctionLiteral};
 use super::literals::{conditional, known_tag, literal, tagged_literal};
 use super::tokens::single_quoted;
-use super::{Conditionals, MAX_NESTING, ReadError, Reading, brackets, excerpt, text_of};
+use super::{Conditionals, ReadError, Reading, brackets, excerpt, text_of};
 use crate::lang::form::{Form, FormKind};
 use crate::lang::lexer::{Lexeme, Token};
 use crate::lang::span::Span;
@@ -107,8 +107,8 @@ impl<'s> Builder<'s> {
     }
 
     fn push(&mut self, lexeme: Lexeme) -> Result<(), ReadError> {
-        if self.frames.len() == MAX_NESTING {
-            return Err(brackets::too_deep(lexeme.span));
+        if self.frames.len() == self.reading.nesting {
+            return Err(brackets::too_deep(lexeme.span, self.reading.nesting));
         }
         self.frames.push(Frame { token: lexeme.token, span: lexeme.span, items: self.forms.len() });
         Ok(())
