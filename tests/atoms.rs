@@ -60,3 +60,29 @@ fn symbols_that_hold_symbols_in_their_metadata_are_dropped_at_any_depth() {
     let program = "(do (loop [n 0 s 'x] (if (< n 300000) (recur (inc n) (with-meta 'x {:inner s})) s)) :done)";
     assert_eq!(common::value(program), ":done");
 }
+
+#[test]
+fn a_sweep_clears_nothing_that_a_function_holds() {
+    for hold in [
+        "(atom 5)\n(defn f [] *1)",
+        "(atom 5)\n(def f (fn [] ((fn [] *1))))",
+        "[(atom 5)]\n(def f (let [g (fn [] (first *1))] (comp g)))",
+        "(atom 5)\n(defmacro f [] `(identity ~(deref *1)))\n(def f (atom (f)))\n(def f (constantly f))",
+        "(let [a (atom 5)] (defmulti f (fn [] :k)) (defmethod f :k [] a))",
+        "(let [a (atom 5)] (def f (partial identity a)))",
+        "(let [a (atom 5)] (def f (with-meta (fn [] (:a (meta f))) {:a a})))",
+        "(let [a (delay (atom 5))] (def f (fn [] @a)))\n(f)",
+        "(let [a (atom 5)] (def f (let [s (sorted-map-by (fn [x y] (compare x y)) 1 a)] (fn [] (get s 1)))))",
+        "(throw (ex-info \"no\" {:a (atom 5)}))\n(defn f [] (:a (ex-data *e)))",
+        "(let [a (atom 5)] (defprotocol P (p [x])) (extend-protocol P Long (p [_] a)) (defn f [] (p 1)))",
+        "(let [a (atom 5)] (def f (memoize (fn [] a))))\n(f)",
+    ] {
+        let mut session = session();
+        for program in hold.lines().chain(["1", "2", "3", "4", "5", "(def more (mapv atom (range 100)))"]) {
+            run(&mut session, program);
+        }
+        assert_eq!(run(&mut session, "@(f)"), "5", "{hold}");
+        assert_eq!(run(&mut moved(&mut session), "@(f)"), "5", "{hold}");
+        assert_eq!(run(&mut session, "(def more (mapv atom (range 300))) @(f)"), "5", "{hold}");
+    }
+}

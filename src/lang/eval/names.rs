@@ -71,7 +71,7 @@ impl Machine {
         let name = aliased.as_deref().unwrap_or(name);
         let plain = session_name(name);
         if let Some(at) = history_index(plain) {
-            return Ok(Some(Meaning::Constant(self.core.globals.history[at].clone())));
+            return Ok(Some(Meaning::Held(self.core.globals.history[at].clone())));
         }
         if let Some(index) = self.core.globals.find(plain) {
             return Ok(Some(Meaning::Global(index)));

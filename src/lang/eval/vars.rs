@@ -85,7 +85,7 @@ impl Machine {
             Some(Meaning::Builtin(builtin)) => Some(builtin.qualified()),
             Some(Meaning::Prelude(qualified, _)) => Some(qualified),
             Some(Meaning::Tool(tool)) => Some(tool.qualified_name()),
-            Some(Meaning::Constant(_)) => Some(name.to_string()),
+            Some(Meaning::Constant(_) | Meaning::Held(_)) => Some(name.to_string()),
             None => None,
         })
     }
@@ -110,7 +110,7 @@ impl Machine {
             Some(Meaning::Builtin(builtin)) => Ok(Value::Builtin(builtin)),
             Some(Meaning::Prelude(_, closure)) => Ok(Value::Closure(closure)),
             Some(Meaning::Tool(tool)) => Ok(Value::Tool(tool)),
-            Some(Meaning::Constant(value)) => Ok(value),
+            Some(Meaning::Constant(value) | Meaning::Held(value)) => Ok(value),
             Some(Meaning::Global(_)) | None => Err(unbound(name).into()),
         }
     }

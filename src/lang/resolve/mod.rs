@@ -31,8 +31,10 @@ pub enum Meaning {
     Prelude(String, Arc<Closure>),
     /// A tool.
     Tool(Arc<ToolFunction>),
-    /// A value that never changes.
+    /// A value of the language, that stands in the code. It leads to no cell: a sweep does not look into code.
     Constant(Value),
+    /// A value of the session under a name that means another one later, such as `*1`: functions capture it.
+    Held(Value),
 }
 
 /// What resolution needs to know of the session and the host.
@@ -181,6 +183,10 @@ impl<'a> Resolver<'a> {
                 Node::Constant(Value::Tool(tool))
             }
             Meaning::Constant(value) => Node::Constant(value),
+            Meaning::Held(value) => match self.frames.capture(name) {
+                Some(index) => Node::Captured(index),
+                None => Node::Constant(value),
+            },
         })
     }
 

@@ -206,6 +206,21 @@ impl Frames {
         Some(Place::Captured((captured.len() - 1) as u32))
     }
 
+    /// Captures what a name outside of all functions holds, in every group around the form at hand; none at the
+    /// top level.
+    pub fn capture(&mut self, name: &str) -> Option<u32> {
+        let mut index = None;
+        for (group, _) in &mut self.around {
+            let captured = &mut group.captured;
+            let known = captured.iter().position(|known| known == name);
+            index = Some(known.unwrap_or_else(|| {
+                captured.push(name.to_string());
+                captured.len() - 1
+            }));
+        }
+        index.map(|index| index as u32)
+    }
+
     /// How many names are bound around the form at hand.
     pub fn bound(&self) -> usize {
         let around = self
