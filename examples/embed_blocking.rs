@@ -57,7 +57,8 @@ fn run(file: &Path, program: &str) -> Result<bool, String> {
 
     // Also after an error: the forms before the one that failed have done their work.
     if session.changes() != before {
-        keep(file, &session.encode(host)?).map_err(|error| format!("cannot write {}: {error}", file.display()))?;
+        keep(file, &session.encode(host).map_err(|error| error.to_string())?)
+            .map_err(|error| format!("cannot write {}: {error}", file.display()))?;
     }
     Ok(reply.failure.is_none())
 }

@@ -2,14 +2,19 @@
 
 mod common;
 
-use common::{Scripted, run};
+use common::{Scripted, host, run};
 use lispbox::lang::builtin::Builtin;
 use lispbox::lang::builtin::arguments::{string, take};
-use lispbox::lang::{Engine, EngineBuilder, Host, Limits, Request, Session, ToolReply, Value};
+use lispbox::lang::{
+    EncodeError, EncodeReason, Engine, EngineBuilder, Host, Limits, Request, Session, ToolReply, Value,
+};
 use serde_json::json;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
-static FUNCTIONS: [Builtin; 4] = [
+/// A value that one session has left for another.
+static LEFT: Mutex<Value> = Mutex::new(Value::Nil);
+
+static FUNCTIONS: [Builtin; 6] = [
     Builtin::new("shop/price", &["[item]"], "What an item costs, in cents.", &[], |_, arguments| {
         let item = take(arguments, 0);
         Ok(Value::Int(100 * string(&item)?.len() as i64))
@@ -27,6 +32,11 @@ static FUNCTIONS: [Builtin; 4] = [
             machine.charge(100)?;
         }
     }),
+    Builtin::new("shop/leave", &["[x]"], "Leaves `x` for whoever takes it.", &[], |_, arguments| {
+        *LEFT.lock().expect("not poisoned") = take(arguments, 0);
+        Ok(Value::Nil)
+    }),
+    Builtin::new("shop/take", &["[]"], "What was left.", &[], |_, _| Ok(LEFT.lock().expect("not poisoned").clone())),
 ];
 
 fn builder() -> EngineBuilder {
@@ -114,4 +124,33 @@ fn a_tool_may_evaluate_in_a_session_of_its_own() {
     assert_eq!(reply.value.as_deref(), Some("400000"));
     // What the inner one held is not the outer one's.
     assert!((1_600_000..2_600_000).contains(&session.live_bytes()), "{}", session.live_bytes());
+}
+
+#[test]
+fn what_cannot_be_written_is_named() {
+    let mut session = session();
+    run(&mut session, "(def before 1)");
+    run(&mut builder().build().expect("the names are free").session(), "(shop/leave [(atom 1)])");
+    run(&mut session, "(def held {:deep [(fn [] (shop/take)) (shop/take)]})");
+    run(&mut session, "(def alias held)");
+    let error = session.encode(host()).expect_err("it holds an atom of another session");
+    assert_eq!(error, EncodeError { name: Some("held".to_owned()), reason: EncodeReason::Foreign });
+    assert_eq!(error.to_string(), "`held` cannot be written: it holds an atom or a sequence of another session");
+    run(&mut session, "(session/forget 'held)");
+    assert_eq!(session.encode(host()).expect_err("so does the other").name.as_deref(), Some("alias"));
+    run(&mut session, "(def alias 2)");
+    session.encode(host()).expect("nothing is in the way");
+    // `*1` counts as well.
+    run(&mut session, "(shop/take)");
+    assert_eq!(session.encode(host()).expect_err("the last value").name.as_deref(), Some("*1"));
+    run(&mut session, "1 2 3");
+    run(&mut session, "2");
+    run(&mut session, "3");
+    session.encode(host()).expect("nothing is in the way");
+
+    run(&mut session, "(def long (vec (range 1000000)))");
+    let stopped = Scripted::new();
+    stopped.cancelled.store(true, std::sync::atomic::Ordering::Relaxed);
+    let error = session.encode(Arc::new(stopped)).expect_err("it was stopped");
+    assert_eq!(error, EncodeError { name: Some("long".to_owned()), reason: EncodeReason::Cancelled });
 }

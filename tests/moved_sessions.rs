@@ -1,15 +1,17 @@
 //! Sessions of random programs are written and read, and nobody notices: the same text, the same names, the
-//! same answers, also to what comes later.
+//! same answers for as many steps, also to what comes later. A form that fails leaves the text as it was.
 
 mod common;
 
 use common::literate::cases;
-use common::{host, moved, session};
-use lispbox::lang::{Request, Session};
+use common::{Scripted, moved, session, state};
+use lispbox::lang::{Host, Request, Session, ToolReply};
 use proptest::prelude::*;
 use proptest::sample::Index;
+use serde_json::json;
+use std::sync::Arc;
 
-/// Definitions of NAME out of two earlier ones.
+/// Definitions of NAME out of two earlier ones; each line is a program.
 const PIECES: &[&str] = &[
     "(def NAME [FIRST SECOND FIRST])",
     "(def NAME (list FIRST (cons SECOND nil)))",
@@ -47,6 +49,39 @@ const PIECES: &[&str] = &[
     "(def NAME (re-matcher #\"[a-z]\" \"abc\"))",
     "(def NAME (transient [FIRST]))",
     "(def ^{:dynamic true :about FIRST} NAME SECOND)",
+    "(atom [FIRST])\n(defn NAME [] *1)",
+    "[FIRST (atom SECOND)]\n(def NAME (let [kept FIRST] (fn [] [kept *1 (fn [] [*1 *2 *3])])))",
+    "(throw (ex-info \"thrown\" {:about [FIRST (atom 1)]}))\n(defn NAME [] (ex-data *e))",
+    "(def NAME (first {FIRST SECOND}))",
+    "(def NAME (list (vec {:a FIRST :b SECOND}) (cons 1 2) (seq (sorted-map 1 FIRST)) (find {:a SECOND} :a)))",
+    "(def NAME [(gensym) (gensym 'name)])",
+    "(def NAME (memoize (fn [x] [x FIRST (gensym)])))\n(NAME 3)",
+    "(def NAME (delay (atom FIRST)))\n(swap! @NAME vector SECOND)",
+    "(def NAME (map (fn [x] [x FIRST]) (iterate inc 0)))\n(take 3 NAME)",
+    "(def NAME (sequence (comp (map (fn [x] [x FIRST])) (partition-all 2)) (iterate inc 0)))\n(take 2 NAME)",
+    "(def NAME (reductions vector FIRST (repeat SECOND)))\n(second NAME)",
+    "(def NAME (let [xs (map vector (iterate inc 0) (repeat FIRST))] [(rest xs) xs (drop-while first xs)]))",
+    "(def NAME (let [xs (seq [FIRST 2 SECOND])] [xs (rest xs) (next (next xs))]))",
+    "(def NAME (drop 1 (conj (list 1 FIRST) SECOND)))",
+    "(def NAME (eduction (map (fn [x] [x FIRST])) [1 2]))",
+    "(def NAME ((comp (partition-all 2) (map vec)) conj))\n(NAME [] FIRST)",
+    "(def NAME (into (sorted-map-by (fn [a b] (compare b a))) {1 FIRST 2 SECOND 3 nil}))",
+    "(def NAME (assoc (json/parse \"{\\\"firstName\\\": 1, \\\"last_name\\\": {\\\"a b\\\": 2}}\") :first-name FIRST :more SECOND))",
+    "(def NAME [1.50M 1e30M 123456789012345678901234567890N -0.0 ##-Inf 1e308 #inst \"2024-02-29T12:00:00Z\"])",
+    "(def NAME {(keyword \"a b\") FIRST (symbol \"1\") SECOND \\newline \"\\u0001\"})",
+    "(def NAME (with-meta (fn [x] [x FIRST]) {:about SECOND}))",
+    "(def NAME (with-meta 'name {:about FIRST}))",
+    "(derive ::NAME ::parent)\n(def NAME (fn [] [(isa? ::NAME ::parent) (parents ::NAME) FIRST]))",
+    "(defprotocol PNAME (mNAME [x]))\n(extend-protocol PNAME Long (mNAME [x] [x FIRST]))\n(def NAME (fn [x] (mNAME x)))",
+    "(require '[clojure.string :as sNAME])\n(defn NAME [x] (sNAME/join \",\" [x FIRST]))",
+    "(defn NAME \"First.\" [x] FIRST)\n(alter-meta! #'NAME assoc :about SECOND)",
+    "(def NAME (zipmap (range 40) (repeat FIRST)))",
+    "(def NAME (into (vec (range 40)) [FIRST SECOND]))",
+    "(def NAME (with-local-vars [v FIRST] (fn [x] [(var-get v) (var-set v x)])))",
+    "(declare laterNAME)\n(defn NAME [x] [(laterNAME x) FIRST])\n(defn laterNAME [x] [:later x])",
+    "(def NAME (map (fn [x] [x FIRST (:number (pages/page x))]) (iterate inc 1)))\n(take 2 NAME)",
+    "(def NAME (map pages/page (iterate inc 1)))",
+    "(def NAME (comp :number pages/page))",
 ];
 
 /// A step of a session: one of the pieces, or a program of the corpora whose value is kept.
@@ -77,21 +112,33 @@ fn programs(name: &str, steps: &[Step], corpus: &[String]) -> Vec<String> {
             Step::Piece { piece, first, second } => {
                 let earlier = |index: &Index| format!("{name}{}", index.index(at + 1));
                 let piece = piece.get(PIECES).replace("FIRST", &earlier(first)).replace("SECOND", &earlier(second));
-                programs.push(piece.replace("NAME", &next));
+                programs.extend(piece.lines().map(|program| program.replace("NAME", &next)));
             }
         }
     }
     programs
 }
 
-/// What a session answers: the value or the error, and what was printed.
+/// A host with the tool `pages/page`, which answers the number that it is called with.
+fn world() -> Arc<dyn Host> {
+    let schema = json!({"type": "object", "properties": {"number": {"type": "integer"}}, "required": ["number"]});
+    Arc::new(
+        Scripted::new().tool("pages/page", schema, |arguments| {
+            ToolReply::Json(json!({"number": arguments["number"]}).to_string())
+        }),
+    )
+}
+
+/// What a session answers: the value or the error, what was printed, defined and called, and the steps that it took.
 fn answer(session: &mut Session, program: &str) -> String {
     // Functions know the name of their program, which by itself is its number since the session was read.
     let mut request = Request { name: Some("program".to_string()), ..Request::new(program) };
     request.limits.set("fuel", "1e5").expect("a known limit");
-    let reply = session.eval(request, host());
+    let reply = session.eval(request, world());
     let failure = reply.failure.map(|failure| format!("{}: {}", failure.error, failure.message));
-    format!("{:?} {failure:?} {:?} {:?}", reply.value, reply.prints, reply.defined)
+    let calls: Vec<_> = reply.calls.iter().map(|call| (&call.tool, &call.outcome)).collect();
+    let (value, json, fuel) = (&reply.value, &reply.json, reply.spent.fuel);
+    format!("{value:?} {json:?} {failure:?} {:?} {:?} {calls:?} {fuel}", reply.prints, reply.defined)
 }
 
 /// What is asked about the definitions with these names.
@@ -111,6 +158,16 @@ fn probes(names: &[String]) -> Vec<String> {
             "[((:put NAME) :put) ((:now NAME))]",
             "(swap! NAME (fn [x] [x :swapped]))",
             "(realized? NAME)",
+            "(cdr NAME)",
+            "(map cdr NAME)",
+            "((NAME))",
+            "(:first-name NAME)",
+            "(:number (first (drop 3 NAME)))",
+            "(first (drop 3 NAME))",
+            "(assoc NAME 0 :changed)",
+            "(conj NAME [1 2])",
+            "(gensym)",
+            "(describe NAME)",
         ] {
             probes.push(probe.replace("NAME", name));
         }
@@ -121,6 +178,11 @@ fn probes(names: &[String]) -> Vec<String> {
         }
     }
     probes
+}
+
+/// Programs of the cases with what they answer.
+fn corpus() -> Vec<String> {
+    ["tests/clojure", "tests/spec"].iter().flat_map(|corpus| cases(corpus)).map(|case| case.program).collect()
 }
 
 /// Asks both sessions the same.
@@ -135,9 +197,24 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, max_shrink_iters: 200, ..ProptestConfig::with_cases(200) })]
 
     #[test]
+    fn a_form_that_fails_leaves_the_session_as_it_was(before in steps(), after in steps(), by_limit in any::<bool>()) {
+        let corpus = corpus();
+        let mut session = session();
+        for program in programs("a", &before, &corpus) {
+            answer(&mut session, &program);
+        }
+        let known = state(&mut session);
+        let ending = if by_limit { "(loop [] (recur))" } else { "(throw (ex-info \"undone\" {}))" };
+        for program in programs("b", &after, &corpus).iter().chain(&probes(&["a0".to_string(), "a1".to_string()])) {
+            let failing = format!("(do {program}\n{ending})");
+            answer(&mut session, &failing);
+            prop_assert_eq!(&state(&mut session), &known, "{}", failing);
+        }
+    }
+
+    #[test]
     fn a_session_that_has_moved_is_the_same(before in steps(), after in steps()) {
-        let corpus: Vec<String> =
-            ["tests/clojure", "tests/spec"].iter().flat_map(|corpus| cases(corpus)).map(|case| case.program).collect();
+        let corpus = corpus();
         let mut stayed = session();
         for program in programs("a", &before, &corpus) {
             answer(&mut stayed, &program);

@@ -169,6 +169,30 @@ fn what_had_rows_gives_way_when_the_session_is_full() {
 }
 
 #[test]
+fn functions_of_deeply_nested_code_are_read() {
+    let mut here = session();
+    let steps = "inc ".repeat(600);
+    let binds: String = (0..400).map(|n| format!("b{n} x ")).collect();
+    for program in [
+        format!("(defn threaded [x] (-> x {steps}))"),
+        format!("(defn bound [x] (let [{binds}] (some->> x {steps})))"),
+        "(defmacro nest [n x] (reduce (fn [inner _] (list 'let ['y inner] 'y)) x (range n)))".to_string(),
+        "(defn nested [x] (nest 450 (inc x)))".to_string(),
+        "(defmacro quoted [n] (list 'quote (reduce (fn [inner _] [inner]) 1 (range n))))".to_string(),
+        "(defn data [] (quoted 900))".to_string(),
+    ] {
+        let failure = here.eval(Request::new(&program), host()).failure;
+        assert!(failure.is_none(), "{program}: {failure:?}");
+    }
+    let mut there = moved(&mut here);
+    for session in [&mut here, &mut there] {
+        let value =
+            session.eval(Request::new("[(threaded 1) (bound 1) (nested 1) (count (flatten (data)))]"), host()).value;
+        assert_eq!(value.as_deref(), Some("[601 601 2 1]"));
+    }
+}
+
+#[test]
 fn a_regex_is_the_same_wherever_it_is_read() {
     let mut here = session();
     let eval = |session: &mut Session, program: &str| session.eval(Request::new(program), host()).value;

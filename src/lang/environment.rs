@@ -101,7 +101,7 @@ impl Environment for Session {
     }
 
     fn encode(&mut self, host: Arc<dyn Host>) -> Result<String, String> {
-        Session::encode(self, host)
+        Session::encode(self, host).map_err(|error| error.to_string())
     }
 
     fn decode(&mut self, text: &str, host: Arc<dyn Host>) -> Result<(), String> {

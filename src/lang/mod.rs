@@ -39,5 +39,6 @@ pub use json::Unclosed;
 pub use meter::{Limits, parse_size};
 pub use reply::{CallRecord, Failure, Reply, Spent, Status};
 pub use session::{Engine, EngineBuilder, EngineError, Request, Session};
+pub use snapshot::{EncodeError, EncodeReason};
 pub use span::{Source, SourceName, Span};
 pub use value::Value;

@@ -14,9 +14,10 @@ use crate::lang::json;
 use crate::lang::meter::{self, Account, Limits, Meter, Residence, Watch};
 use crate::lang::reader;
 use crate::lang::reply::{Failure, Reply, Spent, Status};
+use crate::lang::snapshot::EncodeError;
 use crate::lang::span::{Source, SourceName};
 use crate::lang::value::Value;
-use crate::lang::value::print::print_within;
+use crate::lang::value::print::{Printed, print_within};
 use crate::lang::value::release;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -166,7 +167,7 @@ impl Engine {
 
     /// A session with nothing defined.
     pub fn session(self: &Arc<Self>) -> Session {
-        Session { engine: self.clone(), kept: None, programs: 0 }
+        Session { engine: self.clone(), kept: None }
     }
 
     /// The language's functions.
@@ -200,7 +201,6 @@ pub struct Session {
     engine: Arc<Engine>,
     /// What is kept between evaluations.
     kept: Option<Box<Core>>,
-    programs: u32,
 }
 
 impl Session {
@@ -208,11 +208,10 @@ impl Session {
     /// What its forms defined is kept, form by form, up to the
     /// first that fails.
     pub fn eval(&mut self, request: Request, host: Arc<dyn Host>) -> Reply {
-        self.programs += 1;
-        let number = self.programs;
         self.with_machine(&request.limits, host, |machine| {
+            machine.core.programs = machine.core.programs.saturating_add(1);
             let given = request.name.as_deref().map(|name| SourceName::Given(name.into()));
-            let name = given.unwrap_or(SourceName::Program(number));
+            let name = given.unwrap_or(SourceName::Program(machine.core.programs));
             let source = Arc::new(Source { name, text: request.program.as_str().into(), is_hidden: false });
             evaluate(machine, &request, &source)
         })
@@ -296,12 +295,10 @@ impl Session {
     /// The environment as text that [`Session::decode`] reads back.
     ///
     /// # Errors
-    /// A sentence that says what could not be written.
-    pub fn encode(&mut self, host: Arc<dyn Host>) -> Result<String, String> {
-        self.with_machine(&snapshot_limits(), host, |machine| {
-            crate::lang::snapshot::encode(machine).map_err(|signal| diagnose(&signal).1.message)
-        })
-        .unwrap_or_else(|error| Err(error.message))
+    /// What is in the way, and in which definition; the session is as it was then.
+    pub fn encode(&mut self, host: Arc<dyn Host>) -> Result<String, EncodeError> {
+        self.with_machine(&snapshot_limits(), host, crate::lang::snapshot::encode)
+            .unwrap_or_else(|error| Err(EncodeError::outside(error)))
     }
 
     /// Replaces the environment by the one that the text describes.
@@ -413,7 +410,11 @@ fn evaluate(machine: &mut Machine, request: &Request, source: &Arc<Source>) -> R
     let live_before = meter::live();
     let ended = run_forms(machine, request, source, &mut reply);
     match ended {
-        Ok(value) => show(machine, &value, &mut reply),
+        Ok(shown) => {
+            reply.value = Some(shown.printed.text);
+            reply.truncated = shown.printed.truncated;
+            reply.json = shown.json;
+        }
         Err(signal) => {
             let (status, failure) = diagnose(&signal);
             if let Raised::Fault(Fault { error, .. }) = signal.raised() {
@@ -441,7 +442,9 @@ fn evaluate(machine: &mut Machine, request: &Request, source: &Arc<Source>) -> R
     reply
 }
 
-fn run_forms(machine: &mut Machine, request: &Request, source: &Arc<Source>, reply: &mut Reply) -> Outcome<Value> {
+/// Runs the forms of a program, each a transaction; returns what the last one came to. Showing that belongs to its
+/// transaction: what is computed on the way is kept or undone with the form.
+fn run_forms(machine: &mut Machine, request: &Request, source: &Arc<Source>, reply: &mut Reply) -> Outcome<Shown> {
     let limits = &machine.core.meter.limits;
     if request.program.len() as u64 > limits.program {
         let (allowed, came) = (meter::bytes(limits.program), meter::bytes(request.program.len() as u64));
@@ -456,7 +459,7 @@ fn run_forms(machine: &mut Machine, request: &Request, source: &Arc<Source>, rep
         return Err(Signal::from(error).at(source, span));
     }
     machine.core.coming.extend(forms.iter().filter_map(Form::defined_name).map(str::to_string));
-    let mut last = Value::Nil;
+    let mut last = (Value::Nil, None);
     let count = forms.len();
     let has_aliases = memchr::memmem::find(request.program.as_bytes(), b"::").is_some();
     for (ordinal, mut form) in forms.into_iter().enumerate() {
@@ -465,24 +468,24 @@ fn run_forms(machine: &mut Machine, request: &Request, source: &Arc<Source>, rep
         let is_last = ordinal + 1 == count;
         let resolved = if has_aliases { machine.resolve_aliases(&mut form) } else { Ok(()) };
         let resolved = resolved.map_err(|(error, span)| Signal::from(error).at(source, span));
-        let result =
-            resolved.and_then(|()| machine.evaluate(form, source)).and_then(|value| match machine.settle(&value) {
+        let result = resolved.and_then(|()| machine.evaluate(form, source)).and_then(|value| {
+            match machine.settle(&value) {
                 // Nobody looks at this value, so nobody asked for the item that went wrong.
-                Err(signal) if is_last || matches!(signal.raised(), Raised::Halt(_)) => Err(signal),
-                _ => Ok(value),
-            });
-        let result = result.and_then(|value| match machine.core.check_session() {
-            Ok(()) => Ok(value),
-            Err(halt) => Err(halt.into()),
+                Err(signal) if is_last || matches!(signal.raised(), Raised::Halt(_)) => return Err(signal),
+                _ => {}
+            }
+            let shown = if is_last { Some(show(machine, &value)?) } else { None };
+            machine.core.check_session()?;
+            Ok((value, shown))
         });
         match result {
-            Ok(value) => {
-                for name in machine.core.commit(&value)? {
+            Ok(result) => {
+                for name in machine.core.commit(&result.0) {
                     if !reply.defined.contains(&name) {
                         reply.defined.push(name);
                     }
                 }
-                last = value;
+                last = result;
             }
             Err(signal) => {
                 drop(last);
@@ -491,11 +494,13 @@ fn run_forms(machine: &mut Machine, request: &Request, source: &Arc<Source>, rep
             }
         }
     }
+    let (last, shown) = last;
+    let shown = shown.map_or_else(|| show(machine, &last), Ok)?;
     let history = &mut machine.core.globals.history;
     history[2] = std::mem::take(&mut history[1]);
     history[1] = std::mem::take(&mut history[0]);
-    history[0] = last.clone();
-    Ok(last)
+    history[0] = last;
+    Ok(shown)
 }
 
 /// Binds a name to what JSON text says.
@@ -505,11 +510,8 @@ fn bind(machine: &mut Machine, name: &str, text: &str) -> Outcome<()> {
     let index = machine.core.globals.index(name);
     machine.core.globals.set(index, crate::lang::eval::Global { value: Some(value), ..Default::default() });
     // It is part of what is kept, but nobody needs to be told that it was defined.
-    let committed = machine.core.commit(&Value::Nil);
-    if committed.is_err() {
-        machine.core.undo();
-    }
-    committed.map(drop).map_err(Signal::from)
+    machine.core.commit(&Value::Nil);
+    Ok(())
 }
 
 fn no_json(name: &str, signal: Signal) -> Signal {
@@ -532,23 +534,17 @@ fn unreadable(error: reader::ReadError, source: &Arc<Source>) -> Signal {
     Fault { related: error.related, ..Fault::new(made, source, error.span) }.into()
 }
 
-/// Puts the value of a program into its reply.
-fn show(machine: &mut Machine, value: &Value, reply: &mut Reply) {
+/// The value of a program as its reply has it.
+struct Shown {
+    printed: Printed,
+    json: Option<serde_json::Value>,
+}
+
+fn show(machine: &mut Machine, value: &Value) -> Outcome<Shown> {
     let budget = machine.core.meter.limits.output as usize;
-    match print_within(value, budget, true, machine) {
-        Ok(printed) => {
-            reply.truncated = printed.truncated;
-            if reply.truncated.is_none() {
-                reply.json = json::to_serde(machine, value, budget);
-            }
-            reply.value = Some(printed.text);
-        }
-        Err(signal) => {
-            let (status, failure) = diagnose(&signal);
-            reply.status = status;
-            reply.failure = Some(failure);
-        }
-    }
+    let printed = print_within(value, budget, true, machine)?;
+    let json = if printed.truncated.is_none() { json::to_serde(machine, value, budget) } else { None };
+    Ok(Shown { printed, json })
 }
 
 /// A signal as the record shows it.

@@ -93,7 +93,7 @@ fn carry_out(engine: &Arc<Engine>, orders: &Receiver<Order>, link: &Arc<Link>) {
         // A server that has gone needs no reports; the first thread sees the end of the pipe.
         let _ = link.report(&Report::Done(done));
         let text = (session.changes() != known).then(|| {
-            let text = session.encode(link.undisturbed())?;
+            let text = session.encode(link.undisturbed()).map_err(|error| error.to_string())?;
             match text.len() as u64 {
                 bytes if bytes > largest => Err(format!("it has {bytes} bytes as text, and may have {largest}")),
                 _ => Ok(text),

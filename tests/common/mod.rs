@@ -132,6 +132,17 @@ pub fn moved(session: &mut Session) -> Session {
     other
 }
 
+/// What the session holds, as text: without its counts, which only grow, and without `*1` and its kin.
+pub fn state(session: &mut Session) -> String {
+    let mut text = session.encode(host()).expect("it encodes");
+    text.truncate(text.rfind("\n(counts ").expect("a row of counts"));
+    let mut other = engine().session();
+    other
+        .decode(&format!("{text}\n(history nil nil nil nil)\n"), host())
+        .unwrap_or_else(|error| panic!("{error}\n{text}"));
+    other.encode(host()).expect("it encodes")
+}
+
 fn shown(reply: Reply) -> String {
     match reply.failure {
         Some(failure) => failure.rendered,

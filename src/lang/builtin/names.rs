@@ -4,7 +4,6 @@ use super::Builtin;
 use super::arguments::{string, take};
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
-use crate::lang::heap::{CellKind, State};
 use crate::lang::value::Value;
 use crate::lang::value::text::LONGEST_NAME;
 
@@ -132,7 +131,7 @@ fn gensym(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
         None => "G__",
     };
     let prefix = short_enough(prefix)?;
-    // The serial of a cell is a number that the session never sees again.
-    let number = machine.core.heap.allocate(CellKind::Volatile, State::Done(Value::Nil)).serial();
-    Ok(Value::symbol(&format!("{prefix}{number}")))
+    let generated = &mut machine.core.globals.generated;
+    *generated += 1;
+    Ok(Value::symbol(&format!("{prefix}{generated}")))
 }

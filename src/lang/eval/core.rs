@@ -49,6 +49,8 @@ pub struct Core {
     pub shadowed: HashSet<String, RandomState>,
     /// What branches wait for that another branch is realising, by the number of the branch that waits.
     pub(super) awaited: HashMap<u32, Arc<Handle>>,
+    /// How many programs the session has run.
+    pub programs: u32,
     /// Ordinal of the running form.
     pub form: u32,
     /// State of the random numbers, seeded by the host when first needed.
@@ -88,6 +90,8 @@ pub struct Globals {
     pub has_print_settings: bool,
     /// The atom of the hierarchy that `derive` changes; nil before its first use.
     pub hierarchy: Value,
+    /// How many names `gensym` has made. It is not undone with a form: `*e` may hold such a name.
+    pub generated: u64,
 }
 
 /// What a form has changed among the definitions.
@@ -96,6 +100,8 @@ struct Changed {
     /// What it replaced, and the indices of that.
     journal: Vec<(u32, Global)>,
     journaled: HashSet<u32>,
+    /// The hierarchy that it replaced, if it did.
+    hierarchy: Option<Value>,
     /// What it defined, in order, and as a set.
     defined: Vec<u32>,
     is_defined: HashSet<u32>,
@@ -182,6 +188,12 @@ impl Globals {
         }
     }
 
+    /// Puts the atom of the hierarchy in place, remembering what was there.
+    pub fn set_hierarchy(&mut self, atom: Value) {
+        let old = std::mem::replace(&mut self.hierarchy, atom);
+        self.changed.get_or_insert_default().hierarchy.get_or_insert(old);
+    }
+
     /// Ends a form, keeping its definitions; returns their names.
     pub fn commit(&mut self) -> Vec<String> {
         let Some(changed) = self.changed.take() else { return Vec::new() };
@@ -195,6 +207,9 @@ impl Globals {
         let Some(changed) = self.changed.take() else { return };
         for (index, old) in changed.journal.into_iter().rev() {
             self.slots[index as usize] = old;
+        }
+        if let Some(old) = changed.hierarchy {
+            self.hierarchy = old;
         }
     }
 
@@ -212,9 +227,10 @@ impl Globals {
         })
     }
 
-    /// A number that is another one whenever a form has changed definitions.
+    /// A number that is another one whenever a form has changed definitions, or made a name that no later one may
+    /// have.
     pub fn changes(&self) -> u64 {
-        self.changes
+        self.changes + self.generated
     }
 
     /// How many names have come up, defined or not.
@@ -259,6 +275,7 @@ impl Core {
             coming: HashSet::default(),
             shadowed: HashSet::default(),
             awaited: HashMap::new(),
+            programs: 0,
             form: 0,
             random: None,
             account: Account::default(),
@@ -302,11 +319,9 @@ impl Core {
         self.prints_cut += (text.len() - cut) as u64;
     }
 
-    /// Keeps what the running form defined and changed. `result` is what it came to.
-    ///
-    /// # Errors
-    /// A halt if the session has grown beyond its limits; then nothing is kept.
-    pub fn commit(&mut self, result: &Value) -> Result<Vec<String>, Halt> {
+    /// Keeps what the running form defined and changed; returns the names that it defined. `result` is what it came
+    /// to.
+    pub fn commit(&mut self, result: &Value) -> Vec<String> {
         let roots = || {
             let mut roots = self.globals.roots();
             roots.push(result.clone());
@@ -317,7 +332,7 @@ impl Core {
         // What the form came to is kept, even if time runs out now.
         let looked_at = self.heap.sweep_from(roots, &mut || meter.check_time(host).is_err());
         let _ = self.meter.pay(looked_at);
-        Ok(self.globals.commit())
+        self.globals.commit()
     }
 
     /// Undoes what the running form defined and changed.

@@ -12,7 +12,7 @@ use crate::lang::value::release::Scratch;
 use crate::lang::value::walk::{Cursor, Pace};
 use std::sync::Arc;
 
-/// How many items of a lazy sequence are realised at `try`, at `def` and at the end of a form.
+/// How many items of a lazy sequence are realised at `try` and at the end of a form.
 const SETTLED: usize = 1_000;
 
 /// How many steps that may take: items that cost more and more are left for those who ask for them.
@@ -38,8 +38,31 @@ impl Pace for Machine {
     }
 }
 
+/// A look at values that computes nothing: of a lazy sequence it sees what has been realised, and `…` for the rest.
+pub(crate) struct Realised<'m>(pub &'m mut Machine);
+
+impl Pace for Realised<'_> {
+    type Stop = Signal;
+
+    fn step(&mut self, steps: u64) -> Outcome<()> {
+        self.0.charge(steps)
+    }
+
+    fn force(&mut self, lazy: &Arc<Handle>) -> Outcome<Option<Value>> {
+        Ok(Some(match self.0.content(lazy) {
+            Some(known) => known,
+            None => Value::list(vec![Value::symbol("…")]),
+        }))
+    }
+
+    fn content(&mut self, cell: &Arc<Handle>) -> Option<Value> {
+        self.0.content(cell)
+    }
+}
+
 impl Machine {
-    /// What a lazy sequence or a delay comes to; computed the first time.
+    /// What a lazy sequence or a delay comes to; computed the first time. As any change of a cell it is undone
+    /// with the form.
     ///
     /// # Errors
     /// What its function raises; it may be tried again then.
@@ -56,23 +79,20 @@ impl Machine {
             }
         }
         let running = State::Running(self.branch.number());
-        let State::Waiting(function) = self.core.heap.realise(handle, running)? else { return Ok(Value::Nil) };
+        let State::Waiting(function) = self.core.heap.change(handle, running)? else { return Ok(Value::Nil) };
         let called = self.call(&function, &mut []).and_then(|value| {
             let lazy = handle.cell_kind() == CellKind::Lazy;
             if lazy && Cursor::over(value.clone()).is_none() { Err(not_a_sequence(&value).into()) } else { Ok(value) }
         });
         match called {
             Ok(value) => {
-                self.core.heap.realise(handle, State::Done(value.clone()))?;
+                self.core.heap.change(handle, State::Done(value.clone()))?;
                 Ok(value)
             }
             Err(signal) => {
-                self.core.heap.realise(handle, State::Waiting(function))?;
-                // A delay fails once for all, as it succeeds, unless its form is undone; a sequence may be
-                // tried again.
-                if let Some(failed) = super::walk::caught(&signal).filter(|_| handle.cell_kind() == CellKind::Delay) {
-                    self.core.heap.change(handle, State::Failed(failed))?;
-                }
+                // A delay fails once for all, as it succeeds; a sequence may be tried again.
+                let failed = super::walk::caught(&signal).filter(|_| handle.cell_kind() == CellKind::Delay);
+                self.core.heap.change(handle, failed.map_or(State::Waiting(function), State::Failed))?;
                 Err(signal)
             }
         }
@@ -195,7 +215,8 @@ impl Machine {
         matches!(value, Value::Lazy(_) | Value::List(_))
     }
 
-    /// Realises the beginning of a lazy sequence, so that its effects and errors come now.
+    /// Realises the beginning of a lazy sequence, so that its effects and errors come now. An item that called a
+    /// tool is the last one: more calls than were asked for are made of none.
     ///
     /// # Errors
     /// What its functions raise.
@@ -208,8 +229,10 @@ impl Machine {
             return Ok(());
         }
         let most = self.core.meter.fuel_spent().saturating_add(SETTLING);
+        let calls = self.core.calls.len();
         for _ in 0..SETTLED {
-            if cursor.next(self)?.is_none() || self.core.meter.fuel_spent() > most {
+            let is_end = cursor.next(self)?.is_none();
+            if is_end || self.core.calls.len() > calls || self.core.meter.fuel_spent() > most {
                 break;
             }
         }

@@ -27,6 +27,7 @@ mod walk;
 pub use answer::Walked;
 pub use call::Frame;
 pub use core::{Core, Global, Globals, Visible};
+pub(crate) use lazy::Realised;
 pub use lazy::place_in_text;
 pub(crate) use macros::Expansion;
 pub(crate) use names::{Constants, value_of};

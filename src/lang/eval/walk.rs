@@ -479,21 +479,13 @@ impl Machine {
         let metadata = define.metadata.as_ref().map(|node| self.value(frame, node)).transpose()?;
         let doc = define.doc.as_deref().map(Arc::from);
         let is_macro = define.kind == Definition::Macro;
-        let mut global = Global { value: Some(value.clone()), doc, is_macro, metadata: None };
+        let mut global = Global { value: Some(value), doc, is_macro, metadata: None };
         let name = self.core.globals.name(index).to_string();
         if let Some(Value::Map(metadata)) = metadata {
             self.add_metadata(&name, &mut global, metadata)
                 .map_err(|signal| self.placed(frame, signal, define.span))?;
         }
         self.set_definition(index, global);
-        // A lazy sequence may refer to its own name, and may go wrong further on than anyone asks for:
-        // that error comes when such an item is asked for.
-        match self.settle(&value) {
-            Err(signal) if matches!(signal.raised(), Raised::Halt(_)) => {
-                return Err(self.placed(frame, signal, define.span));
-            }
-            _ => {}
-        }
         Ok(Value::Var(name.as_str().into()))
     }
 

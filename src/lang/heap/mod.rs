@@ -3,7 +3,8 @@
 //! A value refers to a cell by a [`Handle`], never the other way round, so values have no cycles and
 //! letting go of the last handle frees the cell. What keeps itself alive through a cell (an atom that
 //! holds itself) is found by [`sweep`](Heap::sweep). The first change of a cell within a top-level
-//! form is journaled, so that a form that fails can be undone.
+//! form is journaled, so that a form that fails can be undone: that a delay or a lazy sequence was realised, or the
+//! state of a transducer advanced, is a change like any other.
 
 mod notes;
 mod sweep;
@@ -239,14 +240,6 @@ impl Heap {
         }
     }
 
-    /// Counts a cell that the running form made as one that was there before, so that undoing the form
-    /// undoes its changes: for a cell that something outside of the form goes on to hold.
-    pub fn commit_new(&mut self, handle: &Handle) {
-        if let Some(cell) = self.cell_mut(handle.index) {
-            cell.journaled = 0;
-        }
-    }
-
     /// A number that is another one whenever a cell of an earlier form has changed.
     pub fn changes(&self) -> u64 {
         self.changes
@@ -280,7 +273,10 @@ impl Heap {
     /// As [`Heap::state`].
     pub fn change(&mut self, handle: &Arc<Handle>, state: State) -> Result<State, Error> {
         self.own(handle)?;
-        self.journal(handle);
+        let form = self.form;
+        if self.cell(handle.index).is_none_or(|cell| cell.journaled != form) {
+            self.journal(handle);
+        }
         match self.cell_mut(handle.index) {
             Some(cell) => Ok(std::mem::replace(&mut cell.state, state)),
             None => Err(foreign()),
@@ -288,6 +284,8 @@ impl Heap {
     }
 
     /// Remembers what a cell was before the running form first changes it.
+    #[cold]
+    #[inline(never)]
     fn journal(&mut self, handle: &Arc<Handle>) {
         let form = self.form;
         let Some(cell) = self.cell_mut(handle.index) else { return };
@@ -297,25 +295,6 @@ impl Heap {
             self.changes += 1;
             let notes = self.notes.get(&handle.index).cloned();
             self.journal.push(Before { handle: handle.clone(), state, notes });
-        }
-    }
-
-    /// Replaces the state of a delay or a lazy sequence as it is realised. That is never undone: it
-    /// only remembers what a function came to.
-    ///
-    /// # Errors
-    /// As [`Heap::state`].
-    pub fn realise(&mut self, handle: &Handle, state: State) -> Result<State, Error> {
-        self.own(handle)?;
-        let form = self.form;
-        match self.cell_mut(handle.index) {
-            Some(cell) => {
-                let older = cell.journaled != form;
-                let before = std::mem::replace(&mut cell.state, state);
-                self.changes += u64::from(older);
-                Ok(before)
-            }
-            _ => Err(foreign()),
         }
     }
 

@@ -1,13 +1,12 @@
 //! Reading an environment back.
 
-use super::{MOST_ROWS, VERSION};
+use super::{CODE_NESTING, MOST_ROWS, VERSION};
 use crate::lang::error::{Error, Outcome, Raised};
 use crate::lang::eval::{Global, Machine, Object};
 use crate::lang::form::{Form, FormKind};
 use crate::lang::heap::{CellKind, Handle, Notes, State};
-use crate::lang::host::Tool;
 use crate::lang::node::Group;
-use crate::lang::reader;
+use crate::lang::reader::{self, Reading};
 use crate::lang::resolve::shape::misshapen;
 use crate::lang::resolve::{Meaning, Names, Resolver};
 use crate::lang::span::{Source, SourceName};
@@ -40,7 +39,8 @@ pub fn decode(machine: &mut Machine, source: &Arc<Source>) -> Outcome<()> {
 
 fn read(machine: &mut Machine, source: &Arc<Source>) -> Outcome<()> {
     machine.charge(source.text.len() as u64 / 16)?;
-    let forms = reader::read(&source.text)
+    let reading = Reading { nesting: CODE_NESTING, ..Reading::default() };
+    let forms = reader::read_as(&source.text, &reading)
         .map_err(|error| Error::new("SnapshotError", format!("the snapshot cannot be read: {}", error.message)))?;
     let mut decoder = Decoder { machine, source, rows: HashMap::new(), objects: HashMap::new(), cells: Vec::new() };
     decoder.header(forms.first())?;
@@ -69,6 +69,10 @@ fn read(machine: &mut Machine, source: &Arc<Source>) -> Outcome<()> {
                     decoder.machine.core.globals.history[at] = decoder.value(value)?;
                 }
             }
+            ("counts", [Form { kind: FormKind::Int(programs), .. }, Form { kind: FormKind::Int(generated), .. }]) => {
+                decoder.machine.core.programs = u32::try_from(*programs).unwrap_or(u32::MAX);
+                decoder.machine.core.globals.generated = (*generated).clamp(0, MOST_ROWS).unsigned_abs();
+            }
             ("hierarchy", [value]) => decoder.machine.core.globals.hierarchy = decoder.value(value)?,
             ("object" | "lispbox-session", _) => {}
             _ => return Err(decoder.damaged(form).into()),
@@ -79,7 +83,7 @@ fn read(machine: &mut Machine, source: &Arc<Source>) -> Outcome<()> {
     rows.retain(|(id, _)| (1..=MOST_ROWS).contains(id));
     rows.sort_unstable_by_key(|(id, _)| *id);
     machine.core.rows = rows;
-    machine.core.commit(&Value::Nil)?;
+    machine.core.commit(&Value::Nil);
     Ok(())
 }
 
@@ -108,10 +112,10 @@ impl Decoder<'_> {
 
     fn header(&self, form: Option<&Form>) -> Outcome<()> {
         match form.map(row_parts) {
-            Some(("lispbox-session", [Form { kind: FormKind::Int(VERSION), .. }])) => Ok(()),
+            Some(("lispbox-session", [Form { kind: FormKind::Int(1..=VERSION), .. }])) => Ok(()),
             Some(("lispbox-session", [Form { kind: FormKind::Int(version), .. }])) => Err(Error::new(
                 "SnapshotError",
-                format!("the snapshot has version {version}; this build reads version {VERSION}"),
+                format!("the snapshot has version {version}; this build reads versions 1 to {VERSION}"),
             )
             .into()),
             _ => Err(Error::new("SnapshotError", "this is no snapshot of a session").into()),
@@ -170,7 +174,7 @@ impl Decoder<'_> {
                 Some("failed") => State::Failed(value),
                 _ => State::Done(value),
             };
-            self.machine.core.heap.realise(&handle, state)?;
+            self.machine.core.heap.change(&handle, state)?;
             if let [metadata, validator, watches] = notes {
                 let metadata = match self.value(metadata)? {
                     Value::Map(metadata) => Some(metadata),
@@ -226,6 +230,7 @@ impl Decoder<'_> {
                 let (head, tail) = (self.value(head)?, self.value(tail)?);
                 Ok(Value::List(Arc::new(List::cons(head, tail))))
             }
+            ("pair", [key, value]) => Ok(Value::pair(self.value(key)?, self.value(value)?)),
             ("range", [start, step, count]) => match (&start.kind, &step.kind, &count.kind) {
                 (FormKind::Int(start), FormKind::Int(step), FormKind::Int(count)) => {
                     Ok(Value::List(Arc::new(List::Range { start: *start, step: *step, count: *count as u64 })))
@@ -276,7 +281,7 @@ impl Decoder<'_> {
             }
             ("var", [name]) => Ok(Value::Var(name.as_symbol().unwrap_or_default().into())),
             ("tool", [Form { kind: FormKind::Str(server), .. }, Form { kind: FormKind::Str(name), .. }]) => {
-                Ok(Value::Tool(tool_stub(server, name)))
+                Ok(Value::Tool(Arc::new(ToolFunction::by_name(server, name))))
             }
             ("exception", [code, Form { kind: FormKind::Str(message), .. }, data, cause, rest @ ..]) => {
                 let (data, cause) = (self.value(data)?, self.value(cause)?);
@@ -432,18 +437,6 @@ fn told(form: &Form) -> Option<String> {
     }
 }
 
-/// A tool that is known by name alone: its server is asked when it is called.
-fn tool_stub(server: &str, name: &str) -> Arc<ToolFunction> {
-    let tool = Tool {
-        server: server.to_string(),
-        name: name.to_string(),
-        description: String::new(),
-        input_schema: serde_json::json!({"type": "object", "additionalProperties": true}),
-        ..Tool::default()
-    };
-    Arc::new(ToolFunction::new(Arc::new(tool)))
-}
-
 /// What a qualified name of the language means.
 fn meaning_of(machine: &Machine, name: &str) -> Outcome<Option<Meaning>> {
     let registry = &machine.core.registry;
@@ -460,6 +453,17 @@ struct Meanings<'m> {
     meanings: HashMap<String, String>,
 }
 
+impl Meanings<'_> {
+    /// What a name means of which the text says nothing.
+    fn free(&mut self, name: &str, scope: &dyn Fn() -> Vec<String>) -> Outcome<Meaning> {
+        Ok(match self.machine.meaning(name, scope)? {
+            // What a function captures is said by the text; the first version did not capture `*1`.
+            Meaning::Held(value) => Meaning::Constant(value),
+            meaning => meaning,
+        })
+    }
+}
+
 impl Names for Meanings<'_> {
     fn charge(&mut self, steps: u64) -> Outcome<()> {
         self.machine.charge(steps)
@@ -470,7 +474,7 @@ impl Names for Meanings<'_> {
     }
 
     fn meaning(&mut self, name: &str, scope: &dyn Fn() -> Vec<String>) -> Outcome<Meaning> {
-        let Some(meaning) = self.meanings.get(name).cloned() else { return self.machine.meaning(name, scope) };
+        let Some(meaning) = self.meanings.get(name).cloned() else { return self.free(name, scope) };
         if let Some(global) = meaning.strip_prefix("session/") {
             return Ok(Meaning::Global(self.machine.core.globals.index(global)));
         }
@@ -478,8 +482,8 @@ impl Names for Meanings<'_> {
             return Ok(meaning);
         }
         match meaning.split_once('/') {
-            Some((server, tool)) => Ok(Meaning::Tool(tool_stub(server, tool))),
-            None => self.machine.meaning(name, scope),
+            Some((server, tool)) => Ok(Meaning::Tool(Arc::new(ToolFunction::by_name(server, tool)))),
+            None => self.free(name, scope),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Writing an environment.
 
-use super::{ROW_NESTING, VERSION};
+use super::failure::UNFINISHED;
+use super::{EncodeError, ROW_NESTING, VERSION};
 use crate::lang::builtin::all_metadata as metadata;
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::{Machine, Object};
@@ -24,54 +25,93 @@ use std::sync::Arc;
 /// Writes the session's definitions, what they refer to, and `*1 *2 *3 *e`.
 ///
 /// # Errors
-/// Limits.
-pub fn encode(machine: &mut Machine) -> Outcome<String> {
-    let mut names = Vec::new();
+/// What is in the way of which definition; the session is as it was then.
+pub fn encode(machine: &mut Machine) -> Result<String, EncodeError> {
+    let mut owner = None;
+    write(machine, &mut owner).map_err(|signal| {
+        let name = owner.map(|owner| match machine.core.globals.kept().nth(owner) {
+            Some(global) => global.name.to_string(),
+            None => {
+                let others = owner - machine.core.globals.kept().count();
+                HISTORY.get(others).copied().unwrap_or("derive").to_string()
+            }
+        });
+        EncodeError::of(name, &signal)
+    })
+}
+
+/// The names of the history, in its order.
+const HISTORY: [&str; 4] = ["*1", "*2", "*3", "*e"];
+
+/// A definition as it is written.
+struct Definition {
+    name: String,
+    value: Value,
+    doc: Option<String>,
+    is_macro: bool,
+    metadata: Option<Value>,
+}
+
+/// Writes all of it. `owner` tells meanwhile what is being written: the ordinal of a definition, and from there on those of
+/// the history and of the hierarchy.
+fn write(machine: &mut Machine, owner: &mut Option<usize>) -> Outcome<String> {
+    let mut definitions = Vec::new();
     for global in machine.core.globals.kept() {
-        let metadata = global.metadata.cloned().map(Value::Map);
-        let doc = global.doc.map(str::to_string);
-        names.push((global.name.to_string(), global.value.clone(), doc, global.is_macro, metadata));
+        definitions.push(Definition {
+            name: global.name.to_string(),
+            value: global.value.clone(),
+            doc: global.doc.map(str::to_string),
+            is_macro: global.is_macro,
+            metadata: global.metadata.cloned().map(Value::Map),
+        });
     }
     let history = machine.core.globals.history.clone();
     let hierarchy = machine.core.globals.hierarchy.clone();
+    let defined = definitions.iter().map(|own| [Some(&own.value), own.metadata.as_ref()]);
+    let roots = defined.chain(history.iter().chain([&hierarchy]).map(|value| [Some(value), None]));
     let mut shared = HashMap::new();
-    let defined = names.iter().flat_map(|(_, value, _, _, metadata)| [Some(value.clone()), metadata.clone()]);
-    let roots = defined.flatten().chain(history.iter().cloned());
-    let roots = roots.chain([hierarchy.clone()]).collect();
-    count_owners(machine, roots, &mut shared)?;
-    let mut encoder = Encoder::new(machine, shared);
-    let mut definitions = String::new();
-    for (name, value, doc, is_macro, metadata) in &names {
-        definitions.push_str("(define ");
-        write_symbol(&mut definitions, name);
-        definitions.push(' ');
-        encoder.value(value, &mut definitions, 0)?;
+    for (at, values) in roots.enumerate() {
+        *owner = Some(at);
+        count_owners(machine, values.into_iter().flatten().cloned().collect(), &mut shared)?;
+    }
+    let mut encoder = Encoder::new(machine, shared, owner);
+    let mut out = String::new();
+    for (at, Definition { name, value, doc, is_macro, metadata }) in definitions.iter().enumerate() {
+        *encoder.owner = Some(at);
+        out.push_str("(define ");
+        write_symbol(&mut out, name);
+        out.push(' ');
+        encoder.value(value, &mut out, 0)?;
         if let Some(doc) = doc {
-            definitions.push_str(" :doc ");
-            write_quoted(&mut definitions, doc);
+            out.push_str(" :doc ");
+            write_quoted(&mut out, doc);
         }
         if let Some(metadata) = metadata {
-            definitions.push_str(" :meta ");
-            encoder.value(metadata, &mut definitions, 0)?;
+            out.push_str(" :meta ");
+            encoder.value(metadata, &mut out, 0)?;
         }
-        definitions.push_str(if *is_macro { " :macro true)\n" } else { ")\n" });
+        out.push_str(if *is_macro { " :macro true)\n" } else { ")\n" });
     }
     if !hierarchy.is_nil() {
-        definitions.push_str("(hierarchy ");
-        encoder.value(&hierarchy, &mut definitions, 0)?;
-        definitions.push_str(")\n");
+        *encoder.owner = Some(definitions.len() + history.len());
+        out.push_str("(hierarchy ");
+        encoder.value(&hierarchy, &mut out, 0)?;
+        out.push_str(")\n");
     }
-    definitions.push_str("(history");
-    for value in &history {
-        definitions.push(' ');
-        encoder.value(value, &mut definitions, 0)?;
+    let (programs, generated) = (encoder.machine.core.programs, encoder.machine.core.globals.generated);
+    let _ = writeln!(out, "(counts {programs} {generated})");
+    out.push_str("(history");
+    for (at, value) in history.iter().enumerate() {
+        *encoder.owner = Some(definitions.len() + at);
+        out.push(' ');
+        encoder.value(value, &mut out, 0)?;
     }
-    definitions.push_str(")\n");
+    out.push_str(")\n");
     encoder.finish_rows()?;
-    let mut out = format!("(lispbox-session {VERSION})\n");
-    encoder.take_rows(&mut out)?;
-    out.push_str(&definitions);
-    Ok(out)
+    let mut text = format!("(lispbox-session {VERSION})\n");
+    encoder.take_rows(&mut text)?;
+    text.push_str(&out);
+    Ok(text)
 }
 
 /// Counts how often each node is reached; those reached more than once get rows of their own.
@@ -91,33 +131,10 @@ fn count_owners(machine: &mut Machine, roots: Vec<Value>, shared: &mut HashMap<u
 
 /// What a node refers to.
 fn parts(machine: &mut Machine, value: &Value, into: &mut Vec<Value>) -> Outcome<()> {
-    if let (false, Some(metadata)) = (matches!(value, Value::Bound(_)), metadata(value)) {
-        into.push(Value::Map(metadata));
-    }
-    match value {
-        Value::List(list) => match &**list {
-            List::Cons(cons) => into.extend([cons.head.clone(), cons.tail.clone()]),
-            List::Items { .. } => into.extend(list.as_slice().unwrap_or_default().iter().cloned()),
-            List::Range { .. } => {}
-        },
-        Value::Vector(items) => into.extend(items.iter().cloned()),
-        Value::Map(map) => {
-            into.extend(map.order().map(|order| order.comparator.clone()));
-            into.extend(map.iter().flat_map(|(key, value)| [key.clone(), value.clone()]));
-        }
-        Value::Set(set) => {
-            into.extend(set.order().map(|order| order.comparator.clone()));
-            into.extend(set.iter().cloned());
-        }
-        Value::Closure(closure) => into.extend(closure.captures.as_slice().iter().cloned()),
-        Value::Bound(bound) => into.extend(bound.arguments.iter().cloned()),
-        Value::Exception(error) => into.extend([error.data().clone(), error.cause().clone()]),
-        Value::Reduced(inner) => into.push(inner.0.clone()),
-        Value::Cell(handle) | Value::Lazy(handle) => {
-            into.extend(machine.core.heap.state(handle)?.held().cloned());
-            into.extend(machine.core.heap.notes(handle).into_iter().flat_map(|notes| notes.values()));
-        }
-        _ => {}
+    value.for_each_child(&mut |child, _| into.extend(child.node().is_some().then(|| child.clone())));
+    if let Value::Cell(handle) | Value::Lazy(handle) = value {
+        into.extend(machine.core.heap.state(handle)?.held().cloned());
+        into.extend(machine.core.heap.notes(handle).into_iter().flat_map(|notes| notes.values()));
     }
     Ok(())
 }
@@ -131,19 +148,21 @@ struct Encoder<'m> {
     earlier: HashMap<usize, i64>,
     /// The number of the next new row.
     next: i64,
-    /// Rows that are still to be written.
-    waiting: VecDeque<(i64, Object)>,
+    /// Rows that are still to be written, each with the owner that came upon it first.
+    waiting: VecDeque<(i64, Object, Option<usize>)>,
     /// Rows that have been written, and where each ends in the text.
     written: Vec<(i64, Object, usize)>,
     text: String,
+    /// What is being written, for errors.
+    owner: &'m mut Option<usize>,
 }
 
-impl Encoder<'_> {
-    fn new(machine: &mut Machine, shared: HashMap<usize, u32>) -> Encoder<'_> {
+impl<'m> Encoder<'m> {
+    fn new(machine: &'m mut Machine, shared: HashMap<usize, u32>, owner: &'m mut Option<usize>) -> Encoder<'m> {
         let earlier = machine.core.rows.iter().filter_map(|(id, object)| Some((object.address()?, *id))).collect();
         let next = machine.core.rows.iter().map(|(id, _)| id + 1).max().unwrap_or(1);
         let (ids, waiting, written) = (HashMap::new(), VecDeque::new(), Vec::new());
-        Encoder { machine, shared, ids, earlier, next, waiting, written, text: String::new() }
+        Encoder { machine, shared, ids, earlier, next, waiting, written, text: String::new(), owner }
     }
 
     /// The number of the row about what is at that address.
@@ -156,12 +175,13 @@ impl Encoder<'_> {
             self.next - 1
         });
         self.ids.insert(address, id);
-        self.waiting.push_back((id, object()));
+        self.waiting.push_back((id, object(), *self.owner));
         id
     }
 
     fn finish_rows(&mut self) -> Outcome<()> {
-        while let Some((id, object)) = self.waiting.pop_front() {
+        while let Some((id, object, owner)) = self.waiting.pop_front() {
+            *self.owner = owner;
             let mut text = format!("(object {id} ");
             match &object {
                 Object::Value(Value::Cell(handle) | Value::Lazy(handle)) => self.cell(handle, &mut text)?,
@@ -183,6 +203,7 @@ impl Encoder<'_> {
 
     /// Puts the rows into a text in the order of their numbers, and has the session remember these.
     fn take_rows(mut self, out: &mut String) -> Outcome<()> {
+        *self.owner = None;
         self.machine.reserve(self.text.len() as u64)?;
         let mut start = 0;
         let mut places: Vec<(i64, Range<usize>)> = Vec::with_capacity(self.written.len());
@@ -268,6 +289,11 @@ impl Encoder<'_> {
                     out.push(')');
                 }
             },
+            Value::Vector(items) if items.second_of_pair().is_some() => {
+                out.push_str("(pair ");
+                self.sequence(items.iter(), out, inner)?;
+                out.push(')');
+            }
             Value::Vector(items) => {
                 out.push('[');
                 self.sequence(items.iter(), out, inner)?;
@@ -385,7 +411,7 @@ impl Encoder<'_> {
             State::Waiting(value) => ("waiting", value),
             State::Failed(value) => ("failed", value),
             State::Running(_) => {
-                return Err(Error::new("SnapshotError", "a value is being computed and cannot be written").into());
+                return Err(Error::new(UNFINISHED, "a value is still being computed").into());
             }
         };
         let _ = write!(out, "({kind} {word} ");

@@ -2,7 +2,7 @@
 
 use super::name_of;
 use crate::lang::error::Outcome;
-use crate::lang::eval::Machine;
+use crate::lang::eval::{Machine, Realised};
 use crate::lang::value::Value;
 use crate::lang::value::function::Closure;
 use crate::lang::value::print::print_within;
@@ -32,7 +32,7 @@ fn named(machine: &mut Machine, name: &str) -> Outcome<String> {
     if let Some(index) = machine.core.globals.find(plain) {
         return match machine.core.globals.get(index).value.clone().unwrap_or_default() {
             Value::Closure(closure) => Ok(code(machine, &closure)),
-            value => Ok(format!("(def {plain} {})", print_within(&value, PREVIEW, true, machine)?.text)),
+            value => Ok(format!("(def {plain} {})", print_within(&value, PREVIEW, true, &mut Realised(machine))?.text)),
         };
     }
     let registry = machine.core.registry.clone();

@@ -11,7 +11,7 @@ pub mod vocabulary;
 use super::entry::Entry;
 use super::{Builtin, Registry};
 use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::Machine;
+use crate::lang::eval::{Machine, Realised};
 use crate::lang::foreign_text;
 use crate::lang::host::Tool;
 use crate::lang::value::Value;
@@ -194,7 +194,7 @@ fn summary(machine: &mut Machine, value: &Value) -> Outcome<String> {
         }
         _ => String::new(),
     };
-    let preview = print_within(value, PREVIEW, true, machine)?;
+    let preview = print_within(value, PREVIEW, true, &mut Realised(machine))?;
     Ok(format!("{kind}{size}: {}", preview.text))
 }
 

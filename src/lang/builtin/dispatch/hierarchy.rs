@@ -245,10 +245,8 @@ fn change(machine: &mut Machine, arguments: &mut [Value], change: Change) -> Out
             machine.core.heap.change(&cell, parents)?;
         }
         _ => {
-            let cell = machine.core.heap.allocate(CellKind::Atom, State::Done(Value::Nil));
-            machine.core.heap.commit_new(&cell);
-            machine.core.heap.change(&cell, parents)?;
-            machine.core.globals.hierarchy = Value::Cell(cell);
+            let cell = machine.core.heap.allocate(CellKind::Atom, parents);
+            machine.core.globals.set_hierarchy(Value::Cell(cell));
         }
     }
     Ok(Value::Nil)

@@ -93,24 +93,21 @@ fn item(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<ControlFlow<V
 }
 
 /// Takes the state out of its cell, so that it can be changed in place.
-///
-/// States are not journaled: items of a lazy sequence that have been computed stay so when a form is
-/// undone, and the state belongs to them.
-fn taken(machine: &mut Machine, cell: &Handle) -> Outcome<Value> {
-    match machine.core.heap.realise(cell, State::Done(Value::Nil))? {
+fn taken(machine: &mut Machine, cell: &Arc<Handle>) -> Outcome<Value> {
+    match machine.core.heap.change(cell, State::Done(Value::Nil))? {
         State::Done(state) => Ok(state),
         _ => Ok(Value::Nil),
     }
 }
 
 /// Puts a state into its cell.
-fn put(machine: &mut Machine, cell: &Handle, state: Value) -> Outcome<()> {
-    machine.core.heap.realise(cell, State::Done(state))?;
+fn put(machine: &mut Machine, cell: &Arc<Handle>, state: Value) -> Outcome<()> {
+    machine.core.heap.change(cell, State::Done(state))?;
     Ok(())
 }
 
 /// Adds one to a state that counts; returns what it was.
-fn counted(machine: &mut Machine, cell: &Handle) -> Outcome<i64> {
+fn counted(machine: &mut Machine, cell: &Arc<Handle>) -> Outcome<i64> {
     let before = match taken(machine, cell)? {
         Value::Int(count) => count,
         _ => 0,
