@@ -102,3 +102,16 @@ pub fn moved(session: &mut Session) -> Session {
     assert_eq!(again, text, "a session is written in another way after it was read");
     other
 }
+
+/// What the session holds, as text: without its counts, which only grow, and without `*1` and its kin.
+///
+/// # Panics
+/// If it cannot be written or read.
+pub fn state(session: &mut Session) -> String {
+    let mut text = session.encode(host()).expect("a session can be written");
+    text.truncate(text.rfind("\n(counts ").expect("a row of counts"));
+    text.push_str("\n(history nil nil nil nil)\n");
+    let mut other = engine().session();
+    other.decode(&text, host()).unwrap_or_else(|error| panic!("what was written is not read: {error}\n{text}"));
+    other.encode(host()).expect("a session can be written")
+}
