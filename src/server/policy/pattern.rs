@@ -39,6 +39,8 @@ struct Reading {
     tool: Option<Part>,
     /// Only the name of the server as it is written.
     is_literal: bool,
+    /// A wildcard stands for the marks between server and tool.
+    is_guess: bool,
 }
 
 /// What is compared with one name.
@@ -130,18 +132,20 @@ impl NamePattern {
 impl Reading {
     fn new(server: Option<&[Token]>, tool: Option<&[Token]>) -> Reading {
         let server = server.map(|tokens| Part::new(tokens, true));
-        Reading { server, tool: tool.map(|tokens| Part::new(tokens, false)), is_literal: false }
+        Reading { server, tool: tool.map(|tokens| Part::new(tokens, false)), is_literal: false, is_guess: false }
     }
 
     /// True for the name of a tool in full.
     fn is_exact(&self) -> bool {
-        self.tool.as_ref().is_some_and(Part::is_exact) && self.server.as_ref().is_none_or(Part::is_exact)
+        !self.is_guess
+            && self.tool.as_ref().is_some_and(Part::is_exact)
+            && self.server.as_ref().is_none_or(Part::is_exact)
     }
 
     fn fit(&self, tool: &ToolName<'_>) -> Option<Fit> {
         let server = self.fit_server(&tool.server, tool.servers.map_or(Known::Alone, Known::Tools))?;
         let tool = self.tool.as_ref().map_or(Some(Fit::Certain), |part| part.fit(&tool.tool, tool.tools))?;
-        Some(server.min(tool))
+        Some(if self.is_guess { Fit::Possible } else { server.min(tool) })
     }
 
     fn fit_server(&self, name: &Name<'_>, known: Known<'_>) -> Option<Fit> {
@@ -253,6 +257,12 @@ fn readings(tokens: &[Token]) -> Vec<Reading> {
 fn long_readings(rest: &[Token], readings: &mut Vec<Reading>) {
     let is_mark = |token: &Token| *token == Token::Char('_');
     let has_marks = rest.windows(2).any(|pair| pair.iter().all(is_mark));
+    let may_be_marks = |pair: &[Token]| glob::fits_literally(pair, "__") && !pair.contains(&Token::Any);
+    let guesses = (1..rest.len().saturating_sub(2)).map(|at| (at, &rest[at..at + 2]));
+    let guesses = guesses.filter(|(_, pair)| may_be_marks(pair) && !pair.iter().all(is_mark));
+    readings.extend(
+        guesses.map(|(at, _)| Reading { is_guess: true, ..Reading::new(Some(&rest[..at]), Some(&rest[at + 2..])) }),
+    );
     if has_marks {
         let marks = (1..rest.len().saturating_sub(2)).filter(|at| rest[*at..at + 2].iter().all(is_mark));
         readings.extend(marks.map(|at| Reading::new(Some(&rest[..at]), Some(&rest[at + 2..]))));

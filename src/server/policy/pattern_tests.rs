@@ -132,7 +132,13 @@ fn a_rule_fits_no_other_tool() {
     ] {
         assert_eq!(fit_of(text, "mail", tool), Some(Fit::Possible), "{text} {tool}");
     }
-    for (text, server) in [("mail?box/send", "mailbox"), ("mcp__mail[-_]box__se?nd", "mailbox")] {
+    for (text, server) in [
+        ("mail?box/send", "mailbox"),
+        ("mcp__mail[-_]box__se?nd", "mailbox"),
+        ("mcp__mail??send", "mail"),
+        ("mcp__mail[_-]_send", "mail"),
+        ("mcp__m?il?_s*", "mail"),
+    ] {
         assert_eq!(fit_of(text, server, "send"), Some(Fit::Possible), "{text} {server}");
     }
     for (text, tool) in [("*d/read", "bad/read"), ("mail/send", "mail/send")] {
