@@ -183,7 +183,12 @@ fn check_beginning(
     }
     let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let is_wrong = |name: &&str| round.get(*name).is_some_and(|text| !text.chars().all(is_part));
-    let begins_with_dash = word[beginning.len()..].starts_with('-').then_some(name);
+    let given = &word[beginning.len()..];
+    // `-` is standard input to many commands, and `--` ends the options behind it.
+    if beginning.chars().all(|c| c == '-') && (given.is_empty() || given.starts_with('=')) {
+        return Err(unfit(format!("argument `{name}` is empty, where an option needs a name")));
+    }
+    let begins_with_dash = given.starts_with('-').then_some(name);
     match begins_with_dash.or_else(|| template.arguments_before_equals().find(is_wrong)) {
         Some(name) => Err(unfit(format!(
             "argument `{name}` continues the name of an option, where only letters, digits, `-`, `_` and `.` can be"
@@ -310,6 +315,10 @@ mod tests {
                     "{template} {given}: {message}"
                 );
             }
+        }
+        for template in ["-{a}", "--{a}", "--{a}={b}", "--{a}{c}"] {
+            let message = words(&[&[template]], json!({"a": "", "b": "b", "c": ""})).expect_err(template);
+            assert!(message.contains("argument `a` is empty, where an option needs a name"), "{template}: {message}");
         }
         for (template, b) in [("--{a}{b}={c}", "x=y"), ("--{a}.{b}={c}", "x y"), ("--{a}:{b}", "/etc")] {
             let message = words(&[&[template]], json!({"a": "a", "b": b, "c": "c"})).expect_err(template);
