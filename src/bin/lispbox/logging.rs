@@ -92,7 +92,10 @@ fn check_component(name: &str) -> Result<(), String> {
     }
     let parts: Vec<String> = PARTS.iter().map(|part| format!("lispbox::{part}")).collect();
     let known = LEVELS.iter().chain(COMPONENTS).copied().chain(parts.iter().map(String::as_str));
-    Err(closest(name, known).map(|nearest| format!("; did you mean `{nearest}`?")).unwrap_or_default())
+    Err(match closest(name, known) {
+        Some(nearest) => format!("; did you mean `{nearest}`?"),
+        None => "; nothing that logs has this name".to_owned(),
+    })
 }
 
 /// Writes the lines that are `wanted` as JSON.
