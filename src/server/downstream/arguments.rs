@@ -73,8 +73,7 @@ impl CheckedTool {
             words: OnceLock::new(),
             results: Mutex::default(),
         };
-        if let Some(mut seen) = seen {
-            seen.settle(checked.words());
+        if let Some(seen) = seen {
             let results = Results { shown: shown(&checked.tool, &seen), seen };
             checked.results().insert(LOCAL.to_owned(), results);
         }

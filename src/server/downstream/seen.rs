@@ -1,9 +1,13 @@
 //! The shape of what a tool has returned: learned from its results, as a JSON Schema.
 //!
-//! No value of the data is kept, and no key that may be data. An object is a dictionary, whose keys are left out, if it
-//! has many keys, if one of them cannot be a name (an address, a number, a date), or if its values are all of one kind
-//! and its keys are not made of [`words`](super::words) that tools have in common or that this one uses of itself:
-//! `{"alice": 1, "bob": 2}`.
+//! No value of the data is kept, and no key that may be data. A key is shown as the name of a field if it is made of
+//! [`words`](super::words) that tools have in common or that this one uses of itself, or if nearly all of several objects
+//! at one place of one result have it, such as the items of a list. The values of all other keys are shown as those of a
+//! dictionary, without the keys: `{"name": "Sales", "alice": 1, "bob": true}` is `{:name string _ integer|boolean}`.
+//!
+//! An object is a dictionary as a whole if it has many keys, if one of them cannot be a name (an address, a number, a
+//! date), if it has more unknown keys than names, or if its values are all of one kind and a key is not made of such
+//! words: `{"alice": 1, "bob": 2}`, also where a list repeats it.
 
 use std::fmt;
 
@@ -22,6 +26,9 @@ const ITEMS: usize = 40;
 const VALUES: usize = 4_000;
 /// Objects with more keys than this are dictionaries.
 const KEYS: usize = 40;
+/// So many objects have to have an unknown key for it to be a name, and so many of ten at its place.
+const SEVERAL: u32 = 3;
+const OF_TEN: u32 = 9;
 /// Longer names are data.
 const NAME: usize = 40;
 /// A larger result is not looked at: walking over it would take more than a small part of the time that it costs anyway.
@@ -43,12 +50,6 @@ impl Seen {
     pub(super) fn of(schema: &Value) -> Seen {
         let shape = Shape::of(schema, 0);
         if shape.parts() > PARTS { Seen::default() } else { Seen { shape, results: 1 } }
-    }
-
-    /// Leaves out the keys that may be data, of a tool that uses those words of itself: what is read from a file may have
-    /// been written by an earlier version, or by hand.
-    pub(super) fn settle(&mut self, words: &Words) {
-        self.shape.settle(None, words);
     }
 
     /// Takes in one more result of a tool that uses those words of itself; true if the shape has changed by it.
@@ -92,10 +93,21 @@ struct Shape {
     /// The types, as JSON Schema names them, in the order in which they came.
     types: Vec<&'static str>,
     items: Option<Box<Shape>>,
-    /// The fields of objects, each with whether all objects had it.
-    fields: IndexMap<String, (Shape, bool)>,
-    /// The values of a dictionary.
+    /// The fields of objects.
+    fields: IndexMap<String, Field>,
+    /// The values of a dictionary, or of the keys that are not shown beside fields.
     values: Option<Box<Shape>>,
+    /// How many objects of the result that is looked at are here; zero of what was learned.
+    objects: u32,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Field {
+    shape: Shape,
+    /// Whether all objects had it.
+    always: bool,
+    /// How many objects of the result that is looked at have it; zero of what was learned.
+    objects: u32,
 }
 
 const TYPES: [&str; 7] = ["null", "boolean", "integer", "number", "string", "array", "object"];
@@ -116,19 +128,34 @@ impl Shape {
     fn dictionary(&mut self) -> &mut Shape {
         let fields = std::mem::take(&mut self.fields);
         let values = self.values.get_or_insert_default();
-        fields.into_iter().for_each(|(_, (field, _))| values.merge(field));
+        fields.into_iter().for_each(|(_, field)| values.merge(field.shape));
         values
     }
 
-    /// Makes dictionaries of the objects whose keys may be data. `before` is the shape of the same place in earlier
-    /// results: its names are names.
+    fn is_dictionary(&self) -> bool {
+        self.values.is_some() && self.fields.is_empty()
+    }
+
+    /// Takes away the keys that may be data. `before` is the shape of the same place in earlier results: its names are
+    /// names.
     fn settle(&mut self, before: Option<&Shape>, words: &Words) {
-        let is_name = |name: &String| before.is_some_and(|before| before.fields.contains_key(name)) || words.name(name);
-        if !self.fields.is_empty() && self.is_of_one_kind() && !self.fields.keys().all(is_name) {
+        let objects = std::mem::take(&mut self.objects);
+        let is_known = |name: &str| before.is_some_and(|before| before.fields.contains_key(name)) || words.name(name);
+        let is_in_most = |field: &Field| field.objects >= SEVERAL && field.objects * 10 >= objects * OF_TEN;
+        let unknown: Vec<&String> = self.fields.keys().filter(|name| !is_known(name)).collect();
+        let hidden: Vec<String> =
+            unknown.iter().filter(|name| !is_in_most(&self.fields[**name])).map(|name| (*name).clone()).collect();
+        if !unknown.is_empty() && (self.is_of_one_kind() || 2 * hidden.len() > self.fields.len()) {
             self.dictionary();
         }
-        for (name, (field, _)) in &mut self.fields {
-            field.settle(before.and_then(|before| before.fields.get(name)).map(|(field, _)| field), words);
+        for name in hidden {
+            if let Some(field) = self.fields.shift_remove(&name) {
+                self.values.get_or_insert_default().merge(field.shape);
+            }
+        }
+        for (name, field) in &mut self.fields {
+            field.objects = 0;
+            field.shape.settle(before.and_then(|before| before.fields.get(name)).map(|field| &field.shape), words);
         }
         let inner = |part: &mut Option<Box<Shape>>, before: Option<&Shape>| {
             part.iter_mut().for_each(|part| part.settle(before, words));
@@ -141,8 +168,9 @@ impl Shape {
     fn is_of_one_kind(&self) -> bool {
         let kind = |name: &'static str| if name == "integer" { "number" } else { name };
         let mut common: Option<Vec<&str>> = None;
-        for (field, _) in self.fields.values() {
-            let kinds: Vec<&str> = field.types.iter().filter(|name| **name != "null").map(|name| kind(name)).collect();
+        for field in self.fields.values() {
+            let kinds: Vec<&str> =
+                field.shape.types.iter().filter(|name| **name != "null").map(|name| kind(name)).collect();
             match &mut common {
                 _ if kinds.is_empty() => {}
                 Some(common) => common.retain(|kind| kinds.contains(kind)),
@@ -155,30 +183,37 @@ impl Shape {
     /// How many parts it has.
     fn parts(&self) -> usize {
         let inner = [&self.items, &self.values].into_iter().flatten().map(|part| part.parts());
-        1 + self.fields.values().map(|(field, _)| field.parts()).chain(inner).sum::<usize>()
+        1 + self.fields.values().map(|field| field.shape.parts()).chain(inner).sum::<usize>()
     }
 
     fn merge(&mut self, other: Shape) {
         let is_first = !self.types.contains(&"object");
+        let is_dictionary = self.is_dictionary() || other.is_dictionary();
         other.types.iter().for_each(|name| self.add(name));
         if let Some(items) = other.items {
             self.items.get_or_insert_default().merge(*items);
         }
-        if self.values.is_some() || other.values.is_some() {
+        self.objects += other.objects;
+        if is_dictionary {
             let values = self.dictionary();
-            other.fields.into_iter().for_each(|(_, (field, _))| values.merge(field));
+            other.fields.into_iter().for_each(|(_, field)| values.merge(field.shape));
             other.values.into_iter().for_each(|more| values.merge(*more));
             return;
         }
         if !other.types.contains(&"object") {
             return;
         }
-        for (name, (_, always)) in &mut self.fields {
-            *always &= other.fields.get(name).is_some_and(|(_, always)| *always);
+        if let Some(values) = other.values {
+            self.values.get_or_insert_default().merge(*values);
         }
-        for (name, (field, always)) in other.fields {
-            let known = self.fields.entry(name).or_insert_with(|| (Shape::default(), always && is_first));
-            known.0.merge(field);
+        for (name, field) in &mut self.fields {
+            field.always &= other.fields.get(name).is_some_and(|field| field.always);
+        }
+        for (name, field) in other.fields {
+            let new = || Field { always: field.always && is_first, ..Field::default() };
+            let known = self.fields.entry(name).or_insert_with(new);
+            known.objects += field.objects;
+            known.shape.merge(field.shape);
         }
         if self.fields.len() > KEYS {
             self.dictionary();
@@ -200,10 +235,10 @@ impl Shape {
         }
         if !self.fields.is_empty() {
             let required: Vec<&String> =
-                self.fields.iter().filter(|(_, (_, always))| *always).map(|(name, _)| name).collect();
+                self.fields.iter().filter(|(_, field)| field.always).map(|(name, _)| name).collect();
             schema.insert("required".into(), json!(required));
             let properties: Map<String, Value> =
-                self.fields.iter().map(|(name, (field, _))| (name.clone(), field.schema())).collect();
+                self.fields.iter().map(|(name, field)| (name.clone(), field.shape.schema())).collect();
             schema.insert("properties".into(), Value::Object(properties));
         }
         Value::Object(schema)
@@ -227,7 +262,8 @@ impl Shape {
         let properties = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
         for (name, field) in properties.filter(|(name, _)| is_name(name)).take(KEYS) {
             let always = required.is_some_and(|required| required.iter().any(|one| one == name));
-            shape.fields.insert(name.clone(), (Shape::of(field, depth + 1), always));
+            let shape_of_it = Shape::of(field, depth + 1);
+            shape.fields.insert(name.clone(), Field { shape: shape_of_it, always, objects: 0 });
         }
         shape
     }
@@ -316,7 +352,7 @@ impl<'de> Visitor<'de> for Look<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<(), A::Error> {
-        let mut object = Shape { types: vec!["object"], ..Shape::default() };
+        let mut object = Shape { types: vec!["object"], objects: 1, ..Shape::default() };
         if self.depth >= DEEPEST {
             self.shape.merge(object);
             while fields.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
@@ -328,7 +364,7 @@ impl<'de> Visitor<'de> for Look<'_> {
             if object.values.is_some() || !is_name(&name) || object.fields.len() == KEYS {
                 object.dictionary().merge(field);
             } else {
-                object.fields.insert(name, (field, true));
+                object.fields.insert(name, Field { shape: field, always: true, objects: 1 });
             }
         }
         // What was not looked at for want of room is not known to be missing.
@@ -403,6 +439,17 @@ mod tests {
             r#"{"2024-01-05": 1, "total": true}"#,
             r#"{"jan_05_24": 1, "alice": 2}"#,
             r#"{"ab1cd2ef": 1, "ok": true}"#,
+            r#"{"salaries": {"alice": 100, "bob": "unknown"}}"#,
+            r#"{"alice": 100, "bob": "x", "carol": null}"#,
+            r#"{"people": {"alice": {"salary": 1}, "bob": {"salary": 2, "bonus": 3}, "carol": [1]}}"#,
+            r#"{"patient_alice": "ok", "total": 1}"#,
+            r#"{"map": {"alice": true, "total": 5, "name": "x"}}"#,
+            r#"{"name": {"alice_doe": {"id": 1}}, "id": {"bob": 1, "b": "c"}}"#,
+            r#"{"error": "x", "carol": {"balance": 1, "owner": "y"}}"#,
+            r#"[{"id": 1, "alice": "x"}, {"id": 2, "bob": "y"}, {"id": 3, "carol": "z"}]"#,
+            r#"[{"id": 1, "alice": "x"}, {"id": 2, "alice": "y"}]"#,
+            r#"[{"alice": 1, "bob": 2}, {"alice": 3, "bob": 4}, {"alice": 5, "bob": 6}]"#,
+            r#"[{"id": 1, "read": true, "alice": "x"}, {"id": 2, "read": true, "alice": "y"}, {"id": 3, "read": true, "alice": "z"}, {"id": 4, "read": true}]"#,
         ] {
             let shown = seen(&[result, result]).to_string();
             for key in ["alice", "bob", "carol", "2024", "jan", "ab1cd2ef"] {
@@ -415,11 +462,38 @@ mod tests {
         assert!(seen.learn(&result, &Words::of(&tool)));
         let salaries = json!({"type": "object", "additionalProperties": {"type": "integer"}});
         let expected = json!({"type": "object", "required": ["salaries"], "properties": {"salaries": salaries}});
-        assert_eq!(seen.schema(), Some(expected.clone()));
-        // A file may have been written before this was so.
-        let mut before = Seen::of(&json!({"type": "object", "properties": {"alice": {"type": "integer"}}}));
-        before.settle(&Words::default());
-        assert_eq!(before.schema(), Some(json!({"type": "object", "additionalProperties": {"type": "integer"}})));
+        assert_eq!(seen.schema(), Some(expected));
+    }
+
+    #[test]
+    fn known_names_are_kept_beside_unknown_keys_and_what_all_objects_have_is_a_name() {
+        let record = |result: &str| seen(&[result, result])["properties"].as_object().cloned().unwrap_or_default();
+        let names = |result: &str| record(result).keys().cloned().collect::<Vec<_>>().join(" ");
+        assert_eq!(names(r#"{"id": 1, "name": "x", "stargazers": 5, "owner": {"login": "ann"}}"#), "id name owner");
+        let expected = json!({
+            "type": "object",
+            "required": ["name", "total"],
+            "properties": {"name": {"type": "string"}, "total": {"type": "integer"}},
+            "additionalProperties": {"type": "boolean"}
+        });
+        let result = r#"{"name": "x", "total": 5, "secretproject": true}"#;
+        assert_eq!(seen(&[result]), expected);
+        assert_eq!(seen(&[result, result, result]), expected, "a result that comes again says nothing new");
+        assert_eq!(Seen::of(&expected).schema(), Some(expected));
+        let items = (0..10).map(|n| json!({"stargazers": n, "licence": "MIT", "fork": false})).collect::<Vec<_>>();
+        let repos = seen(&[&json!({"items": items, "total_count": 10}).to_string()]);
+        assert_eq!(repos["properties"]["items"]["items"]["required"], json!(["stargazers", "licence", "fork"]));
+        let mut items = items;
+        items[3].as_object_mut().expect("an object").shift_remove("fork");
+        let repos = seen(&[&json!(items).to_string()]);
+        assert_eq!(repos["items"]["required"], json!(["stargazers", "licence"]), "nearly all have the third");
+        assert_eq!(repos["items"]["properties"]["fork"], json!({"type": "boolean"}));
+        // A later result with fewer items has names that are known by then.
+        let mut seen = Seen::default();
+        for result in [json!(items), json!([{"stargazers": 1, "licence": "MIT", "fork": true}])] {
+            seen.learn(&ToolReply::Json(result.to_string()), &Words::default());
+        }
+        assert_eq!(seen.schema(), Some(repos));
     }
 
     #[test]

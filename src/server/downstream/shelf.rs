@@ -40,7 +40,8 @@ struct Kept {
     output_schema: Option<Value>,
     #[serde(default)]
     hints: ToolHints,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Named otherwise than it was before only keys that are no data were in it, so that none of those is read.
+    #[serde(rename = "shape", default, skip_serializing_if = "Option::is_none")]
     seen: Option<Value>,
 }
 

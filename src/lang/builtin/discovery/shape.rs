@@ -190,8 +190,9 @@ impl Shapes<'_> {
     fn object(&self, schema: &Json, depth: Depth) -> String {
         let none = Map::new();
         let properties = schema.get("properties").and_then(Json::as_object).unwrap_or(&none);
+        let values = schema.get("additionalProperties").filter(|values| values.is_object());
         if properties.is_empty() {
-            return match schema.get("additionalProperties").filter(|values| values.is_object()) {
+            return match values {
                 Some(values) if depth.objects < DEEPEST => format!("{{_ {}}}", self.inside(values, depth.in_object())),
                 _ => "object".to_string(),
             };
@@ -212,6 +213,9 @@ impl Shapes<'_> {
             .collect();
         if properties.len() > KEYS {
             shown.push("…".to_string());
+        }
+        if let Some(values) = values.filter(|values| values.as_object().is_some_and(|keywords| !keywords.is_empty())) {
+            shown.push(format!("_ {}", self.inside(values, depth.in_object())));
         }
         format!("{{{}}}", shown.join(" "))
     }
@@ -257,6 +261,11 @@ mod tests {
                 "{:id string :size? integer|nil \"a b\"? boolean}",
             ),
             (json!({"allOf": [{"type": "object", "properties": {"id": {}}}]}), "{:id? any}"),
+            (json!({"type": "object", "properties": {"id": {}}, "additionalProperties": {}}), "{:id? any}"),
+            (
+                json!({"type": "object", "properties": {"id": {}}, "additionalProperties": {"type": "string"}}),
+                "{:id? any _ string}",
+            ),
         ];
         for (schema, expected) in cases {
             assert_eq!(shown(&schema), expected, "{schema}");
