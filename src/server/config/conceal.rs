@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use super::{Action, Endpoint};
-use crate::server::secrets::{credentials_in, is_path, is_redactable, names_a_secret};
+use crate::server::secrets::{
+    behind_option, credentials_in, is_path, is_redactable, is_secret_variable, names_a_secret,
+};
 
 /// The credentials of a server, each with its place in the configuration. The texts are never shown.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -78,8 +80,9 @@ impl Concealed {
     /// The values of a table with the name of a secret, and the credentials in the others.
     fn add_table(&mut self, place: &str, table: &BTreeMap<String, String>) {
         for (name, value) in table {
+            let is_secret = if place == "env" { is_secret_variable(name, value) } else { names_a_secret(name) };
             let place = format!("{place}.{name}");
-            if names_a_secret(name) {
+            if is_secret {
                 self.push(&place, value);
                 // `Bearer TOKEN`: the token alone is as secret.
                 if let Some((_, rest)) = value.split_once(' ') {
@@ -92,14 +95,14 @@ impl Concealed {
 
     /// The words of a command: those behind an option with the name of a secret, and the credentials in any.
     fn add_words<'w>(&mut self, words: impl Iterator<Item = &'w str>) {
-        let mut follows_option = false;
+        let mut before = "";
         for (index, word) in words.enumerate() {
             let place = format!("args[{index}]");
-            if follows_option && !word.starts_with('-') {
-                self.push(&place, word);
+            for credential in behind_option(before, word) {
+                self.push(&place, &credential);
             }
-            follows_option = word.starts_with('-') && !word.contains(['=', ' ']) && names_a_secret(word);
             self.add_credentials(&place, word);
+            before = word;
         }
     }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::conceal::Secret;
-use crate::server::secrets::{credentials_in, names_a_secret};
+use crate::server::secrets::{credentials_in, is_secret_variable};
 
 /// The largest file that a `${file:…}` stands for, in bytes.
 const LARGEST: u64 = 64 << 10;
@@ -70,8 +70,9 @@ impl<'a> Scope<'a> {
     /// Takes down what is secret in the value of `${inside}`.
     fn conceal(&self, inside: &str, value: &str) {
         let name = inside.split(":-").next().unwrap_or_default();
+        let variable = name.strip_prefix("env:").unwrap_or(name);
         let mut texts = credentials_in(value);
-        if inside.starts_with("file:") || inside.starts_with("input:") || names_a_secret(name) {
+        if inside.starts_with("file:") || inside.starts_with("input:") || is_secret_variable(variable, value) {
             texts.push(value.to_owned());
         }
         let place = format!("${{{name}}}");

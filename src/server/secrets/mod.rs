@@ -5,12 +5,15 @@
 //! it comes in, before it is a value of the language and before anything is cut from it; replies, records and what a
 //! terminal shows are redacted once more where they leave.
 //!
-//! [`recognition`] tells which texts of a configuration are secrets, [`matching`] finds them in a text in the encodings
+//! [`names`] and [`recognition`] tell which texts of a configuration are secrets, [`matching`] finds them in a text in the encodings
 //! that [`decoding`] removes, [`json`] does so in the strings of a text of JSON.
 
+mod addresses;
 mod decoding;
 mod json;
 mod matching;
+mod names;
+mod pairs;
 mod recognition;
 #[cfg(test)]
 mod tests;
@@ -25,7 +28,9 @@ use std::sync::{Arc, PoisonError, RwLock};
 use crate::lang::{Reply, Tool, ToolError, ToolReply};
 
 use matching::Matcher;
-pub(super) use recognition::{credentials_in, has_credentials, names_a_secret};
+pub(super) use names::{is_secret_variable, names_a_secret};
+pub(super) use pairs::behind_option;
+pub(super) use recognition::{credentials_in, has_credentials};
 
 /// Replaces a secret. Inside JSON and a printed string it is the same as outside.
 pub(super) const MASK: &str = "[redacted]";
@@ -80,7 +85,8 @@ impl Secrets {
         let variables: Vec<(String, String)> = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
             .collect();
-        let named = variables.iter().filter(|(name, _)| names_a_secret(name)).map(|(_, value)| value.clone());
+        let named =
+            variables.iter().filter(|(name, value)| is_secret_variable(name, value)).map(|(_, value)| value.clone());
         let inside = variables.iter().flat_map(|(_, value)| recognition::written_out(value));
         let texts: Vec<String> = named.chain(inside).collect();
         secrets.add(texts.iter().map(String::as_str));

@@ -1,37 +1,10 @@
-//! Tells which texts of a configuration are secrets: by the name that they have, and by what they look like.
+//! Tells which texts of a configuration are secrets by what they look like; [`names`](super::names) does so by the name
+//! that they have.
 
 use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use percent_encoding::percent_decode_str;
-use serde_json::Value;
+use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 
-/// Parts of names that people give to secrets.
-const PARTS: &[&str] = &[
-    "secret",
-    "token",
-    "password",
-    "passwd",
-    "passphrase",
-    "passcode",
-    "apikey",
-    "accesskey",
-    "privatekey",
-    "authorization",
-    "credential",
-    "cookie",
-    "bearer",
-    "webhook",
-    "connectionstring",
-    "connection_string",
-    "conn_str",
-    "database_url",
-    "database_uri",
-    "db_url",
-    "db_uri",
-];
-
-/// Whole words of names that people give to secrets.
-const WORDS: &[&str] = &["key", "pat", "auth", "pass", "pwd", "pw", "psw", "jwt", "dsn", "cred", "creds", "sas", "otp"];
+use super::{addresses, pairs};
 
 /// Beginnings of tokens, each with the length from which on a text is one.
 const PREFIXES: &[(&str, usize)] = &[
@@ -92,23 +65,6 @@ const PREFIXES: &[(&str, usize)] = &[
 /// The schemes of the header `Authorization`.
 const SCHEMES: &[&str] = &["bearer", "basic", "token", "apikey", "api-key", "digest"];
 
-/// True for a name that people give to secrets: of a variable, a header, a parameter of a URL, an option.
-pub(in crate::server) fn names_a_secret(name: &str) -> bool {
-    let name = name.trim().trim_start_matches('-').to_lowercase().replace(['-', '.', ' '], "_");
-    // The working folder, on every Unix.
-    if matches!(name.as_str(), "pwd" | "oldpwd") {
-        return false;
-    }
-    let mut words = name.split('_');
-    PARTS.iter().any(|part| name.contains(part))
-        || words.any(|word| {
-            WORDS.contains(&word)
-                || (word.ends_with("pass") && !matches!(word, "bypass" | "compass"))
-                || word.ends_with("pwd")
-                || word.ends_with("dsn")
-        })
-}
-
 /// The credentials in a value of a configuration, by what they look like.
 pub(in crate::server) fn credentials_in(text: &str) -> Vec<String> {
     let mut found = written_out(text);
@@ -119,7 +75,7 @@ pub(in crate::server) fn credentials_in(text: &str) -> Vec<String> {
 /// Whether an address in a value says of a user what only that user knows, as that of a proxy may.
 pub(in crate::server) fn has_credentials(text: &str) -> bool {
     let mut found = Vec::new();
-    addresses(text, &mut found);
+    addresses::addresses(text, &mut found);
     !found.is_empty()
 }
 
@@ -132,16 +88,16 @@ fn is_place(text: &str) -> bool {
 pub(super) fn written_out(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     private_keys(text, &mut found);
-    addresses(text, &mut found);
-    assignments(text, &mut found);
-    header(text, &mut found);
+    addresses::addresses(text, &mut found);
+    pairs::assignments(text, &mut found);
+    pairs::members(text, &mut found);
+    pairs::words(text, &mut found);
+    pairs::json(text, &mut found);
     schemes(text, &mut found);
     prefixed(text, &mut found);
-    if text.trim_start().starts_with(['{', '['])
-        && let Ok(value) = serde_json::from_str(text)
-    {
-        fields(&value, &mut found);
-    }
+    encoded_users(text, &mut found);
+    bots(text, &mut found);
+    hooks(text, &mut found);
     found
 }
 
@@ -157,79 +113,6 @@ fn private_keys(text: &str, found: &mut Vec<String>) {
         if line.len() >= 16 && !line.starts_with("-----") {
             found.push(line.to_owned());
         }
-    }
-}
-
-/// What addresses say of a user: `scheme://user:password@host`.
-fn addresses(text: &str, found: &mut Vec<String>) {
-    for (at, _) in text.match_indices("://") {
-        let rest = &text[at + 3..];
-        let whole = &rest[..rest.find(|c: char| c.is_whitespace() || "\"'`<>".contains(c)).unwrap_or(rest.len())];
-        let authority = &whole[..whole.find(['/', '?', '#']).unwrap_or(whole.len())];
-        // A password may have a `/` that should have been encoded; what is before it is then no port.
-        let is_port =
-            |text: &str| text.split_once(':').is_none_or(|(_, port)| port.bytes().all(|c| c.is_ascii_digit()));
-        let user = match authority.rsplit_once('@') {
-            Some((user, _)) => user,
-            None if is_port(authority) => continue,
-            None => match whole.rsplit_once('@') {
-                Some((user, _)) => user,
-                None => continue,
-            },
-        };
-        let decoded = percent_decode_str(user).decode_utf8_lossy().into_owned();
-        for user in [user, &decoded] {
-            match user.split_once(':') {
-                // With its user, as it stands in a header and before the host: a short password is known by that.
-                Some((_, password)) if !password.is_empty() => {
-                    found.extend([password.to_owned(), user.to_owned(), format!("{user}@")]);
-                }
-                _ if user.len() >= 16 || is_random(user) => found.push(user.trim_end_matches(':').to_owned()),
-                _ => {}
-            }
-        }
-    }
-}
-
-/// `password=…`, `--api-key=…`, `?token=…`, `Password=…;`.
-fn assignments(text: &str, found: &mut Vec<String>) {
-    let is_end = |c: char| c.is_whitespace() || matches!(c, '&' | ';' | '?' | ',');
-    for piece in text.split(is_end) {
-        let Some((name, value)) = piece.split_once('=') else { continue };
-        let name = name.rsplit(['"', '\'', '(']).next().unwrap_or(name);
-        if names_a_secret(name) {
-            given(value, found);
-        }
-    }
-    // A value may have what ends one elsewhere.
-    if let Some((name, value)) = text.split_once('=')
-        && !name.contains(is_end)
-        && !name.contains("://")
-        && names_a_secret(name)
-    {
-        given(value, found);
-    }
-}
-
-/// `Authorization: …`, as an argument has it.
-fn header(text: &str, found: &mut Vec<String>) {
-    if let Some((name, value)) = text.split_once(':')
-        && !name.contains(|c: char| !(c.is_ascii_alphanumeric() || "-_".contains(c)))
-        && !value.starts_with("//")
-        && names_a_secret(name)
-    {
-        given(value, found);
-    }
-}
-
-/// A value that belongs to the name of a secret.
-fn given(value: &str, found: &mut Vec<String>) {
-    let value = value.trim().trim_matches(['"', '\'']);
-    if !value.is_empty() {
-        found.push(value.to_owned());
-        found.extend(percent_decode_str(value).decode_utf8().ok().filter(|text| text != value).map(|text| text.into()));
-        // `Bearer TOKEN`: the token alone is as secret.
-        found.extend(value.split_once(' ').map(|(_, rest)| rest.trim().to_owned()));
     }
 }
 
@@ -266,22 +149,71 @@ fn prefixed(text: &str, found: &mut Vec<String>) {
     }
 }
 
-/// Strings of JSON with the name of a secret, and what others have in them.
-fn fields(value: &Value, found: &mut Vec<String>) {
-    match value {
-        Value::Object(members) => {
-            for (name, value) in members {
-                match value {
-                    Value::String(text) if names_a_secret(name) => given(text, found),
-                    _ => {}
-                }
-                fields(value, found);
-            }
+/// `user:password` in base64, as the header of HTTP has it, whatever stands in front.
+fn encoded_users(text: &str, found: &mut Vec<String>) {
+    let is_base64 = |c: char| c.is_ascii_alphanumeric() || "+/=_-".contains(c);
+    for run in text.split(|c: char| !is_base64(c)) {
+        let run = run
+            .split_once('=')
+            .map(|(_, value)| value)
+            .filter(|value| !value.trim_matches('=').is_empty())
+            .unwrap_or(run);
+        let bare = run.trim_matches('=');
+        // What chance makes readable is shorter.
+        if bare.len() < 12 {
+            continue;
         }
-        Value::Array(items) => items.iter().for_each(|item| fields(item, found)),
-        // It is shorter than the text that it stands in, so this comes to an end.
-        Value::String(text) => found.extend(written_out(text)),
-        _ => {}
+        let decoded = STANDARD_NO_PAD.decode(bare).or_else(|_| URL_SAFE_NO_PAD.decode(bare));
+        let Some(user) = decoded.ok().and_then(|bytes| String::from_utf8(bytes).ok()) else { continue };
+        let is_name = |c: char| c.is_ascii_alphanumeric() || "_.@+-".contains(c);
+        if let Some((name, password)) = user.split_once(':')
+            && !name.is_empty()
+            && name.chars().all(is_name)
+            && password.len() >= 4
+            && password.bytes().all(|c| c.is_ascii_graphic())
+        {
+            found.extend([password.to_owned(), bare.to_owned(), run.to_owned()]);
+            found.push(user);
+        }
+    }
+}
+
+/// Tokens of bots of Telegram: `123456789:AAE…`.
+fn bots(text: &str, found: &mut Vec<String>) {
+    for (at, _) in text.match_indices(":AA") {
+        let id = text[..at].bytes().rev().take_while(u8::is_ascii_digit).count();
+        let is_inside = |c: &u8| c.is_ascii_alphanumeric() || matches!(c, b'_' | b'-');
+        let token = text.as_bytes()[at + 1..].iter().take_while(|c| is_inside(c)).count();
+        if (6..=12).contains(&id) && token >= 30 {
+            found.extend([&text[at - id..at + 1 + token], &text[at + 1..at + 1 + token]].map(str::to_owned));
+        }
+    }
+}
+
+/// Addresses to which whoever knows them may post.
+const HOOKS: &[&str] = &[
+    "hooks.slack.com/",
+    "hooks.slack-gov.com/",
+    "discord.com/api/webhooks/",
+    "discordapp.com/api/webhooks/",
+    "hooks.zapier.com/hooks/",
+    "webhook.office.com/",
+    "maker.ifttt.com/trigger/",
+    "hook.integromat.com/",
+];
+
+/// The paths of such addresses, and their parts.
+fn hooks(text: &str, found: &mut Vec<String>) {
+    for host in HOOKS {
+        for (at, _) in text.match_indices(host) {
+            let path = &text[at + host.len()..];
+            let path = &path[..path.find(|c: char| c.is_whitespace() || "\"'`<>?#".contains(c)).unwrap_or(path.len())];
+            let path = path.trim_end_matches('/');
+            // The first part says which kind it is.
+            let own = path.split_once('/').map(|(_, rest)| rest).filter(|rest| rest.contains('/')).unwrap_or(path);
+            found.extend([path, own].map(str::to_owned));
+            found.extend(path.rsplit('/').next().map(str::to_owned));
+        }
     }
 }
 
@@ -314,7 +246,7 @@ fn random(text: &str, found: &mut Vec<String>) {
 }
 
 /// Whether letters and digits without anything between them change so often that no person has written them.
-fn is_random(text: &str) -> bool {
+pub(super) fn is_random(text: &str) -> bool {
     text.split(|c: char| !c.is_ascii_alphanumeric()).any(|run| run.len() >= 20 && is_mixed(run))
 }
 
@@ -327,42 +259,6 @@ fn is_mixed(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_of_secrets_are_known() {
-        for name in [
-            "GITHUB_TOKEN",
-            "api-key",
-            "X-Api-Key",
-            "DB_PASSWORD",
-            "Authorization",
-            "OPENAI_KEY",
-            "GH_PAT",
-            "DATABASE_URL",
-            "SENTRY_DSN",
-            "dsn",
-            "PGPASS",
-            "PGPASSWORD",
-            "MYSQL_PWD",
-            "SMTP_PASS",
-            "JWT",
-            "JWT_SECRET",
-            "apiKey",
-            "accessToken",
-            "--api-key",
-            "SLACK_WEBHOOK_URL",
-            "ConnectionString",
-            "client_secret",
-            "Cookie",
-        ] {
-            assert!(names_a_secret(name), "{name}");
-        }
-        for name in
-            ["HOME", "KEYBOARD", "PATH", "monkey", "AUTHOR", "Accept", "PWD", "OLDPWD", "compass", "PORT", "BYPASS"]
-        {
-            assert!(!names_a_secret(name), "{name}");
-        }
-    }
 
     #[test]
     fn credentials_are_known_by_what_they_look_like() {
@@ -389,6 +285,57 @@ mod tests {
             ("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln", "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln"),
             ("x=8f14e45fceea167a5a36dedd4bea2543", "8f14e45fceea167a5a36dedd4bea2543"),
             ("-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG\n-----END PRIVATE KEY-----", "MIIEvQIBADANBgkqhkiG"),
+            ("Server=tcp:db;Uid=app;Pwd=Hunter2-Abcd;", "Hunter2-Abcd"),
+            ("Driver={ODBC Driver 18};PWD={Hun;ter2-Abcd};", "Hun;ter2-Abcd"),
+            ("CONN=DRIVER=x;PWD=Hunter2-Abcd", "Hunter2-Abcd"),
+            ("Password=\"Hun;ter2, Abcd\";x=1", "Hun;ter2, Abcd"),
+            ("User Id = app; Password = Hunter2-Abcd", "Hunter2-Abcd"),
+            ("run --pwd Hunter2-Abcd x", "Hunter2-Abcd"),
+            ("--pwd=Hunter2-Abcd", "Hunter2-Abcd"),
+            ("pwd: Hunter2-Abcd", "Hunter2-Abcd"),
+            ("user: app\npwd: Hunter2-Abcd\nx: y", "Hunter2-Abcd"),
+            ("user: app\n  - pwd: Hunter2 Abcd\nx: y", "Hunter2 Abcd"),
+            ("{user: app, pwd: Hunter2-Abcd}", "Hunter2-Abcd"),
+            (r#"{"pwd":"Hunter2-Abcd"}"#, "Hunter2-Abcd"),
+            (r#"--config={"x":{"pwd":"Hunter2-Abcd"}}"#, "Hunter2-Abcd"),
+            (r#"{"pwd":"Hunter2-Abcd","#, "Hunter2-Abcd"),
+            (r#"{\"pwd\":\"Hunter2-Abcd\"}"#, "Hunter2-Abcd"),
+            ("https://example.org/x?pwd=Hunter2-Abcd&y=1", "Hunter2-Abcd"),
+            ("https://example.org/x#token=Hunter2-Abcd", "Hunter2-Abcd"),
+            ("https://x.example.net/?sv=1&sig=abcDEF%2B12345%3D", "abcDEF+12345="),
+            ("Pwd: Hunter2-Abcd", "Hunter2-Abcd"),
+            ("curl -H 'X-Api-Key: Hunter2-Abcd' x", "Hunter2-Abcd"),
+            ("--header=X-Api-Key: Hunter2-Abcd", "Hunter2-Abcd"),
+            ("form[password]=Hunter2-Abcd", "Hunter2-Abcd"),
+            ("ann:S3cr3tProx1@proxy:3128", "S3cr3tProx1"),
+            ("//ann:S3cr3tProx1@proxy", "S3cr3tProx1"),
+            ("app:S3cr3t-pw9@db/prod", "S3cr3t-pw9"),
+            ("app:s3cr/t-pw9@db", "s3cr/t-pw9"),
+            ("--db=app:S3cr3t-pw9@db/prod", "S3cr3t-pw9"),
+            ("MYDB=app:S3cr3t-pw9@10.0.0.7:5432", "S3cr3t-pw9"),
+            ("user:S3cr3t-pw9@db", "S3cr3t-pw9"),
+            (":S3cr3t-pw9@redis:6379", "S3cr3t-pw9"),
+            ("root:S3cr3tGo9@tcp(127.0.0.1:3306)/x", "S3cr3tGo9"),
+            ("root:S3cr3tGo9@/x", "S3cr3tGo9"),
+            ("ann%40x.org:S3cr3tGo9@[::1]:80", "S3cr3tGo9"),
+            ("--user=ann:S3cr3t-pw9", "S3cr3t-pw9"),
+            ("-u ann:S3cr3t-pw9", "S3cr3t-pw9"),
+            ("curl -u 'ann:S3cr3t-pw9' https://example.org", "S3cr3t-pw9"),
+            (r#"[{"name":"API_KEY","value":"Hunter2-Abcd"}]"#, "Hunter2-Abcd"),
+            (r#"{"pwd": 8127312398721}"#, "8127312398721"),
+            (r#"{"tokens": ["Hunter2-Abcd"]}"#, "Hunter2-Abcd"),
+            ("machine h login ann password S3cr3tNetrc9", "S3cr3tNetrc9"),
+            ("password S3cr3tNetrc9", "S3cr3tNetrc9"),
+            ("YW5uOlMzY3IzdEI2NDk=", "S3cr3tB649"),
+            ("x=YW5uOlMzY3IzdEI2NDk=", "ann:S3cr3tB649"),
+            ("123456789:AAE-abcdefghijklmnopqrstuvwxyz", "123456789:AAE-abcdefghijklmnopqrstuvwxyz"),
+            (
+                "https://api.telegram.org/bot123456789:AAE-abcdefghijklmnopqrstuvwxyz/getMe",
+                "AAE-abcdefghijklmnopqrstuvwxyz",
+            ),
+            ("https://hooks.slack.com/services/T000/B000/XXXXabcdWXYZ", "T000/B000/XXXXabcdWXYZ"),
+            ("https://hooks.slack.com/services/T000/B000/XXXXabcdWXYZ", "XXXXabcdWXYZ"),
+            ("https://discord.com/api/webhooks/123/AbC-dEf", "123/AbC-dEf"),
             (
                 r"-----BEGIN RSA PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG\n-----END RSA PRIVATE KEY-----",
                 "MIIEvQIBADANBgkqhkiG",
@@ -418,9 +365,113 @@ mod tests {
             "C:\\Users\\Ann",
             "en_US.UTF-8",
             "http://proxy:3128",
+            "proxy:3128",
+            "localhost:8080",
+            "//cdn.example.org/x@2.js",
+            "12:30@room",
+            "9:15pm@room5",
+            "mailto:ann.smith2@example.org",
+            "from:ann@example.org",
+            "to:Ann.Smith@example.org",
+            "user:ann.smith@example.org",
+            "@ann:example.org",
+            "Ann Smith <ann@example.org>",
+            "ann@example.org:25",
+            "git@github.com:x/y.git@v1",
+            "ann@host:/srv/x@y",
+            "npm:lodash@4.17.21",
+            "npm:@scope/pkg@1.2.3",
+            "alias:lodash@^4.17.21",
+            "pkg:cargo/x@1.2.3",
+            "registry:5000/img@sha256:8f14e45fceea167a5a36dedd4bea25438f14e45fceea167a5a36dedd4bea2543",
+            "alpine:3.19@sha256:8f14e45fceea167a5a36dedd4bea25438f14e45fceea167a5a36dedd4bea2543",
+            "C:\\Users\\ann@work",
+            "/usr/bin:/opt/python@3.11/bin",
+            "--user=1000:1000",
+            "-u www-data:www-data",
+            "-u ann",
+            "http://token-service:8080/oauth/v2",
+            "auth-server:1.2.3-alpine",
+            r"\u@\h:\w\$ ${chroot:+($chroot)}\u@\h ",
+            "if key == value then",
+            "Password Generator",
+            "a monkey: no",
+            "Kubernetes/configuration",
             "alpine@sha256:8f14e45fceea167a5a36dedd4bea25438f14e45fceea167a5a36dedd4bea2543",
         ] {
             assert_eq!(credentials_in(text), Vec::<String>::new(), "{text}");
+        }
+    }
+
+    mod properties {
+        use super::*;
+        use proptest::prelude::*;
+
+        /// Spellings of names of secrets.
+        const NAMES: &[&str] = &[
+            "pwd",
+            "PWD",
+            "Pwd",
+            "password",
+            "API_KEY",
+            "apiKey",
+            "signingKey",
+            "X-Api-Key",
+            "LDAP_BINDPW",
+            "sessionId",
+            "auth.token",
+            "db_dsn",
+        ];
+        /// How a value stands beside its name; `@` is the name, `#` the value.
+        const WITH_NAME: &[&str] = &[
+            "@=#",
+            "--@=#",
+            "--@ #",
+            "x --@ # y",
+            "@: #",
+            "@:#",
+            "a: b\n@: #\nc: d",
+            "{a: b, @: #}",
+            r##"{"@":"#"}"##,
+            r##"{"a":[{"@":"#"}]}"##,
+            r##"[{"name":"@","value":"#"}]"##,
+            r##"x={"@": "#"}"##,
+            "https://h/x?a=b&@=#&c=d",
+            "https://h/x#@=#",
+            "Server=db;@=#;",
+            "A=DRIVER=x;@=#",
+            "a = b; @ = '#'; c = d",
+            "curl -H '@: #' x",
+        ];
+        /// Those where no name says so.
+        const WITHOUT: &[&str] = &[
+            "ann:#@db",
+            "//ann:#@db/x",
+            "x=ann:#@db:80/x",
+            "x://ann:#@db",
+            "--db=ann:#@tcp(db:80)/x",
+            "a,ann:#@db",
+            "--user=ann:#",
+            "-u ann:#",
+            "curl -u 'ann:#' x",
+            "machine h login ann password #",
+            "Bearer #",
+        ];
+
+        proptest! {
+            #[test]
+            fn credentials_are_found_in_every_syntax(value in "[A-Z][a-z]{3}[0-9][A-Za-z0-9+_.-]{3,12}[A-Z]", name in prop::sample::select(NAMES)) {
+                for text in WITH_NAME {
+                    // The fragment of an address has the sign itself.
+                    let text = text.replace("x#@", "x\0@").replace('#', &value).replace('\0', "#").replace('@', name);
+                    prop_assert!(credentials_in(&text).contains(&value), "{}: {:?}", text, credentials_in(&text));
+                }
+                for text in WITHOUT {
+                    let text = text.replace('#', &value);
+                    prop_assert!(credentials_in(&text).contains(&value), "{}: {:?}", text, credentials_in(&text));
+                    prop_assert!(!text.contains('@') || has_credentials(&text), "{}", text);
+                }
+            }
         }
     }
 }
