@@ -169,9 +169,13 @@ impl World<'_> {
         world
     }
 
+    /// Starts a server, which has to reach its store then.
     fn server(&self, which: usize) -> Server {
         let url = match (self.place, self.relays.get(which)) {
-            (Place::Database(database), Some(relay)) => database.url_at(relay.address),
+            (Place::Database(database), Some(relay)) => {
+                relay.go_on();
+                database.url_at(relay.address)
+            }
             (place, _) => place.url(),
         };
         let file = self.steps.configuration();

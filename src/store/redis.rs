@@ -458,7 +458,7 @@ fn newer(version: u64) -> Problem {
 impl From<RedisError> for Problem {
     fn from(error: RedisError) -> Problem {
         let told = || without_scripts(error.detail().unwrap_or_default());
-        match (error.code(), error.kind()) {
+        match (code(&error), error.kind()) {
             (Some("UNKNOWN"), _) => Problem::Unknown,
             (Some("EXPIRED"), _) => Problem::Expired,
             (Some("LEASED"), _) => Problem::Leased,
@@ -500,6 +500,17 @@ impl From<RedisError> for Problem {
             _ => Problem::Unavailable(without_scripts(&error.to_string())),
         }
     }
+}
+
+/// The code of an error: that of what a script did, which Redis before version 7 wraps, and of a connection that asks for
+/// its database before its password.
+fn code(error: &RedisError) -> Option<&str> {
+    let detail = error.detail().unwrap_or_default();
+    if detail.contains("Authentication required") {
+        return Some("NOAUTH");
+    }
+    let wrapped = detail.split_once(": -").and_then(|(_, wrapped)| wrapped.split(' ').next());
+    wrapped.filter(|code| code.chars().all(|letter| letter.is_ascii_uppercase())).or_else(|| error.code())
 }
 
 /// A message of Redis without the digests by which it names our scripts.

@@ -73,8 +73,9 @@ impl Relay {
         *self.state.passing.lock().expect("nobody panics") = Some(count);
     }
 
-    /// Lets everything pass again.
+    /// Lets everything pass again, both ways.
     pub fn go_on(&self) {
+        self.state.loses.store(false, Ordering::SeqCst);
         *self.state.passing.lock().expect("nobody panics") = None;
         self.state.changed.notify_all();
     }
