@@ -12,7 +12,7 @@ pub enum List {
     Items {
         /// All the items.
         items: Arc<Items>,
-        /// How many of them are before the beginning.
+        /// How many of them are before the beginning; never more than there are.
         start: usize,
     },
     /// One item before a sequence: `(cons head tail)`.
@@ -69,6 +69,12 @@ impl List {
     /// The same with metadata.
     pub fn annotated_cons(head: Value, tail: Value, metadata: Option<Arc<Map>>) -> List {
         List::Cons(Cons { head, tail, metadata })
+    }
+
+    /// The items from a place on, of which there are none where a walk has gone past the end.
+    pub fn from_place(items: Arc<Items>, at: usize) -> List {
+        let start = at.min(items.0.items.len());
+        List::Items { items, start }
     }
 
     /// The items, when they stand in one block.

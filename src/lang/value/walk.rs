@@ -216,8 +216,8 @@ impl Cursor {
     pub fn into_rest(self) -> Value {
         match self {
             Cursor::End => Value::Nil,
-            Cursor::Items(items, start) => Value::List(Arc::new(List::Items { items, start })),
-            Cursor::Own(items, start) => Value::List(Arc::new(List::Items { items: Arc::new(items), start })),
+            Cursor::Items(items, at) => Value::List(Arc::new(List::from_place(items, at))),
+            Cursor::Own(items, at) => Value::List(Arc::new(List::from_place(Arc::new(items), at))),
             Cursor::Range { next, step, left } => Value::List(Arc::new(List::Range { start: next, step, count: left })),
             Cursor::Before(value) => value,
             Cursor::Vector(vector, at) => rest_of(vector.len(), at, |index| vector.get(index).cloned()),
