@@ -52,8 +52,8 @@ impl List {
     /// The count of a range without an end.
     pub const ENDLESS: u64 = u64::MAX;
 
-    /// Ranges of more items than this are walked as lazy sequences are: nobody means to hold what
-    /// comes of so many.
+    /// Ranges of more items than this are walked as lazy sequences are, and repetitions are lazy: nobody
+    /// means to hold what comes of so many.
     pub const LONG: u64 = 10_000_000;
 
     /// The list of no items.

@@ -105,7 +105,8 @@ fn take_items(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> 
     first_of(machine, wanted, collection)
 }
 
-fn first_of(machine: &mut Machine, wanted: u64, collection: Value) -> Outcome<Value> {
+/// The first items of a collection, lazily where that is lazy.
+pub(super) fn first_of(machine: &mut Machine, wanted: u64, collection: Value) -> Outcome<Value> {
     if let Value::List(list) = &collection
         && let List::Range { start, step, count } = &**list
     {

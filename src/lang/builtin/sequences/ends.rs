@@ -276,18 +276,21 @@ fn count_items(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value>
 fn bounded_count(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let (most, collection) = count_and_collection(arguments)?;
     let mut cursor = machine.seq(collection)?;
-    let mut counted = 0;
+    let mut counted = 0_u64;
     // What knows its count tells it, however many were asked for.
     if let Some(count) = cursor.remaining().filter(|count| *count != List::ENDLESS) {
         return Ok(Value::Int(count as i64));
     }
     while counted < most {
         match cursor.remaining() {
-            Some(List::ENDLESS) => counted = most,
-            Some(left) => return Ok(Value::Int((counted + left) as i64)),
-            None if cursor.next(machine)?.is_some() => counted += 1,
-            None => break,
+            Some(left) => counted = most.min(counted.saturating_add(left)),
+            None if cursor.next(machine)?.is_some() => {
+                counted += 1;
+                continue;
+            }
+            None => {}
         }
+        break;
     }
     Ok(Value::Int(counted as i64))
 }

@@ -4,6 +4,7 @@ use super::super::Builtin;
 use super::super::arguments::{count, take, whole};
 use super::super::arithmetic::{self, Operation, mixed};
 use super::super::metadata::without_metadata;
+use super::cutting::first_of;
 use super::joining::concat_two;
 use super::{as_seq, before, count_up, in_front, is_number, or_empty, rest_of};
 use crate::lang::error::{Error, Outcome};
@@ -225,7 +226,7 @@ fn integer_range(start: i64, end: i64, step: i64) -> List {
         step => {
             let step = i128::from(step);
             let count = (distance + step - step.signum()) / step;
-            u64::try_from(count.max(0)).unwrap_or(u64::MAX - 1)
+            u64::try_from(count.max(0)).unwrap_or(u64::MAX).min(List::ENDLESS - 1)
         }
     };
     List::Range { start, step, count }
@@ -266,6 +267,10 @@ fn repeat(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
         arguments.swap(0, 1);
     }
     let wanted = whole(&arguments[0])?.max(0) as u64;
+    if wanted > List::LONG {
+        let endless = machine.lazy(&REPEAT, vec![take(arguments, 1)]);
+        return first_of(machine, wanted, endless);
+    }
     machine.reserve_values(wanted)?;
     machine.charge(wanted)?;
     Ok(Value::list(vec![take(arguments, 1); wanted as usize]))
@@ -288,6 +293,10 @@ fn repeatedly(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> 
         arguments.swap(0, 1);
     }
     let (wanted, function) = (count_up(&arguments[0])?, take(arguments, 1));
+    if wanted > List::LONG {
+        let endless = machine.lazy(&REPEATEDLY, vec![function]);
+        return first_of(machine, wanted, endless);
+    }
     machine.reserve_values(wanted)?;
     let mut out = Vec::new();
     for _ in 0..wanted {

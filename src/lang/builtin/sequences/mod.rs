@@ -167,7 +167,7 @@ pub(super) fn count_of(machine: &mut Machine, value: Value) -> Outcome<u64> {
         return Ok(text.as_str().chars().count() as u64);
     }
     let mut cursor = machine.seq(value)?;
-    let mut counted = 0;
+    let mut counted = 0_u64;
     loop {
         match cursor.remaining() {
             Some(List::ENDLESS) => {
@@ -175,7 +175,7 @@ pub(super) fn count_of(machine: &mut Machine, value: Value) -> Outcome<u64> {
                     .suggest("take a part of it with `take`")
                     .into());
             }
-            Some(left) => return Ok(counted + left),
+            Some(left) => return Ok(i64::MAX.unsigned_abs().min(counted.saturating_add(left))),
             None if cursor.next(machine)?.is_some() => counted += 1,
             None => return Ok(counted),
         }
