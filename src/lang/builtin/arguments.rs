@@ -3,6 +3,7 @@
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
 use crate::lang::value::Value;
+use crate::lang::value::{Value, decimal};
 use crate::lang::value::map::Map;
 use std::sync::Arc;
 
@@ -41,7 +42,7 @@ fn other_integer(value: &Value) -> Result<i64, Error> {
 pub fn whole(value: &Value) -> Result<i64, Error> {
     match value {
         Value::Float(number) if number.is_finite() => integer(&Value::Float(number.trunc())),
-        Value::Decimal(number) => integer(&Value::Float(super::decimals::to_float(number).trunc())),
+        Value::Decimal(number) => integer(&Value::Float(decimal::to_double(number).trunc())),
         value => integer(value),
     }
 }
@@ -53,7 +54,7 @@ pub fn whole(value: &Value) -> Result<i64, Error> {
 pub fn count(value: &Value) -> Result<u64, Error> {
     match value {
         Value::Float(number) if *number > 9e15 => Ok(u64::MAX),
-        Value::Decimal(number) => count(&Value::Float(super::decimals::to_float(number).ceil())),
+        Value::Decimal(number) => count(&Value::Float(decimal::to_double(number).ceil())),
         value => integer(value).map(|number| number.max(0) as u64),
     }
 }

@@ -7,10 +7,11 @@
 use super::decimals;
 use crate::lang::error::{Error, Outcome, describe};
 use crate::lang::eval::Machine;
+use crate::lang::value::compare::as_double;
 use crate::lang::value::{Value, decimal, quotient};
 use num_bigint::BigInt;
 use num_integer::Integer;
-use num_traits::{ToPrimitive, Zero};
+use num_traits::Zero;
 use std::sync::Arc;
 
 /// What is done with two numbers.
@@ -40,6 +41,9 @@ pub enum Operation {
 #[inline(never)]
 pub fn mixed(machine: &mut Machine, operation: Operation, left: &Value, right: &Value) -> Outcome<Value> {
     if matches!(left, Value::Float(_)) || matches!(right, Value::Float(_)) {
+        if let (Value::Decimal(number), _) | (_, Value::Decimal(number)) = (left, right) {
+            machine.charge(decimal::double_effort(number))?;
+        }
         return floats(operation, float(left)?, float(right)?);
     }
     if matches!(left, Value::Decimal(_)) || matches!(right, Value::Decimal(_)) {
@@ -151,9 +155,7 @@ pub fn float(value: &Value) -> Result<f64, Error> {
     match value {
         Value::Float(number) => Ok(*number),
         Value::Int(number) => Ok(*number as f64),
-        Value::BigInt(number) => Ok(number.to_f64().unwrap_or(f64::NAN)),
-        Value::Decimal(number) => Ok(decimals::to_float(number)),
-        other => Err(not_a_number(other)),
+        other => as_double(other).ok_or_else(|| not_a_number(other)),
     }
 }
 

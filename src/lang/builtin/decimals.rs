@@ -13,7 +13,7 @@ use crate::lang::value::decimal::{self, MAX_SCALE};
 use crate::lang::value::text::Name;
 use bigdecimal::{BigDecimal, RoundingMode};
 use num_bigint::BigInt;
-use num_traits::{Signed, ToPrimitive, Zero};
+use num_traits::{Signed, Zero};
 use std::sync::Arc;
 
 /// The digits of a quotient that has no end.
@@ -304,9 +304,4 @@ pub fn absolute(value: &Value) -> Option<Value> {
         Value::Decimal(number) => Some(made(number.abs())),
         _ => None,
     }
-}
-
-/// A decimal as the nearest double.
-pub fn to_float(number: &BigDecimal) -> f64 {
-    number.to_f64().unwrap_or(f64::NAN)
 }

@@ -1,9 +1,9 @@
 //! The order of values, as Clojure's `compare`: numbers by size, strings and names by namespace and text, nil first,
 //! vectors by length and then item by item.
 
-use super::Value;
 use super::equal::comparing_effort;
 use super::text::Name;
+use super::{Value, decimal};
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
 use num_bigint::BigInt;
@@ -87,37 +87,31 @@ fn compare_scalars(left: &Value, right: &Value) -> Option<Ordering> {
     })
 }
 
-/// How two numbers stand to each other, exactly, whatever their kinds; a NaN counts as equal to
-/// everything, as in Clojure. `None` unless both are numbers.
+/// How two numbers stand to each other: as doubles where one of them is a double, else exactly; a NaN
+/// counts as equal to everything. All of this is Clojure's rule. `None` unless both are numbers.
 pub fn compare_numbers(left: &Value, right: &Value) -> Option<Ordering> {
     Some(match (left, right) {
         (Value::Int(a), Value::Int(b)) => a.cmp(b),
-        (Value::Float(a), Value::Float(b)) => a.partial_cmp(b).unwrap_or(Ordering::Equal),
-        (Value::Int(a), Value::Float(b)) => compare_with_float(&BigInt::from(*a), *b),
-        (Value::Float(a), Value::Int(b)) => compare_with_float(&BigInt::from(*b), *a).reverse(),
+        (Value::Float(a), b) => a.partial_cmp(&as_double(b)?).unwrap_or(Ordering::Equal),
+        (a, Value::Float(b)) => as_double(a)?.partial_cmp(b).unwrap_or(Ordering::Equal),
         (Value::BigInt(a), Value::BigInt(b)) => a.cmp(b),
         (Value::BigInt(a), Value::Int(b)) => (**a).cmp(&BigInt::from(*b)),
         (Value::Int(a), Value::BigInt(b)) => BigInt::from(*a).cmp(b),
-        (Value::BigInt(a), Value::Float(b)) => compare_with_float(a, *b),
-        (Value::Float(a), Value::BigInt(b)) => compare_with_float(b, *a).reverse(),
-        (Value::Decimal(a), b) => super::decimal::compare(a, b)?,
-        (a, Value::Decimal(b)) => super::decimal::compare(b, a)?.reverse(),
+        (Value::Decimal(a), b) => decimal::compare(a, b)?,
+        (a, Value::Decimal(b)) => decimal::compare(b, a)?.reverse(),
         _ => return None,
     })
 }
 
-fn compare_with_float(integer: &BigInt, float: f64) -> Ordering {
-    if float.is_nan() {
-        return Ordering::Equal;
-    }
-    if let Some(small) = integer.to_i64().filter(|n| n.unsigned_abs() <= 1 << 53) {
-        return (small as f64).partial_cmp(&float).unwrap_or(Ordering::Equal);
-    }
-    match num_traits::FromPrimitive::from_f64(float.trunc()) {
-        Some(whole) => integer.cmp(&whole),
-        None if float > 0.0 => Ordering::Less,
-        None => Ordering::Greater,
-    }
+/// The double nearest to a number; `None` for all other values.
+pub fn as_double(number: &Value) -> Option<f64> {
+    Some(match number {
+        Value::Float(number) => *number,
+        Value::Int(number) => *number as f64,
+        Value::BigInt(number) => number.to_f64()?,
+        Value::Decimal(number) => decimal::to_double(number),
+        _ => return None,
+    })
 }
 
 /// Names without a namespace come before all that have one.

@@ -7,7 +7,7 @@ use super::Value;
 use bigdecimal::BigDecimal;
 use num_bigint::{BigInt, Sign};
 use num_integer::Integer;
-use num_traits::{FromPrimitive, Signed, Zero};
+use num_traits::{Signed, Zero};
 use std::cmp::Ordering;
 use std::f64::consts::LOG10_2;
 use std::fmt::Write;
@@ -54,9 +54,28 @@ fn read_halves(digits: &[u8], radix: u32) -> Option<BigInt> {
     Some(read_halves(above, radix)? * power + read_halves(below, radix)?)
 }
 
-/// The exact value of a double; `None` for infinite ones and NaN.
-pub fn of_float(value: f64) -> Option<BigDecimal> {
-    BigDecimal::from_f64(value)
+/// The nearest double, of two that are equally near the even one; beyond the range an infinity or zero.
+pub fn to_double(value: &BigDecimal) -> f64 {
+    // Halfway between two doubles, no number has more significant digits than 767.
+    const ENOUGH: u64 = 2_700;
+    let (unscaled, scale) = value.as_bigint_and_scale();
+    let (mut digits, mut scale) = (unscaled.into_owned(), scale);
+    if digits.bits() > ENOUGH {
+        let cut = ((digits.bits() - ENOUGH) as f64 * LOG10_2) as u32;
+        let (above, below) = digits.div_rem(&BigInt::from(10).pow(cut));
+        // One digit behind the others tells whether anything was cut off.
+        let sticky = BigInt::from(below.signum());
+        digits = above * 10 + sticky;
+        scale -= i64::from(cut) - 1;
+    }
+    // The standard library rounds correctly, whatever the number of digits.
+    format!("{digits}e{}", -scale).parse().unwrap_or(f64::NAN)
+}
+
+/// The steps that finding the nearest double takes, beside the first: only long decimals take any.
+pub fn double_effort(value: &BigDecimal) -> u64 {
+    let words = bits(value) / 64;
+    words.saturating_mul(words.isqrt()) / 8
 }
 
 /// A decimal as Java's `toString` writes it: plain, or with an exponent where plain digits would begin
@@ -142,9 +161,10 @@ pub fn square_effort(bits: u64) -> u64 {
 /// differ, one of them is written out.
 pub fn comparing_effort(left: &BigDecimal, right: &Value) -> u64 {
     let (other, scale) = match right {
+        Value::Float(_) => return double_effort(left),
         Value::Decimal(right) => (bits(right), right.fractional_digit_count()),
         Value::BigInt(right) => (right.bits(), 0),
-        Value::Int(_) | Value::Float(_) => (64, 0),
+        Value::Int(_) => (64, 0),
         _ => return 0,
     };
     let own = bits(left);
@@ -156,18 +176,12 @@ pub fn comparing_effort(left: &BigDecimal, right: &Value) -> u64 {
     square_effort(own.max(other))
 }
 
-/// How a decimal stands to a number of any kind, exactly; `None` for what is no number.
+/// How a decimal stands to a number that is no double, exactly; `None` for all other values.
 pub fn compare(left: &BigDecimal, right: &Value) -> Option<Ordering> {
     Some(match right {
         Value::Decimal(right) => order(left, right),
         Value::Int(right) => order(left, &BigDecimal::from(*right)),
         Value::BigInt(right) => order(left, &BigDecimal::from((**right).clone())),
-        Value::Float(right) if right.is_nan() => Ordering::Equal,
-        Value::Float(right) => match of_float(*right) {
-            Some(right) => order(left, &right),
-            None if *right > 0.0 => Ordering::Less,
-            None => Ordering::Greater,
-        },
         _ => return None,
     })
 }
@@ -222,6 +236,31 @@ mod tests {
         }
         for text in [format!("{digits}x"), format!("{digits}.1.2"), format!("{digits}e"), format!("--{digits}")] {
             assert!(read(&text).is_none() && read_integer(&text, 10).is_none());
+        }
+    }
+
+    #[test]
+    fn the_nearest_double() {
+        let long = |digits: &str| format!("{digits}{}", "0".repeat(2_000));
+        for (text, double) in [
+            ("1E+300", 1e300),
+            ("0.1", 0.1),
+            ("-2.5E-7", -2.5e-7),
+            ("1E+400", f64::INFINITY),
+            ("-1E+400", f64::NEG_INFINITY),
+            ("1E-400", 0.0),
+            ("5E-324", 5e-324),
+            ("2.4703282292062327E-324", 0.0),
+            ("2.4703282292062328E-324", 5e-324),
+            // Halves go to the even one, the least bit more goes up.
+            ("9007199254740993", 9_007_199_254_740_992.0),
+            ("9007199254740995", 9_007_199_254_740_996.0),
+            (&format!("{}E-2000", long("9007199254740993")), 9_007_199_254_740_992.0),
+            (&format!("{}1E-2001", long("9007199254740993")), 9_007_199_254_740_994.0),
+            (&format!("-{}1E-2001", long("9007199254740993")), -9_007_199_254_740_994.0),
+            (&long("1"), f64::INFINITY),
+        ] {
+            assert_eq!(to_double(&read(text).expect("a decimal")), double, "{text}");
         }
     }
 
