@@ -7,6 +7,7 @@
 use super::Value;
 use super::map::Map;
 use super::release::{Debris, release};
+use std::mem::discriminant;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// How many steps to other shapes are remembered.
@@ -51,7 +52,8 @@ impl Shape {
 
     /// The shape with one more key.
     pub fn with(self: &Arc<Self>, key: &Value) -> Arc<Shape> {
-        let leads_there = |next: &Arc<Shape>| next.keys.len() > self.keys.len() && next.keys.last() == Some(key);
+        let adds_key = |next: &Arc<Shape>| next.keys.last().is_some_and(|last| is_same(last, key));
+        let leads_there = |next: &Arc<Shape>| next.keys.len() > self.keys.len() && adds_key(next);
         self.step(key.is_scalar(), leads_there, || {
             let mut keys = Vec::with_capacity(self.keys.len() + 1);
             keys.extend(self.keys.iter().cloned());
@@ -106,6 +108,19 @@ impl Shape {
     /// The same keys with other metadata.
     pub fn annotated(&self, metadata: Option<Arc<Map>>) -> Arc<Shape> {
         Arc::new(Shape::made(self.keys.clone(), metadata, self.is_record))
+    }
+}
+
+/// True for two keys of which nothing tells which is which. Equality is not enough: `1` and `1N`, `1.0M` and `1.00M`,
+/// `0.0` and `-0.0`, a symbol and the same one with metadata are equal, and print as they are.
+fn is_same(left: &Value, right: &Value) -> bool {
+    match (left, right) {
+        (Value::Keyword(a), Value::Keyword(b)) => a == b,
+        (Value::Float(a), Value::Float(b)) => a.to_bits() == b.to_bits(),
+        (Value::Decimal(a), Value::Decimal(b)) => a.as_bigint_and_scale() == b.as_bigint_and_scale(),
+        (Value::Annotated(a), Value::Annotated(b)) => Arc::ptr_eq(a, b),
+        (Value::Time(a), Value::Time(b)) => a == b && a.to_string() == b.to_string(),
+        _ => discriminant(left) == discriminant(right) && left == right,
     }
 }
 
