@@ -114,7 +114,8 @@ pub fn equal<P: Pace>(left: &Value, right: &Value, pace: &mut P) -> Result<bool,
                 }
                 if let Some((key, value)) = left.entry(position) {
                     pace.step(hashing_effort(key))?;
-                    let Some(other) = right.get(key) else { return Ok(false) };
+                    // As it is spelled: whichever of the two is a record, and in accord with their hashes.
+                    let Some((_, other)) = right.get_exact(key) else { return Ok(false) };
                     tasks.push(Task::Values(value.clone(), other.clone()));
                 }
                 let last = tasks.len() - usize::from(left.entry(position).is_some());

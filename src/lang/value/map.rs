@@ -2,16 +2,18 @@
 //!
 //! Up to thirty-two entries a map is a [`Shape`] shared with its likes and a block of values; beyond
 //! that, sorted or with metadata, it is a [`Large`] one. Iteration follows insertion or the order. A *record* is a map that came from
-//! JSON: a key that it does not have is looked for in its other spelling, by the same rule wherever a
-//! key is looked for, so that an update never makes a second key.
+//! JSON: a key that it does not have is looked for in its other spellings, by the same rule wherever a
+//! key is looked for, so that an update never makes a second key. Equality alone compares keys as they are.
 
 use super::Value;
 use super::large::{Large, Order};
 use super::release::{Debris, release, release_leaf};
 use super::shape::Shape;
+use super::spellings::{Spellings, kebab_characters, only_among, other_kind, spelled};
 use super::text::LONGEST_NAME;
 use smallvec::SmallVec;
-use std::sync::Arc;
+use std::convert::Infallible;
+use std::sync::{Arc, OnceLock};
 
 /// Where the metadata of a record of `defrecord`, or of an object of `reify`, says what it is: a map with its
 /// `:type`, the `:fields` of a record, the methods of an object.
@@ -43,7 +45,8 @@ enum Entries {
     Large {
         /// Boxed, so that the many small maps are small.
         table: Box<Large<Value>>,
-        is_record: bool,
+        /// Of a record, the index of its keys by name once it was needed.
+        record: Option<Box<OnceLock<Spellings>>>,
     },
 }
 
@@ -68,7 +71,7 @@ impl Map {
         match &mut self.0 {
             Entries::Small { shape, .. } if shape.is_record() => {}
             Entries::Small { shape, .. } => *shape = shape.to_record(),
-            Entries::Large { is_record, .. } => *is_record = true,
+            Entries::Large { record, .. } => drop(record.get_or_insert_default()),
         }
         self
     }
@@ -78,7 +81,7 @@ impl Map {
     pub fn is_record(&self) -> bool {
         match &self.0 {
             Entries::Small { shape, .. } => shape.is_record(),
-            Entries::Large { is_record, .. } => *is_record,
+            Entries::Large { record, .. } => record.is_some(),
         }
     }
 
@@ -141,19 +144,25 @@ impl Map {
         values.get(*place)
     }
 
-    /// The entry under that key, with the key as the map has it.
+    /// The entry under that key, in one of its spellings, with the key as the map has it.
     #[inline]
     pub fn get_entry(&self, key: &Value) -> Option<(&Value, &Value)> {
-        let exact = match &self.0 {
+        let exact = self.get_exact(key);
+        if exact.is_some() || !self.is_record() {
+            return exact;
+        }
+        self.get_other_spelling(key)
+    }
+
+    /// The entry under the key as it is spelled.
+    #[inline]
+    pub fn get_exact(&self, key: &Value) -> Option<(&Value, &Value)> {
+        match &self.0 {
             Entries::Small { shape, values } => {
                 shape.position(key).and_then(|at| Some((shape.keys().get(at)?, values.get(at)?)))
             }
             Entries::Large { table, .. } => table.get(key),
-        };
-        if exact.is_some() || !self.is_record() {
-            return exact;
         }
-        self.find_other_spelling(key)
     }
 
     /// True if the key, in one of its spellings, is there.
@@ -206,7 +215,18 @@ impl Map {
                 return;
             }
         }
+        self.note_key(&key);
         self.enlarge(|table| table.insert(key, value));
+    }
+
+    /// Adds a key to the index of a record's names, if it has one and the key is new.
+    fn note_key(&mut self, key: &Value) {
+        if let Entries::Large { table, record: Some(record) } = &mut self.0
+            && let Some(index) = record.get_mut()
+            && table.get(key).is_none()
+        {
+            index.insert(key);
+        }
     }
 
     /// A key as the map has it, where a record has it in another spelling.
@@ -227,7 +247,7 @@ impl Map {
                     table.insert(key.clone(), value);
                 }
                 change(&mut table);
-                self.0 = Entries::Large { table, is_record: shape.is_record() };
+                self.0 = Entries::Large { table, record: shape.is_record().then(Box::default) };
             }
             Entries::Large { table, .. } => change(table),
         }
@@ -244,8 +264,11 @@ impl Map {
                     values.remove(position);
                 }
             }
-            Entries::Large { table, .. } => {
+            Entries::Large { table, record } => {
                 table.remove(&known);
+                if let Some(index) = record.as_mut().and_then(|record| record.get_mut()) {
+                    index.remove(&known);
+                }
             }
         }
         // Without one of its fields a record is a plain map.
@@ -257,7 +280,7 @@ impl Map {
 
     /// An empty sorted map; nil as the comparator stands for `compare`.
     pub fn sorted(comparator: Value) -> Map {
-        Map(Entries::Large { table: Box::new(Large::sorted(comparator)), is_record: false })
+        Map(Entries::Large { table: Box::new(Large::sorted(comparator)), record: None })
     }
 
     /// The keys in order, if it is sorted.
@@ -270,7 +293,16 @@ impl Map {
 
     /// Puts a key that is not there yet at a place of a sorted map's order.
     pub fn insert_at(&mut self, place: usize, key: Value, value: Value) {
+        self.note_key(&key);
         self.enlarge(|table| table.insert_at(place, key, value));
+    }
+
+    /// Puts a key that is not there yet behind all others, where it belongs in the order of a sorted map.
+    pub fn append(&mut self, key: Value, value: Value) {
+        match self.order() {
+            Some(_) => self.insert_at(usize::MAX, key, value),
+            None => self.insert(key, value),
+        }
     }
 
     /// What `meta` gives.
@@ -321,34 +353,60 @@ impl Map {
         }
     }
 
+    /// The entry of a record under another spelling of a key that it does not have.
     #[cold]
-    fn find_other_spelling(&self, key: &Value) -> Option<(&Value, &Value)> {
+    pub fn get_other_spelling(&self, key: &Value) -> Option<(&Value, &Value)> {
         let text = spelled(key)?;
+        if let Some(found) = other_kind(key).and_then(|key| self.get_exact(&key)) {
+            return Some(found);
+        }
         match &self.0 {
             Entries::Small { shape, values } => {
-                let wanted = kebab(text);
-                let first = wanted.chars().next();
-                let mut alike = shape.keys().iter().enumerate().filter(|(_, known)| {
-                    spelled(known).is_some_and(|known| {
-                        let known_first = known.chars().find(|c| !matches!(c, '-' | '_'));
-                        let same_first =
-                            known_first.map(|c| c.to_ascii_lowercase()) == first.map(|c| c.to_ascii_lowercase());
-                        (same_first || !known.is_ascii()) && kebab(known) == wanted
-                    })
-                });
-                let (position, known) = alike.next()?;
-                alike.next().is_none().then_some((known, values.get(position)?))
+                let at = only_among(shape.keys(), text)?;
+                Some((&shape.keys()[at], values.get(at)?))
             }
-            Entries::Large { table, .. } => {
-                let kebab = kebab(text);
-                let snake = kebab.replace('-', "_");
-                let camel = camel(&kebab);
-                [text, &kebab, &snake, &camel].into_iter().find_map(|spelling| {
-                    table.get(&Value::keyword(spelling)).or_else(|| table.get(&Value::string(spelling)))
-                })
+            Entries::Large { table, record } => {
+                let index = record.as_ref()?.get_or_init(|| {
+                    let Ok(index): Result<Spellings, Infallible> = names_of(table, |_| Ok(()));
+                    index
+                });
+                table.get(index.only(text)?)
             }
         }
     }
+
+    /// Gets ready to look for other spellings of a key that a record does not have. `pay` is called with the steps that
+    /// it takes, and may stop it.
+    ///
+    /// # Errors
+    /// What `pay` returns.
+    #[cold]
+    pub fn prepare_spellings<E>(&self, key: &Value, mut pay: impl FnMut(u64) -> Result<(), E>) -> Result<(), E> {
+        let Some(text) = spelled(key) else { return Ok(()) };
+        match &self.0 {
+            Entries::Small { shape, .. } => {
+                let lengths = shape.keys().iter().filter_map(spelled).map(|known| known.len().min(text.len()));
+                pay(lengths.sum::<usize>() as u64 / 64)
+            }
+            Entries::Large { table, record: Some(record) } if record.get().is_none() => {
+                let index = names_of(table, pay)?;
+                let _ = record.set(index);
+                Ok(())
+            }
+            Entries::Large { .. } => Ok(()),
+        }
+    }
+}
+
+/// An index of the keys of a large record.
+fn names_of<E>(table: &Large<Value>, mut pay: impl FnMut(u64) -> Result<(), E>) -> Result<Spellings, E> {
+    let mut index = Spellings::new();
+    for at in 0..table.positions() {
+        let Some((key, _)) = table.entry(at) else { continue };
+        pay(8 + spelled(key).map_or(0, str::len) as u64 / 8)?;
+        index.insert(key);
+    }
+    Ok(index)
 }
 
 fn kind_in(metadata: &Map) -> Option<&Arc<Map>> {
@@ -368,53 +426,15 @@ pub fn without_kind(metadata: &Arc<Map>) -> Option<Arc<Map>> {
     (!plain.is_empty()).then(|| Arc::new(plain))
 }
 
-/// The text of a key that has other spellings: keywords and strings have.
-fn spelled(key: &Value) -> Option<&str> {
-    match key {
-        Value::Keyword(name) => Some(name.as_str()),
-        Value::Str(text) => Some(text.as_str()),
-        _ => None,
-    }
-}
-
 /// A name in kebab case: `threadId`, `thread_id` and `ThreadID` are all `thread-id`.
 pub fn kebab(name: &str) -> String {
-    let mut out = String::with_capacity(name.len() + 4);
-    let characters: Vec<char> = name.chars().collect();
-    for (at, &c) in characters.iter().enumerate() {
-        if c == '_' || c == '-' {
-            out.push('-');
-            continue;
-        }
-        if c.is_uppercase() {
-            let after_lower = at > 0 && (characters[at - 1].is_lowercase() || characters[at - 1].is_ascii_digit());
-            let before_lower = at > 0
-                && characters[at - 1].is_uppercase()
-                && characters.get(at + 1).is_some_and(|next| next.is_lowercase());
-            if after_lower || before_lower {
-                out.push('-');
-            }
-        }
-        out.extend(c.to_lowercase());
-    }
-    out
+    kebab_characters(name).collect()
 }
 
 /// The canonical form of a name: without `-` and `_`, in lower case. Names of tools and arguments that agree in it are
 /// spellings of each other, for programs and for the rules of a policy alike.
 pub fn canonical(name: &str) -> String {
     name.chars().filter(|c| !matches!(c, '-' | '_')).flat_map(char::to_lowercase).collect()
-}
-
-fn camel(kebab: &str) -> String {
-    let mut parts = kebab.split('-');
-    let mut out = parts.next().unwrap_or_default().to_string();
-    for part in parts {
-        let mut rest = part.chars();
-        out.extend(rest.next().into_iter().flat_map(char::to_uppercase));
-        out.push_str(rest.as_str());
-    }
-    out
 }
 
 /// True for names that read as a keyword without a namespace: JSON keys that do become keywords.
@@ -463,7 +483,6 @@ mod tests {
             assert_eq!(kebab(name), "thread-id");
         }
         assert_eq!(kebab("HTMLBody"), "html-body");
-        assert_eq!(camel("from-address"), "fromAddress");
         assert!(is_plain_keyword("from_address") && is_plain_keyword("naïve"));
         assert!(!is_plain_keyword("") && !is_plain_keyword("first name") && !is_plain_keyword("1st"));
     }
@@ -479,6 +498,35 @@ mod tests {
         for n in 0..40 {
             record.remove(&Value::keyword(&format!("key-{n}")));
             assert!(record.is_record() && record.len() == 39 - n as usize);
+        }
+    }
+
+    #[test]
+    fn another_spelling_is_found_whatever_the_number_of_keys() {
+        let key = Value::keyword;
+        for more in [0, 28, 40, 1_000] {
+            let mut record = Map::default();
+            for n in 0..more {
+                record.insert(key(&format!("key_{n}")), Value::Nil);
+            }
+            let mut record = record.into_record();
+            record.insert(key("imageURL"), Value::Int(1));
+            record.insert(Value::string("a b"), Value::Int(2));
+            for other in [key("image-url"), Value::string("image_url"), Value::string("ImageUrl")] {
+                assert_eq!(record.get(&other), Some(&Value::Int(1)), "{more} {other:?}");
+            }
+            assert_eq!(record.get(&key("a b")), Some(&Value::Int(2)));
+            // A second spelling in a record makes both unclear, but for who writes one of them as it is.
+            let mut two = Map::default();
+            for (key, value) in record.iter() {
+                two.insert(key.clone(), value.clone());
+            }
+            two.insert(key("image_url"), Value::Int(3));
+            let mut two = two.into_record();
+            assert_eq!(two.get(&key("image-url")), None, "{more}");
+            assert_eq!(two.get(&Value::string("image_url")), Some(&Value::Int(3)));
+            two.remove(&key("image_url"));
+            assert_eq!(two.get(&key("image-url")), Some(&Value::Int(1)));
         }
     }
 

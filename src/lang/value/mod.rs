@@ -22,6 +22,7 @@ pub mod set;
 pub mod shape;
 pub mod simple;
 pub mod spelling;
+mod spellings;
 pub mod table;
 pub mod text;
 pub mod time;
