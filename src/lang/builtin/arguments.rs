@@ -2,9 +2,8 @@
 
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
-use crate::lang::value::Value;
-use crate::lang::value::{Value, decimal};
 use crate::lang::value::map::Map;
+use crate::lang::value::{Value, decimal};
 use std::sync::Arc;
 
 /// Takes an argument out of its slot.
@@ -92,9 +91,13 @@ fn rank(value: &Value) -> u8 {
     }
 }
 
-/// The function and the collection of `(map f coll)` or `(map coll f)`. On a tie Clojure's order holds.
+/// The function and the collection of `(map f coll)` or `(map coll f)`. On a tie Clojure's order holds, and where a
+/// map stands before a set: to look members up in a map is common, and a set says nothing of its entries.
 pub fn function_and_collection(arguments: &mut [Value]) -> (Value, Value) {
     let (first, second) = (take(arguments, 0), take(arguments, 1));
+    if matches!((&first, &second), (Value::Map(_), Value::Set(_))) {
+        return (first, second);
+    }
     // What is no collection is one in no order; nil and a string are one only where the other is a name or a
     // function: `(filter p [1 2])` with a nil for `p` is a mistake, and not two arguments exchanged.
     let least = match &first {

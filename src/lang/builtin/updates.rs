@@ -224,8 +224,17 @@ fn without(machine: &mut Machine, collection: Value, key: Value) -> Outcome<Valu
     }
 }
 
+/// The function and the map of `(update-vals m f)`, in either order: of two maps the second is the function.
+fn function_and_map(arguments: &mut [Value]) -> (Value, Value) {
+    if matches!(arguments[0], Value::Map(_)) {
+        arguments.swap(0, 1);
+        return (take(arguments, 0), take(arguments, 1));
+    }
+    function_and_collection(arguments)
+}
+
 fn update_vals(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    let (function, collection) = function_and_collection(arguments);
+    let (function, collection) = function_and_map(arguments);
     if let Value::Vector(vector) = collection {
         machine.reserve_values(vector.len() as u64)?;
         let mut out = Vec::with_capacity(vector.len());
@@ -248,7 +257,7 @@ fn update_vals(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value>
 }
 
 fn update_keys(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    let (function, collection) = function_and_collection(arguments);
+    let (function, collection) = function_and_map(arguments);
     let map = map_of(collection)?;
     let mut out = Map::default();
     for at in 0..map.positions() {
