@@ -178,11 +178,11 @@ fn has(machine: &mut Machine, collection: &Value, key: &Value) -> Outcome<bool> 
     Ok(match collection {
         Value::Map(map) => {
             let key = machine.key(key.clone())?;
-            map.contains_key(&key) || machine.known_key(collection, &key)?.is_some()
+            machine.entry_in(map, &key)?.is_some()
         }
         Value::Set(set) => {
             let key = machine.key(key.clone())?;
-            set.contains(&key) || machine.known_key(collection, &key)?.is_some()
+            machine.member_in(set, &key)?.is_some()
         }
         Value::Vector(vector) => index(vector.len()),
         Value::Str(text) => {
@@ -288,12 +288,7 @@ pub(super) fn dissoc(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<
             for key in &mut arguments[1..] {
                 machine.charge(1)?;
                 let key = machine.key(std::mem::take(key))?;
-                // A key that is not there costs no copy.
-                if map.contains_key(&key) {
-                    remove(machine, &mut map, &key)?;
-                } else if let Some(key) = machine.known_key(&Value::Map(map.clone()), &key)? {
-                    remove(machine, &mut map, &key)?;
-                }
+                remove(machine, &mut map, &key)?;
             }
             Ok(Value::Map(map))
         }
@@ -303,13 +298,15 @@ pub(super) fn dissoc(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<
 
 /// Takes a key out of a map. A large map packs itself anew now and then, so some of that is paid here.
 pub(super) fn remove(machine: &mut Machine, map: &mut Arc<Map>, key: &Value) -> Outcome<()> {
+    // A key that is not there costs no copy.
+    let Some(known) = machine.entry_in(map, key)?.map(|(known, _)| known.clone()) else { return Ok(()) };
     machine.charge(2)?;
     let map = Arc::make_mut(map);
     if map.positions() > 2 * map.len() {
         machine.charge(map.len() as u64)?;
     }
     pay_for_place(machine, map.order().map(|order| order.keys.len()))?;
-    map.remove(key);
+    map.remove(&known);
     Ok(())
 }
 
@@ -326,11 +323,8 @@ pub fn entry_of(machine: &mut Machine, collection: &Value, key: &Value) -> Outco
         Value::Nil => Ok(None),
         Value::Map(map) => {
             let key = machine.key(key.clone())?;
-            if let Some((key, value)) = map.get_entry(&key) {
-                return Ok(Some((key.clone(), value.clone())));
-            }
-            let key = machine.known_key(collection, &key)?;
-            Ok(key.and_then(|key| map.get_entry(&key).map(|(key, value)| (key.clone(), value.clone()))))
+            let found = machine.entry_in(map, &key)?;
+            Ok(found.map(|(key, value)| (key.clone(), value.clone())))
         }
         Value::Vector(vector) => Ok(match key {
             Value::Int(at) => {

@@ -2,11 +2,13 @@
 
 use super::Builtin;
 use super::arguments::take;
+use super::arithmetic::is_number;
+use super::primitives::cut_to_32;
 use super::sequences::entry;
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
 use crate::lang::value::Value;
-use crate::lang::value::compare::{compare, compare_numbers};
+use crate::lang::value::compare::compare;
 use crate::lang::value::large::Order;
 use crate::lang::value::map::Map;
 use crate::lang::value::set::Set;
@@ -166,20 +168,30 @@ fn ordering(machine: &mut Machine, comparator: &Value, left: &Value, right: &Val
     }
     match machine.call2(comparator, left.clone(), right.clone())? {
         Value::Bool(true) => Ok(Ordering::Less),
-        Value::Bool(false) | Value::Nil => {
+        Value::Bool(false) => {
             let greater = machine.call2(comparator, right.clone(), left.clone())?.is_truthy();
             Ok(if greater { Ordering::Greater } else { Ordering::Equal })
         }
-        number => compare_numbers(&number, &Value::Int(0)).ok_or_else(|| {
-            Error::expected("true, false or a number from the comparator", &number)
-                .suggest("a comparator takes two keys, as `<` does")
-                .into()
-        }),
+        number => order_by_number(&number),
     }
 }
 
+/// The order that a comparator's number means: the sign of its last 32 bits without what is behind the point, as in
+/// Java, where a comparator gives an `int`.
+///
+/// # Errors
+/// `TypeError` for what is no number.
+pub(super) fn order_by_number(number: &Value) -> Outcome<Ordering> {
+    if !is_number(number) {
+        return Err(Error::expected("true, false or a number from the comparator", number)
+            .suggest("a comparator takes two items, as `<` does; to sort by a key, use `sort-by`")
+            .into());
+    }
+    Ok(cut_to_32(number)?.cmp(&0))
+}
+
 impl Machine {
-    /// Where a key stands in an order, or where it belongs.
+    /// Finds the place of a key in an order, or where it belongs.
     fn place(&mut self, order: &Order, key: &Value) -> Outcome<Result<usize, usize>> {
         let (mut low, mut high) = (0, order.keys.len());
         if high == 0 {
@@ -198,17 +210,26 @@ impl Machine {
         Ok(Err(low))
     }
 
-    /// Makes a key stand for a value, in a sorted map where its comparator says.
+    /// Makes a key stand for a value, in a sorted map where its comparator says. A record keeps the spelling that it has.
     ///
     /// # Errors
-    /// What the comparator raises.
+    /// What the comparator raises; limits.
     pub fn put(&mut self, map: &mut Map, key: Value, value: Value) -> Outcome<()> {
-        let Some(order) = map.order().filter(|_| !map.contains_key(&key)).cloned() else {
-            map.insert(key, value);
-            return Ok(());
+        if map.is_record() && map.get_exact(&key).is_none() {
+            map.prepare_spellings(&key, |steps| self.charge(steps))?;
+        }
+        let place = match map.order() {
+            Some(order) if !map.contains_key(&key) => self.place(order, &key)?,
+            _ => {
+                map.insert(key, value);
+                return Ok(());
+            }
         };
-        match self.place(&order, &key)? {
-            Ok(place) => map.insert(order.keys.get(place).cloned().unwrap_or(key), value),
+        match place {
+            Ok(place) => {
+                let known = map.order().and_then(|order| order.keys.get(place)).cloned();
+                map.insert(known.unwrap_or(key), value);
+            }
             Err(place) => map.insert_at(place, key, value),
         }
         Ok(())
@@ -219,28 +240,54 @@ impl Machine {
     /// # Errors
     /// What the comparator raises.
     pub fn add_member(&mut self, set: &mut Set, member: Value) -> Outcome<()> {
-        let Some(order) = set.order().filter(|_| !set.contains(&member)).cloned() else {
-            set.insert(member);
-            return Ok(());
-        };
-        if let Err(place) = self.place(&order, &member)? {
-            set.insert_at(place, member);
+        match set.order() {
+            Some(order) if !set.contains(&member) => {
+                if let Err(place) = self.place(order, &member)? {
+                    set.insert_at(place, member);
+                }
+            }
+            _ => {
+                set.insert(member);
+            }
         }
         Ok(())
     }
 
-    /// The key of a sorted collection that its comparator finds equal; `None` where the collection is
-    /// not sorted or has none.
+    /// Finds the entry of a key, in a record in all its spellings and in a sorted map by its comparator.
+    ///
+    /// # Errors
+    /// What the comparator raises; limits.
+    pub fn entry_in<'m>(&mut self, map: &'m Map, key: &Value) -> Outcome<Option<(&'m Value, &'m Value)>> {
+        let exact = map.get_exact(key);
+        if exact.is_some() {
+            return Ok(exact);
+        }
+        if map.is_record() {
+            map.prepare_spellings(key, |steps| self.charge(steps))?;
+            return Ok(map.get_other_spelling(key));
+        }
+        match map.order() {
+            Some(order) => Ok(self.known_key(order, key)?.and_then(|known| map.get_exact(known))),
+            None => Ok(None),
+        }
+    }
+
+    /// Finds the member that a value is, in a sorted set by its comparator.
     ///
     /// # Errors
     /// What the comparator raises.
-    pub fn known_key(&mut self, collection: &Value, key: &Value) -> Outcome<Option<Value>> {
-        let Some(order) = order_of(collection).filter(|order| !order.keys.is_empty()).cloned() else {
+    pub fn member_in<'s>(&mut self, set: &'s Set, value: &Value) -> Outcome<Option<&'s Value>> {
+        match (set.get(value), set.order()) {
+            (None, Some(order)) => self.known_key(order, value),
+            (found, _) => Ok(found),
+        }
+    }
+
+    /// Finds the key that the comparator of an order finds equal.
+    fn known_key<'o>(&mut self, order: &'o Order, key: &Value) -> Outcome<Option<&'o Value>> {
+        if order.keys.is_empty() {
             return Ok(None);
-        };
-        Ok(match self.place(&order, key)? {
-            Ok(place) => order.keys.get(place).cloned(),
-            Err(_) => None,
-        })
+        }
+        Ok(self.place(order, key)?.ok().and_then(|place| order.keys.get(place)))
     }
 }

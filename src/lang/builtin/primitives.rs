@@ -190,8 +190,11 @@ fn cut(value: &Value) -> Outcome<i64> {
     })
 }
 
-/// As [`cut`] for 32 bits.
-fn cut_to_32(value: &Value) -> Outcome<i32> {
+/// As [`cut`] for 32 bits: Java's `intValue`.
+///
+/// # Errors
+/// `TypeError` for what is neither a number nor a character.
+pub(super) fn cut_to_32(value: &Value) -> Outcome<i32> {
     Ok(match value {
         Value::Float(number) => *number as i32,
         number => cut(number)? as i32,

@@ -11,6 +11,7 @@ use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
 use crate::lang::value::Value;
 use crate::lang::value::set::Set;
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 /// The entries of this file.
@@ -110,16 +111,13 @@ pub(super) fn disj(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Va
 /// Takes a member out. A large set packs itself anew now and then, so some of that is paid here.
 fn remove(machine: &mut Machine, set: &mut Arc<Set>, item: &Value) -> Outcome<()> {
     machine.charge(1)?;
-    let known = machine.known_key(&Value::Set(set.clone()), item)?;
-    let item = known.as_ref().unwrap_or(item);
-    if set.contains(item) {
-        super::maps::pay_for_place(machine, set.order().map(|order| order.keys.len()))?;
-        let set = Arc::make_mut(set);
-        if set.positions() > 2 * set.len() {
-            machine.charge(set.len() as u64)?;
-        }
-        set.remove(item);
+    let Some(known) = machine.member_in(set, item)?.cloned() else { return Ok(()) };
+    super::maps::pay_for_place(machine, set.order().map(|order| order.keys.len()))?;
+    let set = Arc::make_mut(set);
+    if set.positions() > 2 * set.len() {
+        machine.charge(set.len() as u64)?;
     }
+    set.remove(&known);
     Ok(())
 }
 
@@ -141,6 +139,27 @@ fn without_test(arguments: &mut [Value]) -> &mut [Value] {
     }
 }
 
+/// The arguments as sets. Where one of them is sorted, the one from which Clojure makes its answer comes first: of
+/// two the larger one (`Ordering::Greater`) or the smaller one, and the first of equal ones; of more the last of
+/// equal ones. Sets that are not sorted keep their places, and so the order of insertion.
+fn sets_of(machine: &mut Machine, arguments: &mut [Value], leads: Ordering) -> Outcome<Vec<Arc<Set>>> {
+    let mut sets = Vec::with_capacity(arguments.len());
+    for argument in arguments {
+        sets.push(as_set(machine, std::mem::take(argument))?);
+    }
+    if sets.iter().any(|set| set.order().is_some()) {
+        let mut first = 0;
+        for (at, set) in sets.iter().enumerate().skip(1) {
+            let order = set.len().cmp(&sets[first].len());
+            if order == leads || (order.is_eq() && sets.len() > 2) {
+                first = at;
+            }
+        }
+        sets[..=first].rotate_right(1);
+    }
+    Ok(sets)
+}
+
 fn union(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let arguments = without_test(arguments);
     if let [alone] = arguments {
@@ -149,13 +168,9 @@ fn union(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     // The largest is what the others go into; of sets that are all empty, of two the first, of more the last.
     let base = if arguments.len() == 2 { arguments.first() } else { arguments.last() };
     let is_nil = base.is_some_and(Value::is_nil);
-    let mut sets = arguments.iter_mut().map(std::mem::take).filter(|set| !set.is_nil());
-    let mut united = match sets.next() {
-        Some(first) => as_set(machine, first)?,
-        None => Arc::default(),
-    };
+    let mut sets = sets_of(machine, arguments, Ordering::Greater)?.into_iter();
+    let mut united = sets.next().unwrap_or_default();
     for more in sets {
-        let more = as_set(machine, more)?;
         let own = (more.len() > united.len()).then(|| more.metadata().cloned());
         let set = Arc::make_mut(&mut united);
         if let Some(own) = own {
@@ -164,7 +179,7 @@ fn union(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
         for at in 0..more.positions() {
             machine.charge(1)?;
             if let Some(member) = more.member(at) {
-                set.insert(member.clone());
+                machine.add_member(set, member.clone())?;
             }
         }
     }
@@ -180,20 +195,18 @@ fn intersection(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value
     if arguments[0].is_nil() {
         return Ok(Value::Nil);
     }
-    let mut shared = as_set(machine, take(arguments, 0))?;
-    for more in &mut arguments[1..] {
-        if more.is_nil() && !shared.is_empty() {
-            return Ok(Value::Nil);
-        }
-        let more = as_set(machine, std::mem::take(more))?;
+    let nil = arguments.iter().position(Value::is_nil).unwrap_or(arguments.len());
+    let mut sets = sets_of(machine, &mut arguments[..nil], Ordering::Less)?.into_iter();
+    let mut shared = sets.next().unwrap_or_default();
+    for more in sets {
         let smaller_first = shared.len() <= more.len();
-        let mut kept = keep(machine, &shared, |_, member| Ok(more.contains(member)))?;
+        let mut kept = keep(machine, &shared, |machine, member| Ok(machine.member_in(&more, member)?.is_some()))?;
         if !smaller_first {
             kept.set_metadata(more.metadata().cloned());
         }
         shared = Arc::new(kept);
     }
-    Ok(Value::Set(shared))
+    Ok(if nil < arguments.len() && !shared.is_empty() { Value::Nil } else { Value::Set(shared) })
 }
 
 fn difference(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
@@ -207,29 +220,29 @@ fn difference(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> 
     let mut left = as_set(machine, take(arguments, 0))?;
     for more in &mut arguments[1..] {
         let more = as_set(machine, std::mem::take(more))?;
-        if more.len() < left.len() {
-            for at in 0..more.positions() {
-                machine.charge(1)?;
-                if let Some(member) = more.member(at) {
-                    remove(machine, &mut left, member)?;
-                }
+        if left.len() < more.len() {
+            left = Arc::new(keep(machine, &left, |machine, member| Ok(machine.member_in(&more, member)?.is_none()))?);
+            continue;
+        }
+        for at in 0..more.positions() {
+            machine.charge(1)?;
+            if let Some(member) = more.member(at) {
+                remove(machine, &mut left, member)?;
             }
-        } else {
-            left = Arc::new(keep(machine, &left, |_, member| Ok(!more.contains(member)))?);
         }
     }
     Ok(Value::Set(left))
 }
 
-/// The members that pass a test.
+/// The members that pass a test, in the order of a sorted set.
 fn keep(machine: &mut Machine, set: &Set, mut test: impl FnMut(&mut Machine, &Value) -> Outcome<bool>) -> Outcome<Set> {
-    let mut out = Set::default();
+    let mut out = set.order().map_or_else(Set::default, |order| Set::sorted(order.comparator.clone()));
     for at in 0..set.positions() {
         machine.charge(1)?;
         if let Some(member) = set.member(at)
             && test(machine, member)?
         {
-            out.insert(member.clone());
+            out.append(member.clone());
         }
     }
     out.set_metadata(set.metadata().cloned());
@@ -252,7 +265,9 @@ fn contained(machine: &mut Machine, inner: &Set, outer: &Set) -> Outcome<Value> 
     }
     for at in 0..inner.positions() {
         machine.charge(1)?;
-        if inner.member(at).is_some_and(|member| !outer.contains(member)) {
+        if let Some(member) = inner.member(at)
+            && machine.member_in(outer, member)?.is_none()
+        {
             return Ok(Value::Bool(false));
         }
     }
@@ -260,20 +275,11 @@ fn contained(machine: &mut Machine, inner: &Set, outer: &Set) -> Outcome<Value> 
 }
 
 fn select(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    let (predicate, set) = predicate_and_set(arguments);
+    let (predicate, set) = function_and_collection(arguments);
     if set.is_nil() {
         return Ok(Value::Nil);
     }
     let set = as_set(machine, set)?;
     let chosen = keep(machine, &set, |machine, member| Ok(machine.call1(&predicate, member.clone())?.is_truthy()))?;
     Ok(Value::Set(Arc::new(chosen)))
-}
-
-/// As for all functions of a function and a collection; where the predicate is a map the set is still the
-/// set.
-fn predicate_and_set(arguments: &mut [Value]) -> (Value, Value) {
-    if matches!(arguments, [Value::Map(_), Value::Set(_)]) {
-        return (take(arguments, 0), take(arguments, 1));
-    }
-    function_and_collection(arguments)
 }

@@ -12,6 +12,8 @@ use crate::lang::eval::Machine;
 use crate::lang::heap::CellKind;
 use crate::lang::reader::is_uuid;
 use crate::lang::value::Value;
+use crate::lang::value::map::Map;
+use crate::lang::value::set::Set;
 use crate::lang::value::time::{Time, is_fixed};
 use std::sync::Arc;
 
@@ -122,11 +124,13 @@ const TYPES: &[Type] = &[
     Type("clojure.lang.Ratio", |_| false),
     Type("clojure.lang.PersistentVector", |value| matches!(value, Value::Vector(_))),
     Type("clojure.lang.IPersistentVector", |value| matches!(value, Value::Vector(_))),
-    Type("clojure.lang.PersistentArrayMap", |value| matches!(value, Value::Map(_))),
-    Type("clojure.lang.PersistentHashMap", |value| matches!(value, Value::Map(_))),
+    Type("clojure.lang.PersistentArrayMap", |value| matches!(value, Value::Map(_)) && !is_sorted(value)),
+    Type("clojure.lang.PersistentHashMap", |value| matches!(value, Value::Map(_)) && !is_sorted(value)),
+    Type("clojure.lang.PersistentTreeMap", |value| matches!(value, Value::Map(_)) && is_sorted(value)),
     Type("clojure.lang.IPersistentMap", |value| matches!(value, Value::Map(_))),
     Type("clojure.lang.APersistentMap", |value| matches!(value, Value::Map(_))),
-    Type("clojure.lang.PersistentHashSet", |value| matches!(value, Value::Set(_))),
+    Type("clojure.lang.PersistentHashSet", |value| matches!(value, Value::Set(_)) && !is_sorted(value)),
+    Type("clojure.lang.PersistentTreeSet", |value| matches!(value, Value::Set(_)) && is_sorted(value)),
     Type("clojure.lang.IPersistentSet", |value| matches!(value, Value::Set(_))),
     Type("clojure.lang.PersistentList", |value| matches!(value, Value::List(_))),
     Type("clojure.lang.IPersistentList", |value| matches!(value, Value::List(_))),
@@ -246,8 +250,10 @@ pub fn class_name(value: &Value) -> Value {
         Value::Vector(_) => "clojure.lang.PersistentVector",
         Value::Map(map) => match map.type_name() {
             Some(name) => return name.clone(),
+            None if map.order().is_some() => "clojure.lang.PersistentTreeMap",
             None => "clojure.lang.PersistentArrayMap",
         },
+        Value::Set(set) if set.order().is_some() => "clojure.lang.PersistentTreeSet",
         Value::Set(_) => "clojure.lang.PersistentHashSet",
         Value::Regex(_) => "java.util.regex.Pattern",
         Value::Builtin(_) | Value::Closure(_) | Value::Bound(_) | Value::Tool(_) => "clojure.lang.Fn",
@@ -297,7 +303,9 @@ fn sample(name: &str) -> Option<Value> {
         "clojure.lang.PersistentList" | "clojure.lang.LazySeq" => Value::list(Vec::new()),
         "clojure.lang.PersistentVector" => Value::vector(Vec::new()),
         "clojure.lang.PersistentArrayMap" => Value::Map(Arc::default()),
+        "clojure.lang.PersistentTreeMap" => Value::Map(Arc::new(Map::sorted(Value::Nil))),
         "clojure.lang.PersistentHashSet" => Value::Set(Arc::default()),
+        "clojure.lang.PersistentTreeSet" => Value::Set(Arc::new(Set::sorted(Value::Nil))),
         _ => return None,
     })
 }

@@ -177,7 +177,7 @@ fn take_out(machine: &mut Machine, collection: &mut Value, key: &Value) -> Outco
     match (collection, key) {
         (Value::Map(map), key) => {
             if let Some(map) = Arc::get_mut(map) {
-                map.insert(key.clone(), Value::Nil);
+                machine.put(map, key.clone(), Value::Nil)?;
             }
         }
         (Value::Vector(vector), Value::Int(at)) => {
@@ -245,7 +245,11 @@ fn update_vals(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value>
     }
     let map = map_of(collection)?;
     machine.reserve_values(map.len() as u64)?;
-    let mut out = (*map).clone();
+    // As in Clojure, a sorted map gives one that is not.
+    let mut out = match map.order() {
+        Some(_) => unsorted(map.metadata()),
+        None => (*map).clone(),
+    };
     for at in 0..map.positions() {
         machine.charge(1)?;
         if let Some((key, value)) = map.entry(at) {
@@ -254,6 +258,13 @@ fn update_vals(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value>
         }
     }
     Ok(Value::Map(Arc::new(out)))
+}
+
+/// An empty map that is not sorted, with metadata.
+fn unsorted(metadata: Option<&Arc<Map>>) -> Map {
+    let mut map = Map::default();
+    map.set_metadata(metadata.cloned());
+    map
 }
 
 fn update_keys(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
@@ -287,8 +298,8 @@ fn merge(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let Some(mut merged) = maps.next() else { return Ok(Value::Nil) };
     if !leads {
         // What comes first is put into the empty map, as everything behind it is.
-        merged = match plain(merged) {
-            merged @ Value::Map(_) => merged,
+        merged = match merged {
+            Value::Map(map) => Value::Map(plain(machine, map)?),
             entry => add(machine, Value::Map(Arc::default()), entry)?,
         };
     }
@@ -305,15 +316,19 @@ fn merge(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(merged)
 }
 
-/// What is merged into nothing is a map of its own, without the metadata.
-fn plain(value: Value) -> Value {
-    match value {
-        Value::Map(mut map) if map.metadata().is_some() => {
-            Arc::make_mut(&mut map).set_metadata(None);
-            Value::Map(map)
-        }
-        other => other,
+/// A map as it is merged into nothing: without its metadata and its order.
+fn plain(machine: &mut Machine, mut map: Arc<Map>) -> Outcome<Arc<Map>> {
+    if map.order().is_some() {
+        let entries = Value::Map(map);
+        return match add(machine, Value::Map(Arc::default()), entries)? {
+            Value::Map(map) => Ok(map),
+            other => Err(not_a_map(&other).into()),
+        };
     }
+    if map.metadata().is_some() {
+        Arc::make_mut(&mut map).set_metadata(None);
+    }
+    Ok(map)
 }
 
 fn merge_with(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
@@ -327,17 +342,20 @@ fn merge_with(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> 
     let leads = arguments.get(1).is_some_and(Value::is_truthy);
     let mut maps = arguments[1..].iter_mut().map(std::mem::take).skip_while(|map| !map.is_truthy());
     let Some(first) = maps.next() else { return Ok(Value::Nil) };
-    let mut merged = map_of(if leads { first } else { plain(first) })?;
+    let mut merged = map_of(first)?;
+    if !leads {
+        merged = plain(machine, merged)?;
+    }
     for more in maps {
         let more = map_of(more)?;
         for at in 0..more.positions() {
             machine.charge(1)?;
             let Some((key, value)) = more.entry(at) else { continue };
-            let value = match merged.get(key).cloned() {
+            let value = match machine.entry_in(&merged, key)?.map(|(_, old)| old.clone()) {
                 Some(old) => {
                     // While the function runs nobody else holds the old value, so it can grow in place.
                     if let (false, Some(map)) = (old.is_scalar(), Arc::get_mut(&mut merged)) {
-                        map.insert(key.clone(), Value::Nil);
+                        machine.put(map, key.clone(), Value::Nil)?;
                     }
                     machine.call2(&function, old, value.clone())?
                 }
@@ -364,13 +382,11 @@ pub(super) fn rename(machine: &mut Machine, map: Arc<Map>, renames: &Map) -> Out
     let mut out = map.clone();
     for (old, _) in renames.iter() {
         machine.charge(1)?;
-        if map.contains_key(old) {
-            remove(machine, &mut out, old)?;
-        }
+        remove(machine, &mut out, old)?;
     }
     for (old, new) in renames.iter() {
         machine.charge(1)?;
-        if let Some(value) = map.get(old) {
+        if let Some((_, value)) = machine.entry_in(&map, old)? {
             machine.put(Arc::make_mut(&mut out), new.clone(), value.clone())?;
         }
     }

@@ -165,7 +165,8 @@ fn change(machine: &mut Machine, how: &Change<'_>, part: Value) -> Outcome<Value
                 return Ok(part);
             }
             let key = machine.key(part.clone())?;
-            Ok(replacements.get(&key).cloned().unwrap_or(part))
+            let found = machine.entry_in(replacements, &key)?;
+            Ok(found.map_or(part, |(_, replacement)| replacement.clone()))
         }
         Change::Keys(rename) => match &part {
             Value::Map(map) => {

@@ -347,20 +347,14 @@ impl Machine {
             return Ok(value.clone());
         }
         Ok(match collection {
-            Value::Map(map) => match map.get(key) {
-                Some(value) => value.clone(),
+            Value::Map(map) => match self.entry_in(map, key)? {
+                Some((_, value)) => value.clone(),
                 None => {
-                    if let Some(known) = self.known_key(collection, key)? {
-                        return Ok(map.get(&known).cloned().unwrap_or(default));
-                    }
                     self.note_miss(key, map);
                     default
                 }
             },
-            Value::Set(set) => match set.get(key) {
-                Some(member) => member.clone(),
-                None => self.known_key(collection, key)?.unwrap_or(default),
-            },
+            Value::Set(set) => self.member_in(set, key)?.cloned().unwrap_or(default),
             Value::Vector(vector) => match key {
                 Value::Int(index) => {
                     usize::try_from(*index).ok().and_then(|at| vector.get(at)).cloned().unwrap_or(default)

@@ -117,6 +117,16 @@ impl Set {
         self.enlarge(|large| large.insert_at(place, value, ()));
     }
 
+    /// Adds a value that is no member yet behind all others, where it belongs in the order of a sorted set.
+    pub fn append(&mut self, value: Value) {
+        match self.order() {
+            Some(_) => self.insert_at(usize::MAX, value),
+            None => {
+                self.insert(value);
+            }
+        }
+    }
+
     /// What `meta` gives.
     pub fn metadata(&self) -> Option<&Arc<Map>> {
         match &self.0 {

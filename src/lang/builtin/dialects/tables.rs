@@ -9,6 +9,7 @@ use super::super::maps::{entry_of, put_all, remove};
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
 use crate::lang::value::Value;
+use crate::lang::value::map::Map;
 use crate::lang::value::print::Printer;
 use std::sync::Arc;
 
@@ -91,10 +92,14 @@ pub const TABLE: &[Builtin] = &[
         "The map of the entries for whose key and value the function is true.",
         &[("(hash-filter {:a 1 :b 2} (lambda (k v) (> v 1)))", "{:b 2}")],
         |machine, arguments| {
-            let mut kept = crate::lang::value::map::Map::default();
+            let order = arguments.iter().find_map(|argument| match argument {
+                Value::Map(map) => map.order(),
+                _ => None,
+            });
+            let mut kept = order.map_or_else(Map::default, |order| Map::sorted(order.comparator.clone()));
             each(machine, "hash-filter", arguments, |entry, keep| {
                 if keep.is_truthy() {
-                    kept.insert(entry.0, entry.1);
+                    kept.append(entry.0, entry.1);
                 }
                 Ok(())
             })?;

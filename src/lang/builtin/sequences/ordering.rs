@@ -3,11 +3,12 @@
 use super::super::Builtin;
 use super::super::arguments::{function_and_collection, take};
 use super::super::metadata;
+use super::super::ordered::order_by_number;
 use super::merge;
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
 use crate::lang::value::Value;
-use crate::lang::value::compare::{compare, compare_numbers};
+use crate::lang::value::compare::compare;
 use crate::lang::value::function::Bound;
 use crate::lang::value::list::List;
 use crate::lang::value::map::Map;
@@ -140,13 +141,7 @@ fn precedes(machine: &mut Machine, comparator: Option<&Value>, left: &Value, rig
     };
     match machine.call2(comparator, left.clone(), right.clone())? {
         Value::Bool(answer) => Ok(answer),
-        Value::Nil => Ok(false),
-        number => match compare_numbers(&number, &Value::Int(0)) {
-            Some(order) => Ok(order == Ordering::Less),
-            None => Err(Error::expected("true, false or a number from the comparator", &number)
-                .suggest("a comparator takes two items, as `<` does; to sort by a key, use `sort-by`")
-                .into()),
-        },
+        number => Ok(order_by_number(&number)? == Ordering::Less),
     }
 }
 
