@@ -14,8 +14,10 @@ use super::functions::bound;
 use super::sequences::{add, all_lazy, cursors, in_front, next_of_each, or_empty, reduce_from, rest_of};
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
-use crate::lang::heap::{CellKind, State};
+use crate::lang::heap::{CellKind, Handle, State};
 use crate::lang::value::Value;
+use crate::lang::value::walk::Cursor;
+use std::sync::Arc;
 
 /// The entries of this file.
 pub const TABLE: &[Builtin] = &[
@@ -71,7 +73,7 @@ pub const TABLE: &[Builtin] = &[
 pub const ALIASES: &[(&str, &str)] = &[("vector->list", "sequence"), ("string->list", "sequence")];
 
 /// The codes of functions and lazy sequences that this file makes.
-pub const STEPS: &[&Builtin] = &[&PUSH, &STATELESS, &STATEFUL, &COMPLETED, &LAZY_SEQUENCE];
+pub const STEPS: &[&Builtin] = &[&PUSH, &GATHER, &STATELESS, &STATEFUL, &COMPLETED, &LAZY_SEQUENCE, &LAZY_GATHERED];
 
 /// A transducer whose step needs no memory: `step` is called with `parameter`, the next step and what
 /// step functions are called with.
@@ -136,7 +138,7 @@ pub fn reduce(
     machine.call1(&step, result)
 }
 
-/// The items of a collection through a transducer: a list, or a lazy sequence of a lazy one.
+/// The items of a collection through a transducer of the language: a list, or a lazy sequence of a lazy one.
 pub fn through(machine: &mut Machine, transducer: &Value, collection: Value) -> Outcome<Value> {
     if machine.is_lazy(&collection) {
         let step = machine.call1(transducer, Value::Builtin(&PUSH))?;
@@ -146,7 +148,7 @@ pub fn through(machine: &mut Machine, transducer: &Value, collection: Value) -> 
     Ok(Value::list(machine.items(out)?))
 }
 
-/// One step of a lazy sequence through a transducer: reads on until something comes out.
+/// One step of a lazy sequence through a transducer of the language: reads on until something comes out.
 static LAZY_SEQUENCE: Builtin =
     Builtin::new("lazy-sequence*", &["[step coll & colls]"], "A step of a lazy `sequence`.", &[], lazy_sequence);
 
@@ -180,6 +182,91 @@ fn lazy_sequence(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Valu
     Ok(Value::list(machine.items(out)?))
 }
 
+/// The last step of a sequence through a transducer of a program: puts items into a buffer, so that they are there
+/// whatever becomes of the result on the way.
+static GATHER: Builtin = Builtin::new(
+    "gather*",
+    &["[buffer]", "[buffer result]", "[buffer result item]"],
+    "The last step of `sequence` and `eduction`.",
+    &[],
+    gather,
+);
+
+fn gather(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    if let [buffer, _, item] = arguments {
+        let Value::Cell(buffer) = buffer else { return Err(Error::expected("the buffer of a step", buffer).into()) };
+        let items = state::taken(machine, buffer)?;
+        let items = add(machine, items, std::mem::take(item))?;
+        state::put(machine, buffer, items)?;
+    }
+    Ok(arguments.get_mut(1).map(std::mem::take).unwrap_or_default())
+}
+
+/// A transducer's step that fills a buffer, and the buffer.
+fn gathering(machine: &mut Machine, transducer: &Value) -> Outcome<(Value, Arc<Handle>)> {
+    let buffer = machine.core.heap.allocate(CellKind::Volatile, State::Done(Value::vector(Vec::new())));
+    let step = machine.call1(transducer, bound(&GATHER, vec![Value::Cell(buffer.clone())]))?;
+    Ok((step, buffer))
+}
+
+/// Takes out what a buffer holds.
+fn gathered(machine: &mut Machine, buffer: &Handle) -> Outcome<Vec<Value>> {
+    let items = state::taken(machine, buffer)?;
+    state::put(machine, buffer, Value::vector(Vec::new()))?;
+    machine.items(items)
+}
+
+/// Hands the next items to a step, or ends it where there are none; true if it wants more.
+fn advance(machine: &mut Machine, step: &Value, cursors: &mut [Cursor]) -> Outcome<bool> {
+    if let Some(items) = next_of_each(machine, cursors)? {
+        let mut given = vec![Value::Nil];
+        given.extend(items);
+        if !matches!(machine.call(step, &mut given)?, Value::Reduced(_)) {
+            return Ok(true);
+        }
+    }
+    machine.call1(step, Value::Nil)?;
+    Ok(false)
+}
+
+/// The items of collections, side by side, through a transducer of a program: a list, or a lazy sequence where all
+/// are lazy.
+fn sequence_of(machine: &mut Machine, transducer: &Value, mut collections: Vec<Value>) -> Outcome<Value> {
+    let (step, buffer) = gathering(machine, transducer)?;
+    if all_lazy(machine, &collections) {
+        let start = [Value::Cell(buffer), step];
+        return Ok(machine.lazy(&LAZY_GATHERED, start.into_iter().chain(collections).collect()));
+    }
+    let mut cursors = cursors(machine, &mut collections)?;
+    while advance(machine, &step, &mut cursors)? {}
+    gathered(machine, &buffer).map(Value::list)
+}
+
+/// One step of a lazy sequence through a transducer of a program: reads on until something comes out.
+static LAZY_GATHERED: Builtin =
+    Builtin::new("lazy-gathered*", &["[buffer step coll & colls]"], "A step of a lazy `sequence`.", &[], lazy_gathered);
+
+fn lazy_gathered(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let (buffer, step) = (take(arguments, 0), take(arguments, 1));
+    let Value::Cell(cell) = &buffer else { return Err(Error::expected("the buffer of a step", &buffer).into()) };
+    let mut cursors = cursors(machine, &mut arguments[2..])?;
+    loop {
+        let goes_on = advance(machine, &step, &mut cursors)?;
+        let items = gathered(machine, cell)?;
+        if !goes_on {
+            return Ok(Value::list(items));
+        }
+        if !items.is_empty() {
+            let mut rest = vec![buffer, step];
+            for cursor in cursors {
+                rest.push(rest_of(machine, cursor)?);
+            }
+            let rest = machine.lazy(&LAZY_GATHERED, rest);
+            return in_front(machine, items, rest);
+        }
+    }
+}
+
 fn transduce(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let (transducer, function) = (take(arguments, 0), take(arguments, 1));
     let init = if arguments.len() == 4 { take(arguments, 2) } else { machine.call(&function, &mut [])? };
@@ -195,34 +282,14 @@ fn sequence(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
         };
     }
     let transducer = take(arguments, 0);
-    if arguments.len() == 2 {
-        return through(machine, &transducer, take(arguments, 1));
-    }
-    let step = machine.call1(&transducer, Value::Builtin(&PUSH))?;
-    if all_lazy(machine, &arguments[1..]) {
-        let collections = arguments[1..].iter_mut().map(std::mem::take);
-        return Ok(machine.lazy(&LAZY_SEQUENCE, std::iter::once(step).chain(collections).collect()));
-    }
-    let mut cursors = cursors(machine, &mut arguments[1..])?;
-    let mut out = Value::vector(Vec::new());
-    while let Some(items) = next_of_each(machine, &mut cursors)? {
-        let mut given = vec![out];
-        given.extend(items);
-        out = machine.call(&step, &mut given)?;
-        if let Value::Reduced(last) = &out {
-            out = last.0.clone();
-            break;
-        }
-    }
-    let out = machine.call1(&step, out)?;
-    Ok(Value::list(machine.items(out)?))
+    sequence_of(machine, &transducer, arguments[1..].iter_mut().map(std::mem::take).collect())
 }
 
 fn eduction(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let Some((last, transducers)) = arguments.split_last_mut() else { return Ok(Value::Nil) };
     let mut sequence = std::mem::take(last);
     for transducer in transducers {
-        sequence = through(machine, transducer, sequence)?;
+        sequence = sequence_of(machine, transducer, vec![sequence])?;
     }
     if let Value::List(_) | Value::Lazy(_) = sequence {
         return Ok(sequence);

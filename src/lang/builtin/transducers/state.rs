@@ -7,6 +7,7 @@ use super::super::arguments::{count, take};
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
 use crate::lang::heap::{Handle, State};
+use crate::lang::value::map::Map;
 use crate::lang::value::set::Set;
 use crate::lang::value::{Reduced, Value};
 use std::ops::ControlFlow;
@@ -44,7 +45,7 @@ pub static PARTITION_ALL: Builtin =
 /// The step of `(partition-by f)`; its state is the part under way behind what `f` made of its items.
 pub static PARTITION_BY: Builtin =
     Builtin::new("partition-by-step*", ARGUMENTS, "A step of `(partition-by f)`.", &[], partition_by);
-/// The step of `(halt-when pred f)`; its state is a vector of the final result once there is one.
+/// The step of `(halt-when pred f)`. It has a state, which it does not need, because stored sessions hold it so.
 pub static HALT_WHEN: Builtin =
     Builtin::new("halt-when-step*", ARGUMENTS, "A step of `(halt-when pred f)`.", &[], halt_when);
 
@@ -93,7 +94,7 @@ fn item(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<ControlFlow<V
 }
 
 /// Takes the state out of its cell, so that it can be changed in place.
-fn taken(machine: &mut Machine, cell: &Arc<Handle>) -> Outcome<Value> {
+pub(super) fn taken(machine: &mut Machine, cell: &Arc<Handle>) -> Outcome<Value> {
     match machine.core.heap.change(cell, State::Done(Value::Nil))? {
         State::Done(state) => Ok(state),
         _ => Ok(Value::Nil),
@@ -101,7 +102,7 @@ fn taken(machine: &mut Machine, cell: &Arc<Handle>) -> Outcome<Value> {
 }
 
 /// Puts a state into its cell.
-fn put(machine: &mut Machine, cell: &Arc<Handle>, state: Value) -> Outcome<()> {
+pub(super) fn put(machine: &mut Machine, cell: &Arc<Handle>, state: Value) -> Outcome<()> {
     machine.core.heap.change(cell, State::Done(state))?;
     Ok(())
 }
@@ -339,12 +340,15 @@ fn partition_by(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value
     Ok(on.result)
 }
 
+/// The key under which the result of a halt comes to the end, as in Clojure.
+const HALT: &str = "clojure.core/halt";
+
 fn halt_when(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    // What a halt came to is the result as it stands: the steps behind do not complete it again.
-    if let [Value::Cell(cell), _, _, _] = &*arguments
-        && let Value::Vector(halted) = taken(machine, &cell.clone())?
+    // The steps behind do not complete the result of a halt again.
+    if let [_, _, _, Value::Map(result)] = &*arguments
+        && let Some(halted) = result.get(&Value::keyword(HALT))
     {
-        return Ok(halted.get(0).cloned().unwrap_or_default());
+        return Ok(halted.clone());
     }
     let mut on = match item(machine, arguments)? {
         ControlFlow::Continue(item) => item,
@@ -363,6 +367,6 @@ fn halt_when(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
         }
         _ => value,
     };
-    put(machine, &on.cell, Value::vector(vec![halted.clone()]))?;
-    Ok(ended(halted))
+    let result: Map = [(Value::keyword(HALT), halted)].into_iter().collect();
+    Ok(ended(Value::Map(Arc::new(result))))
 }
