@@ -4,12 +4,14 @@ use super::super::Builtin;
 use super::super::arguments::{option, options, string, take, text};
 use super::super::text::{ask_for_copy, pay};
 use super::field_key;
-use crate::lang::error::{Error, Outcome};
+use crate::lang::error::{Error, Outcome, describe};
 use crate::lang::eval::Machine;
 use crate::lang::value::Value;
+use crate::lang::value::decimal::read_integer;
 use crate::lang::value::map::Map;
 use crate::lang::value::shape::Shape;
 use csv::{ReaderBuilder, StringRecord, Terminator, WriterBuilder};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// The entries of this file.
@@ -20,8 +22,9 @@ pub const TABLE: &[Builtin] = &[
         "A vector of one map for each row, under the names of the first row (keywords where they read as such).\n\
          Options: `:headers false` gives vectors, `:headers [\"a\" \"b\"]` names the columns; `:separator \";\"`, \
          `:quote`, `:numbers true` reads numbers, `:trim true`. A short row has nil for what is missing; what a \
-         long row has beyond the columns stands in a vector under `:extra`; a name that comes twice gets a number \
-         (`a`, `a-2`), an empty one is `column-3`. A byte order mark and empty lines are passed over.",
+         long row has beyond the columns stands in a vector under `:extra` (`:extra-2` where a column is called so); a name \
+         that comes twice gets a number that no other has (`a`, `a-2`), an empty one is `column-3`; keys that a program \
+         gives must differ. A byte order mark and empty lines are passed over.",
         &[
             (
                 "(csv/parse \"name,n\\nAnn,1\\n\\\"Li, Bo\\\",2\\n\")",
@@ -124,7 +127,7 @@ fn parse(machine: &mut Machine, arguments: &mut [Value], headers: bool) -> Outco
     let numbers = is_on(&given, "numbers");
     let named = option(&given, "headers").or_else(|| option(&given, "header")).unwrap_or(Value::Bool(headers));
     let mut columns = match named {
-        Value::Vector(_) | Value::List(_) => Some(Columns::of(machine.items(named)?)),
+        Value::Vector(_) | Value::List(_) => Some(Columns::of(machine.items(named)?)?),
         _ => None,
     };
     let by_name = named_or(&columns, &given, headers);
@@ -139,7 +142,7 @@ fn parse(machine: &mut Machine, arguments: &mut [Value], headers: bool) -> Outco
         } else if let Some(columns) = &columns {
             rows.push(columns.row(machine, &record, numbers)?);
         } else {
-            columns = Some(Columns::of(names(machine, &record, key_function.as_ref())?));
+            columns = Some(Columns::of(names(machine, &record, key_function.as_ref())?)?);
         }
         machine.grown(rows.len())?;
     }
@@ -159,20 +162,16 @@ fn unreadable(problem: csv::Error) -> Error {
 
 /// The keys that the cells of the first row name, all different.
 fn names(machine: &mut Machine, record: &StringRecord, function: Option<&Value>) -> Outcome<Vec<Value>> {
-    // What a name takes: a key, a text, and a place in the table of names, which may be half empty.
-    const NAME: u64 = 192;
+    // What a name takes: a key, a text, and a place in the tables of names, which may be half empty.
+    const NAME: u64 = 320;
     if record.len() >= 64 {
         machine.reserve(record.len() as u64 * NAME)?;
     }
-    let mut counts = std::collections::HashMap::with_capacity(record.len());
+    let mut names = Names::of(record);
     let mut keys = Vec::with_capacity(record.len());
     for (at, cell) in record.iter().enumerate() {
         machine.charge(1)?;
-        let name = cell.trim();
-        let name = if name.is_empty() { format!("column-{}", at + 1) } else { name.to_string() };
-        let count: &mut u32 = counts.entry(name.clone()).or_insert(0);
-        *count += 1;
-        let name = if *count > 1 { format!("{name}-{count}") } else { name };
+        let name = names.different(cell.trim(), at);
         keys.push(match function {
             Some(function) => {
                 let key = machine.call1(function, Value::string(&name))?;
@@ -184,14 +183,64 @@ fn names(machine: &mut Machine, record: &StringRecord, function: Option<&Value>)
     Ok(keys)
 }
 
+/// The names of columns, of which each is given once.
+struct Names<'r> {
+    /// Names as they are written, each until its first column has it.
+    written: HashMap<&'r str, bool>,
+    /// Numbered names that have been given.
+    numbered: HashSet<String>,
+    /// The last number behind each name.
+    numbers: HashMap<String, u32>,
+}
+
+impl<'r> Names<'r> {
+    fn of(record: &'r StringRecord) -> Names<'r> {
+        let written = record.iter().map(|cell| (cell.trim(), false)).collect();
+        Names { written, numbered: HashSet::new(), numbers: HashMap::new() }
+    }
+
+    /// A name as it is written for the first column that has it, and with a number for all others: the first number
+    /// that makes a name which no other column has. A column without a name is called by its place.
+    fn different(&mut self, name: &'r str, at: usize) -> String {
+        let base = match name {
+            "" => {
+                let name = format!("column-{}", at + 1);
+                if !self.written.contains_key(&*name) && self.numbered.insert(name.clone()) {
+                    return name;
+                }
+                name
+            }
+            name => {
+                if let Some(given @ false) = self.written.get_mut(name) {
+                    *given = true;
+                    return name.to_string();
+                }
+                name.to_string()
+            }
+        };
+        let number = self.numbers.entry(base.clone()).or_insert(1);
+        loop {
+            *number += 1;
+            let name = format!("{base}-{number}");
+            if !self.written.contains_key(&*name) && self.numbered.insert(name.clone()) {
+                return name;
+            }
+        }
+    }
+}
+
 /// The columns of a table: the layout that its rows share, where it is small enough for one.
 struct Columns {
     keys: Vec<Value>,
     shape: Option<Arc<Shape>>,
+    /// The key for cells beyond the columns.
+    extra: Value,
 }
 
 impl Columns {
-    fn of(keys: Vec<Value>) -> Columns {
+    /// # Errors
+    /// `DuplicateColumn` where two columns that a program names have one key.
+    fn of(keys: Vec<Value>) -> Result<Columns, Error> {
         let keys: Vec<Value> = keys
             .into_iter()
             .map(|key| match &key {
@@ -199,9 +248,22 @@ impl Columns {
                 _ => key,
             })
             .collect();
-        let small = keys.len() <= 32 && keys.iter().enumerate().all(|(at, key)| !keys[..at].contains(key));
-        let shape = small.then(|| Shape::of_records(keys.clone()));
-        Columns { keys, shape }
+        let mut seen = Map::default();
+        for key in &keys {
+            if seen.contains_key(key) {
+                return Err(duplicate(key));
+            }
+            seen.insert(key.clone(), Value::Nil);
+        }
+        // In no spelling of a column, or the cells beyond would take its place.
+        let columns = seen.into_record();
+        let mut names = (1..).map(|number| match number {
+            1 => Value::keyword("extra"),
+            number => Value::keyword(&format!("extra-{number}")),
+        });
+        let extra = names.find(|name| !columns.contains_key(name)).unwrap_or_default();
+        let shape = (keys.len() <= 32).then(|| Shape::of_records(keys.clone()));
+        Ok(Columns { keys, shape, extra })
     }
 
     fn row(&self, machine: &mut Machine, record: &StringRecord, numbers: bool) -> Outcome<Value> {
@@ -213,21 +275,20 @@ impl Columns {
         machine.charge(self.keys.len() as u64)?;
         let mut map = match &self.shape {
             Some(shape) => Map::with_shape(shape.clone(), values),
-            None => {
-                let mut map = Map::default();
-                for (key, value) in self.keys.iter().zip(values) {
-                    map.insert(key.clone(), value);
-                }
-                map
-            }
-        }
-        .into_record();
+            None => self.keys.iter().cloned().zip(values).collect(),
+        };
         let extra: Vec<Value> = cells.map(|cell| cell_value(cell, numbers)).collect();
         if !extra.is_empty() {
-            map.insert(Value::keyword("extra"), Value::vector(extra));
+            map.insert(self.extra.clone(), Value::vector(extra));
         }
-        Ok(Value::Map(Arc::new(map)))
+        Ok(Value::Map(Arc::new(map.into_record())))
     }
+}
+
+#[cold]
+fn duplicate(key: &Value) -> Error {
+    Error::new("DuplicateColumn", format!("two columns have the key {}", describe(key)))
+        .suggest("give each column a key of its own, or read rows as vectors with `:headers false`")
 }
 
 /// A cell; where numbers are asked for, what is written as one is one.
@@ -244,7 +305,13 @@ fn cell_value(cell: &str, numbers: bool) -> Value {
         if !is_code && let Ok(number) = trimmed.parse::<i64>() {
             return Value::Int(number);
         }
-        if !is_code && let Ok(number) = trimmed.parse::<f64>() {
+        if !is_code && digits.bytes().all(|byte| byte.is_ascii_digit()) {
+            return read_integer(trimmed, 10).map_or_else(|| Value::string(cell), Value::integer);
+        }
+        if !is_code
+            && let Ok(number) = trimmed.parse::<f64>()
+            && number.is_finite()
+        {
             return Value::Float(number);
         }
     }
