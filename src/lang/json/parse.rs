@@ -4,7 +4,7 @@ use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
 use crate::lang::json::Unclosed;
 use crate::lang::value::Value;
-use crate::lang::value::decimal::read_integer;
+use crate::lang::value::decimal::{read, read_integer};
 use crate::lang::value::map::{Map, is_plain_keyword};
 use crate::lang::value::shape::Shape;
 use std::sync::Arc;
@@ -269,7 +269,8 @@ impl Parser<'_> {
         if float {
             let valid = !text.ends_with(['.', 'e', 'E', '+', '-']) && !text.contains(".e") && !text.contains(".E");
             return match text.parse::<f64>() {
-                Ok(number) if valid => Ok(Value::Float(number)),
+                Ok(number) if valid && number.is_finite() => Ok(Value::Float(number)),
+                Ok(_) if valid => self.beyond_doubles(start, text),
                 _ => {
                     self.at = start;
                     Err(self.fail("a number"))
@@ -279,14 +280,30 @@ impl Parser<'_> {
         if let Ok(small) = text.parse::<i64>() {
             return Ok(Value::Int(small));
         }
-        // Reading digits into a big integer takes time that grows with their square.
-        let digits = text.len() as u64;
-        self.machine.charge(digits.saturating_mul(digits) / 64)?;
+        self.pay_for_digits(text)?;
         match read_integer(text, 10) {
             Some(number) => Ok(Value::integer(number)),
             None => {
                 self.at = start;
                 Err(self.fail("a number"))
+            }
+        }
+    }
+
+    /// Pays for reading digits into a big integer, which takes time that grows with their square.
+    fn pay_for_digits(&mut self, digits: &str) -> Outcome<()> {
+        let length = digits.len() as u64;
+        self.machine.charge(length.saturating_mul(length) / 64)
+    }
+
+    /// A number beyond the range of doubles: an exact decimal.
+    fn beyond_doubles(&mut self, start: usize, text: &str) -> Outcome<Value> {
+        self.pay_for_digits(text)?;
+        match read(text) {
+            Some(number) => Ok(Value::Decimal(Arc::new(number))),
+            None => {
+                self.at = start;
+                Err(self.fail("a number with an exponent of at most a million"))
             }
         }
     }
