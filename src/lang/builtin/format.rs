@@ -341,9 +341,18 @@ fn digits(
 fn floating(machine: &mut Machine, builder: &mut Builder, specifier: &Specifier, value: &Value) -> Outcome<()> {
     let number = float(value)?;
     if !number.is_finite() && !matches!(value, Value::Decimal(_)) {
-        let blank = Specifier { zeros: false, grouped: false, ..Specifier { ..*specifier } };
-        let text = if number.is_nan() { "NaN" } else { "Infinity" };
-        return signed(machine, builder, &blank, number < 0.0, text.to_string());
+        // As in Java: no zeros, no groups, and a NaN has no sign.
+        let signs = number.is_infinite();
+        let plain = Specifier {
+            zeros: false,
+            grouped: false,
+            plus: specifier.plus && signs,
+            space: specifier.space && signs,
+            ..*specifier
+        };
+        let text = if signs { "Infinity" } else { "NaN" };
+        let text = if specifier.conversion.is_ascii_uppercase() { text.to_uppercase() } else { text.to_string() };
+        return signed(machine, builder, &plain, number < 0.0, text);
     }
     let precision = specifier.precision.unwrap_or(6);
     machine.charge(precision as u64 / 16)?;
