@@ -23,6 +23,7 @@ mod pattern_write;
 mod questions;
 mod recognise;
 mod units;
+mod weeks;
 
 use super::Builtin;
 

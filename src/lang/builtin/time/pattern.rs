@@ -24,12 +24,12 @@ pub enum Item {
 }
 
 /// Letters that Java's patterns give a meaning.
-const LETTERS: &str = "GuyYMLdDQqEeahHkKmsSnNAVzOXxZw";
+const LETTERS: &str = "GuyYMLdDQqEecahHkKmsSnNAVzOXxZwW";
 
 /// What is written in the named formatters alone: `f` a fraction of the second if there is one, `R` the
-/// zone's name in square brackets if it has one, `i` the day of the week as a number, `g` the distance from
-/// UTC as `GMT` or `+0100`.
-const PRIVATE: &str = "fRig";
+/// zone's name in square brackets if it has one, `J`, `j` and `i` year, week and day of the week as ISO 8601 counts
+/// them, `g` the distance from UTC as `GMT` or `+0100`.
+const PRIVATE: &str = "fRJjig";
 
 /// Java's named formatters.
 const NAMED: &[(&str, &str)] = &[
@@ -46,7 +46,7 @@ const NAMED: &[(&str, &str)] = &[
     ("ISO_DATE_TIME", "uuuu-MM-dd'T'HH:mm[:ssf][XXX][R]"),
     ("ISO_INSTANT", "uuuu-MM-dd'T'HH:mm:ssfXXX"),
     ("ISO_ORDINAL_DATE", "uuuu-DDD[XXX]"),
-    ("ISO_WEEK_DATE", "YYYY-'W'ww-i[XXX]"),
+    ("ISO_WEEK_DATE", "JJJJ-'W'jj-i[XXX]"),
     ("RFC_1123_DATE_TIME", "[EEE, ]d MMM uuuu HH:mm[:ss] g"),
 ];
 
@@ -185,6 +185,12 @@ fn compile(pattern: &str, private: bool) -> Result<Vec<Item>, Error> {
                 if !(LETTERS.contains(c) || private && PRIVATE.contains(c)) {
                     let instead = "letters stand for parts of the date, as in `yyyy-MM-dd HH:mm:ss`; text goes between quotes: 'T'";
                     return Err(invalid(pattern, &format!("has the letter `{c}`, which means nothing there"), instead));
+                }
+                let most = if c == 'W' { 1 } else { 2 };
+                if matches!(c, 'w' | 'W') && count > most || (c == 'c' && count == 2) {
+                    let letters = c.to_string().repeat(count.min(9));
+                    let instead = "a week is `w` or `ww`, the week of a month `W`, a day of the week `c` or `ccc`";
+                    return Err(invalid(pattern, &format!("has `{letters}`, which means nothing there"), instead));
                 }
                 items.push(Item::Field(c, count));
             }

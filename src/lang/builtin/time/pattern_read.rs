@@ -4,10 +4,11 @@ use super::names::{month, weekday, zone_of_word};
 use super::pattern::Item;
 use super::pattern_write::end;
 use super::recognise::Parts;
+use super::weeks::{self, Count};
 use crate::lang::error::Error;
 use crate::lang::value::time::text::{fraction, leading_offset};
 use crate::lang::value::time::zone;
-use jiff::civil::{self, Date};
+use jiff::civil::{self, Date, Weekday};
 use jiff::tz::{Offset, TimeZone};
 
 /// What has been read.
@@ -17,6 +18,14 @@ struct Fields {
     month: Option<i64>,
     day: Option<i64>,
     day_of_year: Option<i64>,
+    /// The year that a week belongs to
+    week_year: Option<i64>,
+    /// The number of a week in that year
+    week: Option<i64>,
+    /// How that is counted
+    count: Count,
+    week_of_month: Option<i64>,
+    weekday: Option<Weekday>,
     hour: Option<i64>,
     /// Hours of a clock of twelve
     half_hour: Option<i64>,
@@ -97,12 +106,14 @@ pub fn read(items: &[Item], text: &str, pattern: &str) -> Result<Parts, Error> {
 fn what(letter: char, count: usize) -> String {
     let pattern = letter.to_string().repeat(count.min(9));
     let meaning = match letter {
-        'u' | 'y' | 'Y' => "a year",
+        'u' | 'y' | 'Y' | 'J' => "a year",
         'M' | 'L' if count > 2 => "the name of a month",
         'M' | 'L' => "a month",
         'd' => "a day",
         'D' => "a day of the year",
-        'E' => "a day of the week",
+        'E' | 'e' | 'c' | 'i' => "a day of the week",
+        'w' | 'j' => "a week of the year",
+        'W' => "a week of the month",
         'H' | 'h' | 'k' | 'K' => "hours",
         'm' => "minutes",
         's' => "seconds",
@@ -114,6 +125,11 @@ fn what(letter: char, count: usize) -> String {
         2 if !matches!(letter, 'V' | 'X' | 'x') => format!("{meaning} of two digits (`{pattern}`)"),
         _ => format!("{meaning} (`{pattern}`)"),
     }
+}
+
+/// A year within the calendar.
+fn near(year: i64) -> Result<i16, String> {
+    i16::try_from(year).map_err(|_| "the year is too far away".to_string())
 }
 
 /// A number of so many digits at the start of text, and what follows.
@@ -141,11 +157,13 @@ impl Fields {
                 let (era, rest) = word(text)?;
                 return era.eq_ignore_ascii_case("ad").then_some(rest);
             }
-            'u' | 'y' | 'Y' => {
+            'u' | 'y' | 'Y' | 'J' => {
                 let negative = text.strip_prefix('-').filter(|_| letter == 'u');
                 let (year, rest) = number(negative.unwrap_or(text), count, if count == 1 { 4 } else { count })?;
                 let year = if count == 2 { 2000 + year } else { year };
-                self.year = Some(if negative.is_some() { -year } else { year });
+                let year = if negative.is_some() { -year } else { year };
+                let place = if matches!(letter, 'Y' | 'J') { &mut self.week_year } else { &mut self.year };
+                *place = Some(year);
                 return Some(rest);
             }
             'M' | 'L' if count > 2 => {
@@ -153,9 +171,10 @@ impl Fields {
                 self.month = Some(month(name)?.into());
                 return Some(rest);
             }
-            'E' | 'e' if letter == 'E' || count > 2 => {
+            'E' | 'e' | 'c' if letter == 'E' || count > 2 => {
                 let (name, rest) = word(text)?;
-                return weekday(name).map(|_| rest);
+                self.weekday = Some(weeks::weekday(weekday(name)?.into(), Count::Iso)?);
+                return Some(rest);
             }
             'a' => {
                 let (name, rest) = word(text)?;
@@ -187,6 +206,7 @@ impl Fields {
             _ => {}
         }
         let (read, rest) = match letter {
+            'W' | 'e' | 'c' | 'i' => number(text, count, count)?,
             'D' => digits(3)?,
             'n' | 'N' | 'A' => digits(18)?,
             _ => digits(2)?,
@@ -195,6 +215,11 @@ impl Fields {
             'M' | 'L' => self.month = Some(read),
             'd' => self.day = Some(read),
             'D' => self.day_of_year = Some(read),
+            'w' => self.week = Some(read),
+            'j' => (self.week, self.count) = (Some(read), Count::Iso),
+            'W' => self.week_of_month = Some(read),
+            'e' | 'c' => self.weekday = Some(weeks::weekday(read, Count::English)?),
+            'i' => self.weekday = Some(weeks::weekday(read, Count::Iso)?),
             'H' | 'k' => self.hour = Some(read % if letter == 'k' { 24 } else { 100 }),
             'h' | 'K' => self.half_hour = Some(if letter == 'h' && read == 12 { 0 } else { read }),
             'm' => self.minute = Some(read),
@@ -230,10 +255,34 @@ impl Fields {
         Some(rest)
     }
 
+    /// The date that a week of a year or a month and a day of that week make, where such were read.
+    fn date_of_week(&self) -> Result<Option<Date>, String> {
+        let number = match (self.week, self.week_of_month) {
+            (None, None) if self.week_year.is_some() => return Err("it names no week".to_string()),
+            (None, None) => return Ok(None),
+            (Some(week), _) => week,
+            (None, Some(week)) => week,
+        };
+        let day = self.weekday.ok_or("it has no day of the week")?;
+        let year = if self.week.is_some() { self.week_year } else { self.year };
+        let year = year.ok_or("it has no year of the week, which is `YYYY`")?;
+        let year = near(year)?;
+        let date = match (self.week, self.month) {
+            (Some(week), _) => weeks::date_of_week(year, week, day, self.count),
+            (None, Some(month)) => Date::new(year, i8::try_from(month).unwrap_or(-1), 1)
+                .ok()
+                .and_then(|first| weeks::date_in_month(first, number, day)),
+            (None, None) => return Err("it has no month".to_string()),
+        };
+        date.map(Some).ok_or(format!("there is no such day in week {number}"))
+    }
+
     fn parts(self) -> Result<Parts, String> {
         let small = |number: i64| i8::try_from(number).unwrap_or(-1);
-        let year = self.year.map(|year| i16::try_from(year).map_err(|_| "the year is too far away".to_string()));
+        let of_week = if self.day.is_none() && self.day_of_year.is_none() { self.date_of_week()? } else { None };
+        let year = self.year.map(near);
         let date = match (year.transpose()?, self.month, self.day, self.day_of_year) {
+            _ if of_week.is_some() => of_week,
             (Some(year), Some(month), day, None) => {
                 let day = day.unwrap_or(1);
                 let date = Date::new(year, small(month), small(day));
@@ -262,6 +311,11 @@ impl Fields {
                 Some(clock.map_err(|_| format!("there is no time {hour}:{minute:02}:{second:02}"))?)
             }
         };
+        if let (Some(date), Some(weekday)) = (date, self.weekday)
+            && date.weekday() != weekday
+        {
+            return Err(format!("{date} is no {weekday:?}"));
+        }
         if date.is_none() && clock.is_none() {
             return Err("it names neither a date nor hours".to_string());
         }

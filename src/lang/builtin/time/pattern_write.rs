@@ -3,6 +3,7 @@
 use super::calendar::clock_nanos;
 use super::names::{MONTHS, WEEKDAYS};
 use super::pattern::Item;
+use super::weeks::{Count, week, week_of_month};
 use crate::lang::error::Error;
 use crate::lang::value::time::Time;
 use crate::lang::value::time::text::write_offset;
@@ -123,12 +124,17 @@ fn field(out: &mut String, view: &View, letter: char, count: usize) -> Result<()
     let number: i64 = match letter {
         'G' => {
             let era = if view.date()?.year() > 0 { ["AD", "Anno Domini"] } else { ["BC", "Before Christ"] };
-            out.push_str(era[usize::from(count == 4)]);
+            let era = era[usize::from(count == 4)];
+            out.push_str(if count == 5 { &era[..1] } else { era });
             return Ok(());
         }
-        'u' | 'y' | 'Y' => {
+        'u' | 'y' | 'Y' | 'J' => {
             let date = view.date()?;
-            let year = if letter == 'Y' { date.iso_week_date().year() } else { date.year() };
+            let year = match letter {
+                'Y' => week(date, Count::English).0,
+                'J' => week(date, Count::Iso).0,
+                _ => date.year(),
+            };
             let of_era = if letter == 'y' && year < 1 { 1 - year } else { year };
             if count == 2 { i64::from(of_era.rem_euclid(100)) } else { of_era.into() }
         }
@@ -145,17 +151,20 @@ fn field(out: &mut String, view: &View, letter: char, count: usize) -> Result<()
             match count {
                 3 => out.push_str(&format!("Q{quarter}")),
                 4 => out.push_str(&format!("{ordinal} quarter")),
+                5 => return padded(out, quarter, 1),
                 _ => return padded(out, quarter, count),
             }
             return Ok(());
         }
-        'w' => view.date()?.iso_week_date().week().into(),
+        'w' => week(view.date()?, Count::English).1,
+        'j' => week(view.date()?, Count::Iso).1,
+        'W' => week_of_month(view.date()?),
         'i' => view.date()?.weekday().to_monday_one_offset().into(),
-        'E' | 'e' if letter == 'E' || count > 2 => {
+        'E' | 'e' | 'c' if letter == 'E' || count > 2 => {
             name(out, WEEKDAYS[view.date()?.weekday().to_monday_zero_offset() as usize], count);
             return Ok(());
         }
-        'e' => view.date()?.weekday().to_monday_one_offset().into(),
+        'e' | 'c' => view.date()?.weekday().to_sunday_one_offset().into(),
         'a' => {
             out.push_str(if view.clock()?.hour() < 12 { "AM" } else { "PM" });
             return Ok(());
