@@ -3,6 +3,8 @@
 //!
 //! A panic is a finding wherever it comes up: libFuzzer's hook ends the process before anything catches it.
 
+#[path = "../../tests/common/collections/mod.rs"]
+pub mod collections;
 pub mod expression;
 pub mod vocabulary;
 

@@ -1,6 +1,7 @@
 //! What the tests of the language share: the metering allocator, a scripted host, and programs in Markdown.
 #![allow(dead_code, reason = "each test file uses its part")]
 
+pub mod collections;
 pub mod hostile;
 pub mod literate;
 
