@@ -210,7 +210,7 @@ fn gathering(machine: &mut Machine, transducer: &Value) -> Outcome<(Value, Arc<H
 }
 
 /// Takes out what a buffer holds.
-fn gathered(machine: &mut Machine, buffer: &Handle) -> Outcome<Vec<Value>> {
+fn gathered(machine: &mut Machine, buffer: &Arc<Handle>) -> Outcome<Vec<Value>> {
     let items = state::taken(machine, buffer)?;
     state::put(machine, buffer, Value::vector(Vec::new()))?;
     machine.items(items)
