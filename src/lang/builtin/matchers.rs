@@ -5,7 +5,7 @@
 
 use super::Builtin;
 use super::arguments::{take, whole};
-use super::regex::{Search, groups, pay_for_search};
+use super::regex::{Search, groups};
 use super::sequences::questions::find_if;
 use super::text::textual;
 use crate::lang::error::{Error, Outcome};
@@ -85,9 +85,10 @@ pub fn next(machine: &mut Machine, matcher: &Value) -> Outcome<Value> {
         Value::Int(from) => {
             let from = usize::try_from(from).unwrap_or(usize::MAX);
             let mut search = Search::from(&regex, text.as_str(), from);
-            let found = search.next(machine)?.map_or(Value::Nil, |found| groups(&found));
-            let passed = search.place().unwrap_or(text.as_str().len());
-            pay_for_search(machine, &regex, text.as_str().get(from..passed).unwrap_or_default())?;
+            let found = match search.next(machine)? {
+                Some(found) => groups(machine, &found)?,
+                None => Value::Nil,
+            };
             (found, search.place().map_or(Value::Nil, |at| Value::Int(at as i64)))
         }
         _ => (Value::Nil, Value::Nil),

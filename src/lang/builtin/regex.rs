@@ -1,6 +1,7 @@
 //! Regular expressions: linear in time, bounded in size.
 //!
-//! A search is paid for by the length of the text and the size of the expression before it begins.
+//! Every search goes through [`Search`], which asks for the memory of its tables, pays for what it does while it does
+//! it, and can be stopped in the middle.
 
 use super::Builtin;
 use super::arguments::{string, take};
@@ -8,8 +9,9 @@ use super::text::{excerpt, textual};
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
 use crate::lang::value::Value;
+use crate::lang::value::matching::{Slots, Tables, Unfit};
 use crate::lang::value::pattern::{Draft, LONGEST, Pattern};
-use regex::Captures;
+use regex_automata::util::primitives::NonMaxUsize;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -81,11 +83,13 @@ fn draft(pattern: &str) -> Result<Draft<'_>, Error> {
 }
 
 fn compile(draft: Draft<'_>, pattern: &str) -> Result<Arc<Pattern>, Error> {
-    draft.compile().map(Arc::new).map_err(|error| {
-        let said = error.to_string();
-        let last = said.lines().last().unwrap_or_default().trim_start_matches("error: ").to_string();
-        Error::new("InvalidRegex", format!("the regex `{}` is not valid: {last}", excerpt(pattern)))
-            .suggest("the syntax is that of Rust's regex crate: no look-around and no back-references")
+    draft.compile().map(Arc::new).map_err(|unfit| {
+        let suggestion = match unfit {
+            Unfit::Groups(..) => "write `(?:…)` where the text of a group is not needed",
+            _ => "the syntax is that of Rust's regex crate: no look-around and no back-references",
+        };
+        Error::new("InvalidRegex", format!("the regex `{}` is not valid: {unfit}", excerpt(pattern)))
+            .suggest(suggestion)
     })
 }
 
@@ -128,35 +132,69 @@ pub fn compile_running(machine: &mut Machine, pattern: &str) -> Outcome<Arc<Patt
     Ok(regex)
 }
 
-/// Pays for one search through a text.
-///
-/// # Errors
-/// Limits.
-pub fn pay_for_search(machine: &mut Machine, regex: &Pattern, text: &str) -> Outcome<()> {
-    machine.charge(1 + (text.len() as u64).saturating_mul(regex.weight()) / 64)
+/// How many tables an evaluation keeps, each for the searches with one expression.
+const TABLES: usize = 4;
+
+/// The tables for searches with an expression: those of the last search with it, or new ones.
+fn tables(machine: &mut Machine, regex: &Pattern) -> Outcome<Box<Tables>> {
+    let kept = &mut machine.core.tables;
+    if let Some(at) = kept.iter().rposition(|(known, _)| Arc::ptr_eq(known, regex.compiled())) {
+        return Ok(kept.swap_remove(at).1);
+    }
+    if kept.len() >= TABLES {
+        kept.remove(0);
+    }
+    machine.reserve(regex.compiled().room())?;
+    Ok(Box::new(regex.compiled().tables()))
 }
 
 /// The matches in a text, one behind the other as Java finds them: an empty one may follow directly
-/// upon another match.
+/// upon another match. Every search of a program is one of these, which pays for what it really does.
 pub struct Search<'t> {
     regex: &'t Pattern,
     text: &'t str,
     next: Option<usize>,
+    slots: Slots,
+}
+
+/// A match and its groups.
+pub struct Found<'s, 't> {
+    text: &'t str,
+    slots: &'s Slots,
+}
+
+impl<'t> Found<'_, 't> {
+    /// How many groups there are, with the whole match.
+    pub fn len(&self) -> usize {
+        self.slots.len() / 2
+    }
+
+    /// Where a group stands, if it took part in the match; the whole match is group 0.
+    pub fn place(&self, group: usize) -> Option<Range<usize>> {
+        let (start, end) = (self.slots.get(2 * group)?.as_ref()?, self.slots.get(2 * group + 1)?.as_ref()?);
+        Some(start.get()..end.get())
+    }
+
+    /// Where the match stands.
+    pub fn whole(&self) -> Range<usize> {
+        self.place(0).unwrap_or_default()
+    }
+
+    /// The text of a group, if it took part in the match.
+    pub fn get(&self, group: usize) -> Option<&'t str> {
+        self.place(group).map(|place| &self.text[place])
+    }
 }
 
 impl<'t> Search<'t> {
-    /// A search from the beginning, paid for as if it were one.
-    ///
-    /// # Errors
-    /// Limits.
-    pub fn new(machine: &mut Machine, regex: &'t Pattern, text: &'t str) -> Outcome<Search<'t>> {
-        pay_for_search(machine, regex, text)?;
-        Ok(Search::from(regex, text, 0))
+    /// A search from the beginning.
+    pub fn new(regex: &'t Pattern, text: &'t str) -> Search<'t> {
+        Search::from(regex, text, 0)
     }
 
-    /// As [`Search::new`], from a byte of the text on, for whoever pays for what was passed afterwards.
+    /// A search from a byte of the text on.
     pub fn from(regex: &'t Pattern, text: &'t str, at: usize) -> Search<'t> {
-        Search { regex, text, next: Some(at).filter(|at| text.is_char_boundary(*at)) }
+        Search { regex, text, next: Some(at).filter(|at| text.is_char_boundary(*at)), slots: Slots::new() }
     }
 
     /// The byte from which the search will go on; none behind the last match.
@@ -168,12 +206,10 @@ impl<'t> Search<'t> {
     ///
     /// # Errors
     /// Limits.
-    pub fn next(&mut self, machine: &mut Machine) -> Outcome<Option<Captures<'t>>> {
-        let Some(at) = self.next else { return Ok(None) };
-        self.look(machine, at)?;
-        let found = self.regex.captures_at(self.text, at);
-        self.pass(found.as_ref().and_then(|found| found.get(0)).map(|found| found.range()));
-        Ok(found)
+    pub fn next(&mut self, machine: &mut Machine) -> Outcome<Option<Found<'_, 't>>> {
+        let found = self.find(machine, true)?;
+        self.pass(found);
+        Ok(self.next_found(found))
     }
 
     /// Where the next match stands.
@@ -181,44 +217,59 @@ impl<'t> Search<'t> {
     /// # Errors
     /// Limits.
     pub fn next_place(&mut self, machine: &mut Machine) -> Outcome<Option<Range<usize>>> {
-        let Some(at) = self.next else { return Ok(None) };
-        let found = match self.regex.simple() {
-            Some(simple) => {
-                machine.charge(1)?;
-                simple.find(self.text, at)
-            }
-            None => {
-                self.look(machine, at)?;
-                self.regex.find_at(self.text, at).map(|found| found.range())
-            }
-        };
-        self.pass(found.clone());
-        Ok(found)
+        let found = self.find(machine, false)?;
+        self.pass(found);
+        Ok(found.map(|(start, end)| start..end))
     }
 
-    /// Each search may look at all the rest before it settles on a short match, which steps do not show: the clock
-    /// has to.
-    fn look(&self, machine: &mut Machine, at: usize) -> Outcome<()> {
+    fn next_found(&self, found: Option<(usize, usize)>) -> Option<Found<'_, 't>> {
+        found.map(|_| Found { text: self.text, slots: &self.slots })
+    }
+
+    /// The bounds of the next match; the slots say more.
+    fn find(&mut self, machine: &mut Machine, with_groups: bool) -> Outcome<Option<(usize, usize)>> {
+        let Some(at) = self.next else { return Ok(None) };
+        if let Some(simple) = self.regex.simple() {
+            let found = simple.find(self.text, at, machine)?;
+            self.slots.clear();
+            let places = found.iter().flat_map(|found| [found.start, found.end]);
+            self.slots.extend(places.map(NonMaxUsize::new));
+            return Ok(found.map(|found| (found.start, found.end)));
+        }
         machine.charge(1)?;
-        if self.text.len() - at > 1 << 14 { machine.check_time() } else { Ok(()) }
+        let mut tables = tables(machine, self.regex)?;
+        let compiled = self.regex.compiled();
+        let found = compiled.find(&mut tables, self.text, at, with_groups, &mut self.slots, machine)?;
+        machine.core.tables.push((compiled.clone(), tables));
+        let whole = Found { text: self.text, slots: &self.slots }.whole();
+        Ok(found.then_some((whole.start, whole.end)))
     }
 
     /// Goes on behind a match.
-    fn pass(&mut self, found: Option<Range<usize>>) {
-        self.next = found.and_then(|found| match found.is_empty() {
-            false => Some(found.end),
-            true => self.text[found.end..].chars().next().map(|passed| found.end + passed.len_utf8()),
+    fn pass(&mut self, found: Option<(usize, usize)>) {
+        self.next = found.and_then(|(start, end)| match start == end {
+            false => Some(end),
+            true => self.text[end..].chars().next().map(|passed| end + passed.len_utf8()),
         });
     }
 }
 
 /// A match as programs see it: the text, or the text and its groups.
-pub fn groups(captures: &Captures<'_>) -> Value {
-    let group = |at: usize| captures.get(at).map_or(Value::Nil, |group| Value::string(group.as_str()));
-    match captures.len() {
+///
+/// # Errors
+/// Limits: many groups of a long match are much text.
+pub fn groups(machine: &mut Machine, found: &Found<'_, '_>) -> Outcome<Value> {
+    const SHORT: usize = 1 << 12;
+    let length: usize = (0..found.len()).filter_map(|at| found.place(at)).map(|place| place.len()).sum();
+    if length >= SHORT {
+        machine.charge(length as u64 / 64)?;
+        machine.reserve(length as u64)?;
+    }
+    let group = |at: usize| found.get(at).map_or(Value::Nil, Value::string);
+    Ok(match found.len() {
         1 => group(0),
         count => Value::vector((0..count).map(group).collect()),
-    }
+    })
 }
 
 /// The regex and the text of `(re-find regex s)`, in either order.
@@ -258,11 +309,10 @@ fn re_find(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     }
     let (regex, text) = regex_and_text(arguments)?;
     let text = textual(machine, &text)?;
-    pay_for_search(machine, &regex, &text)?;
-    if regex.captures_len() == 1 {
-        return Ok(regex.find(&text).map_or(Value::Nil, |found| Value::string(found.as_str())));
+    match Search::new(&regex, &text).next(machine)? {
+        Some(found) => groups(machine, &found),
+        None => Ok(Value::Nil),
     }
-    Ok(regex.captures(&text).map_or(Value::Nil, |found| groups(&found)))
 }
 
 fn re_matches(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
@@ -276,39 +326,32 @@ fn re_matches(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> 
 /// # Errors
 /// Limits.
 pub fn matches(machine: &mut Machine, regex: &Pattern, text: &str) -> Outcome<Value> {
-    pay_for_search(machine, regex, text)?;
-    match regex.captures(text) {
-        None => Ok(Value::Nil),
-        Some(found) if found.get(0).is_some_and(|found| found.len() == text.len()) => Ok(groups(&found)),
+    let mut search = Search::new(regex, text);
+    match search.next(machine)? {
+        None => return Ok(Value::Nil),
+        Some(found) if found.whole() == (0..text.len()) => return groups(machine, &found),
         // The leftmost match is not the whole text, but another might be, as with `a|ab` and "ab".
-        Some(_) => {
-            let anchored = match compile_running(machine, &format!("\\A(?:{})\\z", regex.as_str())) {
-                Ok(anchored) => anchored,
-                // A comment of the `x` flag at the end hides the closing bracket.
-                Err(_) => compile_running(machine, &format!("\\A(?:{}\n)\\z", regex.as_str()))?,
-            };
-            pay_for_search(machine, &anchored, text)?;
-            Ok(anchored.captures(text).map_or(Value::Nil, |found| groups(&found)))
-        }
+        Some(_) => {}
+    }
+    let anchored = match compile_running(machine, &format!("\\A(?:{})\\z", regex.as_str())) {
+        Ok(anchored) => anchored,
+        // A comment of the `x` flag at the end hides the closing bracket.
+        Err(_) => compile_running(machine, &format!("\\A(?:{}\n)\\z", regex.as_str()))?,
+    };
+    match Search::new(&anchored, text).next(machine)? {
+        Some(found) => groups(machine, &found),
+        None => Ok(Value::Nil),
     }
 }
 
 fn re_seq(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let (regex, text) = regex_and_text(arguments)?;
     let text = textual(machine, &text)?;
-    let mut search = Search::new(machine, &regex, &text)?;
+    let mut search = Search::new(&regex, &text);
     let mut out = Vec::new();
-    let has_groups = regex.captures_len() > 1;
-    loop {
-        let (len, found) = if has_groups {
-            let Some(found) = search.next(machine)? else { break };
-            (found.get(0).map_or(0, |whole| whole.len()), groups(&found))
-        } else {
-            let Some(place) = search.next_place(machine)? else { break };
-            (place.len(), Value::string(&text[place]))
-        };
-        machine.charge(len as u64 / 64)?;
-        out.push(found);
+    while let Some(found) = search.next(machine)? {
+        machine.charge(found.whole().len() as u64 / 64)?;
+        out.push(groups(machine, &found)?);
         machine.grown(out.len())?;
     }
     Ok(if out.is_empty() { Value::Nil } else { Value::list(out) })

@@ -2,13 +2,12 @@
 
 use super::Builtin;
 use super::arguments::{integer, string, take};
-use super::regex::{Search, compile_running, groups};
+use super::regex::{Found, Search, compile_running, groups};
 use super::text::{Builder, ask_for_copy, byte_of, excerpt, index_of_byte, pay, spelled, textual};
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
 use crate::lang::value::Value;
 use crate::lang::value::pattern::Pattern;
-use regex::Captures;
 use std::sync::Arc;
 
 /// The entries of this file.
@@ -18,7 +17,7 @@ pub const TABLE: &[Builtin] = &[
         &["[s part]"],
         "True if the string has that part.",
         &[("(str/includes? \"hello\" \"ell\")", "true")],
-        |machine, arguments| test(machine, arguments, |text, part| text.contains(part)),
+        |machine, arguments| test(machine, arguments, |text, part| find(text, part).is_some()),
     ),
     Builtin::new(
         "str/starts-with?",
@@ -122,13 +121,18 @@ fn test(machine: &mut Machine, arguments: &[Value], holds: fn(&str, &str) -> boo
     Ok(Value::Bool(holds(&text, &part)))
 }
 
+/// The byte where a part first stands, many bytes looked at at once: nobody looks at the clock meanwhile.
+fn find(text: &str, part: &str) -> Option<usize> {
+    memchr::memmem::find(text.as_bytes(), part.as_bytes())
+}
+
 /// The index of the first place of a part, for `(index-of s part from)`.
 pub(super) fn first_place(machine: &mut Machine, arguments: &[Value]) -> Outcome<Option<i64>> {
     let text = spelled(machine, &arguments[0])?;
     let part = textual(machine, &arguments[1])?;
     let from = arguments.get(2).map(integer).transpose()?.unwrap_or(0).max(0);
     let from = byte_of(&text, from as u64).unwrap_or(text.len());
-    Ok(text[from..].find(&*part).map(|at| index_of_byte(&text, from + at)))
+    Ok(find(&text[from..], &part).map(|at| index_of_byte(&text, from + at)))
 }
 
 /// The index of the last place of a part, for `(last-index-of s part from)`.
@@ -160,7 +164,7 @@ fn separator(machine: &mut Machine, value: &Value) -> Outcome<Arc<Pattern>> {
         Value::Regex(regex) => Ok(regex.clone()),
         Value::Str(_) | Value::Char(_) => {
             let literal = textual(machine, value)?;
-            compile_running(machine, &regex::escape(&literal))
+            compile_running(machine, &regex_syntax::escape(&literal))
         }
         other => Err(Error::expected("a regex or a string to split at", other).into()),
     }
@@ -171,7 +175,7 @@ fn separator(machine: &mut Machine, value: &Value) -> Outcome<Arc<Pattern>> {
 /// # Errors
 /// Limits.
 pub(super) fn split_at(machine: &mut Machine, text: &str, regex: &Pattern, limit: i64) -> Outcome<Value> {
-    let mut search = Search::new(machine, regex, text)?;
+    let mut search = Search::new(regex, text);
     ask_for_copy(machine, text, 1)?;
     // As many as short texts have words: more room than that may be wasted.
     let mut parts = Vec::with_capacity((text.len() / 6).min(8));
@@ -267,9 +271,19 @@ fn replace_literal(
     most: usize,
 ) -> Outcome<Value> {
     let mut builder = Builder::default();
+    let finder = memchr::memmem::Finder::new(part);
     let mut from = 0;
-    for (at, _) in text.match_indices(part).take(most) {
+    // An empty part stands in front of each character and at the end.
+    let mut next = Some(0);
+    for _ in 0..most {
+        let found = next.and_then(|next| finder.find(&text.as_bytes()[next..]).map(|at| next + at));
+        let Some(at) = found else { break };
         machine.charge(1)?;
+        let behind = at + part.len();
+        next = match part.is_empty() {
+            true => text[at..].chars().next().map(|passed| at + passed.len_utf8()),
+            false => Some(behind),
+        };
         builder.push(machine, &text[from..at])?;
         match replacement {
             Replacement::Text(text) | Replacement::Template(text) => builder.push(machine, text)?,
@@ -278,7 +292,7 @@ fn replace_literal(
                 builder.push_value(machine, &made)?;
             }
         }
-        from = at + part.len();
+        from = behind;
     }
     builder.push(machine, &text[from..])?;
     Ok(builder.finish())
@@ -292,8 +306,7 @@ fn replace_regex(
     replacement: &Replacement,
     most: usize,
 ) -> Outcome<Value> {
-    let names: Vec<&str> = regex.capture_names().flatten().collect();
-    let mut search = Search::new(machine, regex, text)?;
+    let mut search = Search::new(regex, text);
     let mut builder = Builder::default();
     let mut from = 0;
     for _ in 0..most {
@@ -305,17 +318,18 @@ fn replace_regex(
             continue;
         }
         let Some(found) = search.next(machine)? else { break };
-        let Some(whole) = found.get(0) else { break };
-        builder.push(machine, &text[from..whole.start()])?;
+        let whole = found.whole();
+        builder.push(machine, &text[from..whole.start])?;
         match replacement {
             Replacement::Text(text) => builder.push(machine, text)?,
-            Replacement::Template(template) => expand(machine, &mut builder, template, &names, &found)?,
+            Replacement::Template(template) => expand(machine, &mut builder, template, regex, &found)?,
             Replacement::Function(function) => {
-                let made = machine.call1(function, groups(&found))?;
+                let matched = groups(machine, &found)?;
+                let made = machine.call1(function, matched)?;
                 builder.push_value(machine, &made)?;
             }
         }
-        from = whole.end();
+        from = whole.end;
     }
     builder.push(machine, &text[from..])?;
     Ok(builder.finish())
@@ -327,8 +341,8 @@ fn expand(
     machine: &mut Machine,
     builder: &mut Builder,
     template: &str,
-    names: &[&str],
-    found: &Captures<'_>,
+    regex: &Pattern,
+    found: &Found<'_, '_>,
 ) -> Outcome<()> {
     let mut rest = template;
     while let Some(at) = rest.find(['$', '\\']) {
@@ -344,14 +358,12 @@ fn expand(
         }
         let group = if let Some((name, behind)) = rest.strip_prefix('{').and_then(|named| named.split_once('}')) {
             rest = behind;
-            if !names.contains(&name) {
-                return Err(no_such_group(template).into());
-            }
-            found.name(name).map(|group| group.as_str())
+            let number = regex.compiled().group(name).ok_or_else(|| no_such_group(template))?;
+            found.get(number)
         } else {
             let (number, length) = group_number(rest, found.len()).ok_or_else(|| no_such_group(template))?;
             rest = &rest[length..];
-            found.get(number).map(|group| group.as_str())
+            found.get(number)
         };
         builder.push(machine, group.unwrap_or_default())?;
     }

@@ -10,6 +10,8 @@ use crate::lang::meter::{self, Account, Meter};
 use crate::lang::reply::CallRecord;
 use crate::lang::value::Value;
 use crate::lang::value::map::Map;
+use crate::lang::value::matching::{Compiled, Tables};
+use crate::lang::value::pattern::Pattern;
 use crate::lang::value::text::{Text, split_name};
 use foldhash::quality::RandomState;
 use std::collections::{HashMap, HashSet};
@@ -58,7 +60,9 @@ pub struct Core {
     /// The evaluation's account, while no thread has it open.
     pub account: Account,
     /// The last few expressions that were compiled as the evaluation ran.
-    pub regexes: HashMap<String, Arc<crate::lang::value::pattern::Pattern>>,
+    pub regexes: HashMap<String, Arc<Pattern>>,
+    /// What the last few searches wrote on, the latest last.
+    pub tables: Vec<(Arc<Compiled>, Box<Tables>)>,
 }
 
 /// One definition of the session.
@@ -280,6 +284,7 @@ impl Core {
             random: None,
             account: Account::default(),
             regexes: HashMap::new(),
+            tables: Vec::new(),
         }
     }
 
@@ -298,6 +303,7 @@ impl Core {
         self.random = None;
         // What a program spends is not to depend on what ran before it.
         self.regexes = HashMap::new();
+        self.tables = Vec::new();
     }
 
     /// What stands in a machine while its core is elsewhere.

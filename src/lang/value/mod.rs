@@ -13,6 +13,7 @@ pub mod function;
 pub mod large;
 pub mod list;
 pub mod map;
+pub mod matching;
 pub mod pattern;
 pub(crate) mod prefetch;
 pub mod print;

@@ -1,17 +1,13 @@
-//! Regular expressions as values: written as in Java, run by the `regex` crate.
+//! Regular expressions as values: written as in Java, run by the engines of the `regex` crate.
 //!
 //! Where the two write the same thing in different ways, or mean different things by the same spelling, the
 //! expression is translated; what it was written as is kept for printing and comparing.
 
+use super::matching::{Compiled, SIZE, Unfit};
 use super::simple::Simple;
-use regex::{Regex, RegexBuilder};
 use std::iter::Peekable;
-use std::ops::Deref;
 use std::str::Chars;
 use std::sync::Arc;
-
-/// How large a compiled expression may be.
-pub const SIZE: usize = 1 << 20;
 
 /// How many bytes a written expression may have.
 pub const LONGEST: usize = 64 << 10;
@@ -20,8 +16,7 @@ pub const LONGEST: usize = 64 << 10;
 #[derive(Clone, Debug)]
 pub struct Pattern {
     written: Arc<str>,
-    regex: Regex,
-    weight: u64,
+    compiled: Arc<Compiled>,
     simple: Option<Simple>,
 }
 
@@ -45,22 +40,16 @@ impl<'w> Draft<'w> {
         let bytes = self.translated.as_bytes();
         let is_class = |pair: &&[u8]| pair[0] == b'\\' && b"pPwWdDsS".contains(&pair[1]);
         let classes = bytes.windows(2).filter(is_class).count();
-        (SIZE + bytes.len() * CHARACTER + classes * CLASS) as u64
+        (2 * SIZE + bytes.len() * CHARACTER + classes * CLASS) as u64
     }
 
     /// Compiles it.
     ///
     /// # Errors
-    /// What the library says of it.
-    pub fn compile(self) -> Result<Pattern, regex::Error> {
-        let regex = RegexBuilder::new(&self.translated)
-            .crlf(true)
-            .size_limit(SIZE)
-            .dfa_size_limit(SIZE)
-            .nest_limit(100)
-            .build()?;
-        let (weight, simple) = (weight(&self.translated), Simple::of(&self.translated));
-        Ok(Pattern { written: self.written.into(), regex, weight, simple })
+    /// What is wrong with it.
+    pub fn compile(self) -> Result<Pattern, Unfit> {
+        let compiled = Arc::new(Compiled::new(&self.translated)?);
+        Ok(Pattern { written: self.written.into(), compiled, simple: Simple::of(&self.translated) })
     }
 
     /// What compiling it costs.
@@ -75,22 +64,14 @@ impl Pattern {
         &self.written
     }
 
-    /// What a search may cost for each byte.
-    pub fn weight(&self) -> u64 {
-        self.weight
+    /// What searches are made with.
+    pub fn compiled(&self) -> &Arc<Compiled> {
+        &self.compiled
     }
 
     /// The same expression, where it can be found without the library.
     pub fn simple(&self) -> Option<&Simple> {
         self.simple.as_ref()
-    }
-}
-
-impl Deref for Pattern {
-    type Target = Regex;
-
-    fn deref(&self) -> &Regex {
-        &self.regex
     }
 }
 
@@ -274,7 +255,7 @@ fn quotation(out: &mut String, rest: &mut Peekable<Chars<'_>>) {
         }
         quoted.push(character);
     }
-    out.push_str(&regex::escape(&quoted));
+    out.push_str(&regex_syntax::escape(&quoted));
 }
 
 /// `\0` and up to three octal digits.

@@ -1,6 +1,7 @@
 //! Expressions so simple that a look at each byte finds them: a class of ASCII characters, once or as a run, and the
 //! end of a line. They are what texts are most often cut up at.
 
+use super::walk::Pace;
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Class, Hir, HirKind, Literal, Repetition};
 use std::ops::Range;
@@ -42,25 +43,53 @@ impl Simple {
     }
 
     /// The first match at or behind a byte of the text.
-    pub fn find(&self, text: &str, from: usize) -> Option<Range<usize>> {
-        let bytes = &text.as_bytes()[from..];
+    ///
+    /// # Errors
+    /// What ends the walk early.
+    pub fn find<P: Pace>(&self, text: &str, from: usize, pace: &mut P) -> Result<Option<Range<usize>>, P::Stop> {
+        let bytes = text.as_bytes();
         match self {
             Simple::Class { members, runs } => {
-                let is_member = |byte: &u8| members[usize::from(*byte)];
-                let start = bytes.iter().position(is_member)?;
-                let length = match runs {
-                    true => bytes[start..].iter().take_while(|byte| is_member(byte)).count(),
-                    false => 1,
+                let Some(start) = first(bytes, from, pace, |byte| members[usize::from(byte)])? else { return Ok(None) };
+                let end = match runs {
+                    true => first(bytes, start, pace, |byte| !members[usize::from(byte)])?.unwrap_or(bytes.len()),
+                    false => start + 1,
                 };
-                Some(from + start..from + start + length)
+                Ok(Some(start..end))
             }
             Simple::LineEnd => {
-                let at = memchr::memchr(b'\n', bytes)?;
-                let start = if at > 0 && bytes[at - 1] == b'\r' { at - 1 } else { at };
-                Some(from + start..from + at + 1)
+                let found = memchr::memchr(b'\n', &bytes[from..]);
+                // It looks at many bytes at once.
+                pace.step(1 + found.unwrap_or(bytes.len() - from) as u64 / 512)?;
+                Ok(found.map(|at| from + at).map(|at| {
+                    let start = if at > from && bytes[at - 1] == b'\r' { at - 1 } else { at };
+                    start..at + 1
+                }))
             }
         }
     }
+}
+
+/// The first byte at or behind a place of which that is true, looked for in pieces.
+#[inline]
+fn first<P: Pace>(
+    bytes: &[u8],
+    from: usize,
+    pace: &mut P,
+    is_one: impl Fn(u8) -> bool,
+) -> Result<Option<usize>, P::Stop> {
+    const PIECE: usize = 1 << 14;
+    let mut at = from;
+    for piece in bytes[from..].chunks(PIECE) {
+        let found = piece.iter().position(|byte| is_one(*byte));
+        let passed = found.unwrap_or(piece.len());
+        pace.step(1 + passed as u64 / 64)?;
+        at += passed;
+        if found.is_some() {
+            return Ok(Some(at));
+        }
+    }
+    Ok(None)
 }
 
 /// The characters of a class, or the single one of a literal, where all are ASCII.
@@ -87,6 +116,7 @@ fn members(expression: &Hir) -> Option<Arc<[bool; 256]>> {
 #[cfg(test)]
 mod tests {
     use super::Simple;
+    use crate::lang::value::walk::Free;
     use proptest::prelude::*;
     use regex::RegexBuilder;
 
@@ -109,7 +139,8 @@ mod tests {
             let simple = Simple::of(SIMPLE[which]).expect("a simple one");
             let regex = RegexBuilder::new(SIMPLE[which]).crlf(true).build().expect("a valid one");
             for from in (0..=text.len()).filter(|at| text.is_char_boundary(*at)) {
-                prop_assert_eq!(simple.find(&text, from), regex.find_at(&text, from).map(|found| found.range()));
+                let Ok(found) = simple.find(&text, from, &mut Free);
+                prop_assert_eq!(found, regex.find_at(&text, from).map(|found| found.range()));
             }
         }
     }
