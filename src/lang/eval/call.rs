@@ -376,6 +376,11 @@ impl Machine {
         Ok(())
     }
 
+    /// Looks at the stack alone, where code nests without a call: in expansion and resolution.
+    pub(super) fn check_stack(&self) -> Outcome<()> {
+        if stacks::here() < self.floor { Err(self.core.meter.too_deep(self.depth).into()) } else { Ok(()) }
+    }
+
     /// Calls anything but a closure.
     fn apply_slice(&mut self, callee: &Value, arguments: &mut [Value]) -> Outcome<Value> {
         match callee {

@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 impl Macros for Machine {
     fn charge(&mut self, steps: u64) -> Outcome<()> {
+        self.check_stack()?;
         Machine::charge(self, steps)
     }
 

@@ -22,6 +22,10 @@ impl Names for Machine {
         Machine::charge(self, steps)
     }
 
+    fn check_stack(&self) -> Outcome<()> {
+        Machine::check_stack(self)
+    }
+
     fn takes_shortcuts(&self) -> bool {
         self.core.registry.takes_shortcuts()
     }

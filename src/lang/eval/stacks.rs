@@ -37,7 +37,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 impl Default for Stacks {
     /// Stacks that hold 5,000 nested calls in any build. Only the part that is used takes memory.
     fn default() -> Self {
-        Stacks::with_size(256 << 20)
+        Stacks::with_size((256 << 20) + RESERVE)
     }
 }
 
@@ -122,11 +122,14 @@ fn work(jobs: &Receiver<Job>, own: &Idle, idle: &Mutex<Vec<Idle>>) {
     }
 }
 
+/// What runs between two looks at the stack: code as deep as it may nest is walked through, expanded or resolved, at
+/// up to 16 KiB for each level in an unoptimised build.
+const RESERVE: usize = 16 << 20;
+
 /// The lowest address that a thread which now stands here may let its stack reach, with a reserve for
 /// what runs below the last check.
 pub(super) fn floor(size: usize) -> usize {
-    const RESERVE: usize = 256 << 10;
-    here().saturating_sub(size.saturating_sub(RESERVE))
+    here().saturating_sub(size - RESERVE.min(size / 2))
 }
 
 /// About where the stack of the calling thread ends now.

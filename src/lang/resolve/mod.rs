@@ -42,6 +42,11 @@ pub trait Names {
     /// Pays for steps of resolution.
     fn charge(&mut self, steps: u64) -> Outcome<()>;
 
+    /// An error where the stack does not suffice for more levels of code.
+    fn check_stack(&self) -> Outcome<()> {
+        Ok(())
+    }
+
     /// What a name means; an error says that it means nothing, and what may have been meant. `scope`
     /// tells the names that are bound locally.
     fn meaning(&mut self, name: &str, scope: &dyn Fn() -> Vec<String>) -> Outcome<Meaning>;
@@ -119,6 +124,7 @@ impl<'a> Resolver<'a> {
     }
 
     fn form(&mut self, form: &Form, tail: Tail) -> Outcome<Node> {
+        self.names.check_stack()?;
         self.frames.deeper();
         // An error ends the resolution, with functions that were entered and not left.
         let node = self.form_kind(form, tail)?;
