@@ -175,15 +175,14 @@ impl Machine {
     }
 
     /// Lets go of cells that only hold themselves. Paying for it bounds how often a program can cause
-    /// it; what it needs meanwhile is bounded by half of the memory limit.
+    /// it; what it needs meanwhile is bounded by a quarter of the memory limit.
     fn sweep(&mut self) {
-        const NODE: u64 = 160;
-        let most = self.core.meter.limits.memory / 2 / NODE;
+        let most = usize::try_from(self.core.meter.limits.memory / 4).unwrap_or(usize::MAX);
         let core = &mut *self.core;
         // Only the time can be used up meanwhile, and then the program ends at the next look.
         let (meter, host) = (&mut core.meter, &*core.host);
         let mut stop = || meter.check_time(host).is_err();
-        let looked_at = core.heap.sweep(usize::try_from(most).unwrap_or(usize::MAX), &mut stop);
+        let looked_at = core.heap.sweep(most, &mut stop);
         let _ = core.meter.pay(looked_at);
     }
 

@@ -15,6 +15,12 @@ use std::sync::Arc;
 /// How many nodes are looked at between two questions whether to stop.
 const STRETCH: usize = 4_096;
 
+/// The bytes that a node in a table takes, and a value in a list, while the table or list grows: the old one and one
+/// of twice its size are there together.
+const IN_TABLE: usize = 3 * (size_of::<(usize, Reached)>() + 1) * 8 / 7;
+const IN_SET: usize = 3 * (size_of::<usize>() + 1) * 8 / 7;
+const IN_LIST: usize = 3 * size_of::<Value>();
+
 /// A node reached from a cell, and how often.
 struct Reached {
     edges: usize,
@@ -28,9 +34,8 @@ impl Heap {
     }
 
     /// Clears cells that hold themselves alive, wherever the program is; leaves everything as it is
-    /// when that takes a look at more than `most` nodes, each of which takes up to 160 bytes meanwhile, or
-    /// when `stop`, asked every few thousand nodes, says so. Returns how many nodes were looked at, which is
-    /// what the sweep costs.
+    /// when that takes more than `most` bytes meanwhile, or when `stop`, asked every few thousand nodes, says so.
+    /// Returns how many nodes were looked at, which is what the sweep costs.
     pub fn sweep(&mut self, most: usize, stop: &mut dyn FnMut() -> bool) -> u64 {
         let looked_at = self.sweep_within(most, stop);
         self.sweep_amid_at = (2 * self.len()).max(super::FIRST_SWEEP_AMID);
@@ -47,14 +52,17 @@ impl Heap {
             waiting.push(held);
             while let Some(value) = waiting.pop() {
                 let Some((address, _)) = value.node() else { continue };
-                let known = reached.entry(address);
-                if let std::collections::hash_map::Entry::Occupied(mut known) = known {
-                    known.get_mut().edges += 1;
+                if let Some(known) = reached.get_mut(&address) {
+                    known.edges += 1;
                     continue;
                 }
-                children(&value, &mut waiting, &mut alive);
-                known.or_insert(Reached { edges: 1, value });
-                if reached.len() > most || reached.len().is_multiple_of(STRETCH) && stop() {
+                let listed = alive.len() + waiting.len() + most_children(&value);
+                let taken = (reached.len() * IN_TABLE).saturating_add(listed.saturating_mul(IN_LIST));
+                if taken <= most {
+                    children(&value, &mut waiting, &mut alive);
+                }
+                reached.insert(address, Reached { edges: 1, value });
+                if taken > most || reached.len().is_multiple_of(STRETCH) && stop() {
                     return reached.len() as u64;
                 }
             }
@@ -82,7 +90,7 @@ impl Heap {
             }
         }
         drop(reached);
-        looked_at + self.keep_only(alive, stop)
+        looked_at + self.keep_only(alive, most, stop)
     }
 
     /// Clears every cell that cannot be reached from `roots`, if there are so many cells that it
@@ -92,13 +100,14 @@ impl Heap {
         if self.len() < self.sweep_at {
             return 0;
         }
-        let looked_at = self.keep_only(roots(), stop);
+        let looked_at = self.keep_only(roots(), usize::MAX, stop);
         self.sweep_at = (2 * self.len()).max(super::FIRST_SWEEP);
         looked_at
     }
 
-    /// Clears every cell that cannot be reached from `alive`, or none if it is stopped before it knows them.
-    fn keep_only(&mut self, alive: Vec<Value>, stop: &mut dyn FnMut() -> bool) -> u64 {
+    /// Clears every cell that cannot be reached from `alive`, or none if that takes more than `most` bytes or is
+    /// stopped.
+    fn keep_only(&mut self, alive: Vec<Value>, most: usize, stop: &mut dyn FnMut() -> bool) -> u64 {
         let mut seen: HashSet<usize> = HashSet::new();
         let mut kept: HashSet<u32> = HashSet::new();
         let mut waiting = alive;
@@ -108,7 +117,9 @@ impl Heap {
             if !seen.insert(address) {
                 continue;
             }
-            if seen.len().is_multiple_of(STRETCH) && stop() {
+            let listed = waiting.len() + most_children(&value);
+            let taken = (seen.len() * IN_SET).saturating_add(listed.saturating_mul(IN_LIST));
+            if taken > most || seen.len().is_multiple_of(STRETCH) && stop() {
                 return seen.len() as u64;
             }
             if let Value::Cell(handle) | Value::Lazy(handle) = &value {
@@ -137,6 +148,21 @@ fn of_handle(handle: Arc<super::Handle>) -> Value {
     match handle.kind {
         CellKind::Lazy => Value::Lazy(handle),
         _ => Value::Cell(handle),
+    }
+}
+
+/// How many values [`children`] may list, beside a few.
+fn most_children(value: &Value) -> usize {
+    const FEW: usize = 1_024;
+    fn leading<'v>(len: usize, values: impl Iterator<Item = &'v Value>) -> usize {
+        if len <= FEW { len } else { values.filter(|value| leads(value)).count() }
+    }
+    match value {
+        Value::List(list) => list.as_slice().map_or(0, |items| leading(items.len(), items.iter())),
+        Value::Vector(vector) => leading(vector.len(), vector.iter()),
+        Value::Map(map) => leading(2 * map.len(), map.iter().flat_map(|(key, value)| [key, value])),
+        Value::Set(set) => leading(set.len(), set.iter()),
+        _ => 0,
     }
 }
 
