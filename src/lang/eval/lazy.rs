@@ -257,7 +257,8 @@ impl Machine {
             self.charge_scalar(&value)?;
             return Ok(value);
         }
-        self.key_within(value, KEY_NESTING)
+        let mut room = KEY_SIZE;
+        self.key_within(value, KEY_NESTING, &mut room)
     }
 
     /// Pays for hashing and comparing a long string or number.
@@ -269,7 +270,8 @@ impl Machine {
         }
     }
 
-    fn key_within(&mut self, value: Value, levels: u32) -> Outcome<Value> {
+    /// A part of a key, of which all may hold so many values more.
+    fn key_within(&mut self, value: Value, levels: u32, room: &mut u64) -> Outcome<Value> {
         self.charge(1)?;
         if levels == 0 {
             return Err(Error::new(
@@ -278,15 +280,17 @@ impl Machine {
             )
             .into());
         }
+        // A collection is somewhere else in memory.
+        take_room(room, 8)?;
         match &value {
             Value::Vector(vector) => {
+                take_room(room, vector.len())?;
                 for item in vector.iter() {
-                    self.charge_scalar(item)?;
+                    self.key_scalar(item, room)?;
                     if !item.is_scalar() {
                         let items = self.items(value.clone())?;
-                        let items =
-                            items.into_iter().map(|item| self.key_within(item, levels - 1)).collect::<Outcome<_>>()?;
-                        return Ok(Value::vector(items));
+                        let within = |item| self.key_within_or_scalar(item, levels - 1, room);
+                        return Ok(Value::vector(items.into_iter().map(within).collect::<Outcome<_>>()?));
                     }
                 }
                 self.charge(vector.len() as u64)?;
@@ -294,20 +298,23 @@ impl Machine {
             }
             Value::List(_) | Value::Lazy(_) => {
                 let items = self.items(value)?;
-                let items = items.into_iter().map(|item| self.key_within(item, levels - 1)).collect::<Outcome<_>>()?;
-                Ok(Value::list(items))
+                take_room(room, items.len())?;
+                let within = |item| self.key_within_or_scalar(item, levels - 1, room);
+                Ok(Value::list(items.into_iter().map(within).collect::<Outcome<_>>()?))
             }
             Value::Map(map) => {
+                take_room(room, map.len().saturating_mul(16))?;
                 for position in 0..map.positions() {
                     let Some((key, held)) = map.entry(position) else { continue };
-                    self.key_depth(key, levels - 1)?;
-                    self.key_depth(held, levels - 1)?;
+                    self.key_part(key, levels - 1, room)?;
+                    self.key_part(held, levels - 1, room)?;
                 }
                 Ok(value)
             }
             Value::Set(set) => {
+                take_room(room, set.len().saturating_mul(8))?;
                 for member in set.iter() {
-                    self.key_depth(member, levels - 1)?;
+                    self.key_part(member, levels - 1, room)?;
                 }
                 Ok(value)
             }
@@ -315,12 +322,34 @@ impl Machine {
         }
     }
 
-    /// Checks the nesting of what stands inside a map or set that becomes a key.
-    fn key_depth(&mut self, value: &Value, levels: u32) -> Outcome<()> {
+    fn key_within_or_scalar(&mut self, value: Value, levels: u32, room: &mut u64) -> Outcome<Value> {
         if value.is_scalar() {
-            return self.charge(1 + hashing_effort(value));
+            self.key_scalar(&value, room)?;
+            self.charge(1)?;
+            return Ok(value);
         }
-        let fit = self.key_within(value.clone(), levels)?;
+        self.key_within(value, levels, room)
+    }
+
+    /// A scalar inside of a key: a long text counts as several values.
+    #[inline]
+    fn key_scalar(&mut self, value: &Value, room: &mut u64) -> Outcome<()> {
+        match hashing_effort(value) {
+            0 => Ok(()),
+            steps => {
+                take_room(room, usize::try_from(steps.saturating_mul(4)).unwrap_or(usize::MAX))?;
+                self.charge(steps)
+            }
+        }
+    }
+
+    /// Checks what stands inside a map or set that becomes a key.
+    fn key_part(&mut self, value: &Value, levels: u32, room: &mut u64) -> Outcome<()> {
+        self.key_scalar(value, room)?;
+        if value.is_scalar() {
+            return self.charge(1);
+        }
+        let fit = self.key_within(value.clone(), levels, room)?;
         if self.is_lazy(value) {
             return Err(Error::expected("data without lazy sequences inside a key", &fit).into());
         }
@@ -388,6 +417,25 @@ impl Machine {
             },
             _ => default,
         })
+    }
+}
+
+/// The most values that a key of a map or a member of a set may hold, at any depth; what is in many places counts as
+/// often, a collection as eight values, what is in a set as eight and an entry of a map as sixteen. Nobody looks at the clock while such a key is hashed or compared.
+const KEY_SIZE: u64 = 1 << 22;
+
+/// Counts values of a key.
+fn take_room(room: &mut u64, values: usize) -> Result<(), Error> {
+    match room.checked_sub(values as u64) {
+        Some(rest) => {
+            *room = rest;
+            Ok(())
+        }
+        None => Err(Error::new(
+            "KeyTooLarge",
+            format!("a key of a map or a member of a set may hold at most {KEY_SIZE} values"),
+        )
+        .suggest("use what stands for it, such as an id or `(hash x)`")),
     }
 }
 

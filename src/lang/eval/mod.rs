@@ -123,6 +123,10 @@ impl Machine {
     #[cold]
     #[inline(never)]
     fn look(&mut self) -> Outcome<()> {
+        if !self.core.meter.pay_debts() {
+            // Another thread's evaluation owes.
+            return Ok(());
+        }
         if self.core.heap.wants_sweep() {
             self.sweep();
         }
@@ -241,10 +245,14 @@ impl Machine {
 
     /// The error with the key that was likely meant, where a nil from a look-up is to blame.
     fn blame_miss(&self, mut error: Arc<Error>) -> Arc<Error> {
+        // Nobody mistypes a whole text.
+        const LONGEST: usize = 100;
         let Some((key, shape)) = &self.missed else { return error };
-        if error.code == "TypeError" && error.message.ends_with("got nil") {
+        let is_short = |key: &Value| key.is_scalar() && (key.as_str().map_or(0, str::len) <= LONGEST);
+        if error.code == "TypeError" && error.message.ends_with("got nil") && is_short(key) {
             let written = format!("{key:?}");
-            let keys: Vec<String> = shape.keys().iter().map(|key| format!("{key:?}")).collect();
+            let keys = shape.keys().iter().filter(|key| is_short(key));
+            let keys: Vec<String> = keys.map(|key| format!("{key:?}")).collect();
             if let Some(nearest) = suggest::closest(&written, keys.iter().map(String::as_str)) {
                 Arc::make_mut(&mut error).suggestion =
                     Some(format!("the map has no key {written}. {}", suggest::did_you_mean(nearest)));

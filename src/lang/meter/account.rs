@@ -3,6 +3,7 @@
 //! A thread opens it to work for the evaluation, and closes it to give the work to another thread or to end it.
 
 use super::allocator::{balance, set_balance};
+use super::owed;
 use crate::lang::value::release::{self, Aside};
 use std::sync::{Arc, OnceLock};
 
@@ -11,6 +12,8 @@ use std::sync::{Arc, OnceLock};
 pub struct Account {
     live: i64,
     aside: Aside,
+    /// Steps that are not paid yet.
+    owed: u64,
     /// The bytes that are being dropped, once they are.
     leaving: Option<Arc<OnceLock<i64>>>,
 }
@@ -20,13 +23,15 @@ impl Account {
     pub(crate) fn open(&mut self) {
         let account = std::mem::take(self);
         set_balance(account.live);
+        owed::exchange(Some(account.owed));
         release::exchange(account.aside.in_slices());
     }
 
     /// Closes the account that is open on this thread.
     pub(crate) fn close() -> Account {
         let aside = release::exchange(Aside::default());
-        Account { live: balance(), aside, leaving: None }
+        let owed = owed::exchange(None).unwrap_or_default();
+        Account { live: balance(), aside, owed, leaving: None }
     }
 
     /// Live bytes; what is still being dropped counts until it is.
@@ -76,7 +81,9 @@ impl Drop for Leaving {
 pub(crate) fn outside<R>(work: impl FnOnce() -> R) -> R {
     let live = balance();
     let aside = release::exchange(Aside::default());
+    let owed = owed::exchange(None);
     let result = work();
+    owed::exchange(owed);
     release::exchange(aside);
     set_balance(live);
     result

@@ -7,6 +7,7 @@
 mod account;
 mod allocator;
 mod limits;
+mod owed;
 mod residence;
 
 pub use account::Account;
@@ -14,6 +15,7 @@ pub(crate) use account::outside;
 pub(crate) use allocator::balance;
 pub use allocator::{Metered, is_installed};
 pub use limits::{Limits, parse_size};
+pub(crate) use owed::owe;
 pub use residence::Residence;
 pub(crate) use residence::Watch;
 use residence::Watched;
@@ -82,11 +84,18 @@ impl Meter {
         self.watched = None;
     }
 
-    /// Pays for steps; true when it is time to [`look`](Meter::look).
+    /// Pays for steps; true when it is time to [`look`](Meter::look), or when much may be [owed](owe).
     #[inline]
     #[must_use]
     pub fn pay(&mut self, steps: u64) -> bool {
         self.ticks = self.ticks.saturating_sub_unsigned(steps);
+        self.ticks < 0 || owed::is_due()
+    }
+
+    /// Pays what is owed; true when it is time to look.
+    #[must_use]
+    pub fn pay_debts(&mut self) -> bool {
+        self.ticks = self.ticks.saturating_sub_unsigned(owed::collect());
         self.ticks < 0
     }
 

@@ -6,6 +6,7 @@ use super::text::Name;
 use super::{Value, decimal};
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
+use crate::lang::meter::owe;
 use num_bigint::BigInt;
 use num_traits::ToPrimitive;
 use std::cmp::Ordering;
@@ -45,20 +46,25 @@ pub fn compare(machine: &mut Machine, left: &Value, right: &Value) -> Outcome<Or
     Ok(Ordering::Equal)
 }
 
-/// The order of two values of one kind that nest no deeper than keys may; nobody pays for it.
+/// The order of two values of one kind that nest no deeper than keys may. Nobody pays at once: what takes long is owed.
 pub fn natural(left: &Value, right: &Value) -> Option<Ordering> {
-    let (Value::Vector(a), Value::Vector(b)) = (left, right) else { return compare_scalars(left, right) };
+    let (Value::Vector(a), Value::Vector(b)) = (left, right) else {
+        super::equal::owe_for_scan(left, 1);
+        return compare_scalars(left, right);
+    };
     let by_length = a.len().cmp(&b.len());
     if by_length != Ordering::Equal {
         return Some(by_length);
     }
-    for (x, y) in a.iter().zip(b.iter()) {
-        match natural(x, y)? {
-            Ordering::Equal => {}
-            unequal => return Some(unequal),
-        }
+    let mut passed = 0;
+    let unequal = a.iter().zip(b.iter()).map(|(x, y)| natural(x, y)).find(|order| {
+        passed += 1;
+        *order != Some(Ordering::Equal)
+    });
+    if passed >= 256 {
+        owe(passed);
     }
-    Some(Ordering::Equal)
+    unequal.unwrap_or(Some(Ordering::Equal))
 }
 
 fn incomparable(left: &Value, right: &Value) -> Error {

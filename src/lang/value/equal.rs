@@ -11,6 +11,8 @@ use super::set::Set;
 use super::text::{Name, Text};
 use super::walk::{Cursor, Free, Pace};
 use super::{Value, decimal};
+use crate::lang::heap::Handle;
+use crate::lang::meter::owe;
 use num_bigint::BigInt;
 use std::convert::Infallible;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -218,16 +220,86 @@ fn same(left: &Value, right: &Value) -> bool {
     match equal_at_once(left, right) {
         Some(answer) => answer,
         None => {
-            let Ok(answer): Result<bool, Infallible> = equal(left, right, &mut Free);
+            let mut owing = Owing(0);
+            let Ok(answer) = same_nested(left, right, &mut owing);
+            if owing.0 >= MANY {
+                owe(owing.0);
+            }
             answer
         }
     }
 }
 
+/// How many steps a comparison, or how many items a collection that is hashed, must have to be noted as owed.
+const MANY: u64 = 256;
+
+/// A walk whose steps are owed.
+struct Owing(u64);
+
+impl Pace for Owing {
+    type Stop = Infallible;
+
+    fn step(&mut self, steps: u64) -> Result<(), Infallible> {
+        self.0 = self.0.saturating_add(steps);
+        Ok(())
+    }
+
+    fn force(&mut self, _: &Arc<Handle>) -> Result<Option<Value>, Infallible> {
+        Ok(None)
+    }
+
+    fn content(&mut self, _: &Arc<Handle>) -> Option<Value> {
+        None
+    }
+}
+
+/// As [`equal`] for two of which [`equal_at_once`] knew nothing: blocks of scalars are compared where they stand.
+fn same_nested(left: &Value, right: &Value, owing: &mut Owing) -> Result<bool, Infallible> {
+    let (Some(a), Some(b)) = (left.as_block(), right.as_block()) else { return equal(left, right, owing) };
+    if a.len() != b.len() {
+        return Ok(false);
+    }
+    for (a, b) in a.iter().zip(b) {
+        owing.step(1 + comparing_effort(a, b))?;
+        let is_equal = match equal_at_once(a, b) {
+            Some(answer) => answer,
+            None => equal(a, b, owing)?,
+        };
+        if !is_equal {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Notes what comparing a long scalar with so many others costs, in a block of keys that is walked through.
+#[inline]
+pub fn owe_for_scan(key: &Value, others: usize) {
+    if let Value::Str(Text::Long(_)) | Value::BigInt(_) | Value::Decimal(_) = key {
+        owe_for_long_scan(key, others);
+    }
+}
+
+#[cold]
+fn owe_for_long_scan(key: &Value, others: usize) {
+    // Texts are compared and hashed many bytes at once.
+    const AT_ONCE: u64 = 8;
+    let effort = hashing_effort(key);
+    if effort >= LONG {
+        owe(effort.saturating_mul(others as u64) / AT_ONCE);
+    }
+}
+
+/// The steps that hashing or comparing a scalar must take to be noted as owed.
+const LONG: u64 = 16;
+
 impl Eq for Value {}
 
 impl Hash for Value {
     fn hash<H: Hasher>(&self, state: &mut H) {
+        if let Value::Str(Text::Long(_)) | Value::BigInt(_) | Value::Decimal(_) = self {
+            owe_for_long_scan(self, 1);
+        }
         hash_nested(self, state, KEY_NESTING, Identity::Address);
     }
 }
@@ -255,6 +327,12 @@ fn of_member(seed: u64) -> DefaultHasher {
     let mut hasher = DefaultHasher::new();
     hasher.write_u64(seed);
     hasher
+}
+
+fn owe_for_items(count: u64) {
+    if count >= MANY {
+        owe(count);
+    }
 }
 
 fn hash_symbol<H: Hasher>(name: &Name, state: &mut H) {
@@ -289,10 +367,18 @@ fn hash_nested<H: Hasher>(value: &Value, state: &mut H, levels: u32, identity: I
         Value::List(_) | Value::Vector(_) => {
             state.write_u8(5);
             if levels > 0 {
-                let mut cursor = Cursor::over(value.clone()).unwrap_or(Cursor::End);
-                while let Ok(Some(item)) = cursor.next(&mut Free) {
-                    hash_nested(&item, state, levels - 1, identity);
+                let mut count = 0;
+                if let Some(items) = value.as_block() {
+                    count = items.len() as u64;
+                    items.iter().for_each(|item| hash_nested(item, state, levels - 1, identity));
+                } else {
+                    let mut cursor = Cursor::over(value.clone()).unwrap_or(Cursor::End);
+                    while let Ok(Some(item)) = cursor.next(&mut Free) {
+                        count += 1;
+                        hash_nested(&item, state, levels - 1, identity);
+                    }
                 }
+                owe_for_items(count);
             }
         }
         Value::Map(map) => {
@@ -306,6 +392,7 @@ fn hash_nested<H: Hasher>(value: &Value, state: &mut H, levels: u32, identity: I
                     own.finish()
                 });
                 state.write_u64(entries.fold(0, u64::wrapping_add));
+                owe_for_items(4 * map.len() as u64);
             }
         }
         Value::Set(set) => {
@@ -318,6 +405,7 @@ fn hash_nested<H: Hasher>(value: &Value, state: &mut H, levels: u32, identity: I
                     own.finish()
                 });
                 state.write_u64(members.fold(0, u64::wrapping_add));
+                owe_for_items(4 * set.len() as u64);
             }
         }
         Value::Regex(regex) => regex.as_str().hash(state),

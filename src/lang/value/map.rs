@@ -11,6 +11,7 @@ use super::release::{Debris, release, release_leaf};
 use super::shape::Shape;
 use super::spellings::{Spellings, kebab_characters, only_among, other_kind, spelled};
 use super::text::LONGEST_NAME;
+use crate::lang::meter::owe;
 use smallvec::SmallVec;
 use std::convert::Infallible;
 use std::sync::{Arc, OnceLock};
@@ -428,6 +429,9 @@ pub fn without_kind(metadata: &Arc<Map>) -> Option<Arc<Map>> {
 
 /// A name in kebab case: `threadId`, `thread_id` and `ThreadID` are all `thread-id`.
 pub fn kebab(name: &str) -> String {
+    if name.len() >= 256 {
+        owe(name.len() as u64 / 16);
+    }
     kebab_characters(name).collect()
 }
 

@@ -46,7 +46,10 @@ impl Set {
     /// The member that equals the value.
     pub fn get(&self, value: &Value) -> Option<&Value> {
         match &self.0 {
-            Repr::Small(members) => members.iter().find(|member| *member == value),
+            Repr::Small(members) => {
+                super::equal::owe_for_scan(value, members.len());
+                members.iter().find(|member| *member == value)
+            }
             Repr::Large(large) => large.get(value).map(|(member, ())| member),
         }
     }

@@ -47,6 +47,7 @@ impl Shape {
     /// Where that key's value stands.
     #[inline]
     pub fn position(&self, key: &Value) -> Option<usize> {
+        super::equal::owe_for_scan(key, self.keys.len());
         self.keys.iter().position(|known| known == key)
     }
 
