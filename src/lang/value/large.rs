@@ -23,6 +23,14 @@ pub struct Order {
     pub comparator: Value,
     /// The keys.
     pub keys: im::Vector<Value>,
+    /// Where in the table the entry of each key is, so that a walk need not look for it.
+    slots: im::Vector<u32>,
+}
+
+impl Order {
+    fn new(comparator: Value) -> Order {
+        Order { comparator, keys: im::Vector::new(), slots: im::Vector::new() }
+    }
 }
 
 impl<V: Clone> Default for Large<V> {
@@ -34,7 +42,7 @@ impl<V: Clone> Default for Large<V> {
 impl<V: Clone> Large<V> {
     /// An empty sorted collection; nil as the comparator stands for `compare`.
     pub fn sorted(comparator: Value) -> Large<V> {
-        Large { order: Some(Order { comparator, keys: im::Vector::new() }), ..Large::default() }
+        Large { order: Some(Order::new(comparator)), ..Large::default() }
     }
 
     /// The keys in order, if it is sorted.
@@ -70,7 +78,7 @@ impl<V: Clone> Large<V> {
     #[inline]
     pub fn entry(&self, position: usize) -> Option<(&Value, &V)> {
         match &self.order {
-            Some(order) => self.get(order.keys.get(position)?),
+            Some(order) => self.table.entry(*order.slots.get(position)? as usize),
             None => self.table.entry(position),
         }
     }
@@ -84,6 +92,8 @@ impl<V: Clone> Large<V> {
             let before = |known: &Value| natural(known, &key).unwrap_or(Ordering::Less);
             let place = order.keys.binary_search_by(before).unwrap_or_else(|place| place);
             order.keys.insert(place, key.clone());
+            // A new entry comes behind all others.
+            order.slots.insert(place, self.table.positions() as u32);
         }
         self.table.insert(key, value);
     }
@@ -91,7 +101,9 @@ impl<V: Clone> Large<V> {
     /// Puts a key that is not there yet at a place of the order.
     pub fn insert_at(&mut self, place: usize, key: Value, value: V) {
         if let Some(order) = &mut self.order {
-            order.keys.insert(place.min(order.keys.len()), key.clone());
+            let place = place.min(order.keys.len());
+            order.keys.insert(place, key.clone());
+            order.slots.insert(place, self.table.positions() as u32);
         }
         self.table.insert(key, value);
     }
@@ -106,8 +118,17 @@ impl<V: Clone> Large<V> {
                 .or_else(|| order.keys.iter().position(|known| known == key));
             if let Some(place) = place {
                 order.keys.remove(place);
+                order.slots.remove(place);
             }
         }
-        self.table.remove(key)
+        let positions = self.table.positions();
+        let removed = self.table.remove(key);
+        if let Some(order) = &mut self.order
+            && self.table.positions() < positions
+        {
+            // The table was packed anew, and all entries are somewhere else.
+            order.slots = order.keys.iter().filter_map(|key| self.table.position(key)).map(|at| at as u32).collect();
+        }
+        removed
     }
 }
