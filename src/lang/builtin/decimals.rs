@@ -8,6 +8,7 @@ use super::arguments::{integer, take};
 use super::arithmetic::{Operation, division_by_zero, not_a_number, pay_for_digits};
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
+use crate::lang::meter::owe;
 use crate::lang::value::Value;
 use crate::lang::value::decimal::{self, MAX_SCALE};
 use crate::lang::value::text::Name;
@@ -58,7 +59,7 @@ pub const TABLE: &[Builtin] = &[
         &["[x]"],
         "The decimal without zeros at its end.",
         &[("(decimal/strip-zeros 1.500M)", "1.5M")],
-        |_, arguments| Ok(made(exact(&arguments[0])?.normalized())),
+        strip_zeros,
     ),
     Builtin::new(
         "decimal/plain",
@@ -140,6 +141,11 @@ pub fn operate(machine: &mut Machine, operation: Operation, left: &Value, right:
             if rest.is_zero() || rest.is_negative() == right.is_negative() { rest } else { rest + right }
         }
     };
+    bounded(result)
+}
+
+/// A result as a value.
+fn bounded(result: BigDecimal) -> Outcome<Value> {
     if result.fractional_digit_count().abs() > MAX_SCALE {
         return Err(Error::new("ArithmeticError", "a decimal has at most a million places").into());
     }
@@ -158,7 +164,7 @@ fn quotient(left: &BigDecimal, right: &BigDecimal) -> BigDecimal {
     let (above, above_scale) = left.as_bigint_and_scale();
     let (below, below_scale) = right.as_bigint_and_scale();
     let preferred = above_scale - below_scale;
-    let shift = (QUOTIENT_DIGITS + 1 + right.digits()).saturating_sub(left.digits());
+    let shift = (QUOTIENT_DIGITS + 2 + decimal::digits(right)).saturating_sub(decimal::digits(left));
     let widened = &*above * BigInt::from(10).pow(shift as u32);
     let (whole, rest) = (&widened / &*below, &widened % &*below);
     // Of what is cut off, only whether there is anything matters: a last digit 1 says so.
@@ -209,7 +215,7 @@ fn whole_quotient(left: &BigDecimal, right: &BigDecimal) -> BigDecimal {
 /// Limits: `1E1000000M` has a million digits.
 pub fn truncated(machine: &mut Machine, number: &BigDecimal) -> Outcome<BigInt> {
     let zeros = number.fractional_digit_count().unsigned_abs();
-    pay_for_digits(machine, (zeros + number.digits()) * 4)?;
+    pay_for_digits(machine, (zeros + decimal::digits(number)) * 4)?;
     Ok(number.with_scale_round(0, RoundingMode::Down).into_bigint_and_scale().0)
 }
 
@@ -244,7 +250,7 @@ fn round(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
         Some(mode) => rounding(mode)?,
         None => RoundingMode::HalfUp,
     };
-    pay_for_digits(machine, (number.fractional_digit_count().abs_diff(places) + number.digits()) * 4)?;
+    pay_for_digits(machine, (number.fractional_digit_count().abs_diff(places) + decimal::digits(&number)) * 4)?;
     Ok(made(number.with_scale_round(places, mode)))
 }
 
@@ -276,10 +282,16 @@ pub fn constant(name: &str) -> Option<Value> {
     rounding(&keyword).ok().map(|_| keyword)
 }
 
+fn strip_zeros(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+    let number = exact(&arguments[0])?;
+    pay_for_digits(machine, decimal::bits(&number))?;
+    bounded(decimal::without_zeros_at_end(&number))
+}
+
 fn plain(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let number = exact(&arguments[0])?;
-    let zeros = number.fractional_digit_count().unsigned_abs() + number.digits();
-    pay_for_digits(machine, number.digits() * 4)?;
+    pay_for_digits(machine, decimal::bits(&number))?;
+    let zeros = number.fractional_digit_count().unsigned_abs() + decimal::digits(&number);
     machine.reserve(zeros * 2)?;
     Ok(Value::string(&number.to_plain_string()))
 }
@@ -291,10 +303,10 @@ fn with_precision(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Val
     let Some(digits) = u64::try_from(digits).ok().and_then(std::num::NonZeroU64::new) else {
         return Ok(take(arguments, 2));
     };
-    if number.digits() <= digits.get() {
+    pay_for_digits(machine, decimal::bits(number))?;
+    if decimal::digits(number) <= digits.get() {
         return Ok(take(arguments, 2));
     }
-    pay_for_digits(machine, number.digits() * 4)?;
     Ok(made(number.with_precision_round(digits, mode)))
 }
 

@@ -8,6 +8,7 @@ use super::text::{Builder, excerpt, pay, text_of};
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
 use crate::lang::value::Value;
+use crate::lang::value::decimal;
 use num_bigint::BigInt;
 use num_traits::Signed;
 
@@ -359,8 +360,8 @@ fn floating(machine: &mut Machine, builder: &mut Builder, specifier: &Specifier,
     machine.reserve((precision as u64).saturating_mul(4))?;
     let decimal = match value {
         Value::Decimal(exact) => {
-            let zeros = exact.fractional_digit_count().unsigned_abs() + exact.digits();
-            pay_for_digits(machine, exact.digits() * 4)?;
+            let zeros = exact.fractional_digit_count().unsigned_abs() + decimal::digits(exact);
+            pay_for_digits(machine, decimal::digits(exact) * 4)?;
             machine.reserve(zeros * 4)?;
             Decimal::of_exact(exact)
         }

@@ -3,6 +3,7 @@
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
 use crate::lang::value::Value;
+use crate::lang::value::decimal::{self, square_effort};
 use crate::lang::value::map::Map;
 use crate::lang::value::walk::{Cursor, Pace};
 use std::fmt::Write;
@@ -50,7 +51,7 @@ pub fn write(machine: &mut Machine, value: &Value, indent: bool) -> Outcome<Stri
                 let map = map.clone();
                 let Some((key, value)) = map.entry(at) else { continue };
                 separate(&mut out, std::mem::take(first), indent, *depth);
-                write_key(&mut out, key);
+                write_key(machine, &mut out, key)?;
                 out.push_str(if indent { ": " } else { ":" });
                 begin(machine, value, &mut out, &mut open)?;
             }
@@ -88,12 +89,12 @@ fn begin(machine: &mut Machine, value: &Value, out: &mut String, open: &mut Vec<
         Value::Bool(value) => write!(out, "{value}"),
         Value::Int(value) => out.write_str(itoa::Buffer::new().format(*value)),
         Value::BigInt(value) => {
-            machine.charge(value.bits().saturating_mul(value.bits()) / 4_096)?;
+            machine.charge(square_effort(value.bits()))?;
             write!(out, "{value}")
         }
         Value::Decimal(value) => {
-            machine.charge(value.digits() / 64)?;
-            crate::lang::value::decimal::write(out, value);
+            machine.charge(square_effort(decimal::bits(value)))?;
+            decimal::write(out, value);
             Ok(())
         }
         Value::Time(time) => write!(out, "\"{time}\""),
@@ -165,13 +166,22 @@ fn new_line(out: &mut String, depth: usize) {
     }
 }
 
-fn write_key(out: &mut String, key: &Value) {
-    match key {
-        named if let Some(name) = named.as_name() => write_string(out, name.as_str()),
-        Value::Str(text) => write_string(out, text.as_str()),
-        Value::Nil => write_string(out, "null"),
-        other => write_string(out, &format!("{other:?}")),
+fn write_key(machine: &mut Machine, out: &mut String, key: &Value) -> Outcome<()> {
+    const SHORT: usize = 64;
+    let text = match key {
+        named if let Some(name) = named.as_name() => name.as_str(),
+        Value::Str(text) => text.as_str(),
+        Value::Nil => "null",
+        other => {
+            write_string(out, &format!("{other:?}"));
+            return Ok(());
+        }
+    };
+    if text.len() >= SHORT {
+        make_room(machine, out, text)?;
     }
+    write_string(out, text);
+    Ok(())
 }
 
 /// Pays for a string and asks for the room that a long one takes, which may be six times its length.

@@ -4,6 +4,7 @@
 //! whatever would write the zeros out asks for their count first.
 
 use super::Value;
+use crate::lang::meter::owe;
 use bigdecimal::BigDecimal;
 use num_bigint::{BigInt, Sign};
 use num_integer::Integer;
@@ -61,6 +62,8 @@ pub fn to_double(value: &BigDecimal) -> f64 {
     let (unscaled, scale) = value.as_bigint_and_scale();
     let (mut digits, mut scale) = (unscaled.into_owned(), scale);
     if digits.bits() > ENOUGH {
+        // Whoever asks for a plain number does not pay for its digits.
+        owe(square_effort(digits.bits()) / 16);
         let cut = ((digits.bits() - ENOUGH) as f64 * LOG10_2) as u32;
         let (above, below) = digits.div_rem(&BigInt::from(10).pow(cut));
         // One digit behind the others tells whether anything was cut off.
@@ -118,6 +121,11 @@ pub fn bits(value: &BigDecimal) -> u64 {
     value.as_bigint_and_scale().0.bits()
 }
 
+/// About how many digits its integer has: as many, or one more. To count them takes a power of ten of that length.
+pub fn digits(value: &BigDecimal) -> u64 {
+    (bits(value) as f64 * LOG10_2) as u64 + 1
+}
+
 /// Feeds a hasher with what equal decimals have in common: their digits without the zeros at the end.
 pub fn hash<H: Hasher>(value: &BigDecimal, state: &mut H) {
     let (unscaled, scale) = value.as_bigint_and_scale();
@@ -148,6 +156,14 @@ fn without_zeros(mut number: BigInt) -> (BigInt, i64) {
         group /= 2;
     }
     (number, zeros)
+}
+
+/// The decimal without zeros at its end.
+pub fn without_zeros_at_end(value: &BigDecimal) -> BigDecimal {
+    let (unscaled, scale) = value.as_bigint_and_scale();
+    let (digits, zeros) = without_zeros(unscaled.into_owned());
+    let scale = if digits.is_zero() { 0 } else { scale - zeros };
+    BigDecimal::new(digits, scale)
 }
 
 /// The steps of work on an integer of so many bits whose time grows with the square of its length, as finding

@@ -7,6 +7,7 @@ use crate::lang::builtin::arithmetic::{float, is_number, pay_for_digits};
 use crate::lang::builtin::digits::Decimal;
 use crate::lang::error::{Error, Outcome};
 use crate::lang::value::Value;
+use crate::lang::value::decimal;
 use num_bigint::BigInt;
 use num_traits::Signed;
 
@@ -98,8 +99,8 @@ impl Run<'_> {
         self.machine.reserve((places.unwrap_or(0) as u64).saturating_mul(4))?;
         let decimal = match &value {
             Value::Decimal(exact) => {
-                let zeros = exact.fractional_digit_count().unsigned_abs() + exact.digits();
-                pay_for_digits(self.machine, exact.digits().saturating_mul(4))?;
+                let zeros = exact.fractional_digit_count().unsigned_abs() + decimal::digits(exact);
+                pay_for_digits(self.machine, decimal::digits(exact).saturating_mul(4))?;
                 self.machine.reserve(zeros.saturating_mul(4))?;
                 Decimal::of_exact(exact)
             }
