@@ -64,7 +64,9 @@ impl Error {
 
     /// The same error, about that name.
     pub fn about(mut self, symbol: &str) -> Error {
-        self.symbol = Some(symbol.to_string());
+        // A name as long as a text helps nobody, and is part of the reply.
+        const LONGEST: usize = 256;
+        self.symbol = Some(symbol[..symbol.floor_char_boundary(LONGEST)].to_string());
         self
     }
 
