@@ -8,7 +8,6 @@ use super::arguments::{integer, take};
 use super::arithmetic::{Operation, division_by_zero, not_a_number, pay_for_digits};
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
-use crate::lang::meter::owe;
 use crate::lang::value::Value;
 use crate::lang::value::decimal::{self, MAX_SCALE};
 use crate::lang::value::text::Name;
