@@ -7,7 +7,7 @@ mod http_client;
 
 use std::time::{Duration, Instant};
 
-use http_client::{Connection, Response, Server, handle, tokens_file};
+use http_client::{Connection, Response, Server, evaluation, handle, tokens_file};
 use serde_json::{Value, json};
 
 const ANN: &str = "Authorization: Bearer ann-ann-ann-ann-ann\r\n";
@@ -46,29 +46,121 @@ fn health(connection: &mut Connection) -> Response {
 }
 
 #[test]
-fn connections_are_so_many_at_a_time() {
+fn connections_with_an_open_request_are_so_many_at_a_time() {
     for (arguments, status, reason) in [
         (
             &["--connections", "3"][..],
             503,
-            "3 connections are open, the most that this server takes (`serve --connections`)",
+            "3 connections have an open request, the most that this server takes (`serve --connections`)",
         ),
         (
             &["--connections-each", "3"],
             429,
-            "127.0.0.1 has 3 connections open, the most from one address (`serve --connections-each`)",
+            "127.0.0.1 has 3 connections with an open request, the most from one address (`serve --connections-each`)",
         ),
     ] {
-        let server = Server::start(arguments, &[]);
-        let mut open: Vec<Connection> = (0..3).map(|_| server.connect()).collect();
-        assert!(open.iter_mut().all(|connection| health(connection).status == 200));
+        let server = Server::start(&[arguments, &["--limit", "fuel=1e12", "--limit", "compute=60s"]].concat(), &[]);
+        let mut open: Vec<Connection> = (0..3).map(|_| endless(&server)).collect();
         let refused = server.call("", "lisp_eval", json!({"program": "(+ 1 2)"}));
-        assert_eq!((refused.status, refused.header("retry-after")), (status, Some("1")), "{refused:?}");
+        let headers = (refused.header("retry-after"), refused.header("connection"));
+        assert_eq!((refused.status, headers), (status, (Some("1"), Some("close"))), "{refused:?}");
         assert_eq!(message(&refused), format!("{reason}; try again in a moment"));
-        assert!(open.iter_mut().all(|connection| health(connection).status == 200), "those that are open go on");
+        let large = server.request("POST", "/mcp", "", &vec![b' '; 4 << 20]);
+        assert_eq!(large.status, status, "it reads the message before it closes the connection");
+        for path in ["/healthz", "/readyz"] {
+            let answer = server.request("GET", path, "", b"");
+            assert_eq!((answer.status, answer.header("connection")), (200, Some("close")), "{answer:?}");
+        }
+        let silent: Vec<Connection> = (0..500).map(|_| server.connect()).collect();
+        assert_eq!(server.request("GET", "/healthz", "", b"").status, 200, "questions after health have a reserve");
+        assert_eq!(server.request("GET", "/readyz", "", b"").status, 200);
+        drop(silent);
         open.pop();
-        until(|| server.request("GET", "/healthz", "", b"").status == 200);
+        until(|| server.call("", "lisp_eval", json!({"program": "(+ 1 2)"})).status == 200);
     }
+}
+
+/// A connection with an open request, to which the server has begun to answer.
+fn endless(server: &Server) -> Connection {
+    let session = server.initialize("", "2025-06-18").expect("a session");
+    let mut connection = server.connect();
+    connection.begin_post(&session.head(), &evaluation(1, ENDLESS));
+    assert_eq!(connection.receive_head().status, 200);
+    connection
+}
+
+#[test]
+fn whoever_has_just_connected_is_told_that_it_made_room() {
+    let server = Server::start(&["--connections", "2", "--limit", "fuel=1e12", "--limit", "compute=60s"], &[]);
+    let _open = endless(&server);
+    let mut first = server.connect();
+    let mut second = server.connect();
+    assert_eq!(health(&mut second).status, 200, "the first made room");
+    let refused = first.call("", "lisp_eval", json!({"program": "(+ 1 2)"}));
+    assert_eq!((refused.status, refused.header("connection")), (503, Some("close")), "{refused:?}");
+    assert_eq!(
+        message(&refused),
+        "this connection was closed for another, since there are as many as this server takes (`serve --connections`); try again in a moment"
+    );
+}
+
+#[test]
+fn idle_connections_make_room_for_others() {
+    for arguments in [&["--connections", "20"], &["--connections-each", "20"]] {
+        let server = server_for_two(&json!({}), arguments);
+        let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
+        let (of_ann, of_bob) = (server.initialize(ANN, "2025-06-18"), server.initialize(BOB, "2025-06-18"));
+        let (of_ann, of_bob) = (of_ann.expect("a session").head(), of_bob.expect("a session").head());
+        let mut bob = server.connect();
+        assert_eq!(bob.post(&of_bob, &ping).status, 200);
+        let mut anns: Vec<Connection> = (0..30)
+            .map(|_| {
+                let mut connection = server.connect();
+                assert_eq!(connection.post(&of_ann, &ping).status, 200);
+                connection
+            })
+            .collect();
+        let closed = anns.iter_mut().map(|connection| connection.post(&of_ann, &ping).status == 0);
+        let closed: Vec<bool> = closed.collect();
+        let evicted = closed.iter().filter(|is_closed| **is_closed).count();
+        if arguments[0] == "--connections" {
+            assert!(closed.iter().take(evicted).all(|is_closed| *is_closed), "the longest idle ones: {closed:?}");
+            assert_eq!((evicted, bob.post(&of_bob, &ping).status), (11, 200), "{closed:?}");
+        }
+        assert_eq!(server.request("GET", "/healthz", "", b"").status, 200);
+        assert_eq!(server.request("GET", "/readyz", "", b"").status, 200);
+        assert_eq!(server.eval(BOB, "(+ 1 2)", None), ("3".to_owned(), false));
+    }
+}
+
+#[test]
+fn connections_of_unknown_clients_make_room_for_those_of_principals() {
+    let server = server_for_two(&json!({}), &["--connections", "20"]);
+    let mut bob = server.connect();
+    assert_eq!(bob.eval(BOB, "(+ 1 2)", None), ("3".to_owned(), false));
+    let mut open: Vec<Connection> = Vec::new();
+    for number in 0..100 {
+        let mut connection = server.connect();
+        match number % 4 {
+            0 => {}
+            1 => connection.write(b"POST /mcp HTTP/1.1\r\nHost: "),
+            2 => assert_eq!(connection.request("POST", "/mcp", "", b"{}").status, 401),
+            _ => assert_eq!(health(&mut connection).status, 200),
+        }
+        open.push(connection);
+    }
+    assert_eq!(bob.eval(BOB, "(+ 1 2)", None), ("3".to_owned(), false), "it had fewer");
+    assert_eq!(server.eval(ANN, "(+ 1 2)", None), ("3".to_owned(), false));
+}
+
+#[test]
+fn a_connection_is_closed_behind_a_refusal() {
+    let server = Server::start(&["--requests-per-minute", "1"], &[]);
+    let mut connection = server.connect();
+    assert_eq!(connection.eval("", "(+ 1 2)", None), ("3".to_owned(), false));
+    let refused = connection.call("", "lisp_eval", json!({"program": "(+ 1 2)"}));
+    assert_eq!((refused.status, refused.header("connection")), (429, Some("close")), "{refused:?}");
+    assert_eq!(connection.rest(), "", "it is closed");
 }
 
 #[test]

@@ -1,28 +1,33 @@
 //! Connections over which requests come: how many there may be, and how long one may keep us waiting.
 
-use std::collections::HashMap;
+use std::convert::Infallible;
 use std::io;
 use std::net::{IpAddr, Ipv6Addr};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::Router;
-use hyper::body::Incoming;
+use axum::body::Body;
+use axum::response::Response;
+use futures::StreamExt;
+use http::{HeaderValue, StatusCode, header};
+use hyper::body::{Body as _, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 use tokio_io_timeout::TimeoutStream;
 use tokio_util::sync::CancellationToken;
 
 use super::CONNECTIONS_EACH;
-use crate::server::lines::UNREADABLE;
+use super::places::{OnConnection, Places, Seat};
+use super::refusal::{Later, REFUSAL};
 
-/// How long answers may take to be written once nothing is accepted any more.
+/// How long answers may take to be written once a connection is to be closed.
 const LAST_ANSWERS: Duration = Duration::from_millis(500);
 
 /// The most bytes of the head of a request.
@@ -31,11 +36,12 @@ const HEAD: usize = 32 << 10;
 /// How long a client may leave what we write unread.
 const UNREAD: Duration = Duration::from_secs(30);
 
-/// How many connections are told at once that they are one too many; others are closed without a word.
-const REFUSALS: usize = 64;
+/// How many connections beyond the most are told at once that they are too many, or how the server is. Of those that
+/// ask for nothing, the first to come is closed for another.
+const RESERVE: usize = 64;
 
-/// How long telling one may take.
-const REFUSAL: Duration = Duration::from_secs(1);
+/// The paths at which everybody is told how the server is.
+const ABOUT_HEALTH: [&str; 2] = ["/healthz", "/readyz"];
 
 /// How long nothing is accepted when the system has no more sockets.
 const RESPITE: Duration = Duration::from_millis(100);
@@ -67,58 +73,17 @@ pub(super) struct Bounds {
     pub(super) arrival: Duration,
 }
 
-/// The connections that are open, by their peers.
-type Open = Arc<Mutex<HashMap<IpAddr, usize>>>;
-
-/// The place of a connection among those that are open, given back when it is dropped.
-struct Place {
-    open: Open,
-    peer: IpAddr,
-}
-
-impl Place {
-    /// A place for one more connection.
-    ///
-    /// # Errors
-    /// The status and the reason why there is none.
-    fn take(open: &Open, peer: IpAddr, bounds: &Bounds) -> Result<Place, (&'static str, String)> {
-        let mut counts = lock(open);
-        let (own, all) = (counts.get(&peer).copied().unwrap_or(0), counts.values().sum::<usize>());
-        let usual = if peer.is_loopback() { usize::MAX } else { CONNECTIONS_EACH };
-        if own >= bounds.each.unwrap_or(usual) {
-            let reason =
-                format!("{peer} has {own} connections open, the most from one address (`serve --connections-each`)");
-            return Err(("429 Too Many Requests", reason));
-        }
-        if all >= bounds.most {
-            let reason = format!("{all} connections are open, the most that this server takes (`serve --connections`)");
-            return Err(("503 Service Unavailable", reason));
-        }
-        counts.insert(peer, own + 1);
-        Ok(Place { open: Arc::clone(open), peer })
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let mut counts = lock(&self.open);
-        match counts.get_mut(&self.peer) {
-            Some(count) if *count > 1 => *count -= 1,
-            _ => drop(counts.remove(&self.peer)),
-        }
-    }
-}
-
-fn lock(open: &Open) -> MutexGuard<'_, HashMap<IpAddr, usize>> {
-    open.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Answers until `stop` is cancelled; what is under way then may end within [`LAST_ANSWERS`].
 pub(super) async fn listen(router: Router, listener: TcpListener, bounds: Bounds, stop: CancellationToken) {
-    let (open, refusals) = (Open::default(), Arc::new(Semaphore::new(REFUSALS)));
-    let under_way = GracefulShutdown::new();
-    let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(bounds.arrival).max_buf_size(HEAD);
+    let (places, reserve) = (Places::new(bounds.most), Places::new(RESERVE));
+    let lingering = Arc::new(Semaphore::new(RESERVE));
+    let under_way = UnderWay::new();
+    let http = |arrival: Duration| {
+        let mut http = http1::Builder::new();
+        http.timer(TokioTimer::new()).header_read_timeout(arrival).max_buf_size(HEAD);
+        http
+    };
+    let (usual, hurried) = (http(bounds.arrival), http(REFUSAL.min(bounds.arrival)));
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -133,34 +98,137 @@ pub(super) async fn listen(router: Router, listener: TcpListener, bounds: Bounds
                 continue;
             }
         };
-        let place = match Place::take(&open, peer.0, &bounds) {
-            Ok(place) => place,
-            Err((status, reason)) => {
-                tracing::debug!(reason, "a connection was refused");
-                if let Ok(permit) = Arc::clone(&refusals).try_acquire_owned() {
-                    tokio::spawn(async move {
-                        let _permit = permit;
-                        let _ = tokio::time::timeout(REFUSAL, refuse(stream, status, &reason)).await;
-                    });
-                }
-                continue;
+        let each = bounds.each.unwrap_or(if peer.0.is_loopback() { usize::MAX } else { CONNECTIONS_EACH });
+        let (place, refusal) = match places.take(peer.0, each) {
+            Ok(place) => (place, None),
+            Err(later) => {
+                tracing::debug!(reason = later.message, "a connection was refused");
+                let Ok(place) = reserve.take(peer.0, usize::MAX) else { continue };
+                (place, Some(later))
             }
         };
-        let answers = TowerToHyperService::new(router.clone());
-        let service = service_fn(move |mut request: hyper::Request<Incoming>| {
-            request.extensions_mut().insert(peer);
-            answers.call(request)
+        let http = if refusal.is_some() { &hurried } else { &usual };
+        let answers = Arc::new(Answers {
+            router: router.clone(),
+            peer,
+            seat: place.seat(),
+            refusal,
+            evicted: place.evicted.clone(),
+            has_begun: AtomicBool::new(false),
         });
-        let connection = under_way.watch(http.serve_connection(TokioIo::new(Box::pin(prepared(stream))), service));
+        let answering = Arc::clone(&answers);
+        let service = service_fn(move |request| Arc::clone(&answering).answer(request));
+        let connection = http.serve_connection(TokioIo::new(Box::pin(prepared(stream))), service);
+        let (told, lingering) = (under_way.told(), Arc::clone(&lingering));
         tokio::spawn(async move {
-            let _place = place;
-            if let Err(problem) = connection.await {
+            let mut connection = pin!(connection);
+            let ended = tokio::select! {
+                ended = connection.as_mut() => ended,
+                () = told.ending() => {
+                    connection.as_mut().graceful_shutdown();
+                    connection.await
+                }
+                () = place.evicted.cancelled() => {
+                    // A client that has just connected is not to find its connection closed without a word.
+                    if answers.has_begun.load(Ordering::Relaxed) {
+                        connection.as_mut().graceful_shutdown();
+                    }
+                    // Others than these are cut off with what was not yet sent.
+                    let Ok(_permit) = lingering.try_acquire() else { return };
+                    tokio::time::timeout(REFUSAL, connection).await.unwrap_or(Ok(()))
+                }
+            };
+            if let Err(problem) = ended {
                 tracing::debug!(%problem, "a connection ended");
             }
         });
     }
     drop(listener);
     let _ = tokio::time::timeout(LAST_ANSWERS, under_way.shutdown()).await;
+}
+
+/// The connections that are served, which can be told to end.
+struct UnderWay(watch::Sender<bool>);
+
+/// Tells a connection when to end; the server waits until it is dropped.
+struct Told(watch::Receiver<bool>);
+
+impl UnderWay {
+    fn new() -> UnderWay {
+        UnderWay(watch::Sender::new(false))
+    }
+
+    fn told(&self) -> Told {
+        Told(self.0.subscribe())
+    }
+
+    /// Tells all connections to end when their requests are answered, and waits until they have.
+    async fn shutdown(self) {
+        self.0.send_replace(true);
+        self.0.closed().await;
+    }
+}
+
+impl Told {
+    async fn ending(&self) {
+        // The sender lives until all receivers are dropped.
+        let _ = self.0.clone().wait_for(|is_ending| *is_ending).await;
+    }
+}
+
+/// Answers the requests of one connection.
+struct Answers {
+    router: Router,
+    peer: Peer,
+    seat: Seat,
+    /// Why the connection is one too many, if it is; then only questions after the server's health are answered.
+    refusal: Option<Later>,
+    /// Cancelled when the connection has made room for another; its requests are refused then.
+    evicted: CancellationToken,
+    /// True from the first request on.
+    has_begun: AtomicBool,
+}
+
+impl Answers {
+    async fn answer(self: Arc<Self>, mut request: hyper::Request<Incoming>) -> Result<Response, Infallible> {
+        self.has_begun.store(true, Ordering::Relaxed);
+        let path = request.uri().path();
+        let evicted = self.evicted.is_cancelled().then(|| {
+            let reason = "this connection was closed for another, since there are as many as this server takes (`serve --connections`)";
+            Later::in_a_moment(StatusCode::SERVICE_UNAVAILABLE, reason)
+        });
+        let refusal = self.refusal.as_ref().or(evicted.as_ref());
+        let (mut response, open) = match refusal {
+            // It does not count as open: whoever sends no message is not to take the room of a question after health.
+            Some(later) if !ABOUT_HEALTH.contains(&path) => {
+                (later.response_to(Body::new(request.into_body())).await, None)
+            }
+            _ => {
+                let open = self.seat.begin();
+                request.extensions_mut().insert(self.peer);
+                request.extensions_mut().insert(self.seat.clone());
+                (TowerToHyperService::new(self.router.clone()).call(request).await?, Some(open))
+            }
+        };
+        let is_refused = [StatusCode::TOO_MANY_REQUESTS, StatusCode::SERVICE_UNAVAILABLE].contains(&response.status());
+        if refusal.is_some() || is_refused {
+            response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
+        Ok(held(response, open))
+    }
+}
+
+/// A response that keeps `held` until a body of unknown size has ended; others are there and only have to be sent.
+fn held(response: Response, held: Option<OnConnection>) -> Response {
+    if response.body().size_hint().exact().is_some() {
+        return response;
+    }
+    let (parts, body) = response.into_parts();
+    let chunks = body.into_data_stream().map(move |chunk| {
+        let _held = &held;
+        chunk
+    });
+    Response::from_parts(parts, Body::from_stream(chunks))
 }
 
 /// A connection as answers are written to it: at once, and to somebody who reads them.
@@ -176,21 +244,6 @@ fn prepared(stream: TcpStream) -> TimeoutStream<TcpStream> {
 fn is_of_one_connection(problem: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
     matches!(problem.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted)
-}
-
-/// Says that a connection is one too many, whatever was asked.
-async fn refuse(mut stream: TcpStream, status: &str, reason: &str) -> io::Result<()> {
-    let body = super::refusal::error(UNREADABLE, None, &format!("{reason}; try again in a moment"));
-    let head = format!(
-        "HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {}\r\nRetry-After: 1\r\nConnection: close\r\n\r\n",
-        body.len()
-    );
-    stream.write_all(format!("{head}{body}").as_bytes()).await?;
-    stream.shutdown().await?;
-    // What was sent and is not read would take the answer away from the client.
-    let mut rest = [0; 4096];
-    while stream.read(&mut rest).await? > 0 {}
-    Ok(())
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::connections::Peer;
 use super::principals::Known;
+use super::places::Seat;
 use super::protocol_sessions::{InUse, Kind, ProtocolSessions, as_beginner};
 use super::rates::Rates;
 use super::refusal::{Later, Unauthorized, failed, no_such_session};
@@ -119,7 +120,12 @@ impl Intake {
     fn counted(&self, request: &Request) -> Result<Result<Known, Unauthorized>, Later> {
         let known = self.known(request.headers());
         match (&known, request.extensions().get::<Peer>()) {
-            (Ok(known), _) if self.directory.needs_token() => self.rates.of_principal(&known.principal)?,
+            (Ok(known), _) if self.directory.needs_token() => {
+                if let Some(seat) = request.extensions().get::<Seat>() {
+                    seat.belongs_to(&known.principal);
+                }
+                self.rates.of_principal(&known.principal)?;
+            }
             (_, Some(Peer(address))) if self.counts_this_machine || !address.is_loopback() => {
                 self.rates.of_address(*address)?;
             }

@@ -8,6 +8,7 @@ mod batches;
 mod connections;
 mod heads;
 mod intake;
+mod places;
 mod principals;
 mod protocol_sessions;
 mod rates;

@@ -2,13 +2,18 @@
 
 use std::time::Duration;
 
+use axum::body::Body;
 use axum::response::{IntoResponse, Response};
+use futures::StreamExt;
 use http::{HeaderValue, StatusCode, header};
 use rmcp::model::{ErrorCode, RequestId};
 use serde_json::json;
 
 use crate::server::lines;
 use crate::server::shutdown::SHUTTING_DOWN;
+
+/// How long a connection may take that is one too many.
+pub(super) const REFUSAL: Duration = Duration::from_secs(1);
 
 /// That a request may be sent again after a while.
 #[derive(Debug)]
@@ -41,6 +46,14 @@ impl Later {
         let mut response = failed(self.status, lines::UNREADABLE, id, &self.message);
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(self.wait.as_secs()));
         response
+    }
+
+    /// The response to a message that nobody has read: for a while it is read and dropped, since a connection that is
+    /// closed before takes the response away from a client that still sends.
+    pub(super) async fn response_to(&self, message: Body) -> Response {
+        let rest = message.into_data_stream().take_while(|chunk| std::future::ready(chunk.is_ok()));
+        let _ = tokio::time::timeout(REFUSAL, rest.for_each(|_| std::future::ready(()))).await;
+        self.response(None)
     }
 }
 

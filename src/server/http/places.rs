@@ -1,0 +1,265 @@
+//! Places of connections: how many there are, whose they are, and which idle one is closed to let another in.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use http::StatusCode;
+use tokio_util::sync::CancellationToken;
+
+use super::refusal::Later;
+
+/// So many places, given to connections.
+pub(super) struct Places {
+    most: usize,
+    table: Arc<Mutex<Table>>,
+}
+
+/// The connections that are open.
+#[derive(Default)]
+struct Table {
+    open: HashMap<u64, Entry>,
+    /// How many connections each owner has.
+    owners: HashMap<Owner, usize>,
+    /// How many came from each address.
+    addresses: HashMap<IpAddr, usize>,
+    /// Counts the connections and the ends of requests: the lowest number is the longest ago.
+    clock: u64,
+}
+
+/// A connection.
+struct Entry {
+    owner: Owner,
+    address: IpAddr,
+    /// How many requests are open on it.
+    requests: usize,
+    /// When it became idle.
+    idle_since: u64,
+    /// Cancelled when it is evicted.
+    evicted: CancellationToken,
+}
+
+/// Whom a connection is counted for.
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Owner {
+    /// The address, until a request on it has had a token that is known.
+    Address(IpAddr),
+    /// The principal of its last request that had one.
+    Principal(Arc<str>),
+}
+
+/// The place of a connection, given back when this is dropped.
+pub(super) struct Place {
+    seat: Seat,
+    /// Cancelled when the connection has to be closed, to make room for another.
+    pub(super) evicted: CancellationToken,
+}
+
+/// A connection as its requests see it.
+#[derive(Clone)]
+pub(super) struct Seat {
+    table: Arc<Mutex<Table>>,
+    id: u64,
+}
+
+/// An open request: its connection is not idle until this is dropped.
+pub(super) struct OnConnection(Seat);
+
+fn lock(table: &Mutex<Table>) -> MutexGuard<'_, Table> {
+    table.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Counts one down, to nothing.
+fn less<Key: std::hash::Hash + Eq>(counts: &mut HashMap<Key, usize>, key: &Key) {
+    match counts.get_mut(key) {
+        Some(count) if *count > 1 => *count -= 1,
+        _ => drop(counts.remove(key)),
+    }
+}
+
+impl Table {
+    fn tick(&mut self) -> u64 {
+        self.clock += 1;
+        self.clock
+    }
+
+    fn remove(&mut self, id: u64) -> Option<Entry> {
+        let entry = self.open.remove(&id)?;
+        less(&mut self.owners, &entry.owner);
+        less(&mut self.addresses, &entry.address);
+        Some(entry)
+    }
+
+    /// Evicts an idle connection of those that `may_go`: of the owner that has the most connections, the one that has
+    /// been idle for longest. False where none is idle.
+    fn evict(&mut self, may_go: impl Fn(&Entry) -> bool) -> bool {
+        let idle = self.open.iter().filter(|(_, entry)| entry.requests == 0 && may_go(entry));
+        let rank = |entry: &Entry| (Reverse(self.owners.get(&entry.owner).copied()), entry.idle_since);
+        let Some(id) = idle.min_by_key(|(_, entry)| rank(entry)).map(|(id, _)| *id) else { return false };
+        if let Some(entry) = self.remove(id) {
+            entry.evicted.cancel();
+        }
+        true
+    }
+}
+
+impl Places {
+    /// So many places.
+    pub(super) fn new(most: usize) -> Places {
+        Places { most, table: Arc::default() }
+    }
+
+    /// Takes a place for a connection from an address that may have so many. Where there is none, the longest idle
+    /// connection is closed: of that address where it has all of its own, else of the owner that has the most.
+    ///
+    /// # Errors
+    /// When all connections have an open request.
+    pub(super) fn take(&self, address: IpAddr, each: usize) -> Result<Place, Later> {
+        let mut table = lock(&self.table);
+        let own = table.addresses.get(&address).copied().unwrap_or(0);
+        if own >= each && !table.evict(|entry| entry.address == address) {
+            let reason = format!(
+                "{address} has {own} connections with an open request, the most from one address (`serve --connections-each`)"
+            );
+            return Err(Later::in_a_moment(StatusCode::TOO_MANY_REQUESTS, &reason));
+        }
+        let all = table.open.len();
+        if all >= self.most && !table.evict(|_| true) {
+            let reason = format!(
+                "{all} connections have an open request, the most that this server takes (`serve --connections`)"
+            );
+            return Err(Later::in_a_moment(StatusCode::SERVICE_UNAVAILABLE, &reason));
+        }
+        let (id, evicted) = (table.tick(), CancellationToken::new());
+        let owner = Owner::Address(address);
+        *table.owners.entry(owner.clone()).or_default() += 1;
+        *table.addresses.entry(address).or_default() += 1;
+        table.open.insert(id, Entry { owner, address, requests: 0, idle_since: id, evicted: evicted.clone() });
+        Ok(Place { seat: Seat { table: Arc::clone(&self.table), id }, evicted })
+    }
+}
+
+impl Place {
+    /// The connection as its requests see it.
+    pub(super) fn seat(&self) -> Seat {
+        self.seat.clone()
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        lock(&self.seat.table).remove(self.seat.id);
+    }
+}
+
+impl Seat {
+    /// Begins a request on the connection.
+    pub(super) fn begin(&self) -> OnConnection {
+        if let Some(entry) = lock(&self.table).open.get_mut(&self.id) {
+            entry.requests += 1;
+        }
+        OnConnection(self.clone())
+    }
+
+    /// Counts the connection for a principal from now on.
+    pub(super) fn belongs_to(&self, principal: &Arc<str>) {
+        let mut table = lock(&self.table);
+        let Some(entry) = table.open.get_mut(&self.id) else { return };
+        let owner = Owner::Principal(Arc::clone(principal));
+        if entry.owner != owner {
+            let former = std::mem::replace(&mut entry.owner, owner.clone());
+            less(&mut table.owners, &former);
+            *table.owners.entry(owner).or_default() += 1;
+        }
+    }
+}
+
+impl Drop for OnConnection {
+    fn drop(&mut self) {
+        let mut table = lock(&self.0.table);
+        let now = table.tick();
+        if let Some(entry) = table.open.get_mut(&self.0.id) {
+            entry.requests -= 1;
+            entry.idle_since = now;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(last: u8) -> IpAddr {
+        [192, 0, 2, last].into()
+    }
+
+    fn take(places: &Places, last: u8) -> Place {
+        places.take(address(last), usize::MAX).unwrap_or_else(|later| panic!("{later:?}"))
+    }
+
+    fn evicted(places: &[Place]) -> Vec<bool> {
+        places.iter().map(|place| place.evicted.is_cancelled()).collect()
+    }
+
+    #[test]
+    fn the_longest_idle_connection_makes_room() {
+        let places = Places::new(3);
+        let mut open: Vec<Place> = (0..3).map(|_| take(&places, 1)).collect();
+        drop(open[0].seat().begin());
+        let busy = open[1].seat().begin();
+        open.push(take(&places, 2));
+        assert_eq!(evicted(&open), [false, false, true, false], "the last is idle since it came");
+        open.push(take(&places, 2));
+        assert_eq!(evicted(&open), [true, false, true, false, false], "the second has a request");
+        drop(busy);
+        // The places of the closed ones were given to others, and are not given back twice.
+        open.drain(..1);
+        assert_eq!(lock(&places.table).open.len(), 3);
+    }
+
+    #[test]
+    fn whoever_has_the_most_makes_room() {
+        let (places, ann, bob) = (Places::new(6), Arc::<str>::from("ann"), Arc::<str>::from("bob"));
+        // All come from one proxy: nothing tells them apart but their tokens.
+        let of_bob = [take(&places, 1), take(&places, 1)];
+        let of_ann: Vec<Place> = (0..3).map(|_| take(&places, 1)).collect();
+        let unknown = [take(&places, 1)];
+        of_bob.iter().for_each(|place| place.seat().belongs_to(&bob));
+        of_ann.iter().for_each(|place| place.seat().belongs_to(&ann));
+        let new: Vec<Place> = (2..5).map(|last| take(&places, last)).collect();
+        assert_eq!(evicted(&of_ann), [true, true, false]);
+        assert_eq!(evicted(&of_bob), [true, false]);
+        assert_eq!((evicted(&unknown), evicted(&new)), (vec![false], vec![false; 3]));
+        assert_eq!(lock(&places.table).owners.values().sum::<usize>(), 6);
+    }
+
+    #[test]
+    fn a_flood_from_one_address_costs_others_little() {
+        let places = Places::new(20);
+        let others: Vec<Place> = (0..20).map(|last| take(&places, last)).collect();
+        let flood: Vec<Place> = (0..1_000).map(|_| take(&places, 99)).collect();
+        assert_eq!(evicted(&others).into_iter().filter(|is_evicted| *is_evicted).count(), 2);
+        assert_eq!(evicted(&flood).into_iter().filter(|is_evicted| !is_evicted).count(), 2);
+    }
+
+    #[test]
+    fn an_address_has_its_latest_connections() {
+        let places = Places::new(10);
+        let other = take(&places, 2);
+        let mut own = Vec::new();
+        for _ in 0..3 {
+            own.push(places.take(address(1), 2).ok().expect("an idle one makes room"));
+        }
+        assert_eq!((evicted(&own), other.evicted.is_cancelled()), (vec![true, false, false], false));
+        let busy: Vec<OnConnection> = own.iter().map(|place| place.seat().begin()).collect();
+        let later = places.take(address(1), 2).err().expect("no one is idle");
+        assert_eq!(later.status, StatusCode::TOO_MANY_REQUESTS);
+        assert_eq!(
+            later.message,
+            "192.0.2.1 has 2 connections with an open request, the most from one address (`serve --connections-each`); try again in a moment"
+        );
+        drop(busy);
+        assert!(places.take(address(1), 2).is_ok());
+    }
+}
