@@ -32,6 +32,40 @@ fn ours(servers: &[(&str, Value)], more: Value) -> Value {
     root
 }
 
+/// Programs and models are told no paths of this machine, also where the configuration is named with its folder.
+#[test]
+fn refusals_name_files_without_their_folders() {
+    if python().is_none() {
+        return;
+    }
+    let tools = json!({"send": null, "drop": null, "list": null}).to_string();
+    let limits = json!([{"tools": "list", "per_evaluation": 0}]);
+    let configuration = json!({
+        "mcpServers": {
+            "mail": {"command": "python3", "args": [script("named.py"), tools]},
+            "keyless": {"command": "x", "env": {"KEY": "${file:/no/such/folder/key}"}},
+            "bare": {"command": "x", "envFile": "/no/such/folder/variables"},
+        },
+        "policy": {"ask": ["mail/send"], "deny": ["mail/drop"], "limits": limits},
+    });
+    let mut client = Client::start(&configuration, &[]);
+    for (program, expected) in [
+        ("(mail/send)", "`policy.ask` of servers.json has `mail/send`"),
+        ("(mail/send)", "in servers.json"),
+        ("(mail/drop)", "`policy.deny` of servers.json has `mail/drop`"),
+        ("(mail/list)", "`policy.limits[0]` of servers.json allows 0 per evaluation"),
+        ("(keyless/x)", "the file key: "),
+        ("(bare/x)", "its `envFile` variables: "),
+    ] {
+        let answer = client.eval(program);
+        assert!(answer.is_error && answer.text.contains(expected), "{program}: {}", answer.text);
+        let everything = format!("{} {}", answer.text, answer.record);
+        for folder in [std::env::temp_dir().display().to_string().as_str(), "/no/such"] {
+            assert!(!everything.contains(folder), "{program}: {everything}");
+        }
+    }
+}
+
 #[test]
 fn a_rule_holds_in_every_spelling_that_programs_use() {
     if python().is_none() {

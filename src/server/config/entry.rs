@@ -192,7 +192,9 @@ impl Entry<'_> {
         let mut environment = BTreeMap::new();
         if let Some(file) = parts.variables {
             let path = self.scope.path(&expand(&file, self.scope)?);
-            let unreadable = |problem: dotenvy::Error| format!("its `envFile` {}: {problem}", path.display());
+            // Without its folder, since programs are told why a server cannot be used.
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let unreadable = |problem: dotenvy::Error| format!("its `envFile` {name}: {problem}");
             for variable in dotenvy::from_path_iter(&path).map_err(unreadable)? {
                 environment.extend([variable.map_err(unreadable)?]);
             }

@@ -82,10 +82,12 @@ impl<'a> Scope<'a> {
     /// What stands for `${inside}`.
     fn value(&self, inside: &str) -> Result<String, String> {
         if let Some(path) = inside.strip_prefix("file:") {
+            // Without its folder, since programs are told why a server cannot be used.
+            let name = Path::new(path).file_name().unwrap_or_default().to_string_lossy().into_owned();
             let path = self.path(path);
-            let failed = |problem: std::io::Error| format!("the file {}: {problem}", path.display());
+            let failed = |problem: std::io::Error| format!("the file {name}: {problem}");
             if std::fs::metadata(&path).map_err(failed)?.len() > LARGEST {
-                return Err(format!("the file {} is larger than {} KiB", path.display(), LARGEST >> 10));
+                return Err(format!("the file {name} is larger than {} KiB", LARGEST >> 10));
             }
             let text = std::fs::read_to_string(&path).map_err(failed)?;
             return Ok(text.trim_end_matches(['\r', '\n']).to_owned());
@@ -186,6 +188,7 @@ mod tests {
         let file = folder.path().join("servers.json").display().to_string();
         let scope = Scope::new(&file, &variable);
         assert_eq!(expand("Bearer ${file:key}", &scope), Ok("Bearer secret".into()));
-        assert!(expand("${file:none}", &scope).expect_err("it is not there").contains("none"));
+        let missing = expand("${file:keys/none}", &scope).expect_err("it is not there");
+        assert!(missing.starts_with("the file none: ") && !missing.contains('/'), "{missing}");
     }
 }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 
 use super::quotas::Caller;
-use super::{Counts, Decision, Policy, Question, ToolName, Verdict};
+use super::{Counts, Decision, Policy, Question, ToolName, Verdict, name_of};
 use crate::lang::{Tool, ToolReply};
 use crate::server::identity::Identity;
 
@@ -133,7 +133,7 @@ impl Consent {
             Answer::No => ToolReply::Denied(format!("a person was asked and said no ({rule})")),
             Answer::Nobody(why) => {
                 let name = format!("{}/{}", tool.server, tool.name);
-                let place = if file.is_empty() { "the configuration" } else { file };
+                let place = if file.is_empty() { "the configuration" } else { name_of(file) };
                 ToolReply::Ask(format!(
                     "{rule}; {why}; an operator allows it by `policy: {{allow: [{name}]}}` in {place}"
                 ))

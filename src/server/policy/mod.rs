@@ -19,6 +19,9 @@ mod timeouts;
 mod unfit;
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fmt;
+use std::path::Path;
 
 use crate::lang::ToolHints;
 
@@ -109,17 +112,41 @@ enum Purpose {
 #[derive(Clone, Debug, PartialEq)]
 struct List {
     purpose: Purpose,
-    /// What a message calls it: "`tools.allow` of servers.yaml".
-    name: String,
-    /// The file that it stands in; empty for a command line.
-    file: String,
+    source: Source,
     patterns: Vec<ToolPattern>,
 }
 
-impl List {
+/// Where a rule stands.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Source {
+    /// The path of keys, or the flag of a command line.
+    key: String,
+    /// The file with its path; empty for a command line.
+    file: String,
+}
+
+impl Source {
     fn is_flag(&self) -> bool {
         self.file.is_empty()
     }
+
+    /// For programs and models, which are told no paths of this machine: "`tools.allow` of servers.yaml".
+    fn without_folder(&self) -> String {
+        Source { key: self.key.clone(), file: name_of(&self.file).to_owned() }.to_string()
+    }
+}
+
+/// For the operator: "`tools.allow` of /etc/lispbox/servers.yaml".
+impl fmt::Display for Source {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Source { key, file } = self;
+        if self.is_flag() { write!(formatter, "`{key}`") } else { write!(formatter, "`{key}` of {file}") }
+    }
+}
+
+/// The name of a file, without its folder.
+fn name_of(file: &str) -> &str {
+    Path::new(file).file_name().and_then(OsStr::to_str).unwrap_or(file)
 }
 
 /// A pattern of a list that fits a tool.
@@ -141,9 +168,9 @@ impl Policy {
 
     /// Without what does not stand in one of those files.
     pub(super) fn of_files(mut self, files: &[String]) -> Policy {
-        self.lists.retain(|list| files.contains(&list.file));
+        self.lists.retain(|list| files.contains(&list.source.file));
         self.defaults.retain(|_, (_, file)| files.contains(file));
-        self.quotas.retain(|quota| files.contains(&quota.file));
+        self.quotas.retain(|quota| files.contains(&quota.source.file));
         self
     }
 
@@ -229,7 +256,7 @@ impl Policy {
             Purpose::Rule(verdict) => Some((hit, verdict)),
             Purpose::Only | Purpose::Block => None,
         });
-        let best = rules.max_by_key(|(hit, verdict)| (hit.list.is_flag(), hit.is_exact, *verdict));
+        let best = rules.max_by_key(|(hit, verdict)| (hit.list.source.is_flag(), hit.is_exact, *verdict));
         best.map(|(hit, verdict)| Rule::Pattern(hit.list, hit.pattern, verdict))
     }
 
@@ -242,7 +269,7 @@ impl Policy {
                 Purpose::Rule(verdict) => verdict.key(),
             };
             let patterns: Vec<&str> = list.patterns.iter().map(ToolPattern::text).collect();
-            format!("{word} {} ({})", patterns.join(", "), list.name)
+            format!("{word} {} ({})", patterns.join(", "), list.source)
         };
         let default = |(effect, (verdict, file)): (&Effect, &(Verdict, String))| {
             format!("{} what is {} (`policy.defaults` of {file})", verdict.key(), effect.key())
@@ -283,10 +310,10 @@ impl Rule<'_> {
     fn decision(&self) -> Decision {
         let verdict = self.verdict();
         let rule = match self {
-            Rule::Pattern(list, pattern, _) => format!("{} has `{}`", list.name, pattern.text()),
-            Rule::NotAmong(list) => format!("{} does not have it", list.name),
+            Rule::Pattern(list, pattern, _) => format!("{} has `{}`", list.source.without_folder(), pattern.text()),
+            Rule::NotAmong(list) => format!("{} does not have it", list.source.without_folder()),
             Rule::Effect(effect, _, file) => {
-                let from = file.map_or(", which is the default".to_owned(), |file| format!(" of {file}"));
+                let from = file.map_or(", which is the default".to_owned(), |file| format!(" of {}", name_of(file)));
                 format!("it {effect}, and `policy.defaults` is {}: {}{from}", effect.key(), verdict.key())
             }
         };

@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::{Policy, ToolName, ToolPattern};
+use super::{Policy, Source, ToolName, ToolPattern};
 
 /// The most calls that a quota may count, since each is remembered by its time.
 pub(super) const LARGEST: u32 = 100_000;
@@ -15,10 +15,7 @@ pub(super) struct Quota {
     pub(super) patterns: Vec<ToolPattern>,
     pub(super) per: Per,
     pub(super) count: u32,
-    /// What a message calls it: "`policy.limits[0]` of servers.yaml".
-    pub(super) name: String,
-    /// The file that it stands in.
-    pub(super) file: String,
+    pub(super) source: Source,
 }
 
 /// What calls are counted in.
@@ -58,7 +55,7 @@ impl Quota {
     /// The quota in words.
     pub(super) fn line(&self) -> String {
         let patterns: Vec<&str> = self.patterns.iter().map(ToolPattern::text).collect();
-        format!("at most {} {} of {} ({})", self.count, self.per.key(), patterns.join(", "), self.name)
+        format!("at most {} {} of {} ({})", self.count, self.per.key(), patterns.join(", "), self.source)
     }
 }
 
@@ -70,7 +67,7 @@ pub(in crate::server) struct Counts(Mutex<HashMap<Counted, VecDeque<Instant>>>);
 /// What is counted apart.
 #[derive(PartialEq, Eq, Hash)]
 struct Counted {
-    quota: String,
+    quota: Source,
     per: &'static str,
     server: String,
     /// Its exact name: spellings in programs and rules do not count.
@@ -103,7 +100,7 @@ impl Counts {
                 && quota.patterns.iter().any(|pattern| pattern.fit(tool).is_some())
         };
         let counted = |quota: &Quota| Counted {
-            quota: quota.name.clone(),
+            quota: quota.source.clone(),
             per: quota.per.key(),
             server: tool.server.text.to_owned(),
             tool: tool.tool.text.to_owned(),
@@ -126,8 +123,9 @@ impl Counts {
                     }
                     _ => String::new(),
                 };
-                let (name, count, per) = (&quota.name, quota.count, quota.per.key().replace('_', " "));
-                return Err(format!("{name} allows {count} {per}{again}"));
+                let (source, count, per) =
+                    (quota.source.without_folder(), quota.count, quota.per.key().replace('_', " "));
+                return Err(format!("{source} allows {count} {per}{again}"));
             }
         }
         for quota in quotas {

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::quotas::{LARGEST, Per, Quota};
-use super::{Effect, List, Policy, Purpose, ToolPattern, Verdict};
+use super::{Effect, List, Policy, Purpose, Source, ToolPattern, Verdict};
 use crate::server::config::{Wrong, given, known_keys, wrong};
 
 impl Policy {
@@ -98,8 +98,8 @@ impl Policy {
         }
         let patterns: Result<_, _> = patterns.map(|pattern| read_pattern(pattern, name)).collect();
         let patterns = patterns.map_err(|wrong| format!("`{}`: {}", wrong.path, wrong.message))?;
-        let name = format!("`{name}`");
-        self.lists.push(List { purpose: Purpose::Rule(verdict), name, file: String::new(), patterns });
+        let source = Source { key: name.to_owned(), file: String::new() };
+        self.lists.push(List { purpose: Purpose::Rule(verdict), source, patterns });
         Ok(())
     }
 
@@ -113,7 +113,8 @@ impl Policy {
             }
         });
         let patterns = patterns.collect::<Result<_, _>>()?;
-        self.lists.push(List { purpose, name: format!("`{name}` of {file}"), file: file.to_owned(), patterns });
+        let source = Source { key: name.to_owned(), file: file.to_owned() };
+        self.lists.push(List { purpose, source, patterns });
         Ok(())
     }
 
@@ -153,8 +154,8 @@ impl Policy {
             let Some(count) = count else {
                 return wrong(format!("{path}.{}", per.key()), &format!("a number of calls up to {LARGEST}"), value);
             };
-            let (patterns, file) = (patterns.clone(), file.to_owned());
-            self.quotas.push(Quota { patterns, per, count, name: format!("`{path}` of {file}"), file });
+            let source = Source { key: path.to_owned(), file: file.to_owned() };
+            self.quotas.push(Quota { patterns: patterns.clone(), per, count, source });
         }
         if self.quotas.len() == before {
             let message = format!("a limit needs one of `{}`", periods.join("`, `"));

@@ -101,6 +101,30 @@ fn a_slip_in_a_policy_is_an_error() {
 }
 
 #[test]
+fn the_folder_of_a_file_is_for_the_operator_only() {
+    let mut policy = Policy::default();
+    let file = "/home/ann/secret-project/servers.yaml";
+    let limits = json!([{"tools": "read", "per_minute": 0}]);
+    let rules = json!({"ask": ["send"], "deny": ["drop"], "defaults": {"destructive": "deny"}, "limits": limits});
+    policy.read_policy(Some(&rules), "policy", file).ok().expect("it is right");
+    let said = |policy: &Policy, tool: &str| policy.decide("mail", tool, &destructive()).rule;
+    assert_eq!(said(&policy, "send"), "`policy.ask` of servers.yaml has `send`");
+    assert_eq!(said(&policy, "drop"), "`policy.deny` of servers.yaml has `drop`");
+    assert_eq!(
+        said(&policy, "other"),
+        "it is destructive, by its own account, and `policy.defaults` is destructive: deny of servers.yaml"
+    );
+    let caller = Caller { tool: &ToolName::alone("mail", "read"), principal: "ann" };
+    assert_eq!(
+        Counts::default().take(&policy, false, caller, Instant::now()),
+        Err("`policy.limits[0]` of servers.yaml allows 0 per minute".to_owned())
+    );
+    assert!(policy.lines().iter().all(|line| line.contains(file)), "{:?}", policy.lines());
+    policy.read_tools(Some(&json!({"allow": ["send"]})), "tools", file).ok().expect("it is right");
+    assert_eq!(said(&policy, "other"), "`tools.allow` of servers.yaml does not have it");
+}
+
+#[test]
 fn no_minute_has_more_calls_than_its_quota() {
     let policy = policy(json!({"limits": [{"tools": "send-*", "per_minute": 2, "per_day": 3}]}));
     let (counts, begun) = (Counts::default(), Instant::now());

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Fit, Known, Names, Policy, Purpose, Timeouts, ToolName, ToolPattern, Verdict};
+use super::{Fit, Known, Names, Policy, Purpose, Source, Timeouts, ToolName, ToolPattern, Verdict};
 use crate::lang::error::suggest::closest;
 
 /// A rule that fits none of the known tools.
@@ -46,16 +46,18 @@ pub(in crate::server) struct Listed<'a> {
 
 impl Policy {
     /// All names and patterns, each with the rule that it belongs to and how surely it has to fit to count.
-    fn patterns(&self) -> impl Iterator<Item = (&str, &ToolPattern, Fit)> {
+    fn patterns(&self) -> impl Iterator<Item = (&Source, &ToolPattern, Fit)> {
         let lists = self.lists.iter().map(|list| match list.purpose {
-            Purpose::Only | Purpose::Rule(Verdict::Allow) => (list.name.as_str(), &list.patterns, Fit::Certain),
-            Purpose::Block | Purpose::Rule(_) => (list.name.as_str(), &list.patterns, Fit::Possible),
+            Purpose::Only | Purpose::Rule(Verdict::Allow) => (&list.source, &list.patterns, Fit::Certain),
+            Purpose::Block | Purpose::Rule(_) => (&list.source, &list.patterns, Fit::Possible),
         });
         // A limit with several periods is one rule.
         let quotas = self.quotas.iter().enumerate();
-        let quotas = quotas.filter(|(at, quota)| *at == 0 || self.quotas[at - 1].name != quota.name);
-        let quotas = quotas.map(|(_, quota)| (quota.name.as_str(), &quota.patterns, Fit::Possible));
-        lists.chain(quotas).flat_map(|(name, patterns, fit)| patterns.iter().map(move |pattern| (name, pattern, fit)))
+        let quotas = quotas.filter(|(at, quota)| *at == 0 || self.quotas[at - 1].source != quota.source);
+        let quotas = quotas.map(|(_, quota)| (&quota.source, &quota.patterns, Fit::Possible));
+        lists
+            .chain(quotas)
+            .flat_map(|(source, patterns, fit)| patterns.iter().map(move |pattern| (source, pattern, fit)))
     }
 }
 
@@ -68,7 +70,7 @@ pub(in crate::server) fn unfit(
     all: &Names,
 ) -> Vec<UnfitRule> {
     let rules = policy.patterns();
-    let rules = rules.map(|(name, pattern, least)| (format!("{name} has `{}`", pattern.text()), pattern, least));
+    let rules = rules.map(|(source, pattern, least)| (format!("{source} has `{}`", pattern.text()), pattern, least));
     let timeouts = timeouts.into_iter().flat_map(|(timeouts, file)| {
         let rule = move |pattern: &ToolPattern| format!("`tool_timeout_seconds` of {file} has `{}`", pattern.text());
         timeouts.patterns().map(move |pattern| (rule(pattern), pattern, Fit::Possible))
