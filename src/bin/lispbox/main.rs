@@ -82,6 +82,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    process::outlives_large_files();
     output::finish(run(CommandLine::parse().command))
 }
 

@@ -36,6 +36,18 @@ pub fn without_huge_pages() {
     }
 }
 
+/// From now on a write beyond the largest file that this process may have (`ulimit -f`) fails, as on a full disk, and
+/// does not end the process. A handler that does nothing, and not `SIG_IGN`: processes that we start do not inherit it.
+pub fn outlives_large_files() {
+    #[cfg(unix)]
+    {
+        extern "C" fn nothing(_signal: libc::c_int) {}
+        let handler = nothing as extern "C" fn(libc::c_int);
+        // SAFETY: the handler does nothing, so it may interrupt whatever the process does.
+        unsafe { libc::signal(libc::SIGXFSZ, handler as libc::sighandler_t) };
+    }
+}
+
 /// What the process takes, as Linux tells it.
 struct Memory {
     beside: u64,
