@@ -49,7 +49,10 @@ const STUCK: Duration = Duration::from_secs(1);
 
 /// What a peer sent instead of a readable message.
 enum Unreadable {
-    Large(u64),
+    Large {
+        bytes: u64,
+        most: usize,
+    },
     Deep(u32),
     Many(u64),
     Odd(String),
@@ -73,7 +76,9 @@ impl Unreadable {
     fn error(&self) -> ErrorData {
         let (message, data) = match self {
             Unreadable::Batch(problem) => return ErrorData::new(ErrorCode::INVALID_REQUEST, problem.clone(), None),
-            Unreadable::Large(bytes) => (format!("the message has {bytes} bytes"), json!({ "bytes": bytes })),
+            Unreadable::Large { bytes, most } => {
+                (format!("the message has {bytes} bytes; at most {most} are taken in"), json!({ "bytes": bytes }))
+            }
             Unreadable::Deep(depth) => (
                 format!("the message is nested {depth} levels deep; at most {DEEPEST} are taken in"),
                 json!({ "depth": depth }),
@@ -317,7 +322,7 @@ impl<Role: ServiceRole, Read: AsyncRead + Unpin + Send, Out: Outlet> Transport<R
             let (envelope, problem) = match oversized {
                 Some(envelope) => {
                     let bytes = envelope.bytes();
-                    (envelope, Unreadable::Large(bytes))
+                    (envelope, Unreadable::Large { bytes, most: self.largest })
                 }
                 None => {
                     let line = std::mem::take(&mut self.line);
@@ -351,7 +356,7 @@ impl<Role: ServiceRole, Read: AsyncRead + Unpin + Send, Out: Outlet> Transport<R
             // that cannot be read is answered with an error, without an identity where that is what
             // cannot be read.
             let id = envelope.id();
-            tracing::warn!(?id, problem = %problem.error().message, "a message was not taken in");
+            tracing::warn!(id = id.as_ref().map(ToString::to_string), problem = %problem.error().message, "a message was not taken in");
             if Role::IS_CLIENT {
                 if let Some(id) = id.filter(|_| !envelope.has_method()) {
                     return Some(JsonRpcMessage::error(problem.error(), Some(id)));
