@@ -195,10 +195,10 @@ fn questions_resources_refusals_and_programs_have_records() {
         json!({"command": "python3", "args": [mcp_client::script("witness.py"), witness]});
     let audited = folder.path().join("audit").display().to_string();
     let mut client = Client::start(&configuration, &["--audit", &audited, "--audit-programs"]);
-    client.call("lisp_env", json!({"query": format!("mail {KEY}")}));
+    client.call("lisp_env", json!({"query": format!("mail {KEY} password=hunter2hunter2")}));
     client.call("lisp_env", json!({"quary": "mail"}));
     client.call("lisp_eval", json!({"program": "(+ 1 2)", "limits": 7}));
-    let program = format!(r#"(str "{KEY}" (:blob (witness/image)))"#);
+    let program = format!(r#"(str "{KEY}" {{:password "hunter2hunter2"}} (:blob (witness/image)))"#);
     let answer = client.eval(&program).text;
     let (_, reference) = answer.split_once("lispbox://blob/").unwrap_or_else(|| panic!("no reference: {answer}"));
     let reference = format!("lispbox://blob/{}", &reference[..32]);
@@ -214,7 +214,7 @@ fn questions_resources_refusals_and_programs_have_records() {
     let of = |kind: &str| all.iter().filter(|record| record["kind"] == kind).collect::<Vec<_>>();
     let env = of("env");
     assert_eq!((env.len(), &env[0]["principal"], &env[0]["outcome"]), (2, &json!("local"), &json!("ok")));
-    assert_eq!(env[0]["arguments"]["query"], "mail [redacted]");
+    assert_eq!(env[0]["arguments"]["query"], "mail [redacted] password=hunter2hunter2", "only known secrets, by value");
     assert!(env[0]["ms"].is_u64() && env[0]["bytes"].is_u64() && env[0]["session"].is_string(), "{}", env[0]);
     assert_eq!(env[1]["outcome"], "InvalidArguments");
     let resources = of("resource");
