@@ -304,6 +304,12 @@ fn doc_describes_names_and_areas() {
     let servers = mailbox(&folder);
     let ran = lispbox(&["doc", "--config", name(&servers), "mail/fetch-emails"], "");
     assert!(ran.code == Some(0) && ran.output.contains(":limit"), "{ran:?}");
+    let ran = lispbox(&["doc", "--config", name(&servers), "mail/fetch-emails", ":schema", "map"], "");
+    assert!(ran.code == Some(0) && ran.output.contains("\"limit\"") && ran.output.contains("(map f coll)"), "{ran:?}");
+    let ran = lispbox(&["doc", "map", ":schema"], "");
+    assert!(ran.code == Some(1) && ran.errors.contains("only tools have schemas"), "{ran:?}");
+    let ran = lispbox(&["doc", "--config", name(&servers), "mail/fetch-emails", ":shema"], "");
+    assert!(ran.code == Some(1) && ran.errors.contains("there is nothing called `:shema`"), "{ran:?}");
 }
 
 #[test]

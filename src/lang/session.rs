@@ -250,7 +250,7 @@ impl Session {
         defined.ok().flatten().unwrap_or_default()
     }
 
-    /// What `(doc name)` prints; unlike it, no program of the session: `*1` stays what it is.
+    /// What `(doc name)` prints, or `(doc name :schema)`; unlike it, no program of the session: `*1` stays what it is.
     ///
     /// # Errors
     /// A name that nothing has, with what may have been meant.

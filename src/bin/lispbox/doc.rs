@@ -13,7 +13,7 @@ use crate::terminal::{complain, line};
 /// Describes functions and forms of the language, and tools; without a name, says which areas there are.
 #[derive(Args)]
 pub struct Doc {
-    /// Functions, forms, tools as `server/tool`, areas of the language.
+    /// Functions, forms, tools as `server/tool` (with `:schema` behind one for its schemas), areas of the language.
     names: Vec<String>,
     /// Search names and descriptions for this.
     #[arg(long, value_name = "WORD", conflicts_with = "names")]
@@ -42,7 +42,15 @@ impl Doc {
             return Ok(ExitCode::SUCCESS);
         }
         let mut code = ExitCode::SUCCESS;
-        for (index, name) in self.names.iter().enumerate() {
+        // As in `(doc tool :schema)`.
+        let mut names: Vec<String> = Vec::new();
+        for name in &self.names {
+            match names.last_mut() {
+                Some(tool) if name == ":schema" => *tool += " :schema",
+                _ => names.push(name.clone()),
+            }
+        }
+        for (index, name) in names.iter().enumerate() {
             if index > 0 {
                 line("");
             }

@@ -69,6 +69,9 @@ fn doc(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 /// `UnknownName` with what may have been meant; what `NotAvailable` names says what to use instead.
 pub fn explain(machine: &mut Machine, name: &str) -> Outcome<String> {
     let name = cut(name);
+    if let Some((name, ":schema")) = name.split_once(char::is_whitespace) {
+        return schemas(machine, name);
+    }
     if let Some(text) = documentation(machine, name)? {
         return Ok(text);
     }
@@ -156,6 +159,7 @@ pub fn describe_environment(machine: &mut Machine, query: Option<&str>) -> Outco
         "doc" if let Some((name, ":schema")) = name.split_once(char::is_whitespace) => return schemas(machine, name),
         "doc" => {}
         _ if verb.is_empty() => {}
+        tool if name == ":schema" => return schemas(machine, tool),
         _ => return search::search(machine, plain),
     }
     if let Some(text) = documentation(machine, name)? {
