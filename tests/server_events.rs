@@ -65,10 +65,26 @@ fn a_stream_of_events_that_breaks_is_opened_again() {
     let mut client = events.client();
     let (code, message) = client.fails("(good/die)");
     assert_eq!((code.as_str(), message.as_str()), ("ServerUnavailable", "server `good` went away during `good/die`"));
-    let (code, message) = client.fails("(good/refuse)");
-    assert_eq!(code, "ServerUnavailable");
-    assert_eq!(message, "server `good` cannot be reached: it answered with HTTP status 503");
-    assert!(client.eval(r#"(good/echo {:text "hello"})"#).text.starts_with("\"hello\""));
+}
+
+#[test]
+fn a_status_of_one_call_leaves_the_server_to_others() {
+    let Some(events) = Events::start() else { return };
+    let mut client = events.client();
+    for (status, code) in [
+        (500, "ToolError"),
+        (503, "ServerUnavailable"),
+        (429, "ServerUnavailable"),
+        (307, "ToolError"),
+        (405, "ToolError"),
+        (422, "ToolError"),
+    ] {
+        for _ in 0..4 {
+            let message = format!("server `good` answered `good/refuse` with HTTP status {status}");
+            assert_eq!(client.fails(&format!("(good/refuse {{:status {status}}})")), (code.to_owned(), message));
+        }
+        assert!(client.eval(r#"(good/echo {:text "hello"})"#).text.starts_with("\"hello\""), "{status}");
+    }
 }
 
 #[test]

@@ -63,8 +63,9 @@ class Handler(BaseHTTPRequestHandler):
         message = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         stream = streams.get(self.path.split("/")[-1])
         name = (message.get("params") or {}).get("name")
+        status = ((message.get("params") or {}).get("arguments") or {}).get("status", 503)
         refused = stream is None or self.headers.get("X-Key") != "open"
-        self.send_response(404 if refused else 503 if name == "refuse" else 202)
+        self.send_response(404 if refused else status if name == "refuse" else 202)
         self.end_headers()
         if refused or name == "refuse":
             return

@@ -299,11 +299,17 @@ impl Connection {
             }
             ServiceError::TransportSend(error) => {
                 let error = error.error.as_ref();
-                let reason = http::problem(error);
-                let problem = ToolError::unavailable(format!("server `{}` cannot be reached: {reason}", self.name));
-                return match http::status(error) {
-                    // A server that is busy or stumbled is still there.
-                    Some(429 | 500..) => Failure::Final(problem),
+                let (status, reason) = (http::status(error), http::problem(error));
+                let cannot = if status.is_some() { "used" } else { "reached" };
+                let problem = ToolError::unavailable(format!("server `{}` cannot be {cannot}: {reason}", self.name));
+                return match status {
+                    // One answer like that is of the call: the server is still there, and has not forgotten our session.
+                    Some(status @ (300..=399 | 402 | 405..)) => {
+                        let message = format!("server `{}` answered `{what}` with HTTP status {status}", self.name);
+                        let is_for_now = matches!(status, 429 | 502..=504);
+                        let kind = if is_for_now { ToolErrorKind::Unavailable } else { ToolErrorKind::Failed };
+                        Failure::Final(ToolError::new(kind, message))
+                    }
                     status => {
                         self.ended.cancel();
                         // An SSE server that does not know our session any more answers 404.

@@ -132,6 +132,11 @@ pub(super) fn unsent(request: reqwest::Error) -> io::Error {
     io::Error::other(StreamableHttpError::Client(request))
 }
 
+/// The error of a transport whose request was answered with a status that is neither success nor an error.
+pub(super) fn refused(status: u16) -> io::Error {
+    io::Error::other(StreamableHttpError::<reqwest::Error>::UnexpectedServerResponse(format!("HTTP {status}").into()))
+}
+
 /// Why a request has no answer.
 pub(super) fn failed(request: &reqwest::Error) -> String {
     match request.status() {

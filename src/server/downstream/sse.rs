@@ -133,7 +133,7 @@ impl Outlet for Posts {
         let request = self.client.post(self.url).headers(self.headers).header(CONTENT_TYPE, "application/json");
         let answer = request.timeout(ACCEPTING).body(line).send().await.and_then(Response::error_for_status);
         let status = answer.map_err(http::unsent)?.status();
-        if status.is_success() { Ok(()) } else { Err(io::Error::other(http::answered(status.as_u16()))) }
+        if status.is_success() { Ok(()) } else { Err(http::refused(status.as_u16())) }
     }
 
     async fn close(&self) {
