@@ -119,6 +119,28 @@ fn what_comes_in_is_bounded() {
     assert_eq!(post(deep.as_bytes()).status, 400);
     assert!(post(wide.as_bytes()).body.contains("at most 1000000 are taken in"));
     assert_eq!(post(&large).status, 413);
+    let chunked = |chunks: &str| {
+        let mut connection = server.connect();
+        let host = server.address;
+        let head = format!("POST /mcp HTTP/1.1\r\nHost: {host}\r\n{json_headers}Transfer-Encoding: chunked\r\n\r\n");
+        connection.write(format!("{head}{chunks}").as_bytes());
+        let response = connection.receive();
+        (response.status, response.message()["error"]["message"].as_str().unwrap_or_default().to_owned())
+    };
+    for chunks in ["zz\r\n{}\r\n0\r\n\r\n", "2\r\n{}xx0\r\n\r\n", "-2\r\n{}\r\n0\r\n\r\n"] {
+        let (status, message) = chunked(chunks);
+        assert!(status == 400 && message.starts_with("the message cannot be read: "), "{chunks:?}: {status} {message}");
+    }
+    let (status, message) = chunked(&format!("{:x}\r\n{}\r\n0\r\n\r\n", (16 << 20) + 1, " ".repeat((16 << 20) + 1)));
+    assert_eq!((status, message.as_str()), (413, "a message may have 16777216 bytes"));
+    let encoded = server.request("POST", "/mcp", &format!("{json_headers}Content-Encoding: gzip\r\n"), b"\x1f\x8b\x08");
+    assert_eq!((encoded.status, encoded.header("accept-encoding")), (415, Some("identity")), "{encoded:?}");
+    assert_eq!(
+        encoded.message()["error"]["message"],
+        "expected a message without `Content-Encoding`, got `gzip`: send it as it is"
+    );
+    let plain = format!("{json_headers}Content-Encoding: identity\r\n");
+    assert_eq!(server.request("POST", "/mcp", &plain, b"{}").status, 400, "that is no encoding");
     assert!((400..500).contains(&server.request("PUT", "/mcp", "", b"").status));
     assert_eq!(server.request("GET", "/elsewhere", "", b"").status, 404);
     let peak = server.memory("VmHWM");

@@ -1,6 +1,7 @@
 //! Taking in requests: whose they are, whether there is room for them, and whether they can be decoded.
 
 use std::collections::HashMap;
+use std::error::Error;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -16,8 +17,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use super::connections::Peer;
-use super::principals::Known;
 use super::places::Seat;
+use super::principals::Known;
 use super::protocol_sessions::{InUse, Kind, ProtocolSessions, as_beginner};
 use super::rates::Rates;
 use super::refusal::{Later, Unauthorized, failed, no_such_session};
@@ -26,6 +27,7 @@ use super::tokens::Directory;
 use super::{HttpOptions, Principal, REQUESTS_PER_MINUTE, batches};
 use crate::server::allowances::Allowances;
 use crate::server::batch;
+use crate::server::config::cut;
 use crate::server::cursor;
 use crate::server::envelope::Envelope;
 use crate::server::lines;
@@ -306,6 +308,9 @@ async fn message(
     headers: &HeaderMap,
     body: Body,
 ) -> Result<(Bytes, Envelope, Room), Box<Response>> {
+    if let Some(response) = encoded(headers) {
+        return Err(Box::new(response));
+    }
     let said = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
     let largest = said.unwrap_or(intake.largest);
     let unreadable = |status, id, message: &str| Box::new(failed(status, lines::UNREADABLE, id, message));
@@ -322,7 +327,13 @@ async fn message(
     };
     let bytes = match tokio::time::timeout(intake.arrival, to_bytes(body, intake.largest)).await {
         Ok(Ok(bytes)) => bytes,
-        Ok(Err(_)) => return Err(too_large()),
+        Ok(Err(problem)) => match broken_off(&problem) {
+            Some(cause) => {
+                let message = format!("the message cannot be read: {cause}");
+                return Err(unreadable(StatusCode::BAD_REQUEST, None, &message));
+            }
+            None => return Err(too_large()),
+        },
         Err(_) => return Err(unreadable(StatusCode::REQUEST_TIMEOUT, None, "the message did not come in time")),
     };
     let envelope = Envelope::of(&bytes);
@@ -340,6 +351,28 @@ async fn message(
         room.0.lock().unwrap_or_else(PoisonError::into_inner).push(permit);
     }
     Ok((bytes, envelope, room))
+}
+
+/// The response to a message that is compressed, if it is.
+fn encoded(headers: &HeaderMap) -> Option<Response> {
+    let is_encoded = |value: &&HeaderValue| !value.as_bytes().eq_ignore_ascii_case(b"identity");
+    let encoding = headers.get_all(header::CONTENT_ENCODING).iter().find(is_encoded)?;
+    let encoding = cut(&String::from_utf8_lossy(encoding.as_bytes()), 40);
+    let message = format!("expected a message without `Content-Encoding`, got `{encoding}`: send it as it is");
+    let mut response = failed(StatusCode::UNSUPPORTED_MEDIA_TYPE, ErrorCode::INVALID_REQUEST, None, &message);
+    response.headers_mut().insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    Some(response)
+}
+
+/// Why a message ended before its end, unless it was only too large.
+fn broken_off(problem: &axum::Error) -> Option<String> {
+    let mut cause: &(dyn Error + 'static) = problem;
+    let mut is_of_transport = false;
+    while let Some(next) = cause.source() {
+        cause = next;
+        is_of_transport |= cause.is::<hyper::Error>();
+    }
+    is_of_transport.then(|| cause.to_string())
 }
 
 /// Passes on a message, or a batch of them, that was taken in.
