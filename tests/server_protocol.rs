@@ -253,3 +253,68 @@ fn batches_over_lines_are_of_one_revision() {
         assert_eq!(lines.ask(&evaluation(3, "(+ 1 1)"))["result"]["content"][0]["text"], "2");
     }
 }
+
+#[test]
+fn a_method_that_is_unknown_is_named() {
+    let server = Server::start(&[], &[]);
+    let session = server.initialize("", "2025-06-18").expect("a session");
+    let long = "x".repeat(1_000);
+    for method in [
+        "prompts/list",
+        "prompts/get",
+        "completion/complete",
+        "logging/setLevel",
+        "resources/subscribe",
+        "resources/unsubscribe",
+        "no/such",
+        &long,
+    ] {
+        let reference = json!({"type": "ref/prompt", "name": "x"});
+        let argument = json!({"name": "x", "value": "x"});
+        let params = json!({"name": "x", "level": "info", "uri": "x://x", "ref": reference, "argument": argument});
+        let answer = session.post(&json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})).message();
+        let message = answer["error"]["message"].as_str().unwrap_or_default().to_owned();
+        let named = &method[..method.len().min(200)];
+        assert_eq!(answer["error"]["code"], -32601, "{method}: {answer}");
+        assert!(message.starts_with(&format!("method not found: {named}")) && message.len() < 300, "{message}");
+    }
+}
+
+#[test]
+fn requests_that_no_handler_sees_have_their_status() {
+    let server = Server::start(&[], &[]);
+    let session = server.initialize("", "2025-06-18").expect("a session");
+    let head = session.head();
+    let message = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"}).to_string();
+    let json = "Content-Type: application/json\r\n";
+    let both = "Accept: application/json, text/event-stream\r\n";
+    for (method, headers, status, body) in [
+        ("POST", format!("{json}{both}"), 400, "Bad Request: Session ID is required"),
+        ("GET", both.to_owned(), 400, "Bad Request: Session ID is required"),
+        ("DELETE", String::new(), 400, "Bad Request: Session ID is required"),
+        (
+            "POST",
+            format!("{head}{json}{both}MCP-Protocol-Version: 1999-01-01\r\n"),
+            400,
+            "Bad Request: Unsupported MCP-Protocol-Version: 1999-01-01",
+        ),
+        ("PUT", format!("{head}{json}{both}"), 405, "Method Not Allowed"),
+        (
+            "POST",
+            format!("{head}{json}Accept: text/html\r\n"),
+            406,
+            "Not Acceptable: Client must accept both application/json and text/event-stream",
+        ),
+        ("GET", format!("{head}Accept: text/html\r\n"), 406, "Not Acceptable: Client must accept text/event-stream"),
+        (
+            "POST",
+            format!("{head}Content-Type: text/plain\r\n{both}"),
+            415,
+            "Unsupported Media Type: Content-Type must be application/json",
+        ),
+        ("POST", format!("{head}Mcp-Session-Id: other\r\n{json}{both}"), 404, "Not Found: Session not found"),
+    ] {
+        let answer = server.request(method, "/mcp", &headers, message.as_bytes());
+        assert_eq!((answer.status, answer.body.as_str()), (status, body), "{method} {headers}");
+    }
+}

@@ -9,10 +9,12 @@ use std::time::Instant;
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestMethod, CompleteRequestParams,
-    CompleteResult, ContentBlock, CustomRequest, CustomResult, ErrorCode, ErrorData, Implementation,
-    ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
-    PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult,
-    ResourceContents, ServerCapabilities, ServerConfig,
+    CompleteResult, ConstString, ContentBlock, CustomRequest, CustomResult, ErrorCode, ErrorData,
+    GetPromptRequestMethod, GetPromptRequestParams, GetPromptResponse, Implementation, ListPromptsRequestMethod,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ResourceContents,
+    ServerCapabilities, ServerConfig, SetLevelRequestMethod, SubscribeRequestMethod, SubscribeRequestParams,
+    UnsubscribeRequestMethod, UnsubscribeRequestParams,
 };
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
@@ -25,6 +27,7 @@ use crate::lang::reply::{CallRecord, Reply};
 
 use super::allowances::Allowances;
 use super::audit::{Kind, Record};
+use super::config::cut;
 use super::evaluations::{Caller, Evaluations, unwritten};
 use super::handles::Handles;
 use super::http::{LOCAL, Principal, taken_in};
@@ -414,6 +417,11 @@ fn first_page(request: Option<&PaginatedRequestParams>) -> Result<(), ErrorData>
 /// The methods that this server has, of which a request comes as a custom one if its parameters have another shape.
 const WITH_PARAMETERS: [&str; 4] = ["tools/list", "resources/list", "resources/templates/list", "resources/read"];
 
+/// The error of a method that we have not.
+fn no_method(name: &str) -> ErrorData {
+    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("method not found: {}", cut(name, 200)), None)
+}
+
 impl ServerHandler for Front {
     fn get_info(&self) -> ServerConfig {
         let config = ServerConfig::new(ServerCapabilities::builder().enable_tools().enable_resources().build())
@@ -511,14 +519,48 @@ impl ServerHandler for Front {
         Ok(ReadResourceResult::new(vec![contents]).into())
     }
 
-    // rmcp would answer the following with empty lists, as a server does that could have more.
+    // rmcp would answer some of the following with empty lists, as a server does that could have more, and the others with
+    // nothing but their names.
 
     async fn list_prompts(
         &self,
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        Err(ErrorData::method_not_found::<ListPromptsRequestMethod>())
+        Err(no_method(ListPromptsRequestMethod::VALUE))
+    }
+
+    async fn get_prompt(
+        &self,
+        _request: GetPromptRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        Err(no_method(GetPromptRequestMethod::VALUE))
+    }
+
+    #[expect(deprecated, reason = "clients of older revisions ask for it")]
+    async fn set_level(
+        &self,
+        _request: rmcp::model::SetLevelRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        Err(no_method(SetLevelRequestMethod::VALUE))
+    }
+
+    async fn subscribe(
+        &self,
+        _request: SubscribeRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        Err(no_method(SubscribeRequestMethod::VALUE))
+    }
+
+    async fn unsubscribe(
+        &self,
+        _request: UnsubscribeRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        Err(no_method(UnsubscribeRequestMethod::VALUE))
     }
 
     async fn complete(
@@ -526,7 +568,7 @@ impl ServerHandler for Front {
         _request: CompleteRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
-        Err(ErrorData::method_not_found::<CompleteRequestMethod>())
+        Err(no_method(CompleteRequestMethod::VALUE))
     }
 
     async fn on_custom_request(
@@ -541,7 +583,7 @@ impl ServerHandler for Front {
             return Err(ErrorData::invalid_params(message, None));
         }
         if request.method != "tools/call" {
-            return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None));
+            return Err(no_method(&request.method));
         }
         let refused = Refused::new(
             "InvalidArguments",
