@@ -151,6 +151,11 @@ fn of_handle(handle: Arc<super::Handle>) -> Value {
     }
 }
 
+/// True for values that may lead to cells.
+fn leads(value: &Value) -> bool {
+    !value.is_scalar() || matches!(value, Value::Cell(_))
+}
+
 /// How many values [`children`] may list, beside a few.
 fn most_children(value: &Value) -> usize {
     const FEW: usize = 1_024;
@@ -170,7 +175,7 @@ fn most_children(value: &Value) -> usize {
 /// own together with it, of which no count is known.
 fn children(value: &Value, counted: &mut Vec<Value>, shared: &mut Vec<Value>) {
     value.for_each_child(&mut |child, hold| {
-        if !child.is_scalar() || matches!(child, Value::Cell(_)) {
+        if leads(child) {
             match hold {
                 Hold::Counted => counted.push(child.clone()),
                 Hold::Shared => shared.push(child.clone()),
