@@ -5,7 +5,9 @@
 
 use std::ops::Range;
 
-use memchr::{memchr, memchr2, memchr3};
+use memchr::{memchr, memchr3, memchr3_iter};
+
+use super::references::{named_character, named_reference};
 
 /// The encodings that a view removes, once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,8 +16,10 @@ pub(super) enum Escapes {
     Strings,
     /// Those, percent-encoding, and the character references of HTML and XML.
     All,
-    /// Line breaks, with the indentation behind them.
+    /// Line breaks, with the blanks before and behind them.
     LineBreaks,
+    /// Line breaks with the `=` in front that quoted-printable has there.
+    SoftBreaks,
 }
 
 /// A piece of the text and the bytes that it stands for.
@@ -84,7 +88,32 @@ fn next_special(text: &[u8], escapes: Escapes) -> Option<usize> {
     match escapes {
         Escapes::Strings => memchr(b'\\', text),
         Escapes::All => memchr3(b'\\', b'%', b'&', text),
-        Escapes::LineBreaks => memchr2(b'\n', b'\r', text),
+        Escapes::LineBreaks => line_break(text),
+        Escapes::SoftBreaks => memchr(b'=', text),
+    }
+}
+
+/// Where the first line break begins, with the blanks before it.
+fn line_break(text: &[u8]) -> Option<usize> {
+    let at = memchr3_iter(b'\n', b'\r', 0xE2, text).find(|at| text[*at] != 0xE2 || separator(&text[*at..]) > 0)?;
+    let blanks = text[..at].iter().rev().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+    Some(at - blanks)
+}
+
+/// How long the line or paragraph separator of Unicode is that stands there, if one does.
+fn separator(text: &[u8]) -> usize {
+    if matches!(text, [0xE2, 0x80, 0xA8 | 0xA9, ..]) { 3 } else { 0 }
+}
+
+/// How long the blanks and line breaks are with which this begins.
+fn blanks(text: &[u8]) -> usize {
+    let mut length = 0;
+    loop {
+        match text.get(length) {
+            Some(byte) if byte.is_ascii_whitespace() => length += 1,
+            Some(0xE2) if separator(&text[length..]) > 0 => length += 3,
+            _ => return length,
+        }
     }
 }
 
@@ -115,34 +144,55 @@ type Escape = (usize, [u8; 4], usize);
 /// The escape with which this begins: its length, and the bytes that it stands for.
 fn escape(text: &[u8], escapes: Escapes) -> Option<Escape> {
     match text[0] {
-        b'\\' => string_escape(text),
+        b'\\' => string_escape(text, escapes),
         b'%' => {
             let byte = u8::try_from(number(text.get(1..3)?, 16)?).ok()?;
             Some((3, [byte, 0, 0, 0], 1))
         }
         b'&' => reference(text),
-        _ if escapes == Escapes::LineBreaks => {
-            let length = text.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
-            Some((length, [0; 4], 0))
+        b'=' if escapes == Escapes::SoftBreaks => {
+            let gap = text[1..].iter().take_while(|byte| matches!(byte, b' ' | b'\t')).take(LONGEST).count();
+            let line_end = match text.get(1 + gap..)? {
+                [b'\r', b'\n', ..] => 2,
+                [b'\r' | b'\n', ..] => 1,
+                _ => return None,
+            };
+            nothing(1 + gap + line_end)
         }
+        _ if escapes == Escapes::LineBreaks => nothing(blanks(text)),
         _ => None,
     }
 }
 
-fn string_escape(text: &[u8]) -> Option<Escape> {
+/// The most signs of a number that are looked at; more leading zeros than that has nobody.
+const LONGEST: usize = 40;
+
+/// Something that stands for nothing.
+fn nothing(length: usize) -> Option<Escape> {
+    Some((length, [0; 4], 0))
+}
+
+fn string_escape(text: &[u8], escapes: Escapes) -> Option<Escape> {
     let letter = *text.get(1)?;
     let single = |c: u8| Some((2, [c, 0, 0, 0], 1));
     match letter {
-        b'"' | b'\\' | b'/' | b'\'' => single(letter),
         b'b' => single(8),
         b'f' => single(12),
         b'n' => single(b'\n'),
         b'r' => single(b'\r'),
         b't' => single(b'\t'),
+        b'v' => single(11),
         b'x' => character(4, number(text.get(2..4)?, 16)?),
-        b'U' => character(10, number(text.get(2..10)?, 16)?),
+        b'U' => match text.get(2..10).and_then(|digits| number(digits, 16)) {
+            Some(code) => character(10, code),
+            None => single(letter),
+        },
+        b'N' if text.get(2) == Some(&b'{') => {
+            let length = text[3..].iter().take(LONGEST).position(|byte| *byte == b'}')?;
+            character(4 + length, u32::from(named_character(std::str::from_utf8(&text[3..3 + length]).ok()?)?))
+        }
         b'u' if text.get(2) == Some(&b'{') => {
-            let digits = text[3..].iter().take(9).position(|byte| *byte == b'}')?;
+            let digits = text[3..].iter().take(LONGEST).position(|byte| *byte == b'}')?;
             character(4 + digits, number(&text[3..3 + digits], 16)?)
         }
         b'u' => {
@@ -156,26 +206,41 @@ fn string_escape(text: &[u8]) -> Option<Escape> {
                 _ => character(6, first),
             }
         }
-        b'0'..=b'3' => character(4, number(text.get(1..4)?, 8)?),
-        _ => None,
+        b'0'..=b'7' => {
+            let most = if letter < b'4' { 3 } else { 2 };
+            let count = text[1..].iter().take(most).take_while(|byte| matches!(byte, b'0'..=b'7')).count();
+            character(1 + count, number(&text[1..1 + count], 8)?)
+        }
+        // A string that goes on in the next line.
+        b'\n' | b'\r' => nothing(1 + blanks(&text[1..])),
+        // These begin something themselves.
+        b'%' | b'&' if escapes == Escapes::All => None,
+        // Any other character stands for itself.
+        _ => single(letter),
     }
 }
 
-/// `&amp;`, `&#47;`, `&#x2f;` and such.
+/// `&amp;`, `&#47;`, `&#x2f;` and such; browsers read numbers and some names without their `;` as well.
 fn reference(text: &[u8]) -> Option<Escape> {
-    let end = text.iter().take(12).position(|byte| *byte == b';')?;
-    let name = &text[1..end];
-    let code = match name {
-        b"amp" => u32::from(b'&'),
-        b"lt" => u32::from(b'<'),
-        b"gt" => u32::from(b'>'),
-        b"quot" => u32::from(b'"'),
-        b"apos" => u32::from(b'\''),
-        [b'#', b'x' | b'X', digits @ ..] => number(digits, 16)?,
-        [b'#', digits @ ..] => number(digits, 10)?,
-        _ => return None,
+    let count = |from: usize, is_inside: fn(&u8) -> bool| {
+        text.get(from..).unwrap_or_default().iter().take(LONGEST).take_while(|byte| is_inside(byte)).count()
     };
-    character(end + 1, code)
+    let (end, code) = match text.get(1..)? {
+        [b'#', b'x' | b'X', ..] => {
+            let end = 3 + count(3, u8::is_ascii_hexdigit);
+            (end, number(&text[3..end], 16)?)
+        }
+        [b'#', ..] => {
+            let end = 2 + count(2, u8::is_ascii_digit);
+            (end, number(&text[2..end], 10)?)
+        }
+        _ => {
+            let end = 1 + count(1, u8::is_ascii_alphanumeric);
+            let (length, c) = named_reference(&text[1..end], text.get(end) == Some(&b';'))?;
+            (1 + length, u32::from(c))
+        }
+    };
+    character(end + usize::from(text.get(end) == Some(&b';')), code)
 }
 
 fn number(digits: &[u8], radix: u32) -> Option<u32> {
@@ -206,10 +271,30 @@ mod tests {
         let strings = |text| view(text, Escapes::Strings);
         assert_eq!(strings(r#"a\/b\u0026\u002Fc\"\\n"#).as_deref(), Some(r#"a/b&/c"\n"#));
         assert_eq!(strings(r"\uD83D\ude00 \ud83d \x41\u{1F600}\U00000041\101").as_deref(), Some("😀 \u{fffd} A😀AA"));
-        assert_eq!(strings(r"C:\Programs \u12 \q \"), None, "no escapes: {:?}", strings(r"C:\Programs \u12 \q \"));
+        assert_eq!(strings(r"\u12 \x \"), None, "no escapes: {:?}", strings(r"\u12 \x \"));
+        assert_eq!(strings(r"\57\53\7a\101\400 \Z\-\U\N").as_deref(), Some("/+\u{7}aA 0 Z-UN"));
+        assert_eq!(strings(r"\N{SOLIDUS}\N{plus sign}\u{000000005a}\N{NOBODY}").as_deref(), Some("/+Z\\N{NOBODY}"));
+        assert_eq!(strings("one\\\n  two\\\r\nthree").as_deref(), Some("onetwothree"));
         assert_eq!(view("a%2Fb%zz&amp;&#47;&#x2f;&nope;100%", Escapes::All).as_deref(), Some("a/b%zz&//&nope;100%"));
-        assert_eq!(view("one\r\n   two", Escapes::LineBreaks).as_deref(), Some("onetwo"));
+        let references = "&sol;&plus;&#000000000090;&#90&#x5A;&#x5a&ampk&AMP;&lt&solidus;&#;&#xg;&";
+        assert_eq!(view(references, Escapes::All).as_deref(), Some("/+ZZZZ&k&<&solidus;&#;&#xg;&"));
+        assert_eq!(
+            view("one \t\r\n   two\u{2028}three \u{2014} x", Escapes::LineBreaks).as_deref(),
+            Some("onetwothree \u{2014} x")
+        );
+        assert_eq!(view("one \u{2014} x", Escapes::LineBreaks), None);
+        assert_eq!(view("a==\r\nb=\n c=d= ", Escapes::SoftBreaks).as_deref(), Some("a=b c=d= "));
         assert_eq!(view("a%2Fb", Escapes::Strings), None);
+    }
+
+    #[test]
+    fn views_of_hostile_texts_take_linear_time() {
+        for unit in [" ", "\u{2014}", " \u{2014}", "=", "= ", "\\", "\\u{", "\\N{", "&#", "&#0", "&a", "\n", " \n"] {
+            let text = unit.repeat((1 << 20) / unit.len());
+            for escapes in [Escapes::Strings, Escapes::All, Escapes::LineBreaks, Escapes::SoftBreaks] {
+                assert!(view(&text, escapes).is_none_or(|view| view.len() <= text.len()));
+            }
+        }
     }
 
     #[test]

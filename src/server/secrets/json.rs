@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use memchr::{memchr2, memchr3};
+use memchr::{memchr, memchr2, memchr3};
 
 use super::matching::Matcher;
 use super::{MASK, masked};
@@ -13,8 +13,10 @@ use super::{MASK, masked};
 /// A text of JSON without secrets, which is JSON as well. Keys of one object stay apart from each other.
 pub(super) fn redact<'t>(matcher: &Matcher, text: &'t str) -> Cow<'t, str> {
     let bytes = text.as_bytes();
-    let is_encoded = memchr3(b'\\', b'%', b'&', bytes).is_some();
-    if !(is_encoded || matcher.has_numbers || matcher.is_plainly_in(bytes)) {
+    // The last begins the separators of lines that need no escape.
+    let is_encoded = || memchr3(b'\\', b'%', b'&', bytes).is_some() || memchr(0xE2, bytes).is_some();
+    let may_be_in = is_encoded() || matcher.has_numbers || matcher.is_plainly_in(bytes);
+    if !may_be_in && matcher.in_pairs(bytes).is_empty() {
         return Cow::Borrowed(text);
     }
     let mut out = String::new();

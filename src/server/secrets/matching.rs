@@ -1,11 +1,13 @@
 //! Finding secrets in a text, in whatever encoding they are.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use memchr::{memchr, memchr2};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::decoding::{Escapes, decoded, located};
 
@@ -71,22 +73,28 @@ impl Matcher {
             found.extend(self.matches(text));
             found.extend(self.across_lines(text));
         }
+        found.extend(self.in_pairs(text));
         let mut may_have_more = memchr2(b'%', b'&', text).is_some();
         for escapes in [Escapes::Strings, Escapes::All] {
             if escapes == Escapes::All && !may_have_more {
                 break;
             }
             let mut views: Vec<Vec<u8>> = Vec::new();
+            let mut known = found.clone();
             while views.len() < DEPTH
                 && let Some(view) = decoded(views.last().map_or(text, Vec::as_slice), escapes)
             {
                 may_have_more |= memchr2(b'%', b'&', &view).is_some();
-                let mut ranges = self.matches(&view);
-                ranges.extend(self.across_lines(&view));
-                for before in std::iter::once(text).chain(views.iter().map(Vec::as_slice)).rev() {
+                let mut own = self.matches(&view);
+                own.extend(self.across_lines(&view));
+                let own = merged(own);
+                let before = views.last().map_or(text, Vec::as_slice);
+                let mut ranges = without_backslashes(before, located(before, escapes, &own), &known);
+                for before in std::iter::once(text).chain(views.iter().map(Vec::as_slice)).rev().skip(1) {
                     ranges = located(before, escapes, &merged(ranges));
                 }
                 found.extend(ranges);
+                known = own;
                 views.push(view);
             }
         }
@@ -94,8 +102,35 @@ impl Matcher {
     }
 
     fn across_lines(&self, text: &[u8]) -> Vec<Range<usize>> {
-        let view = decoded(text, Escapes::LineBreaks);
-        view.map(|view| located(text, Escapes::LineBreaks, &self.matches(&view))).unwrap_or_default()
+        let view = |escapes| {
+            let view = decoded(text, escapes);
+            view.map(|view| located(text, escapes, &self.matches(&view))).unwrap_or_default()
+        };
+        [Escapes::LineBreaks, Escapes::SoftBreaks].into_iter().flat_map(view).collect()
+    }
+
+    /// Where secrets are in hexadecimal, with a sign between any two bytes.
+    pub(super) fn in_pairs(&self, text: &[u8]) -> Vec<Range<usize>> {
+        let mut found = Vec::new();
+        let digit = |at: usize| text.get(at).and_then(|byte| char::from(*byte).to_digit(16));
+        let pair = |at: usize| u8::try_from(16 * digit(at)? + digit(at + 1)?).ok();
+        let mut at = 0;
+        while let Some(sign) = text.get(at + 2) {
+            let first = pair(at).filter(|_| matches!(sign, b':' | b' ' | b'-' | b','));
+            let mut bytes: Vec<u8> = Vec::new();
+            let mut next = first;
+            while let Some(byte) = next {
+                bytes.push(byte);
+                let behind = at + 3 * bytes.len();
+                next = pair(behind).filter(|_| text[behind - 1] == *sign);
+            }
+            if bytes.len() >= super::SHORTEST {
+                found.extend(self.matches(&bytes).iter().map(|range| at + 3 * range.start..at + 3 * range.end - 1));
+            }
+            // The last pair may be the first of others, with another sign.
+            at += (3 * bytes.len()).saturating_sub(3).max(1);
+        }
+        found
     }
 
     /// Where patterns are as they are.
@@ -107,6 +142,20 @@ impl Matcher {
             _ => Vec::new(),
         }
     }
+}
+
+/// The ranges without those that have nothing but backslashes in front of one that was found before: these escape the
+/// secret only if it was not meant to be as it was found.
+fn without_backslashes(text: &[u8], ranges: Vec<Range<usize>>, found: &[Range<usize>]) -> Vec<Range<usize>> {
+    if ranges.is_empty() {
+        return ranges;
+    }
+    let starts: HashMap<usize, usize> = found.iter().map(|range| (range.end, range.start)).collect();
+    let is_more = |range: &Range<usize>| {
+        let before = starts.get(&range.end).and_then(|start| text.get(range.start..*start));
+        before.is_none_or(|before| before.is_empty() || before.iter().any(|byte| *byte != b'\\'))
+    };
+    ranges.into_iter().filter(is_more).collect()
 }
 
 /// The ranges in order, each those that overlap as one.
@@ -122,8 +171,8 @@ fn merged(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
     ranges
 }
 
-/// The texts by which a secret is known: itself, without the escapes that it seems to have, and what it is in base64 and
-/// in hexadecimal, wherever it stands in what was encoded.
+/// The texts by which a secret is known: itself, without the escapes that it seems to have, what it is in hexadecimal, and
+/// what it is in base64, also where it was in base64, percent-encoded or a string of JSON before.
 fn forms(secret: &str) -> Vec<Vec<u8>> {
     let bytes = secret.as_bytes();
     let mut forms = vec![bytes.to_vec()];
@@ -141,14 +190,52 @@ fn forms(secret: &str) -> Vec<Vec<u8>> {
     bytes.iter().for_each(|byte| lower.push_str(&format!("{byte:02x}")));
     forms.push(lower.to_uppercase().into_bytes());
     forms.push(lower.into_bytes());
+    let encoded = in_base64(bytes);
+    let inside = percent_encoded(secret).into_iter().map(String::into_bytes);
+    let inside = inside.chain(encoded.iter().cloned()).chain([quoted(secret).into_bytes()]);
+    let again: Vec<Vec<u8>> = inside.filter(|form| form != bytes).flat_map(|form| in_base64(&form)).collect();
+    forms.extend(encoded);
+    forms.extend(again);
+    forms
+}
+
+/// A text in base64, of both alphabets and wherever it stands in what was encoded.
+fn in_base64(bytes: &[u8]) -> Vec<Vec<u8>> {
+    let mut forms = Vec::with_capacity(6);
     for shift in 0..3 {
         // The characters at the ends have bits of the neighbours.
         let shifted = [&[0; 2][..shift], bytes].concat();
         let from = (8 * shift).div_ceil(6);
         let to = 8 * shifted.len() / 6;
         for alphabet in [&STANDARD_NO_PAD, &URL_SAFE_NO_PAD] {
-            forms.push(alphabet.encode(&shifted).as_bytes()[from..to].to_vec());
+            let form = alphabet.encode(&shifted).as_bytes()[from..to].to_vec();
+            if !forms.contains(&form) {
+                forms.push(form);
+            }
         }
     }
     forms
+}
+
+/// What is never encoded in a URL, and what some leave as it is.
+const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+const PLAIN_IN_PATHS: &AsciiSet = &PLAIN.remove(b'/');
+const PLAIN_IN_SCRIPTS: &AsciiSet = &PLAIN.remove(b'!').remove(b'*').remove(b'\'').remove(b'(').remove(b')');
+
+/// A text with percent-encoding, in the ways in which libraries write it.
+fn percent_encoded(text: &str) -> Vec<String> {
+    let mut forms = Vec::new();
+    for plain in [PLAIN, PLAIN_IN_PATHS, PLAIN_IN_SCRIPTS] {
+        let form = utf8_percent_encode(text, plain).to_string();
+        if !forms.contains(&form) {
+            forms.push(form);
+        }
+    }
+    forms
+}
+
+/// The inside of a text as a string of JSON.
+fn quoted(text: &str) -> String {
+    let quoted = serde_json::Value::from(text).to_string();
+    quoted[1..quoted.len() - 1].to_owned()
 }

@@ -15,6 +15,7 @@ mod matching;
 mod names;
 mod pairs;
 mod recognition;
+mod references;
 #[cfg(test)]
 mod tests;
 

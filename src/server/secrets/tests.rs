@@ -33,6 +33,21 @@ fn encodings_and_parts_are_taken_out() {
         ("706173732F776F72642631", "[redacted]"),
         ("pass/\n  word&1", "[redacted]"),
         ("line-one-1\r\nline-two-2", "[redacted]"),
+        ("cGFzcy93b3JkJjE=", "[redacted]E="),
+        ("y cGFzcyUyRndvcmQlMjYx", "y [redacted]"),
+        ("Y0dGemN5OTNiM0prSmpF", "[redacted]pF"),
+        ("pass&sol;word&1", "[redacted]"),
+        ("pass&#000000000047;word&#381", "pass&#000000000047;word&#381"),
+        ("pass&#47word&amp1", "[redacted]"),
+        (r"pass\57word\461", "[redacted]"),
+        (r"pass\57word\0461", "[redacted]"),
+        (r"\pass\N{SOLIDUS}word&1", "[redacted]"),
+        ("pa\\\nss/word\\u{000000026}1", "[redacted]"),
+        ("pass/  \r\n  word&1", "[redacted]"),
+        ("pass/=\r\nword&1", "[redacted]"),
+        ("pass/\u{2028}word&1", "[redacted]"),
+        ("70:61:73:73:2f:77:6f:72:64:26:31", "[redacted]"),
+        ("ab 70 61 73 73 2F 77 6f 72 64 26 31 0a", "ab [redacted] 0a"),
     ] {
         assert_eq!(secrets.redact(text), redacted, "{text}");
     }
@@ -177,12 +192,46 @@ mod properties {
         fn no_other_encoding_hides_a_secret(secret in secret(), before in "[a-p ]{0,9}", behind in "[a-p ]{0,9}") {
             use base64::Engine;
             use base64::engine::general_purpose::{STANDARD, URL_SAFE};
+            use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
             let secrets = Secrets::default();
             secrets.add([secret.as_str()]);
             let whole = format!("{before}{secret}{behind}");
             let percent: String = whole.bytes().map(|byte| format!("%{byte:02X}")).collect();
             let hex: String = whole.bytes().map(|byte| format!("{byte:02x}")).collect();
-            for text in [STANDARD.encode(&whole), URL_SAFE.encode(&whole), hex, percent, format!("{whole:?}")] {
+            let each = |format: fn(char) -> String| whole.chars().map(format).collect::<String>();
+            let middle = secret.char_indices().nth(4).map_or(0, |(at, _)| at);
+            let broken = |with: &str| format!("{before}{}{with}{}{behind}", &secret[..middle], &secret[middle..]);
+            let pairs = |sign: &str| whole.bytes().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(sign);
+            let texts = [
+                STANDARD.encode(&whole),
+                URL_SAFE.encode(&whole),
+                STANDARD.encode(STANDARD.encode(&whole)),
+                URL_SAFE.encode(STANDARD.encode(&whole)),
+                STANDARD.encode(utf8_percent_encode(&whole, NON_ALPHANUMERIC).to_string().replace("%2D", "-")),
+                STANDARD.encode(Value::from(whole.clone()).to_string()),
+                hex,
+                percent,
+                format!("{whole:?}"),
+                each(|c| format!("&#{:012};", u32::from(c))),
+                each(|c| format!("&#{}", u32::from(c))),
+                each(|c| format!("&#x{:x}", u32::from(c))),
+                whole.replace('&', "&amp;").replace('\\', "&bsol;").replace('/', "&sol;").replace('+', "&plus;"),
+                each(|c| if c.is_ascii() { format!("\\{:03o}", u32::from(c)) } else { c.to_string() }),
+                each(|c| if "/+=;".contains(c) { format!("\\{:o}", u32::from(c)) } else { c.to_string().replace('\\', "\\\\") }),
+                each(|c| if c.is_ascii_lowercase() { c.to_string() } else { format!("\\{c}") }),
+                each(|c| format!("\\u{{{:010x}}}", u32::from(c))),
+                [&secret[..middle], &secret[middle..]].map(|half| half.replace('\\', "\\\\")).join("\\\n"),
+                broken("\n"),
+                broken(" \t\r\n  "),
+                broken("=\r\n"),
+                broken("\u{2028}"),
+                pairs(":"),
+                pairs(" "),
+                pairs("-"),
+            ];
+            for text in texts {
+                let json = Value::from(text.clone()).to_string();
+                prop_assert!(secrets.redact_json(&json).contains(MASK), "{}", json);
                 prop_assert!(secrets.redact(&text).contains(MASK), "{}", text);
             }
         }
