@@ -22,6 +22,8 @@ pub struct Quarantine {
 struct Rule {
     name: String,
     pattern: Regex,
+    /// Whether the pattern has a group named [`UNLESS`].
+    has_exceptions: bool,
 }
 
 /// The longest file of rules.
@@ -39,9 +41,19 @@ impl Rule {
     fn new(name: &str, pattern: &str) -> Result<Rule, String> {
         let pattern = regex::RegexBuilder::new(pattern).case_insensitive(true).size_limit(4 << 20).build();
         let pattern = pattern.map_err(|problem| format!("the pattern of `{name}`: {problem}"))?;
-        Ok(Rule { name: name.to_owned(), pattern })
+        let has_exceptions = pattern.capture_names().flatten().any(|group| group == UNLESS);
+        Ok(Rule { name: name.to_owned(), pattern, has_exceptions })
+    }
+
+    /// Whether the pattern matches anywhere without its exception.
+    fn finds(&self, view: &str) -> bool {
+        self.pattern.is_match(view)
+            && (!self.has_exceptions || self.pattern.captures_iter(view).any(|found| found.name(UNLESS).is_none()))
     }
 }
+
+/// The group of a pattern that makes a match none.
+const UNLESS: &str = "unless";
 
 impl Quarantine {
     /// No rules: nothing is looked for.
@@ -50,7 +62,7 @@ impl Quarantine {
     }
 
     /// Reads rules that take the place of the usual ones: one a line, a name, a blank, and a regular expression; empty
-    /// lines and those that begin with `#` are passed over.
+    /// lines and those that begin with `#` are passed over. A match in which a group named `unless` takes part is none.
     ///
     /// # Errors
     /// A sentence that says which line is wrong.
@@ -76,7 +88,7 @@ impl Quarantine {
         }
         let views = views::views(text);
         for rule in &self.rules {
-            let finds = || views.iter().any(|view| rule.pattern.is_match(view));
+            let finds = || views.iter().any(|view| rule.finds(view));
             if !hits.contains(&rule.name.as_str()) && finds() {
                 hits.push(&rule.name);
             }

@@ -1,13 +1,44 @@
 //! The usual rules: names, and patterns that match whatever their letters' case.
 //!
 //! Every pattern is matched with several views of a text ([`super::views`]), one of which has no accents. Patterns stay
-//! within a sentence and a few words, so that a text about instructions is no hit by itself.
+//! within a sentence and a few words, so that a text about instructions is no hit by itself. A match whose group `unless`
+//! has taken part is none: it holds words before or behind by which ordinary texts are told.
 
 /// A name, and a pattern. Several patterns may have one name.
 pub(super) const USUAL: &[(&str, &str)] = &[
     (
         "ignore-instructions",
-        r"\b(ignore|disregard|forget|override|bypass|discard|(do not|don't|stop) (follow|obey)(ing)?|pay no attention to)\b(\W+\w+){0,4}?\W+(previous|prior|above|earlier|preceding|former|all|any|your|system|these|those)\b(\W+\w+){0,3}?\W+(instructions?|prompts?|rules|directions|guidelines|directives)\b",
+        r"\b(ignore|disregard|forget|override|bypass|discard|(do not|don't|stop) (follow|obey)(ing)?|pay no attention to)\b(\W+\w+){0,4}?\W+(previous|prior|above|earlier|preceding|former|all|any|your|system|these|those)\b(\W+\w+){0,3}?\W+(instructions?|prompts?|directives|guidance|commands|restrictions)\b",
+    ),
+    (
+        "ignore-instructions",
+        r"(?P<unless>\b(should|will|may|can|could|would|might|does|to|we|they|it|i|which|that|not|browsers?)\s+)?\b(ignore|disregard|forget|override|bypass|discard|(do not|don't|stop) (follow|obey)(ing)?|pay no attention to)\b(\W+\w+){0,4}?\W+(previous|prior|above|earlier|preceding|former|all|any|your|system|these|those)\b(\W+\w+){0,3}?\W+(rules|directions|guidelines)\b",
+    ),
+    (
+        "ignore-instructions",
+        r"\b(ignore|disregard|forget|discard)\W+((all|any|of|the|your|my|these|those)\W+){1,3}?(instructions|prompts?|rules|directions|guidelines|directives|guidance)\W+((that|which|you|were|was|have|been|given|stated|written|listed|from|i|we|they)\W+){0,4}?(above|before|earlier|previously|so far|until now)\b",
+    ),
+    (
+        "ignore-instructions",
+        r"(?P<unless>\b(don't|do not|never|not|cannot|can't|to|we|i|they|will|would)\s+)?\b(ignore|disregard|forget|discard)\W+(about\W+)?(everything|anything|all)\W+((that|which|of|what|has|have|had|been|was|were|you|i|we|they|is|came|come|this|the)\W+){0,5}?(told|said|instructed|written above|(above|before|previously|earlier|prior)\s*([.,;:!]|$|(and|then|instead|now)\b))",
+    ),
+    (
+        "ignore-instructions",
+        r"\b(ignore|disregard|forget|discard)\W+(all\W+)?(of\W+)?the\W+(above|foregoing|preceding|previous)[\s,.;:!]+(and|then|instead|now|do|you|your|from now)\b",
+    ),
+    // Letters that stood apart, and words without anything between them.
+    (
+        "ignore-instructions",
+        r"\b(ignore|disregard|forget|bypass)(all|any|every|the|your|of|my|these)*(previous|prior|above|earlier|preceding|former)(system|safety)?(instructions?|prompts?|rules|guidelines|directives|guidance)",
+    ),
+    // All that was said, in other languages
+    (
+        "ignore-instructions",
+        r"\b(ignorier\w*|vergiss|vergesst|vergessen sie|missachte\w*)\W+(bitte\W+)?alles\b[^.!?]{0,30}?\b(gesagt|gesagte|gesagten|bisherige|vorherige|obige|oben|davor|vorher|zuvor|bisher|mitgeteilt|aufgetragen|gelernt|wei(ß|ss)t)\b|\b(ignore[rz]?|oublie[rz]?)\W+tout\W+ce\W+(qui|que|qu)\b[^.!?]{0,30}?\b(pr[ée]c[èe]de|avant|dit|ci-dessus|appris|demand[ée])|\b(ignora|ignore|ignorad|olvida|olvide|olvidad)\W+todo\W+lo\b[^.!?]{0,30}?\b(anterior|dicho|dijeron|dije|previo|arriba)\b|\b(ignore|esque(ç|c)a|desconsidere)\W+tudo\b[^.!?]{0,30}?\b(acima|dito|disseram|anterior|antes)\b|\b(ignora|ignorate|dimentica|dimenticate)\W+tutto\b[^.!?]{0,30}?\b(sopra|detto|precede|precedente|prima)\b",
+    ),
+    (
+        "ignore-instructions",
+        r"(забудь|забудьте|игнорируй|игнорируйте)\W+вс[её]\b[^.!?]{0,30}?(сказа|говори|выше|раньше|прежде|до этого)|(忘记|忘記|忽略|无视|無視)[^。！？.!?]{0,6}(之前|以上|上面|前面)[^。！？.!?]{0,6}(一切|所有|全部|内容|內容)|vergeet\W+alles\b[^.!?]{0,30}?\b(gezegd|hierboven|verteld|eerder)\b",
     ),
     // German, Dutch
     (
@@ -81,21 +112,35 @@ pub(super) const USUAL: &[(&str, &str)] = &[
         "new-role",
         r"\b(du bist|sie sind|tu es|vous (ê|e)tes|eres|voc(ê|e) (é|e)|sei)\W+(jetzt|nun|ab sofort|ab jetzt|maintenant|d(é|e)sormais|ahora|agora|adesso|ora)\b[^.!?]{0,60}?\b(assistent[en]?|assistante?|asistente|ki|ia|ai|chatbot|sprachmodell|mod(è|e)le de langage|modelo de (lenguaje|linguagem))\b",
     ),
+    (
+        "new-role",
+        r"\b(you are|you're|act as|pretend to be|your name is)( now)? dan\b(?P<unless>['’-]\w| \(?(?-i:[A-Z])[a-z])?|(?-i:\b[Yy]ou are now [A-Z]{3,12}\b)|\byou are now (in )?(an? )?(unrestricted|unfiltered|uncensored|jailbroken|developer mode|god mode|dan mode|admin mode)\b",
+    ),
     ("new-role", r"(ты|вы)\W+(теперь|отныне)\b[^.!?]{0,60}?(ассистент|помощник|бот|языковая модель|ии)\b"),
     (
         "new-role",
         r"(你|您)(现在|現在|从现在起|從現在起)[^。！？.!?]{0,20}(助手|助理|人工智能|机器人|模型)|(あなた|君)は(今から|これから|今)[^。！？.!?]{0,20}(アシスタント|AI|ボット|モデル)",
     ),
     ("role-tag", r"<\|\s*[a-z_]*(system|assistant|user|im_?start|im_?end|endoftext)[a-z_]*\s*\|>|<</?sys>>|\[/?inst\]"),
-    ("role-tag", r"</?\s*(system|assistant)([_ -]?(prompt|message|reminder|instructions?))?\s*/?>"),
-    ("instruction-heading", r#"(^|[\s">])#{2,6}\s*(system|instructions?)\b"#),
+    (
+        "role-tag",
+        r"(?P<unless><(system|assistant)>\s*[\w./-]{1,30}( [\w./-]{1,20})?\s*</(system|assistant)>)|</?\s*(system|assistant)([_ -]?(prompt|message|reminder|instructions?))?\s*/?>",
+    ),
+    (
+        "instruction-heading",
+        r#"(^|[\s">])#{2,6}\s*(system\b(?P<unless>\s+(requirements?|architecture|overview|design|dependencies|information|setup|tests?|administration)\b)?|instructions?\s*:)"#,
+    ),
     (
         "instruction-heading",
         r"\b(new|updated|override|overriding)\W+system\W+(instructions?|prompt|directives?|message)\b|\bsystem (override|prompt)\W*:",
     ),
     (
+        "instruction-heading",
+        r"(?P<unless>\b(operating|file|the|this|a|your|our|old|new|current|every|each|any)\s+)?\bsystem\s*:\s*(you (must|are|will|should|have to|shall)|ignore|disregard|from now on|comply|obey|override)\b",
+    ),
+    (
         "hide-from-user",
-        r"\b(do not|don't|dont|never|must not|mustn't)( \w+){0,2}? (tell|inform|alert) (the|your) (user|human|owner|operator)s?\b",
+        r"\b(do not|don't|dont|never|must not|mustn't)( \w+){0,2}? (tell|inform|alert) (the|your) (user|human|owner|operator)s?\b(?P<unless>\s+(of the|of our|of an?|of version|in|on|at|who|with)\b)?",
     ),
     (
         "hide-from-user",
@@ -103,7 +148,7 @@ pub(super) const USUAL: &[(&str, &str)] = &[
     ),
     (
         "hide-from-user",
-        r"\b(hide|conceal|keep) (this|that|it|these|everything|your (actions?|steps?))( \w+){0,4}? from (the|your) (user|human|owner|operator)\b|\bthe (user|human) (must|should|may|need) (not|never)( \w+)? (know|learn|notice|find out|be told|see this)\b|\bwithout (telling|the knowledge of) (the|your) (user|human)\b",
+        r"\b(hide|conceal|keep) (this|that|it|these|everything|your (actions?|steps?))( \w+){0,4}? from (the|your) (user|human|owner|operator)\b|\bthe (user|human) (must|should|may|need) (not|never)( \w+)? (know|learn|notice|find out|be told|see this)\b(?P<unless>\s+(twice|again|more than once|how|where|which)\b)?|\bwithout (telling|the knowledge of) (the|your) (user|human)\b",
     ),
     (
         "hide-from-user",
@@ -130,6 +175,11 @@ pub(super) const USUAL: &[(&str, &str)] = &[
         "tool-order",
         r"\b(call|invoke|execute|trigger)\W+(the\W+|your\W+)?tools?\W+(named|called)\W+\w+|\b(now|immediately|then|must|please|assistant|first)\W+(call|invoke|execute|trigger)\W+(the\W+)?tools? \w+ (with|to|on|and|now)\b",
     ),
+    (
+        "tool-order",
+        r"\byou\W+(must|should|shall|need to|have to|will)\W+(\w+\W+){0,2}?(call|invoke|execute|run|use|trigger)\W+(the\W+)?([\w./-]*\w[_/]\w[\w./-]*\W+(now|immediately|at once|right (now|away))\b|([\w.-]+/)?(send|delete|forward|transfer|remove|upload|wire|pay|post)[_-]\w+(?P<unless>\()?)",
+    ),
+    ("tool-order", r"\b(use|call|invoke|run|execute|trigger)\W+(the\W+|your\W+)?[\w./-]*\w[_/]\w[\w./-]*\W+tool\b"),
     (
         "tool-order",
         r"\b(assistant|ai|agent|model|llm)s?\W+(\w+\W+){0,2}?(must|should|shall|needs? to|ha(s|ve) to|(is|are) required to)\W+(\w+\W+){0,3}?(call|use|invoke|run|execute)\W+(\w+\W+){0,3}?(tools?|functions?)\b",
@@ -161,6 +211,10 @@ pub(super) const USUAL: &[(&str, &str)] = &[
     (
         "forward-data",
         r"\b(forward|send|e-?mail|upload|post|transmit|exfiltrate|leak|copy)\W+(me\W+)?((all|every|any|the|their|your|user'?s?|his|her|of|these|stored|saved)\W+){0,4}?(e-?mails|mails|messages|inbox|mailbox|contacts|files|documents|passwords?|credentials|api[ -]?keys?|tokens|secrets?|private keys?|conversations?( history)?|chat history|environment variables)\b(\W+\w+){0,4}?\W+to\W+([\w.+-]+@[\w-]+\.\w|https?://)",
+    ),
+    (
+        "forward-data",
+        r"\b(send|give|e-?mail|forward|tell|show|hand)\W+(me|us)\W+(all|every|any|your)\b(\W+\w+){0,3}?\W+(passwords?|credentials|api[ -]?keys?|secrets?|private keys?|ssh keys?|access tokens?)\b",
     ),
     ("forward-data", r"\bforward (this|it|everything|these)( \w+){0,3}? to ([\w.+-]+@[\w-]+\.\w|https?://)"),
     (

@@ -9,7 +9,8 @@ use percent_encoding::percent_decode_str;
 use crate::lang::foreign_text::{fold, shows_nothing};
 
 /// The different views of a text: as it is shown, without markup, with the letters that others imitate, with digits and
-/// signs as the letters that they stand for, and with percent-encoding undone.
+/// signs as the letters that they stand for, with percent-encoding undone, with words that signs hold together apart, and
+/// with letters that stand apart together.
 pub(super) fn views(text: &str) -> Vec<String> {
     let mut views = vec![visible(text)];
     let mut add = |view: String| {
@@ -20,11 +21,15 @@ pub(super) fn views(text: &str) -> Vec<String> {
     let bare = without_markup(text);
     let folded = fold(&bare).into_owned();
     add(letters_for_digits(&folded));
-    add(folded);
-    add(bare);
     if let Some(decoded) = percent_decoded(text) {
         add(fold(&without_markup(&decoded)).into_owned());
     }
+    if folded.contains(is_joint) || text.contains('_') {
+        add(apart(&fold(&visible(text))));
+    }
+    add(together(&folded));
+    add(folded);
+    add(bare);
     views
 }
 
@@ -139,11 +144,77 @@ fn letter(c: char) -> Option<char> {
     })
 }
 
-/// The text that percent-encoding stands for, if there are several encoded characters.
+/// Whether a sign may stand between words instead of a blank.
+fn is_joint(c: char) -> bool {
+    matches!(c, '_' | '-' | '.' | '+' | '|' | '/' | ',' | '·' | '•')
+}
+
+/// `ignore_all` as `ignore all`, after letters that stand apart were joined.
+fn apart(text: &str) -> String {
+    let joined = together(text);
+    let mut out = String::with_capacity(joined.len());
+    let mut rest = joined.chars().peekable();
+    while let Some(c) = rest.next() {
+        let is_between = is_joint(c)
+            && out.ends_with(char::is_alphanumeric)
+            && rest.peek().is_some_and(|next| next.is_alphanumeric());
+        out.push(if is_between { ' ' } else { c });
+    }
+    out
+}
+
+/// How many letters make a word that is written letter by letter.
+const SPELLED: usize = 4;
+
+/// `i.g.n.o.r.e` and `i g n o r e` as `ignore`.
+fn together(text: &str) -> String {
+    let characters: Vec<char> = text.chars().collect();
+    let is_letter = |at: usize| characters.get(at).is_some_and(|c| c.is_alphanumeric());
+    let mut out = String::with_capacity(text.len());
+    let mut at = 0;
+    while at < characters.len() {
+        let joint = characters.get(at + 1).copied().filter(|c| *c == ' ' || is_joint(*c));
+        let begins = is_letter(at) && (at == 0 || !is_letter(at - 1));
+        let mut count = 1;
+        if let Some(joint) = joint.filter(|_| begins) {
+            // A letter of a longer word ends it.
+            while characters.get(at + 2 * count - 1) == Some(&joint)
+                && is_letter(at + 2 * count)
+                && !is_letter(at + 2 * count + 1)
+            {
+                count += 1;
+            }
+        }
+        let taken = if count >= SPELLED {
+            out.extend((0..count).map(|letter| characters[at + 2 * letter]));
+            2 * count - 1
+        } else {
+            // The last letter may be the first of others, with another sign.
+            let taken = (2 * count - 2).max(1);
+            out.extend(&characters[at..at + taken]);
+            taken
+        };
+        at += taken;
+    }
+    out
+}
+
+/// How often percent-encoding is undone: `%2569` is one of `%69`.
+const PERCENT_ROUNDS: usize = 3;
+
+/// The text that percent-encoding stands for, if there are encoded characters.
 fn percent_decoded(text: &str) -> Option<String> {
-    let is_encoded = |part: &&str| part.get(..2).is_some_and(|code| code.bytes().all(|byte| byte.is_ascii_hexdigit()));
-    (text.split('%').skip(1).filter(is_encoded).take(2).count() == 2)
-        .then(|| percent_decode_str(&text.replace('+', " ")).decode_utf8_lossy().into_owned())
+    let is_encoded = |part: &str| part.get(..2).is_some_and(|code| code.bytes().all(|byte| byte.is_ascii_hexdigit()));
+    let has_encoded = |text: &str| text.split('%').skip(1).any(is_encoded);
+    let decode = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+    let mut decoded = has_encoded(text).then(|| decode(&text.replace('+', " ")))?;
+    for _ in 1..PERCENT_ROUNDS {
+        if !has_encoded(&decoded) {
+            break;
+        }
+        decoded = decode(&decoded);
+    }
+    Some(decoded)
 }
 
 #[cfg(test)]
@@ -161,11 +232,17 @@ mod tests {
         assert_eq!(letters_for_digits("1gn0r3 4ll in 2024"), "ignore ail in 2024".replace("ail", "all"));
         assert_eq!(percent_decoded("ignore%20all%20x").as_deref(), Some("ignore all x"));
         assert_eq!(percent_decoded("100% of 5%"), None);
+        assert_eq!(percent_decoded("%252569gnore").as_deref(), Some("ignore"));
+        assert_eq!(together("i.g.n.o.r.e a.l.l x, o n e two a b c"), "ignore a.l.l x, o n e two a b c");
+        assert_eq!(together("i g n o r e a l l"), "ignoreall");
+        assert_eq!(together("do i-g-n-o-r-e me"), "do ignore me");
+        assert_eq!(apart("ignore_all.previous-x i_g_n_o_r_e"), "ignore all previous x ignore");
     }
 
     #[test]
     fn views_of_hostile_texts_take_linear_time() {
-        for unit in ["<", "&", "&#", "<a ", "\\u", "%4", "a\u{301}", "&amp;", "<!--", "1a "] {
+        for unit in ["<", "&", "&#", "<a ", "\\u", "%4", "a\u{301}", "&amp;", "<!--", "1a ", "a b ", "a.", "a_b", "%25"]
+        {
             let text = unit.repeat((1 << 20) / unit.len());
             assert!(!views(&text).is_empty());
         }
