@@ -226,14 +226,16 @@ impl<'t> Search<'t> {
         found.map(|_| Found { text: self.text, slots: &self.slots })
     }
 
-    /// The bounds of the next match; the slots say more.
+    /// The bounds of the next match; with groups, the slots have theirs.
     fn find(&mut self, machine: &mut Machine, with_groups: bool) -> Outcome<Option<(usize, usize)>> {
         let Some(at) = self.next else { return Ok(None) };
         if let Some(simple) = self.regex.simple() {
             let found = simple.find(self.text, at, machine)?;
-            self.slots.clear();
-            let places = found.iter().flat_map(|found| [found.start, found.end]);
-            self.slots.extend(places.map(NonMaxUsize::new));
+            if with_groups {
+                self.slots.clear();
+                let places = found.iter().flat_map(|found| [found.start, found.end]);
+                self.slots.extend(places.map(NonMaxUsize::new));
+            }
             return Ok(found.map(|found| (found.start, found.end)));
         }
         machine.charge(1)?;
