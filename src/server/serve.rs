@@ -181,9 +181,12 @@ pub(super) fn until_told_to_end(serving: impl AsyncFnOnce(Stop) -> io::Result<()
         let stop = Stop::default();
         let serving = serving(stop.clone());
         let telling = async {
-            tracing::info!(signal = signals.next().await, "told to end");
+            // Not within the macro, which evaluates nothing where the level is off.
+            let signal = signals.next().await;
+            tracing::info!(signal, "told to end");
             stop.told.cancel();
-            tracing::info!(signal = signals.next().await, "told to end at once");
+            let signal = signals.next().await;
+            tracing::info!(signal, "told to end at once");
             stop.at_once.cancel();
             std::future::pending().await
         };
