@@ -185,7 +185,7 @@ fn string_escape(text: &[u8], escapes: Escapes) -> Option<Escape> {
         b'x' => character(4, number(text.get(2..4)?, 16)?),
         b'U' => match text.get(2..10).and_then(|digits| number(digits, 16)) {
             Some(code) => character(10, code),
-            None => single(letter),
+            None => nothing(1),
         },
         b'N' if text.get(2) == Some(&b'{') => {
             let length = text[3..].iter().take(LONGEST).position(|byte| *byte == b'}')?;
@@ -215,6 +215,8 @@ fn string_escape(text: &[u8], escapes: Escapes) -> Option<Escape> {
         b'\n' | b'\r' => nothing(1 + blanks(&text[1..])),
         // These begin something themselves.
         b'%' | b'&' if escapes == Escapes::All => None,
+        // A letter that needs no escape stands for itself: the sign before it may as well be one of its own.
+        b'a'..=b'z' | b'A'..=b'Z' => nothing(1),
         // Any other character stands for itself.
         _ => single(letter),
     }
