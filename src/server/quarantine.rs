@@ -8,17 +8,34 @@
 mod rules;
 mod views;
 
+use std::sync::{Arc, LazyLock};
+
 use regex::Regex;
 
 pub(super) use crate::lang::foreign_text::shows_nothing;
 
 /// What texts are held against.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Quarantine {
-    rules: Vec<Rule>,
+    rules: Rules,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
+enum Rules {
+    /// Those that are built in.
+    #[default]
+    Usual,
+    Own(Arc<[Rule]>),
+}
+
+/// The rules that are built in, compiled when a text is first held against them: a program that serves nobody does not
+/// pay for them.
+static USUAL: LazyLock<Vec<Rule>> = LazyLock::new(|| {
+    let rule = |(name, pattern): &(&str, &str)| Rule::new(name, &rules::plain(pattern));
+    rules::USUAL.iter().map(rule).collect::<Result<_, _>>().expect("the usual patterns are right")
+});
+
+#[derive(Debug)]
 struct Rule {
     name: String,
     pattern: Regex,
@@ -28,14 +45,6 @@ struct Rule {
 
 /// The longest file of rules.
 const LARGEST: usize = 64 << 10;
-
-impl Default for Quarantine {
-    /// The usual rules.
-    fn default() -> Self {
-        let rule = |(name, pattern): &(&str, &str)| Rule::new(name, pattern).expect("the usual patterns are right");
-        Quarantine { rules: rules::USUAL.iter().map(rule).collect() }
-    }
-}
 
 impl Rule {
     fn new(name: &str, pattern: &str) -> Result<Rule, String> {
@@ -58,7 +67,7 @@ const UNLESS: &str = "unless";
 impl Quarantine {
     /// No rules: nothing is looked for.
     pub fn none() -> Quarantine {
-        Quarantine { rules: Vec::new() }
+        Quarantine { rules: Rules::Own(Arc::new([])) }
     }
 
     /// Reads rules that take the place of the usual ones: one a line, a name, a blank, and a regular expression; empty
@@ -77,17 +86,21 @@ impl Quarantine {
                 .ok_or_else(|| format!("line {number}: expected a name and a pattern, got `{line}`"))?;
             Rule::new(name, pattern.trim()).map_err(|problem| format!("line {number}: {problem}"))
         });
-        Ok(Quarantine { rules: rules.collect::<Result<_, _>>()? })
+        Ok(Quarantine { rules: Rules::Own(rules.collect::<Result<_, _>>()?) })
     }
 
     /// The names of the rules that find something in a text, each once.
     pub(super) fn hits(&self, text: &str) -> Vec<&str> {
         let mut hits: Vec<&str> = Vec::new();
-        if self.rules.is_empty() {
+        let rules: &[Rule] = match &self.rules {
+            Rules::Usual => &USUAL,
+            Rules::Own(rules) => rules,
+        };
+        if rules.is_empty() {
             return hits;
         }
         let views = views::views(text);
-        for rule in &self.rules {
+        for rule in rules {
             let finds = || views.iter().any(|view| rule.finds(view));
             if !hits.contains(&rule.name.as_str()) && finds() {
                 hits.push(&rule.name);
