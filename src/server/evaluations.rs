@@ -65,6 +65,12 @@ impl Caller {
     }
 }
 
+/// What there is, and what of the session is not kept and why, as a clause.
+pub(super) struct Described {
+    pub(super) text: String,
+    pub(super) unkept: Option<String>,
+}
+
 /// Everything that evaluations share.
 pub(super) struct Evaluations {
     sandbox: Arc<dyn Sandbox>,
@@ -105,7 +111,7 @@ impl Evaluations {
         }
     }
 
-    pub(super) fn downstreams(&self) -> &Downstreams {
+    pub(super) fn downstreams(&self) -> &Arc<Downstreams> {
         &self.downstreams
     }
 
@@ -345,7 +351,11 @@ impl Evaluations {
     }
 
     /// Answers a question about what there is, or gives the reply that says why not; says which evaluation it was.
-    pub(super) async fn describe(&self, request: EnvRequest, caller: Caller) -> (Result<String, Box<Reply>>, Identity) {
+    pub(super) async fn describe(
+        &self,
+        request: EnvRequest,
+        caller: Caller,
+    ) -> (Result<Described, Box<Reply>>, Identity) {
         let number = self.count.fetch_add(1, Ordering::Relaxed);
         let mut identity = Identity { evaluation: number, principal: caller.name.clone(), ..Identity::default() };
         let answer = tokio::select! {
@@ -361,7 +371,7 @@ impl Evaluations {
         request: EnvRequest,
         caller: &Caller,
         identity: &mut Identity,
-    ) -> Result<String, Box<Reply>> {
+    ) -> Result<Described, Box<Reply>> {
         let texts = request.query.as_ref().map_or(0, String::len);
         let _place = self.gate.admit(&caller.name, texts as u64)?;
         let entry = self.entry(request.session.as_deref(), caller)?;
@@ -380,10 +390,7 @@ impl Evaluations {
                 keeper.refresh(&kept, &mut **session)?;
             }
             let described = session.describe(query.as_deref(), host);
-            Ok(match kept.unkept() {
-                None => described,
-                Some(unkept) => described.map(|text| format!("[warning: SessionNotKept: {unkept}]\n{text}")),
-            })
+            Ok(described.map(|text| Described { text, unkept: kept.unkept() }))
         })
         .await?
         .map_err(refused)?

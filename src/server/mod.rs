@@ -54,6 +54,7 @@ mod policy;
 mod progress;
 mod quarantine;
 mod random;
+mod replies;
 mod request;
 mod secrets;
 mod serve;

@@ -220,7 +220,7 @@ impl Entry {
             Fate::ClosedElsewhere => {
                 Some(Refused::session_lost("UnknownSession", "it was closed by another connection"))
             }
-            Fate::Lost(code, why) => Some(Refused::session_lost(*code, why.as_str())),
+            Fate::Lost(code, why) => Some(Refused::session_lost(code, why.as_str())),
         }
     }
 

@@ -102,13 +102,14 @@ fn is_likely(user: &str, host: &str) -> bool {
     let plain: String = name.chars().filter(|c| *c != '-').flat_map(char::to_lowercase).collect();
     let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|c| c.is_ascii_digit());
     let is_time = is_digits(name) && name.len() < 3 && password.starts_with(|c: char| c.is_ascii_digit());
+    let is_ratio = is_digits(name) && is_digits(password);
     let names_a_person =
         PERSONS.contains(&&*plain) && password.chars().all(|c| c.is_alphabetic() || matches!(c, '.' | '-' | '_'));
     name.chars().all(is_name)
         && !password.is_empty()
         && !password.starts_with('\\')
         && !is_time
-        && !(is_digits(name) && is_digits(password))
+        && !is_ratio
         && !LABELS.contains(&&*plain)
         && !names_a_person
         && is_host(host)

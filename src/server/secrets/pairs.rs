@@ -95,8 +95,8 @@ fn is_user_option(option: &str) -> bool {
 fn user(text: &str, found: &mut Vec<String>) {
     let text = text.trim_matches(['"', '\'']);
     let Some((name, password)) = text.split_once(':') else { return };
-    let is_id = |text: &str| text.bytes().all(|c| c.is_ascii_digit());
-    if !password.is_empty() && !password.starts_with("//") && name != password && !(is_id(name) && is_id(password)) {
+    let are_ids = [name, password].iter().all(|id| id.bytes().all(|c| c.is_ascii_digit()));
+    if !password.is_empty() && !password.starts_with("//") && name != password && !are_ids {
         found.extend([password.to_owned(), text.to_owned()]);
     }
 }
