@@ -261,7 +261,7 @@ fn no_depth_overflows_the_stack() {
             "(defn f [n] (nest 450 (+ 1 (f (inc n))))) (f 0)",
             "(defn f [n] (macroexpand-all '(nest 450 1)) (nest 10 (+ 1 (f (inc n))))) (f 0)",
         ] {
-            let mut request = Request::new(&format!("{define} {program}"));
+            let mut request = Request::new(format!("{define} {program}"));
             for (name, amount) in [("depth", "100000"), ("fuel", "5e5"), ("memory", "8GiB"), ("compute", "60s")] {
                 request.limits.set(name, amount).expect("a known limit");
             }

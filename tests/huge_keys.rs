@@ -110,9 +110,16 @@ fn program(random: &mut Random, names: &[&str]) -> String {
     let held: Vec<&str> = HELD.iter().filter_map(|definition| definition.split_whitespace().nth(1)).collect();
     let count = 1 + random.next() % 3;
     let special = random.next() % count;
-    let arguments: Vec<&str> = (0..count)
-        .map(|at| if at == special || random.next() % 2 == 0 { random.one_of(&held) } else { random.one_of(&MORE) })
-        .collect();
+    let arguments: Vec<&str> =
+        (0..count)
+            .map(|at| {
+                if at == special || random.next().is_multiple_of(2) {
+                    random.one_of(&held)
+                } else {
+                    random.one_of(&MORE)
+                }
+            })
+            .collect();
     let call = format!("({} {})", random.one_of(names), arguments.join(" "));
     match random.next() % 3 {
         0 => format!("(loop [] (try {call} (catch Exception e nil)) (recur))"),

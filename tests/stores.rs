@@ -291,9 +291,9 @@ fn a_small_change_of_a_large_session_is_a_small_write() {
     assert!(large.len() > 20 << 20);
     let session = key("ann", "one");
     let check = |kind: &str, store: &dyn Store, written: &dyn Fn() -> u64| {
-        assert_eq!(put(&*store, &session, 0, &large, &[]), Ok(1));
+        assert_eq!(put(store, &session, 0, &large, &[]), Ok(1));
         let before = written();
-        assert_eq!(put(&*store, &session, 1, &changed, &[]), Ok(2));
+        assert_eq!(put(store, &session, 1, &changed, &[]), Ok(2));
         let bytes = written() - before;
         assert!(bytes < large.len() as u64 / 50, "{kind}: {bytes} bytes for a few");
         assert_eq!(store.read(&session, 1).expect("there").expect("new").text, changed);
@@ -327,7 +327,7 @@ fn nothing_is_left_of_a_large_session_that_has_gone() {
     let large = rows(10_000);
     let come_and_go = |store: &dyn Store| {
         for handle in ["removed", "expired"] {
-            put(&*store, &key("ann", handle), 0, &large, &[]).expect("written");
+            put(store, &key("ann", handle), 0, &large, &[]).expect("written");
         }
         store.remove(&key("ann", "removed"), None).expect("it is there");
         while store.expire(Duration::ZERO) != Ok(1) {

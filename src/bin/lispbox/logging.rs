@@ -86,8 +86,8 @@ fn check_component(name: &str) -> Result<(), String> {
     }
     let mut segments = name.split("::");
     let is_known = segments.next().is_some_and(|first| COMPONENTS.contains(&first));
-    let is_ours = name.starts_with("lispbox::");
-    if is_known && !(is_ours && !segments.next().is_some_and(|part| PARTS.contains(&part))) {
+    let is_part_known = !name.starts_with("lispbox::") || segments.next().is_some_and(|part| PARTS.contains(&part));
+    if is_known && is_part_known {
         return Ok(());
     }
     let parts: Vec<String> = PARTS.iter().map(|part| format!("lispbox::{part}")).collect();

@@ -165,7 +165,7 @@ pub struct Found<'s, 't> {
 
 impl<'t> Found<'_, 't> {
     /// How many groups there are, with the whole match.
-    pub fn len(&self) -> usize {
+    pub fn group_count(&self) -> usize {
         self.slots.len() / 2
     }
 
@@ -262,13 +262,13 @@ impl<'t> Search<'t> {
 /// Limits: many groups of a long match are much text.
 pub fn groups(machine: &mut Machine, found: &Found<'_, '_>) -> Outcome<Value> {
     const SHORT: usize = 1 << 12;
-    let length: usize = (0..found.len()).filter_map(|at| found.place(at)).map(|place| place.len()).sum();
+    let length: usize = (0..found.group_count()).filter_map(|at| found.place(at)).map(|place| place.len()).sum();
     if length >= SHORT {
         machine.charge(length as u64 / 64)?;
         machine.reserve(length as u64)?;
     }
     let group = |at: usize| found.get(at).map_or(Value::Nil, Value::string);
-    Ok(match found.len() {
+    Ok(match found.group_count() {
         1 => group(0),
         count => Value::vector((0..count).map(group).collect()),
     })

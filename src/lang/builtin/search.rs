@@ -361,7 +361,7 @@ fn expand(
             let number = regex.compiled().group(name).ok_or_else(|| no_such_group(template))?;
             found.get(number)
         } else {
-            let (number, length) = group_number(rest, found.len()).ok_or_else(|| no_such_group(template))?;
+            let (number, length) = group_number(rest, found.group_count()).ok_or_else(|| no_such_group(template))?;
             rest = &rest[length..];
             found.get(number)
         };

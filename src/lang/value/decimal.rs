@@ -67,7 +67,7 @@ pub fn to_double(value: &BigDecimal) -> f64 {
         let cut = ((digits.bits() - ENOUGH) as f64 * LOG10_2) as u32;
         let (above, below) = digits.div_rem(&BigInt::from(10).pow(cut));
         // One digit behind the others tells whether anything was cut off.
-        let sticky = BigInt::from(below.signum());
+        let sticky = below.signum();
         digits = above * 10 + sticky;
         scale -= i64::from(cut) - 1;
     }
