@@ -123,14 +123,14 @@ fn where_memory_is_out_sessions_are_read_and_removed() {
     database.tell("CONFIG SET maxmemory 1000");
     let full = "the store of the sessions cannot be used: Redis has no memory left (`maxmemory`): remove sessions with \
                 `lispbox sessions purge`, or raise `maxmemory`";
-    let says = |result: Result<(), Problem>| match result {
-        Err(problem @ Problem::Unusable(_)) => assert_eq!(problem.to_string(), full),
-        other => panic!("{other:?}"),
+    let says = |what: &str, result: Result<(), Problem>| match result {
+        Err(problem @ Problem::Unusable(_)) => assert_eq!(problem.to_string(), full, "{what}"),
+        other => panic!("{what}: {other:?}"),
     };
     let other = open(&url).expect("it opens, as it only reads");
-    says(other.create(&key("three"), TEXT, &[]));
-    says(lease(&*other, &key("one")).map(drop));
-    says(store.write(&key("two"), &held, 1, TEXT, &[]).map(drop));
+    says("create", other.create(&key("three"), TEXT, &[]));
+    says("lease", lease(&*other, &key("one")).map(drop));
+    says("write", store.write(&key("two"), &held, 1, TEXT, &[]).map(drop));
     assert_eq!(store.renew(&key("two"), &held), Ok(()));
     assert!(printed(&url, &["list"]).contains("one"));
     assert!(printed(&url, &["show", "one"]).contains('x'));
