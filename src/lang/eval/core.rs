@@ -336,8 +336,7 @@ impl Core {
         self.heap.commit();
         let (meter, host) = (&mut self.meter, &*self.host);
         // What the form came to is kept, even if time runs out now.
-        let looked_at = self.heap.sweep_from(roots, &mut || meter.check_time(host).is_err());
-        let _ = self.meter.pay(looked_at);
+        self.heap.sweep_from(roots, &mut || meter.check_time(host).is_err());
         self.globals.commit()
     }
 

@@ -171,23 +171,27 @@ impl Machine {
         match ask(self) {
             Err(Halt::Limit { name: "memory", .. }) if !self.core.heap.is_empty() || !self.core.rows.is_empty() => {
                 self.core.rows = Vec::new();
-                self.sweep();
+                let looked_at = self.sweep();
+                let _ = self.core.meter.pay(looked_at);
                 Ok(ask(self)?)
             }
             other => Ok(other?),
         }
     }
 
-    /// Lets go of cells that only hold themselves. Paying for it bounds how often a program can cause
-    /// it; what it needs meanwhile is bounded by a quarter of the memory limit.
-    fn sweep(&mut self) {
+    /// Lets go of cells that only hold themselves; says how many nodes it looked at. What it needs meanwhile is
+    /// bounded by a quarter of the memory limit.
+    ///
+    /// When the cells have become many it takes no steps: when that happens depends on what ran before, and the steps
+    /// of a program do not. The heap sees to it that it pays. When memory is short it is paid for, which bounds how
+    /// often a program can cause it.
+    fn sweep(&mut self) -> u64 {
         let most = usize::try_from(self.core.meter.limits.memory / 4).unwrap_or(usize::MAX);
         let core = &mut *self.core;
         // Only the time can be used up meanwhile, and then the program ends at the next look.
         let (meter, host) = (&mut core.meter, &*core.host);
         let mut stop = || meter.check_time(host).is_err();
-        let looked_at = core.heap.sweep(most, &mut stop);
-        let _ = core.meter.pay(looked_at);
+        core.heap.sweep(most, &mut stop)
     }
 
     /// Runs a resolved top-level form.

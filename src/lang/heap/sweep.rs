@@ -15,6 +15,9 @@ use std::sync::Arc;
 /// How many nodes are looked at between two questions whether to stop.
 const STRETCH: usize = 4_096;
 
+/// How many nodes a sweep may look at for each cell that was made since the last one.
+const LOOKS: usize = 8;
+
 /// The bytes that a node in a table takes, and a value in a list, while the table or list grows: the old one and one
 /// of twice its size are there together.
 const IN_TABLE: usize = 3 * (size_of::<(usize, Reached)>() + 1) * 8 / 7;
@@ -28,7 +31,7 @@ struct Reached {
 }
 
 impl Heap {
-    /// True when there are twice as many cells as after the last sweep.
+    /// True when there are so many more cells than after the last sweep that another pays.
     pub fn wants_sweep(&self) -> bool {
         self.blocks.len() * super::BLOCK >= self.sweep_amid_at && self.len() >= self.sweep_amid_at
     }
@@ -38,7 +41,7 @@ impl Heap {
     /// Returns how many nodes were looked at, which is what the sweep costs.
     pub fn sweep(&mut self, most: usize, stop: &mut dyn FnMut() -> bool) -> u64 {
         let looked_at = self.sweep_within(most, stop);
-        self.sweep_amid_at = (2 * self.len()).max(super::FIRST_SWEEP_AMID);
+        self.sweep_amid_at = self.next_sweep(looked_at).max(super::FIRST_SWEEP_AMID);
         looked_at
     }
 
@@ -95,14 +98,19 @@ impl Heap {
 
     /// Clears every cell that cannot be reached from `roots`, if there are so many cells that it
     /// pays, or none if it is stopped. For the end of a form, when all that is alive is known.
-    pub fn sweep_from(&mut self, roots: impl FnOnce() -> Vec<Value>, stop: &mut dyn FnMut() -> bool) -> u64 {
+    pub fn sweep_from(&mut self, roots: impl FnOnce() -> Vec<Value>, stop: &mut dyn FnMut() -> bool) {
         self.reclaim();
-        if self.len() < self.sweep_at {
-            return 0;
+        if self.len() >= self.sweep_at {
+            let looked_at = self.keep_only(roots(), usize::MAX, stop);
+            self.sweep_at = self.next_sweep(looked_at).max(super::FIRST_SWEEP);
         }
-        let looked_at = self.keep_only(roots(), usize::MAX, stop);
-        self.sweep_at = (2 * self.len()).max(super::FIRST_SWEEP);
-        looked_at
+    }
+
+    /// How many cells there must be until another sweep pays, after one that looked at so many nodes: twice as many, and
+    /// one more for each [`LOOKS`] nodes, so that a cell pays for a few looks at most when it is made.
+    fn next_sweep(&self, looked_at: u64) -> usize {
+        let looks = usize::try_from(looked_at).unwrap_or(usize::MAX);
+        (2 * self.len()).max(self.len().saturating_add(looks / LOOKS))
     }
 
     /// Clears every cell that cannot be reached from `alive`, or none if that takes more than `most` bytes or is
