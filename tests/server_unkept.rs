@@ -53,6 +53,13 @@ fn kill_workers(client: &Client) {
     }
 }
 
+/// Lets files of that server grow again.
+fn lift_the_limit(client: &Client) {
+    let process = client.process.id().to_string();
+    let raised = Command::new("prlimit").args(["--pid", &process, "--fsize=unlimited"]).status();
+    assert!(raised.expect("prlimit runs").success());
+}
+
 fn in_a_file(folder: &tempfile::TempDir) -> String {
     format!("sqlite:{}", folder.path().join("sessions.db").display())
 }
@@ -159,9 +166,7 @@ fn a_store_that_takes_nothing_is_told_on_every_reply_until_it_does() {
             let said = not_kept(answer);
             assert!(said.contains(&format!("; {names}all that was changed since … is there for now, and not kept; the next program in this session tries to keep it again")), "{said}");
         }
-        let process = client.process.id().to_string();
-        let raised = Command::new("prlimit").args(["--pid", &process, "--fsize=unlimited"]).status();
-        assert!(raised.expect("prlimit runs").success());
+        lift_the_limit(&client);
         assert_eq!(client.eval("(+ a b)").text, "3");
         assert!(!client.call("lisp_env", json!({})).text.contains("SessionNotKept"));
     }
@@ -184,6 +189,7 @@ fn what_was_not_kept_and_is_overtaken_is_told_once() {
     let (before, after) = message.split_once(" since ").unwrap_or_else(|| panic!("{message}"));
     assert_eq!((error.as_str(), before), ("SessionNotKept", "all that was changed"));
     assert!(after.ends_with(" UTC could not be kept and is lost: another process has changed the session; nothing was evaluated; the session is what that process made of it"), "{message}");
+    lift_the_limit(&client);
     assert_eq!(client.eval("(+ a c)").text, "4");
     for lost in ["large", "effect"] {
         assert_eq!(client.fails(lost).0, "UnboundVariable", "{lost}");
