@@ -16,7 +16,19 @@ use std::sync::Arc;
 ///
 /// # Errors
 /// `TypeError` where the two have no order.
+#[inline]
 pub fn compare(machine: &mut Machine, left: &Value, right: &Value) -> Outcome<Ordering> {
+    let order = match (left, right) {
+        (Value::Int(a), Value::Int(b)) => a.cmp(b),
+        (Value::Float(a), Value::Float(b)) => a.partial_cmp(b).unwrap_or(Ordering::Equal),
+        _ => return compare_any(machine, left, right),
+    };
+    machine.charge(1)?;
+    Ok(order)
+}
+
+#[inline(never)]
+fn compare_any(machine: &mut Machine, left: &Value, right: &Value) -> Outcome<Ordering> {
     machine.charge(1 + comparing_effort(left, right))?;
     if let Some(order) = compare_scalars(left, right) {
         return Ok(order);
