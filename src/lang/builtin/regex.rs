@@ -217,7 +217,10 @@ impl<'t> Search<'t> {
     /// # Errors
     /// Limits.
     pub fn next_place(&mut self, machine: &mut Machine) -> Outcome<Option<Range<usize>>> {
-        let found = self.find(machine, false)?;
+        let found = match (self.next, self.regex.simple()) {
+            (Some(at), Some(simple)) => simple.find(self.text, at, machine)?.map(|found| (found.start, found.end)),
+            _ => self.find(machine, false)?,
+        };
         self.pass(found);
         Ok(found.map(|(start, end)| start..end))
     }
@@ -248,6 +251,7 @@ impl<'t> Search<'t> {
     }
 
     /// Goes on behind a match.
+    #[inline]
     fn pass(&mut self, found: Option<(usize, usize)>) {
         self.next = found.and_then(|(start, end)| match start == end {
             false => Some(end),

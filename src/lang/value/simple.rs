@@ -46,6 +46,7 @@ impl Simple {
     ///
     /// # Errors
     /// What ends the walk early.
+    #[inline]
     pub fn find<P: Pace>(&self, text: &str, from: usize, pace: &mut P) -> Result<Option<Range<usize>>, P::Stop> {
         let bytes = text.as_bytes();
         match self {
@@ -71,7 +72,7 @@ impl Simple {
 }
 
 /// The first byte at or behind a place of which that is true, looked for in pieces.
-#[inline]
+#[inline(always)]
 fn first<P: Pace>(
     bytes: &[u8],
     from: usize,
@@ -80,16 +81,16 @@ fn first<P: Pace>(
 ) -> Result<Option<usize>, P::Stop> {
     const PIECE: usize = 1 << 14;
     let mut at = from;
-    for piece in bytes[from..].chunks(PIECE) {
+    loop {
+        let piece = &bytes[at..bytes.len().min(at + PIECE)];
         let found = piece.iter().position(|byte| is_one(*byte));
         let passed = found.unwrap_or(piece.len());
         pace.step(1 + passed as u64 / 64)?;
         at += passed;
-        if found.is_some() {
-            return Ok(Some(at));
+        if found.is_some() || at == bytes.len() {
+            return Ok(found.map(|_| at));
         }
     }
-    Ok(None)
 }
 
 /// The characters of a class, or the single one of a literal, where all are ASCII.

@@ -39,13 +39,18 @@ pub struct Caches {
 #[derive(Debug)]
 struct States {
     cache: Cache,
+    /// How many bytes they took when they were last looked at.
+    taken: usize,
     /// By how many bytes the largest of them made the cache grow: computing one takes time in proportion to that.
     largest: u64,
+    /// How many steps since then were taken from tagged states.
+    unseen: u32,
 }
 
 impl States {
     fn new(dfa: &DFA) -> States {
-        States { cache: dfa.create_cache(), largest: 0 }
+        let cache = dfa.create_cache();
+        States { taken: cache.memory_usage(), cache, largest: 0, unseen: 0 }
     }
 }
 
@@ -292,7 +297,11 @@ fn next<P: Pace>(
     compute(dfa, states, state, byte, at, bill)
 }
 
-/// The same where it may have to be computed. Of a tagged state that cannot be told from outside: it is paid in part.
+/// How many steps from tagged states are taken before it is seen what they made.
+const SEEN_AFTER: u32 = 64;
+
+/// The same where it may have to be computed. Of a tagged state that cannot be told from outside: it is paid in part,
+/// and what many of them made is paid together.
 #[inline(never)]
 fn compute<P: Pace>(
     dfa: &DFA,
@@ -302,15 +311,17 @@ fn compute<P: Pace>(
     at: usize,
     bill: &mut Bill<'_, P>,
 ) -> Result<LazyStateID, End<P::Stop>> {
-    let before = states.cache.memory_usage();
     states.cache.search_update(at);
     let next = dfa.next_state(&mut states.cache, state, byte).map_err(|_| End::GivesUp)?;
-    let grown = states.cache.memory_usage().saturating_sub(before) as u64;
-    states.largest = states.largest.max(grown);
-    bill.add(match grown {
-        0 if state.is_tagged() => 1 + states.largest / 32,
-        0 => 2 * states.largest,
-        grown => 2 * grown,
-    })?;
+    if state.is_tagged() && states.unseen < SEEN_AFTER {
+        states.unseen += 1;
+        bill.add(1 + states.largest / 32)?;
+        return Ok(next);
+    }
+    let computed = u64::from(std::mem::take(&mut states.unseen)) + 1;
+    let before = std::mem::replace(&mut states.taken, states.cache.memory_usage());
+    let grown = states.taken.saturating_sub(before) as u64;
+    states.largest = states.largest.max(grown / computed);
+    bill.add(if grown == 0 { 2 * states.largest } else { 2 * grown })?;
     Ok(next)
 }
