@@ -82,6 +82,9 @@ const PIECES: &[&str] = &[
     "(def NAME (map (fn [x] [x FIRST (:number (pages/page x))]) (iterate inc 1)))\n(take 2 NAME)",
     "(def NAME (map pages/page (iterate inc 1)))",
     "(def NAME (comp :number pages/page))",
+    "(defn NAME [] [session/FIRST (user/SECOND) #'session/FIRST])",
+    "(defn NAME [] (session/forget 'nothing))",
+    "(def fork FIRST)\n(defn NAME [] [fork session/fork #'fork #'session/fork])",
 ];
 
 /// A step of a session: one of the pieces, or a program of the corpora whose value is kept.

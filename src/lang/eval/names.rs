@@ -56,6 +56,10 @@ impl Names for Machine {
         self.core.globals.index(name)
     }
 
+    fn name_of(&self, definition: u32) -> String {
+        self.core.globals.name(definition).to_owned()
+    }
+
     fn shadow(&mut self, name: &str) {
         self.core.shadowed.insert(name.to_string());
     }

@@ -139,6 +139,10 @@ impl Names for Before<'_> {
         0
     }
 
+    fn name_of(&self, _: u32) -> String {
+        String::new()
+    }
+
     fn constant(&mut self, form: &Form) -> Outcome<Value> {
         value_of(self, form)
     }

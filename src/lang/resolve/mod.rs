@@ -57,6 +57,9 @@ pub trait Names {
     /// The index of a definition, made if need be.
     fn define(&mut self, name: &str) -> u32;
 
+    /// The name of the definition with an index.
+    fn name_of(&self, definition: u32) -> String;
+
     /// From here on the name means the session's definition, whatever else has it.
     fn shadow(&mut self, name: &str);
 
@@ -65,6 +68,18 @@ pub trait Names {
 
     /// A quoted form or a literal as a value.
     fn constant(&mut self, form: &Form) -> Outcome<Value>;
+}
+
+/// How it is noted that a name, as it is written, means a definition of the session. `session/fork` is also the name of a
+/// builtin, so a definition that is written with a prefix has it twice.
+fn qualified(written: &str, definition: &str) -> String {
+    if written == definition { format!("session/{definition}") } else { format!("session/session/{definition}") }
+}
+
+/// The definition of the session that is noted for a name as it is written; `None` if that is none.
+pub fn definition<'m>(written: &str, noted: &'m str) -> Option<&'m str> {
+    let base = noted.strip_prefix("session/")?;
+    base.strip_prefix("session/").or_else(|| (base == written).then_some(base))
 }
 
 /// Resolves one top-level form.
@@ -173,7 +188,8 @@ impl<'a> Resolver<'a> {
         let meaning = self.names.meaning(name, &|| frames.names()).map_err(|signal| signal.at(self.source, span))?;
         Ok(match meaning {
             Meaning::Global(index) => {
-                self.frames.note_name(name, || format!("session/{name}"));
+                let names = &self.names;
+                self.frames.note_name(name, || qualified(name, &names.name_of(index)));
                 Node::Global(index, span)
             }
             Meaning::Builtin(builtin) => {
@@ -387,7 +403,7 @@ impl<'a> Resolver<'a> {
             Err(signal) => return Err(signal.at(self.source, form.span)),
         };
         let is_plain = crate::lang::value::text::split_name(&known).0.is_none();
-        self.frames.note_name(name, || if is_plain { format!("session/{known}") } else { known.clone() });
+        self.frames.note_name(name, || if is_plain { qualified(name, &known) } else { known.clone() });
         Ok(Node::Constant(Value::Var(known.as_str().into())))
     }
 

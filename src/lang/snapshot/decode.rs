@@ -8,7 +8,7 @@ use crate::lang::heap::{CellKind, Handle, Notes, State};
 use crate::lang::node::Group;
 use crate::lang::reader::{self, Reading};
 use crate::lang::resolve::shape::misshapen;
-use crate::lang::resolve::{Meaning, Names, Resolver};
+use crate::lang::resolve::{Meaning, Names, Resolver, definition};
 use crate::lang::span::{Source, SourceName};
 use crate::lang::value::function::{Bound, Captures, Closure, ToolFunction};
 use crate::lang::value::list::List;
@@ -249,6 +249,9 @@ impl Decoder<'_> {
                 let mut map = Map::sorted(self.value(comparator)?);
                 let mut values = self.values(items)?.into_iter();
                 while let (Some(key), Some(value)) = (values.next(), values.next()) {
+                    if map.contains_key(&key) {
+                        return Err(self.damaged(form).into());
+                    }
                     map.insert_at(usize::MAX, key, value);
                 }
                 Ok(Value::Map(Arc::new(map)))
@@ -256,6 +259,9 @@ impl Decoder<'_> {
             ("sorted-set", [comparator, items @ ..]) => {
                 let mut set = Set::sorted(self.value(comparator)?);
                 for member in self.values(items)? {
+                    if set.contains(&member) {
+                        return Err(self.damaged(form).into());
+                    }
                     set.insert_at(usize::MAX, member);
                 }
                 Ok(Value::Set(Arc::new(set)))
@@ -475,8 +481,8 @@ impl Names for Meanings<'_> {
 
     fn meaning(&mut self, name: &str, scope: &dyn Fn() -> Vec<String>) -> Outcome<Meaning> {
         let Some(meaning) = self.meanings.get(name).cloned() else { return self.free(name, scope) };
-        if let Some(global) = meaning.strip_prefix("session/") {
-            return Ok(Meaning::Global(self.machine.core.globals.index(global)));
+        if let Some(definition) = definition(name, &meaning) {
+            return Ok(Meaning::Global(self.machine.core.globals.index(definition)));
         }
         if let Some(meaning) = meaning_of(self.machine, &meaning)? {
             return Ok(meaning);
@@ -489,13 +495,17 @@ impl Names for Meanings<'_> {
 
     fn var(&mut self, name: &str, scope: &dyn Fn() -> Vec<String>) -> Outcome<String> {
         match self.meanings.get(name) {
-            Some(meaning) => Ok(meaning.strip_prefix("session/").unwrap_or(meaning).to_string()),
+            Some(meaning) => Ok(definition(name, meaning).unwrap_or(meaning).to_string()),
             None => self.machine.var(name, scope),
         }
     }
 
     fn define(&mut self, name: &str) -> u32 {
         self.machine.core.globals.index(name)
+    }
+
+    fn name_of(&self, definition: u32) -> String {
+        self.machine.name_of(definition)
     }
 
     fn shadow(&mut self, _: &str) {}
