@@ -1,7 +1,9 @@
-//! One server over time: not yet started, connected, gone, connected again.
+//! One server: its tools, its rules, and the calls of it.
+
+mod lifetime;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
@@ -16,31 +18,22 @@ use crate::server::offload::{self, NotDone};
 use crate::server::policy::{Consent, Counts, Decision, Known as KnownNames, Names, Policy, Timeouts, ToolName};
 
 use super::arguments::{self, Checked, CheckedTool};
-use super::connection::{Connection, Failure, InUse};
+use super::connection::{Connection, Failure};
 use super::link::Link;
 use super::local::Local;
-use super::restarts::Restarts;
 use super::shelf::Shelf;
 use super::start::Start;
 use super::{Answered, Shared};
+use lifetime::Connecting;
 
 /// How long a failure to list the tools is remembered by the catalogue.
 const FAILURE_KEPT: Duration = Duration::from_secs(60);
-
-/// How long nobody calls a server until it is stopped, unless its configuration says otherwise.
-const IDLE: Duration = Duration::from_secs(600);
 
 /// How often a call is made again at most.
 const RETRIES: u32 = 2;
 
 /// How long what was seen of results waits at the least before it is written to disk again.
 const KEEPING: Duration = Duration::from_secs(10);
-
-/// How long calls go on of a server that is not in the configuration any more.
-const LAST_CALLS: Duration = Duration::from_secs(60);
-
-/// How long a look at the connection waits for who holds it: longer is held while a server starts.
-const LOOK: Duration = Duration::from_millis(100);
 
 /// One configured server.
 pub(super) struct Downstream {
@@ -62,14 +55,6 @@ pub(super) struct Downstream {
 struct Rules {
     policy: Policy,
     servers: Arc<Names>,
-}
-
-#[derive(Default)]
-struct Connecting {
-    current: Option<Arc<Connection>>,
-    restarts: Restarts,
-    /// Why it did not start the last time.
-    failed: Option<ToolError>,
 }
 
 /// What is known of its tools.
@@ -456,83 +441,6 @@ impl Downstream {
         ruling.refused
     }
 
-    /// True while there is a connection that lives; one that is being made is none yet.
-    pub(super) async fn is_connected(&self) -> bool {
-        if self.local.is_some() {
-            return true;
-        }
-        let connecting = tokio::time::timeout(LOOK, self.connection.lock()).await;
-        connecting.is_ok_and(|connecting| connecting.current.as_ref().is_some_and(|current| current.lives()))
-    }
-
-    /// What calls go over, made ready.
-    async fn link(self: &Arc<Self>) -> Result<Link<'_>, ToolError> {
-        match &self.local {
-            Some(local) => Ok(Link::Local(local)),
-            None => self.connect().await.map(Link::Server),
-        }
-    }
-
-    /// The connection, made now unless there is one that lives.
-    async fn connect(self: &Arc<Self>) -> Result<InUse, ToolError> {
-        let mut connecting = self.connection.lock().await;
-        if let Some(connection) = connecting.current.clone() {
-            let is_fresh = connection.idle().is_none_or(|idle| idle < self.shared.options.ping_after);
-            if connection.lives() && (is_fresh || connection.answers().await) {
-                return Ok(InUse::of(&connection));
-            }
-            connecting.current = None;
-            connecting.failed = None;
-            connecting.restarts.died(Instant::now(), connection.age());
-            self.report(&connecting.restarts, "downstream server went away", "");
-            connection.close().await;
-        }
-        if let Some(pause) = connecting.restarts.pause(Instant::now()) {
-            return Err(self.left_alone(&connecting, pause));
-        }
-        let outcome = self.start.connect().await;
-        self.shared.metrics.started(self.name(), outcome.is_ok());
-        match outcome {
-            Ok(connection) => {
-                tracing::info!(server = self.name(), "downstream server started");
-                let connection = Arc::new(connection);
-                connecting.current = Some(Arc::clone(&connection));
-                let idle = self.start.config.idle.unwrap_or(IDLE);
-                if !idle.is_zero() {
-                    tokio::spawn(stop_when_idle(Arc::downgrade(self), Arc::downgrade(&connection), idle));
-                }
-                Ok(InUse::of(&connection))
-            }
-            Err(reason) => {
-                connecting.restarts.failed(Instant::now());
-                self.report(&connecting.restarts, "downstream server did not start", &reason);
-                connecting.failed =
-                    Some(ToolError::unavailable(format!("server `{}` did not start: {reason}", self.name())));
-                let pause = connecting.restarts.pause(Instant::now()).unwrap_or_default();
-                Err(self.left_alone(&connecting, pause))
-            }
-        }
-    }
-
-    /// Says in the log what became of the server: once, as long as it goes on like that.
-    fn report(&self, restarts: &Restarts, event: &'static str, reason: &str) {
-        if restarts.bad_ends() == 1 {
-            tracing::warn!(server = self.name(), reason, "{event}");
-        } else {
-            tracing::debug!(server = self.name(), reason, "{event} again");
-        }
-    }
-
-    /// Why the server is not started now, and when it is.
-    fn left_alone(&self, connecting: &Connecting, pause: Duration) -> ToolError {
-        let error = connecting.failed.clone().unwrap_or_else(|| {
-            let times = connecting.restarts.bad_ends();
-            ToolError::unavailable(format!("server `{}` went away {times} times in a row", self.name()))
-        });
-        let seconds = pause.as_millis().div_ceil(1000);
-        ToolError { suggestion: Some(format!("It is started again by a call in {seconds} s.")), ..error }
-    }
-
     /// The tools of this connection, listed now unless they have been and did not change since.
     async fn listed(self: &Arc<Self>, link: &Link<'_>) -> Result<Vec<Arc<CheckedTool>>, Failure> {
         let Link::Server(connection) = link else { return Ok(self.known_anyhow().unwrap_or_default()) };
@@ -569,47 +477,6 @@ impl Downstream {
         Arc::clone(self).remember(true).await;
         Ok(tools)
     }
-
-    /// Ends the connection once nobody else uses the server, or after a while.
-    pub(super) async fn close_when_idle(self: Arc<Self>) {
-        let begun = Instant::now();
-        while Arc::strong_count(&self) > 1 && begun.elapsed() < LAST_CALLS {
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-        self.close().await;
-    }
-
-    /// Ends a connection that has been idle for so long; false when it is in use again.
-    async fn stop(&self, connection: &Arc<Connection>, idle: Duration) -> bool {
-        let mut connecting = self.connection.lock().await;
-        if connection.idle().is_none_or(|now| now < idle) {
-            return false;
-        }
-        if connecting.current.take_if(|current| Arc::ptr_eq(current, connection)).is_some() {
-            connecting.restarts = Restarts::default();
-            self.known().listed_by = None;
-            tracing::info!(server = self.name(), "downstream server stopped: nobody calls it");
-        }
-        drop(connecting);
-        connection.close().await;
-        true
-    }
-
-    /// Ends the connection, if there is one.
-    pub(super) async fn close(self: &Arc<Self>) {
-        let current = self.connection.lock().await.current.take();
-        let unkept = {
-            let mut known = self.known();
-            known.listed_by = None;
-            known.unkept && known.tools.is_some()
-        };
-        if unkept {
-            Arc::clone(self).remember(true).await;
-        }
-        if let Some(connection) = current {
-            connection.close().await;
-        }
-    }
 }
 
 /// A call, over all attempts at it.
@@ -629,17 +496,4 @@ struct Call<'a> {
     rule: Option<String>,
     /// What was changed in its arguments.
     note: Option<String>,
-}
-
-/// Stops a server when nobody has called it for so long.
-async fn stop_when_idle(server: Weak<Downstream>, connection: Weak<Connection>, idle: Duration) {
-    let mut rest = idle;
-    loop {
-        tokio::time::sleep(rest).await;
-        let (Some(server), Some(connection)) = (server.upgrade(), connection.upgrade()) else { return };
-        if !connection.lives() || server.stop(&connection, idle).await {
-            return;
-        }
-        rest = idle - connection.idle().unwrap_or_default().min(idle);
-    }
 }
