@@ -13,7 +13,7 @@ fuzz_target!(|bytes: &[u8]| {
         Ok(forms) => forms.iter().for_each(|form| check_form(&text, form)),
         Err(error) => check_error(&text, &error),
     }
-    let keeping = Reading { is_data: true, conditionals: Conditionals::Keep, features: Vec::new() };
+    let keeping = Reading { is_data: true, conditionals: Conditionals::Keep, ..Reading::default() };
     for reading in [Reading::default(), keeping] {
         match read_first(&text, &reading) {
             Ok(Some((form, end))) => {
