@@ -348,9 +348,8 @@ proptest! {
     #[test]
     fn an_estimate_is_never_below_what_is_visited(schema in schema(), instance in instance()) {
         let patterns = Patterns::of(&schema).expect("small patterns");
-        let graph = Graph::of(&schema, &patterns).expect("a small schema");
-        let estimate = graph.estimate(&instance);
-        // Nested references of a small schema may expand beyond the budget.
+        // Nested references of a small schema may expand beyond the budgets.
+        let estimate = Graph::of(&schema, &patterns).and_then(|graph| graph.estimate(&instance));
         prop_assume!(estimate.is_ok());
         let estimate = estimate.expect("assumed above");
         let visits = Arc::new(AtomicU64::new(0));
