@@ -151,6 +151,33 @@ fn tokens(folder: &Path) -> String {
         .into_owned()
 }
 
+/// Before any call, `config check` says which arguments nobody here checks.
+#[test]
+fn a_check_of_the_configuration_names_arguments_that_are_not_checked() {
+    let mut list = bombs();
+    let more = tools(&[
+        ("remote", json!({"type": "object", "$ref": "https://example.com/schema.json"})),
+        ("ahead", json!({"type": "object", "properties": {"x": {"type": "string", "pattern": "^(?=x)"}}})),
+    ]);
+    list.as_array_mut().expect("a list").extend(more.as_array().expect("a list").iter().cloned());
+    let scene = Scene::start(&list, &json!({}), &[]);
+    let mut check = Command::new(env!("CARGO_BIN_EXE_lispbox"));
+    check.args(["config", "check", "--config"]).arg(scene.folder.path().join("servers.json"));
+    let output = check.env("LISPBOX_CACHE", scene.folder.path().join("cache")).output().expect("it runs");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{text}");
+    for (tool, why) in [
+        ("all", "are not checked: its schema "),
+        ("left", "are not checked: its schema expands to more parts than are compiled"),
+        ("loop", "are not checked: its schema "),
+        ("remote", "are not checked: its schema cannot be understood: the reference `https://example.com/schema.json`"),
+        ("ahead", "are not checked against a pattern: ^(?=x)"),
+    ] {
+        assert!(text.contains(&format!("warning: the arguments of s/{tool} {why}")), "{tool}: {text}");
+    }
+    assert!(!text.contains("s/usual are not"), "{text}");
+}
+
 #[test]
 fn checks_for_one_principal_leave_room_for_those_of_another() {
     let choices: Vec<Value> = (0..2_000).map(|at| json!({"const": at})).collect();

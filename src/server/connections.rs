@@ -29,6 +29,9 @@ pub struct Checked {
     pub server: String,
     /// Its tools that may be called, or why it cannot be used.
     pub tools: Result<Vec<Arc<Tool>>, ToolError>,
+    /// What of their arguments is not checked, a clause each, such as "the arguments of files/read are not checked: its
+    /// schema expands to more parts than are compiled".
+    pub unchecked: Vec<String>,
 }
 
 /// A runtime of our own, on which connections live.
@@ -97,7 +100,12 @@ impl Connections {
         let checking = runtime.spawn(async move {
             let names = downstreams.names();
             let lists = futures::future::join_all(names.iter().map(|name| downstreams.tools(name))).await;
-            names.into_iter().zip(lists).map(|(server, tools)| Checked { server, tools }).collect()
+            let mut checked = Vec::new();
+            for (server, tools) in names.into_iter().zip(lists) {
+                let unchecked = downstreams.unchecked(&server).await;
+                checked.push(Checked { server, tools, unchecked });
+            }
+            checked
         });
         runtime.block_on(checking).unwrap_or_default()
     }

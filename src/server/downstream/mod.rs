@@ -283,6 +283,14 @@ impl Downstreams {
         self.find(name).map(|server| server.left_out()).unwrap_or_default()
     }
 
+    /// What of the arguments of a server's tools is not checked, as their schemas cannot be used.
+    pub(super) async fn unchecked(&self, name: &str) -> Vec<String> {
+        match self.find(name) {
+            Ok(server) => server.unchecked().await,
+            Err(_) => Vec::new(),
+        }
+    }
+
     /// What is taken out of all that leaves.
     pub fn secrets(&self) -> &Secrets {
         &self.shared.options.secrets

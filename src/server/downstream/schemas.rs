@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use indexmap::IndexMap;
 
-use crate::lang::Tool;
+use crate::lang::{Tool, foreign_text};
 
 use super::expansion::Unchecked;
 use super::trial::Schema;
@@ -47,6 +47,24 @@ impl Schemas {
         schema
     }
 
+    /// What of a tool's arguments is not checked, a clause each.
+    pub(super) fn unchecked(&self, tool: &Arc<Tool>) -> Vec<String> {
+        let name = foreign_text::qualified(&tool.server, &tool.name);
+        let clause = |why: &str| foreign_text::line(&format!("the arguments of {name} are not checked{why}"));
+        let prepared = self.of(tool);
+        let affordable = match &*prepared {
+            Ok(schema) => schema.is_affordable().map(|()| schema),
+            Err(problem) => Err(problem.clone()),
+        };
+        match affordable {
+            Ok(schema) => {
+                let against = |pattern: &String| clause(&format!(" against a pattern: {pattern}"));
+                schema.unsupported.iter().map(against).collect()
+            }
+            Err(problem) => vec![clause(&format!(": {problem}"))],
+        }
+    }
+
     fn kept(&self, address: usize) -> Option<Arc<Prepared>> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let at = all.get_index_of(&address)?;
@@ -65,7 +83,7 @@ fn report(tool: &Tool, schema: &Prepared) {
     match schema {
         Ok(schema) => {
             for pattern in &schema.unsupported {
-                let pattern = crate::lang::foreign_text::line(pattern);
+                let pattern = foreign_text::line(pattern);
                 tracing::warn!(
                     server = tool.server,
                     tool = tool.name,

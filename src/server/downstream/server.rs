@@ -32,6 +32,9 @@ const FAILURE_KEPT: Duration = Duration::from_secs(60);
 /// How often a call is made again at most.
 const RETRIES: u32 = 2;
 
+/// How long the schemas of all tools of a server may take to be compiled, for a report about them.
+const SCHEMAS: Duration = Duration::from_secs(30);
+
 /// How long what was seen of results waits at the least before it is written to disk again.
 const KEEPING: Duration = Duration::from_secs(10);
 
@@ -184,6 +187,17 @@ impl Downstream {
     /// Why tools that the server has listed cannot be called, a clause each.
     pub(super) fn left_out(&self) -> Vec<String> {
         self.known().left_out.clone()
+    }
+
+    /// What of the arguments of its known tools is not checked, a clause each.
+    pub(super) async fn unchecked(&self) -> Vec<String> {
+        let (tools, schemas) = (self.known_anyhow().unwrap_or_default(), Arc::clone(&self.shared.schemas));
+        let look = move || tools.iter().flat_map(|checked| schemas.unchecked(&checked.tool)).collect();
+        let deadline = Instant::now() + SCHEMAS;
+        match self.shared.offload.run(LOCAL, deadline, look).await {
+            Ok(unchecked) => unchecked,
+            Err(_) => vec![format!("its schemas could not be compiled within {} s", SCHEMAS.as_secs())],
+        }
     }
 
     /// One line: what the configuration says, else the first tools that are known.

@@ -5,7 +5,7 @@ use std::fmt;
 use std::time::Instant;
 
 use jsonschema::{PatternOptions, ValidationError, Validator};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::expansion::{COLLECTING, Graph, Unchecked, WORK};
 use super::patterns::{AUTOMATON, Patterns};
@@ -45,10 +45,23 @@ impl Schema {
         Ok(Schema { validator, graph, bytes, unsupported })
     }
 
+    /// Whether a call without arguments is within the budget; one with more takes as much at the least.
+    ///
+    /// # Errors
+    /// Why no arguments are checked.
+    pub(super) fn is_affordable(&self) -> Result<(), Unchecked> {
+        let estimate = self.graph.estimate(&Value::Object(Map::default()))?;
+        if estimate.test > WORK { Err(beyond()) } else { Ok(()) }
+    }
+
     /// About how much memory it takes.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }
+}
+
+fn beyond() -> Unchecked {
+    Unchecked::Beyond("takes more work to check with than is done for one call".to_owned())
 }
 
 impl fmt::Debug for Schema {
@@ -112,7 +125,6 @@ impl<'s> Trial<'s> {
     }
 
     fn spend(&mut self, visits: u64) -> Result<(), Unchecked> {
-        let beyond = || Unchecked::Beyond("takes more work to check with than is done for one call".to_owned());
         if Instant::now() >= self.deadline {
             return Err(beyond());
         }

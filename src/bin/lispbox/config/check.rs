@@ -46,7 +46,7 @@ impl Check {
             .map_err(|problem| Problem::Failed(problem.to_string()))?;
         let checked = connections.check();
         let mut broken = 0;
-        for Checked { server: name, tools } in &checked {
+        for Checked { server: name, tools, unchecked } in &checked {
             match (tools, problems.get(name)) {
                 (Ok(_), Some(problem)) => {
                     broken += 1;
@@ -64,6 +64,9 @@ impl Check {
                     outln!("ok      {name}: {}{effects}{denied}", counted(tools.len(), "tool"));
                     for left_out in connections.downstreams().left_out(name) {
                         outln!("warning: {name}: {left_out}");
+                    }
+                    for unchecked in unchecked {
+                        outln!("warning: {unchecked}");
                     }
                 }
                 (Err(problem), _) => {
