@@ -224,10 +224,12 @@ impl Meter {
         Ok(())
     }
 
-    /// The halt of a program nested too deeply.
+    /// The halt of a program nested too deeply: as deep as the limit says, or deeper than the stack has room for.
     #[cold]
     pub fn too_deep(&self, depth: u32) -> Halt {
-        limit("depth", format!("{} nested calls", self.limits.depth), format!("{depth} nested calls"))
+        let most = self.limits.depth;
+        let room = if depth < most { ", and no more than the stack has room for" } else { "" };
+        limit("depth", format!("{most} nested calls{room}"), format!("{depth} nested calls"))
     }
 }
 
