@@ -1,4 +1,4 @@
-//! From one kind of number to another, and between numbers and text.
+//! Conversions between kinds of numbers, and between numbers and text.
 
 use super::Builtin;
 use super::arguments::{integer, string, take};
@@ -11,7 +11,7 @@ use crate::lang::value::Value;
 use crate::lang::value::decimal;
 use std::sync::Arc;
 
-/// The entries of this file.
+/// Builtins defined in this module.
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "long",
@@ -122,7 +122,7 @@ pub const TABLE: &[Builtin] = &[
     ),
 ];
 
-/// Java's and other Lisps' names.
+/// Aliases from Java and other Lisps, as pairs of alias and builtin name.
 pub const ALIASES: &[(&str, &str)] = &[
     ("biginteger", "bigint"),
     ("exact->inexact", "double"),
@@ -164,7 +164,7 @@ pub(super) fn long(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Va
     })
 }
 
-/// The error of what cannot be made a number by `int`, `double` and their kin.
+/// Builds the error for a value that `int`, `double` and related functions cannot convert.
 #[cold]
 fn not_convertible(value: &Value) -> Error {
     let error = not_a_number(value);
@@ -192,7 +192,7 @@ fn num(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 fn bigint(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let number = match &arguments[0] {
         Value::Float(number) => {
-            // As it is written, not to the last bit: 1e23 is a one and its zeros.
+            // Convert the decimal notation rather than the exact binary value: 1e23 is a one followed by zeros.
             let written = decimal::read(&format!("{number:e}"))
                 .ok_or_else(|| Error::expected("a finite number", &arguments[0]))?;
             decimals::truncated(machine, &written)?
@@ -207,7 +207,7 @@ fn bigint(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(Value::BigInt(Arc::new(number)))
 }
 
-/// The integer that a text spells, of any size.
+/// Parses an integer of any size; `None` if the text is not one.
 fn whole(machine: &mut Machine, text: &str, radix: u32) -> Outcome<Option<Value>> {
     if let Ok(small) = i64::from_str_radix(text, radix) {
         return Ok(Some(Value::Int(small)));
@@ -220,8 +220,8 @@ fn whole(machine: &mut Machine, text: &str, radix: u32) -> Outcome<Option<Value>
     Ok(decimal::read_integer(text, radix).map(Value::integer))
 }
 
-/// A string that is to spell a number.
-fn spelling(machine: &mut Machine, value: &Value) -> Outcome<String> {
+/// Returns the text of a string that should denote a number.
+fn spelling<'v>(machine: &mut Machine, value: &'v Value) -> Outcome<&'v str> {
     let text = match string(value) {
         Ok(text) => text,
         Err(error) if is_number(value) => {
@@ -230,8 +230,7 @@ fn spelling(machine: &mut Machine, value: &Value) -> Outcome<String> {
         Err(error) => return Err(error.into()),
     };
     machine.charge(text.len() as u64 / 64)?;
-    // Longer texts are no numbers of 64 bits, unless of zeros.
-    Ok(text.chars().take(4_096).collect())
+    Ok(text)
 }
 
 fn parse_long(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
@@ -239,8 +238,7 @@ fn parse_long(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> 
     Ok(text.parse().map_or(Value::Nil, Value::Int))
 }
 
-/// The double that a text spells, by Java's rules: blanks around it are fine, and so is a `d` or `f`
-/// behind it.
+/// Parses a double by Java's rules: surrounding white space and a `d` or `f` suffix are allowed.
 fn floating(text: &str) -> Option<f64> {
     let text = text.trim();
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
@@ -255,7 +253,7 @@ fn floating(text: &str) -> Option<f64> {
 
 fn parse_double(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let text = spelling(machine, &arguments[0])?;
-    Ok(floating(&text).map_or(Value::Nil, Value::Float))
+    Ok(floating(text).map_or(Value::Nil, Value::Float))
 }
 
 fn parse_boolean(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
@@ -266,7 +264,7 @@ fn parse_boolean(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     })
 }
 
-/// The error of a string that does not spell what it should.
+/// Builds the error for a string that does not denote the expected number.
 #[cold]
 fn wrong_format(what: &str, value: &Value, instead: &str) -> Error {
     let error = Error::new("NumberFormat", format!("expected the digits of {what}, got {}", describe(value)));
@@ -276,7 +274,7 @@ fn wrong_format(what: &str, value: &Value, instead: &str) -> Error {
     error.suggest(format!("`{instead}` gives nil where the string spells no number"))
 }
 
-/// A radix, 10 where none is given.
+/// Returns the radix argument, 10 by default.
 fn radix(value: Option<&Value>) -> Result<u32, Error> {
     let Some(value) = value else { return Ok(10) };
     let radix = integer(value)?;
@@ -289,7 +287,7 @@ fn radix(value: Option<&Value>) -> Result<u32, Error> {
 fn java_long(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let text = spelling(machine, &arguments[0])?;
     let radix = radix(arguments.get(1))?;
-    match i64::from_str_radix(&text, radix) {
+    match i64::from_str_radix(text, radix) {
         Ok(number) => Ok(Value::Int(number)),
         Err(_) => Err(wrong_format("an integer", &arguments[0], "parse-long").into()),
     }
@@ -313,7 +311,7 @@ fn parse_uuid(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 
 fn java_double(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let text = spelling(machine, &arguments[0])?;
-    match floating(&text) {
+    match floating(text) {
         Some(number) => Ok(Value::Float(number)),
         None => Err(wrong_format("a number", &arguments[0], "parse-double").into()),
     }
