@@ -1,12 +1,11 @@
-//! `is`, `are`, `testing` and `deftest`: checks as they are written for Clojure. A check is a form like any
-//! other, a test a function.
+//! `is`, `are`, `testing` and `deftest`, as in Clojure. A check is an ordinary form, a test a function.
 
 use super::{Expander, body, call, nil};
 use crate::lang::error::Outcome;
 use crate::lang::form::{Form, FormKind};
 use crate::lang::span::Span;
 
-/// `(is (= 4 (f 2)) "why"?)`, `(is (thrown? E (f nil)))`: the value of the check; one that fails is printed.
+/// `(is (= 4 (f 2)) "why"?)`, `(is (thrown? E (f nil)))`: the value of the check; a failure is printed.
 pub fn is(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
     expander.count(form, rest, 1, 2)?;
     let span = form.span;
@@ -25,7 +24,7 @@ pub fn is(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Fo
     Ok(guarded(expander, check, rest, span))
 }
 
-/// The form; an error that it raises is one of the check, and the checks behind it are still to be made.
+/// Wraps a check so that an error is reported as its result, and the following checks still run.
 fn guarded(expander: &mut Expander<'_>, form: Form, check: &[Form], span: Span) -> Form {
     let error = expander.fresh("error", span);
     let message = call("core/ex-message", vec![error.clone()], span);
@@ -33,7 +32,7 @@ fn guarded(expander: &mut Expander<'_>, form: Form, check: &[Form], span: Span) 
     call("try", vec![form, call("catch", vec![Form::symbol("Throwable", span), error, told], span)], span)
 }
 
-/// Prints and counts what came of a check and its message, then gives the value.
+/// Prints and counts the outcome of a check with its message, then returns the value.
 fn report(outcome: &str, check: &[Form], more: Vec<Form>, value: Form, span: Span) -> Form {
     let mut words = vec![Form::new(FormKind::Str(outcome.to_string()), span)];
     words.extend(check.get(1).cloned());
@@ -46,7 +45,7 @@ fn counted(outcome: &str, span: Span) -> Form {
     call("core/count-check*", vec![Form::new(FormKind::Keyword(outcome.to_string()), span)], span)
 }
 
-/// The error that the forms raise, if its message fits; else nil.
+/// Returns the error that the forms raise, if its message matches; else nil.
 fn caught(expander: &mut Expander<'_>, class: &Form, pattern: Option<&Form>, forms: &[Form], span: Span) -> Form {
     let error = expander.fresh("error", span);
     let answer = match pattern {
@@ -60,7 +59,7 @@ fn caught(expander: &mut Expander<'_>, class: &Form, pattern: Option<&Form>, for
     call("try", vec![tried, call("catch", vec![class.clone(), error, answer], span)], span)
 }
 
-/// `(are [x y] (= x y) 1 1, 2 (inc 1))`: a check for each row.
+/// `(are [x y] (= x y) 1 1, 2 (inc 1))`: one check for each row.
 pub fn are(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
     expander.count(form, rest, 2, usize::MAX)?;
     let names = rest[0].as_vector().unwrap_or_default();
@@ -73,7 +72,7 @@ pub fn are(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<F
     Ok(body(&rows.collect::<Vec<_>>(), form.span))
 }
 
-/// `(do-template [name n] (def name n) a 1, b 2)`: the form for each row.
+/// `(do-template [name n] (def name n) a 1, b 2)`: one copy of the form for each row.
 pub fn do_template(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
     expander.count(form, rest, 2, usize::MAX)?;
     let Some(names) = rest[0].as_vector().filter(|names| !names.is_empty()) else {
@@ -84,7 +83,7 @@ pub fn do_template(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> O
     Ok(call("do", rows.collect(), form.span))
 }
 
-/// The form with values in place of names.
+/// Substitutes values for names in a form.
 fn filled(form: &Form, names: &[Form], values: &[Form]) -> Form {
     if let Some(at) = names.iter().position(|name| name == form) {
         return values[at].clone();
@@ -100,13 +99,13 @@ fn filled(form: &Form, names: &[Form], values: &[Form]) -> Form {
     Form { kind, ..form.clone() }
 }
 
-/// `(testing "what" …)`: the forms.
+/// `(testing "what" …)`: evaluates the forms.
 pub fn testing(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
     expander.count(form, rest, 1, usize::MAX)?;
     Ok(body(&rest[1..], form.span))
 }
 
-/// `(deftest name …)`: a function that runs the checks.
+/// `(deftest name …)`: defines a function that runs the checks.
 pub fn deftest(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
     expander.count(form, rest, 1, usize::MAX)?;
     let name = rest[0].clone();

@@ -19,7 +19,7 @@ pub fn comment(_: &mut Expander<'_>, form: &Form, _rest: &[Form]) -> Outcome<For
     Ok(nil(form.span))
 }
 
-/// `(time …)`: the value; what it took by the host's clock is printed.
+/// `(time …)`: the value of the forms; prints the elapsed time by the host's clock.
 pub fn time(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
     let span = form.span;
     let (start, value) = (expander.fresh("start", span), expander.fresh("value", span));
@@ -32,7 +32,7 @@ pub fn time(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<
     Ok(call("let*", vec![Form::new(FormKind::Vector(bindings), span), print, value], span))
 }
 
-/// `(with-precision 10 :rounding HALF_UP …)`: the value, if it is a decimal, rounded to so many digits.
+/// `(with-precision 10 :rounding HALF_UP …)`: the value; a decimal is rounded to that number of digits.
 pub fn with_precision(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
     expander.count(form, rest, 1, usize::MAX)?;
     let (mode, forms) = match rest {
@@ -65,7 +65,7 @@ pub fn if_not(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcom
 
 /// `(cond test value …)` as in Clojure, or clauses `((test) value …)` as in Scheme and Common Lisp.
 pub fn cond(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
-    // Racket writes clauses in square brackets; as a test a vector would make no sense.
+    // Racket writes clauses in square brackets; a vector is not useful as a test.
     let in_square = rest.iter().all(|clause| clause.as_list().or(clause.as_vector()).is_some_and(|c| c.len() > 1))
         && rest.iter().any(|clause| clause.as_vector().is_some());
     if in_square && rest.first().is_some_and(|clause| clause.as_vector().is_some()) {
@@ -94,7 +94,7 @@ pub fn cond(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<
     Ok(out)
 }
 
-/// True for arguments of `cond` that are clauses, each with its own brackets.
+/// Returns whether the arguments of `cond` are clauses, each in brackets.
 fn is_clauses(rest: &[Form]) -> bool {
     let heads: Option<Vec<&Form>> = rest.iter().map(|clause| clause.as_list().and_then(<[Form]>::first)).collect();
     let Some(heads) = heads else { return false };
@@ -226,7 +226,7 @@ pub fn condp(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome
     Ok(call("let*", vec![bindings, out], form.span))
 }
 
-/// The binding of `if-let` and its kin: one pattern and one value.
+/// Parses the binding of `if-let` and its kin: one pattern and one value.
 fn binding(expander: &Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<(Form, Form)> {
     expander.count(form, rest, 1, usize::MAX)?;
     match &rest[0].kind {
@@ -300,7 +300,7 @@ pub fn when_first(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Ou
     Ok(call("let*", vec![bindings, if_(held, call("let", bound, form.span), nil(form.span), form.span)], form.span))
 }
 
-/// The special form `try`: `(try body (catch name handler) (finally last))` comes out.
+/// Expands the special form `try` to `(try body (catch name handler) (finally last))`.
 pub fn expand_try(expander: &mut Expander<'_>, form: &mut Form) -> Outcome<()> {
     let span = form.span;
     let FormKind::List(items) = &mut form.kind else { return Ok(()) };
@@ -323,7 +323,7 @@ pub fn expand_try(expander: &mut Expander<'_>, form: &mut Form) -> Outcome<()> {
                 let last = part_of_try(expander, parts.split_off(1), span)?;
                 items.push(call("finally", vec![last], span));
             }
-            // Every exception is of every class here, so the first clause catches.
+            // Every exception matches every class here, so only the first clause can catch.
             Some("catch") if caught => {}
             Some("catch") => {
                 caught = true;
@@ -343,15 +343,15 @@ pub fn expand_try(expander: &mut Expander<'_>, form: &mut Form) -> Outcome<()> {
 
 const NO_CLAUSE: &str = "only `catch` and `finally` may follow a `catch` in `try`";
 
-/// The body, a handler or what is done at last, as one form.
+/// Expands the body, a handler or the `finally` forms of a `try` to one form.
 fn part_of_try(expander: &mut Expander<'_>, forms: Vec<Form>, span: Span) -> Outcome<Form> {
     let mut block = call("do", forms, span);
     expander.expand_body(&mut block, 1, span)?;
     Ok(block)
 }
 
-/// The name of `(catch Class e …)`, `(catch :default e …)`, `(catch e …)`, and where among its parts the handler
-/// begins.
+/// Parses `(catch Class e …)`, `(catch :default e …)` or `(catch e …)`: returns the name, and the index of the first
+/// handler form among the parts.
 fn catch_clause(expander: &Expander<'_>, span: Span, parts: &[Form]) -> Outcome<(Form, usize)> {
     let is_class = |form: &Form| {
         form.as_keyword().is_some()

@@ -57,12 +57,12 @@ fn define_function(expander: &mut Expander<'_>, form: &Form, rest: &[Form], defi
         .first()
         .and_then(Form::as_list)
         .is_some_and(|items| items.iter().all(|item| item.as_symbol().is_some()) && parts.len() > 1);
-    // Not the symbol: the function reaches itself through its definition.
+    // Named by a string, not by a symbol: the function calls itself through its definition.
     let mut function = vec![Form::new(FormKind::Str(plain(name).to_string()), name.span)];
     if scheme {
         function.push(scheme_parameters(&parts[0]));
         parts = &parts[1..];
-        // Common Lisp puts the doc string behind the parameters.
+        // Common Lisp puts the doc string after the parameters.
         if let [first @ Form { kind: FormKind::Str(_), .. }, more @ ..] = parts
             && !more.is_empty()
         {
@@ -90,7 +90,7 @@ fn is_arity(form: &Form) -> bool {
     form.as_list().and_then(<[Form]>::first).is_some_and(|parameters| parameters.as_vector().is_some())
 }
 
-/// Puts `&form` and `&env` before the parameters `[x]`, or before those of `([x] …)`.
+/// Inserts `&form` and `&env` before the parameters `[x]`, or before those of `([x] …)`.
 fn with_implicit_parameters(part: &mut Form) {
     let parameters = match &mut part.kind {
         FormKind::Vector(items) => items,
@@ -104,7 +104,7 @@ fn with_implicit_parameters(part: &mut Form) {
     parameters.splice(0..0, IMPLICIT.map(|name| Form::symbol(name, span)));
 }
 
-/// A name with that metadata, or none.
+/// Sets the metadata of a name to these attributes; removes it if there are none.
 fn with_attributes(name: &Form, attributes: Vec<Form>) -> Form {
     let metadata = match attributes.is_empty() {
         true => None,
@@ -133,7 +133,7 @@ fn remove_attribute(attributes: &mut Vec<Form>, name: &str) {
     }
 }
 
-/// Quotes the types in the metadata of a definition, the rest of which is evaluated.
+/// Quotes the types in the metadata of a definition; the rest of the metadata is evaluated.
 pub fn quote_hints(metadata: &mut Form) {
     for pair in metadata.items_mut().chunks_exact_mut(2) {
         if pair[0].as_keyword() == Some("tag") && pair[1].as_symbol().is_some() {
@@ -163,7 +163,7 @@ pub fn defun(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome
 /// `(define name value)`, `(define (name x y) …)`, at the top level.
 pub fn define(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
     let (name, mut value) = defined(expander, form, rest)?;
-    // As `defn`: the function reaches itself through its definition.
+    // As in `defn`, the function calls itself through its definition.
     if let FormKind::List(items) = &mut value.kind
         && items[0].is_symbol("fn")
         && items.get(1).is_some_and(|own| *own == name)
@@ -173,7 +173,7 @@ pub fn define(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcom
     Ok(call("def", vec![name, value], form.span))
 }
 
-/// The name and the value of a `define`; a function's value is a `fn` of that name.
+/// Parses a `define` into its name and its value; the value of a function is a `fn` with that name.
 fn defined(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<(Form, Form)> {
     expander.count(form, rest, 1, usize::MAX)?;
     match &rest[0].kind {
@@ -197,7 +197,7 @@ fn defined(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<(
     }
 }
 
-/// `(lambda (x) …)` as a `fn` that knows its name.
+/// Converts `(lambda (x) …)` to a `fn` with a name.
 fn named(name: &Form, lambda: &Form) -> Form {
     let items = lambda.as_list().unwrap_or_default();
     if items.len() < 2 || items[1].as_symbol().is_some() && lambda.is_call_of("fn") {
@@ -208,8 +208,8 @@ fn named(name: &Form, lambda: &Form) -> Form {
     call("fn", function, lambda.span)
 }
 
-/// A body with inner `define`s as nested bindings; `None` if it has none. Functions defined one after
-/// another see each other.
+/// Converts a body with inner `define`s to nested bindings; `None` if it has none. Functions defined consecutively can
+/// refer to each other.
 pub fn inner_defines(expander: &mut Expander<'_>, forms: &[Form], span: Span) -> Outcome<Option<Form>> {
     if expander.is_local("define") {
         return Ok(None);
@@ -217,7 +217,7 @@ pub fn inner_defines(expander: &mut Expander<'_>, forms: &[Form], span: Span) ->
     let is_define = |form: &Form| form.is_call_of("define");
     let Some(first) = forms.iter().position(is_define) else { return Ok(None) };
     if expander.depth <= 1 {
-        // The top level of a program: `(do (define x 1))` defines for the session.
+        // At the top level of a program, `(do (define x 1))` defines a name of the session.
         return Ok(None);
     }
     let mut functions = Vec::new();

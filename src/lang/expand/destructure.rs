@@ -1,4 +1,4 @@
-//! Destructuring: patterns in bindings become plain names.
+//! Destructuring: replaces patterns in bindings by plain names.
 
 use super::{Expander, call, nil, show};
 use crate::lang::error::Outcome;
@@ -28,7 +28,7 @@ pub fn destructure(expander: &mut Expander<'_>, pattern: &Form, value: Form, fla
 /// `[a b & more :as all]`, and `[a . b]` for the pairs of other Lisps
 fn sequence(expander: &mut Expander<'_>, items: &[Form], value: Form, span: Span, flat: &mut Vec<Form>) -> Outcome<()> {
     let whole = hold(expander, "items", value, span, flat);
-    // With `&` any collection is walked through, without it only what `nth` reaches into.
+    // With `&`, the collection is traversed and may be of any kind; without it, `nth` must be able to index it.
     let items_of = match items.iter().position(|item| item.is_symbol("&")) {
         Some(at) if items.get(at + 2).is_some_and(|item| item.as_keyword() != Some("as")) => {
             return expander
@@ -109,7 +109,7 @@ fn map(expander: &mut Expander<'_>, items: &[Form], value: Form, span: Span, fla
     Ok(())
 }
 
-/// One name of `:keys`, `:strs` or `:syms`.
+/// Binds one name of `:keys`, `:strs` or `:syms`.
 fn named(
     expander: &mut Expander<'_>,
     namespace: Option<&str>,
@@ -143,7 +143,7 @@ fn names<'f>(expander: &Expander<'_>, form: &'f Form) -> Outcome<&'f [Form]> {
     }
 }
 
-/// `(get whole key default)`: as in Clojure the default is evaluated whether it is needed or not.
+/// Builds `(get whole key default)`. As in Clojure, the default is always evaluated.
 fn lookup(whole: &Form, key: Form, name: Option<&str>, defaults: Option<&[Form]>, span: Span) -> Form {
     let default = name.and_then(|name| {
         defaults?.chunks_exact(2).find(|pair| pair[0].is_symbol(name) || pair[0].as_keyword() == Some(name))
@@ -157,8 +157,8 @@ fn option<'f>(items: &'f [Form], name: &str) -> Option<&'f Form> {
     items.chunks_exact(2).find(|pair| pair[0].as_keyword() == Some(name)).map(|pair| &pair[1])
 }
 
-/// A name for a value that is used more than once. A name that a program wrote does not do: the
-/// pattern may bind it anew before it is last used.
+/// Returns a name for a value that is used more than once. The program's own name cannot serve: the pattern may rebind
+/// it before its last use.
 fn hold(expander: &mut Expander<'_>, stem: &str, value: Form, span: Span, flat: &mut Vec<Form>) -> Form {
     if value.as_symbol().is_some_and(|name| name.contains("__")) {
         return value;

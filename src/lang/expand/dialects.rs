@@ -1,7 +1,8 @@
-//! Forms of other Lisps: Common Lisp's `flet` and `dolist`, Scheme's `let-values`, `case-lambda` and `do`,
-//! Emacs Lisp's `if-let*`. Each becomes the Clojure form that does the same.
+//! Forms of other Lisps: Common Lisp's `flet` and `dolist`, Scheme's `let-values`, `case-lambda` and `do`, Emacs Lisp's
+//! `if-let*`. Each is converted to the equivalent Clojure form.
 
 use super::functions::scheme_parameters;
+use super::letting::mentions;
 use super::{Expander, body, call, followed, nil, show};
 use crate::lang::error::Outcome;
 use crate::lang::form::{Form, FormKind};
@@ -13,7 +14,7 @@ pub fn defparameter(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> 
     Ok(call("def", named_value(rest), form.span))
 }
 
-/// `(defvar name value "doc")`: only where the name is not defined.
+/// `(defvar name value "doc")`: defines the name only if it is not defined yet.
 pub fn defvar(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
     expander.count(form, rest, 1, 3)?;
     let known = rest[0].as_symbol().is_some_and(|name| expander.macros.is_defined(name));
@@ -24,7 +25,7 @@ pub fn defvar(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcom
     Ok(call("def", arguments, form.span))
 }
 
-/// Name, doc string and value, in Clojure's order.
+/// Reorders name, doc string and value to Clojure's order.
 fn named_value(rest: &[Form]) -> Vec<Form> {
     match rest {
         [name, value, doc] => vec![name.clone(), doc.clone(), value.clone()],
@@ -65,7 +66,7 @@ pub fn dolist(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcom
     }
 }
 
-/// `(prog1 value …)`: the first form's value.
+/// `(prog1 value …)`: returns the value of the first form.
 pub fn prog1(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
     expander.count(form, rest, 1, usize::MAX)?;
     let held = expander.fresh("first", form.span);
@@ -93,7 +94,7 @@ pub fn bind_values(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> O
     Ok(call("let", followed(bindings, &rest[2..]), form.span))
 }
 
-/// A list of names, nested ones too, as a pattern: `(a (b &rest c))` is `[a [b & c]]`.
+/// Converts a list of names, possibly nested, to a pattern: `(a (b &rest c))` becomes `[a [b & c]]`.
 pub(super) fn pattern(names: &Form) -> Form {
     let Some(items) = names.as_list() else { return names.clone() };
     let items = items.iter().map(|item| match item.as_symbol() {
@@ -126,12 +127,12 @@ pub fn when_let_all(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> 
 /// `(if-let* ((a x) (b y)) then else)`
 pub fn if_let_all(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
     expander.count(form, rest, 2, usize::MAX)?;
-    // Emacs takes several forms for `else`.
+    // Emacs Lisp allows several forms in the `else` branch.
     let otherwise = if rest.len() > 2 { body(&rest[2..], form.span) } else { nil(form.span) };
     Ok(nested(expander, &rest[0], rest[1].clone(), &otherwise, form.span))
 }
 
-/// `if-let` around `if-let`, one for each binding.
+/// Builds nested `if-let`s, one for each binding.
 fn nested(_: &Expander<'_>, bindings: &Form, inner: Form, otherwise: &Form, span: Span) -> Form {
     let items = bindings.as_list().or(bindings.as_vector()).unwrap_or_default();
     let in_pairs = items.iter().all(|item| item.as_list().or(item.as_vector()).is_some());
@@ -146,8 +147,8 @@ fn nested(_: &Expander<'_>, bindings: &Form, inner: Form, otherwise: &Form, span
     })
 }
 
-/// Scheme's `(do ((i 0 (+ i 1)) (acc '() (cons i acc))) ((= i 3) acc) …)` as a loop; `None` for Clojure's
-/// `do`, whose first form is no list of such bindings.
+/// Converts Scheme's `(do ((i 0 (+ i 1)) (acc '() (cons i acc))) ((= i 3) acc) …)` to a loop; `None` for Clojure's
+/// `do`, whose first form is not a list of such bindings.
 pub fn scheme_do(expander: &Expander<'_>, rest: &[Form], span: Span) -> Option<Form> {
     let [bindings, end, forms @ ..] = rest else { return None };
     let bindings = bindings.as_list()?;
@@ -169,19 +170,25 @@ pub fn scheme_do(expander: &Expander<'_>, rest: &[Form], span: Span) -> Option<F
     if !steps || end.is_empty() {
         return None;
     }
+    // Clojure's `(do ((partial f 1)) (g 2))` looks alike, but neither a step nor the test depends on a variable there.
+    let depends = |form: &Form| flat.iter().step_by(2).filter_map(Form::as_symbol).any(|name| mentions(form, name));
+    let mut steps = bindings.iter().filter_map(|binding| binding.as_list()?.get(2));
+    if !steps.any(depends) && !depends(&end[0]) {
+        return None;
+    }
     let result = body(&end[1..], span);
     let round = call("do", [forms.to_vec(), vec![call("recur", again, span)]].concat(), span);
     let step = call("if", vec![end[0].clone(), result, round], span);
     Some(call("loop", vec![Form::vector(flat, span), step], span))
 }
 
-/// `(null x)`: true of nil and of the empty list; the bare name is the nil of other languages.
+/// `(null x)`: true for nil and the empty list. The bare name is nil, as in other languages.
 pub fn null(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
     expander.count(form, rest, 1, 1)?;
     Ok(call("core/null?", rest.to_vec(), form.span))
 }
 
-/// Functions of Common Lisp and Emacs Lisp that take another function first, quoted as `'car`.
+/// Functions of Common Lisp and Emacs Lisp whose first argument is a function, quoted as in `'car`.
 const OF_QUOTED: &[&str] = &[
     "funcall",
     "mapcar",
@@ -217,9 +224,9 @@ const OF_QUOTED: &[&str] = &[
     "seq-group-by",
 ];
 
-/// Which of the arguments is a quoted function that is meant without its quote: `(mapcar 'car xs)` as `(mapcar car xs)`,
-/// and `(sort xs '<)` likewise. What `apply` is given is a name to look up, `(apply 'a [{'a 1}])`, unless there is such a
-/// function.
+/// Returns the index of an argument that is a quoted function to be used without its quote: `(mapcar 'car xs)` means
+/// `(mapcar car xs)`, and `(sort xs '<)` likewise. The argument of `apply` may be a symbol to look up, as in
+/// `(apply 'a [{'a 1}])`, so there the name must be a known function.
 pub fn unquoted_function(expander: &Expander<'_>, head: &str, rest: &[Form]) -> Option<usize> {
     let at = usize::from(head == "sort");
     let [quote, name] = rest.get(at)?.as_list()? else { return None };

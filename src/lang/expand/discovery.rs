@@ -1,10 +1,10 @@
-//! `dir`, `doc`, `source` and `apropos` take names as they are: quoted, bare, or as strings.
+//! `dir`, `doc`, `source` and `apropos` accept unevaluated names: quoted, bare, or as strings.
 
 use super::{Expander, call};
 use crate::lang::error::Outcome;
 use crate::lang::form::{Form, FormKind};
 
-/// A call of `function` with names quoted.
+/// Builds a call of `function` with its names quoted.
 fn quoting(expander: &Expander<'_>, function: &str, form: &Form, rest: &[Form]) -> Form {
     let quoted = rest.iter().map(|argument| match &argument.kind {
         FormKind::Symbol(name) if !expander.is_local(name) => call("quote", vec![argument.clone()], argument.span),

@@ -10,7 +10,7 @@ fn quoted(form: &Form) -> Form {
     call("quote", vec![form.clone()], form.span)
 }
 
-/// The forms behind a doc string and a map of attributes.
+/// Skips a doc string and an attribute map.
 fn behind_doc(rest: &[Form]) -> &[Form] {
     let rest = match rest {
         [Form { kind: FormKind::Str(_), .. }, more @ ..] => more,
@@ -50,7 +50,7 @@ pub fn defmulti(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outc
     Ok(call("def", [vec![name], doc.cloned().into_iter().collect(), vec![made]].concat(), form.span))
 }
 
-/// What a definition says of its name in a map of attributes.
+/// Adds attributes to the metadata of a defined name.
 fn add_metadata(name: &mut Form, pairs: &[Form]) {
     let own = match name.metadata.take().map(|metadata| metadata.kind) {
         Some(FormKind::Map(own)) => own,
@@ -65,7 +65,7 @@ pub fn defmethod(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Out
     let name = needs_name(expander, form, rest)?;
     let function = match &rest[2..] {
         [own, ..] if own.as_symbol().is_some() => call("fn", rest[2..].to_vec(), form.span),
-        // Without a name: inside its body the name is the multimethod's.
+        // The function stays anonymous: inside its body, the name refers to the multimethod.
         parts => call("fn", parts.to_vec(), form.span),
     };
     Ok(call("core/method*", vec![name, rest[1].clone(), function], form.span))
@@ -115,8 +115,8 @@ pub fn defprotocol(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> O
     Ok(call("do", forms, form.span))
 }
 
-/// Protocols, each with its methods: `Shape (area [this] …) (scale [this] …) (scale [this by] …)`, as
-/// protocols and maps of functions in turn. `within` wraps the body of each method.
+/// Parses protocols with their methods, `Shape (area [this] …) (scale [this] …) (scale [this by] …)`, into alternating
+/// protocols and maps of functions. `within` wraps the body of each method.
 fn implementations(expander: &Expander<'_>, specs: &[Form], within: &Within<'_>, span: Span) -> Outcome<Vec<Form>> {
     let mut out: Vec<Form> = Vec::new();
     let mut methods: Vec<(String, Form, Vec<Form>)> = Vec::new();
@@ -160,10 +160,10 @@ fn implementations(expander: &Expander<'_>, specs: &[Form], within: &Within<'_>,
     Ok(out)
 }
 
-/// Makes an arity's parameters and body anew.
+/// Rewrites the parameters and the body of an arity.
 type Within<'w> = dyn Fn(&Form, &[Form]) -> Vec<Form> + 'w;
 
-/// `([this by] …)` with its body wrapped.
+/// Wraps the body of one arity, `([this by] …)`.
 fn arity(items: &[Form], within: &Within<'_>, span: Span) -> Form {
     match items {
         [parameters, body @ ..] => Form::list(within(parameters, body), span),
@@ -202,7 +202,7 @@ pub fn reify(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome
     Ok(call("core/reify*", parts, form.span))
 }
 
-/// The body of a method in which `recur` leaves out the object itself, as in Clojure's types.
+/// Wraps the body of a method so that its `recur` omits the object itself, as in Clojure's types.
 fn going_on(others: &[Form], body: &[Form], span: Span) -> Vec<Form> {
     let are_names = others.iter().all(|parameter| parameter.as_symbol().is_some_and(|name| name != "&"));
     if !are_names || !body.iter().any(|form| mentions(form, "recur")) {
@@ -243,7 +243,7 @@ pub fn defrecord(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Out
         class_constructor(expander, text, &fields, span),
         call("defn", vec![from_map, doc("a map of its fields"), Form::vector(vec![map], span), of_map], span),
     ];
-    // Inside its methods a record's fields are in scope, but for those that a parameter hides.
+    // Inside its methods, a record's fields are in scope, except those shadowed by a parameter.
     let held = expander.fresh("this", span);
     let within = |parameters: &Form, body: &[Form]| {
         let Some([this, others @ ..]) = parameters.as_vector() else { return as_it_is(parameters, body) };
@@ -265,7 +265,7 @@ pub fn defrecord(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Out
     Ok(call("do", forms, span))
 }
 
-/// True if the name stands anywhere in the parameters and their patterns.
+/// Returns whether the name occurs anywhere in the parameters and their patterns.
 fn parameters_bind(parameters: &Form, name: &Form) -> bool {
     match &parameters.kind {
         FormKind::Vector(items) | FormKind::Map(items) => items.iter().any(|item| parameters_bind(item, name)),
@@ -273,7 +273,7 @@ fn parameters_bind(parameters: &Form, name: &Form) -> bool {
     }
 }
 
-/// `Point.`: as `->Point`, or with metadata and a map of further entries behind the fields.
+/// Defines `Point.`: like `->Point`, but optionally with metadata and a map of further entries after the fields.
 fn class_constructor(expander: &mut Expander<'_>, name: &str, fields: &[Form], span: Span) -> Form {
     let (own, more) = (expander.fresh("metadata", span), expander.fresh("more", span));
     let made = Form::list(followed(Form::symbol(&format!("->{name}"), span), fields), span);

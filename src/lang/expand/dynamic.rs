@@ -1,16 +1,16 @@
-//! What holds while a body runs: other values of definitions, and where prints go.
+//! Dynamic scope: temporary values of definitions, and redirected input and output.
 
 use super::functions::thunk;
 use super::{Expander, call, followed, show};
 use crate::lang::error::{Error, Outcome, Signal};
 use crate::lang::form::Form;
 
-/// `(binding [*name* value] …)`: definitions mean something else until the body is done, in this branch.
+/// `(binding [*name* value] …)`: rebinds definitions during the body, in this branch.
 pub fn binding(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
     meanwhile(expander, form, rest, "core/binding*")
 }
 
-/// `(with-redefs [f g] …)`: the same, for all branches.
+/// `(with-redefs [f g] …)`: rebinds definitions during the body, in all branches.
 pub fn with_redefs(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
     meanwhile(expander, form, rest, "core/with-redefs*")
 }
@@ -60,7 +60,7 @@ pub fn bound_fn(_: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<For
 /// `(set! *name* value)`, inside of a `binding` of that name.
 pub fn set(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
     match rest {
-        // `(set! *print-length* 10)`: these hold for the session, too.
+        // `(set! *print-length* 10)`: predefined dynamic names can also be set for the session.
         [name, value] if name.as_symbol().is_some_and(|name| expander.macros.is_dynamic(name)) => {
             let name = call("quote", vec![Form { metadata: None, ..name.clone() }], name.span);
             Ok(call("core/set-dynamic*", vec![name, value.clone()], form.span))
@@ -77,7 +77,7 @@ pub fn set(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<F
     }
 }
 
-/// True for what the session, or the form so far, defines.
+/// Returns whether the session, or the form so far, defines the name.
 fn is_definition(expander: &Expander<'_>, name: &str) -> bool {
     let is_defined = expander.macros.is_defined(name) || expander.defined.contains(name);
     is_defined && !expander.is_local(name)

@@ -1,4 +1,4 @@
-//! `fn`, `lambda` and what is a function in disguise: `delay`, `lazy-seq`, `pcalls`, `parallel`.
+//! `fn`, `lambda` and macros whose arguments become functions: `delay`, `lazy-seq`, `pcalls`, `parallel`.
 
 use super::destructure::destructure;
 use super::{Expander, call, followed, show};
@@ -44,7 +44,7 @@ pub fn function(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outc
     Ok(call("fn*", items, form.span))
 }
 
-/// One arity with plain parameters: `([x y] …)`.
+/// Builds one arity with plain parameters: `([x y] …)`.
 fn arity(expander: &mut Expander<'_>, parameters: &Form, forms: &[Form], span: Span) -> Outcome<Form> {
     let mut plain = Vec::new();
     let mut patterns = Vec::new();
@@ -79,7 +79,7 @@ fn arity(expander: &mut Expander<'_>, parameters: &Form, forms: &[Form], span: S
     Ok(Form::list(arity, span))
 }
 
-/// A body whose first form is `{:pre [...] :post [...]}` checks them.
+/// Adds the checks to a body whose first form is `{:pre [...] :post [...]}`.
 fn conditions(forms: &[Form], span: Span) -> Vec<Form> {
     let [Form { kind: FormKind::Map(map), .. }, body @ ..] = forms else { return forms.to_vec() };
     let is_conditions = map.chunks_exact(2).all(|pair| matches!(pair[0].as_keyword(), Some("pre" | "post")));
@@ -112,13 +112,13 @@ pub fn lambda(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcom
     Ok(call("fn", followed(parameters, &rest[1..]), form.span))
 }
 
-/// Scheme's and Common Lisp's parameter lists as Clojure's vectors.
+/// Converts Scheme's and Common Lisp's parameter lists to Clojure's vectors.
 pub fn scheme_parameters(form: &Form) -> Form {
     let dotted = |item: &Form| {
         let rest = item.is_symbol(".") || item.is_symbol("&rest");
         match item.as_list() {
             _ if rest => Form::symbol("&", item.span),
-            // `(lambda ((a b)) …)`: a pair or a list, taken apart.
+            // `(lambda ((a b)) …)`: a destructured pair or list.
             Some(_) => super::dialects::pattern(item),
             None => item.clone(),
         }
@@ -126,7 +126,7 @@ pub fn scheme_parameters(form: &Form) -> Form {
     match &form.kind {
         FormKind::List(items) => {
             let mut parameters: Vec<Form> = items.iter().map(dotted).collect();
-            // What may be left out is taken from the rest.
+            // Optional parameters are taken from the rest argument.
             if let Some(at) = items.iter().position(|item| item.is_symbol("&optional")) {
                 let optional = parameters.split_off(at + 1);
                 parameters[at] = Form::symbol("&", form.span);
@@ -139,13 +139,13 @@ pub fn scheme_parameters(form: &Form) -> Form {
     }
 }
 
-/// The special form `fn*`: expands each body with its parameters in scope.
+/// Expands the special form `fn*`: each body, with its parameters in scope.
 pub fn expand_fn(expander: &mut Expander<'_>, form: &mut Form) -> Outcome<()> {
     let span = form.span;
     let FormKind::List(items) = &mut form.kind else { return Ok(()) };
     let is_named = items.get(1).is_some_and(|first| first.as_symbol().is_some() || is_display_name(first));
     let first = if is_named { 2 } else { 1 };
-    // `#(…)` is read as one bare arity.
+    // The reader produces `#(…)` as a single arity without its list.
     if items.get(first).is_some_and(|parameters| parameters.as_vector().is_some()) {
         let arity = items.split_off(first);
         items.push(Form::list(arity, span));
@@ -174,7 +174,7 @@ pub fn expand_fn(expander: &mut Expander<'_>, form: &mut Form) -> Outcome<()> {
     Ok(())
 }
 
-/// A function of no arguments.
+/// Builds a function without parameters.
 pub fn thunk(forms: &[Form], span: Span) -> Form {
     call("fn*", followed(Form::vector(Vec::new(), span), forms), span)
 }
@@ -195,14 +195,14 @@ pub fn lazy_cat(_: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<For
     Ok(call("core/concat", parts, form.span))
 }
 
-/// `(pcalls (f) (g))`: Clojure's takes functions of no arguments, models pass calls; each argument is
-/// wrapped, and what comes out as a function of no arguments is called.
+/// `(pcalls (f) (g))`: Clojure's `pcalls` takes functions without parameters, but models pass calls. Each argument is
+/// wrapped; a function without parameters that results is called.
 pub fn pcalls(_: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
     let thunks = rest.iter().map(|call| thunk(std::slice::from_ref(call), call.span)).collect();
     Ok(call("core/pcalls*", thunks, form.span))
 }
 
-/// `(parallel {:a (f) :b (g)})`, `(parallel [(f) (g)])`: the same, with the results where the calls stood.
+/// `(parallel {:a (f) :b (g)})`, `(parallel [(f) (g)])`: like `pcalls`, with each result in the place of its call.
 pub fn parallel(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
     expander.count(form, rest, 1, 1)?;
     let span = form.span;

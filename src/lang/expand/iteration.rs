@@ -1,7 +1,7 @@
 //! `for`, `doseq`, `dotimes`, `while`.
 //!
-//! A comprehension becomes one call of `core/for*` for each binding: of a function that gives the list
-//! of what one item contributes, or that list inside `reduced`, which ends the iteration (`:while`).
+//! Each binding of a comprehension becomes one call of `core/for*`. Its function returns the list of results for one
+//! item, or that list wrapped in `reduced`, which ends the iteration (`:while`).
 
 use super::{Expander, call, followed, nil, show};
 use crate::lang::error::Outcome;
@@ -53,7 +53,7 @@ fn clauses(expander: &Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Vec<C
     Ok(out)
 }
 
-/// Builds the nest from the inside out: `innermost` is what the last binding's function returns.
+/// Builds the nested calls from the inside out: `innermost` is the result of the last binding's function.
 fn nest(clauses: &[Clause], operation: &str, innermost: Form, span: Span) -> Form {
     let nothing = || nil(span);
     clauses.iter().rev().fold(innermost, |inner, clause| match clause {

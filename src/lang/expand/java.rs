@@ -1,4 +1,4 @@
-//! Java's ways to write a call: `(. x method y)`, `(.. x (a) (b y))`.
+//! Java's call syntax: `(. x method y)`, `(.. x (a) (b y))`.
 
 use super::{Expander, call, followed, show};
 use crate::lang::error::Outcome;
@@ -14,7 +14,7 @@ pub fn dot(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<F
     let Some(name) = method.as_symbol() else {
         return expander.fail(method.span, format!("`.` takes the name of a method, got {}", show(method)));
     };
-    // A class has its functions behind a slash.
+    // The functions of a class are written with a slash.
     if let Some(class) = rest[0].as_symbol().filter(|class| is_class(class) && !expander.is_local(class)) {
         let function = Form::symbol(&format!("{class}/{name}"), method.span);
         return Ok(Form::list(followed(function, arguments), form.span));

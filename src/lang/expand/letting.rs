@@ -1,4 +1,4 @@
-//! `let` in all its spellings, `letfn`, `letrec`, `loop`.
+//! All variants of `let`, and `letfn`, `letrec`, `loop`.
 
 use super::{Expander, body, call, followed, show};
 use crate::lang::error::Outcome;
@@ -9,7 +9,7 @@ use crate::lang::span::Span;
 /// Names (or patterns) and their values.
 type Pairs = Vec<(Form, Form)>;
 
-/// The bindings of a `let`: a vector of names and values in turn, or a list of `(name value)`.
+/// Parses the bindings of a `let`: a vector of alternating names and values, or a list of `(name value)`.
 fn pairs(expander: &Expander<'_>, name: &str, bindings: &Form) -> Outcome<Pairs> {
     match &bindings.kind {
         FormKind::Vector(items) if items.len() % 2 == 1 => {
@@ -17,7 +17,7 @@ fn pairs(expander: &Expander<'_>, name: &str, bindings: &Form) -> Outcome<Pairs>
             expander.fail(bindings.span, format!("`{name}` takes names and values in turn; {last} has no value"))
         }
         FormKind::Vector(items) => Ok(items.chunks_exact(2).map(|p| (p[0].clone(), p[1].clone())).collect()),
-        // `(let (x 1) …)`: one binding, its brackets forgotten.
+        // `(let (x 1) …)`: one binding without its own brackets.
         FormKind::List(items)
             if items.len() == 2 && items[0].as_symbol().is_some() && items[1].as_symbol().is_none() =>
         {
@@ -54,8 +54,8 @@ pub fn let_star(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outc
     sequential(expander, bindings, &rest[1..], form.span, false)
 }
 
-/// Scheme's and Common Lisp's `let` binds all at once. That can only be told apart where a value uses
-/// a name that is bound beside it and means something outside as well.
+/// Returns whether the bindings must be evaluated in parallel. Scheme's and Common Lisp's `let` is parallel, which
+/// makes a difference only if a value uses a name that an earlier binding shadows.
 fn means_outer_names(expander: &Expander<'_>, bindings: &Pairs) -> bool {
     bindings.iter().enumerate().any(|(at, (_, value))| {
         bindings[..at]
@@ -65,7 +65,7 @@ fn means_outer_names(expander: &Expander<'_>, bindings: &Pairs) -> bool {
     })
 }
 
-/// True if the name stands anywhere in a form.
+/// Returns whether the name occurs anywhere in a form.
 pub(super) fn mentions(form: &Form, name: &str) -> bool {
     match &form.kind {
         FormKind::Symbol(symbol) => symbol == name,
@@ -102,7 +102,7 @@ fn sequential(
     Ok(call("let*", arguments, span))
 }
 
-/// `(let name ((i 0) …) …)`: a function that is called at once.
+/// `(let name ((i 0) …) …)`: a function that is called immediately.
 fn named_let(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
     expander.count(form, rest, 2, usize::MAX)?;
     let bindings = pairs(expander, "let", &rest[1])?;
@@ -114,7 +114,7 @@ fn named_let(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome
     Ok(Form::list(items, form.span))
 }
 
-/// `(letrec ((f (lambda …))) …)`: functions that see each other.
+/// `(letrec ((f (lambda …))) …)`: functions that can refer to each other.
 pub fn letrec(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
     expander.count(form, rest, 1, usize::MAX)?;
     let bindings = pairs(expander, "letrec", &rest[0])?;
@@ -144,7 +144,7 @@ pub fn letfn(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome
     Ok(call("letfn*", arguments, form.span))
 }
 
-/// `(loop [i 0] …)`; patterns are taken apart inside.
+/// `(loop [i 0] …)`; patterns are destructured inside the loop.
 pub fn loop_(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
     expander.count(form, rest, 1, usize::MAX)?;
     if matches!(rest[0].kind, FormKind::Symbol(_) | FormKind::Keyword(_)) {
@@ -156,7 +156,7 @@ pub fn loop_(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome
         let arguments = followed(Form::vector(flat, rest[0].span), &rest[1..]);
         return Ok(call("loop*", arguments, form.span));
     }
-    // The first values are bound with their patterns outside as well, since a later one may use them.
+    // The initial values are also destructured outside the loop, since a later one may use an earlier one.
     let mut outside = Vec::new();
     let mut slots = Vec::new();
     let mut inside = Vec::new();

@@ -1,7 +1,7 @@
-//! Common Lisp's `loop` with words: `(loop for x in xs when (odd? x) collect x)` as one `reduce`.
+//! Common Lisp's `loop` with keywords: `(loop for x in xs when (odd? x) collect x)` becomes one `reduce`.
 //!
-//! What is gathered is handed from round to round; what `for` goes through stands side by side. Shapes
-//! that need more than that (`then`, `named`, `initially`) are told the same thing in Clojure.
+//! The accumulators are passed from iteration to iteration; the collections of all `for` clauses are traversed in
+//! parallel. Loops that need more (`then`, `named`, `initially`) raise an error that shows the Clojure equivalent.
 
 use super::dialects::pattern;
 use super::{Expander, call, nil};
@@ -9,47 +9,47 @@ use crate::lang::error::{Error, Outcome, Signal};
 use crate::lang::form::{Form, FormKind};
 use crate::lang::span::Span;
 
-/// A thing that is gathered: the word, its name, and what it starts with.
+/// An accumulator: its keyword, its name, and its initial value.
 struct Gathered {
     word: &'static str,
     name: Form,
     is_answer: bool,
 }
 
-/// What one round does, in order.
+/// The actions of one iteration, in order.
 enum Act {
-    /// A gathering of the value, at that place among the gathered things.
+    /// Adds the value to the accumulator with that index.
     Gather(usize, Form),
-    /// Acts under a condition, and others where it does not hold.
+    /// Conditional actions: those if the condition holds, and those if it does not.
     When(Form, Vec<Act>, Vec<Act>),
-    /// Forms for their effects.
+    /// Forms evaluated for their effects.
     Do(Vec<Form>),
-    /// The end of the loop unless the condition holds.
+    /// Ends the loop unless the condition holds.
     While(Form),
-    /// The end of the loop with that value, where the condition holds.
+    /// Ends the loop with that value if the condition holds.
     Return(Form, Form),
-    /// The end of the loop with the value of a form, where that is true.
+    /// Ends the loop with the value of a form if it is truthy.
     Found(Form),
-    /// A name for what follows.
+    /// Binds a name for the following actions.
     Let(Form, Form),
 }
 
-/// The words as they are read.
+/// The parser's state.
 struct Words<'f> {
     rest: &'f [Form],
     span: Span,
-    /// Names and the collections that they go through, side by side.
+    /// Names and the collections that they traverse, in parallel.
     each: Vec<(Form, Form)>,
     outside: Vec<Form>,
     gathered: Vec<Gathered>,
     finally: Option<Form>,
-    /// What the loop comes to where nothing is gathered and nothing ends it.
+    /// The value of the loop if it has no accumulator and is not ended early.
     otherwise: Option<Form>,
-    /// How many things a round does.
+    /// The number of actions of one iteration.
     acts: usize,
 }
 
-/// How many things a round may do: each nests the code of those behind it one level deeper.
+/// Maximum number of actions in one iteration: each nests the code of the following ones one level deeper.
 const ACTS: usize = 256;
 
 const GATHERING: &[(&str, &str)] = &[
@@ -69,7 +69,7 @@ const GATHERING: &[(&str, &str)] = &[
     ("minimizing", "minimize"),
 ];
 
-/// `(loop for x in xs …)`; the words are looked at without their colons.
+/// `(loop for x in xs …)`; the colons of keywords are ignored.
 pub fn loop_of_words(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
     let mut words = Words {
         rest,
@@ -106,7 +106,7 @@ impl Words<'_> {
         Some(first.clone())
     }
 
-    /// Takes the next word, if it is one of these.
+    /// Consumes the next word if it is one of these.
     fn take(&mut self, words: &[&str]) -> bool {
         let found = self.rest.first().and_then(word).is_some_and(|word| words.contains(&word));
         if found {
@@ -115,7 +115,7 @@ impl Words<'_> {
         found
     }
 
-    /// One clause of the loop; `None` where it is none that is known here.
+    /// Parses one clause of the loop; `None` if it is not supported.
     fn clause(&mut self, expander: &mut Expander<'_>, acts: &mut Vec<Act>) -> Option<()> {
         if self.take(&["for", "as"]) {
             return self.each(expander, acts);
@@ -142,7 +142,7 @@ impl Words<'_> {
         Some(())
     }
 
-    /// What stands behind `for`.
+    /// Parses the rest of a `for` clause.
     fn each(&mut self, expander: &mut Expander<'_>, acts: &mut Vec<Act>) -> Option<()> {
         let span = self.span;
         let name = pattern(&self.form()?);
@@ -234,7 +234,7 @@ impl Words<'_> {
         Some(())
     }
 
-    /// What a round does: gathering, conditions, effects, ends.
+    /// Parses one action: accumulation, condition, effect, or end.
     fn act(&mut self, expander: &mut Expander<'_>) -> Option<Act> {
         let span = self.span;
         self.acts += 1;
@@ -313,7 +313,8 @@ impl Words<'_> {
         Some(Act::When(test, yes, no))
     }
 
-    /// The place of what is gathered: under its name, or, without one, as the answer.
+    /// Returns the index of the accumulator with that name, or of the loop's result if it has no name; creates it if
+    /// needed.
     fn place(&mut self, expander: &mut Expander<'_>, word: &'static str, name: Option<Form>) -> usize {
         let known = self.gathered.iter().position(|gathered| match &name {
             Some(name) => gathered.name == *name || gathered.name.as_symbol() == name.as_symbol(),
@@ -337,7 +338,7 @@ impl Words<'_> {
         starts.push(nil(span));
         let round = self.round(expander, &acts, &state, state.clone());
         let (names, collections): (Vec<Form>, Vec<Form>) = match self.each.len() {
-            // `(loop while …)`: only effects can end it, so it goes on for ever.
+            // `(loop while …)`: without a collection, the loop iterates until an action ends it.
             0 => (vec![expander.fresh("round", span)], vec![call("core/range", Vec::new(), span)]),
             _ => self.each.iter().cloned().unzip(),
         };
@@ -361,7 +362,7 @@ impl Words<'_> {
         call("let", vec![Form::vector(bindings, span), call("if", vec![ended, early, answer], span)], span)
     }
 
-    /// The form of what is left of a round: the state that it ends in.
+    /// Builds the form for the remaining actions of an iteration. Its value is the state at the end of the iteration.
     fn round(&self, expander: &mut Expander<'_>, acts: &[Act], state: &Form, last: Form) -> Form {
         let span = self.span;
         let reduced = |value: Form| call("core/reduced", vec![value], span);
@@ -382,7 +383,8 @@ impl Words<'_> {
                 bound(name.clone(), more, after)
             }
             Act::When(test, yes, no) if ends(yes) || ends(no) => {
-                // An end inside must stay the last thing of its branch: what follows is a function of the state.
+                // An early end must stay in tail position of its branch, so the following actions become a function of
+                // the state.
                 let follows = expander.fresh("after", span);
                 let on = Form::list(vec![follows.clone(), state.clone()], span);
                 let [yes, no] = [yes, no].map(|acts| self.round(expander, acts, state, on.clone()));
@@ -406,7 +408,7 @@ impl Words<'_> {
     }
 }
 
-/// True if one of the acts may end the loop.
+/// Returns whether one of the actions may end the loop.
 fn ends(acts: &[Act]) -> bool {
     acts.iter().any(|act| match act {
         Act::While(_) | Act::Return(..) | Act::Found(_) => true,
@@ -415,7 +417,7 @@ fn ends(acts: &[Act]) -> bool {
     })
 }
 
-/// What a gathering starts with.
+/// Returns the initial value of an accumulator.
 fn start(word: &str, span: Span) -> Form {
     match word {
         "collect" | "append" => Form::vector(Vec::new(), span),
@@ -424,7 +426,7 @@ fn start(word: &str, span: Span) -> Form {
     }
 }
 
-/// What is gathered with one more value.
+/// Returns the form of an accumulator with one more value.
 fn gathered(word: &str, name: &Form, value: &Form, span: Span) -> Form {
     let both = |function: &str| call(function, vec![name.clone(), value.clone()], span);
     match word {
@@ -439,7 +441,7 @@ fn gathered(word: &str, name: &Form, value: &Form, span: Span) -> Form {
     }
 }
 
-/// The error of a loop that has no counterpart here, with the form that does the same.
+/// Builds the error for an unsupported loop, with the equivalent form.
 fn not_here(rest: &[Form]) -> Error {
     let words = || rest.iter().filter_map(Form::as_symbol);
     let has = |names: &[&str]| words().any(|word| names.contains(&word));

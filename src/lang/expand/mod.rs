@@ -1,10 +1,10 @@
-//! Macro expansion: from the forms that people and models write to the few that the resolver knows.
+//! Macro expansion: from the forms that people and models write to the core forms of the resolver.
 //!
-//! What comes out is made of literals, names, calls and the special forms `quote if do and or let*
-//! loop* recur fn* letfn* def try`, with plain names in every binding. Each macro is one function from
-//! form to form in [`MACROS`]; names that are bound locally are never taken for macros. What a macro
-//! refers to is written with its qualified name (`core/get`), so that no definition of the program
-//! can come between.
+//! The output consists of literals, names, calls and the special forms
+//! `quote if do and or let* loop* recur fn* letfn* def var try`, with plain names in every binding. Each macro is one
+//! function from form to form in [`MACROS`]; names that are bound locally never refer to macros. The output of a macro
+//! refers to functions by qualified names (`core/get`), so that no definition of the program can capture them. It
+//! refers to other macros (`let`, `fn`) by their plain names, which a definition of the session hides.
 
 mod checks;
 mod conditionals;
@@ -36,53 +36,52 @@ pub use special::{SPECIAL_FORMS, SPECIAL_SYMBOLS};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// How deep expanded code may nest.
+/// Maximum nesting of expanded code.
 const NESTING: u32 = 1_000;
 
-/// What expansion needs from the evaluator: someone to pay, and the macros of the session.
+/// The interface to the evaluator that expansion needs: an account to charge, and the macros and names of the session.
 pub trait Macros {
-    /// Pays for steps of expansion.
+    /// Charges steps of expansion.
     fn charge(&mut self, steps: u64) -> Outcome<()>;
 
-    /// True if the session has defined a macro of that name.
+    /// Returns whether the session has defined a macro with that name.
     fn is_macro(&self, name: &str) -> bool;
 
-    /// True if the session has defined something else by that name, which then hides a macro of the
-    /// language.
+    /// Returns whether the session has defined another value with that name, which then hides a macro of the language.
     fn is_defined(&self, name: &str) -> bool;
 
-    /// Calls the session's macro of that name on the whole form, where those names are bound around it.
+    /// Calls the session's macro with that name on the whole form; `locals` are the names bound around the form.
     fn call_macro(&mut self, name: &str, form: &Form, locals: &[String]) -> Outcome<Form>;
 
-    /// The namespace that a library's functions have here, or what to use instead of it.
+    /// Returns the local namespace for a library's functions, or an error that suggests an alternative.
     fn library(&mut self, name: &str) -> Result<String, Error>;
 
-    /// Makes a library known under another name, for this and later programs of the session.
+    /// Registers an alias of a library, for this and later programs of the session.
     fn alias(&mut self, alias: &str, library: &str);
 
-    /// True if the name means something.
+    /// Returns whether the name has a meaning.
     fn has(&mut self, name: &str) -> Outcome<bool>;
 
-    /// True of Clojure's dynamic names that mean something before anybody defines them: `*print-length*`.
+    /// Returns whether this is one of Clojure's dynamic names that have a predefined value, such as `*print-length*`.
     fn is_dynamic(&self, name: &str) -> bool;
 
-    /// A qualified name without its namespace, if that is the session's own or stands for `core`.
+    /// Returns a qualified name without its namespace, if the namespace is the session's own or denotes `core`.
     fn base_name(&self, name: &str) -> Option<String>;
 
-    /// A name as a template (`` `form ``) writes it, with its namespace.
+    /// Returns the qualified form of a name, as a template (`` `form ``) contains it.
     fn in_template(&mut self, name: &str) -> String;
 
-    /// The names of a namespace, those left out that mean something by themselves.
+    /// Returns the names of a namespace, except those that have a meaning without it.
     fn names_in(&self, namespace: &str) -> Vec<String>;
 
-    /// True if both names mean the same function of the language.
+    /// Returns whether both names refer to the same function of the language.
     fn means_the_same(&self, name: &str, other: &str) -> bool;
 
-    /// Nothing if there is something here by the name of that class, else what to use instead.
+    /// Returns an error that suggests an alternative if no class with that name is known.
     fn class(&mut self, name: &str) -> Result<(), Error>;
 }
 
-/// A macro of the language: from the whole form and the forms behind its head to another form.
+/// A macro of the language: maps the whole form and its arguments to another form.
 type Macro = fn(&mut Expander<'_>, &Form, &[Form]) -> Outcome<Form>;
 
 /// The macros of the language by name.
@@ -202,21 +201,21 @@ const MACROS: &[(&str, Macro)] = &[
     ("λ", functions::lambda),
 ];
 
-/// The names of the language's macros.
+/// Returns the names of the language's macros.
 pub fn macro_names() -> impl Iterator<Item = &'static str> {
     MACROS.iter().map(|(name, _)| *name)
 }
 
-/// The loop of Racket's under whose name its kin are documented: `for/list` for `for*/sum`.
+/// Returns the representative of Racket's loops under which a loop is documented: `for/list` for `for*/sum`.
 pub fn racket_loop(name: &str) -> Option<&'static str> {
     racket::is_loop(name).then(|| if name.ends_with("/fold") { "for/fold" } else { "for/list" })
 }
 
-/// Expands one top-level form at a time.
+/// Expands one top-level form.
 pub struct Expander<'a> {
     macros: &'a mut dyn Macros,
     source: &'a Arc<Source>,
-    /// Names bound around the form at hand.
+    /// Names bound around the current form.
     locals: Vec<String>,
     /// Names that the form has defined so far, which hide macros.
     defined: HashSet<String, RandomState>,
@@ -225,12 +224,12 @@ pub struct Expander<'a> {
 }
 
 impl<'a> Expander<'a> {
-    /// An expander for forms of that source.
+    /// Creates an expander for forms of that source.
     pub fn new(macros: &'a mut dyn Macros, source: &'a Arc<Source>) -> Expander<'a> {
         Expander { macros, source, locals: Vec::new(), defined: HashSet::default(), fresh: 0, depth: 0 }
     }
 
-    /// Notes one more level of expanded code.
+    /// Enters one more level of expanded code.
     fn deeper(&mut self, span: Span) -> Outcome<()> {
         if self.depth >= NESTING {
             return self.fail(span, format!("expanded code nests more than {NESTING} deep"));
@@ -239,12 +238,12 @@ impl<'a> Expander<'a> {
         Ok(())
     }
 
-    /// Expands a form all the way down, in its place.
+    /// Expands a form completely, in place.
     ///
     /// # Errors
-    /// `SyntaxError` with its place; what a macro of the session raises; limits.
+    /// Returns `SyntaxError` with its position, an error of a session's macro, or an exceeded limit.
     pub fn expand(&mut self, form: &mut Form) -> Outcome<()> {
-        // A name is looked for among all that are bound around it.
+        // Looking up a name scans all names that are bound around it.
         self.macros.charge(1 + self.locals.len() as u64 / 64)?;
         self.deeper(form.span)?;
         let expanded = self.expand_kind(form);
@@ -271,7 +270,8 @@ impl<'a> Expander<'a> {
         self.expand_all(form.items_mut())
     }
 
-    /// A form that had metadata in front of it: values carry it, what else has it was a hint.
+    /// Expands a form with metadata. Collections and functions carry the metadata as values; on other forms it is a
+    /// hint, which is dropped.
     fn expand_annotated(&mut self, form: &mut Form, metadata: Form) -> Outcome<()> {
         let carries = match &form.kind {
             FormKind::List(_) => form.is_call_of("fn"),
@@ -281,7 +281,7 @@ impl<'a> Expander<'a> {
             let span = form.span;
             let says_kind = |items: &Vec<Form>| items.iter().step_by(2).any(|key| key.as_keyword() == Some(KIND));
             let metadata = match &metadata.kind {
-                // A record as it prints: its type is a name, not what the name stands for.
+                // The printed form of a record: its type is a name, not the value of that name.
                 FormKind::Map(items) if says_kind(items) => call("quote", vec![metadata], span),
                 _ => metadata,
             };
@@ -299,7 +299,7 @@ impl<'a> Expander<'a> {
             );
         }
         let Some(head) = items.first().and_then(Form::as_symbol) else { return self.expand_items(form) };
-        // A field of a record as Java's: `(.-x point)`.
+        // Java's access to a field of a record: `(.-x point)`.
         if let (Some(field), [first, of]) = (head.strip_prefix(".-"), items) {
             *form = match field {
                 "length" => call("core/length-of*", vec![of.clone()], span),
@@ -312,7 +312,16 @@ impl<'a> Expander<'a> {
         }
         self.macros.charge(self.locals.len() as u64 / 64)?;
         if self.is_local(head) {
-            return self.expand_items(form);
+            return match special::named(head) {
+                // Macros in Clojure, which a local shadows.
+                Some("and" | "or") => {
+                    let name = form.items_mut()[0].take();
+                    form.items_mut()[0] = call("do", vec![name], span);
+                    self.expand_items(form)
+                }
+                Some(special) => self.expand_special(special, form),
+                None => self.expand_items(form),
+            };
         }
         let base = self.base_name(head);
         let name = base.as_deref().unwrap_or(head);
@@ -330,7 +339,7 @@ impl<'a> Expander<'a> {
         self.expand_items(form)
     }
 
-    /// What the macro at the head of a form makes of it.
+    /// Applies the macro at the head of a form; `None` if there is no macro.
     fn expand_macro(&mut self, head: &str, name: &str, form: &Form) -> Outcome<Option<Form>> {
         let rest = form.as_list().map_or(&[][..], |items| &items[1..]);
         let own = own_name(head, name);
@@ -351,10 +360,10 @@ impl<'a> Expander<'a> {
         }
     }
 
-    /// One step: what the macro at the head of a form makes of it; `None` where there is no macro.
+    /// Performs one step of expansion: applies the macro at the head of a form; `None` if there is no macro.
     ///
     /// # Errors
-    /// As [`Expander::expand`].
+    /// See [`Expander::expand`].
     pub fn step(&mut self, form: &Form) -> Outcome<Option<Form>> {
         let Some(head) = form.as_list().and_then(<[Form]>::first).and_then(Form::as_symbol) else { return Ok(None) };
         let base = self.base_name(head);
@@ -364,7 +373,7 @@ impl<'a> Expander<'a> {
         Ok(expanded)
     }
 
-    /// A qualified head without its namespace, if that stands for `core` or the session.
+    /// Returns a qualified head without its namespace, if the namespace is `core` or the session's.
     fn base_name(&self, head: &str) -> Option<String> {
         if head.contains('/') { self.macros.base_name(head) } else { None }
     }
@@ -373,7 +382,7 @@ impl<'a> Expander<'a> {
         forms.iter_mut().try_for_each(|form| self.expand(form))
     }
 
-    /// A name such as `*print-length*`, which means something before anybody defines it.
+    /// Expands a dynamic name with a predefined value, such as `*print-length*`, unless the program has defined it.
     fn expand_dynamic(&self, form: &mut Form) {
         let Some(name) = form.as_symbol().filter(|name| !self.is_local(name) && !self.macros.is_defined(name)) else {
             return;
@@ -394,18 +403,18 @@ impl<'a> Expander<'a> {
         self.locals.iter().any(|local| local == name)
     }
 
-    /// A name that no program can have written.
+    /// Creates a name that is unique among those of this expander. It collides with an equal name in the program.
     fn fresh(&mut self, stem: &str, span: Span) -> Form {
         self.fresh += 1;
         Form::symbol(&format!("{stem}__{}", self.fresh), span)
     }
 
-    /// `SyntaxError` at that place.
+    /// Returns a `SyntaxError` at that position.
     fn fail<T>(&self, span: Span, message: String) -> Outcome<T> {
         Err(crate::lang::error::Signal::from(Error::new("SyntaxError", message)).at(self.source, span))
     }
 
-    /// Checks how many forms stand behind the head.
+    /// Checks the number of arguments.
     fn count(&self, form: &Form, rest: &[Form], least: usize, most: usize) -> Outcome<()> {
         if (least..=most).contains(&rest.len()) {
             return Ok(());
@@ -420,12 +429,12 @@ impl<'a> Expander<'a> {
     }
 }
 
-/// The name that the session may have given to the macro at the head of a form: `user/twice` is `twice`.
+/// Returns the name under which the session may have defined the macro at the head of a form: `twice` for `user/twice`.
 fn own_name<'n>(head: &'n str, name: &'n str) -> &'n str {
     if head.starts_with("user/") { name } else { head }
 }
 
-/// A call of that name.
+/// Creates a call of the function with that name.
 fn call(name: &str, arguments: Vec<Form>, span: Span) -> Form {
     let mut items = Vec::with_capacity(arguments.len() + 1);
     items.push(Form::symbol(name, span));
@@ -433,12 +442,12 @@ fn call(name: &str, arguments: Vec<Form>, span: Span) -> Form {
     Form::list(items, span)
 }
 
-/// A form and those that stand behind it.
+/// Concatenates a form and the forms that follow it.
 fn followed(first: Form, rest: &[Form]) -> Vec<Form> {
     std::iter::once(first).chain(rest.iter().cloned()).collect()
 }
 
-/// `(do …)`, or the only form of a body.
+/// Returns `(do …)`, or the only form of a body.
 fn body(forms: &[Form], span: Span) -> Form {
     match forms {
         [only] if !only.is_call_of("define") => only.clone(),
@@ -450,12 +459,12 @@ fn nil(span: Span) -> Form {
     Form::new(FormKind::Nil, span)
 }
 
-/// A name as it is written.
+/// Returns a name without its metadata, as text.
 fn plain(form: &Form) -> &str {
     form.as_symbol().unwrap_or("name")
 }
 
-/// A form as messages show it.
+/// Formats a form for messages.
 fn show(form: &Form) -> String {
     match &form.kind {
         FormKind::Nil => "nil".to_string(),
@@ -483,7 +492,7 @@ mod tests {
 
     #[test]
     fn macros_that_define_their_first_argument_are_known_by_it() {
-        // `defmethod` adds to what is defined.
+        // `defmethod` extends an existing definition.
         for name in
             macro_names().filter(|name| name.trim_start_matches("cl-").starts_with("def") && *name != "defmethod")
         {

@@ -1,5 +1,5 @@
-//! `ns`, `require`, `use`, `refer`, `import`, `in-ns`: everything is loaded already, so that all they do is
-//! to make the names known that they ask for, as definitions of the session.
+//! `ns`, `require`, `use`, `refer`, `import`, `in-ns`: everything is already loaded, so these forms only introduce the
+//! requested names, as definitions of the session.
 
 use super::{Expander, call, nil, show};
 use crate::lang::error::{Outcome, Signal};
@@ -23,7 +23,7 @@ pub fn ns(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Fo
     Ok(done(definitions, form.span))
 }
 
-/// `(in-ns 'name)`: the session's own, whatever is asked for.
+/// `(in-ns 'name)`: the session's own namespace, regardless of the name.
 pub fn in_ns(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
     expander.count(form, rest, 1, 1)?;
     Ok(Form::symbol("*ns*", form.span))
@@ -74,7 +74,7 @@ fn done(definitions: Vec<Form>, span: Span) -> Form {
     call("do", [definitions, vec![nil(span)]].concat(), span)
 }
 
-/// The form behind a quote that may be there or not.
+/// Returns the form without an optional quote.
 fn unquoted(form: &Form) -> &Form {
     match form.as_list() {
         Some([head, quoted]) if head.is_symbol("quote") => quoted,
@@ -97,7 +97,7 @@ fn libraries_of(
                 library(expander, &Form::vector(vec![form.clone()], form.span), "", everything, definitions)?;
             }
             FormKind::Vector(_) => library(expander, form, "", everything, definitions)?,
-            // `(clojure [string :as s] set)`: libraries with a common beginning.
+            // `(clojure [string :as s] set)`: libraries with a common prefix.
             FormKind::List(items) if items.len() > 1 && items[1].as_keyword().is_none() => {
                 let prefix = format!("{}.", items[0].as_symbol().unwrap_or_default());
                 for item in &items[1..] {
@@ -122,7 +122,7 @@ fn libraries_of(
     Ok(())
 }
 
-/// One library and its options: `[clojure.string :as s :refer [join] :rename {join j}]`.
+/// Processes one library with its options: `[clojure.string :as s :refer [join] :rename {join j}]`.
 fn library(
     expander: &mut Expander<'_>,
     form: &Form,
@@ -147,7 +147,7 @@ fn library(
         let Some(alias) = alias.as_symbol() else {
             return expander.fail(alias.span, format!("`:as` takes a name, got {}", show(alias)));
         };
-        // `:as-alias` loads nothing, so that the library need not exist.
+        // `:as-alias` loads nothing, so the library need not exist.
         let loads_nothing = option(&["as"]).is_none();
         if loads_nothing || namespace.is_ok() {
             expander.macros.alias(alias, &library);
@@ -170,7 +170,7 @@ fn library(
         None if everything => names_in(expander, &namespace, span),
         None => Vec::new(),
     };
-    // What was asked for by name comes before what comes with a whole namespace.
+    // Explicitly requested names take precedence over those of a whole namespace.
     let known = |name: &Form| {
         definitions.iter().any(|form| form.is_call_of("def") && form.as_list().is_some_and(|items| items[1] == *name))
     };
@@ -190,7 +190,7 @@ fn library(
             definitions.push(missing("core/missing-name*", &qualified, name.span));
             continue;
         }
-        // What is there under that name already needs no definition.
+        // A name that already has this meaning needs no definition.
         if namespace != "core" && !expander.macros.means_the_same(new.as_symbol().unwrap_or_default(), &qualified) {
             definitions.push(call("def", vec![new.clone(), Form::symbol(&qualified, name.span)], name.span));
         }
@@ -198,12 +198,12 @@ fn library(
     Ok(())
 }
 
-/// The error of the running program, which it may catch, that there is nothing by that name.
+/// Builds a call that raises, at run time, the error for a missing name; the program can catch it.
 fn missing(raise: &str, name: &str, span: Span) -> Form {
     call(raise, vec![call("quote", vec![Form::symbol(name, span)], span)], span)
 }
 
-/// All names of a namespace that mean nothing else yet.
+/// Returns all names of a namespace that have no other meaning yet.
 fn names_in(expander: &Expander<'_>, namespace: &str, span: Span) -> Vec<Form> {
     expander.macros.names_in(namespace).iter().map(|name| Form::symbol(name, span)).collect()
 }

@@ -1,7 +1,7 @@
 //! Racket's loops: `(for/list ([x xs] #:when (odd? x)) …)` and its kin, as Clojure's `for`.
 //!
-//! Clauses between two conditions go side by side, as in Racket; those of the forms with a star are
-//! nested. `(k v)` in place of a name takes an entry apart.
+//! Clauses between two conditions are traversed in parallel, as in Racket; those of the starred forms are nested.
+//! `(k v)` in place of a name destructures an entry.
 
 use super::dialects::pattern;
 use super::{Expander, body, call, followed, show};
@@ -9,25 +9,25 @@ use crate::lang::error::Outcome;
 use crate::lang::form::{Form, FormKind};
 use crate::lang::span::Span;
 
-/// True for bindings as Racket writes them, each in brackets of its own: `([x xs] [y ys])`.
+/// Returns whether the form is a list of Racket's bindings, each in brackets: `([x xs] [y ys])`.
 pub fn is_clauses(form: &Form) -> bool {
     form.as_list().is_some_and(|items| {
         items.first().is_some_and(|first| first.as_list().or(first.as_vector()).is_some_and(|pair| pair.len() == 2))
     })
 }
 
-/// What may stand behind the slash of `for/` and `for*/`.
+/// The suffixes of `for/` and `for*/`.
 const KINDS: &[&str] = &[
     "and", "first", "fold", "hash", "hasheq", "hasheqv", "last", "list", "or", "product", "set", "string", "sum",
     "vector",
 ];
 
-/// True for the names of these loops.
+/// Returns whether this is the name of one of these loops.
 pub fn is_loop(name: &str) -> bool {
     name.strip_prefix("for/").or_else(|| name.strip_prefix("for*/")).is_some_and(|kind| KINDS.contains(&kind))
 }
 
-/// One of these loops.
+/// Expands one of these loops.
 pub fn expanded(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
     let name = form.as_list().and_then(|items| items.first()).and_then(Form::as_symbol).unwrap_or_default();
     if name.ends_with("/fold") { fold(expander, form, rest) } else { collected(expander, form, rest) }
@@ -63,7 +63,7 @@ fn collected(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome
     })
 }
 
-/// `(for/fold ([acc start]) ([x xs]) …)`; of several accumulators the values, as a vector.
+/// `(for/fold ([acc start]) ([x xs]) …)`; the values of several accumulators are returned as a vector.
 fn fold(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
     expander.count(form, rest, 2, usize::MAX)?;
     let nested = form.as_list().and_then(|items| items.first()).is_some_and(|head| head.is_symbol("for*/fold"));
@@ -97,8 +97,8 @@ fn fold(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form
         .filter(|pair| pair[0].as_keyword().is_none())
         .map(|pair| pair[0].clone())
         .collect();
-    // What a round binds is handed to the step as one vector of the same patterns; names in them are
-    // taken apart once more there.
+    // The step function receives the bindings of one iteration as a vector, and destructures them with the same
+    // patterns again.
     let held: Vec<Form> = bound.iter().map(|_| expander.fresh("item", span)).collect();
     let mut rounds = Vec::new();
     let mut at = 0;
@@ -126,7 +126,7 @@ fn fold(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form
     })
 }
 
-/// Racket's clauses as the bindings of `for`.
+/// Converts Racket's clauses to the bindings of `for`.
 fn clauses(expander: &mut Expander<'_>, form: &Form, nested: bool) -> Outcome<Form> {
     let span = form.span;
     let Some(items) = form.as_list().or(form.as_vector()) else {
@@ -172,8 +172,7 @@ fn clauses(expander: &mut Expander<'_>, form: &Form, nested: bool) -> Outcome<Fo
     Ok(Form::vector(bindings, span))
 }
 
-/// The bindings over collections that are looked at as they are asked for, so that what needs no further round
-/// makes none.
+/// Makes the collections in the bindings lazy, so that the loop evaluates no more iterations than it needs.
 fn round_by_round(clauses: &Form) -> Form {
     let mut items = clauses.as_vector().unwrap_or_default().to_vec();
     for pair in items.chunks_exact_mut(2).filter(|pair| pair[0].as_keyword().is_none()) {
@@ -182,7 +181,7 @@ fn round_by_round(clauses: &Form) -> Form {
     Form::vector(items, clauses.span)
 }
 
-/// Makes one binding of the clauses that go side by side.
+/// Merges the pending parallel clauses into one binding.
 fn settle(bindings: &mut Vec<Form>, beside: &mut Vec<(Form, Form)>, span: Span) {
     let items = |collection: Form| call("core/items-of*", vec![collection], span);
     match beside.len() {
@@ -197,7 +196,7 @@ fn settle(bindings: &mut Vec<Form>, beside: &mut Vec<(Form, Form)>, span: Span) 
     }
 }
 
-/// `(for ([x xs]) …)`, which Racket has for effects.
+/// `(for ([x xs]) …)`: Racket's loop for effects.
 pub fn effects(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
     let clauses = clauses(expander, &rest[0], false)?;
     Ok(call("doseq", vec![clauses, body(&rest[1..], form.span)], form.span))

@@ -5,12 +5,12 @@ use crate::lang::error::Outcome;
 use crate::lang::form::{Form, FormKind};
 use crate::lang::span::Span;
 
-/// The special forms, which no name can hide.
+/// The special forms, which neither a local nor a definition shadows; but a local shadows `and` and `or`.
 pub const SPECIAL_FORMS: &[&str] =
     &["and", "def", "do", "fn*", "if", "let*", "letfn*", "loop*", "or", "quote", "recur", "try", "var"];
 
-/// What Clojure counts among its special forms: `special-symbol?` knows it, and templates leave it without a
-/// namespace.
+/// The names that Clojure counts among its special forms: `special-symbol?` accepts them, and templates leave them
+/// unqualified.
 pub const SPECIAL_SYMBOLS: &[&str] = &[
     "&",
     ".",
@@ -37,16 +37,16 @@ pub const SPECIAL_SYMBOLS: &[&str] = &[
     "var",
 ];
 
-/// What definitions of other kinds come to.
+/// The special forms that other kinds of definition expand to.
 const DEFINING: &[&str] = &["defmacro*", "defonce*"];
 
-/// The special form of that name.
+/// Returns the special form with that name.
 pub(super) fn named(name: &str) -> Option<&'static str> {
     SPECIAL_FORMS.iter().chain(DEFINING).copied().find(|known| *known == name)
 }
 
 impl Expander<'_> {
-    /// The special form of that name, whose parts are not all expressions.
+    /// Expands the special form with that name.
     pub(super) fn expand_special(&mut self, name: &'static str, form: &mut Form) -> Outcome<()> {
         let span = form.span;
         let rest = form.as_list().map_or(&[][..], |items| &items[1..]);
@@ -103,7 +103,7 @@ impl Expander<'_> {
         Ok(())
     }
 
-    /// `let*` and `loop*`: names one after another, each in scope from then on.
+    /// Expands the bindings of `let*` and `loop*`: each name is in scope for the bindings that follow.
     fn expand_bindings(&mut self, name: &str, form: &mut Form) -> Outcome<()> {
         let span = form.span;
         let [_, Form { kind: FormKind::Vector(bindings), metadata, .. }, ..] = form.items_mut() else {
@@ -175,7 +175,7 @@ impl Expander<'_> {
         Ok(())
     }
 
-    /// A body, the items of a list from one on: inner `define`s are local to what follows them.
+    /// Expands a body, the items of a list from index `from`: inner `define`s are local to the forms that follow.
     pub(super) fn expand_body(&mut self, list: &mut Form, from: usize, span: Span) -> Outcome<()> {
         let FormKind::List(items) = &mut list.kind else { return Ok(()) };
         if let Some(form) = definitions::inner_defines(self, &items[from..], span)? {

@@ -1,12 +1,12 @@
-//! `syntax-quote`: templates that build code. Their names are written with their namespaces, so that what a
-//! macro refers to is what it meant, whatever is bound where it is used.
+//! `syntax-quote`: templates that build code. Their names are qualified, so that names in the output of a macro keep
+//! their meaning, independent of the bindings at the call.
 
 use super::{Expander, call, nil};
 use crate::lang::error::Outcome;
 use crate::lang::form::{Form, FormKind};
 use crate::lang::span::Span;
 
-/// `` `form ``: a template that builds the form.
+/// `` `form ``: builds the form.
 pub fn syntax_quote(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
     expander.count(form, rest, 1, 1)?;
     let mut names = Vec::new();
@@ -51,7 +51,7 @@ fn template_of(expander: &mut Expander<'_>, form: &Form, names: &mut Vec<(String
         FormKind::List(_) if form.is_call_of("unquote") => {
             form.as_list().and_then(|items| items.get(1)).cloned().unwrap_or_else(|| nil(span))
         }
-        // The inner template is what the outer one quotes.
+        // The outer template quotes the inner one.
         FormKind::List(items) if form.is_call_of("syntax-quote") && items.len() == 2 => {
             let inner = template(expander, &items[1], &mut Vec::new())?;
             template(expander, &inner, names)?
@@ -69,7 +69,7 @@ fn template_of(expander: &mut Expander<'_>, form: &Form, names: &mut Vec<(String
     })
 }
 
-/// The concatenation of what each item contributes.
+/// Builds the concatenation of the lists that the items contribute.
 fn parts(expander: &mut Expander<'_>, items: &[Form], names: &mut Vec<(String, Form)>, span: Span) -> Outcome<Form> {
     let mut out = Vec::new();
     for item in items {
@@ -82,7 +82,7 @@ fn parts(expander: &mut Expander<'_>, items: &[Form], names: &mut Vec<(String, F
     Ok(call("core/concat", out, span))
 }
 
-/// What the macro at the head of a call made, as code to go on with.
+/// Prepares the output of the macro at the head of a call for further expansion.
 pub fn code_of(expander: &Expander<'_>, call: &Form, mut made: Form) -> Form {
     if expander.calls_session_macro(call) {
         unqualify(expander, &mut made);
@@ -90,9 +90,9 @@ pub fn code_of(expander: &Expander<'_>, call: &Form, mut made: Form) -> Form {
     made
 }
 
-/// Takes the namespaces of core and of the session away from names of code that a macro made, wherever that
-/// changes nothing: what is left is as a person would have written it. Quoted data and the constants of `case` stay as
-/// they are.
+/// Removes the namespaces of core and of the session from names in code that a macro produced, wherever this does not
+/// change their meaning, so that the code is as a person would write it. Quoted data and the constants of `case` are
+/// unchanged.
 fn unqualify(expander: &Expander<'_>, form: &mut Form) {
     if let Some(metadata) = &mut form.metadata {
         unqualify(expander, metadata);
@@ -117,13 +117,13 @@ fn unqualify(expander: &Expander<'_>, form: &mut Form) {
     }
 }
 
-/// The name without its namespace, where it means the same.
+/// Returns the name without its namespace, if the meaning is the same.
 fn plain_name<'n>(expander: &Expander<'_>, name: &'n str) -> Option<&'n str> {
     let is_defined = |base: &str| expander.macros.is_defined(base) || expander.defined.contains(base);
     if let Some(base) = name.strip_prefix("clojure.core/") {
         return (!expander.is_local(base) && !is_defined(base)).then_some(base);
     }
-    // A local where nothing is defined by that name was meant by the template itself.
+    // The template means a local if no definition with that name exists.
     let base = name.strip_prefix("user/")?;
     (!expander.is_local(base) || !is_defined(base)).then_some(base)
 }

@@ -5,7 +5,7 @@ use crate::lang::error::Outcome;
 use crate::lang::form::{Form, FormKind};
 use crate::lang::span::Span;
 
-/// Where the threaded value goes in a call.
+/// The position of the threaded value in a call.
 #[derive(Clone, Copy)]
 enum Place {
     First,
@@ -25,7 +25,7 @@ fn insert(place: Place, value: Form, step: &Form) -> Form {
             items.insert(at, value);
             Form { metadata: step.metadata.clone(), ..Form::list(items, step.span) }
         }
-        // A name, a keyword, or a function written in place: it is called.
+        // A name, a keyword, or a function literal: call it.
         _ => Form::list(vec![step.clone(), value], step.span),
     }
 }
@@ -45,8 +45,8 @@ pub fn last(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<
     thread(expander, Place::Last, form, rest)
 }
 
-/// Steps one after another, each made from the name that holds the value so far; the last one is in tail
-/// position.
+/// Builds the steps of a threading form. Each is built from the name that holds the value so far; the last one is in
+/// tail position.
 fn steps(
     expander: &mut Expander<'_>,
     span: Span,
