@@ -1,8 +1,8 @@
-//! One server of a configuration.
+//! Parsing of one server of a configuration.
 //!
-//! Clients put keys of their own beside those that say how a server is reached. What we understand of them counts, the
-//! others are passed over with a warning; in a file of ours they are slips, as a slip of a key that only we have is
-//! everywhere.
+//! Clients add keys of their own to those that describe how a server is reached. Keys that lispbox understands apply,
+//! others are ignored with a warning. In a native file an unknown key is an error, as is a misspelled key in any file
+//! if it resembles one that only lispbox has.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ use super::{
 use crate::lang::error::suggest::closest;
 use crate::server::policy::ToolPattern;
 
-/// The keys that a server may have in a file of ours.
+/// The keys that a server may have in a native file.
 const KEYS: &[&str] = &[
     "name",
     "description",
@@ -43,7 +43,7 @@ const KEYS: &[&str] = &[
     "enabled",
 ];
 
-/// Those of them that no client has.
+/// The keys among them that no other client has.
 const OURS: &[&str] = &[
     "description",
     "inherit",
@@ -54,24 +54,24 @@ const OURS: &[&str] = &[
     "idle_seconds",
 ];
 
-/// Clients' keys that are understood.
+/// The supported keys of other clients.
 const UNDERSTOOD: &[&str] = &["httpUrl", "serverUrl", "disabledTools", "excludeTools", "includeTools", "enabledTools"];
 
-/// Clients' keys that are passed over without a word, because nothing is lost by it.
+/// The keys of other clients that are ignored without a warning, because they have no effect on calls.
 const IDLE: &[&str] = &["gallery", "id", "icon", "displayName", "version"];
 
-/// One server's object.
+/// The object of one server.
 pub(super) struct Entry<'a> {
-    /// As the file has it.
+    /// The name, as in the file.
     pub(super) name: &'a str,
     pub(super) fields: &'a Map<String, Value>,
     pub(super) scope: &'a Scope<'a>,
-    /// True in a file of ours.
+    /// True in a native file.
     pub(super) is_ours: bool,
 }
 
 impl Entry<'_> {
-    /// Reads it, unless it is marked as disabled; adds what is passed over to the warnings.
+    /// Reads the server, unless it is marked as disabled; adds ignored keys to the warnings.
     pub(super) fn read(&self, warnings: &mut Vec<String>) -> Result<Option<ServerConfig>, Wrong> {
         let name = namespace(self.name).map_err(|message| Wrong { path: String::new(), message })?;
         if self.is_left_out()? {
@@ -104,7 +104,7 @@ impl Entry<'_> {
         }))
     }
 
-    /// True where it is marked so that it is as if it were not there.
+    /// True if it is marked as disabled and must be ignored.
     pub(super) fn is_left_out(&self) -> Result<bool, Wrong> {
         Ok(self.boolean("disabled")? == Some(true) || self.boolean("enabled")? == Some(false))
     }
@@ -192,7 +192,7 @@ impl Entry<'_> {
         let mut environment = BTreeMap::new();
         if let Some(file) = parts.variables {
             let path = self.scope.path(&expand(&file, self.scope)?);
-            // Without its folder, since programs are told why a server cannot be used.
+            // Omit the folder, since programs see why a server cannot be used.
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             let unreadable = |problem: dotenvy::Error| format!("its `envFile` {name}: {problem}");
             for variable in dotenvy::from_path_iter(&path).map_err(unreadable)? {
@@ -240,7 +240,7 @@ impl Entry<'_> {
         timeouts.map(timeout).collect()
     }
 
-    /// A field, where `null` counts as absent.
+    /// Returns a field; `null` counts as absent.
     pub(super) fn field(&self, key: &str) -> Option<&Value> {
         given(self.fields, key)
     }
@@ -294,7 +294,7 @@ impl Entry<'_> {
     }
 }
 
-/// How a process is started, before variables are replaced.
+/// The parameters of a process, before variables are expanded.
 struct Process {
     arguments: Vec<String>,
     environment: BTreeMap<String, String>,
@@ -303,7 +303,7 @@ struct Process {
     folder: Option<String>,
 }
 
-/// How long a server may be idle; 0 stands for any time.
+/// Parses an idle time; 0 means no limit.
 pub(super) fn idle_seconds(path: &str, value: &Value) -> Result<Duration, Wrong> {
     match value.as_f64().map(Duration::try_from_secs_f64) {
         Some(Ok(duration)) => Ok(duration),
@@ -319,19 +319,20 @@ fn seconds(path: &str, value: &Value) -> Result<Duration, Wrong> {
     }
 }
 
-/// The namespace of a server's tools, as in `name/tool`: its name, with `-` for what cannot stand in a
-/// symbol, since other clients take names such as `Sequential Thinking`.
+/// Returns the namespace of a server's tools, as in `name/tool`: its name, with `-` in place of characters that a
+/// symbol cannot contain, since other clients accept names such as `Sequential Thinking`.
 ///
 /// # Errors
-/// For a name that is empty or too long.
+/// Returns an error if the name is empty or too long.
 pub fn namespace(name: &str) -> Result<String, String> {
+    let name = name.trim();
     if name.is_empty() || name.chars().count() > 100 {
         return Err("expected a server name of 1 to 100 characters".into());
     }
-    Ok(name.trim().replace(is_unreadable, "-"))
+    Ok(name.replace(is_unreadable, "-"))
 }
 
-/// True for what cannot stand in a symbol.
+/// True for a character that a symbol cannot contain.
 pub(in crate::server) fn is_unreadable(c: char) -> bool {
     c.is_whitespace() || c.is_control() || "()[]{}\"'`~@^;,/\\#".contains(c)
 }
