@@ -1,8 +1,8 @@
-//! A server behind the HTTP transport of MCP 2024-11-05: it sends everything on one stream of events, the first of which
-//! names the address to which messages are posted.
+//! The HTTP+SSE transport of MCP 2024-11-05: the server sends everything on one event stream, whose first event names
+//! the address to which messages are posted.
 //!
-//! The stream is taken out of its frames as it comes and read as [`Lines`]: so a message over the cap is scanned and
-//! dropped and never held, as from a process, where a parser of events would first gather the whole of it.
+//! The stream is unframed as it arrives and read as [`Lines`]. A message over the size limit is thus scanned and
+//! dropped but never held, as with a process; an event parser would first buffer all of it.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -23,17 +23,17 @@ use crate::server::lines::{Lines, Outlet};
 
 use super::http;
 
-/// How long a server may take to accept a message. Its answer comes on the stream of events.
+/// Timeout for a server to accept a message. The answer comes on the event stream.
 const ACCEPTING: Duration = Duration::from_secs(30);
-/// A longer address of where to post is none.
+/// Maximum length of the address to post to, in bytes.
 const LONGEST_ADDRESS: usize = 8 << 10;
 
-/// The messages of a stream of events, a line each.
+/// The messages of an event stream, one per line.
 pub(super) struct Messages {
     come: Vec<u8>,
-    /// How many bytes of `come` have been read.
+    /// The number of bytes of `come` that have been read.
     read: usize,
-    /// What is still to come.
+    /// The rest of the stream.
     rest: BoxStream<'static, io::Result<Vec<u8>>>,
 }
 
@@ -56,10 +56,10 @@ impl AsyncRead for Messages {
     }
 }
 
-/// Opens the stream of events at an address and waits for the event that says where to post.
+/// Opens the event stream at an address and waits for the event that names the address to post to.
 ///
 /// # Errors
-/// Why there is no connection.
+/// Returns the reason if there is no connection.
 pub(super) async fn transport(
     url: &str,
     headers: &BTreeMap<String, String>,
@@ -98,9 +98,13 @@ pub(super) async fn transport(
     Ok(Lines::between(messages, posts, largest, ended))
 }
 
-/// The address to post to, which has to be of the same origin: our headers go there.
+/// Resolves the address to post to, which must be of the same origin because our headers are sent there.
 fn resolved(stream: &Url, address: &[u8]) -> Result<Url, String> {
-    let address = std::str::from_utf8(address).ok().and_then(|address| stream.join(address.trim()).ok());
+    let address = address.trim_ascii();
+    if address.is_empty() || address.len() > LONGEST_ADDRESS {
+        return Err(format!("expected an address of 1 to {LONGEST_ADDRESS} bytes in the event `endpoint`"));
+    }
+    let address = std::str::from_utf8(address).ok().and_then(|address| stream.join(address).ok());
     let address = address.ok_or("the event `endpoint` has no address")?;
     if address.origin() != stream.origin() {
         let (here, there) = (stream.origin().ascii_serialization(), address.origin().ascii_serialization());
@@ -109,7 +113,7 @@ fn resolved(stream: &Url, address: &[u8]) -> Result<Url, String> {
     Ok(address)
 }
 
-/// What follows on the stream.
+/// Returns the messages on the rest of the stream.
 fn rest(response: Response, frames: Frames) -> BoxStream<'static, io::Result<Vec<u8>>> {
     let next = |(mut response, mut frames): (Response, Frames)| async move {
         let piece = response.chunk().await.map_err(io::Error::other)?;
@@ -118,7 +122,7 @@ fn rest(response: Response, frames: Frames) -> BoxStream<'static, io::Result<Vec
     try_unfold((response, frames), next).boxed()
 }
 
-/// Where messages are posted.
+/// Posts messages to the server.
 #[derive(Clone)]
 pub(super) struct Posts {
     client: Client,
@@ -141,27 +145,27 @@ impl Outlet for Posts {
     }
 }
 
-/// Takes messages out of the frames in which events stand, whatever pieces these come in.
+/// Extracts messages from the frames of events, however the stream is split into chunks.
 #[derive(Default)]
 struct Frames {
     field: Field,
-    /// The name of the field of this line, as far as it has come.
+    /// The field name of the current line, as far as it has arrived.
     name: Vec<u8>,
-    /// The kind of this event.
+    /// The kind of the current event.
     event: Vec<u8>,
-    /// True once this event has data.
+    /// True once the current event has data.
     has_data: bool,
-    /// True where a space would belong to the frame.
+    /// True at the beginning of a field value, where one space belongs to the frame.
     at_value: bool,
-    /// True after a carriage return, whose line feed may be still to come.
+    /// True after a carriage return, which a line feed may follow.
     returned: bool,
-    /// The data of an event `endpoint`.
+    /// The data of an `endpoint` event.
     endpoint: Vec<u8>,
-    /// The same once the event is complete.
+    /// That data once the event is complete.
     address: Option<Vec<u8>>,
 }
 
-/// Where in a line we are.
+/// The current position in a line.
 #[derive(Clone, Copy, Default, PartialEq)]
 enum Field {
     #[default]
@@ -171,11 +175,11 @@ enum Field {
     Other,
 }
 
-/// No field or event that matters has a longer name.
+/// Maximum recorded length of a field name or event kind; all known ones are shorter.
 const LONGEST_NAME: usize = 16;
 
 impl Frames {
-    /// The messages in a piece of the stream, in which each ends with a line feed.
+    /// Returns the messages in a chunk of the stream, each terminated by a line feed.
     fn feed(&mut self, mut piece: &[u8]) -> Vec<u8> {
         let mut messages = Vec::with_capacity(piece.len());
         while let Some(first) = piece.first() {
@@ -195,7 +199,7 @@ impl Frames {
         messages
     }
 
-    /// A part of a line, without its end.
+    /// Processes a part of a line, without its end.
     fn part(&mut self, part: &[u8], messages: &mut Vec<u8>) {
         let mut value = part;
         if self.field == Field::Name {
@@ -213,13 +217,15 @@ impl Frames {
         match self.field {
             Field::Data => match self.event.as_slice() {
                 b"" | b"message" => messages.extend_from_slice(value),
-                b"endpoint" if self.endpoint.len() + value.len() <= LONGEST_ADDRESS => {
-                    self.endpoint.extend_from_slice(value);
+                b"endpoint" => {
+                    // One byte more than is allowed shows that the address is too long.
+                    let room = (LONGEST_ADDRESS + 1).saturating_sub(self.endpoint.len());
+                    self.endpoint.extend_from_slice(&value[..value.len().min(room)]);
                 }
                 _ => {}
             },
             Field::Event if self.event.len() + value.len() <= LONGEST_NAME => self.event.extend_from_slice(value),
-            // It is none that we know; and it is not to look like no name at all.
+            // An unknown kind. It must not become empty, which would mean `message`.
             Field::Event => self.event = b"?".to_vec(),
             Field::Name | Field::Other => {}
         }
@@ -228,7 +234,7 @@ impl Frames {
     fn begin_value(&mut self, messages: &mut Vec<u8>) {
         self.at_value = true;
         self.field = match self.name.as_slice() {
-            // Data of several lines is one message: between the parts of JSON a space is as good as a line feed.
+            // Several lines of data are one message: between tokens of JSON a space is equivalent to a line feed.
             b"data" => {
                 if std::mem::replace(&mut self.has_data, true) && self.is_message() {
                     messages.push(b' ');
@@ -248,7 +254,7 @@ impl Frames {
     }
 
     fn end_of_line(&mut self, messages: &mut Vec<u8>) {
-        // A line without anything ends the event. One that is a comment has a colon.
+        // An empty line ends the event. A comment line has a colon.
         if self.field == Field::Name && self.name.is_empty() {
             if self.has_data && self.is_message() {
                 messages.push(b'\n');
@@ -269,7 +275,7 @@ impl Frames {
 mod tests {
     use super::*;
 
-    /// What comes out of a text, in one piece and byte by byte: the messages, and the address.
+    /// The messages and the address extracted from a text, the same in one piece and byte by byte.
     fn taken_out(text: &str) -> (String, Option<String>) {
         let words = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
         let mut frames = Frames::default();
@@ -311,5 +317,11 @@ mod tests {
             assert!(problem.ends_with("expected one at `https://example.org:8443`"), "{problem}");
         }
         assert!(resolved("http://[").is_err());
+        for wrong in ["", " ", &"a".repeat(LONGEST_ADDRESS + 1)] {
+            assert!(resolved(wrong).expect_err("no address").starts_with("expected an address of 1 to 8192 bytes"));
+        }
+        let long = format!("event: endpoint\ndata: /{}\n\n", "a".repeat(2 * LONGEST_ADDRESS));
+        let (_, address) = taken_out(&long);
+        assert!(resolved(&address.expect("an address")).is_err(), "it is not cut");
     }
 }
