@@ -1,4 +1,4 @@
-//! Taking arguments: what builtins expect, and the errors when something else came.
+//! Argument extraction for builtins: type conversions, argument order, keyword options, and their errors.
 
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
@@ -6,16 +6,17 @@ use crate::lang::value::map::Map;
 use crate::lang::value::{Value, decimal};
 use std::sync::Arc;
 
-/// Takes an argument out of its slot.
+/// Moves an argument out of its slot.
 #[inline]
 pub fn take(arguments: &mut [Value], at: usize) -> Value {
     std::mem::take(&mut arguments[at])
 }
 
-/// An integer.
+/// Returns an integer argument.
 ///
 /// # Errors
-/// `TypeError`.
+/// Returns `TypeError` if the value is not an integer, nor a whole double below 9e15, nor a big integer that fits an
+/// `i64`.
 #[inline]
 pub fn integer(value: &Value) -> Result<i64, Error> {
     match value {
@@ -27,17 +28,17 @@ pub fn integer(value: &Value) -> Result<i64, Error> {
 #[cold]
 fn other_integer(value: &Value) -> Result<i64, Error> {
     match value {
-        // A whole double is what a division left behind.
+        // A whole double is usually the result of a division.
         Value::Float(number) if number.fract() == 0.0 && number.abs() < 9e15 => Ok(*number as i64),
         Value::BigInt(number) if number.bits() < 64 => Ok(i64::try_from(&**number).unwrap_or_default()),
         other => Err(Error::expected("an integer", other)),
     }
 }
 
-/// A place in a sequence: what is behind the point does not count, as where half of seven was asked for.
+/// Returns an integer argument such as an index, dropping any fraction: half of seven counts as three.
 ///
 /// # Errors
-/// `TypeError`.
+/// Returns `TypeError` if the value is not a finite number, or if it is out of range.
 pub fn whole(value: &Value) -> Result<i64, Error> {
     match value {
         Value::Float(number) if number.is_finite() => integer(&Value::Float(number.trunc())),
@@ -46,10 +47,10 @@ pub fn whole(value: &Value) -> Result<i64, Error> {
     }
 }
 
-/// A count or an index: negative numbers count as zero.
+/// Returns a count or an index; a negative number counts as zero.
 ///
 /// # Errors
-/// `TypeError`.
+/// Returns `TypeError` if the value is not a number that [`integer`] accepts, a decimal, or a double above 9e15.
 pub fn count(value: &Value) -> Result<u64, Error> {
     match value {
         Value::Float(number) if *number > 9e15 => Ok(u64::MAX),
@@ -58,18 +59,18 @@ pub fn count(value: &Value) -> Result<u64, Error> {
     }
 }
 
-/// A string.
+/// Returns a string argument.
 ///
 /// # Errors
-/// `TypeError`.
+/// Returns `TypeError` if the value is not a string.
 pub fn string(value: &Value) -> Result<&str, Error> {
     value.as_str().ok_or_else(|| Error::expected("a string", value))
 }
 
-/// A map; nil is the empty one.
+/// Returns a map argument; nil is the empty map.
 ///
 /// # Errors
-/// `TypeError`.
+/// Returns `TypeError` if the value is neither a map nor nil.
 #[inline]
 pub fn map(value: Value) -> Result<Arc<Map>, Error> {
     match value {
@@ -79,8 +80,8 @@ pub fn map(value: Value) -> Result<Arc<Map>, Error> {
     }
 }
 
-/// How much a value is a function: of a function and a collection, given in either order, the one that
-/// ranks higher is the function.
+/// Ranks how function-like a value is. Of a function and a collection given in either order, the argument with the
+/// higher rank is the function.
 fn rank(value: &Value) -> u8 {
     match value {
         value if value.is_function() => 4,
@@ -91,15 +92,17 @@ fn rank(value: &Value) -> u8 {
     }
 }
 
-/// The function and the collection of `(map f coll)` or `(map coll f)`. On a tie Clojure's order holds, and where a
-/// map stands before a set: to look members up in a map is common, and a set says nothing of its entries.
+/// Splits the arguments of `(map f coll)` or `(map coll f)` into function and collection. On a tie, Clojure's order
+/// applies. It also applies to a map followed by a set: looking up the members of a set in a map is common, whereas
+/// looking up the entries of a map in a set is useless.
 pub fn function_and_collection(arguments: &mut [Value]) -> (Value, Value) {
     let (first, second) = (take(arguments, 0), take(arguments, 1));
     if matches!((&first, &second), (Value::Map(_), Value::Set(_))) {
         return (first, second);
     }
-    // What is no collection is one in no order; nil and a string are one only where the other is a name or a
-    // function: `(filter p [1 2])` with a nil for `p` is a mistake, and not two arguments exchanged.
+    // Minimum rank of the second argument for a swap. A collection may come first before any higher rank, a string only
+    // before a set, a name or a function, and anything else, such as nil, only before a name or a function: `(filter p
+    // [1 2])` with a nil `p` is a mistake, not a pair of swapped arguments.
     let least = match &first {
         Value::List(_) | Value::Lazy(_) | Value::Vector(_) | Value::Map(_) | Value::Set(_) => 1,
         Value::Str(_) => 2,
@@ -108,10 +111,11 @@ pub fn function_and_collection(arguments: &mut [Value]) -> (Value, Value) {
     if rank(&second) > rank(&first).max(least - 1) { (second, first) } else { (first, second) }
 }
 
-/// Keyword arguments such as `:key f :count t` behind the others, as a map.
+/// Parses keyword arguments such as `:key f :count t`, which follow the positional ones, into a map.
 ///
 /// # Errors
-/// `ArityError` where a keyword has no value; `UnknownOption` for those not in `known`.
+/// Returns `ArityError` if a keyword has no value, `UnknownOption` if a keyword is not in `known`, and `TypeError` if
+/// an option name is not a keyword.
 pub fn options(name: &str, arguments: &mut [Value], known: &[&str]) -> Outcome<Map> {
     let mut out = Map::default();
     if !arguments.len().is_multiple_of(2) {
@@ -138,15 +142,15 @@ pub fn options(name: &str, arguments: &mut [Value], known: &[&str]) -> Outcome<M
     Ok(out)
 }
 
-/// The value of an option.
+/// Returns the value of an option, if given.
 pub fn option(options: &Map, name: &str) -> Option<Value> {
     options.get(&Value::keyword(name)).cloned()
 }
 
-/// Text of a value as `str` prints it, within what memory allows.
+/// Returns the text of a value as `str` prints it, within the memory limit.
 ///
 /// # Errors
-/// What realising lazy parts raises; limits.
+/// Propagates errors raised while lazy parts are realised; halts if a resource limit is exceeded.
 pub fn text(machine: &mut Machine, value: &Value) -> Outcome<String> {
     let mut printer = crate::lang::value::print::Printer::new(room(machine), false);
     if !value.is_scalar() {
@@ -158,10 +162,11 @@ pub fn text(machine: &mut Machine, value: &Value) -> Outcome<String> {
     Ok(printer.into_text())
 }
 
-/// Bytes of text that may still be made before the memory limit is reached.
+/// Returns the number of bytes of text that may be produced before the memory limit is reached: half of the free
+/// memory.
 pub fn room(machine: &mut Machine) -> usize {
     let core = &mut *machine.core;
-    // If time runs out meanwhile, the program ends at the next look.
+    // If the time limit is reached here, the next check ends the program.
     let _ = core.meter.drop_aside(&*core.host);
     let limit = core.meter.limits.memory;
     usize::try_from(limit.saturating_sub(crate::lang::meter::live()) / 2).unwrap_or(usize::MAX)

@@ -1,8 +1,7 @@
-//! Arithmetic between numbers of different kinds, and with big integers: what lies behind the fast path.
+//! Arithmetic on mixed kinds of numbers and on big integers: the cold path of the operators.
 //!
-//! A double with anything is a double, else a decimal with anything is a decimal, a big integer with an
-//! integer a big integer. Work on big
-//! integers is paid for by the size of the operands, before it is done.
+//! If either operand is a double, so is the result; otherwise, if either is a decimal, so is the result; a big integer
+//! with an integer yields a big integer. Big-integer operations are charged by operand size before they run.
 
 use super::decimals;
 use crate::lang::error::{Error, Outcome, describe};
@@ -14,7 +13,7 @@ use num_integer::Integer;
 use num_traits::Zero;
 use std::sync::Arc;
 
-/// What is done with two numbers.
+/// A binary arithmetic operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// `+`
@@ -25,18 +24,19 @@ pub enum Operation {
     Multiply,
     /// `/`
     Divide,
-    /// `quot`: rounds towards zero
+    /// `quot`: truncates towards zero
     Quotient,
-    /// `rem`: has the sign of the first number
+    /// `rem`: takes the sign of the dividend
     Remainder,
-    /// `mod`: has the sign of the second number
+    /// `mod`: takes the sign of the divisor
     Modulo,
 }
 
-/// The result for two numbers of which at least one is no 64-bit integer, or whose result is none.
+/// Computes an operation in which an operand or the result is not a 64-bit integer.
 ///
 /// # Errors
-/// `TypeError` for what is no number, `ArithmeticError` for a division by zero; limits.
+/// Returns `TypeError` if an operand is not a number and `ArithmeticError` for a division by zero; halts if a resource
+/// limit is exceeded.
 #[cold]
 #[inline(never)]
 pub fn mixed(machine: &mut Machine, operation: Operation, left: &Value, right: &Value) -> Outcome<Value> {
@@ -79,7 +79,7 @@ fn no_whole_quotient(left: f64, right: f64) -> Error {
 fn floats(operation: Operation, left: f64, right: f64) -> Outcome<Value> {
     let remainder = || {
         let quotient = left / right;
-        // As Clojure has it, so that the last digits agree; beyond 64 bits the exact one.
+        // Clojure's formula, so that the last digits agree; for quotients beyond 64 bits, the exact remainder.
         if quotient.abs() < 9e18 { left - quotient.trunc() * right } else { left % right }
     };
     let wants_divisor = matches!(operation, Operation::Quotient | Operation::Remainder | Operation::Modulo);
@@ -94,7 +94,7 @@ fn floats(operation: Operation, left: f64, right: f64) -> Outcome<Value> {
         Operation::Subtract => left - right,
         Operation::Multiply => left * right,
         Operation::Divide => left / right,
-        // Whole, and so without the sign that zero may have.
+        // Adding 0.0 turns -0.0 into 0.0, as an integer quotient has no signed zero.
         Operation::Quotient => (left / right).trunc() + 0.0,
         Operation::Remainder => remainder(),
         Operation::Modulo => match remainder() {
@@ -104,7 +104,7 @@ fn floats(operation: Operation, left: f64, right: f64) -> Outcome<Value> {
     }))
 }
 
-/// Pays for an operation on integers of that many bits, and asks for the memory of its result.
+/// Charges for an operation on integers of the given bit lengths and reserves memory for the result.
 fn pay(machine: &mut Machine, operation: Operation, left: u64, right: u64) -> Outcome<()> {
     let (left, right) = (left / 64 + 1, right / 64 + 1);
     let (steps, words) = match operation {
@@ -116,21 +116,21 @@ fn pay(machine: &mut Machine, operation: Operation, left: u64, right: u64) -> Ou
     if words > 512 { machine.reserve(words.saturating_mul(16)) } else { Ok(()) }
 }
 
-/// Pays for turning an integer of that many bits into digits, or back: both take time that grows with
-/// the square of the length.
+/// Charges for converting an integer of `bits` bits to or from digits: either direction takes time quadratic in the
+/// length.
 ///
 /// # Errors
-/// Limits.
+/// Halts if a resource limit is exceeded.
 pub fn pay_for_digits(machine: &mut Machine, bits: u64) -> Outcome<()> {
     let words = bits / 64;
     machine.charge(decimal::square_effort(bits) + words)?;
     if words > 512 { machine.reserve(words.saturating_mul(32)) } else { Ok(()) }
 }
 
-/// A power of an integer, exactly.
+/// Raises an integer to a power, exactly.
 ///
 /// # Errors
-/// Limits.
+/// Halts if a resource limit is exceeded.
 pub fn power(machine: &mut Machine, base: &BigInt, exponent: u64) -> Outcome<BigInt> {
     let bits = match base.bits() {
         0 | 1 => 1,
@@ -140,16 +140,16 @@ pub fn power(machine: &mut Machine, base: &BigInt, exponent: u64) -> Outcome<Big
     machine.reserve(bits / 4)?;
     Ok(match u32::try_from(exponent) {
         Ok(exponent) => base.pow(exponent),
-        // Only 0, 1 and -1 have such powers within any memory.
+        // With an exponent of 2^32 or more, only the powers of 0, 1 and -1 fit into memory.
         Err(_) if exponent.is_multiple_of(2) => base * base,
         Err(_) => base.clone(),
     })
 }
 
-/// A number as a double.
+/// Returns a number as a double.
 ///
 /// # Errors
-/// `TypeError`.
+/// Returns `TypeError` if the value is not a number.
 #[inline]
 pub fn float(value: &Value) -> Result<f64, Error> {
     match value {
@@ -159,10 +159,10 @@ pub fn float(value: &Value) -> Result<f64, Error> {
     }
 }
 
-/// An integer as a big one.
+/// Returns an integer as a big integer.
 ///
 /// # Errors
-/// `TypeError`.
+/// Returns `TypeError` if the value is not an integer.
 pub fn big(value: &Value) -> Result<Arc<BigInt>, Error> {
     match value {
         Value::BigInt(number) => Ok(number.clone()),
@@ -171,13 +171,13 @@ pub fn big(value: &Value) -> Result<Arc<BigInt>, Error> {
     }
 }
 
-/// True for numbers of every kind.
+/// True for numbers of any kind.
 #[inline]
 pub fn is_number(value: &Value) -> bool {
     matches!(value, Value::Int(_) | Value::Float(_) | Value::BigInt(_) | Value::Decimal(_))
 }
 
-/// The error of an argument that is no number, with what its kind suggests.
+/// Builds the error for an argument that is not a number, with advice by its kind.
 #[cold]
 pub fn not_a_number(value: &Value) -> Error {
     let error = Error::expected("a number", value);
@@ -198,13 +198,13 @@ pub fn not_a_number(value: &Value) -> Error {
     }
 }
 
-/// The error of a division by zero.
+/// Builds the error for a division by zero.
 #[cold]
 pub fn division_by_zero() -> Error {
     Error::new("ArithmeticError", "divide by zero").suggest("test the divisor first, for example with `zero?`")
 }
 
-/// The error of a result that does not fit into 64 bits; `what` says of what.
+/// Builds the error for a result that does not fit into 64 bits; `what` describes the operation.
 #[cold]
 pub fn overflow(what: &str, instead: &str) -> Error {
     Error::new("IntegerOverflow", format!("integer overflow: `{what}` does not fit into 64 bits"))

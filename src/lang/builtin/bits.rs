@@ -1,4 +1,4 @@
-//! Integers as rows of 64 bits.
+//! Bitwise operations on 64-bit integers.
 
 use super::Builtin;
 use super::arguments::integer;
@@ -6,7 +6,7 @@ use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
 use crate::lang::value::Value;
 
-/// The entries of this file.
+/// Builtins defined in this module.
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "bit-and",
@@ -82,7 +82,7 @@ pub const TABLE: &[Builtin] = &[
     ),
 ];
 
-/// Common Lisp's and Scheme's names.
+/// Aliases from Common Lisp and Scheme, as pairs of alias and builtin name.
 pub const ALIASES: &[(&str, &str)] = &[
     ("logand", "bit-and"),
     ("logior", "bit-or"),
@@ -104,7 +104,7 @@ fn fold(machine: &mut Machine, arguments: &[Value], operation: fn(i64, i64) -> i
     Ok(Value::Int(result))
 }
 
-/// Only the last six bits of a distance count, as in Java.
+/// Shifts by the low six bits of the distance, as in Java.
 fn shift(arguments: &[Value], operation: fn(i64, u32) -> i64) -> Outcome<Value> {
     Ok(Value::Int(operation(bits(&arguments[0])?, (bits(&arguments[1])? & 63) as u32)))
 }

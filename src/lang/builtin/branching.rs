@@ -1,4 +1,4 @@
-//! `pmap` and its kin: tool calls side by side.
+//! `pmap` and related functions: tool calls in parallel.
 
 use super::Builtin;
 use super::arguments::{function_and_collection, take};
@@ -8,7 +8,7 @@ use crate::lang::eval::Machine;
 use crate::lang::value::Value;
 use crate::lang::value::release::Scratch;
 
-/// The entries of this file.
+/// Builtins defined in this module.
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "pmap",
@@ -41,8 +41,8 @@ fn pcalls(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     machine.in_branches(&Value::Builtin(&CALL_THUNK), thunks, |thunk| vec![thunk]).map(Value::list)
 }
 
-/// Calls a branch of `pcalls`: Clojure passes functions of no arguments, models pass calls; what the
-/// wrapped argument comes to is called once more if it is such a function.
+/// Runs a branch of `pcalls`. Clojure passes functions without arguments, whereas models pass calls; the macro wraps
+/// either. If the wrapped argument evaluates to a function that takes no arguments, it is called as well.
 static CALL_THUNK: Builtin = Builtin::new("call-thunk*", &["[f]"], "Runs a branch of `pcalls`.", &[], call_thunk);
 
 fn call_thunk(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
@@ -58,5 +58,5 @@ fn call_thunk(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> 
     }
 }
 
-/// Builtins of this file that only the evaluator and snapshots refer to.
+/// Builtins of this module that only the evaluator and snapshots refer to.
 pub const STEPS: &[&Builtin] = &[&CALL_THUNK];

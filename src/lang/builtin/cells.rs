@@ -1,7 +1,7 @@
-//! What changes or is put off: atoms with their watches and validators, volatiles, delays.
+//! Mutable and deferred values: atoms with watches and validators, volatiles, delays.
 //!
-//! The content of a cell is in the session's heap, which remembers what a form changed, so that a form
-//! that fails leaves the cells as they were.
+//! The content of a cell is in the session's heap. Its undo log records the changes of a form, so that a failing form
+//! leaves the cells unchanged.
 
 use super::Builtin;
 use super::arguments::take;
@@ -15,7 +15,7 @@ use crate::lang::value::Value;
 use crate::lang::value::map::Map;
 use std::sync::Arc;
 
-/// The entries of this file.
+/// Builtins defined in this module.
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "atom",
@@ -136,7 +136,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new("delay*", &["[f]"], "What `delay` expands to.", &[], delay_star),
 ];
 
-/// Other names of what is in this file.
+/// Aliases, as pairs of alias and builtin name.
 pub const ALIASES: &[(&str, &str)] = &[("vreset!", "reset!"), ("vswap!", "swap!")];
 
 fn atom(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
@@ -164,21 +164,21 @@ fn atom(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(Value::Cell(handle))
 }
 
-/// What stands beside an atom.
+/// Returns the notes of an atom: metadata, validator and watches.
 fn notes_of(machine: &Machine, handle: &Handle) -> Notes {
     machine.core.heap.notes(handle).map_or_else(Notes::default, |notes| (**notes).clone())
 }
 
-/// Gives an atom other metadata; a change that is undone with the form.
+/// Replaces the metadata of an atom; the change is rolled back with the form.
 ///
 /// # Errors
-/// `ForeignCell`.
+/// Returns `ForeignCell` if the cell belongs to another session.
 pub(crate) fn set_metadata(machine: &mut Machine, handle: &Arc<Handle>, metadata: Option<Arc<Map>>) -> Outcome<()> {
     let notes = Notes { metadata, ..notes_of(machine, handle) };
     Ok(machine.core.heap.annotate(handle, notes)?)
 }
 
-/// Asks the validator, if there is one.
+/// Calls the validator, if there is one, and raises `InvalidState` if it rejects the content.
 fn validate(machine: &mut Machine, validator: &Value, content: &Value) -> Outcome<()> {
     if validator.is_nil() || machine.call1(validator, content.clone())?.is_truthy() {
         return Ok(());
@@ -187,7 +187,7 @@ fn validate(machine: &mut Machine, validator: &Value, content: &Value) -> Outcom
     Err(Error::new("InvalidState", message).into())
 }
 
-/// Makes an atom hold something else: the validator is asked before, the watches are called behind.
+/// Changes the content of an atom, then calls the watches. The caller has already called the validator.
 fn change(machine: &mut Machine, cell: &Arc<Handle>, old: Value, new: Value) -> Outcome<()> {
     let notes = machine.core.heap.notes(cell).cloned();
     machine.core.heap.change(cell, State::Done(new.clone()))?;
@@ -198,7 +198,7 @@ fn change(machine: &mut Machine, cell: &Arc<Handle>, old: Value, new: Value) -> 
     Ok(())
 }
 
-/// Asks an atom's own validator about what it is to hold.
+/// Calls an atom's own validator on its prospective content.
 fn validate_for(machine: &mut Machine, cell: &Handle, content: &Value) -> Outcome<()> {
     match machine.core.heap.notes(cell).cloned() {
         Some(notes) => validate(machine, &notes.validator, content),
@@ -206,7 +206,7 @@ fn validate_for(machine: &mut Machine, cell: &Handle, content: &Value) -> Outcom
     }
 }
 
-/// What can be called, so that a mistake shows where it was made.
+/// Checks that a value is callable, so that a mistake surfaces where it was made.
 fn callable(value: &Value) -> Result<(), Error> {
     if is_callable(value) { Ok(()) } else { Err(Error::expected("a function", value)) }
 }
@@ -268,7 +268,7 @@ fn deref(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     }
 }
 
-/// An atom or a volatile.
+/// Returns the handle of an atom or a volatile.
 fn changeable(value: Value) -> Outcome<Arc<Handle>> {
     match value {
         Value::Cell(handle) if matches!(handle.cell_kind(), CellKind::Atom | CellKind::Volatile) => Ok(handle),
@@ -286,8 +286,8 @@ fn swap_vals(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     exchange(machine, arguments).map(|(old, new)| Value::vector(vec![old, new]))
 }
 
-/// Old and new content of a `swap!`. While the function waits for a tool another branch may change the
-/// atom; then the function runs again on what is there now.
+/// Performs a `swap!` and returns the old and new content. While the function waits for a tool, another branch may
+/// change the atom; in that case the function is retried on the current content.
 fn exchange(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<(Value, Value)> {
     let handle = changeable(take(arguments, 0))?;
     let function = take(arguments, 1);
@@ -311,7 +311,7 @@ fn reset(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(value)
 }
 
-/// Makes an atom hold a value; gives what it held.
+/// Sets the content of an atom and returns the previous content.
 fn exchange_for(machine: &mut Machine, cell: &Arc<Handle>, value: Value) -> Outcome<Value> {
     validate_for(machine, cell, &value)?;
     let old = machine.realise(cell)?;

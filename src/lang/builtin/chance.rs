@@ -1,4 +1,4 @@
-//! What comes from the host: random numbers and the time of day.
+//! Values from the host: random numbers and the time of day.
 
 use super::Builtin;
 use super::arguments::{integer, take};
@@ -7,7 +7,7 @@ use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
 use crate::lang::value::Value;
 
-/// The entries of this file.
+/// Builtins defined in this module.
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "rand",
@@ -47,7 +47,7 @@ pub const TABLE: &[Builtin] = &[
     ),
 ];
 
-/// Java's and other Lisps' names.
+/// Aliases from Java and other Lisps, as pairs of alias and builtin name.
 pub const ALIASES: &[(&str, &str)] = &[
     ("math/random", "rand"),
     ("random", "rand-int"),
@@ -57,7 +57,7 @@ pub const ALIASES: &[(&str, &str)] = &[
     ("System/currentTimeMillis", "now"),
 ];
 
-/// A double from 0 up to but not including 1.
+/// Returns a uniformly distributed double from 0 up to but not including 1.
 pub fn fraction(machine: &mut Machine) -> f64 {
     (machine.core.random() >> 11) as f64 / (1_u64 << 53) as f64
 }
@@ -73,8 +73,8 @@ fn rand_int(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(Value::Int(below as i64 * end.signum()))
 }
 
-/// A number from 0 up to but not including `end`; 0 if there is none. The bias of the highest product
-/// is below one in 2⁶⁴ / `end`.
+/// Returns a random number from 0 up to but not including `end`; 0 if `end` is 0. Takes the high half of a 128-bit
+/// product, whose bias is below one in 2⁶⁴ / `end`.
 fn below(machine: &mut Machine, end: u64) -> u64 {
     ((u128::from(machine.core.random()) * u128::from(end)) >> 64) as u64
 }
@@ -101,7 +101,7 @@ fn rand_nth(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 }
 
 fn random_uuid(machine: &mut Machine, _: &mut [Value]) -> Outcome<Value> {
-    // Version 4, variant 1 of RFC 9562.
+    // UUID version 4, variant 1 of RFC 9562.
     let high = machine.core.random() & !0xf000 | 0x4000;
     let low = machine.core.random() & !(0b11 << 62) | (0b10 << 62);
     let text = format!(

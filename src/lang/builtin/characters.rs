@@ -6,7 +6,7 @@ use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
 use crate::lang::value::Value;
 
-/// The entries of this file.
+/// Builtins defined in this module.
 pub const TABLE: &[Builtin] = &[
     Builtin::new("char", &["[x]"], "The character of that code.", &[("(char 97)", "\\a"), ("(char \\a)", "\\a")], char),
     Builtin::new(
@@ -95,7 +95,7 @@ pub const TABLE: &[Builtin] = &[
     ),
 ];
 
-/// Characters with names.
+/// Names of characters, as `char-name-string` returns them.
 const NAMES: &[(char, &str)] = &[
     ('\n', "newline"),
     ('\t', "tab"),
@@ -105,7 +105,7 @@ const NAMES: &[(char, &str)] = &[
     ('\r', "return"),
 ];
 
-/// Characters that are escaped in strings.
+/// Escape sequences of characters in strings, as `char-escape-string` returns them.
 const ESCAPES: &[(char, &str)] =
     &[('\n', "\\n"), ('\t', "\\t"), ('\r', "\\r"), ('"', "\\\""), ('\\', "\\\\"), ('\u{c}', "\\f"), ('\u{8}', "\\b")];
 
@@ -113,7 +113,7 @@ fn noted(character: char, notes: &[(char, &str)]) -> Value {
     notes.iter().find(|(noted, _)| *noted == character).map_or(Value::Nil, |(_, note)| Value::string(note))
 }
 
-/// Other Lisps' names.
+/// Aliases from other Lisps, as pairs of alias and builtin name.
 pub const ALIASES: &[(&str, &str)] = &[
     ("integer->char", "char"),
     ("code-char", "char"),
@@ -132,7 +132,7 @@ pub const ALIASES: &[(&str, &str)] = &[
     ("Character/valueOf", "char"),
 ];
 
-/// A character; a code counts as one, and so does a string of one.
+/// Returns a character argument; a code point or a string of one character is accepted too.
 fn character(value: &Value) -> Result<char, Error> {
     match value {
         Value::Char(character) => Ok(*character),
@@ -167,7 +167,7 @@ fn change(arguments: &[Value], change: fn(char) -> char) -> Outcome<Value> {
     Ok(Value::Char(change(character(&arguments[0])?)))
 }
 
-/// The one character of a change of case; the same as before where there would be several, as for `ß`.
+/// Returns the single character that a case conversion yields, or the original if it yields several, as for `ß`.
 fn single(before: char, mut after: impl Iterator<Item = char>) -> char {
     match (after.next(), after.next()) {
         (Some(only), None) => only,

@@ -1,8 +1,8 @@
-//! Tests that a session has defined with `deftest`, and the counts of their checks.
+//! Tests defined with `deftest`, and the counts of their checks.
 //!
-//! The names of the tests stand in the table of definitions under a name that no program can define, so that
-//! they are undone, kept and written to snapshots as definitions are. Checks are counted in a cell that
-//! belongs to the run.
+//! The names of the tests are stored in the table of definitions under a name that no program can define. They are
+//! therefore rolled back, retained and written to snapshots like definitions. Each run counts its checks in its own
+//! cell.
 
 use super::Builtin;
 use super::arguments::take;
@@ -14,7 +14,7 @@ use crate::lang::value::function::Bound;
 use crate::lang::value::map::Map;
 use std::sync::Arc;
 
-/// The entries of this file.
+/// Builtins defined in this module.
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "run-tests",
@@ -74,10 +74,10 @@ pub const TABLE: &[Builtin] = &[
     ),
 ];
 
-/// The codes of functions that this file makes.
+/// Builtins that implement the function values created in this module.
 pub const STEPS: &[&Builtin] = &[&RUN_EACH, &RUN_ONE, &FIXED];
 
-/// What the fixtures around all tests are given: a function that runs the tests.
+/// The function passed to the `:once` fixtures: runs all tests.
 static RUN_EACH: Builtin = Builtin::new("run-each*", &["[& tests]"], "Runs tests.", &[], |machine, arguments| {
     for test in arguments.iter_mut().map(std::mem::take) {
         let one = Value::Bound(Arc::new(Bound { builtin: &RUN_ONE, arguments: vec![test] }));
@@ -87,21 +87,21 @@ static RUN_EACH: Builtin = Builtin::new("run-each*", &["[& tests]"], "Runs tests
     Ok(Value::Nil)
 });
 
-/// What the fixtures around each test are given: a function that counts and runs it.
+/// The function passed to the `:each` fixtures: counts and runs one test.
 static RUN_ONE: Builtin =
     Builtin::new("run-one*", &["[test]"], "Counts and runs a test.", &[], |machine, arguments| {
         count(machine, &Value::keyword("test"))?;
         machine.call(&arguments[0], &mut [])
     });
 
-/// A function inside of a fixture.
+/// A function wrapped in a fixture.
 static FIXED: Builtin =
     Builtin::new("fixed*", &["[fixture f]"], "A function inside of a fixture.", &[], |machine, arguments| {
         let fixture = take(arguments, 0);
         machine.call(&fixture, &mut arguments[1..])
     });
 
-/// A function inside of all fixtures of a kind.
+/// Wraps a function in all fixtures of a kind.
 fn fixed(machine: &Machine, kind: &str, function: Value) -> Value {
     let fixtures = match noted(machine, FIXTURES).get(&Value::keyword(kind)) {
         Some(Value::Vector(fixtures)) => fixtures.iter().cloned().collect(),
@@ -111,17 +111,17 @@ fn fixed(machine: &Machine, kind: &str, function: Value) -> Value {
     fixtures.into_iter().rev().fold(function, inside)
 }
 
-/// Runs tests inside of the fixtures.
+/// Runs tests inside their fixtures.
 fn run(machine: &mut Machine, tests: Vec<Value>) -> Outcome<Value> {
     let all = Value::Bound(Arc::new(Bound { builtin: &RUN_EACH, arguments: tests }));
     let fixed = fixed(machine, "once", all);
     machine.call(&fixed, &mut [])
 }
 
-/// Where the names of the tests are kept.
+/// Key of the test names in the table of definitions.
 const TESTS: &str = "tests/names";
 
-/// Where the fixtures are kept, by their kind.
+/// Key of the fixtures, by kind, in the table of definitions.
 const FIXTURES: &str = "tests/fixtures";
 
 fn noted(machine: &Machine, name: &str) -> Map {
@@ -138,7 +138,7 @@ fn note(machine: &mut Machine, name: &str, map: Option<Map>) {
     machine.core.globals.set(index, Global { value, ..Global::default() });
 }
 
-/// What a run has counted so far.
+/// Returns the counts of a run so far.
 fn counted(machine: &Machine, counts: &Handle) -> Outcome<Map> {
     Ok(match machine.core.heap.state(counts)? {
         State::Done(Value::Map(map)) => (**map).clone(),
@@ -146,7 +146,7 @@ fn counted(machine: &Machine, counts: &Handle) -> Outcome<Map> {
     })
 }
 
-/// Counts for the `run-tests` around this place, if there is one.
+/// Increments a counter of the innermost `run-tests`, if one is running.
 fn count(machine: &mut Machine, outcome: &Value) -> Outcome<()> {
     let Some(counts) = machine.counts().clone() else { return Ok(()) };
     let mut map = counted(machine, &counts)?;

@@ -1,4 +1,4 @@
-//! Comparing numbers, and asking what they are like.
+//! Numeric comparison and predicates.
 
 use super::Builtin;
 use super::arguments::{integer, take};
@@ -11,7 +11,7 @@ use crate::lang::value::equal::comparing_effort;
 use num_integer::Integer;
 use std::cmp::Ordering;
 
-/// The entries of this file.
+/// Builtins defined in this module.
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "<",
@@ -77,7 +77,7 @@ pub const TABLE: &[Builtin] = &[
     ),
 ];
 
-/// Other Lisps' names.
+/// Aliases from other Lisps, as pairs of alias and builtin name.
 pub const ALIASES: &[(&str, &str)] = &[
     ("nan?", "NaN?"),
     ("Double/isNaN", "NaN?"),
@@ -135,7 +135,7 @@ fn same_number(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value>
     }
 }
 
-/// True if every two neighbours stand as `holds` wants it.
+/// True if `holds` accepts the ordering of every two adjacent numbers.
 fn chain(machine: &mut Machine, numbers: &[Value], holds: fn(Ordering) -> bool) -> Outcome<Value> {
     for pair in numbers.windows(2) {
         machine.charge(1 + comparing_effort(&pair[0], &pair[1]))?;
@@ -146,7 +146,7 @@ fn chain(machine: &mut Machine, numbers: &[Value], holds: fn(Ordering) -> bool) 
     Ok(Value::Bool(true))
 }
 
-/// How two numbers stand to each other; `None` when one is no number at all in the sense of NaN.
+/// Orders two numbers; `None` if either is NaN.
 fn order(left: &Value, right: &Value) -> Result<Option<Ordering>, Error> {
     match (left, right) {
         (Value::Float(a), Value::Float(b)) => Ok(a.partial_cmp(b)),
@@ -173,7 +173,7 @@ fn min(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     extreme(machine, arguments, Ordering::is_le)
 }
 
-/// Of equal numbers the last one wins.
+/// Returns the best number. Of equal numbers the last one wins.
 fn extreme(machine: &mut Machine, arguments: &mut [Value], better: fn(Ordering) -> bool) -> Outcome<Value> {
     let mut best = take(arguments, 0);
     if arguments.len() > 1 && !is_number(&best) {
@@ -183,7 +183,7 @@ fn extreme(machine: &mut Machine, arguments: &mut [Value], better: fn(Ordering) 
         machine.charge(1 + comparing_effort(number, &best))?;
         match order(number, &best)? {
             Some(order) if !better(order) => {}
-            // What is compared with NaN comes out as NaN.
+            // A comparison with NaN yields NaN.
             None if matches!(best, Value::Float(best) if best.is_nan()) => {}
             _ => best = std::mem::take(number),
         }
@@ -191,7 +191,7 @@ fn extreme(machine: &mut Machine, arguments: &mut [Value], better: fn(Ordering) 
     Ok(best)
 }
 
-/// How a number stands to zero.
+/// Orders a number against zero; `None` for NaN.
 fn sign(value: &Value) -> Result<Option<Ordering>, Error> {
     match value {
         Value::Int(number) => Ok(Some(number.cmp(&0))),
@@ -232,6 +232,6 @@ fn is_nan(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 }
 
 fn is_infinite(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    // A big integer beyond the range of doubles is finite all the same.
+    // A big integer beyond the range of doubles converts to infinity but is finite.
     Ok(Value::Bool(float(&arguments[0])?.is_infinite() && matches!(arguments[0], Value::Float(_))))
 }

@@ -1,7 +1,7 @@
-//! Exact decimals: `1.50M`, as Java's `BigDecimal`, for money.
+//! Exact decimals: `1.50M`, like Java's `BigDecimal`, for money.
 //!
-//! Sums and products keep every place. A quotient is exact where it has an end within 34 digits, else it
-//! is rounded to 34, halves to the even digit (IEEE 754's decimal128), where Java would refuse.
+//! Sums and products are exact. A quotient is exact if it terminates within 34 digits; otherwise it is rounded to 34
+//! digits, half to even (IEEE 754 decimal128), where Java would throw.
 
 use super::Builtin;
 use super::arguments::{integer, take};
@@ -16,10 +16,10 @@ use num_bigint::BigInt;
 use num_traits::{Signed, Zero};
 use std::sync::Arc;
 
-/// The digits of a quotient that has no end.
+/// Precision of a quotient that does not terminate, in digits.
 const QUOTIENT_DIGITS: u64 = 34;
 
-/// The entries of this file.
+/// Builtins defined in this module.
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "bigdec",
@@ -76,7 +76,7 @@ pub const TABLE: &[Builtin] = &[
     ),
 ];
 
-/// Other names.
+/// Aliases, as pairs of alias and builtin name.
 pub const ALIASES: &[(&str, &str)] = &[
     ("BigDecimal.", "bigdec"),
     ("java.math.BigDecimal.", "bigdec"),
@@ -89,10 +89,10 @@ pub const ALIASES: &[(&str, &str)] = &[
     ("RoundingMode/valueOf", "keyword"),
 ];
 
-/// A number as an exact decimal; a double by the digits that it prints as.
+/// Converts a number to an exact decimal; a double by the digits that it prints as.
 ///
 /// # Errors
-/// `TypeError` for what is no finite number.
+/// Returns `TypeError` if the value is not a finite number.
 pub fn exact(value: &Value) -> Result<BigDecimal, Error> {
     match value {
         Value::Decimal(number) => Ok((**number).clone()),
@@ -112,17 +112,18 @@ fn made(number: BigDecimal) -> Value {
     Value::Decimal(Arc::new(number))
 }
 
-/// The result of an operation on two numbers of which one is a decimal and none a double.
+/// Computes an operation on two numbers, of which at least one is a decimal and none is a double.
 ///
 /// # Errors
-/// `ArithmeticError` for a division by zero and for results beyond a million places; limits.
+/// Returns `ArithmeticError` for a division by zero or a result with a scale beyond a million; halts if a resource
+/// limit is exceeded.
 pub fn operate(machine: &mut Machine, operation: Operation, left: &Value, right: &Value) -> Outcome<Value> {
     let (left, right) = (exact(left)?, exact(right)?);
     let divides = !matches!(operation, Operation::Add | Operation::Subtract | Operation::Multiply);
     if divides && right.is_zero() {
         return Err(division_by_zero().into());
     }
-    // Only a product needs no zeros between the scales.
+    // Every operation but a product aligns the scales by appending zeros.
     let apart = match operation {
         Operation::Multiply => 0,
         _ => left.fractional_digit_count().abs_diff(right.fractional_digit_count()),
@@ -143,7 +144,7 @@ pub fn operate(machine: &mut Machine, operation: Operation, left: &Value, right:
     bounded(result)
 }
 
-/// A result as a value.
+/// Wraps a result, checking its scale.
 fn bounded(result: BigDecimal) -> Outcome<Value> {
     if result.fractional_digit_count().abs() > MAX_SCALE {
         return Err(Error::new("ArithmeticError", "a decimal has at most a million places").into());
@@ -151,7 +152,7 @@ fn bounded(result: BigDecimal) -> Outcome<Value> {
     Ok(made(result))
 }
 
-/// Pays for work on two decimals: by their digits and by the zeros between their scales.
+/// Charges for an operation on two decimals by their digits and by the `apart` zeros that align their scales.
 fn pay(machine: &mut Machine, left: &BigDecimal, right: &BigDecimal, apart: u64) -> Outcome<()> {
     let words = |number: &BigDecimal| (number.as_bigint_and_scale().0.bits() + apart * 4) / 64 + 1;
     let (left, right) = (words(left), words(right));
@@ -166,7 +167,7 @@ fn quotient(left: &BigDecimal, right: &BigDecimal) -> BigDecimal {
     let shift = (QUOTIENT_DIGITS + 2 + decimal::digits(right)).saturating_sub(decimal::digits(left));
     let widened = &*above * BigInt::from(10).pow(shift as u32);
     let (whole, rest) = (&widened / &*below, &widened % &*below);
-    // Of what is cut off, only whether there is anything matters: a last digit 1 says so.
+    // The remainder only affects rounding by being nonzero: one extra last digit of 1 (a sticky digit) represents it.
     let scale = preferred + shift as i64;
     let value = if rest.is_zero() {
         BigDecimal::new(whole, scale)
@@ -182,7 +183,7 @@ fn nonzero(digits: u64) -> std::num::NonZeroU64 {
     std::num::NonZeroU64::new(digits).unwrap_or(std::num::NonZeroU64::MIN)
 }
 
-/// Without zeros at the end, down to that many places.
+/// Strips trailing zeros, but keeps at least `places` decimal places.
 fn strip_to(value: BigDecimal, places: i64) -> BigDecimal {
     let (mut digits, mut scale) = value.into_bigint_and_scale();
     if digits.is_zero() {
@@ -199,7 +200,7 @@ fn strip_to(value: BigDecimal, places: i64) -> BigDecimal {
     BigDecimal::new(digits, scale)
 }
 
-/// The quotient without what is behind its point.
+/// Divides and truncates the quotient to an integer.
 fn whole_quotient(left: &BigDecimal, right: &BigDecimal) -> BigDecimal {
     let (above, above_scale) = left.as_bigint_and_scale();
     let (below, below_scale) = right.as_bigint_and_scale();
@@ -208,10 +209,10 @@ fn whole_quotient(left: &BigDecimal, right: &BigDecimal) -> BigDecimal {
     BigDecimal::from(whole).with_scale((above_scale - below_scale).max(0))
 }
 
-/// A decimal without what is behind its point.
+/// Truncates a decimal to an integer.
 ///
 /// # Errors
-/// Limits: `1E1000000M` has a million digits.
+/// Halts if a resource limit is exceeded: `1E1000000M` has a million digits.
 pub fn truncated(machine: &mut Machine, number: &BigDecimal) -> Outcome<BigInt> {
     let zeros = number.fractional_digit_count().unsigned_abs();
     pay_for_digits(machine, (zeros + decimal::digits(number)) * 4)?;
@@ -253,7 +254,7 @@ fn round(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(made(number.with_scale_round(places, mode)))
 }
 
-/// The way of rounding that a keyword, or Java's name for it, means.
+/// Returns the rounding mode that a keyword, or Java's name for it, denotes.
 fn rounding(value: &Value) -> Result<RoundingMode, Error> {
     let name = value.as_name().map(Name::as_str).or(value.as_str()).unwrap_or_default();
     let name = name.rsplit('/').next().unwrap_or_default().to_lowercase().replace('_', "-");
@@ -274,7 +275,7 @@ fn rounding(value: &Value) -> Result<RoundingMode, Error> {
     })
 }
 
-/// What Java's names of ways to round stand for.
+/// Returns the value of a constant of Java's `RoundingMode`; `None` for any other name.
 pub fn constant(name: &str) -> Option<Value> {
     let base = name.strip_prefix("java.math.").unwrap_or(name).strip_prefix("RoundingMode/")?;
     let keyword = Value::keyword(&base.to_lowercase().replace('_', "-"));
@@ -309,7 +310,7 @@ fn with_precision(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Val
     Ok(made(number.with_precision_round(digits, mode)))
 }
 
-/// The number without its sign; `None` for what is no decimal.
+/// Returns the absolute value of a decimal; `None` if the value is not a decimal.
 pub fn absolute(value: &Value) -> Option<Value> {
     match value {
         Value::Decimal(number) => Some(made(number.abs())),

@@ -1,7 +1,7 @@
-//! `describe`: the shape of unknown data, so that one call tells what a tool returns.
+//! `describe`: the shape of unknown data, so that a single call shows what a tool returns.
 //!
-//! The walk keeps a tree of paths, into which all the items of a collection are merged. It looks at a
-//! bounded number of values, at a bounded depth, and keeps a bounded number of paths.
+//! The walk keeps a tree of paths, into which it merges all items of a collection. The number of values visited, the
+//! depth and the number of paths are bounded.
 
 use super::Builtin;
 use super::arguments::{count, option, options, take};
@@ -15,7 +15,7 @@ use std::collections::HashMap;
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// The entries of this file.
+/// Builtins defined in this module.
 pub const TABLE: &[Builtin] = &[Builtin::new(
     "describe",
     &["[x & options]"],
@@ -36,25 +36,25 @@ pub const TABLE: &[Builtin] = &[Builtin::new(
     describe,
 )];
 
-/// Other names.
+/// Aliases, as pairs of alias and builtin name.
 pub const ALIASES: &[(&str, &str)] = &[("shape", "describe"), ("schema", "describe"), ("infer-schema", "describe")];
 
-/// The most values that are looked at.
+/// Maximum number of values visited.
 const LOOKED_AT: u64 = 100_000;
-/// The most items of a sequence whose end is not known.
+/// Maximum number of items visited in a lazy sequence, whose length is unknown.
 const OF_A_LAZY_ONE: usize = 1_000;
-/// The most paths that are kept.
+/// Maximum number of paths.
 const PATHS: usize = 400;
-/// Maps with more keys than this are dictionaries: their values are merged.
+/// A map with more keys than this is treated as a dictionary: its values are merged.
 const KEYS: usize = 32;
-/// The most bytes of an answer.
+/// Maximum size of the answer, in bytes.
 const ANSWER: usize = 2_000;
-/// The most characters of a sample.
+/// Maximum length of a sample, in characters.
 const SAMPLE: usize = 28;
-/// So many different texts are an enumeration, if they come often enough.
+/// Maximum number of distinct samples that may be shown as an enumeration, if values repeat often enough.
 const WORDS: usize = 6;
 
-/// What is known of one path.
+/// Statistics collected for one path.
 #[derive(Default)]
 struct Place {
     name: String,
@@ -68,16 +68,16 @@ struct Place {
     integers: Range<i64>,
     doubles: Range<f64>,
     strings: Range<usize>,
-    /// The kinds of collection, each with its sizes.
+    /// Kinds of collection seen here, each with its range of sizes.
     collections: Vec<(&'static str, Range<u64>)>,
-    /// All other kinds.
+    /// All other kinds of value seen here, with their counts.
     others: Vec<(&'static str, u64)>,
     samples: Vec<String>,
     more_samples: bool,
     unfinished: bool,
 }
 
-/// How many there were, the least and the greatest.
+/// The number of values seen, with their minimum and maximum.
 #[derive(Default, Clone, Copy)]
 struct Range<T> {
     count: u64,
@@ -97,7 +97,7 @@ impl<T: PartialOrd + Copy> Range<T> {
     }
 }
 
-/// A collection that is being walked through.
+/// A collection being walked.
 enum Open {
     Items(Cursor, usize, usize),
     Entries(Arc<Map>, usize, usize),
@@ -173,7 +173,8 @@ impl Survey {
         Ok(())
     }
 
-    /// The path of that key below another; nil stands for the items of a collection.
+    /// Returns the index of the path for `key` below another path, creating it if necessary. A nil key denotes the
+    /// merged items of a collection. Returns `None` if the limit on paths or depth is reached.
     fn child(&mut self, at: usize, key: Value) -> Option<usize> {
         if let Some(known) = self.places[at].by_key.get(&key) {
             return Some(*known);
@@ -200,7 +201,7 @@ impl Survey {
         Some(child)
     }
 
-    /// Takes a value into account, and opens it if it holds others.
+    /// Records a value at a path and schedules its children for the walk.
     fn look(&mut self, machine: &mut Machine, value: &Value, at: usize) {
         let most = self.samples.max(WORDS);
         let lazy = matches!(value, Value::Lazy(_) | Value::List(_)) && machine.is_lazy(value);
@@ -211,7 +212,7 @@ impl Survey {
             Value::Int(number) => place.integers.add(*number),
             Value::Float(number) => place.doubles.add(*number),
             Value::Str(text) => {
-                // The length of a long text is told in bytes: it is there to say how long, not to count.
+                // Sizes are in bytes, which is accurate enough for a hint and needs no scan of the text.
                 place.strings.add(text.as_str().len());
                 place.sample(shortened(text.as_str()), most);
             }
@@ -248,7 +249,7 @@ impl Survey {
         }
     }
 
-    /// The paths that fit into an answer: those nearest to the top first.
+    /// Builds the answer from the paths that fit into it, shallowest first.
     fn answer(mut self) -> Value {
         let mut order = Vec::new();
         let mut waiting = vec![0];
@@ -292,7 +293,7 @@ impl Survey {
         Value::Map(Arc::new(answer))
     }
 
-    /// Path and description of a place; none where the place above says it all.
+    /// Returns the path and description of a place; `None` if the parent's line already covers it.
     fn line(&self, at: usize) -> Option<(String, String)> {
         let place = &self.places[at];
         if at > 0 {
@@ -306,7 +307,7 @@ impl Survey {
         Some((self.path(at), self.text(at)))
     }
 
-    /// How often a value would be here if none lacked it.
+    /// Returns how many values this path would have if it were never missing.
     fn expected(&self, at: usize) -> u64 {
         let place = &self.places[at];
         match place.name.as_str() {
@@ -372,7 +373,7 @@ impl Survey {
         text
     }
 
-    /// Strings and other scalars, with samples.
+    /// Describes strings and other scalars, with samples.
     fn words(&self, place: &Place) -> Option<String> {
         let mut text = String::new();
         if place.strings.count > 0 {
@@ -401,7 +402,7 @@ impl Survey {
         Some(text)
     }
 
-    /// What the items of a collection are, where that fits into the line of the collection.
+    /// Describes the items of a collection, if the description fits into the collection's own line.
     fn items(&self, place: &Place) -> Option<String> {
         let child = *place.children.iter().find(|child| self.places[**child].name == "[]")?;
         let items = &self.places[child];
@@ -440,17 +441,17 @@ impl Place {
     }
 }
 
-/// True if the keys of a map are data themselves.
+/// True if the keys of a map are data rather than field names.
 fn is_dictionary(map: &Map) -> bool {
     map.len() > KEYS
 }
 
-/// `3`, or `3 to 7`.
+/// Formats a range as `3` or `3 to 7`.
 fn span<T: PartialEq + std::fmt::Display>(least: T, greatest: T) -> String {
     if least == greatest { least.to_string() } else { format!("{least} to {greatest}") }
 }
 
-/// The beginning of a text, in one line.
+/// Shortens a text to [`SAMPLE`] characters on a single line.
 fn shortened(text: &str) -> String {
     let mut out = String::new();
     for (count, c) in text.chars().enumerate() {

@@ -1,14 +1,13 @@
-//! Doubles as decimal digits, rounded as Java rounds them: from the shortest digits that spell the
-//! double, halves up.
+//! Decimal digits of doubles, rounded as in Java: from the shortest digits that denote the double, half up.
 
-/// A finite double that is not negative, as `0.d₁d₂d₃… × 10^point`.
+/// A nonnegative finite number as `0.d₁d₂d₃… × 10^point`.
 pub struct Decimal {
     digits: Vec<u8>,
     point: i64,
 }
 
 impl Decimal {
-    /// The shortest digits that spell the double.
+    /// Creates the shortest decimal that denotes a double.
     pub fn of(number: f64) -> Decimal {
         let text = format!("{number:e}");
         let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
@@ -21,7 +20,7 @@ impl Decimal {
         }
     }
 
-    /// The digits of an exact decimal, without its sign.
+    /// Creates the decimal of an exact decimal's absolute value.
     pub fn of_exact(number: &bigdecimal::BigDecimal) -> Decimal {
         let (unscaled, scale) = number.as_bigint_and_scale();
         let text = unscaled.magnitude().to_string();
@@ -32,7 +31,7 @@ impl Decimal {
         Decimal { digits: text.bytes().map(|digit| digit - b'0').collect(), point }
     }
 
-    /// Rounded to that many digits.
+    /// Rounds to `keep` digits.
     fn rounded(&self, keep: i64) -> Decimal {
         let (mut digits, mut point) = (self.digits.clone(), self.point);
         let Ok(keep) = usize::try_from(keep) else { return Decimal { digits: Vec::new(), point } };
@@ -56,13 +55,13 @@ impl Decimal {
         Decimal { digits, point }
     }
 
-    /// The digit at that place, counted from the first one.
+    /// Returns the digit at an index from the first digit; 0 outside the stored digits.
     fn digit(&self, place: i64) -> char {
         let digit = usize::try_from(place).ok().and_then(|place| self.digits.get(place)).copied().unwrap_or(0);
         char::from(b'0' + digit)
     }
 
-    /// With that many digits behind the point: `%f`.
+    /// Formats with `precision` digits after the point: `%f`.
     pub fn fixed(&self, precision: usize) -> String {
         let rounded = self.rounded(self.point.saturating_add(precision as i64));
         let point = if rounded.digits.is_empty() { 0 } else { rounded.point };
@@ -77,7 +76,7 @@ impl Decimal {
         out
     }
 
-    /// With one digit before the point and an exponent: `%e`.
+    /// Formats with one digit before the point and an exponent: `%e`.
     pub fn scientific(&self, precision: usize) -> String {
         let rounded = self.rounded((precision as i64).saturating_add(1));
         let exponent = if rounded.digits.is_empty() { 0 } else { rounded.point - 1 };
@@ -91,7 +90,7 @@ impl Decimal {
         out
     }
 
-    /// With that many digits in all, an exponent only where it is far from 1: `%g`.
+    /// Formats with `precision` significant digits, using an exponent only for magnitudes far from 1: `%g`.
     pub fn general(&self, precision: usize) -> String {
         let rounded = self.rounded(precision as i64);
         let digits = precision as i64;
@@ -103,7 +102,7 @@ impl Decimal {
     }
 }
 
-/// Digits with a comma between each three before the point.
+/// Inserts a comma between groups of three digits before the point.
 pub fn group_thousands(digits: &str) -> String {
     let whole = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
     let mut out = String::with_capacity(digits.len() + whole / 3);

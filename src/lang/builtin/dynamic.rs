@@ -1,4 +1,4 @@
-//! How values print and where printing goes while a function runs.
+//! Dynamic names: print settings, reader settings, and the capture of output.
 
 use super::Builtin;
 use super::arguments::take;
@@ -8,15 +8,16 @@ use crate::lang::value::Value;
 use crate::lang::value::print::Settings;
 use std::sync::Arc;
 
-/// The entries of this file.
+/// Builtins defined in this module.
 pub const TABLE: &[Builtin] = &[
     Builtin::new("dynamic*", &["[name]"], "What a name such as `*print-length*` expands to.", &[], dynamic),
     Builtin::new("set-dynamic*", &["[name value]"], "What `(set! *print-length* …)` expands to.", &[], set_dynamic),
     Builtin::new("with-out-str*", &["[f]"], "What `with-out-str` expands to.", &[], with_out_str),
 ];
 
-/// Clojure's dynamic names that are known without a definition, and what they are. Those that begin
-/// with `*print-` have their effect on printing; the others are taken and change nothing.
+/// Clojure's dynamic names that are known without a definition, with their initial values. Most of those that begin
+/// with `*print-` affect printing, and `*default-data-reader-fn*` affects reading; the others are accepted without any
+/// effect.
 const KNOWN: &[(&str, Value)] = &[
     ("*assert*", Value::Bool(true)),
     ("*compile-files*", Value::Bool(false)),
@@ -36,10 +37,10 @@ const KNOWN: &[(&str, Value)] = &[
     ("*warn-on-reflection*", Value::Bool(false)),
 ];
 
-/// What tags mean to `read-string`: functions by tag, none to begin with.
+/// Name of the reader functions by tag that `read-string` uses; initially an empty map.
 const READERS: &str = "*data-readers*";
 
-/// A known dynamic name without its namespace, and what it is where nothing has set it.
+/// Returns a known dynamic name without its namespace, and its initial value.
 pub(crate) fn known_dynamic(name: &str) -> Option<(&'static str, Value)> {
     if !name.ends_with('*') {
         return None;
@@ -51,14 +52,14 @@ pub(crate) fn known_dynamic(name: &str) -> Option<(&'static str, Value)> {
     KNOWN.iter().find(|(known, _)| *known == base).map(|(known, value)| (*known, value.clone()))
 }
 
-/// What a known dynamic name is now.
+/// Returns the current value of a known dynamic name.
 pub(super) fn current(machine: &Machine, name: &str) -> Value {
     let globals = &machine.core.globals;
     let own = globals.find(name).and_then(|index| globals.get(index).value.clone());
     own.unwrap_or_else(|| known_dynamic(name).map_or(Value::Nil, |(_, value)| value))
 }
 
-/// How values print just now.
+/// Returns the current print settings.
 pub(super) fn print_settings(machine: &Machine) -> Settings {
     if !machine.core.globals.has_print_settings {
         return Settings::default();
@@ -82,8 +83,8 @@ fn dynamic(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(arguments[0].as_symbol().map_or(Value::Nil, |name| current(machine, name.as_str())))
 }
 
-/// Inside a `binding` the name changes for as long as that lasts, else for the session; a name without
-/// an effect is left alone there.
+/// Sets a dynamic name: inside a `binding` for its extent, else for the session. Outside a `binding`, only names that
+/// begin with `*print-` are set; the others are ignored.
 fn set_dynamic(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let value = take(arguments, 1);
     let Some((name, _)) = arguments[0].as_symbol().and_then(|name| known_dynamic(name.as_str())) else {

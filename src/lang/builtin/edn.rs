@@ -1,4 +1,4 @@
-//! Data read from text, as programs are read: `clojure.edn/read-string`. Nothing is evaluated.
+//! Data read from text with the reader of programs: `clojure.edn/read-string`. Nothing is evaluated.
 
 use super::Builtin;
 use super::arguments::map;
@@ -13,7 +13,7 @@ use crate::lang::value::map::Map;
 use crate::lang::value::pattern::Pattern;
 use std::sync::Arc;
 
-/// The entries of this file.
+/// Builtins defined in this module.
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "edn/read-string",
@@ -43,10 +43,10 @@ pub const TABLE: &[Builtin] = &[
     ),
 ];
 
-/// Common Lisp's name.
+/// Common Lisp's alias, as a pair of alias and builtin name.
 pub const ALIASES: &[(&str, &str)] = &[("read-from-string", "read-string")];
 
-/// What a byte of text may take as tokens and forms.
+/// Memory that one byte of text may take as tokens and forms, in bytes.
 const BYTES_A_BYTE: u64 = 128;
 
 fn read_string(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
@@ -69,26 +69,26 @@ fn read_code(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     first_form(machine, arguments.last().unwrap_or(&Value::Nil), options)
 }
 
-/// The error of a text without a form.
+/// Builds the error for a text without a form.
 #[cold]
 fn nothing_to_read() -> Error {
     Error::new("NothingToRead", "there is no form in the text")
         .suggest("`(edn/read-string s)` gives nil then, and so does the option `{:eof nil}`")
 }
 
-/// How a text is read as data.
+/// Options for reading a text as data.
 pub(super) struct Options {
-    /// What to give at the end of the text; an error if there is nothing.
+    /// Result at the end of the text; without one, reaching the end is an error.
     pub(super) at_end: Option<Value>,
-    /// Functions by tag, which come before the tags of the language.
+    /// Reader functions by tag, which take precedence over the built-in tags.
     readers: Arc<Map>,
-    /// The function of a tag and a value for all other tags, or nil.
+    /// Function of the tag and the value for all other tags, or nil.
     default: Value,
     reading: Reading,
 }
 
 impl Options {
-    /// The options of `edn/read-string`.
+    /// Parses the options of `edn/read-string`.
     fn of_edn(options: &Map) -> Result<Options, Error> {
         let option = |name: &str| options.get(&Value::keyword(name)).cloned();
         let reading = Reading { is_data: true, conditionals: Conditionals::Refuse, ..Reading::default() };
@@ -101,7 +101,7 @@ impl Options {
         })
     }
 
-    /// The options of `read-string` and `read`; what tags mean is said by `*data-readers*` and
+    /// Parses the options of `read-string` and `read`; the reader functions come from `*data-readers*` and
     /// `*default-data-reader-fn*`.
     pub(super) fn of_code(machine: &Machine, options: &Map) -> Result<Options, Error> {
         let option = |name: &str| options.get(&Value::keyword(name));
@@ -135,7 +135,7 @@ fn keyword_name(value: &Value) -> Option<String> {
     }
 }
 
-/// The first form that a text spells.
+/// Reads the first form of a text.
 fn first_form(machine: &mut Machine, text: &Value, options: Options) -> Outcome<Value> {
     let Value::Str(text) = text else {
         return Err(Error::expected("a string", text).suggest("`(pr-str x)` spells a value").into());
@@ -143,7 +143,8 @@ fn first_form(machine: &mut Machine, text: &Value, options: Options) -> Outcome<
     Ok(next_form(machine, text.as_str(), options)?.0)
 }
 
-/// The first form that a text spells, or what the options give at its end, and how many bytes it took.
+/// Reads the first form of a text, or returns the configured result at its end; also returns the number of bytes
+/// consumed.
 pub(super) fn next_form(machine: &mut Machine, text: &str, options: Options) -> Outcome<(Value, usize)> {
     let longest = machine.core.meter.limits.program;
     if text.len() as u64 > longest {
@@ -168,7 +169,7 @@ pub(super) fn next_form(machine: &mut Machine, text: &str, options: Options) -> 
     Ok((value, passed))
 }
 
-/// What tags make of the forms behind them.
+/// Applies the reader functions of tags while forms are converted to values.
 struct Readers<'a> {
     machine: &'a mut Machine,
     text: &'a str,
@@ -210,7 +211,7 @@ fn unknown_tag(tag: &str) -> Error {
     ))
 }
 
-/// The error of the reader, with the place in the text.
+/// Converts an error of the reader, adding its position in the text.
 #[cold]
 fn unreadable(text: &str, error: &ReadError) -> Error {
     let at = error.span.start as usize;

@@ -1,5 +1,5 @@
-//! What is known of anything the language names, whether builtin, form or function of the prelude: the
-//! one record that `doc`, `apropos`, `dir`, completion and the reference show.
+//! Documentation entries: one record type for builtins, special forms and prelude functions. `doc`, `apropos`, `dir`,
+//! completion and the reference all read it.
 
 use super::Builtin;
 use super::syntax::SyntaxEntry;
@@ -7,20 +7,20 @@ use crate::lang::prelude::Function;
 
 /// The documentation of one name.
 pub struct Entry<'a> {
-    /// Its name; those without a namespace belong to `core`.
+    /// Name; a name without a namespace belongs to `core`.
     pub name: &'a str,
-    /// Its argument lists, as in `[f coll]`.
+    /// Argument lists, such as `[f coll]`.
     pub arguments: Vec<&'a str>,
-    /// What it does, first in one line.
+    /// Documentation; the first line is a summary.
     pub doc: &'a str,
-    /// Programs and what they print.
+    /// Example programs, each with the output it prints.
     pub examples: Vec<(&'a str, &'a str)>,
-    /// The area that it belongs to.
+    /// The section of the reference that the entry belongs to.
     pub area: &'a str,
 }
 
 impl<'a> Entry<'a> {
-    /// Of a builtin, unless only expanded code calls it.
+    /// Creates the entry of a builtin; `None` if the builtin is internal to macro expansions.
     pub fn of(area: &'a str, builtin: &'a Builtin) -> Option<Entry<'a>> {
         (!builtin.is_internal()).then(|| Entry {
             name: builtin.name,
@@ -31,7 +31,7 @@ impl<'a> Entry<'a> {
         })
     }
 
-    /// Of a form of the language.
+    /// Creates the entry of a special form or macro of the language.
     pub fn of_form(form: &'a SyntaxEntry) -> Entry<'a> {
         Entry {
             name: form.name,
@@ -42,7 +42,7 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// Of a function of the prelude.
+    /// Creates the entry of a prelude function.
     pub fn of_prelude(area: &'a str, function: &'a Function) -> Entry<'a> {
         let declaration = function.declaration();
         let examples = declaration.examples.iter().map(|(program, value)| (program.as_str(), value.as_str()));
@@ -55,23 +55,23 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// The namespace that it belongs to.
+    /// Returns the namespace of the name, `core` by default.
     pub fn namespace(&self) -> &'a str {
         crate::lang::value::text::split_name(self.name).0.unwrap_or("core")
     }
 
-    /// What it does, in one line.
+    /// Returns the first line of the documentation.
     pub fn summary(&self) -> &'a str {
         self.doc.lines().next().unwrap_or_default()
     }
 
-    /// How it is called: `(map f coll)`, one for each argument list.
+    /// Iterates over the call shapes, such as `(map f coll)`, one per argument list.
     pub fn calls(&self) -> impl Iterator<Item = String> {
         self.arguments.iter().map(|list| call_shape(self.name, list))
     }
 }
 
-/// How a function is called: `(f a b)` from the name `f` and the list `[a b]`.
+/// Returns the call shape of a function: `(f a b)` from the name `f` and the list `[a b]`.
 pub(crate) fn call_shape(name: &str, list: &str) -> String {
     let inner = list.strip_prefix('[').and_then(|list| list.strip_suffix(']')).unwrap_or(list);
     format!("({name}{}{inner})", if inner.is_empty() { "" } else { " " })

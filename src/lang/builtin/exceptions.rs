@@ -1,4 +1,4 @@
-//! Exceptions: making, throwing and looking into them.
+//! Exceptions: construction, throwing, inspection.
 
 use super::Builtin;
 use super::arguments::take;
@@ -8,7 +8,7 @@ use crate::lang::value::Value;
 use crate::lang::value::map::Map;
 use std::sync::Arc;
 
-/// The entries of this file.
+/// Builtins defined in this module.
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "ex-info",
@@ -86,7 +86,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new("no-case*", &["[x]"], "What a `case` without a matching clause expands to.", &[], no_case),
 ];
 
-/// Other names of what is in this file.
+/// Aliases, as pairs of alias and builtin name.
 pub const ALIASES: &[(&str, &str)] = &[
     ("raise", "throw"),
     (".getMessage", "ex-message"),
@@ -102,13 +102,14 @@ pub const ALIASES: &[(&str, &str)] = &[
     ("AssertionError.", "Exception."),
 ];
 
-/// The code of exceptions that programs make.
+/// Error code of exceptions that programs create with `ex-info` or by throwing other values.
 const MADE: &str = "ExceptionInfo";
 
-/// The code of those that have no data.
+/// Error code of exceptions without data.
 const PLAIN: &str = "Exception";
 
-/// A message: a string as it is, nil as nothing, the beginning of all else as it prints.
+/// Converts a value to a message: a string unchanged, nil to the empty text, anything else to a prefix of its printed
+/// form.
 fn message(machine: &mut Machine, value: &Value) -> Outcome<String> {
     match value {
         Value::Nil => Ok(String::new()),
@@ -120,7 +121,7 @@ fn message(machine: &mut Machine, value: &Value) -> Outcome<String> {
     }
 }
 
-/// A cause: an exception or nil.
+/// Returns the optional cause argument: an exception or nil.
 fn cause(arguments: &mut [Value], at: usize) -> Outcome<Value> {
     match arguments.get_mut(at).map(std::mem::take) {
         None => Ok(Value::Nil),
@@ -247,7 +248,7 @@ fn throw(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     .into())
 }
 
-/// A value as `pr-str` prints it, shortened: for messages.
+/// Prints a value as `pr-str` does, truncated to 1,000 bytes, for messages.
 fn printed(machine: &mut Machine, value: &Value) -> Outcome<String> {
     Ok(crate::lang::value::print::print_within(value, 1_000, true, machine)?.text)
 }

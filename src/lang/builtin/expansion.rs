@@ -1,11 +1,11 @@
-//! Looking at what macros make of code.
+//! Macro expansion on demand.
 
 use super::Builtin;
 use crate::lang::error::Outcome;
 use crate::lang::eval::{Expansion, Machine};
 use crate::lang::value::Value;
 
-/// The entries of this file.
+/// Builtins defined in this module.
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "macroexpand-1",
@@ -30,7 +30,7 @@ pub const TABLE: &[Builtin] = &[
     ),
 ];
 
-/// Other names of what is in this file.
+/// Aliases, as pairs of alias and builtin name.
 pub const ALIASES: &[(&str, &str)] = &[("walk/macroexpand-all", "macroexpand-all")];
 
 fn all(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {

@@ -1,4 +1,5 @@
-//! `format`: Java's patterns, such as `%5.2f`. Widths are asked of memory before they are filled.
+//! `format`: Java's format patterns, such as `%5.2f`. Padding is reserved against the memory limit before it is
+//! written.
 
 use super::Builtin;
 use super::arguments::{integer, string, take};
@@ -12,7 +13,7 @@ use crate::lang::value::decimal;
 use num_bigint::BigInt;
 use num_traits::Signed;
 
-/// The entries of this file.
+/// Builtins defined in this module.
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "format",
@@ -35,12 +36,12 @@ pub const TABLE: &[Builtin] = &[
     ),
 ];
 
-/// One `%` of a pattern.
+/// A format specifier: one `%` of a pattern.
 #[derive(Default)]
 struct Specifier {
-    /// Which argument, from 1; 0 for the next one.
+    /// Argument number, counted from 1; 0 for the next argument.
     index: usize,
-    /// `%<s`: the argument of the one before.
+    /// `%<s`: reuses the argument of the previous specifier.
     again: bool,
     left: bool,
     plus: bool,
@@ -56,7 +57,7 @@ struct Specifier {
 
 fn format(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let pattern = take(arguments, 0);
-    // Common Lisp's: nil gives a string, true prints it.
+    // Common Lisp's `format`: nil returns a string, true prints.
     if let (Value::Nil | Value::Bool(_), Some(Value::Str(directives))) = (&pattern, arguments.get(1)) {
         return super::directives::put(machine, &pattern, directives.as_str(), &arguments[2..]);
     }
@@ -70,10 +71,11 @@ fn format_array(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value
     Ok(formatted(machine, string(pattern)?, &values)?.finish())
 }
 
-/// The values set into the pattern.
+/// Formats values by a pattern.
 ///
 /// # Errors
-/// `FormatError`; limits.
+/// Returns `FormatError` if the pattern is invalid or a specifier lacks an argument, and `TypeError` if a value does
+/// not fit its specifier; halts if a resource limit is exceeded.
 pub(super) fn formatted(machine: &mut Machine, pattern: &str, values: &[Value]) -> Outcome<Builder> {
     pay(machine, pattern)?;
     let mut builder = Builder::default();
@@ -119,12 +121,12 @@ fn missing(specifier: &str, pattern: &str, count: usize) -> Error {
     .suggest("give one argument for each `%`; a percent sign is `%%`")
 }
 
-/// Reads what stands behind a `%`, and how long it is.
+/// Parses the specifier after a `%`; returns it with its length in bytes.
 fn specifier(text: &str) -> Result<(Specifier, usize), Error> {
     let mut specifier = Specifier::default();
     let mut rest = text;
     let digits = |text: &str| text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-    // Numbers too large for the machine are too large for its memory.
+    // A number that overflows is clamped; its width exceeds the memory limit anyway.
     let number = |text: &str| text.parse().unwrap_or(usize::MAX);
     let length = digits(rest);
     if length > 0 && rest[length..].starts_with('$') {
@@ -174,7 +176,7 @@ fn specifier(text: &str) -> Result<(Specifier, usize), Error> {
     }
 }
 
-/// Adds one value as its specifier wants it.
+/// Formats one value by its specifier.
 fn one(machine: &mut Machine, builder: &mut Builder, specifier: &Specifier, shown: &str, value: &Value) -> Outcome<()> {
     if value.is_nil() && !matches!(specifier.conversion, 'b' | 'B') {
         return general(machine, builder, specifier, "null");
@@ -208,7 +210,8 @@ fn one(machine: &mut Machine, builder: &mut Builder, specifier: &Specifier, show
     }
 }
 
-/// The number that Java makes of a value: of text and numbers as there, of others that of their text.
+/// Computes a hash code: Java's for booleans, characters, integers and strings, that of the printed text for other
+/// values.
 fn java_hash(machine: &mut Machine, value: &Value) -> Outcome<i32> {
     Ok(match value {
         Value::Bool(value) => {
@@ -240,7 +243,7 @@ fn unfit(specifier: &str, wanted: &str, value: &Value) -> Error {
     }
 }
 
-/// Text with a width, cut to its precision.
+/// Appends text, truncated to the precision and padded to the width.
 fn general(machine: &mut Machine, builder: &mut Builder, specifier: &Specifier, text: &str) -> Outcome<()> {
     let end = specifier.precision.and_then(|most| text.char_indices().nth(most)).map_or(text.len(), |(at, _)| at);
     if specifier.conversion.is_ascii_uppercase() {
@@ -250,8 +253,7 @@ fn general(machine: &mut Machine, builder: &mut Builder, specifier: &Specifier, 
     pad(machine, builder, specifier, "", &text[..end])
 }
 
-/// Adds a sign and text, filled up to the width: with blanks before both or behind, or with zeros
-/// between the two.
+/// Appends a sign and text, padded to the width: with spaces before or after both, or with zeros between them.
 fn pad(machine: &mut Machine, builder: &mut Builder, specifier: &Specifier, sign: &str, text: &str) -> Outcome<()> {
     let fill = specifier.width.saturating_sub(sign.len() + text.chars().count());
     if !specifier.left && !specifier.zeros {
@@ -268,7 +270,7 @@ fn pad(machine: &mut Machine, builder: &mut Builder, specifier: &Specifier, sign
     Ok(())
 }
 
-/// Adds a number whose digits are known.
+/// Appends a number, given its sign and digits.
 fn signed(
     machine: &mut Machine,
     builder: &mut Builder,
@@ -311,7 +313,7 @@ fn whole(
     }
 }
 
-/// Adds an integer in hexadecimal or octal; a negative one of 64 bits as these bits.
+/// Appends an integer in hexadecimal or octal; a negative 64-bit integer in two's complement.
 fn digits(
     machine: &mut Machine,
     builder: &mut Builder,
@@ -342,7 +344,7 @@ fn digits(
 fn floating(machine: &mut Machine, builder: &mut Builder, specifier: &Specifier, value: &Value) -> Outcome<()> {
     let number = float(value)?;
     if !number.is_finite() && !matches!(value, Value::Decimal(_)) {
-        // As in Java: no zeros, no groups, and a NaN has no sign.
+        // As in Java: no zero padding, no grouping, and no sign for NaN.
         let signs = number.is_infinite();
         let plain = Specifier {
             zeros: false,

@@ -1,4 +1,4 @@
-//! What Clojure's functions of ratios make of doubles, which stand for them here.
+//! Clojure's functions of ratios, applied to doubles, which represent ratios here.
 
 use super::Builtin;
 use super::arithmetic::float;
@@ -9,7 +9,7 @@ use num_bigint::BigInt;
 use num_traits::FromPrimitive;
 use std::sync::Arc;
 
-/// The entries of this file.
+/// Builtins defined in this module.
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "numerator",

@@ -1,7 +1,7 @@
-//! Functions of functions: calling them, and making new ones out of them.
+//! Higher-order functions: calling functions, and creating new ones from others.
 //!
-//! What these make is data: a builtin of this file, and the values it was made with in front of the
-//! arguments it will be called with.
+//! The functions created here are data: a builtin of this module, bound to the values it was created with, which
+//! precede the arguments of the call.
 
 use super::Builtin;
 use super::arguments::{function_and_collection, take};
@@ -16,7 +16,7 @@ use crate::lang::value::vector::Vector;
 use crate::lang::value::walk::Cursor;
 use std::sync::Arc;
 
-/// The entries of this file.
+/// Builtins defined in this module.
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "apply",
@@ -99,24 +99,24 @@ pub const TABLE: &[Builtin] = &[
     ),
 ];
 
-/// What other Lisps call these.
+/// Aliases from other Lisps, as pairs of alias and builtin name.
 pub const ALIASES: &[(&str, &str)] = &[("compose", "comp"), ("curry", "partial")];
 
-/// The codes of functions that this file makes.
+/// Builtins that implement the function values created in this module.
 pub const STEPS: &[&Builtin] =
     &[&COMPOSED, &PARTIAL, &JUXTAPOSED, &COMPLEMENTED, &CONSTANT, &DEFAULTED, &MEMOIZED, &ALL_TRUE, &ONE_TRUE];
 
-/// A function that is `builtin` with these values in front of its arguments.
+/// Creates a function that calls `builtin` with these values before its arguments.
 pub(super) fn bound(builtin: &'static Builtin, arguments: Vec<Value>) -> Value {
     Value::Bound(Arc::new(Bound { builtin, arguments }))
 }
 
-/// The arguments taken out, as one vector: so a function made of several knows where these end.
+/// Moves the arguments into one vector, so that a function made of several functions takes one bound argument.
 fn gathered(arguments: &mut [Value]) -> Value {
     Value::vector(arguments.iter_mut().map(std::mem::take).collect())
 }
 
-/// The functions gathered in the first argument.
+/// Returns the functions gathered in the first argument.
 fn several(arguments: &mut [Value]) -> Arc<Vector> {
     match take(arguments, 0) {
         Value::Vector(functions) => functions,
@@ -138,7 +138,7 @@ fn apply(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 
 fn apply_to(machine: &mut Machine, function: &Value, first: Vec<Value>, last: Value) -> Outcome<Value> {
     check_last(&last)?;
-    // Endless sequences of collections are put together this way.
+    // `(apply concat …)` is a common way to join an infinite sequence of collections, so it stays lazy.
     if matches!(function, Value::Builtin(builtin) if builtin.name == "concat") && machine.is_lazy(&last) {
         return concat_all(machine, first, last);
     }
@@ -201,7 +201,7 @@ fn partial(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
         return Ok(take(arguments, 0));
     }
     match &arguments[0] {
-        // A builtin takes its first arguments itself; that it can take so many is checked at the call.
+        // A builtin takes the bound arguments itself; its arity is checked at the call.
         Value::Builtin(builtin) => {
             let builtin = *builtin;
             Ok(bound(builtin, arguments[1..].iter_mut().map(std::mem::take).collect()))
@@ -280,7 +280,7 @@ fn memoized(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     machine.pay_for_arguments(arguments.len())?;
     let key = match machine.key(Value::vector(arguments[2..].to_vec())) {
         Ok(key) => key,
-        // What cannot be a key cannot be remembered; a halt stops all the same.
+        // Arguments that cannot be a key are not memoized; a halt is propagated.
         Err(signal) if matches!(signal.raised(), Raised::Halt(_)) => return Err(signal),
         Err(_) => return machine.call(&function, &mut arguments[2..]),
     };
@@ -294,8 +294,8 @@ fn memoized(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(result)
 }
 
-/// Adds to what a memoized function knows. The map is out of its cell meanwhile, so that it can be
-/// changed in place.
+/// Adds a result to the cache of a memoized function. The map is taken out of its cell meanwhile, so that its reference
+/// count permits an update in place.
 fn remember(machine: &mut Machine, cell: &Arc<Handle>, key: Value, result: Value) -> Outcome<()> {
     let mut known = match machine.core.heap.change(cell, State::Done(Value::Nil))? {
         State::Done(Value::Map(known)) => known,

@@ -1,4 +1,4 @@
-//! Equality and identity, and the truth as a value.
+//! Equality, identity and truth values.
 
 use super::Builtin;
 use crate::lang::error::Outcome;
@@ -8,7 +8,7 @@ use crate::lang::value::equal::{comparing_effort, visible_hash};
 use crate::lang::value::map::Map;
 use std::sync::Arc;
 
-/// The entries of this file.
+/// Builtins defined in this module.
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "=",
@@ -55,7 +55,7 @@ pub const TABLE: &[Builtin] = &[
     ),
 ];
 
-/// Other names of what is in this file.
+/// Aliases, as pairs of alias and builtin name.
 pub const ALIASES: &[(&str, &str)] = &[
     ("equal?", "="),
     ("equal", "="),
@@ -88,7 +88,7 @@ fn is_identical(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value
     Ok(Value::Bool(identical(&arguments[0], &arguments[1])))
 }
 
-/// True if both are the very same value: one look, however large they are.
+/// True if both are the same value by identity: constant time, however large they are.
 pub(super) fn identical(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::List(a), Value::List(b)) => Arc::ptr_eq(a, b) || a.is_empty() && b.is_empty(),

@@ -1,4 +1,4 @@
-//! Reading from a text as if it were typed: `with-in-str`, `read-line` and `read`. There is no other input.
+//! Input from a text: `with-in-str`, `read-line` and `read`. There is no other input.
 
 use super::Builtin;
 use super::arguments::map;
@@ -8,7 +8,7 @@ use crate::lang::eval::Machine;
 use crate::lang::value::Value;
 use std::sync::Arc;
 
-/// The entries of this file.
+/// Builtins defined in this module.
 pub const TABLE: &[Builtin] = &[
     Builtin::new("with-in-str*", &["[s f]"], "What `with-in-str` expands to.", &[], with_in_str),
     Builtin::new(
@@ -31,7 +31,7 @@ pub const TABLE: &[Builtin] = &[
     ),
 ];
 
-/// What `*in*` stands for: its own name, since there is one input at a time.
+/// Returns the value of `*in*`: the symbol itself, since there is one input at a time.
 pub fn constant(name: &str) -> Option<Value> {
     (name == "*in*").then(|| Value::symbol(name))
 }

@@ -8,7 +8,7 @@ use crate::lang::eval::Machine;
 use crate::lang::json;
 use crate::lang::value::Value;
 
-/// The entries of this file.
+/// Builtins defined in this module.
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "json/parse",
@@ -29,7 +29,7 @@ pub const TABLE: &[Builtin] = &[
     ),
 ];
 
-/// Names in Clojure's libraries, and in other languages.
+/// Aliases from Clojure's libraries and other languages, as pairs of alias and builtin name.
 pub const ALIASES: &[(&str, &str)] = &[
     ("json/read-str", "json/parse"),
     ("json/read", "json/parse"),
@@ -49,7 +49,7 @@ pub const ALIASES: &[(&str, &str)] = &[
 fn parse(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let text = take(arguments, 0);
     let names_keys = |value: &Value| match value {
-        // Cheshire's `true` asks for keywords.
+        // Cheshire's `true` requests keyword keys.
         Value::Nil | Value::Bool(_) => true,
         Value::Builtin(function) => function.name == "keyword",
         _ => false,

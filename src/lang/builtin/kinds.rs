@@ -1,4 +1,4 @@
-//! What kind of collection, function or cell a value is.
+//! Predicates for kinds of collections, functions and cells.
 
 use super::ordered::is_sorted;
 use super::{Builtin, types};
@@ -9,7 +9,7 @@ use crate::lang::heap::CellKind;
 use crate::lang::value::Value;
 use crate::lang::value::list::List;
 
-/// The entries of this file.
+/// Builtins defined in this module.
 pub const TABLE: &[Builtin] = &[
     Builtin::new("map?", &["[x]"], "True of maps.", &[("(map? {})", "true"), ("(map? [])", "false")], is_map),
     Builtin::new(
@@ -125,7 +125,7 @@ pub const TABLE: &[Builtin] = &[
     ),
 ];
 
-/// Other names of what is in this file.
+/// Aliases, as pairs of alias and builtin name.
 pub const ALIASES: &[(&str, &str)] = &[
     ("function?", "fn?"),
     ("procedure?", "fn?"),
@@ -221,7 +221,7 @@ fn is_special_symbol(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value>
     Ok(Value::Bool(arguments[0].as_symbol().is_some_and(|name| SPECIAL_SYMBOLS.contains(&name.as_str()))))
 }
 
-/// True of collections that know their count.
+/// True for collections that know their count.
 pub(super) fn is_counted_collection(value: &Value) -> bool {
     match value {
         Value::Vector(_) | Value::Map(_) | Value::Set(_) => true,
@@ -230,7 +230,7 @@ pub(super) fn is_counted_collection(value: &Value) -> bool {
     }
 }
 
-/// True of what can be called.
+/// True for values that can be called.
 pub(super) fn is_callable(value: &Value) -> bool {
     value.is_function()
         || value.as_name().is_some()

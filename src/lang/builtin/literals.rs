@@ -1,6 +1,6 @@
-//! What a reader would make of `#tag form` and `#?(…)` where it decides nothing, as data.
+//! Tagged literals `#tag form` and unresolved reader conditionals `#?(…)`, as data.
 //!
-//! They are records of kinds of their own, that print as they are written.
+//! They are records of dedicated types that print as they are written.
 
 use super::Builtin;
 use super::arguments::take;
@@ -11,7 +11,7 @@ use crate::lang::value::Value;
 use crate::lang::value::map::{CONDITIONAL, Map, TAGGED};
 use std::sync::Arc;
 
-/// The entries of this file.
+/// Builtins defined in this module.
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "tagged-literal",

@@ -1,7 +1,6 @@
-//! Maps: making them, looking into them, putting entries in and taking them out.
+//! Maps: construction, lookup, insertion and removal.
 //!
-//! What is done to a record from JSON leaves a record; a map that nobody else holds is changed in
-//! place.
+//! Operations on a record from JSON yield a record. A map with a reference count of one is changed in place.
 
 use super::Builtin;
 use super::arguments::take;
@@ -14,7 +13,7 @@ use crate::lang::value::Value;
 use crate::lang::value::map::Map;
 use std::sync::Arc;
 
-/// The entries of this file.
+/// Builtins defined in this module.
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "hash-map",
@@ -103,10 +102,10 @@ pub const TABLE: &[Builtin] = &[
     ),
 ];
 
-/// Other names of what is in this file.
+/// Aliases, as pairs of alias and builtin name.
 pub const ALIASES: &[(&str, &str)] = &[("array-map", "hash-map")];
 
-/// Keys and values in turn put into a map.
+/// Inserts alternating keys and values into a map.
 pub(super) fn put_all(machine: &mut Machine, map: &mut Map, pairs: &mut [Value]) -> Outcome<()> {
     for pair in pairs.chunks_mut(2) {
         let [key, value] = pair else {
@@ -133,8 +132,8 @@ fn hash_map(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(Value::Map(Arc::new(map)))
 }
 
-/// Of a key and a collection in the wrong order, the collection comes first. Clojure has nothing to find
-/// in a scalar, so no program of its own is changed by this.
+/// Swaps a key and a collection that are in the wrong order. Clojure finds nothing in a scalar, so valid Clojure
+/// programs are unaffected.
 pub(super) fn collection_first(arguments: &mut [Value]) {
     let nothing_to_find = arguments[0].is_scalar() && !arguments[0].is_nil();
     let collection = match &arguments[1] {
@@ -162,7 +161,7 @@ fn get_in(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let mut path = machine.seq(take(arguments, 1))?;
     while let Some(key) = path.next(machine)? {
         let found = machine.look_up(&current, &key, Value::Nil)?;
-        // Only where nil was found does it matter whether it stands there or is missing.
+        // Only if the lookup yields nil does a stored nil have to be told apart from a missing key.
         if found.is_nil() && !default.is_nil() && !has(machine, &current, &key)? {
             return Ok(default);
         }
@@ -171,7 +170,7 @@ fn get_in(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(current)
 }
 
-/// True if the collection has the key; false for what has no keys at all.
+/// True if the collection contains the key; false for values without keys.
 fn has(machine: &mut Machine, collection: &Value, key: &Value) -> Outcome<bool> {
     machine.charge(1)?;
     let index = |length: usize| matches!(key, Value::Int(at) if usize::try_from(*at).is_ok_and(|at| at < length));
@@ -211,7 +210,7 @@ fn contains(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     }
 }
 
-/// The error of a value that was to be a map.
+/// Builds the error for a value that should be a map.
 #[cold]
 pub(super) fn not_a_map(value: &Value) -> Error {
     let error = Error::expected("a map", value);
@@ -243,7 +242,7 @@ pub(super) fn assoc(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<V
     put(machine, collection, &mut arguments[1..])
 }
 
-/// A map or vector with these keys and values put in.
+/// Returns the map or vector with these alternating keys and values added.
 pub(super) fn put(machine: &mut Machine, collection: Value, pairs: &mut [Value]) -> Outcome<Value> {
     match collection {
         Value::Map(mut map) => {
@@ -296,9 +295,9 @@ pub(super) fn dissoc(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<
     }
 }
 
-/// Takes a key out of a map. A large map packs itself anew now and then, so some of that is paid here.
+/// Removes a key from a map. A large map occasionally compacts itself; part of that cost is charged here.
 pub(super) fn remove(machine: &mut Machine, map: &mut Arc<Map>, key: &Value) -> Outcome<()> {
-    // A key that is not there costs no copy.
+    // A missing key must not cause a copy.
     let Some(known) = machine.entry_in(map, key)?.map(|(known, _)| known.clone()) else { return Ok(()) };
     machine.charge(2)?;
     let map = Arc::make_mut(map);
@@ -310,13 +309,12 @@ pub(super) fn remove(machine: &mut Machine, map: &mut Arc<Map>, key: &Value) -> 
     Ok(())
 }
 
-/// Pays for looking up the place of a key in a sorted collection, which another comparator than
-/// `compare` makes a walk.
+/// Charges for locating a key in a sorted collection, which takes a linear scan if the comparator is not `compare`.
 pub(super) fn pay_for_place(machine: &mut Machine, keys: Option<usize>) -> Outcome<()> {
     machine.charge(keys.unwrap_or(0) as u64 / 16)
 }
 
-/// The entry of a key, with the key as the map has it.
+/// Returns the entry of a key, with the key as stored in the collection.
 pub fn entry_of(machine: &mut Machine, collection: &Value, key: &Value) -> Outcome<Option<(Value, Value)>> {
     machine.charge(1)?;
     match collection {
@@ -338,7 +336,7 @@ pub fn entry_of(machine: &mut Machine, collection: &Value, key: &Value) -> Outco
 
 fn find(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     transients::open(machine, &mut arguments[0])?;
-    // Scheme's takes a predicate, Common Lisp's an item; neither is a map.
+    // Scheme's `find` takes a predicate and Common Lisp's an item; neither argument is a map.
     let is_map = |value: &Value| matches!(value, Value::Map(_) | Value::Set(_) | Value::Nil);
     let is_list = |value: &Value| matches!(value, Value::List(_) | Value::Vector(_) | Value::Lazy(_));
     if !is_map(&arguments[0]) && !is_map(&arguments[1]) && is_list(&arguments[1]) && !is_list(&arguments[0]) {
@@ -349,7 +347,7 @@ fn find(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(found.map_or(Value::Nil, |(key, value)| Value::pair(key, value)))
 }
 
-/// One half of an entry.
+/// Returns the key (0) or the value (1) of an entry.
 fn half(entry: &Value, at: usize) -> Outcome<Value> {
     match entry {
         Value::Vector(pair) if pair.len() == 2 => Ok(pair.get(at).cloned().unwrap_or_default()),
@@ -373,7 +371,7 @@ fn vals(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     halves(machine, take(arguments, 0), 1)
 }
 
-/// All keys or all values.
+/// Returns all keys (0) or all values (1) of a map or of a sequence of entries.
 fn halves(machine: &mut Machine, collection: Value, at: usize) -> Outcome<Value> {
     let mut out = Vec::new();
     match collection {
@@ -415,7 +413,7 @@ fn select_keys(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value>
     select(machine, &map, &keys).map(|map| Value::Map(Arc::new(map)))
 }
 
-/// The entries of these keys; of a record, a record.
+/// Returns a map of the entries with the given keys; a record yields a record.
 pub(super) fn select(machine: &mut Machine, map: &Value, keys: &Value) -> Outcome<Map> {
     let mut out = Map::default();
     let mut keys = machine.seq(keys.clone())?;

@@ -1,7 +1,7 @@
-//! Matchers: a regex on its way through a text, as `re-matcher` makes one.
+//! Matchers: a regex's progress through a text, as created by `re-matcher`.
 //!
-//! A matcher is a cell that holds the regex, the text, the byte to go on from (nil behind the last match), and
-//! the match that was found last.
+//! A matcher is a cell that holds the regex, the text, the byte offset at which to continue (nil after the last match),
+//! and the most recent match.
 
 use super::Builtin;
 use super::arguments::{take, whole};
@@ -13,7 +13,7 @@ use crate::lang::eval::Machine;
 use crate::lang::heap::{CellKind, State};
 use crate::lang::value::Value;
 
-/// The entries of this file.
+/// Builtins defined in this module.
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "re-matcher",
@@ -63,7 +63,7 @@ fn matcher(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(Value::Cell(machine.core.heap.allocate(CellKind::Matcher, State::Done(content))))
 }
 
-/// What a matcher holds.
+/// Returns the four parts of a matcher.
 fn content(machine: &Machine, matcher: &Value) -> Outcome<[Value; 4]> {
     if let Value::Cell(cell) = matcher
         && cell.cell_kind() == CellKind::Matcher
@@ -75,10 +75,10 @@ fn content(machine: &Machine, matcher: &Value) -> Outcome<[Value; 4]> {
     Err(Error::expected("a matcher", matcher).suggest("`(re-matcher #\"…\" s)` makes one").into())
 }
 
-/// The next match of a matcher; nil behind the last one.
+/// Returns the next match of a matcher; nil after the last one.
 ///
 /// # Errors
-/// `TypeError` for what is no matcher; limits.
+/// Returns `TypeError` if the value is not a matcher; halts if a resource limit is exceeded.
 pub fn next(machine: &mut Machine, matcher: &Value) -> Outcome<Value> {
     let [Value::Regex(regex), Value::Str(text), from, _] = content(machine, matcher)? else { return Ok(Value::Nil) };
     let (found, goes_on_from) = match from {
@@ -110,7 +110,8 @@ fn last_match(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> 
     Ok(found)
 }
 
-/// What a matcher found last, the whole match first; nothing of what is no matcher.
+/// Returns the groups of the most recent match, the whole match first, or none if there is no match; `None` if the
+/// value is not a matcher.
 pub fn last_groups(machine: &Machine, value: &Value) -> Option<Vec<Value>> {
     if !matches!(value, Value::Cell(_)) {
         return None;

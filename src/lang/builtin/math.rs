@@ -9,7 +9,7 @@ use crate::lang::value::Value;
 use num_integer::Integer;
 use std::sync::Arc;
 
-/// The entries of this file.
+/// Builtins defined in this module.
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "math/pow",
@@ -128,7 +128,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new("lcm", &["[& integers]"], "The least common multiple.", &[("(lcm 4 6)", "12")], lcm),
 ];
 
-/// Java's and other Lisps' names; `Math/` stands for `math/`.
+/// Aliases from Java and other Lisps, as pairs of alias and builtin name; `Math/` is an alias of `math/`.
 pub const ALIASES: &[(&str, &str)] = &[
     ("math/floor-mod", "mod"),
     ("math/floorMod", "mod"),
@@ -148,7 +148,7 @@ pub const ALIASES: &[(&str, &str)] = &[
     ("tan", "math/tan"),
 ];
 
-/// What the constants of Java's number classes and of `math/` stand for.
+/// Returns the value of a constant of Java's number classes or of `math/`; `None` for any other name.
 pub fn constant(name: &str) -> Option<Value> {
     Some(match name {
         "math/PI" | "Math/PI" | "clojure.math/PI" => Value::Float(std::f64::consts::PI),
@@ -190,7 +190,7 @@ fn reals(arguments: &[Value], function: fn(f64, f64) -> f64) -> Outcome<Value> {
     Ok(Value::Float(function(float(&arguments[0])?, float(&arguments[1])?)))
 }
 
-/// The power as Java has it, which is no number where the exponent says nothing.
+/// Computes a power as Java does: NaN for a NaN exponent, and for ±1 to an infinite power.
 fn raised(base: f64, exponent: f64) -> f64 {
     if exponent.is_nan() || (base.abs() == 1.0 && exponent.is_infinite()) { f64::NAN } else { base.powf(exponent) }
 }
@@ -199,7 +199,7 @@ fn log(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let number = float(&arguments[0])?;
     Ok(Value::Float(match arguments.get(1).map(float).transpose()? {
         None => number.ln(),
-        // The quotients of logarithms of 8 and 1000 would miss 3 by a digit.
+        // The quotient of the logarithms of 1000 and 10 would miss 3 in the last digit.
         Some(2.0) => number.log2(),
         Some(10.0) => number.log10(),
         Some(base) => number.ln() / base.ln(),
@@ -211,7 +211,7 @@ fn round(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
         Value::Float(number) => {
             let below = number.floor();
             let rounded = if number - below >= 0.5 { below + 1.0 } else { below };
-            // As in Java, what is too large becomes the largest integer, and NaN 0.
+            // As in Java: saturates at the bounds of 64-bit integers, and NaN becomes 0.
             Ok(Value::Int(rounded as i64))
         }
         Value::Decimal(number) => {

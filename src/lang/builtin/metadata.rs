@@ -1,4 +1,4 @@
-//! Metadata: a map beside a collection, a symbol, a function or an atom, which equality does not see.
+//! Metadata: a map attached to a collection, symbol, function or atom, which equality ignores.
 
 use super::Builtin;
 use super::arguments::take;
@@ -11,7 +11,7 @@ use crate::lang::value::map::{KIND, Map, without_kind};
 use crate::lang::value::{Annotated, Value};
 use std::sync::Arc;
 
-/// The entries of this file.
+/// Builtins defined in this module.
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "meta",
@@ -61,17 +61,17 @@ pub const TABLE: &[Builtin] = &[
     ),
 ];
 
-/// The codes of functions that this file makes.
+/// Builtins that implement the function values created in this module.
 pub const STEPS: &[&Builtin] = &[&ANNOTATED];
 
-/// A function with metadata: its arguments behind the first two are the function's.
+/// A function with metadata: the first two arguments are bound, the others are those of the call.
 static ANNOTATED: Builtin =
     Builtin::new("annotated*", &["[f metadata & args]"], "A function with metadata.", &[], |machine, arguments| {
         let function = take(arguments, 0);
         machine.call(&function, &mut arguments[2..])
     });
 
-/// The metadata of any value: that of atoms and lazy sequences is in the heap.
+/// Returns the metadata of any value; that of atoms and lazy sequences is in the heap.
 pub fn metadata_of(machine: &Machine, value: &Value) -> Option<Arc<Map>> {
     match value {
         Value::Cell(handle) | Value::Lazy(handle) => machine.core.heap.notes(handle)?.metadata.clone(),
@@ -79,7 +79,7 @@ pub fn metadata_of(machine: &Machine, value: &Value) -> Option<Arc<Map>> {
     }
 }
 
-/// The metadata that a value has in itself, without what makes a map a record.
+/// Returns the metadata stored in the value itself, without the key that marks a map as a record.
 pub fn metadata(value: &Value) -> Option<Arc<Map>> {
     match value {
         Value::Map(map) => map.metadata().and_then(without_kind),
@@ -87,7 +87,7 @@ pub fn metadata(value: &Value) -> Option<Arc<Map>> {
     }
 }
 
-/// The metadata of a value, what makes a map a record included.
+/// Returns the metadata stored in the value itself, including the key that marks a map as a record.
 pub fn all_metadata(value: &Value) -> Option<Arc<Map>> {
     match value {
         Value::List(list) => list.metadata().cloned(),
@@ -103,10 +103,10 @@ pub fn all_metadata(value: &Value) -> Option<Arc<Map>> {
     }
 }
 
-/// The value with that metadata in place of its own.
+/// Returns the value with its metadata replaced.
 ///
 /// # Errors
-/// `TypeError` for values that carry none; limits.
+/// Returns `TypeError` if the value cannot carry metadata; halts if a resource limit is exceeded.
 pub fn annotate(machine: &mut Machine, value: Value, metadata: Option<Arc<Map>>) -> Outcome<Value> {
     Ok(match value {
         Value::Vector(mut vector) => {
@@ -126,7 +126,7 @@ pub fn annotate(machine: &mut Machine, value: Value, metadata: Option<Arc<Map>>)
         }
         sequence @ (Value::List(_) | Value::Lazy(_)) => {
             if machine.is_lazy(&sequence) {
-                // Another lazy sequence of the same items; what realises one realises the other.
+                // A new lazy sequence over the same items: realising either realises the other.
                 let handle = machine.core.heap.allocate(CellKind::Lazy, State::Done(sequence));
                 machine.core.heap.annotate(&handle, Notes { metadata, ..Notes::default() })?;
                 return Ok(Value::Lazy(handle));
@@ -159,7 +159,7 @@ pub fn annotate(machine: &mut Machine, value: Value, metadata: Option<Arc<Map>>)
     })
 }
 
-/// New metadata for a map, which stays the record that it is.
+/// Returns the new metadata of a map, retaining the key that marks it as a record.
 fn with_kind(map: &Map, metadata: Option<Arc<Map>>) -> Option<Arc<Map>> {
     let key = Value::keyword(KIND);
     match map.kind() {
@@ -183,7 +183,7 @@ fn no_metadata(value: &Value) -> Error {
     }
 }
 
-/// The metadata of a value, or that of what it refers to and which changes.
+/// Returns the metadata of a value, or of the var or cell that it refers to.
 fn metadata_now(machine: &mut Machine, value: &Value) -> Outcome<Option<Arc<Map>>> {
     match value {
         Value::Var(name) => machine.var_metadata(name),
@@ -191,7 +191,7 @@ fn metadata_now(machine: &mut Machine, value: &Value) -> Outcome<Option<Arc<Map>
     }
 }
 
-/// Replaces the metadata of what a value refers to, and returns it.
+/// Replaces the metadata of a var or atom, and returns it.
 fn replace(machine: &mut Machine, value: &Value, metadata: Option<Arc<Map>>) -> Outcome<Value> {
     match value {
         Value::Var(name) => machine.replace_metadata(name.as_str(), metadata.clone().unwrap_or_default())?,
@@ -222,18 +222,18 @@ fn with_meta(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     annotate(machine, value, metadata)
 }
 
-/// The value without its metadata.
+/// Returns the value without its metadata.
 ///
 /// # Errors
-/// Limits.
+/// Halts if a resource limit is exceeded.
 pub(super) fn without_metadata(machine: &mut Machine, value: Value) -> Outcome<Value> {
     if metadata(&value).is_some() { annotate(machine, value, None) } else { Ok(value) }
 }
 
-/// A map of metadata, or none.
+/// Returns an argument that is a map of metadata; `None` for nil.
 ///
 /// # Errors
-/// `TypeError` for all but maps and nil.
+/// Returns `TypeError` if the value is neither a map nor nil.
 pub(super) fn map_of_metadata(value: Value) -> Outcome<Option<Arc<Map>>> {
     match value {
         Value::Map(map) => Ok(Some(map)),

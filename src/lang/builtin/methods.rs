@@ -1,5 +1,4 @@
-//! Java's methods of strings that mean something of their own here, with the dot in their names; the
-//! others are aliases.
+//! Java's string methods that need code of their own, under their dotted names; the others are aliases.
 
 use super::Builtin;
 use super::arguments::{integer, string, take};
@@ -12,7 +11,7 @@ use crate::lang::eval::Machine;
 use crate::lang::value::Value;
 use crate::lang::value::compare::compare;
 
-/// The entries of this file.
+/// Builtins defined in this module.
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         ".contains",
@@ -177,7 +176,7 @@ pub const TABLE: &[Builtin] = &[
     ),
 ];
 
-/// Methods that are functions already.
+/// Aliases of methods that exist as functions, as pairs of alias and builtin name.
 pub const ALIASES: &[(&str, &str)] = &[
     (".size", "count"),
     (".get", "get"),
@@ -207,7 +206,7 @@ pub const ALIASES: &[(&str, &str)] = &[
     (".longValue", "long"),
     (".doubleValue", "double"),
     ("string-ci=?", ".equalsIgnoreCase"),
-    // JavaScript's methods of arrays.
+    // JavaScript's array methods.
     (".map", "map"),
     (".flatMap", "mapcat"),
     (".filter", "filter"),
@@ -247,7 +246,7 @@ fn index_of(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(Value::Int(place.unwrap_or(-1)))
 }
 
-/// The place of the first item that equals `wanted`, or of the last one.
+/// Returns the index of the first or last item that equals `wanted`.
 fn place_of_item(machine: &mut Machine, collection: Value, wanted: &Value, last: bool) -> Outcome<Option<i64>> {
     let mut items = machine.seq(collection)?;
     let (mut at, mut found) = (0, None);
@@ -263,7 +262,7 @@ fn place_of_item(machine: &mut Machine, collection: Value, wanted: &Value, last:
     Ok(found)
 }
 
-/// Makes a regex of the string that stands for one.
+/// Compiles a pattern given as a string to a regex, in place.
 fn read_pattern(machine: &mut Machine, pattern: &mut Value) -> Outcome<()> {
     if let Value::Str(text) = pattern {
         *pattern = Value::Regex(compile_running(machine, text.clone().as_str())?);
@@ -332,7 +331,7 @@ fn hash_code(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(Value::Int(i64::from(super::text::java_hash(machine, &text)?)))
 }
 
-/// The name of a type, a keyword or a symbol; types are symbols with the dots of their packages.
+/// Returns the base name of a type, keyword or symbol; types are symbols with the dots of their packages.
 fn name_of(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     match &arguments[0] {
         named if let Some(name) = named.as_name() => Ok(Value::string(name.base())),

@@ -1,7 +1,7 @@
-//! The functions of the language, each one entry of a table: name, arguments, doc, examples, code.
+//! The builtin functions of the language. Each is one table entry: name, argument lists, doc, examples, code.
 //!
-//! From an entry come arity errors, `doc`, `apropos`, completion, REFERENCE.md and the tests that run
-//! its examples. A new builtin is one entry in one of the tables and one function beside it.
+//! Arity errors, `doc`, `apropos`, completion, REFERENCE.md and the tests that run the examples all derive from these
+//! entries. To add a builtin, add one entry to a table and one function next to it.
 
 pub mod absent;
 pub mod arguments;
@@ -79,36 +79,36 @@ use crate::lang::error::Outcome;
 use crate::lang::eval::Machine;
 use crate::lang::value::Value;
 
-/// The code of a builtin. It may take its arguments out of the slice.
+/// The implementation of a builtin. It may move its arguments out of the slice.
 pub type Run = fn(&mut Machine, &mut [Value]) -> Outcome<Value>;
 
-/// A function of the language.
+/// A builtin function of the language.
 pub struct Builtin {
-    /// Its name; those without a namespace belong to `core`.
+    /// Name; a name without a namespace belongs to `core`.
     pub name: &'static str,
-    /// Its argument lists, as in `[f coll]` and `[x & more]`.
+    /// Argument lists, such as `[f coll]` and `[x & more]`.
     pub arguments: &'static [&'static str],
-    /// What it does, first in one line.
+    /// Documentation; the first line is a summary.
     pub doc: &'static str,
-    /// Programs and what they print.
+    /// Example programs, each with the output it prints.
     pub examples: &'static [(&'static str, &'static str)],
-    /// How many arguments it takes, computed from `arguments`.
+    /// Accepted argument counts, computed from `arguments`.
     pub arity: ArityRange,
-    /// The code.
+    /// The implementation.
     pub run: Run,
 }
 
-/// How many arguments a function takes.
+/// The set of argument counts that a function accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArityRange {
-    /// Bit `n` is set where `n` arguments are accepted.
+    /// Bit `n` is set if exactly `n` arguments are accepted.
     exact: u32,
-    /// From this many on any number is accepted.
+    /// Lower bound of the variadic arity, if any: every count from here on is accepted.
     at_least: Option<u32>,
 }
 
 impl ArityRange {
-    /// True if that many arguments are accepted.
+    /// True if `count` arguments are accepted.
     #[inline]
     pub const fn accepts(self, count: usize) -> bool {
         if count < 32 && self.exact & (1 << count) != 0 {
@@ -120,7 +120,7 @@ impl ArityRange {
         }
     }
 
-    /// Reads argument lists: names between brackets, `&` before the rest.
+    /// Parses argument lists: names in brackets, with `&` before the rest parameter.
     pub(crate) const fn read(lists: &[&str]) -> ArityRange {
         let mut exact = 0;
         let mut at_least = None;
@@ -168,7 +168,7 @@ impl ArityRange {
         ArityRange { exact, at_least }
     }
 
-    /// What is accepted, in words: `1 or 2`, `at least 1`.
+    /// Describes the accepted counts in words: `1 or 2`, `at least 1`.
     pub fn describe(self) -> String {
         let mut parts: Vec<String> = (0..32).filter(|n| self.exact & (1 << n) != 0).map(|n| n.to_string()).collect();
         if let Some(least) = self.at_least {
@@ -186,7 +186,7 @@ impl ArityRange {
 }
 
 impl Builtin {
-    /// An entry of a table.
+    /// Creates a table entry and computes its arity.
     pub const fn new(
         name: &'static str,
         arguments: &'static [&'static str],
@@ -197,7 +197,7 @@ impl Builtin {
         Builtin { name, arguments, doc, examples, arity: ArityRange::read(arguments), run }
     }
 
-    /// Its name with its namespace: `core/count`, `json/parse`.
+    /// Returns the namespace-qualified name: `core/count`, `json/parse`.
     pub fn qualified(&self) -> String {
         if self.name.len() > 1 && self.name.contains('/') {
             self.name.to_string()
@@ -206,13 +206,13 @@ impl Builtin {
         }
     }
 
-    /// True for what only expanded code calls, and no documentation shows.
+    /// True for an undocumented builtin that only macro expansions call.
     pub fn is_internal(&self) -> bool {
         self.name.ends_with('*') && self.examples.is_empty()
     }
 }
 
-/// The tables, in the order of the reference.
+/// The tables with their section titles, in the order of the reference.
 pub const TABLES: &[(&str, &[Builtin])] = &[
     ("Making sequences", sequences::making::TABLE),
     ("Page after page", sequences::iteration::TABLE),
@@ -304,7 +304,7 @@ pub const TABLES: &[(&str, &[Builtin])] = &[
     ("Dynamic scope", dynamic::TABLE),
 ];
 
-/// Other names of builtins: other Lisps' spellings, and Clojure's full namespaces.
+/// Aliases of builtins: the spellings of other Lisps and Clojure's fully qualified names.
 const ALIASES: &[&[(&str, &str)]] = &[
     sequences::making::ALIASES,
     sequences::ends::ALIASES,
@@ -362,7 +362,7 @@ const ALIASES: &[&[(&str, &str)]] = &[
     dialects::other::ALIASES,
 ];
 
-/// Builtins that stand in no table: what lazy sequences and functions made by functions consist of.
+/// Builtins that are in no table: the steps of lazy sequences and the code of functions that builtins return.
 const STEPS: &[&[&[&Builtin]]] = &[
     sequences::STEPS,
     &[
@@ -379,7 +379,7 @@ const STEPS: &[&[&[&Builtin]]] = &[
     &[branching::STEPS, selectors::STEPS],
 ];
 
-/// Namespaces that stand for others.
+/// Aliases of namespaces, as pairs of alias and namespace.
 const NAMESPACES: &[(&str, &str)] = &[
     ("clojure.core", "core"),
     ("clojure.string", "str"),
@@ -405,17 +405,18 @@ const NAMESPACES: &[(&str, &str)] = &[
     ("jsonista.core", "json"),
 ];
 
-/// The namespace that a namespace stands for.
+/// Resolves a namespace alias; returns any other name unchanged.
 pub(crate) fn namespace_meant(name: &str) -> &str {
     NAMESPACES.iter().chain(time::NAMESPACES).find(|(from, _)| *from == name).map_or(name, |(_, to)| to)
 }
 
-/// All builtins.
+/// Iterates over all builtins in the tables.
 pub fn all() -> impl Iterator<Item = &'static Builtin> {
     TABLES.iter().flat_map(|(_, table)| table.iter())
 }
 
-/// What `*ns*`, the constants of Java's classes and those of `math/` stand for; `None` for all other names.
+/// Returns the value of a constant: `*ns*`, `*in*`, a constant of a Java class or of `math/`; `None` for any other
+/// name.
 pub fn constant(name: &str) -> Option<Value> {
     let here = namespaces::constant(name).or_else(|| decimals::constant(name)).or_else(|| input::constant(name));
     here.or_else(|| math::constant(name)).or_else(|| time::constants::constant(name))

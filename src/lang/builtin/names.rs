@@ -1,4 +1,4 @@
-//! Keywords and symbols, and their names.
+//! Keywords, symbols and their names.
 
 use super::Builtin;
 use super::arguments::{string, take};
@@ -7,7 +7,7 @@ use crate::lang::eval::Machine;
 use crate::lang::value::Value;
 use crate::lang::value::text::LONGEST_NAME;
 
-/// The entries of this file.
+/// Builtins defined in this module.
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "keyword",
@@ -46,7 +46,7 @@ pub const TABLE: &[Builtin] = &[
     ),
 ];
 
-/// Other names of what is in this file.
+/// Aliases, as pairs of alias and builtin name.
 pub const ALIASES: &[(&str, &str)] = &[
     ("find-keyword", "keyword"),
     ("keyword->string", "name"),
@@ -54,11 +54,11 @@ pub const ALIASES: &[(&str, &str)] = &[
     ("string->keyword", "keyword"),
 ];
 
-/// A text that becomes the name of a keyword or symbol: the door that keeps names short enough to compare,
-/// hash and print without paying for their length.
+/// Checks the length of a text that becomes the name of a keyword or symbol. This bound keeps names short enough to
+/// compare, hash and print without charging for their length.
 ///
 /// # Errors
-/// `NameTooLong`.
+/// Returns `NameTooLong` if the text exceeds [`LONGEST_NAME`] bytes.
 pub fn short_enough(name: &str) -> Result<&str, Error> {
     if name.len() <= LONGEST_NAME {
         return Ok(name);
@@ -68,7 +68,7 @@ pub fn short_enough(name: &str) -> Result<&str, Error> {
         .suggest("keep long text in a string"))
 }
 
-/// The text of a name with its namespace.
+/// Returns the text of a name qualified by a namespace.
 fn qualified(arguments: &[Value]) -> Result<String, Error> {
     let [namespace, name] = arguments else { return Ok(String::new()) };
     let name = short_enough(string(name)?)?;
@@ -89,7 +89,7 @@ fn keyword(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     })
 }
 
-/// The symbol of a name, or of what has one.
+/// Converts a string, keyword, symbol or var to a symbol.
 pub fn symbol(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     if arguments.len() == 2 {
         return Ok(Value::symbol(&qualified(arguments)?));

@@ -1,4 +1,4 @@
-//! Namespaces as values: their names, as symbols. What a session defines is in the one namespace `user`.
+//! Namespaces as values: symbols that name them. All definitions of a session are in the namespace `user`.
 
 use super::Builtin;
 use super::absent::libraries;
@@ -10,7 +10,7 @@ use crate::lang::value::map::Map;
 use crate::lang::value::text::split_name;
 use std::sync::Arc;
 
-/// The entries of this file.
+/// Builtins defined in this module.
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "ns-name",
@@ -134,7 +134,7 @@ pub const TABLE: &[Builtin] = &[
 /// The namespace of a session's definitions.
 const SESSION: &str = "user";
 
-/// What `*ns*` stands for; `None` for all other names.
+/// Returns the value of `*ns*`; `None` for any other name.
 pub fn constant(name: &str) -> Option<Value> {
     (name == "*ns*").then(|| Value::symbol(SESSION))
 }
@@ -155,20 +155,20 @@ fn the(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     if exists(machine, &name) { Ok(take(arguments, 0)) } else { Err(libraries::missing(&name).into()) }
 }
 
-/// Which names of a namespace are asked for.
+/// A selection of the names of a namespace.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// What it defines for others.
+    /// Its public definitions.
     Public,
-    /// What it defines.
+    /// All its definitions.
     Own,
-    /// What it has from core.
+    /// The names it refers to from core.
     Referred,
-    /// All that it knows.
+    /// All names that resolve in it.
     Known,
 }
 
-/// Names of a namespace and their vars.
+/// Returns a map from the selected names of a namespace to their vars.
 fn names_of(machine: &mut Machine, namespace: &Value, kind: Kind) -> Outcome<Value> {
     let namespace = name(namespace)?;
     let registry = machine.core.registry.clone();
@@ -192,12 +192,12 @@ fn names_of(machine: &mut Machine, namespace: &Value, kind: Kind) -> Outcome<Val
     }
     machine.charge(pairs.len() as u64)?;
     machine.reserve_values(4 * pairs.len() as u64)?;
-    // A definition of the session hides what core has under its name.
+    // A definition of the session comes later in the list and so shadows a core name.
     let vars: Map = pairs.iter().map(|(base, var)| (Value::symbol(base), Value::Var(var.as_str().into()))).collect();
     Ok(Value::Map(Arc::new(vars)))
 }
 
-/// What looking through the names of the language costs.
+/// Fuel charged, and values reserved, for scanning the names of the language.
 const NAMES: u64 = 4_096;
 
 fn ns_unmap(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {

@@ -1,4 +1,4 @@
-//! Arithmetic: the hottest functions of all, so two integers come first everywhere.
+//! Arithmetic. These are the hottest functions, so the fast path for two integers comes first everywhere.
 
 use super::Builtin;
 use super::arguments::take;
@@ -11,7 +11,7 @@ use num_bigint::BigInt;
 use num_traits::Signed;
 use std::sync::Arc;
 
-/// The entries of this file.
+/// Builtins defined in this module.
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "+",
@@ -102,7 +102,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new("abs", &["[x]"], "The number without its sign.", &[("(abs -3)", "3"), ("(abs -1.5)", "1.5")], abs),
 ];
 
-/// Other Lisps' names.
+/// Aliases from other Lisps, as pairs of alias and builtin name.
 pub const ALIASES: &[(&str, &str)] = &[
     ("quotient", "quot"),
     ("remainder", "rem"),
@@ -114,10 +114,10 @@ pub const ALIASES: &[(&str, &str)] = &[
     ("1-", "dec"),
 ];
 
-/// One operation on two numbers.
+/// A binary operation on numbers.
 type Step = fn(&mut Machine, &Value, &Value) -> Outcome<Value>;
 
-/// The operation over any number of arguments, from the left.
+/// Folds the operation over any number of arguments, from the left.
 fn fold(machine: &mut Machine, arguments: &mut [Value], identity: i64, step: Step) -> Outcome<Value> {
     let Some((first, rest)) = arguments.split_first_mut() else { return Ok(Value::Int(identity)) };
     if !is_number(first) {
@@ -181,7 +181,7 @@ fn over(machine: &mut Machine, left: &Value, right: &Value) -> Outcome<Value> {
     }
 }
 
-/// The error of an operation on two integers whose result is too large.
+/// Builds the error for an operation on two integers whose result overflows.
 #[cold]
 fn too_large(operator: &str, left: i64, right: i64) -> Signal {
     let instead = match operator {
@@ -201,7 +201,7 @@ fn add(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 fn subtract(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     match arguments {
         [a, b] => minus(machine, a, b),
-        // Not 0 - x: the negative of 0.0 is -0.0.
+        // Not 0 - x: the negation of 0.0 is -0.0.
         [Value::Float(x)] => Ok(Value::Float(-*x)),
         [x] => minus(machine, &Value::Int(0), x),
         more => fold(machine, more, 0, minus),
@@ -223,7 +223,7 @@ fn divide(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     }
 }
 
-/// Two integers by the checked operation, and by the exact one where that fails.
+/// Applies the checked operation to two integers, and falls back to exact arithmetic if it overflows.
 fn growing(
     machine: &mut Machine,
     operation: Operation,

@@ -1,6 +1,5 @@
-//! What the commonest functions of numbers come to for integers. The evaluator does them where they stand in a
-//! program; everything else about these functions, and every other kind of number, is in `numbers` and
-//! `comparison`.
+//! Integer fast paths of the most common numeric functions, which the evaluator executes inline. All other behaviour of
+//! these functions, and every other kind of number, is in `numbers` and `comparison`.
 
 use super::Builtin;
 use crate::lang::eval::{Frame, Machine, Walked};
@@ -9,7 +8,7 @@ use crate::lang::node::Operation;
 /// Evaluates an operation.
 pub type Run = fn(&mut Machine, &Frame<'_>, &Operation) -> Walked;
 
-/// An operation on one or two integers; those on one stand behind those on two.
+/// An operation on one or two integers. The unary operators follow the binary ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
 pub enum Operator {
     /// `(+ a b)`
@@ -53,7 +52,7 @@ pub enum Operator {
 }
 
 impl Operator {
-    /// All of them, in order.
+    /// All operators, in declaration order.
     pub const ALL: [Operator; 19] = [
         Operator::Add,
         Operator::Subtract,
@@ -76,7 +75,7 @@ impl Operator {
         Operator::IsOdd,
     ];
 
-    /// What a builtin does with that many integers, where that is one of these.
+    /// Returns the operator that a builtin represents when called with `arguments` arguments, if any.
     pub fn of(builtin: &Builtin, arguments: usize) -> Option<Operator> {
         Some(match (builtin.name, arguments) {
             ("+", 2) => Operator::Add,

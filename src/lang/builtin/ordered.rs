@@ -1,4 +1,4 @@
-//! Sorted maps and sets: making them, finding places in them, and parts of them between two keys.
+//! Sorted maps and sets: construction, binary search, and the part between two keys.
 
 use super::Builtin;
 use super::arguments::take;
@@ -15,7 +15,7 @@ use crate::lang::value::set::Set;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-/// The entries of this file.
+/// Builtins defined in this module.
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "sorted-map",
@@ -81,7 +81,7 @@ pub const TABLE: &[Builtin] = &[
     ),
 ];
 
-/// What is to order keys must be a function, even where there is nothing to order yet.
+/// Checks that a comparator is callable, even if there are no keys to order yet.
 fn check_comparator(comparator: &Value) -> Result<(), Error> {
     if comparator.is_nil() || super::kinds::is_callable(comparator) {
         return Ok(());
@@ -112,7 +112,7 @@ pub fn is_sorted(value: &Value) -> bool {
     order_of(value).is_some()
 }
 
-/// The order of a sorted collection.
+/// Returns the order of a sorted collection; `None` for any other value.
 fn order_of(value: &Value) -> Option<&Order> {
     match value {
         Value::Map(map) => map.order(),
@@ -132,8 +132,8 @@ fn part(machine: &mut Machine, arguments: &mut [Value], backwards: bool) -> Outc
             .into());
     };
     let comparator = order.comparator.clone();
-    // `>` says where the walk up begins, `<` where it ends: where it does not even begin there is nil, where
-    // it ends at once the empty list.
+    // `>` and `>=` are lower bounds of the ascending walk, `<` and `<=` upper bounds (vice versa if `backwards`). The
+    // result is nil if no key passes the lower bounds, and the empty list if one does but none fits.
     let starts = |test: &Value| {
         let wanted = if backwards { ["<", "<="] } else { [">", ">="] };
         matches!(test, Value::Builtin(test) if wanted.contains(&test.name))
@@ -161,7 +161,7 @@ fn part(machine: &mut Machine, arguments: &mut [Value], backwards: bool) -> Outc
     Ok(if begun { Value::list(found) } else { Value::Nil })
 }
 
-/// How a comparator orders two keys; nil stands for `compare`.
+/// Orders two keys by a comparator; nil means `compare`.
 fn ordering(machine: &mut Machine, comparator: &Value, left: &Value, right: &Value) -> Outcome<Ordering> {
     if comparator.is_nil() {
         return compare(machine, left, right);
@@ -176,11 +176,11 @@ fn ordering(machine: &mut Machine, comparator: &Value, left: &Value, right: &Val
     }
 }
 
-/// The order that a comparator's number means: the sign of its last 32 bits without what is behind the point, as in
-/// Java, where a comparator gives an `int`.
+/// Converts a comparator's number to an ordering: the sign of its low 32 bits, with the fraction dropped, as in Java,
+/// where a comparator returns an `int`.
 ///
 /// # Errors
-/// `TypeError` for what is no number.
+/// Returns `TypeError` if the value is not a number.
 pub(super) fn order_by_number(number: &Value) -> Outcome<Ordering> {
     if !is_number(number) {
         return Err(Error::expected("true, false or a number from the comparator", number)
@@ -191,11 +191,12 @@ pub(super) fn order_by_number(number: &Value) -> Outcome<Ordering> {
 }
 
 impl Machine {
-    /// Finds the place of a key in an order, or where it belongs.
+    /// Finds a key in an order by binary search: `Ok` holds its index, `Err` the insertion point.
     fn place(&mut self, order: &Order, key: &Value) -> Outcome<Result<usize, usize>> {
         let (mut low, mut high) = (0, order.keys.len());
         if high == 0 {
-            // What cannot be compared is refused at once, not when a second key comes.
+            // Compare the first key with itself, so that a key without an order is rejected right away rather than on
+            // the second insertion.
             ordering(self, &order.comparator, key, key)?;
         }
         while low < high {
@@ -210,10 +211,11 @@ impl Machine {
         Ok(Err(low))
     }
 
-    /// Makes a key stand for a value, in a sorted map where its comparator says. A record keeps the spelling that it has.
+    /// Associates a key with a value, at the position that the comparator determines in a sorted map. A record keeps
+    /// the existing spelling of the key.
     ///
     /// # Errors
-    /// What the comparator raises; limits.
+    /// Propagates errors of the comparator; halts if a resource limit is exceeded.
     pub fn put(&mut self, map: &mut Map, key: Value, value: Value) -> Outcome<()> {
         if map.is_record() && map.get_exact(&key).is_none() {
             map.prepare_spellings(&key, |steps| self.charge(steps))?;
@@ -235,10 +237,10 @@ impl Machine {
         Ok(())
     }
 
-    /// Adds a member, to a sorted set where its comparator says.
+    /// Adds a member, at the position that the comparator determines in a sorted set.
     ///
     /// # Errors
-    /// What the comparator raises.
+    /// Propagates errors of the comparator.
     pub fn add_member(&mut self, set: &mut Set, member: Value) -> Outcome<()> {
         match set.order() {
             Some(order) if !set.contains(&member) => {
@@ -253,10 +255,10 @@ impl Machine {
         Ok(())
     }
 
-    /// Finds the entry of a key, in a record in all its spellings and in a sorted map by its comparator.
+    /// Finds the entry of a key: in a record under any spelling, in a sorted map by its comparator.
     ///
     /// # Errors
-    /// What the comparator raises; limits.
+    /// Propagates errors of the comparator; halts if a resource limit is exceeded.
     pub fn entry_in<'m>(&mut self, map: &'m Map, key: &Value) -> Outcome<Option<(&'m Value, &'m Value)>> {
         let exact = map.get_exact(key);
         if exact.is_some() {
@@ -272,10 +274,10 @@ impl Machine {
         }
     }
 
-    /// Finds the member that a value is, in a sorted set by its comparator.
+    /// Finds the member equal to a value, in a sorted set by its comparator.
     ///
     /// # Errors
-    /// What the comparator raises.
+    /// Propagates errors of the comparator.
     pub fn member_in<'s>(&mut self, set: &'s Set, value: &Value) -> Outcome<Option<&'s Value>> {
         match (set.get(value), set.order()) {
             (None, Some(order)) => self.known_key(order, value),
@@ -283,7 +285,7 @@ impl Machine {
         }
     }
 
-    /// Finds the key that the comparator of an order finds equal.
+    /// Finds the stored key that the comparator treats as equal to `key`.
     fn known_key<'o>(&mut self, order: &'o Order, key: &Value) -> Outcome<Option<&'o Value>> {
         if order.keys.is_empty() {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! What map patterns in bindings expand to.
+//! Builtins that map patterns in bindings expand to.
 
 use super::Builtin;
 use super::arguments::take;
@@ -9,7 +9,7 @@ use crate::lang::value::Value;
 use crate::lang::value::map::Map;
 use std::sync::Arc;
 
-/// The entries of this file.
+/// The builtins defined in this file.
 pub const TABLE: &[Builtin] = &[
     Builtin::new("as-map*", &["[x]"], "What a map pattern looks into.", &[], as_map),
     Builtin::new("options*", &["[rest]"], "What a map pattern behind `&` looks into.", &[], options),
@@ -26,7 +26,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new("walked*", &["[x]"], "What a pattern with `&` looks into.", &[], walked),
 ];
 
-/// A set or a map as the list of what is in it; any other value as it is.
+/// Returns the items of a set or a map as a list; returns any other value unchanged.
 fn walked(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     match take(arguments, 0) {
         collection @ (Value::Set(_) | Value::Map(_)) => Ok(Value::list(machine.items(collection)?)),
@@ -34,7 +34,8 @@ fn walked(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     }
 }
 
-/// A sequence of keys and values, with or without a map behind them, as a map; any other value as it is.
+/// Builds a map from a sequence of alternating keys and values, optionally followed by a map; returns any other value
+/// unchanged.
 fn as_map(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let items = match take(arguments, 0) {
         list @ (Value::List(_) | Value::Lazy(_)) => machine.items(list)?,
@@ -67,7 +68,7 @@ fn from_items(machine: &mut Machine, mut items: Vec<Value>) -> Outcome<Value> {
     Ok(Value::Map(Arc::new(map)))
 }
 
-/// The arguments behind the others as a map: `:a 1 :b 2`, one map, or both.
+/// Builds a map from the rest arguments: `:a 1 :b 2`, one map, or both.
 fn options(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let rest = take(arguments, 0);
     if rest.is_nil() {

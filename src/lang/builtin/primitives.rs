@@ -1,5 +1,5 @@
-//! Java's smaller kinds of numbers: their ranges and how they wrap round. The values are integers of 64 bits and
-//! doubles all the same.
+//! Java's narrower numeric types: their ranges and their wrap-around. The values themselves remain 64-bit integers and
+//! doubles.
 
 use super::Builtin;
 use super::arithmetic::{division_by_zero, float};
@@ -9,7 +9,7 @@ use crate::lang::eval::Machine;
 use crate::lang::value::Value;
 use std::cmp::Ordering;
 
-/// The entries of this file.
+/// The builtins defined in this file.
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "int",
@@ -141,11 +141,11 @@ pub const TABLE: &[Builtin] = &[
     ),
 ];
 
-/// Names that mean the same here.
+/// Aliases of builtins of this file and of `double`.
 pub const ALIASES: &[(&str, &str)] =
     &[("unchecked-float", "double"), ("unchecked-double", "double"), ("Float/compare", "Double/compare")];
 
-/// The number as an integer that lies in a range, before and after it is cut off.
+/// Converts a number to an integer. The number must lie in the range both before and after truncation.
 fn within(machine: &mut Machine, arguments: &mut [Value], least: i64, most: i64) -> Outcome<Value> {
     let inside = match &arguments[0] {
         Value::Float(number) => !(*number < least as f64 || *number > most as f64),
@@ -170,14 +170,13 @@ fn to_float(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
                 .suggest("`(double x)` takes every number")
                 .into())
         }
-        // What a float is too coarse for is zero.
+        // A magnitude too small for a float becomes zero.
         Value::Float(number) if number as f32 == 0.0 => Ok(Value::Float(0.0_f64.copysign(number))),
         number => Ok(number),
     }
 }
 
-/// The number without what is behind the point: of a big integer the last 64 bits, of a double the nearest integer
-/// that there is.
+/// Truncates a number to 64 bits: takes the low 64 bits of a big integer, and saturates a double.
 fn cut(value: &Value) -> Outcome<i64> {
     Ok(match value {
         Value::Int(number) => *number,
@@ -190,10 +189,10 @@ fn cut(value: &Value) -> Outcome<i64> {
     })
 }
 
-/// As [`cut`] for 32 bits: Java's `intValue`.
+/// Truncates a value to 32 bits, as Java's `intValue` does. See [`cut`].
 ///
 /// # Errors
-/// `TypeError` for what is neither a number nor a character.
+/// Returns `TypeError` if the value is neither a number nor a character.
 pub(super) fn cut_to_32(value: &Value) -> Outcome<i32> {
     Ok(match value {
         Value::Float(number) => *number as i32,
@@ -201,7 +200,7 @@ pub(super) fn cut_to_32(value: &Value) -> Outcome<i32> {
     })
 }
 
-/// An operation on one integer and another, or 1, of 32 bits.
+/// Applies a 32-bit operation to an integer and a second one, which defaults to 1.
 fn short(arguments: &[Value], operation: fn(i32, i32) -> i32) -> Outcome<Value> {
     let (x, y) = (cut_to_32(&arguments[0])?, arguments.get(1).map_or(Ok(1), cut_to_32)?);
     Ok(Value::Int(i64::from(operation(x, y))))

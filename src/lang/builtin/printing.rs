@@ -1,4 +1,4 @@
-//! Printing: to the reply, or to a string.
+//! Printing to the reply or to a string.
 
 use super::Builtin;
 use super::arguments::{room, string, take};
@@ -9,7 +9,7 @@ use crate::lang::eval::Machine;
 use crate::lang::value::Value;
 use crate::lang::value::print::Printer;
 
-/// The entries of this file.
+/// The builtins defined in this file.
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "println",
@@ -90,7 +90,7 @@ pub const TABLE: &[Builtin] = &[
     ),
 ];
 
-/// Java's and other Lisps' names.
+/// Java's names and those of other Lisps.
 pub const ALIASES: &[(&str, &str)] = &[
     ("display", "print"),
     ("displayln", "println"),
@@ -104,11 +104,11 @@ pub const ALIASES: &[(&str, &str)] = &[
     (".println", "println"),
 ];
 
-/// The values with blanks between them. For the reply, what is lazy is printed as far as the reply could
-/// show it; a string is all or nothing.
+/// Prints the values, separated by blanks. For the reply, a lazy value is printed up to the output limit; printing to a
+/// string is complete or fails.
 fn printed(machine: &mut Machine, arguments: &mut [Value], readable: bool, for_reply: bool) -> Outcome<Builder> {
     let settings = print_settings(machine);
-    // `*print-dup*` asks for text that reads back whatever prints it, `*print-readably*` for none.
+    // `*print-dup*` forces readable output; otherwise a false `*print-readably*` disables it.
     let readable = settings.duplicable || readable && settings.readable;
     let mut builder = Builder::default();
     for (at, value) in arguments.iter_mut().enumerate() {

@@ -1,4 +1,5 @@
-//! The rarer functions of `math/` on doubles: hyperbolic ones, and the neighbours and parts of a double.
+//! The less common functions of `math/` on doubles: hyperbolic functions, and the neighbours and components of a
+//! double.
 
 use super::Builtin;
 use super::arguments::integer;
@@ -7,7 +8,7 @@ use crate::lang::error::Outcome;
 use crate::lang::eval::Machine;
 use crate::lang::value::Value;
 
-/// The entries of this file.
+/// The builtins defined in this file.
 pub const TABLE: &[Builtin] = &[
     Builtin::new("math/sinh", &["[x]"], "The hyperbolic sine.", &[("(math/sinh 0)", "0.0")], |_, arguments| {
         real(arguments, f64::sinh)
@@ -124,15 +125,16 @@ fn ulp(number: f64) -> f64 {
 
 fn scale(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let number = float(&arguments[0])?;
-    // Beyond this every double has become zero or infinite.
+    // Beyond this range every double has become zero or infinite.
     let exponent = integer(&arguments[1])?.clamp(-2_200, 2_200) as i32;
-    // In steps, since one factor alone may be too large or too small for a double.
+    // Scales in three steps, since a single factor may overflow or underflow a double.
     let step = exponent / 3;
     let power = |exponent: i32| 2_f64.powi(exponent);
     Ok(Value::Float(number * power(step) * power(step) * power(exponent - 2 * step)))
 }
 
-/// The exponent as Java tells it: that of a double too small for one of its own is one below the least.
+/// Returns the unbiased exponent as Java reports it. For zero and subnormal numbers it is the minimum exponent minus
+/// one.
 fn exponent(number: f64) -> i64 {
     ((number.to_bits() >> 52) & 0x7ff) as i64 - 1023
 }

@@ -1,7 +1,7 @@
 //! Regular expressions: linear in time, bounded in size.
 //!
-//! Every search goes through [`Search`], which asks for the memory of its tables, pays for what it does while it does
-//! it, and can be stopped in the middle.
+//! Every search goes through [`Search`], which reserves the memory of its tables, charges for its work as it proceeds,
+//! and can be interrupted at any point.
 
 use super::Builtin;
 use super::arguments::{string, take};
@@ -15,7 +15,7 @@ use regex_automata::util::primitives::NonMaxUsize;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The entries of this file.
+/// The builtins defined in this file.
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "re-pattern",
@@ -61,19 +61,19 @@ pub const TABLE: &[Builtin] = &[
     }),
 ];
 
-/// Its full name.
+/// Its fully qualified name.
 pub const ALIASES: &[(&str, &str)] = &[("java.util.regex.Pattern/quote", "Pattern/quote")];
 
-/// What compiling costs, beside a step for each unit of weight.
+/// Base cost of compiling an expression, in addition to one step per unit of weight.
 const COMPILING: u64 = 500;
 
-/// How many expressions an evaluation remembers that were compiled as it ran.
+/// Maximum number of expressions compiled at run time that an evaluation caches.
 const REMEMBERED: usize = 16;
 
-/// The heaviest expression that is remembered.
+/// Maximum weight of an expression that is cached.
 const REMEMBERED_WEIGHT: u64 = 2_000;
 
-/// An expression that is short enough to be compiled.
+/// Parses an expression that is short enough to be compiled.
 fn draft(pattern: &str) -> Result<Draft<'_>, Error> {
     Draft::new(pattern).ok_or_else(|| {
         let length = pattern.len();
@@ -93,27 +93,28 @@ fn compile(draft: Draft<'_>, pattern: &str) -> Result<Arc<Pattern>, Error> {
     })
 }
 
-/// Compiles an expression of the language's own code, for which no program pays.
+/// Compiles an expression of the language's own code, without charging the program.
 ///
 /// # Errors
-/// `InvalidRegex` with what the library says of it.
+/// Returns `InvalidRegex` with the message of the regex library.
 pub fn compile_own(pattern: &str) -> Result<Arc<Pattern>, Error> {
     compile(draft(pattern)?, pattern)
 }
 
-/// A literal as a value of its own: no two are equal, but those that are written alike are compiled once.
+/// Creates a value for a regex literal. No two such values are equal, but literals with the same pattern share one
+/// compiled expression.
 ///
 /// # Errors
-/// As [`compile_running`].
+/// See [`compile_running`].
 pub fn literal(machine: &mut Machine, pattern: &str) -> Outcome<Arc<Pattern>> {
     machine.charge(1 + pattern.len() as u64 / 64)?;
     compile_running(machine, pattern).map(|compiled| Arc::new(Pattern::clone(&compiled)))
 }
 
-/// Compiles an expression as the program runs; the last few are remembered.
+/// Compiles an expression at run time, through a small cache that is cleared when full.
 ///
 /// # Errors
-/// `InvalidRegex`; limits.
+/// Returns `InvalidRegex`, or an error if a limit is exceeded.
 pub fn compile_running(machine: &mut Machine, pattern: &str) -> Outcome<Arc<Pattern>> {
     if let Some(known) = machine.core.regexes.get(pattern) {
         return Ok(known.clone());
@@ -132,10 +133,10 @@ pub fn compile_running(machine: &mut Machine, pattern: &str) -> Outcome<Arc<Patt
     Ok(regex)
 }
 
-/// How many tables an evaluation keeps, each for the searches with one expression.
+/// Maximum number of search tables that an evaluation keeps, each for one expression.
 const TABLES: usize = 4;
 
-/// The tables for searches with an expression: those of the last search with it, or new ones.
+/// Takes the kept search tables of an expression, or allocates new ones.
 fn tables(machine: &mut Machine, regex: &Pattern) -> Outcome<Box<Tables>> {
     let kept = &mut machine.core.tables;
     if let Some(at) = kept.iter().rposition(|(known, _)| Arc::ptr_eq(known, regex.compiled())) {
@@ -148,8 +149,8 @@ fn tables(machine: &mut Machine, regex: &Pattern) -> Outcome<Box<Tables>> {
     Ok(Box::new(regex.compiled().tables()))
 }
 
-/// The matches in a text, one behind the other as Java finds them: an empty one may follow directly
-/// upon another match. Every search of a program is one of these, which pays for what it really does.
+/// An iterator over the matches in a text, with Java's semantics: an empty match may directly follow another match.
+/// Every search of a program uses this type, which charges for the work actually done.
 pub struct Search<'t> {
     regex: &'t Pattern,
     text: &'t str,
@@ -164,58 +165,58 @@ pub struct Found<'s, 't> {
 }
 
 impl<'t> Found<'_, 't> {
-    /// How many groups there are, with the whole match.
+    /// Returns the number of groups, including the whole match.
     pub fn group_count(&self) -> usize {
         self.slots.len() / 2
     }
 
-    /// Where a group stands, if it took part in the match; the whole match is group 0.
+    /// Returns the byte range of a group, if it took part in the match. Group 0 is the whole match.
     pub fn place(&self, group: usize) -> Option<Range<usize>> {
         let (start, end) = (self.slots.get(2 * group)?.as_ref()?, self.slots.get(2 * group + 1)?.as_ref()?);
         Some(start.get()..end.get())
     }
 
-    /// Where the match stands.
+    /// Returns the byte range of the match.
     pub fn whole(&self) -> Range<usize> {
         self.place(0).unwrap_or_default()
     }
 
-    /// The text of a group, if it took part in the match.
+    /// Returns the text of a group, if it took part in the match.
     pub fn get(&self, group: usize) -> Option<&'t str> {
         self.place(group).map(|place| &self.text[place])
     }
 }
 
 impl<'t> Search<'t> {
-    /// A search from the beginning.
+    /// Creates a search that starts at the beginning of the text.
     pub fn new(regex: &'t Pattern, text: &'t str) -> Search<'t> {
         Search::from(regex, text, 0)
     }
 
-    /// A search from a byte of the text on.
+    /// Creates a search that starts at a byte offset. It finds nothing if the offset is not a character boundary.
     pub fn from(regex: &'t Pattern, text: &'t str, at: usize) -> Search<'t> {
         Search { regex, text, next: Some(at).filter(|at| text.is_char_boundary(*at)), slots: Slots::new() }
     }
 
-    /// The byte from which the search will go on; none behind the last match.
+    /// Returns the byte offset at which the search continues, or `None` after the last match.
     pub fn place(&self) -> Option<usize> {
         self.next
     }
 
-    /// The next match, with its groups.
+    /// Finds the next match, with its groups.
     ///
     /// # Errors
-    /// Limits.
+    /// Returns an error if a limit is exceeded.
     pub fn next(&mut self, machine: &mut Machine) -> Outcome<Option<Found<'_, 't>>> {
         let found = self.find(machine, true)?;
         self.pass(found);
         Ok(self.next_found(found))
     }
 
-    /// Where the next match stands.
+    /// Finds the byte range of the next match.
     ///
     /// # Errors
-    /// Limits.
+    /// Returns an error if a limit is exceeded.
     pub fn next_place(&mut self, machine: &mut Machine) -> Outcome<Option<Range<usize>>> {
         let found = match (self.next, self.regex.simple()) {
             (Some(at), Some(simple)) => simple.find(self.text, at, machine)?.map(|found| (found.start, found.end)),
@@ -229,7 +230,7 @@ impl<'t> Search<'t> {
         found.map(|_| Found { text: self.text, slots: &self.slots })
     }
 
-    /// The bounds of the next match; with groups, the slots have theirs.
+    /// Finds the bounds of the next match. With `with_groups`, also stores the bounds of the groups in the slots.
     fn find(&mut self, machine: &mut Machine, with_groups: bool) -> Outcome<Option<(usize, usize)>> {
         let Some(at) = self.next else { return Ok(None) };
         if let Some(simple) = self.regex.simple() {
@@ -250,7 +251,7 @@ impl<'t> Search<'t> {
         Ok(found.then_some((whole.start, whole.end)))
     }
 
-    /// Goes on behind a match.
+    /// Advances past a match, by one character if the match is empty.
     #[inline]
     fn pass(&mut self, found: Option<(usize, usize)>) {
         self.next = found.and_then(|(start, end)| match start == end {
@@ -260,10 +261,10 @@ impl<'t> Search<'t> {
     }
 }
 
-/// A match as programs see it: the text, or the text and its groups.
+/// Converts a match to a value: its text, or a vector of the text and its groups.
 ///
 /// # Errors
-/// Limits: many groups of a long match are much text.
+/// Returns an error if a limit is exceeded: the groups of a long match can add up to much text.
 pub fn groups(machine: &mut Machine, found: &Found<'_, '_>) -> Outcome<Value> {
     const SHORT: usize = 1 << 12;
     let length: usize = (0..found.group_count()).filter_map(|at| found.place(at)).map(|place| place.len()).sum();
@@ -278,7 +279,7 @@ pub fn groups(machine: &mut Machine, found: &Found<'_, '_>) -> Outcome<Value> {
     })
 }
 
-/// The regex and the text of `(re-find regex s)`, in either order.
+/// Takes the regex and the text of `(re-find regex s)`, in either order.
 fn regex_and_text(arguments: &mut [Value]) -> Result<(Arc<Pattern>, Value), Error> {
     let (first, second) = (take(arguments, 0), take(arguments, 1));
     match (first, second) {
@@ -327,10 +328,10 @@ fn re_matches(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> 
     matches(machine, &regex, &text)
 }
 
-/// The match of the whole text, or nil.
+/// Returns the match of the whole text, or nil.
 ///
 /// # Errors
-/// Limits.
+/// Returns an error if a limit is exceeded.
 pub fn matches(machine: &mut Machine, regex: &Pattern, text: &str) -> Outcome<Value> {
     let mut search = Search::new(regex, text);
     match search.next(machine)? {
@@ -341,7 +342,7 @@ pub fn matches(machine: &mut Machine, regex: &Pattern, text: &str) -> Outcome<Va
     }
     let anchored = match compile_running(machine, &format!("\\A(?:{})\\z", regex.as_str())) {
         Ok(anchored) => anchored,
-        // A comment of the `x` flag at the end hides the closing bracket.
+        // A trailing comment under the `x` flag swallows the closing parenthesis; a newline ends the comment.
         Err(_) => compile_running(machine, &format!("\\A(?:{}\n)\\z", regex.as_str()))?,
     };
     match Search::new(&anchored, text).next(machine)? {

@@ -1,4 +1,5 @@
-//! All that can be called by name: the tables of the language, those of the host, and the prelude.
+//! The registry of everything that can be called by name: the tables of the language, those of the host, and the
+//! prelude.
 
 use super::discovery::index::{Index, Thing};
 use super::entry::Entry;
@@ -10,10 +11,10 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-/// Functions that a host adds to the language, with the title of their area.
+/// A table of functions that a host adds to the language, with the title of its area.
 pub type Table = (&'static str, &'static [Builtin]);
 
-/// All builtins by name, and the prelude once it is needed.
+/// All builtins by name, and the prelude, which is loaded on first use.
 pub struct Registry {
     added: Vec<Table>,
     by_name: HashMap<&'static str, &'static Builtin, RandomState>,
@@ -38,7 +39,7 @@ impl Default for Registry {
 }
 
 impl Registry {
-    /// The same functions, each of which is called where it stands in a program.
+    /// Creates a registry with the same functions but without shortcuts: the evaluator performs every call.
     pub fn plain() -> Registry {
         Registry { is_plain: true, ..Registry::default() }
     }
@@ -46,7 +47,7 @@ impl Registry {
     /// Adds functions of the host.
     ///
     /// # Errors
-    /// A sentence that says which name is not to be had: it is there already, or has no namespace.
+    /// Returns a message naming the function if its name already exists or has no namespace.
     pub fn add(&mut self, (title, table): Table) -> Result<(), String> {
         for builtin in table {
             let name = builtin.name;
@@ -64,29 +65,29 @@ impl Registry {
         Ok(())
     }
 
-    /// True if the evaluator may do the work of common functions itself, to the same effect.
+    /// True if the evaluator may inline common functions, with the same result.
     pub fn takes_shortcuts(&self) -> bool {
         !self.is_plain
     }
 
-    /// The builtin of that name, alias or qualified name.
+    /// Finds a builtin by name, alias or qualified name.
     pub fn find(&self, name: &str) -> Option<&'static Builtin> {
         if let Some(builtin) = self.by_name.get(name) {
             return Some(builtin);
         }
-        // Emacs Lisp's names for Common Lisp's functions.
+        // Emacs Lisp's names of Common Lisp functions.
         if let Some(plain) = name.strip_prefix("cl-") {
             return self.by_name.get(plain).copied();
         }
         self.by_name.get(&*plain(name)?).copied()
     }
 
-    /// The functions that are written in the language itself, looked through at the first call.
+    /// Returns the functions written in the language itself, indexed on first use.
     pub fn prelude(&self) -> &Prelude {
         self.prelude.get_or_init(|| crate::lang::meter::outside(Prelude::index))
     }
 
-    /// The index of all [`entries`](Registry::entries), made at the first search.
+    /// Returns the search index of all [`entries`](Registry::entries), built on first use.
     pub fn index(&self) -> &Index {
         self.index.get_or_init(|| {
             crate::lang::meter::outside(|| {
@@ -100,18 +101,18 @@ impl Registry {
         })
     }
 
-    /// The function of the prelude of that name, alias or qualified name.
+    /// Finds a public function of the prelude by name, alias or qualified name.
     pub fn find_prelude(&self, name: &str) -> Option<&Function> {
         self.find_any_prelude(name).filter(|function| !function.is_private)
     }
 
-    /// The same, those included that only the prelude uses.
+    /// Finds a function of the prelude, including private ones.
     pub fn find_any_prelude(&self, name: &str) -> Option<&Function> {
         let prelude = self.prelude();
         prelude.find(name).or_else(|| prelude.find(&plain(name)?))
     }
 
-    /// The namespace that is meant by the name of a library; `None` if there is nothing by that name.
+    /// Resolves the name of a library to a namespace; returns `None` if no such namespace exists.
     pub fn namespace(&self, name: &str) -> Option<String> {
         let meant = namespace_meant(name);
         let is_in = |known: &str| known.strip_prefix(meant).is_some_and(|rest| rest.starts_with('/'));
@@ -119,19 +120,19 @@ impl Registry {
         (meant == "core" || has_names()).then(|| meant.to_string())
     }
 
-    /// The full name of a namespace of the language: `clojure.string` for `str`.
+    /// Returns the full name of a namespace of the language: `clojure.string` for `str`.
     pub fn library<'n>(&self, name: &'n str) -> &'n str {
         let is_full = |(from, to): &&(&'static str, &'static str)| *to == name && from.starts_with("clojure.");
         NAMESPACES.iter().find(is_full).map_or(name, |(from, _)| from)
     }
 
-    /// The name without its namespace, if that is one that stands for `core`.
+    /// Strips the namespace from a name if it denotes `core`; returns `None` for all other names.
     pub fn in_core<'n>(&self, name: &'n str) -> Option<&'n str> {
         let (namespace, base) = split_name(name);
         namespace.filter(|namespace| namespace_meant(namespace) == "core").map(|_| base)
     }
 
-    /// All namespaces that functions are in, in order.
+    /// Returns all namespaces that contain functions, sorted.
     pub fn namespaces(&self) -> Vec<&str> {
         let mut found: Vec<&str> =
             self.names().filter_map(|name| name.split_once('/')).map(|(space, _)| space).collect();
@@ -142,7 +143,7 @@ impl Registry {
         found
     }
 
-    /// The names that a namespace of the language has, without it, in order.
+    /// Returns the names in a namespace of the language, without the namespace, sorted.
     pub fn names_in(&self, namespace: &str) -> Vec<&str> {
         let is_plain = |name: &&str| *name == "/" || !name.contains(['/', '.']);
         let mut names: Vec<&str> = if namespace == "core" {
@@ -157,21 +158,20 @@ impl Registry {
         names
     }
 
-    /// The builtin of that name, those included that no program can name: the steps of lazy sequences.
+    /// Finds a builtin by name, including the steps of lazy sequences, which programs cannot name.
     pub fn find_any(&self, name: &str) -> Option<&'static Builtin> {
         let base = name.strip_prefix("core/").unwrap_or(name);
         self.find(name)
             .or_else(|| STEPS.iter().copied().flatten().copied().flatten().find(|step| step.name == base).copied())
     }
 
-    /// All the names of functions, aliases included.
+    /// Returns the names of all functions, including aliases.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let builtins = self.by_name.iter().filter(|(_, builtin)| !builtin.is_internal()).map(|(name, _)| *name);
         builtins.chain(self.prelude().names())
     }
 
-    /// All that there is to document: builtins, forms, functions of the prelude, in the order of the
-    /// reference.
+    /// Returns all documented entries (forms, builtins, functions of the prelude) in the order of the reference.
     pub fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
         let builtins = TABLES
             .iter()
@@ -183,7 +183,7 @@ impl Registry {
         forms.chain(builtins.flatten()).chain(functions)
     }
 
-    /// The documentation of what has that name, alias or qualified name.
+    /// Returns the documentation of a name, alias or qualified name.
     pub fn entry(&self, name: &str) -> Option<Entry<'_>> {
         if let Some(builtin) = self.find(name) {
             return Entry::of("", builtin);
@@ -201,7 +201,7 @@ impl Registry {
     }
 }
 
-/// A qualified name as the tables write it: the namespace that its own one stands for, none for `core`.
+/// Normalizes a qualified name to the form used in the tables: resolves namespace aliases and omits `core`.
 fn plain(name: &str) -> Option<Cow<'_, str>> {
     let (namespace, base) = name.split_once('/')?;
     let namespace = namespace_meant(namespace);

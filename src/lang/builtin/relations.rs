@@ -1,6 +1,6 @@
-//! Relations: collections of maps that share their keys, as tables have rows.
+//! Relations: collections of maps with common keys, like the rows of a table.
 //!
-//! Any collection of maps serves as a relation; what comes out is a set of maps.
+//! Any collection of maps can be used as a relation; the result is a set of maps.
 
 use super::Builtin;
 use super::arguments::take;
@@ -15,7 +15,7 @@ use crate::lang::value::map::Map;
 use crate::lang::value::set::Set;
 use std::sync::Arc;
 
-/// The entries of this file.
+/// The builtins defined in this file.
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "set/project",
@@ -80,7 +80,7 @@ fn rename_rows(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value>
     Ok(Value::Set(Arc::new(out)))
 }
 
-/// A row: a map.
+/// Returns a row as a map.
 fn row_of(value: Value) -> Outcome<Arc<Map>> {
     match value {
         Value::Map(map) => Ok(map),
@@ -100,7 +100,7 @@ fn index_by(machine: &mut Machine, rows: Value, keys: &Value) -> Outcome<Map> {
         let group = select(machine, &row, keys)?;
         let group = machine.key(Value::Map(Arc::new(group)))?;
         let members = out.get(&group).cloned().unwrap_or_else(|| Value::Set(Arc::default()));
-        // The index lets go of the set while it grows, so that it grows in place.
+        // Release the index's reference to the set, so that the set can be extended in place.
         out.insert(group.clone(), Value::Nil);
         let members = add(machine, members, row)?;
         out.insert(group, members);
@@ -117,8 +117,8 @@ fn join(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
             _ => return Ok(Value::Set(Arc::default())),
         },
     };
-    // The smaller relation is indexed, the other one walked through; `renames` leads from the keys of
-    // the walked one to those of the indexed one.
+    // Index the smaller relation and iterate over the other one. `renames` maps the keys of the iterated relation to
+    // those of the indexed one.
     let right_is_larger = count_of(machine, left.clone())? <= count_of(machine, right.clone())?;
     let (indexed, walked, renames) = match right_is_larger {
         true => (left, right, Arc::new(invert(machine, &renames)?)),
@@ -142,7 +142,7 @@ fn join(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(out)
 }
 
-/// A relation that may be walked more than once.
+/// Realises a lazy or list relation, so that it can be iterated more than once.
 fn settled(machine: &mut Machine, rows: Value) -> Outcome<Value> {
     match rows {
         Value::Lazy(_) | Value::List(_) => Ok(Value::list(machine.items(rows)?)),
@@ -157,7 +157,7 @@ fn first_row(machine: &mut Machine, rows: &Value) -> Outcome<Option<Arc<Map>>> {
     }
 }
 
-/// The keys that two rows share, each standing for itself.
+/// Maps each key that two rows share to itself.
 fn shared_keys(machine: &mut Machine, left: &Map, right: &Map) -> Outcome<Map> {
     let mut out = Map::default();
     for (key, _) in left.iter() {

@@ -1,11 +1,11 @@
-//! What kind of scalar a value is: truth values, numbers, text, names.
+//! Predicates on scalars: truth values, numbers, text, names.
 
 use super::Builtin;
 use crate::lang::error::Outcome;
 use crate::lang::eval::Machine;
 use crate::lang::value::Value;
 
-/// The entries of this file.
+/// The builtins defined in this file.
 pub const TABLE: &[Builtin] = &[
     Builtin::new("nil?", &["[x]"], "True of nil alone.", &[("(nil? nil)", "true"), ("(nil? false)", "false")], is_nil),
     Builtin::new(
@@ -149,7 +149,7 @@ pub const TABLE: &[Builtin] = &[
     ),
 ];
 
-/// Other names of what is in this file.
+/// Aliases of builtins of this file.
 pub const ALIASES: &[(&str, &str)] = &[
     ("double?", "float?"),
     ("numberp", "number?"),

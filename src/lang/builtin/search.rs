@@ -1,4 +1,4 @@
-//! Looking for text in strings, cutting them up at it, and replacing it.
+//! Searching, splitting and replacing text in strings.
 
 use super::Builtin;
 use super::arguments::{integer, string, take};
@@ -10,7 +10,7 @@ use crate::lang::value::Value;
 use crate::lang::value::pattern::Pattern;
 use std::sync::Arc;
 
-/// The entries of this file.
+/// The builtins defined in this file.
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "str/includes?",
@@ -99,7 +99,7 @@ pub const TABLE: &[Builtin] = &[
     ),
 ];
 
-/// Java's and other Lisps' names.
+/// Java's names and those of other Lisps.
 pub const ALIASES: &[(&str, &str)] = &[
     ("str/contains?", "str/includes?"),
     ("includes?", "str/includes?"),
@@ -121,12 +121,13 @@ fn test(machine: &mut Machine, arguments: &[Value], holds: fn(&str, &str) -> boo
     Ok(Value::Bool(holds(&text, &part)))
 }
 
-/// The byte where a part first stands, many bytes looked at at once: nobody looks at the clock meanwhile.
+/// Returns the byte offset of the first occurrence of `part`. Uses a vectorized search that does not check the
+/// deadline.
 fn find(text: &str, part: &str) -> Option<usize> {
     memchr::memmem::find(text.as_bytes(), part.as_bytes())
 }
 
-/// The index of the first place of a part, for `(index-of s part from)`.
+/// Returns the character index of the first occurrence of a substring, for `(index-of s part from)`.
 pub(super) fn first_place(machine: &mut Machine, arguments: &[Value]) -> Outcome<Option<i64>> {
     let text = spelled(machine, &arguments[0])?;
     let part = textual(machine, &arguments[1])?;
@@ -135,13 +136,13 @@ pub(super) fn first_place(machine: &mut Machine, arguments: &[Value]) -> Outcome
     Ok(find(&text[from..], &part).map(|at| index_of_byte(&text, from + at)))
 }
 
-/// The index of the last place of a part, for `(last-index-of s part from)`.
+/// Returns the character index of the last occurrence of a substring, for `(last-index-of s part from)`.
 pub(super) fn last_place(machine: &mut Machine, arguments: &[Value]) -> Outcome<Option<i64>> {
     let text = spelled(machine, &arguments[0])?;
     let part = textual(machine, &arguments[1])?;
     let end = match arguments.get(2).map(integer).transpose()? {
         Some(from) if from < 0 => return Ok(None),
-        // The part may begin at `from`, so it may end as much behind it as it is long.
+        // The match may start at `from`, so it may end up to its length after `from`.
         Some(from) => {
             let end = byte_of(&text, from as u64).unwrap_or(text.len()).saturating_add(part.len()).min(text.len());
             (end..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len())
@@ -158,7 +159,7 @@ fn split(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     split_at(machine, &text, &regex, limit)
 }
 
-/// A separator as a regex: a string stands for itself.
+/// Converts a separator to a regex; a string or character matches literally.
 fn separator(machine: &mut Machine, value: &Value) -> Outcome<Arc<Pattern>> {
     match value {
         Value::Regex(regex) => Ok(regex.clone()),
@@ -170,21 +171,21 @@ fn separator(machine: &mut Machine, value: &Value) -> Outcome<Arc<Pattern>> {
     }
 }
 
-/// The parts of a text between the matches of a regex, by the rules of Java's `split`.
+/// Splits a text at the matches of a regex, with the semantics of Java's `split`.
 ///
 /// # Errors
-/// Limits.
+/// Returns an error if a limit is exceeded.
 pub(super) fn split_at(machine: &mut Machine, text: &str, regex: &Pattern, limit: i64) -> Outcome<Value> {
     let mut search = Search::new(regex, text);
     ask_for_copy(machine, text, 1)?;
-    // As many as short texts have words: more room than that may be wasted.
+    // Capacity for the words of a short text; more might be wasted.
     let mut parts = Vec::with_capacity((text.len() / 6).min(8));
     let mut from = 0;
     while let Some(found) = search.next_place(machine)? {
         if limit > 0 && parts.len() as i64 >= limit - 1 {
             break;
         }
-        // Nothing at the very beginning separates nothing.
+        // An empty match at the very beginning does not split.
         if found.end == 0 {
             continue;
         }
@@ -225,13 +226,13 @@ fn split_words(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value>
     Ok(Value::vector(words))
 }
 
-/// What stands in for a match.
+/// The replacement for a match.
 enum Replacement {
-    /// A text as it stands.
+    /// A literal text.
     Text(String),
-    /// A text with groups in it, such as `<$1>`.
+    /// A template with group references, such as `<$1>`.
     Template(String),
-    /// What a function, or a map, gives for the match.
+    /// A function or a map applied to the match.
     Function(Value),
 }
 
@@ -273,7 +274,7 @@ fn replace_literal(
     let mut builder = Builder::default();
     let finder = memchr::memmem::Finder::new(part);
     let mut from = 0;
-    // An empty part stands in front of each character and at the end.
+    // An empty substring matches before each character and at the end.
     let mut next = Some(0);
     for _ in 0..most {
         let found = next.and_then(|next| finder.find(&text.as_bytes()[next..]).map(|at| next + at));
@@ -335,8 +336,8 @@ fn replace_regex(
     Ok(builder.finish())
 }
 
-/// Adds a template with its groups filled in, by Java's rules: `$1`, `${name}`, and `\` before what
-/// stands for itself.
+/// Appends a template with its group references expanded, with Java's syntax: `$1`, `${name}`, and `\` to escape a
+/// character.
 fn expand(
     machine: &mut Machine,
     builder: &mut Builder,
@@ -376,7 +377,8 @@ fn no_such_group(template: &str) -> Error {
         .suggest("the groups are `$1` and so on, one for each bracket; `\\\\$` is a dollar sign")
 }
 
-/// The group number at the beginning of a text: as many digits as still make a group that exists.
+/// Parses the group number at the start of a text: the longest run of digits that denotes an existing group. Returns
+/// the number and its length.
 fn group_number(text: &str, count: usize) -> Option<(usize, usize)> {
     let mut number = 0;
     let mut length = 0;

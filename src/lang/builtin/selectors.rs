@@ -1,7 +1,7 @@
-//! What the functions of the prelude begin with: selectors, and a collection before or behind them.
+//! Helpers for functions of the prelude: selectors, and a collection as the first or the last argument.
 //!
-//! A selector says what to take of an item: a function, a key (`:size`, `"size"`), a position (`2`) or a
-//! path of keys (`[:from :name]`).
+//! A selector specifies a part of an item: a function, a key (`:size`, `"size"`), a position (`2`) or a path of keys
+//! (`[:from :name]`).
 
 use super::Builtin;
 use super::arguments::take;
@@ -11,7 +11,7 @@ use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
 use crate::lang::value::Value;
 
-/// The entries of this file; programs do not see them.
+/// The builtins defined in this file; they are internal and hidden from programs.
 pub const TABLE: &[Builtin] = &[
     Builtin::new("selector*", &["[selector]"], "A selector as a function of an item.", &[], selector),
     Builtin::new("in-order*", &["[& arguments]"], "The arguments, the collection last.", &[], in_order),
@@ -20,14 +20,14 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new("expected*", &["[what value advice]"], "Raises a `TypeError`.", &[], expected),
 ];
 
-/// The functions that selectors become.
+/// The code of the functions that selectors are converted to.
 pub const STEPS: &[&Builtin] = &[&VALUE_AT, &VALUE_UNDER];
 
 static VALUE_AT: Builtin = Builtin::new("value-at*", &["[key item]"], "What is under a key.", &[], value_at);
 static VALUE_UNDER: Builtin = Builtin::new("value-under*", &["[path item]"], "What a path leads to.", &[], value_under);
 
-/// How much a value is a selector: of the first argument and the last, the one that ranks lower is the
-/// collection; on a tie the last one is.
+/// Ranks how likely a value is a selector. Of the first and the last argument, the one with the lower rank is the
+/// collection; on a tie it is the last one.
 fn rank(value: &Value) -> u8 {
     match value {
         value if value.is_function() => 7,
@@ -41,7 +41,7 @@ fn rank(value: &Value) -> u8 {
     }
 }
 
-/// True for a vector of a few keys, the first of which is no position.
+/// True for a vector of 1 to 8 keys, the first of which is not a position.
 fn is_path(value: &Value) -> bool {
     const LONGEST: usize = 8;
     let Value::Vector(items) = value else { return false };
@@ -51,7 +51,7 @@ fn is_path(value: &Value) -> bool {
         && !matches!(items.get(0), None | Some(Value::Int(_)))
 }
 
-/// A selector as a function.
+/// Converts a selector to a function.
 fn function_of(value: Value) -> Value {
     match value {
         Value::Str(_) | Value::Int(_) => bound(&VALUE_AT, vec![value]),

@@ -1,11 +1,11 @@
-//! What a program does with its own session: forgetting definitions, a copy of it, its end.
+//! Operations of a program on its own session: forgetting definitions, copying it, ending it.
 
 use super::Builtin;
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
 use crate::lang::value::Value;
 
-/// The entries of this file.
+/// The builtins defined in this file.
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "session/forget",
@@ -46,7 +46,7 @@ fn forget(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
         let index = machine.core.globals.find(name.as_str());
         found.push(index.ok_or_else(|| machine.unknown(name.as_str(), &[]))?);
     }
-    // All of them or none.
+    // All of them or none: every name has been resolved by now.
     for index in found {
         machine.undefine(index);
     }

@@ -1,7 +1,6 @@
-//! Sets: making them, members in and out, union and its kin.
+//! Sets: creation, adding and removing members, set algebra.
 //!
-//! A collection that is not a set counts as the set of its items wherever `set/` functions take one,
-//! and nil as the empty set.
+//! The `set/` functions accept a sequential collection as the set of its items, and nil as the empty set.
 
 use super::Builtin;
 use super::arguments::{function_and_collection, take};
@@ -14,7 +13,7 @@ use crate::lang::value::set::Set;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-/// The entries of this file.
+/// The builtins defined in this file.
 pub const TABLE: &[Builtin] = &[
     Builtin::new("hash-set", &["[& items]"], "A set of the arguments.", &[("(hash-set 1 2 1)", "#{1 2}")], hash_set),
     Builtin::new(
@@ -70,7 +69,7 @@ pub const TABLE: &[Builtin] = &[
 ];
 
 fn hash_set(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    // Racket's, of a table, a key and a value: nobody puts a map and a bare name into one set.
+    // Racket's `hash-set`, with a table, a key and a value: a set of a map and a bare name is implausible.
     if let [Value::Map(_), key, _] = arguments
         && (key.as_name().is_some() || key.as_str().is_some())
     {
@@ -108,7 +107,7 @@ pub(super) fn disj(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Va
     }
 }
 
-/// Takes a member out. A large set packs itself anew now and then, so some of that is paid here.
+/// Removes a member. A large set is compacted from time to time; part of that cost is charged here.
 fn remove(machine: &mut Machine, set: &mut Arc<Set>, item: &Value) -> Outcome<()> {
     machine.charge(1)?;
     let Some(known) = machine.member_in(set, item)?.cloned() else { return Ok(()) };
@@ -121,7 +120,7 @@ fn remove(machine: &mut Machine, set: &mut Arc<Set>, item: &Value) -> Outcome<()
     Ok(())
 }
 
-/// An argument as a set.
+/// Converts an argument to a set.
 pub(super) fn as_set(machine: &mut Machine, value: Value) -> Outcome<Arc<Set>> {
     match value {
         Value::Set(set) => Ok(set),
@@ -131,7 +130,7 @@ pub(super) fn as_set(machine: &mut Machine, value: Value) -> Outcome<Arc<Set>> {
     }
 }
 
-/// Common Lisp's `:test #'equal` behind two collections says nothing that is not so anyway.
+/// Drops Common Lisp's `:test #'equal` after two collections; it is the default anyway.
 fn without_test(arguments: &mut [Value]) -> &mut [Value] {
     match arguments {
         [_, _, Value::Keyword(name), _] if name.as_str() == "test" => &mut arguments[..2],
@@ -139,9 +138,9 @@ fn without_test(arguments: &mut [Value]) -> &mut [Value] {
     }
 }
 
-/// The arguments as sets. Where one of them is sorted, the one from which Clojure makes its answer comes first: of
-/// two the larger one (`Ordering::Greater`) or the smaller one, and the first of equal ones; of more the last of
-/// equal ones. Sets that are not sorted keep their places, and so the order of insertion.
+/// Converts the arguments to sets. If any of them is sorted, the set from which Clojure builds its result moves to the
+/// front: of two the larger (`Ordering::Greater`) or the smaller one, and the first on a tie; of more the last on a
+/// tie. Unsorted sets keep their positions, and thereby the insertion order.
 fn sets_of(machine: &mut Machine, arguments: &mut [Value], leads: Ordering) -> Outcome<Vec<Arc<Set>>> {
     let mut sets = Vec::with_capacity(arguments.len());
     for argument in arguments {
@@ -165,7 +164,8 @@ fn union(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     if let [alone] = arguments {
         return Ok(std::mem::take(alone));
     }
-    // The largest is what the others go into; of sets that are all empty, of two the first, of more the last.
+    // Clojure adds the other sets to the largest one. If all are empty, that is the first of two, or the last of more;
+    // if it is nil, the result is nil.
     let base = if arguments.len() == 2 { arguments.first() } else { arguments.last() };
     let is_nil = base.is_some_and(Value::is_nil);
     let mut sets = sets_of(machine, arguments, Ordering::Greater)?.into_iter();
@@ -191,7 +191,8 @@ fn intersection(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value
     if let [alone] = arguments {
         return Ok(std::mem::take(alone));
     }
-    // With nil nothing is shared; Clojure then answers nil, unless the first set is empty anyway.
+    // An intersection with nil is empty; Clojure returns nil, unless the sets before it already have an empty
+    // intersection.
     if arguments[0].is_nil() {
         return Ok(Value::Nil);
     }
@@ -234,7 +235,7 @@ fn difference(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> 
     Ok(Value::Set(left))
 }
 
-/// The members that pass a test, in the order of a sorted set.
+/// Returns the members that satisfy a predicate; a sorted set keeps its order.
 fn keep(machine: &mut Machine, set: &Set, mut test: impl FnMut(&mut Machine, &Value) -> Outcome<bool>) -> Outcome<Set> {
     let mut out = set.order().map_or_else(Set::default, |order| Set::sorted(order.comparator.clone()));
     for at in 0..set.positions() {

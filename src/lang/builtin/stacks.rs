@@ -1,4 +1,4 @@
-//! The ends of collections, parts of vectors, and empty collections.
+//! The ends of collections, subvectors, and empty collections.
 
 use super::Builtin;
 use super::arguments::{take, whole};
@@ -11,7 +11,7 @@ use crate::lang::value::map::{Map, without_kind};
 use crate::lang::value::set::Set;
 use std::sync::Arc;
 
-/// The entries of this file.
+/// The builtins defined in this file.
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "peek",
@@ -96,7 +96,7 @@ fn subvec(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
                 .into());
         }
     };
-    // As in Java, no number is zero as an index.
+    // As in Java, NaN used as an index is zero.
     let place = |value: &Value| match value {
         Value::Float(number) if number.is_nan() => Ok(0),
         value => whole(value),
@@ -130,7 +130,7 @@ fn empty(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     emptied(machine, &take(arguments, 0))
 }
 
-/// The empty collection of the same kind, with the same metadata.
+/// Returns the empty collection of the same type, with the same metadata.
 pub(super) fn emptied(machine: &mut Machine, collection: &Value) -> Outcome<Value> {
     Ok(match collection {
         vector @ Value::Vector(_) => return annotate(machine, Value::vector(Vec::new()), metadata(vector)),
@@ -142,7 +142,7 @@ pub(super) fn emptied(machine: &mut Machine, collection: &Value) -> Outcome<Valu
             empty.set_metadata(set.metadata().cloned());
             Value::Set(Arc::new(empty))
         }
-        // What is built up again from a record's entries is a record.
+        // A collection rebuilt from a record's entries is a record.
         Value::Map(map) if map.is_record() => Value::Map(Arc::new(Map::default().into_record())),
         Value::Map(map) => {
             let mut empty = map.order().map_or_else(Map::default, |order| Map::sorted(order.comparator.clone()));

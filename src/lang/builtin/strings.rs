@@ -1,4 +1,4 @@
-//! Strings: joining, cutting, letter case, blanks. Lengths and places count Unicode scalars.
+//! Strings: joining, slicing, letter case, trimming. Lengths and indices count Unicode scalar values.
 
 use super::Builtin;
 use super::arguments::{integer, string, take};
@@ -8,7 +8,7 @@ use crate::lang::eval::Machine;
 use crate::lang::value::Value;
 use std::cmp::Ordering;
 
-/// The entries of this file.
+/// The builtins defined in this file.
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "str",
@@ -143,7 +143,7 @@ pub const TABLE: &[Builtin] = &[
     ),
 ];
 
-/// Java's and other Lisps' names.
+/// Java's names and those of other Lisps.
 pub const ALIASES: &[(&str, &str)] = &[
     ("string-append", "str"),
     ("String/valueOf", "str"),
@@ -251,7 +251,7 @@ fn lower_case(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> 
     Ok(builder.finish())
 }
 
-/// Adds a text with its letter case changed.
+/// Appends a text with its letter case changed.
 fn push_changed(machine: &mut Machine, builder: &mut Builder, text: &str, change: fn(&str) -> String) -> Outcome<()> {
     for piece in pieces(text) {
         machine.charge(piece.len() as u64 / 16)?;
@@ -269,7 +269,7 @@ fn capitalize(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> 
     Ok(builder.finish())
 }
 
-/// What Java calls white space: the no-break spaces are not among it.
+/// True for white space as Java defines it, which excludes the no-break spaces.
 pub(super) fn is_blank(character: char) -> bool {
     match character {
         '\u{a0}' | '\u{2007}' | '\u{202f}' | '\u{85}' => false,

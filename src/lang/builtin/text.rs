@@ -1,4 +1,4 @@
-//! Building text under the meter, and the places of characters in it.
+//! Metered construction of text, and conversion between character indices and byte offsets.
 
 use super::arguments;
 use super::dispatch::objects::own_text;
@@ -8,17 +8,17 @@ use crate::lang::value::Value;
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// Text that is being put together: its growth is paid for, and memory is asked for before it is taken.
+/// A text under construction. Reserves memory with the meter before it allocates.
 #[derive(Default)]
 pub struct Builder {
     text: String,
 }
 
 impl Builder {
-    /// Adds text.
+    /// Appends text.
     ///
     /// # Errors
-    /// Limits.
+    /// Returns an error if a limit is exceeded.
     #[inline]
     pub fn push(&mut self, machine: &mut Machine, text: &str) -> Outcome<()> {
         self.make_room(machine, text.len())?;
@@ -26,10 +26,10 @@ impl Builder {
         Ok(())
     }
 
-    /// Adds a value as `str` prints it.
+    /// Appends a value as `str` prints it.
     ///
     /// # Errors
-    /// What realising lazy parts raises; limits.
+    /// Returns any error raised while realising lazy parts, or an error if a limit is exceeded.
     pub fn push_value(&mut self, machine: &mut Machine, value: &Value) -> Outcome<()> {
         match value {
             Value::Nil => Ok(()),
@@ -41,7 +41,7 @@ impl Builder {
                 let _ = write!(self.text, "{number}");
                 Ok(())
             }
-            // Inside of collections they print as the reader reads them, alone as Java writes them.
+            // At top level these print as in Java; inside collections, in the reader's syntax.
             Value::Float(number) if number.is_nan() => self.push(machine, "NaN"),
             Value::Float(number) if number.is_infinite() => {
                 self.push(machine, if *number > 0.0 { "Infinity" } else { "-Infinity" })
@@ -57,10 +57,10 @@ impl Builder {
         }
     }
 
-    /// Adds a text many times over.
+    /// Appends a text repeated `times` times.
     ///
     /// # Errors
-    /// Limits.
+    /// Returns an error if a limit is exceeded.
     pub fn push_times(&mut self, machine: &mut Machine, text: &str, times: usize) -> Outcome<()> {
         if text.is_empty() {
             return Ok(());
@@ -76,27 +76,27 @@ impl Builder {
         }
         let needed = self.text.len().saturating_add(more);
         if needed > self.text.capacity() && needed >= 4_096 {
-            // Old and new block are there at the same time, and the value is a copy of the text.
+            // The old and the new buffer coexist while it grows, and the final value is another copy of the text.
             machine.reserve((needed as u64).saturating_mul(3))?;
         }
         Ok(())
     }
 
-    /// The text so far.
+    /// Returns the text so far.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// The text as a value.
+    /// Returns the text as a value.
     pub fn finish(self) -> Value {
         Value::string(&self.text)
     }
 }
 
-/// A value as a string, as `str` makes it.
+/// Converts a value to a string, as `str` does.
 ///
 /// # Errors
-/// What realising lazy parts raises; limits.
+/// Returns any error raised while realising lazy parts, or an error if a limit is exceeded.
 pub fn text_of(machine: &mut Machine, value: &Value) -> Outcome<Value> {
     if let Value::Str(_) = value {
         return Ok(value.clone());
@@ -106,11 +106,11 @@ pub fn text_of(machine: &mut Machine, value: &Value) -> Outcome<Value> {
     Ok(builder.finish())
 }
 
-/// A string argument; what names a thing or is a character or number counts as its text, as for
-/// Clojure's string functions. Paid for by its length.
+/// Returns the text of a string argument. Like Clojure's string functions, it also accepts keywords, symbols,
+/// characters and numbers. Charges by the length of a string.
 ///
 /// # Errors
-/// `TypeError` for nil and collections; limits.
+/// Returns `TypeError` for nil, collections and other values, or an error if a limit is exceeded.
 pub fn textual<'v>(machine: &mut Machine, value: &'v Value) -> Outcome<Cow<'v, str>> {
     match value {
         Value::Str(text) => {
@@ -138,10 +138,10 @@ pub fn textual<'v>(machine: &mut Machine, value: &'v Value) -> Outcome<Cow<'v, s
     }
 }
 
-/// The text of any value but nil: for the functions that ask whatever they get for its text, as Clojure's do.
+/// Returns the text of any value except nil, for functions that convert any argument to text, as Clojure's do.
 ///
 /// # Errors
-/// `TypeError` for nil; limits.
+/// Returns `TypeError` for nil and other values without such a text, or an error if a limit is exceeded.
 pub fn spelled<'v>(machine: &mut Machine, value: &'v Value) -> Outcome<Cow<'v, str>> {
     match value {
         Value::Vector(_) | Value::Map(_) | Value::Set(_) | Value::List(_) | Value::Bool(_) => {
@@ -151,24 +151,24 @@ pub fn spelled<'v>(machine: &mut Machine, value: &'v Value) -> Outcome<Cow<'v, s
     }
 }
 
-/// Pays for one walk through a text.
+/// Charges for one pass over a text.
 ///
 /// # Errors
-/// Limits.
+/// Returns an error if a limit is exceeded.
 #[inline]
 pub fn pay(machine: &mut Machine, text: &str) -> Outcome<()> {
     if text.len() >= 64 { machine.charge(text.len() as u64 / 64) } else { Ok(()) }
 }
 
-/// Asks for the memory of a copy of a text that may be `times` as long.
+/// Reserves memory for a copy of a text that may be `times` as long.
 ///
 /// # Errors
-/// A halt when the memory limit does not allow it.
+/// Returns an error if the memory limit does not allow it.
 pub fn ask_for_copy(machine: &mut Machine, text: &str, times: u64) -> Outcome<()> {
     if text.len() >= 4_096 { machine.reserve((text.len() as u64).saturating_mul(times + 1)) } else { Ok(()) }
 }
 
-/// The text in pieces, so that long work on it can be paid for, and stopped, piece by piece.
+/// Splits a text into pieces of at most 64 KiB, so that long work can be charged for, and interrupted, piece by piece.
 pub fn pieces(text: &str) -> impl Iterator<Item = &str> {
     const PIECE: usize = 1 << 16;
     let mut rest = text;
@@ -182,7 +182,7 @@ pub fn pieces(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// A text as messages show it: its beginning.
+/// Returns a text as shown in messages: its first 60 characters, followed by `…` if it is longer.
 pub fn excerpt(text: &str) -> String {
     const SHOWN: usize = 60;
     match text.char_indices().nth(SHOWN) {
@@ -191,7 +191,7 @@ pub fn excerpt(text: &str) -> String {
     }
 }
 
-/// The byte where the character of that index begins; the end of the text counts as a place too.
+/// Returns the byte offset of the character at an index; the end of the text is a valid index.
 pub fn byte_of(text: &str, index: u64) -> Option<usize> {
     let index = usize::try_from(index).ok()?;
     if text.is_ascii() {
@@ -200,16 +200,16 @@ pub fn byte_of(text: &str, index: u64) -> Option<usize> {
     text.char_indices().map(|(at, _)| at).chain([text.len()]).nth(index)
 }
 
-/// The index of the character that begins at that byte.
+/// Returns the index of the character that starts at a byte offset.
 pub fn index_of_byte(text: &str, at: usize) -> i64 {
     let before = &text[..at];
     (if before.is_ascii() { at } else { before.chars().count() }) as i64
 }
 
-/// The number that Java makes of a string.
+/// Computes Java's `String.hashCode`.
 ///
 /// # Errors
-/// Limits.
+/// Returns an error if a limit is exceeded.
 pub fn java_hash(machine: &mut Machine, text: &str) -> Outcome<i32> {
     machine.charge(text.len() as u64 / 16)?;
     Ok(text.encode_utf16().fold(0_i32, |hash, unit| hash.wrapping_mul(31).wrapping_add(i32::from(unit))))

@@ -1,6 +1,6 @@
-//! Transients: collections that are changed in place until `persistent!` makes values of them again.
+//! Transients: collections that are changed in place until `persistent!` converts them to values again.
 //!
-//! A transient is a cell whose content nobody else holds, so that what is done to it copies nothing.
+//! A transient is a cell that uniquely owns its content, so that updates copy nothing.
 
 use super::arguments::take;
 use super::metadata::without_metadata;
@@ -11,7 +11,7 @@ use crate::lang::heap::{CellKind, Handle, State};
 use crate::lang::value::Value;
 use std::sync::Arc;
 
-/// The entries of this file.
+/// The builtins defined in this file.
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "transient",
@@ -88,7 +88,7 @@ fn transient(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(Value::Cell(machine.core.heap.allocate(CellKind::Transient, State::Done(content))))
 }
 
-/// The cell of a transient.
+/// Returns the cell of a transient.
 fn cell_of(value: &Value) -> Result<&Arc<Handle>, Error> {
     match value {
         Value::Cell(handle) if handle.cell_kind() == CellKind::Transient => Ok(handle),
@@ -104,10 +104,10 @@ fn spent() -> Error {
         .suggest("go on with what `persistent!` returned")
 }
 
-/// What a transient holds, for looking into it; none for any other value.
+/// Returns the content of a transient for reading, or `None` for any other value.
 ///
 /// # Errors
-/// `IllegalState` after `persistent!`.
+/// Returns `IllegalState` after `persistent!` or after a failed change.
 pub fn content(machine: &Machine, value: &Value) -> Result<Option<Value>, Error> {
     let Ok(cell) = cell_of(value) else { return Ok(None) };
     match machine.core.heap.state(cell)? {
@@ -116,10 +116,10 @@ pub fn content(machine: &Machine, value: &Value) -> Result<Option<Value>, Error>
     }
 }
 
-/// Puts what a transient holds in place of the transient.
+/// Replaces a transient by its content; leaves any other value unchanged.
 ///
 /// # Errors
-/// As [`content`].
+/// See [`content`].
 pub fn open(machine: &Machine, value: &mut Value) -> Result<(), Error> {
     if matches!(value, Value::Cell(_))
         && let Some(content) = content(machine, value)?
@@ -129,7 +129,8 @@ pub fn open(machine: &Machine, value: &mut Value) -> Result<(), Error> {
     Ok(())
 }
 
-/// Does to the content of the transient, which comes first, what `function` does to a collection.
+/// Applies a function on collections to the content of a transient, which is the first argument. If the function fails,
+/// the transient can no longer be used.
 fn change(machine: &mut Machine, arguments: &mut [Value], function: Run) -> Outcome<Value> {
     let transient = take(arguments, 0);
     let cell = cell_of(&transient)?;
@@ -159,7 +160,7 @@ fn put(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     if arguments.len() % 2 == 1 {
         return change(machine, arguments, maps::assoc);
     }
-    // The last key stands for nil, as in Clojure.
+    // The value of a trailing key is nil, as in Clojure.
     let mut arguments: Vec<Value> = arguments.iter_mut().map(std::mem::take).collect();
     arguments.push(Value::Nil);
     change(machine, &mut arguments, maps::assoc)

@@ -1,7 +1,7 @@
-//! The type of a value, under the names that Clojure gives its classes.
+//! The type of a value, named as the corresponding Clojure class.
 //!
-//! There are no classes here: `String` and its kin are ordinary names that stand for symbols, which
-//! `type` returns and `instance?` understands, with or without their packages.
+//! There are no classes here: `String` and similar names are ordinary names that evaluate to symbols, which `type`
+//! returns and `instance?` accepts, with or without their packages.
 
 use super::kinds::{is_callable, is_counted_collection};
 use super::ordered::is_sorted;
@@ -17,7 +17,7 @@ use crate::lang::value::set::Set;
 use crate::lang::value::time::{Time, is_fixed};
 use std::sync::Arc;
 
-/// The entries of this file.
+/// The builtins defined in this file.
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "type",
@@ -42,21 +42,21 @@ pub const TABLE: &[Builtin] = &[
     ),
 ];
 
-/// Other names of what is in this file.
+/// Aliases of builtins of this file.
 pub const ALIASES: &[(&str, &str)] = &[("class", "type"), ("type-of", "type")];
 
-/// True of the name of a type.
+/// True if the value is a symbol that is the full name of a type.
 pub fn is_class(value: &Value) -> bool {
     value.as_symbol().is_some_and(|name| is_type_name(name.as_str()))
 }
 
-/// A type by its full name, and what is of it.
+/// A type: its full name, and the predicate for its instances.
 struct Type(&'static str, fn(&Value) -> bool);
 
-/// What the records of `defrecord` are.
+/// The interface of the records of `defrecord`.
 const RECORD: &str = "clojure.lang.IRecord";
 
-/// The types that have names.
+/// The named types.
 const TYPES: &[Type] = &[
     Type("java.lang.String", |value| matches!(value, Value::Str(_))),
     Type("java.lang.CharSequence", |value| matches!(value, Value::Str(_))),
@@ -178,27 +178,27 @@ const TYPES: &[Type] = &[
     ),
 ];
 
-/// True of collections.
+/// True for collections.
 pub(super) fn is_collection(value: &Value) -> bool {
     matches!(value, Value::List(_) | Value::Lazy(_) | Value::Vector(_) | Value::Map(_) | Value::Set(_))
 }
 
-/// True of maps and vectors.
+/// True for maps and vectors.
 pub(super) fn is_associative(value: &Value) -> bool {
     matches!(value, Value::Vector(_) | Value::Map(_))
 }
 
-/// True of what carries metadata.
+/// True for values that can carry metadata.
 fn is_annotated(value: &Value) -> bool {
     is_collection(value) || value.is_function() || value.as_symbol().is_some() || is_cell(value, CellKind::Atom)
 }
 
-/// True of what an entry of a map looks like.
+/// True for a vector of two items, the form of a map entry.
 fn is_entry(value: &Value) -> bool {
     matches!(value, Value::Vector(items) if items.len() == 2)
 }
 
-/// True of the full name of a type.
+/// True if the name is the full name of a type.
 fn is_type_name(name: &str) -> bool {
     TYPES.iter().any(|Type(full, _)| *full == name)
 }
@@ -211,12 +211,12 @@ fn is_time(value: &Value, is_of: fn(&Time) -> bool) -> bool {
     matches!(value, Value::Time(time) if is_of(time))
 }
 
-/// The type of that name, with or without its package.
+/// Finds a type by name, with or without its package.
 fn find(name: &str) -> Option<&'static Type> {
     TYPES.iter().find(|Type(full, _)| *full == name || full.rsplit('.').next() == Some(name))
 }
 
-/// What the name of a type stands for; `None` for all other names.
+/// Returns the value of a type name, a symbol; `None` for all other names.
 pub fn constant(name: &str) -> Option<Value> {
     find(name).map(|Type(full, _)| Value::symbol(full))
 }
@@ -225,13 +225,13 @@ fn type_of(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(type_name(&arguments[0]))
 }
 
-/// The type of a value as a symbol; what its metadata says under `:type` comes first, as in Clojure.
+/// Returns the type of a value as a symbol; its metadata `:type` takes precedence, as in Clojure.
 pub fn type_name(value: &Value) -> Value {
     let said = metadata(value).and_then(|own| own.get(&Value::keyword("type")).cloned());
     said.unwrap_or_else(|| class_name(value))
 }
 
-/// The type of a value as a symbol, whatever its metadata says.
+/// Returns the type of a value as a symbol, regardless of its metadata.
 pub fn class_name(value: &Value) -> Value {
     let name = match value {
         Value::Nil => return Value::Nil,
@@ -274,7 +274,7 @@ pub fn class_name(value: &Value) -> Value {
     Value::symbol(name)
 }
 
-/// True if values of the type `child` are of the type `parent`.
+/// True if values of the type `child` are also of the type `parent`.
 pub fn is_kind_of(child: &str, parent: &str) -> bool {
     if parent == "java.lang.Object" {
         return true;
@@ -288,7 +288,7 @@ pub fn is_kind_of(child: &str, parent: &str) -> bool {
     }
 }
 
-/// A value of that type.
+/// Returns a sample value of a type.
 fn sample(name: &str) -> Option<Value> {
     Some(match name {
         "java.lang.Boolean" => Value::Bool(true),

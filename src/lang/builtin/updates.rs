@@ -1,4 +1,4 @@
-//! Changing values inside maps: by a function, along a path, all at once, or by merging.
+//! Updating values inside maps: with a function, along a path, all at once, or by merging.
 
 use super::Builtin;
 use super::arguments::{function_and_collection, map as map_argument, take};
@@ -11,7 +11,7 @@ use crate::lang::value::Value;
 use crate::lang::value::map::Map;
 use std::sync::Arc;
 
-/// The entries of this file.
+/// The builtins defined in this file.
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "update",
@@ -88,7 +88,7 @@ pub const TABLE: &[Builtin] = &[
     ),
 ];
 
-/// Other names of what is in this file.
+/// Aliases of builtins of `set/`.
 pub const ALIASES: &[(&str, &str)] = &[("rename-keys", "set/rename-keys"), ("map-invert", "set/map-invert")];
 
 fn update(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
@@ -97,13 +97,13 @@ fn update(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     alter(machine, collection, vec![key], |machine, old| call_on(machine, &function, old, more))
 }
 
-/// The function that stands third, and the arguments behind it.
+/// Takes the third argument, a function, and the arguments after it.
 fn function_and_more(arguments: &mut [Value]) -> (Value, &mut [Value]) {
     let function = take(arguments, 2);
     (function, &mut arguments[3..])
 }
 
-/// `(function value & more)`
+/// Calls `(function value & more)`.
 fn call_on(machine: &mut Machine, function: &Value, value: Value, more: &mut [Value]) -> Outcome<Value> {
     if more.is_empty() {
         return machine.call1(function, value);
@@ -127,7 +127,7 @@ fn assoc_in(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     alter(machine, collection, path, |_, _| Ok(value))
 }
 
-/// The keys of a path; the empty path is the key nil, as in Clojure.
+/// Returns the keys of a path; an empty path is the key nil, as in Clojure.
 fn path(machine: &mut Machine, keys: Value) -> Outcome<Vec<Value>> {
     if keys.as_name().is_some() || matches!(keys, Value::Str(_) | Value::Int(_)) {
         let key = crate::lang::error::describe(&keys);
@@ -142,7 +142,7 @@ fn path(machine: &mut Machine, keys: Value) -> Outcome<Vec<Value>> {
     Ok(keys)
 }
 
-/// Replaces what a path leads to by what `change` makes of it. Goes down and up again without recursion.
+/// Replaces the value at a path with the result of `change`. Descends and ascends without recursion.
 fn alter(
     machine: &mut Machine,
     collection: Value,
@@ -164,8 +164,8 @@ fn alter(
     Ok(changed)
 }
 
-/// What a key stands for. Where nobody else holds the collection it moves out, so that it can be changed
-/// in place in turn; it is put back, or all of it is dropped.
+/// Returns the value of a key. If the collection is uniquely referenced, the value is moved out, so that it can be
+/// changed in place. The caller stores the changed value again, or drops the whole collection on an error.
 fn take_out(machine: &mut Machine, collection: &mut Value, key: &Value) -> Outcome<Value> {
     if !matches!(collection, Value::Map(_) | Value::Vector(_) | Value::Nil) {
         return Err(not_a_map(collection).into());
@@ -211,7 +211,7 @@ fn dissoc_in(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(changed)
 }
 
-/// A map without a key; nil has none.
+/// Removes a key from a map; nil stays nil.
 fn without(machine: &mut Machine, collection: Value, key: Value) -> Outcome<Value> {
     match collection {
         Value::Nil => Ok(Value::Nil),
@@ -224,7 +224,7 @@ fn without(machine: &mut Machine, collection: Value, key: Value) -> Outcome<Valu
     }
 }
 
-/// The function and the map of `(update-vals m f)`, in either order: of two maps the second is the function.
+/// Takes the function and the map of `(update-vals m f)`, in either order; of two maps the second is the function.
 fn function_and_map(arguments: &mut [Value]) -> (Value, Value) {
     if matches!(arguments[0], Value::Map(_)) {
         arguments.swap(0, 1);
@@ -245,7 +245,7 @@ fn update_vals(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value>
     }
     let map = map_of(collection)?;
     machine.reserve_values(map.len() as u64)?;
-    // As in Clojure, a sorted map gives one that is not.
+    // As in Clojure, the result for a sorted map is unsorted.
     let mut out = match map.order() {
         Some(_) => unsorted(map.metadata()),
         None => (*map).clone(),
@@ -260,7 +260,7 @@ fn update_vals(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value>
     Ok(Value::Map(Arc::new(out)))
 }
 
-/// An empty map that is not sorted, with metadata.
+/// Creates an empty unsorted map with metadata.
 fn unsorted(metadata: Option<&Arc<Map>>) -> Map {
     let mut map = Map::default();
     map.set_metadata(metadata.cloned());
@@ -279,12 +279,12 @@ fn update_keys(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value>
             out.insert(key, value.clone());
         }
     }
-    // Other keys make no record of it.
+    // A record whose keys change becomes a plain map.
     out.set_metadata(metadata(&Value::Map(map)));
     Ok(Value::Map(Arc::new(out)))
 }
 
-/// A map; nil is the empty one.
+/// Returns a value as a map; nil is the empty map.
 fn map_of(value: Value) -> Outcome<Arc<Map>> {
     match value {
         value @ (Value::Map(_) | Value::Nil) => Ok(map_argument(value)?),
@@ -297,7 +297,7 @@ fn merge(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let mut maps = arguments.iter_mut().map(std::mem::take).skip_while(|map| !map.is_truthy());
     let Some(mut merged) = maps.next() else { return Ok(Value::Nil) };
     if !leads {
-        // What comes first is put into the empty map, as everything behind it is.
+        // After a leading nil or false, the first map is merged into an empty map like the others.
         merged = match merged {
             Value::Map(map) => Value::Map(plain(machine, map)?),
             entry => add(machine, Value::Map(Arc::default()), entry)?,
@@ -316,7 +316,7 @@ fn merge(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(merged)
 }
 
-/// A map as it is merged into nothing: without its metadata and its order.
+/// Removes the metadata and the sort order of a map, as merging it into an empty map does.
 fn plain(machine: &mut Machine, mut map: Arc<Map>) -> Outcome<Arc<Map>> {
     if map.order().is_some() {
         let entries = Value::Map(map);
@@ -353,7 +353,8 @@ fn merge_with(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> 
             let Some((key, value)) = more.entry(at) else { continue };
             let value = match machine.entry_in(&merged, key)?.map(|(_, old)| old.clone()) {
                 Some(old) => {
-                    // While the function runs nobody else holds the old value, so it can grow in place.
+                    // Removes the map's reference to the old value during the call, so that the value can grow in
+                    // place.
                     if let (false, Some(map)) = (old.is_scalar(), Arc::get_mut(&mut merged)) {
                         machine.put(map, key.clone(), Value::Nil)?;
                     }
@@ -376,8 +377,7 @@ fn rename_keys(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value>
     rename(machine, map, &renames).map(Value::Map)
 }
 
-/// A map with keys renamed. All old names go before the first new one comes, so that names can be
-/// swapped.
+/// Renames keys of a map. All old keys are removed before the new ones are added, so that keys can be swapped.
 pub(super) fn rename(machine: &mut Machine, map: Arc<Map>, renames: &Map) -> Outcome<Arc<Map>> {
     let mut out = map.clone();
     for (old, _) in renames.iter() {
@@ -398,7 +398,7 @@ fn map_invert(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> 
     invert(machine, &map).map(|map| Value::Map(Arc::new(map)))
 }
 
-/// A map with values for keys and keys for values.
+/// Swaps the keys and values of a map.
 pub(super) fn invert(machine: &mut Machine, map: &Map) -> Outcome<Map> {
     let mut out = Map::default();
     for (key, value) in map.iter() {

@@ -1,4 +1,4 @@
-//! Vars: definitions as values, looked at, changed, and bound for a while.
+//! Vars: definitions as values, inspected, changed, and temporarily rebound.
 
 use super::arguments::{map, take};
 use super::metadata::metadata;
@@ -14,7 +14,7 @@ use crate::lang::value::print::shown_name;
 use crate::lang::value::text::{Name, split_name};
 use std::sync::Arc;
 
-/// The entries of this file.
+/// The builtins defined in this file.
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "var?",
@@ -157,13 +157,13 @@ pub const TABLE: &[Builtin] = &[
     }),
 ];
 
-/// Other names of what is in this file.
+/// Aliases of builtins of this file.
 pub const ALIASES: &[(&str, &str)] = &[("requiring-resolve", "resolve"), ("symbol-function", "resolve")];
 
-/// The codes of functions that this file makes.
+/// The internal function codes defined in this file.
 pub const STEPS: &[&Builtin] = &[&UNBOUND, &BOUND_FUNCTION];
 
-/// What a declared name holds before it is defined: its first argument is the name.
+/// The value of a declared name before its definition; its first argument is the name.
 pub static UNBOUND: Builtin = Builtin::new(
     "unbound*",
     &["[name & args]"],
@@ -178,7 +178,8 @@ pub static UNBOUND: Builtin = Builtin::new(
     },
 );
 
-/// A function with what was bound when it was made: its arguments behind the first two are the function's.
+/// A function with the bindings captured at its creation. The first two arguments are the function and the bindings;
+/// the others are passed to the function.
 static BOUND_FUNCTION: Builtin = Builtin::new(
     "bound*",
     &["[f bindings & args]"],
@@ -191,7 +192,7 @@ static BOUND_FUNCTION: Builtin = Builtin::new(
     },
 );
 
-/// A var: a definition by its name, or a name of `with-local-vars`.
+/// A var: a definition by its name, or a local var of `with-local-vars`.
 enum Var<'a> {
     Defined(&'a Name),
     Local(&'a Arc<Handle>),
@@ -221,7 +222,7 @@ impl Var<'_> {
     }
 }
 
-/// The place of the session's definition that a var refers to.
+/// Returns the index of the session's definition that a var refers to.
 fn definition(machine: &mut Machine, value: &Value) -> Result<u32, Error> {
     match value {
         Value::Var(name) => machine.definition(name.as_str()),
@@ -229,17 +230,17 @@ fn definition(machine: &mut Machine, value: &Value) -> Result<u32, Error> {
     }
 }
 
-/// Steps that a look-up by name costs.
+/// Fuel cost of a look-up by name, in steps.
 const LOOK_UP: u64 = 64;
 
-/// How many names a session may know that it does not define (any more).
+/// The number of known but undefined names that a session may have, in addition to the limit on bindings.
 const NAMES: u64 = 10_000;
 
-/// The value of a symbol as the var that it names, or nil.
+/// Resolves a symbol to its var, or nil; returns a var unchanged.
 fn resolve(machine: &mut Machine, name: &Value) -> Outcome<Value> {
     match name {
         symbol if let Some(name) = symbol.as_symbol() => {
-            // The names of all tools may have to be looked through.
+            // The look-up may scan the names of all tools.
             machine.charge(LOOK_UP)?;
             let known = machine.var_name(name.as_str())?;
             Ok(known.map_or(Value::Nil, |known| Value::Var(known.as_str().into())))
@@ -347,7 +348,7 @@ fn is_bound(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
             Var::Local(_) => true,
             Var::Defined(name) => match machine.core.globals.find(name.as_str()) {
                 Some(index) => !machine.core.globals.get(index).value.as_ref().is_some_and(is_unbound),
-                // Of the language or a server, unless it is a definition that was undone.
+                // A name of the language or of a server, unless it is a definition that was removed.
                 None => name.namespace().is_some() || machine.var_value(name).is_ok(),
             },
         };
@@ -373,7 +374,7 @@ fn is_bound_here(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Valu
     Ok(Value::Bool(true))
 }
 
-/// A map from vars to values as places in the table of definitions and values.
+/// Converts a map from vars to values to pairs of definition indices and values.
 fn by_var(machine: &mut Machine, bindings: Value) -> Outcome<Vec<(u32, Value)>> {
     let bindings = map(bindings)?;
     machine.charge(bindings.len() as u64)?;
@@ -385,7 +386,7 @@ fn by_var(machine: &mut Machine, bindings: Value) -> Outcome<Vec<(u32, Value)>> 
     Ok(out)
 }
 
-/// Vars and values in turn, and the function behind them.
+/// Takes alternating vars and values and the function that follows them.
 fn pairs(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<(Value, Vec<(u32, Value)>)> {
     let Some((function, pairs)) = arguments.split_last_mut() else { return Ok((Value::Nil, Vec::new())) };
     let mut out = Vec::with_capacity(pairs.len() / 2);
@@ -395,8 +396,8 @@ fn pairs(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<(Value, Vec<
     Ok((std::mem::take(function), out))
 }
 
-/// Calls a function while definitions have other values, for the branches that begin meanwhile as well. Inside
-/// of a branch they have them for it alone, since those beside it may end in any order.
+/// Calls a function while definitions have other values, which branches started meanwhile also see. Inside a branch the
+/// new values are visible to that branch only, since concurrent branches may end in any order.
 fn redefined(machine: &mut Machine, pairs: Vec<(u32, Value)>, function: &Value) -> Outcome<Value> {
     if machine.is_branch() {
         return machine.with_bindings(pairs, |machine| machine.call(function, &mut []));

@@ -1,6 +1,6 @@
-//! Walking through nested data and changing it on the way: `walk/`.
+//! Traversal and transformation of nested data: `walk/`.
 //!
-//! The walk keeps its own stack of the collections that it is in, so depth costs no machine stack.
+//! The traversal keeps an explicit stack of the enclosing collections, so nesting depth uses no machine stack.
 
 use super::Builtin;
 use super::arguments::take;
@@ -16,7 +16,7 @@ use crate::lang::value::vector::Vector;
 use crate::lang::value::walk::Cursor;
 use std::sync::Arc;
 
-/// The entries of this file.
+/// The builtins defined in this file.
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "walk/postwalk",
@@ -69,7 +69,7 @@ pub const TABLE: &[Builtin] = &[
     ),
 ];
 
-/// Other names of what is in this file.
+/// Aliases of builtins of this file.
 pub const ALIASES: &[(&str, &str)] = &[
     ("postwalk", "walk/postwalk"),
     ("prewalk", "walk/prewalk"),
@@ -77,29 +77,30 @@ pub const ALIASES: &[(&str, &str)] = &[
     ("stringify-keys", "walk/stringify-keys"),
 ];
 
-/// What is done to each part.
+/// The change applied to each part.
 enum Change<'a> {
     Call(&'a Value),
     Replace(&'a Map),
     Keys(fn(&Value) -> Option<Value>),
 }
 
-/// When it is done to a collection: before its items are walked through, or after.
+/// The order of the change to a collection: before its items are traversed, or after.
 #[derive(Clone, Copy, PartialEq)]
 enum When {
     Before,
     After,
 }
 
-/// A collection that the walk is in.
+/// A collection whose items are being traversed.
 struct Level {
-    /// What it was, without its items where they are not needed.
+    /// The type of the collection.
     kind: Kind,
-    /// The collection of its kind that has no items; nil for lists, which keep nothing of what they were.
+    /// The collection to rebuild from: an empty one of the same type, the record itself for `defrecord`, or nil for
+    /// lists, which keep neither type nor metadata.
     empty: Value,
-    /// The items still to come.
+    /// The items still to traverse.
     cursor: Cursor,
-    /// The items that are done.
+    /// The finished items.
     done: Vec<Value>,
 }
 
@@ -112,7 +113,7 @@ enum Kind {
     Record,
 }
 
-/// A level for the items of a collection; `None` for all other values.
+/// Creates a level for the items of a collection; returns `None` for all other values.
 fn enter(machine: &mut Machine, value: &Value) -> Outcome<Option<Level>> {
     let kind = match value {
         Value::List(_) | Value::Lazy(_) => Kind::List,
@@ -124,7 +125,7 @@ fn enter(machine: &mut Machine, value: &Value) -> Outcome<Option<Level>> {
     };
     let empty = match value {
         Value::List(_) | Value::Lazy(_) => Value::Nil,
-        // A record of `defrecord` keeps its type: the changed entries take the place of its own.
+        // A record of `defrecord` keeps its type: the changed entries replace its own.
         Value::Map(map) if map.fields().is_some() => value.clone(),
         _ => emptied(machine, value)?,
     };
@@ -132,7 +133,7 @@ fn enter(machine: &mut Machine, value: &Value) -> Outcome<Option<Level>> {
     Ok(Some(Level { kind, empty, cursor, done: Vec::new() }))
 }
 
-/// The collection that `empty` has become with these items.
+/// Rebuilds a collection by adding these items to `empty`.
 fn rebuild(machine: &mut Machine, kind: Kind, empty: Value, items: Vec<Value>) -> Outcome<Value> {
     let mut out = match kind {
         Kind::List => return Ok(Value::list(items)),
@@ -147,20 +148,20 @@ fn rebuild(machine: &mut Machine, kind: Kind, empty: Value, items: Vec<Value>) -
     for item in items {
         out = add(machine, out, item)?;
     }
-    // Only now, so that two keys that are spellings of each other stay two.
+    // Converted to a record last: a record would merge two keys that are spellings of each other.
     Ok(match (kind, out) {
         (Kind::Record, Value::Map(map)) => Value::Map(Arc::new(Arc::unwrap_or_clone(map).into_record())),
         (_, out) => out,
     })
 }
 
-/// One part changed.
+/// Applies the change to one part.
 fn change(machine: &mut Machine, how: &Change<'_>, part: Value) -> Outcome<Value> {
     machine.charge(1)?;
     match how {
         Change::Call(function) => machine.call1(function, part),
         Change::Replace(replacements) => {
-            // A large part is looked up only where a key could be as large.
+            // A compound part is looked up only if some key is compound, too.
             if !part.is_scalar() && replacements.iter().all(|(key, _)| key.is_scalar()) {
                 return Ok(part);
             }
@@ -182,12 +183,12 @@ fn change(machine: &mut Machine, how: &Change<'_>, part: Value) -> Outcome<Value
     }
 }
 
-/// Walks through all of a value.
+/// Traverses a value and applies the change to all of its parts.
 fn walk(machine: &mut Machine, how: &Change<'_>, when: When, whole: Value) -> Outcome<Value> {
     let mut levels: Scratch<Level> = Scratch::from(Vec::new());
     let mut coming = Some(whole);
     loop {
-        // Down: to the first part that has no items of its own.
+        // Descend to the first part that has no items.
         let mut finished = match coming.take() {
             Some(part) => {
                 let part = if when == When::Before { change(machine, how, part)? } else { part };
@@ -203,7 +204,7 @@ fn walk(machine: &mut Machine, how: &Change<'_>, when: When, whole: Value) -> Ou
             }
             None => None,
         };
-        // Up: as long as collections are complete.
+        // Ascend while collections are complete.
         loop {
             let Some(level) = levels.last_mut() else { return Ok(finished.unwrap_or_default()) };
             if let Some(value) = finished.take() {
@@ -221,7 +222,7 @@ fn walk(machine: &mut Machine, how: &Change<'_>, when: When, whole: Value) -> Ou
     }
 }
 
-/// The function and the form, in either order.
+/// Takes the function and the form, in either order.
 fn function_and_form(arguments: &mut [Value]) -> (Value, Value) {
     if arguments[1].is_function() && !arguments[0].is_function() {
         arguments.swap(0, 1);

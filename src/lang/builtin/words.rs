@@ -1,5 +1,5 @@
-//! Integers of 64 bits as Java has them: arithmetic that wraps round or fails, comparing,
-//! and their bits as text.
+//! 64-bit integers with Java's semantics: arithmetic that wraps round or fails on overflow, comparison, and conversion
+//! of their bits to text.
 
 use super::Builtin;
 use super::arguments::integer;
@@ -9,7 +9,7 @@ use crate::lang::error::Outcome;
 use crate::lang::eval::Machine;
 use crate::lang::value::Value;
 
-/// The entries of this file.
+/// The builtins defined in this file.
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "unchecked-add",
@@ -160,7 +160,7 @@ pub const TABLE: &[Builtin] = &[
     ),
 ];
 
-/// Names that mean the same here.
+/// Aliases of builtins of this file and of general arithmetic.
 pub const ALIASES: &[(&str, &str)] = &[
     ("math/addExact", "math/add-exact"),
     ("math/subtractExact", "math/subtract-exact"),
@@ -183,7 +183,7 @@ pub const ALIASES: &[(&str, &str)] = &[
     ("Double/sum", "+"),
 ];
 
-/// An operation that wraps round on two integers, and is the usual one on numbers of other kinds.
+/// Applies a wrapping operation to two integers, and the usual operation to other numbers.
 fn unchecked(
     machine: &mut Machine,
     arguments: &[Value],
@@ -209,13 +209,13 @@ fn with_one(
 fn negate(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     match &arguments[0] {
         Value::Int(number) => Ok(Value::Int(number.wrapping_neg())),
-        // Not 0 - x: the negative of 0.0 is -0.0.
+        // Not 0 - x, since the negative of 0.0 is -0.0.
         Value::Float(number) => Ok(Value::Float(-number)),
         other => mixed(machine, Operation::Subtract, &Value::Int(0), other),
     }
 }
 
-/// An operation on numbers that are first made integers, as `long` does.
+/// Applies a checked operation to numbers that are first converted to integers, as by `long`.
 fn exact(
     machine: &mut Machine,
     arguments: &mut [Value],
@@ -233,7 +233,7 @@ fn exact(
     }
 }
 
-/// The bits of an integer: of one that Java's `Integer` holds just 32.
+/// Returns the bits of an integer: the low 32 bits if it fits Java's `int`, otherwise all 64.
 fn short(value: &Value) -> Outcome<u64> {
     let number = integer(value)?;
     Ok(i32::try_from(number).map_or(number as u64, |number| u64::from(number as u32)))

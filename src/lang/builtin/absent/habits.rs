@@ -1,6 +1,6 @@
-//! Habits from other languages: names, and what it is called here.
+//! Idioms of other languages: unsupported names, each with its equivalent here.
 
-/// Names that other languages have for what there is under another name, or in another form.
+/// Names from other languages for features that exist here under another name or in another form.
 pub const HABITS: &[(&[&str], &str)] = &[
     // Objects
     (
@@ -29,7 +29,7 @@ pub const HABITS: &[(&[&str], &str)] = &[
         &[".put", ".putAll", ".remove", ".clear", ".addAll", ".removeAll", ".putIfAbsent", ".computeIfAbsent"],
         "values never change: `(assoc m k v)`, `(dissoc m k)`, `(conj xs x)`, `(disj s x)`, `(merge m n)` and `(into xs ys)` give new ones; what has to change is an atom, `(swap! state assoc k v)`",
     ),
-    // The surroundings
+    // Environment
     (
         &[
             "getenv",
@@ -56,7 +56,7 @@ pub const HABITS: &[(&[&str], &str)] = &[
         &["log/info", "log/debug", "log/warn", "log/error", "logging/info", "tap>", "logger", "timbre/info"],
         "print with `(println \"…\" x)`: prints are part of the reply",
     ),
-    // Control of other languages
+    // Control flow of other languages
     (
         &[
             "return",
@@ -123,7 +123,7 @@ pub const HABITS: &[(&[&str], &str)] = &[
         &["throw!", "signal", "raise-error", "user-error", "raise-continuable", "cl-assert!", "die", "panic"],
         "errors are raised with `(throw (ex-info \"what went wrong\" {:id 1}))`",
     ),
-    // Other spellings of what there is
+    // Other spellings of existing names
     (
         &["null", "None", "undefined", "NIL", "Nil", "Null", "NULL", "NaN"],
         "the absent value is written `nil`, no number is `##NaN`",

@@ -1,8 +1,8 @@
-//! Libraries and classes that models ask for, and what there is in their place.
+//! Libraries and classes that models ask for, each with its replacement here.
 
 use crate::lang::error::Error;
 
-/// Libraries by the beginning of their names.
+/// Advice by the prefix of a library's name.
 const LIBRARIES: &[(&[&str], &str)] = &[
     (
         &[
@@ -120,7 +120,7 @@ const LIBRARIES: &[(&[&str], &str)] = &[
     ),
 ];
 
-/// Classes by their simple names.
+/// Advice by the simple name of a class.
 const CLASSES: &[(&[&str], &str)] = &[
     (
         &[
@@ -225,7 +225,7 @@ const CLASSES: &[(&[&str], &str)] = &[
     (&["JSONObject", "ObjectMapper", "Gson", "JSONArray"], "`(json/parse text)` and `(json/write data)` are there"),
 ];
 
-/// The error of a library that is not there.
+/// Builds the error for a library that does not exist.
 pub fn missing(name: &str) -> Error {
     let error = Error::new("NotAvailable", format!("there is no library `{name}` here")).about(name);
     let fits = |prefix: &&str| {
@@ -239,12 +239,12 @@ pub fn missing(name: &str) -> Error {
     }
 }
 
-/// The error of a class that is not there.
+/// Builds the error for a class that does not exist.
 pub fn missing_class(name: &str) -> Error {
     Error::new("NotAvailable", format!("there is no class `{name}` here")).about(name).suggest(class_advice(name))
 }
 
-/// What to use in place of a class.
+/// Returns advice on what to use instead of a class.
 pub fn class_advice(name: &str) -> String {
     let base = name.rsplit('.').next().unwrap_or(name);
     match CLASSES.iter().find(|(names, _)| names.contains(&base)) {
@@ -253,7 +253,7 @@ pub fn class_advice(name: &str) -> String {
     }
 }
 
-/// True for names that read as those of Java classes: `StringBuilder`, `java.io.File`.
+/// True for names that look like those of Java classes: `StringBuilder`, `java.io.File`.
 pub fn is_class(name: &str) -> bool {
     let base = name.rsplit('.').next().unwrap_or(name);
     base.starts_with(char::is_uppercase)

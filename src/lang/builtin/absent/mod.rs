@@ -1,4 +1,4 @@
-//! Names of powers and habits that do not exist here, each with code that does the same.
+//! Names of capabilities and idioms that do not exist here, each with equivalent code.
 
 mod habits;
 pub mod libraries;
@@ -7,13 +7,13 @@ mod powers;
 use habits::HABITS;
 use powers::POWERS;
 
-/// What to do instead of using that name; `None` for all other names.
+/// Returns advice on what to use instead of a name; `None` if the name is not listed.
 pub fn advice(name: &str) -> Option<&'static str> {
     let name = name.strip_prefix("clojure.core/").unwrap_or(name);
     POWERS.iter().chain(HABITS).find(|(names, _)| names.contains(&name)).map(|(_, advice)| *advice)
 }
 
-/// What to say of a name that no list has, from how it is written.
+/// Derives an explanation from the spelling of a name that no list contains.
 pub fn kind_of_name(name: &str) -> Option<String> {
     if let Some(method) = name.strip_prefix(".-") {
         return Some(format!("there are no objects: a map's entry is `(:{method} m)`"));
@@ -44,7 +44,7 @@ pub fn kind_of_name(name: &str) -> Option<String> {
     infix(name)
 }
 
-/// `xs.map` as the name of an object and of what is called on it.
+/// Splits `xs.map` into the object's name and the method's name.
 fn foreign_method(name: &str) -> Option<(&str, &str)> {
     let (object, method) = name.split_once('.')?;
     let plain = |part: &str| {
@@ -54,7 +54,7 @@ fn foreign_method(name: &str) -> Option<(&str, &str)> {
     (plain(object) && plain(method)).then_some((object, method))
 }
 
-/// `x+1`, `a==b`: written without blanks, as other languages allow.
+/// Explains infix expressions such as `x+1` and `a==b`, written without spaces as other languages allow.
 fn infix(name: &str) -> Option<String> {
     let at = name.find(['*', '+', '=', '<', '>', '%', '&', '|'])?;
     let operator: String = name[at..].chars().take_while(|c| !c.is_alphanumeric() && *c != '_').collect();

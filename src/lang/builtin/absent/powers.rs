@@ -1,6 +1,6 @@
-//! Powers that do not exist here, and assignment: names, and what to write instead.
+//! Capabilities that do not exist here, and assignment: unsupported names, each with its replacement.
 
-/// Names that models reach for and that the language leaves out on purpose.
+/// Names that models use and that the language omits on purpose.
 pub const POWERS: &[(&[&str], &str)] = &[
     // Files and streams
     (

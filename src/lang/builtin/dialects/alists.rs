@@ -1,4 +1,4 @@
-//! Association lists and property lists: `((a 1) (b 2))`, `(:a 1 :b 2)`. Maps are taken as well.
+//! Association lists and property lists: `((a 1) (b 2))`, `(:a 1 :b 2)`. The functions accept maps as well.
 
 use super::super::Builtin;
 use super::super::arguments::take;
@@ -8,7 +8,7 @@ use crate::lang::value::Value;
 use crate::lang::value::map::Map;
 use std::sync::Arc;
 
-/// The entries of this file.
+/// Builtins defined in this module.
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "assq",
@@ -59,7 +59,7 @@ pub const TABLE: &[Builtin] = &[
     ),
 ];
 
-/// Other names.
+/// Aliases, as pairs of alias and builtin name.
 pub const ALIASES: &[(&str, &str)] = &[
     ("assv", "assq"),
     ("assoc-string", "assq"),
@@ -73,7 +73,7 @@ pub const ALIASES: &[(&str, &str)] = &[
     ("plist-get", "getf"),
 ];
 
-/// Key and value of a pair: `(a 1)`, `[a 1]`, and `(a . 1)` as it is read.
+/// Returns the key and the value of a pair: `(a 1)`, `[a 1]`, or `(a . 1)` as the reader represents it.
 fn parts(machine: &mut Machine, pair: &Value) -> Outcome<Option<(Value, Value)>> {
     if !matches!(pair, Value::List(_) | Value::Vector(_)) {
         return Ok(None);
@@ -86,7 +86,7 @@ fn parts(machine: &mut Machine, pair: &Value) -> Outcome<Option<(Value, Value)>>
     Ok(Some((key, value)))
 }
 
-/// `(assoc key alist)`: the pair that has the wanted value at that place.
+/// Implements `(assoc key alist)`: returns the first pair with the wanted value at index `place`.
 pub(in crate::lang::builtin) fn pair_of(
     machine: &mut Machine,
     arguments: &mut [Value],

@@ -1,4 +1,4 @@
-//! Lists as Scheme, Common Lisp and Emacs Lisp know them: places, parts, deleting, joining.
+//! List functions of Scheme, Common Lisp and Emacs Lisp: positions, sublists, deletion, concatenation.
 
 use super::super::Builtin;
 use super::super::arguments::{integer, option, options, take, text};
@@ -8,7 +8,7 @@ use crate::lang::eval::Machine;
 use crate::lang::value::Value;
 use crate::lang::value::map::Map;
 
-/// The entries of this file.
+/// Builtins defined in this module.
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "position",
@@ -197,7 +197,7 @@ pub const TABLE: &[Builtin] = &[
     }),
 ];
 
-/// Other names.
+/// Aliases, as pairs of alias and builtin name.
 pub const ALIASES: &[(&str, &str)] = &[
     ("position-if", "position"),
     ("list-index", "position"),
@@ -219,14 +219,14 @@ pub const ALIASES: &[(&str, &str)] = &[
     ("cadddr", "fourth"),
 ];
 
-/// The item and the collection of `(delete x xs)`, in either order.
+/// Returns the item and the collection of `(delete x xs)`, given in either order.
 fn item_and_list(arguments: &mut [Value]) -> (Value, Value) {
     let holds = |value: &Value| matches!(value, Value::List(_) | Value::Vector(_) | Value::Lazy(_) | Value::Set(_));
     let (first, second) = (take(arguments, 0), take(arguments, 1));
     if holds(&first) && !holds(&second) && !second.is_nil() { (second, first) } else { (first, second) }
 }
 
-/// What `:key` makes of an item.
+/// Applies the `:key` function, if given, to an item.
 fn keyed(machine: &mut Machine, given: &Map, item: &Value) -> Outcome<Value> {
     match option(given, "key") {
         Some(key) if !key.is_nil() => machine.call_on(&key, item),
@@ -234,7 +234,7 @@ fn keyed(machine: &mut Machine, given: &Map, item: &Value) -> Outcome<Value> {
     }
 }
 
-/// True if an item is the wanted one: equal to it, or found by it, or by `:test`.
+/// True if an item matches: it equals `wanted`, or passes `:test`, or `wanted` is a predicate that accepts it.
 fn fits(machine: &mut Machine, given: &Map, wanted: &Value, item: &Value) -> Outcome<bool> {
     if wanted.is_function() && option(given, "test").is_none() {
         let item = keyed(machine, given, item)?;
@@ -243,7 +243,7 @@ fn fits(machine: &mut Machine, given: &Map, wanted: &Value, item: &Value) -> Out
     is_wanted(machine, given, wanted, item)
 }
 
-/// True if an item is the wanted one: equal to it, or by `:test`; a function, too, is only what it is.
+/// True if an item equals `wanted` or passes `:test`; a function is compared as a value rather than called.
 pub(in crate::lang::builtin) fn is_wanted(
     machine: &mut Machine,
     given: &Map,
@@ -271,7 +271,7 @@ fn position(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(Value::Nil)
 }
 
-/// `(find x xs)`, `(find even? xs)`: the first item that fits.
+/// Implements `(find x xs)` and `(find even? xs)`: returns the first match.
 pub(in crate::lang::builtin) fn found(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let given = Map::default();
     let (wanted, list) = item_and_list(arguments);
@@ -284,7 +284,7 @@ pub(in crate::lang::builtin) fn found(machine: &mut Machine, arguments: &mut [Va
     Ok(Value::Nil)
 }
 
-/// `(delete x xs)`, and `(remove x xs)` where `x` is no function.
+/// Implements `(delete x xs)`, and `(remove x xs)` if `x` is not a function.
 pub(in crate::lang::builtin) fn delete(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let given = options("delete", &mut arguments[2..], &["key", "test"])?;
     let (wanted, list) = item_and_list(arguments);
@@ -300,7 +300,7 @@ pub(in crate::lang::builtin) fn delete(machine: &mut Machine, arguments: &mut [V
 }
 
 fn remove_duplicates(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    // Values are told apart by `=` whatever the test is called.
+    // The `:test` option is accepted but ignored: values are compared by `=`.
     let given = options("remove-duplicates", &mut arguments[1..], &["key", "test", "from-end"])?;
     let mut cursor = machine.seq(take(arguments, 0))?;
     let mut seen = Map::default();
@@ -317,7 +317,7 @@ fn remove_duplicates(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<
     Ok(Value::list(kept))
 }
 
-/// The part of a string, vector or list between two places.
+/// Returns the part of a string, vector or list between two indices.
 pub fn sublist(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let collection = take(arguments, 0);
     let total = match &collection {
@@ -351,7 +351,7 @@ pub fn sublist(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value>
     Ok(if is_vector { Value::vector(part) } else { Value::list(part) })
 }
 
-/// All items of all collections.
+/// Concatenates the items of all collections.
 fn joined(machine: &mut Machine, collections: &mut [Value]) -> Outcome<Vec<Value>> {
     let mut items = Vec::new();
     for collection in collections {
@@ -367,7 +367,7 @@ fn joined(machine: &mut Machine, collections: &mut [Value]) -> Outcome<Vec<Value
 fn concatenate(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let (kind, rest) = match arguments[0].as_name() {
         Some(name) => (name.as_str().to_lowercase(), &mut arguments[1..]),
-        // SRFI 1: one list of lists.
+        // SRFI 1: a single list of lists.
         None if arguments.len() == 1 => {
             let mut lists = machine.items(take(arguments, 0))?;
             return joined(machine, &mut lists).map(Value::list);
@@ -397,7 +397,7 @@ fn coerce(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     }
 }
 
-/// Items as a collection of that kind.
+/// Builds a collection of the named kind.
 fn of_kind(machine: &mut Machine, kind: &str, items: Vec<Value>) -> Outcome<Value> {
     match kind {
         "list" | "cons" => Ok(Value::list(items)),

@@ -1,11 +1,11 @@
-//! The everyday vocabulary of other Lisps, where it is no other name of what Clojure has.
+//! Common functions of other Lisps that are not merely aliases of Clojure functions.
 
 pub mod alists;
 pub mod lists;
 pub mod other;
 pub mod tables;
 
-/// Names of other Lisps for builtins of Clojure.
+/// Names in other Lisps of Clojure builtins, as pairs of alias and builtin name.
 pub const ALIASES: &[(&str, &str)] = &[
     ("string<", "string<?"),
     ("string>", "string>?"),

@@ -1,4 +1,4 @@
-//! Several values, numbers and strings as other Lisps know them.
+//! Multiple values, numeric and string functions of other Lisps.
 
 use super::super::Builtin;
 use super::super::arguments::{integer, string, take};
@@ -7,7 +7,7 @@ use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
 use crate::lang::value::Value;
 
-/// The entries of this file.
+/// Builtins defined in this module.
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "values",
@@ -164,7 +164,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new("void", &["[& xs]"], "Nil, whatever the arguments.", &[("(void 1 2)", "nil")], |_, _| Ok(Value::Nil)),
 ];
 
-/// Other names.
+/// Aliases, as pairs of alias and builtin name.
 pub const ALIASES: &[(&str, &str)] = &[
     ("string-prefix-p", "string-prefix?"),
     ("string-suffix-p", "string-suffix?"),
@@ -175,7 +175,7 @@ pub const ALIASES: &[(&str, &str)] = &[
     ("ignore", "void"),
 ];
 
-/// The text and what is looked for in it, which is the shorter of the two, whatever their order.
+/// Returns the text and the part to search for: the shorter argument, whatever the order.
 fn text_and_part<'v>(machine: &mut Machine, arguments: &'v [Value]) -> Outcome<(&'v str, &'v str)> {
     let (first, second) = (string(&arguments[0])?, string(&arguments[1])?);
     pay(machine, first)?;

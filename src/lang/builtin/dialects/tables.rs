@@ -1,7 +1,7 @@
-//! Maps by the names that other Lisps have for hash tables: reading them, and making new ones of them.
+//! Hash table functions of other Lisps, operating on maps: lookup, and updates that return a new map.
 //!
-//! A symbol finds a keyword or a string of that name as well, since `'id` is how Scheme and Racket write
-//! what JSON calls `"id"`.
+//! A symbol also finds a keyword or a string of the same name, because Scheme and Racket write `'id` for the JSON key
+//! `"id"`.
 
 use super::super::Builtin;
 use super::super::arguments::take;
@@ -13,7 +13,7 @@ use crate::lang::value::map::Map;
 use crate::lang::value::print::Printer;
 use std::sync::Arc;
 
-/// The entries of this file.
+/// Builtins defined in this module.
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "hash-ref",
@@ -129,7 +129,7 @@ pub const TABLE: &[Builtin] = &[
     }),
 ];
 
-/// Other names.
+/// Aliases, as pairs of alias and builtin name.
 pub const ALIASES: &[(&str, &str)] = &[
     ("hash-table-ref", "hash-ref"),
     ("hash-table-ref/default", "hash-ref"),
@@ -181,13 +181,13 @@ pub const ALIASES: &[(&str, &str)] = &[
     ("js/Object.values", "vals"),
 ];
 
-/// `count`.
+/// Returns the builtin `count`.
 fn counting() -> &'static Builtin {
     let table = super::super::sequences::ends::TABLE;
     table.iter().find(|builtin| builtin.name == "count").expect("`count` is in its table")
 }
 
-/// Nothing, if it is a map; nil is the empty one.
+/// Checks that a value is a map or nil, which is the empty map.
 fn is_map(name: &str, value: &Value) -> Outcome<()> {
     match value {
         Value::Map(_) | Value::Nil => Ok(()),
@@ -197,7 +197,7 @@ fn is_map(name: &str, value: &Value) -> Outcome<()> {
     }
 }
 
-/// Puts the map first, where the key stands there.
+/// Moves the map to the front if it is the second argument, and checks it.
 fn map_first(name: &str, arguments: &mut [Value]) -> Outcome<()> {
     if !matches!(arguments[0], Value::Map(_)) && matches!(arguments[1], Value::Map(_)) {
         arguments.swap(0, 1);
@@ -205,7 +205,7 @@ fn map_first(name: &str, arguments: &mut [Value]) -> Outcome<()> {
     is_map(name, &arguments[0])
 }
 
-/// The entry of a key, which as a symbol stands for a keyword or a string as well.
+/// Finds the entry of a key; a symbol also matches a keyword or a string of the same name.
 fn found(machine: &mut Machine, table: &Value, key: &Value) -> Outcome<Option<(Value, Value)>> {
     let entry = entry_of(machine, table, key)?;
     let (None, Some(name)) = (&entry, key.as_symbol()) else { return Ok(entry) };
@@ -215,12 +215,12 @@ fn found(machine: &mut Machine, table: &Value, key: &Value) -> Outcome<Option<(V
     }
 }
 
-/// The default that a program gave: called, if it is a function.
+/// Returns the given default; calls it first if it is a function.
 fn default_of(machine: &mut Machine, given: Value) -> Outcome<Value> {
     if given.is_function() { machine.call(&given, &mut []) } else { Ok(given) }
 }
 
-/// A key as messages show it.
+/// Formats a key for an error message.
 fn text_of(machine: &mut Machine, key: &Value) -> Outcome<String> {
     let mut printer = Printer::new(60, true);
     printer.print(key, machine)?;
@@ -261,7 +261,7 @@ fn gethash(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(found(machine, &arguments[0], &arguments[1])?.map_or(default, |(_, value)| value))
 }
 
-/// The map with that entry, under the key that it has already.
+/// Returns the map with this entry, under the spelling of the key that it already has.
 fn put(machine: &mut Machine, table: Value, key: Value, value: Value) -> Outcome<Value> {
     let key = match found(machine, &table, &key)? {
         Some((known, _)) => known,
@@ -275,7 +275,7 @@ fn put(machine: &mut Machine, table: Value, key: Value, value: Value) -> Outcome
     Ok(Value::Map(map))
 }
 
-/// Racket's `(hash-set table key value)`.
+/// Implements Racket's `(hash-set table key value)`.
 pub(in crate::lang::builtin) fn hash_set(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let (table, key, value) = (take(arguments, 0), take(arguments, 1), take(arguments, 2));
     put(machine, table, key, value)
@@ -294,7 +294,7 @@ fn hash_update(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value>
     put(machine, table, key, value)
 }
 
-/// Calls the function with each key and value, and hands on what it gives.
+/// Calls the function with each key and value, and passes the entry and the result to `take_up`.
 fn each(
     machine: &mut Machine,
     name: &str,
@@ -312,7 +312,7 @@ fn each(
     Ok(())
 }
 
-/// Racket's `(hash-map table f)`: what the function makes of each key and value.
+/// Implements Racket's `(hash-map table f)`: returns a list of the results of `f` for each key and value.
 pub(in crate::lang::builtin) fn hash_map(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let mut made = Vec::new();
     each(machine, "hash-map", arguments, |_, value| {

@@ -1,4 +1,4 @@
-//! Common Lisp's patterns: `(format nil "~a has ~d~%" x n)`, and `cl-format` of `clojure.pprint`.
+//! Common Lisp's format directives: `(format nil "~a has ~d~%" x n)`, and `cl-format` of `clojure.pprint`.
 
 mod numbers;
 mod pattern;
@@ -14,7 +14,7 @@ use crate::lang::value::Value;
 use crate::lang::value::print::Printer;
 use pattern::{Directive, NESTING, Parameter, Part, parse, wrong};
 
-/// The entries of this file.
+/// Builtins defined in this module.
 pub const TABLE: &[Builtin] = &[Builtin::new(
     "pprint/cl-format",
     &["[to pattern & values]"],
@@ -29,7 +29,7 @@ pub const TABLE: &[Builtin] = &[Builtin::new(
     cl_format,
 )];
 
-/// Other names of what is in this file.
+/// Aliases, as pairs of alias and builtin name.
 pub const ALIASES: &[(&str, &str)] =
     &[("cl-format", "pprint/cl-format"), ("clojure.pprint/cl-format", "pprint/cl-format")];
 
@@ -41,10 +41,10 @@ fn cl_format(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     put(machine, &to, pattern.as_str(), &arguments[2..])
 }
 
-/// The values set into a pattern, printed or as a string.
+/// Formats values by a pattern and prints the text if `to` is truthy, else returns it as a string.
 ///
 /// # Errors
-/// As [`formatted`].
+/// Returns the errors of [`formatted`].
 pub(super) fn put(machine: &mut Machine, to: &Value, pattern: &str, values: &[Value]) -> Outcome<Value> {
     let text = formatted(machine, pattern, values)?;
     if to.is_truthy() {
@@ -54,10 +54,10 @@ pub(super) fn put(machine: &mut Machine, to: &Value, pattern: &str, values: &[Va
     Ok(text.finish())
 }
 
-/// The values set into a pattern of directives.
+/// Formats values by a pattern of directives.
 ///
 /// # Errors
-/// `FormatError` for directives that are not known or have no argument; limits.
+/// Returns `FormatError` if a directive is unknown or lacks an argument; halts if a resource limit is exceeded.
 fn formatted(machine: &mut Machine, pattern: &str, values: &[Value]) -> Outcome<Builder> {
     pay(machine, pattern)?;
     let parts = parse(pattern)?;
@@ -67,28 +67,28 @@ fn formatted(machine: &mut Machine, pattern: &str, values: &[Value]) -> Outcome<
     Ok(run.out)
 }
 
-/// The largest number that a parameter counts for: beyond what memory allows, and safe to compute with.
+/// Bound on the magnitude of numeric parameters: beyond what memory allows, and small enough to rule out overflow.
 const FURTHEST: i64 = 1 << 31;
 
-/// The arguments of a pattern and how far they are used.
+/// The arguments of a pattern and a cursor into them.
 struct Values {
     items: Vec<Value>,
     at: usize,
 }
 
-/// Whether a part was left by `~^`.
+/// Whether to continue after a part, or to leave the enclosing block because of `~^`.
 #[derive(Clone, Copy, PartialEq)]
 enum Flow {
     On,
     Left,
 }
 
-/// A pattern at work.
+/// A formatting run.
 struct Run<'m> {
     machine: &'m mut Machine,
     pattern: &'m str,
     out: Builder,
-    /// How many patterns from arguments are under way.
+    /// Current nesting depth of patterns passed as arguments (`~?`).
     depth: usize,
 }
 
@@ -117,7 +117,7 @@ impl Run<'_> {
         self.out.push_times(self.machine, with.encode_utf8(&mut [0; 4]), times)
     }
 
-    /// The next argument.
+    /// Consumes the next argument.
     fn next(&mut self, directive: &Directive, values: &mut Values) -> Outcome<Value> {
         match values.items.get(values.at) {
             Some(value) => {
@@ -128,7 +128,7 @@ impl Run<'_> {
         }
     }
 
-    /// A parameter that is a number.
+    /// Returns a numeric parameter, clamped to ±[`FURTHEST`].
     fn number(&mut self, directive: &Directive, at: usize, values: &mut Values) -> Outcome<Option<i64>> {
         let number = match directive.parameters.get(at) {
             Some(Parameter::Number(number)) => Some(*number),
@@ -142,7 +142,7 @@ impl Run<'_> {
         Ok(number.map(|number| number.clamp(-FURTHEST, FURTHEST)))
     }
 
-    /// A parameter that is a character.
+    /// Returns a character parameter, `usual` by default.
     fn character(&mut self, directive: &Directive, at: usize, values: &mut Values, usual: char) -> Outcome<char> {
         Ok(match directive.parameters.get(at) {
             Some(Parameter::Character(character)) => *character,
@@ -224,7 +224,7 @@ impl Run<'_> {
         Ok(Flow::On)
     }
 
-    /// `~a` and `~s`: any value, filled up to a width.
+    /// `~a` and `~s`: any value, padded to a width.
     fn any(&mut self, directive: &Directive, values: &mut Values) -> Outcome<()> {
         let width = self.number(directive, 0, values)?.unwrap_or(0);
         let step = self.number(directive, 1, values)?.unwrap_or(1).max(1);
@@ -264,7 +264,7 @@ impl Run<'_> {
         self.push(&text)
     }
 
-    /// `~20t`: blanks up to a column.
+    /// `~20t`: pads with spaces up to a column.
     fn tabulate(&mut self, column: i64, step: i64, relative: bool) -> Outcome<()> {
         let text = self.out.as_str();
         self.machine.charge(text.len() as u64 / 64)?;
@@ -293,7 +293,7 @@ impl Run<'_> {
         }
     }
 
-    /// `~{ … ~}`: once for each item of a list, or for each of the arguments that are left.
+    /// `~{ … ~}`: iterates over a list; with `@` over the remaining arguments, with `:` over sublists.
     fn repeat(
         &mut self,
         opening: &Directive,
@@ -323,8 +323,8 @@ impl Run<'_> {
         Ok(Flow::On)
     }
 
-    /// `~[ … ~; … ~]`: the clause of a number; with `:` the second one for what is true; with `@` the only
-    /// one, of a value that is true.
+    /// `~[ … ~; … ~]`: selects a clause by number; with `:` the second clause for a truthy value, else the first; with
+    /// `@` the only clause, if the next argument is truthy, which it then leaves unconsumed.
     fn choose(&mut self, opening: &Directive, clauses: &[Vec<Part<'_>>], values: &mut Values) -> Outcome<Flow> {
         let has_default = opening.has_default;
         if opening.at {
@@ -354,8 +354,8 @@ impl Run<'_> {
         }
     }
 
-    /// `~( … ~)`: small letters; with `:` each word with a capital, with `@` the first word, with both all
-    /// capitals.
+    /// `~( … ~)`: lower case; with `:` capitalizes each word, with `@` the first word, with both converts to upper
+    /// case.
     fn in_case(&mut self, opening: &Directive, body: &[Part<'_>], values: &mut Values) -> Outcome<Flow> {
         let before = std::mem::take(&mut self.out);
         let flow = self.all(body, values);
@@ -373,7 +373,7 @@ impl Run<'_> {
     }
 }
 
-/// Small letters but for the first of each word, or of the first word.
+/// Converts to lower case, but capitalizes each word or, unless `every`, the first word.
 fn capitalized(text: &str, every: bool) -> String {
     let mut out = String::with_capacity(text.len());
     let (mut in_word, mut words) = (false, 0);

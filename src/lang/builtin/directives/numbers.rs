@@ -1,4 +1,4 @@
-//! The directives for numbers: `~d ~x ~r ~,2f ~e ~$`.
+//! Directives for numbers: `~d ~x ~r ~,2f ~e ~$`.
 
 use super::pattern::Directive;
 use super::spelled::{cardinal, ordinal, roman};
@@ -12,7 +12,7 @@ use num_bigint::BigInt;
 use num_traits::Signed;
 
 impl Run<'_> {
-    /// `~d ~b ~o ~x ~r`: an integer, with commas, a sign and a width.
+    /// `~d ~b ~o ~x ~r`: an integer with commas, a sign and a width.
     pub(super) fn whole(&mut self, directive: &Directive, values: &mut Values) -> Outcome<()> {
         let mut first = 0;
         let radix = match directive.letter {
@@ -38,7 +38,7 @@ impl Run<'_> {
         let number = match self.next(directive, values)? {
             Value::Int(number) => BigInt::from(number),
             Value::BigInt(number) => (*number).clone(),
-            // What is no integer is shown as it is.
+            // Any other value is printed like `~a`.
             other => {
                 let text = self.shown(&other, false)?;
                 self.fill(with, width - text.chars().count() as i64)?;
@@ -60,7 +60,7 @@ impl Run<'_> {
         self.push(&digits)
     }
 
-    /// `~r`: in words, with `:` the ordinal, with `@` in Roman numerals.
+    /// `~r`: in words; with `:` as an ordinal, with `@` in Roman numerals.
     fn spelled(&mut self, directive: &Directive, values: &mut Values) -> Outcome<()> {
         let value = self.next(directive, values)?;
         let text = match (&value, directive.at, directive.colon) {
@@ -76,7 +76,7 @@ impl Run<'_> {
         self.push(&text)
     }
 
-    /// `~5,2f ~e ~$`: a number with a point.
+    /// `~5,2f ~e ~$`: a number with a decimal point.
     pub(super) fn real(&mut self, directive: &Directive, values: &mut Values) -> Outcome<()> {
         let mut given = [None; 3];
         for (at, given) in given.iter_mut().enumerate() {
@@ -130,7 +130,7 @@ impl Run<'_> {
             (false, true) => "+",
             (false, false) => "",
         };
-        // Where the width is short by one, the zero before the point goes first.
+        // If the text exceeds the width, the zero before the point is dropped.
         if directive.letter == 'f'
             && width > 0
             && text.starts_with("0.")
@@ -145,7 +145,7 @@ impl Run<'_> {
     }
 }
 
-/// Digits with a comma at each distance from the end.
+/// Inserts a comma every `distance` digits, counted from the end.
 fn grouped(digits: &str, comma: char, distance: usize) -> String {
     let mut out = String::with_capacity(digits.len() + digits.len() / distance.max(1));
     for (at, digit) in digits.chars().enumerate() {
@@ -157,13 +157,13 @@ fn grouped(digits: &str, comma: char, distance: usize) -> String {
     out
 }
 
-/// Without the zeros at the end, but for the first one behind the point.
+/// Strips trailing zeros, but keeps one digit after the point.
 fn shortest(text: &str) -> String {
     let cut = text.trim_end_matches('0');
     if cut.ends_with('.') { format!("{cut}0") } else { cut.to_string() }
 }
 
-/// `1.5E+3`
+/// Formats as `1.5E+3`.
 fn exponential(number: f64, places: Option<usize>) -> String {
     let text = match places {
         Some(places) => format!("{number:.*e}", places.min(1_000)),

@@ -1,61 +1,61 @@
-//! What a pattern of directives says: text, directives, and blocks such as `~{ … ~}`.
+//! Parser for format patterns: text, directives, and blocks such as `~{ … ~}`.
 
 use crate::lang::builtin::text::excerpt;
 use crate::lang::error::{Error, Outcome};
 
-/// How deep blocks may nest, and patterns from arguments.
+/// Maximum nesting depth of blocks, and of patterns passed as arguments.
 pub const NESTING: usize = 32;
 
 /// A part of a pattern.
 pub enum Part<'p> {
-    /// Text as it is.
+    /// Literal text.
     Text(&'p str),
     /// A directive.
     Directive(Directive),
-    /// A directive that brackets others: the clauses between its `~;`, and how it was closed.
+    /// A block: the opening directive, the clauses separated by `~;`, and the closing directive.
     Block(Directive, Vec<Vec<Part<'p>>>, Directive),
 }
 
-/// `~` with its parameters, its modifiers and its letter.
+/// A directive: `~` with its parameters, modifiers and letter.
 #[derive(Clone, Default)]
 pub struct Directive {
     /// The letter, in lower case.
     pub letter: char,
-    /// What stands before it, between commas.
+    /// The comma-separated parameters before the letter.
     pub parameters: Vec<Parameter>,
-    /// `:` stands before it.
+    /// True with the modifier `:`.
     pub colon: bool,
-    /// `@` stands before it.
+    /// True with the modifier `@`.
     pub at: bool,
-    /// The last clause of its block is the one for everything else: `~:;` stands before it.
+    /// True if the last clause of the block is the default, introduced by `~:;`.
     pub has_default: bool,
 }
 
 /// A parameter of a directive.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Parameter {
-    /// It was left out.
+    /// An omitted parameter.
     Absent,
     /// A number.
     Number(i64),
-    /// `'c`
+    /// `'c`: a character.
     Character(char),
-    /// `v`: the next argument.
+    /// `v`: takes the next argument.
     Next,
-    /// `#`: how many arguments are left.
+    /// `#`: the number of remaining arguments.
     Left,
 }
 
-/// A block that is still open.
+/// A block that has not been closed yet.
 struct Open<'p> {
     directive: Directive,
     clauses: Vec<Vec<Part<'p>>>,
 }
 
-/// The parts of a pattern.
+/// Parses a pattern into parts.
 ///
 /// # Errors
-/// `FormatError` for blocks that are not closed and directives that do not exist.
+/// Returns `FormatError` if a block is not closed or a directive does not exist.
 pub fn parse(pattern: &str) -> Outcome<Vec<Part<'_>>> {
     let mut open: Vec<Open<'_>> = Vec::new();
     let mut parts = Vec::new();
@@ -96,7 +96,7 @@ pub fn parse(pattern: &str) -> Outcome<Vec<Part<'_>>> {
                 parts = clauses.remove(0);
                 parts.push(Part::Block(opening, clauses, directive));
             }
-            // A tilde before the end of a line hides it and the blanks that follow.
+            // A tilde before a line end skips the line end and the white space that follows.
             '\n' => {
                 if directive.at {
                     parts.push(Part::Text("\n"));
@@ -115,7 +115,7 @@ pub fn parse(pattern: &str) -> Outcome<Vec<Part<'_>>> {
     Ok(parts)
 }
 
-/// The letter that closes what another opens.
+/// Returns the letter that closes a block.
 fn closer(opener: char) -> char {
     match opener {
         '{' => '}',
@@ -124,7 +124,7 @@ fn closer(opener: char) -> char {
     }
 }
 
-/// One directive behind its tilde, and what follows it.
+/// Parses the directive after a tilde; returns it with the rest of the text.
 fn directive<'p>(text: &'p str, pattern: &str) -> Outcome<(Directive, &'p str)> {
     let mut directive = Directive::default();
     let mut rest = text;
@@ -146,7 +146,7 @@ fn directive<'p>(text: &'p str, pattern: &str) -> Outcome<(Directive, &'p str)> 
                     (Err(_), '+' | '-') if length == 0 => {
                         return Err(wrong(pattern, format!("the sign `{next}` has no number behind it")).into());
                     }
-                    // Numbers too large for the machine are too large for its memory.
+                    // A number that overflows is clamped; its width exceeds the memory limit anyway.
                     (Err(_), '-') => Parameter::Number(i64::MIN),
                     (Err(_), _) => Parameter::Number(i64::MAX),
                 };
@@ -172,7 +172,7 @@ fn directive<'p>(text: &'p str, pattern: &str) -> Outcome<(Directive, &'p str)> 
                     | '~' | '*' | '?' | '^' | 't' | 'w' | '{' | '}' | '[' | ']' | '(' | ')' | ';' | '\n' => {
                         Ok((directive, rest))
                     }
-                    // Hints for line breaks, of which there are none.
+                    // Pretty-printing directives for line breaks and indentation have no effect.
                     '_' | 'i' => Ok((Directive { letter: '_', ..directive }, rest)),
                     _ => Err(wrong(pattern, format!("`~{letter}` is no directive here"))
                         .suggest("there are `~a ~s ~d ~:d ~,2f ~x ~r ~p ~% ~~ ~{ ~} ~[ ~; ~] ~( ~)`; Clojure's own pattern is `(format \"%s is %.2f\" name n)`")
@@ -183,7 +183,7 @@ fn directive<'p>(text: &'p str, pattern: &str) -> Outcome<(Directive, &'p str)> 
     }
 }
 
-/// What is wrong with a pattern.
+/// Builds a `FormatError` that quotes the pattern.
 #[cold]
 pub fn wrong(pattern: &str, what: String) -> Error {
     Error::new("FormatError", format!("{what}, in the pattern `{}`", excerpt(pattern)))

@@ -27,7 +27,7 @@ const TENS: [&str; 10] = ["", "", "twenty", "thirty", "forty", "fifty", "sixty",
 
 const SCALES: [&str; 7] = ["", "thousand", "million", "billion", "trillion", "quadrillion", "quintillion"];
 
-/// A number below a thousand in words.
+/// Spells out a number below a thousand.
 fn hundreds(number: u64) -> String {
     let below = match number % 100 {
         0 if number > 0 => String::new(),
@@ -42,7 +42,7 @@ fn hundreds(number: u64) -> String {
     }
 }
 
-/// `forty-two`
+/// Spells out a cardinal number: `forty-two`.
 pub fn cardinal(number: i64) -> String {
     let mut groups = Vec::new();
     let mut rest = number.unsigned_abs();
@@ -62,7 +62,7 @@ pub fn cardinal(number: i64) -> String {
     }
 }
 
-/// `forty-second`
+/// Spells out an ordinal number: `forty-second`.
 pub fn ordinal(number: i64) -> String {
     let words = cardinal(number);
     let at = words.rfind([' ', '-']).map_or(0, |at| at + 1);
@@ -81,7 +81,7 @@ pub fn ordinal(number: i64) -> String {
     format!("{before}{last}")
 }
 
-/// `XLII`, for 1 to 3,999; the old way writes four strokes for four.
+/// Formats 1 to 3,999 as a Roman numeral, such as `XLII`; with `old` in purely additive notation (`IIII` for four).
 pub fn roman(number: i64, old: bool) -> Option<String> {
     const NUMERALS: [(i64, &str); 13] = [
         (1_000, "M"),

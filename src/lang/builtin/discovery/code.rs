@@ -1,4 +1,4 @@
-//! `(source name)`: the code of a function.
+//! `(source name)`: the source code of a function.
 
 use super::name_of;
 use crate::lang::error::Outcome;
@@ -7,13 +7,13 @@ use crate::lang::value::Value;
 use crate::lang::value::function::Closure;
 use crate::lang::value::print::print_within;
 
-/// How much of a value that is no function is shown.
+/// Maximum length of the preview of a value that is not a function, in bytes.
 const PREVIEW: usize = 2_000;
 
-/// Prints the code of what has that name, or of the function itself.
+/// Prints the source code of a named definition or of the function itself.
 ///
 /// # Errors
-/// `UnknownName`; limits.
+/// Returns `UnknownName` if the name is unknown; halts if a resource limit is exceeded.
 pub fn source(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let text = match &arguments[0] {
         Value::Closure(closure) => code(machine, closure),
@@ -51,7 +51,7 @@ fn named(machine: &mut Machine, name: &str) -> Outcome<String> {
     Err(super::nothing_called(machine, name).into())
 }
 
-/// The text that a function was made from.
+/// Returns the text that a function was compiled from.
 fn code(machine: &Machine, closure: &Closure) -> String {
     if let Some(function) = machine.core.registry.prelude().declared(closure) {
         return function.text().to_string();

@@ -1,8 +1,8 @@
-//! An index of things by the words of their names, arguments and descriptions.
+//! A search index over the words in names, arguments and descriptions.
 //!
-//! A search need not hit all words: a model asks for `send an email to someone`. Rare words count more than frequent
-//! ones, a name more than an argument and that more than a description, whole words more than parts; where no word is
-//! like the one that is asked for, those that are nearly spelt so are taken.
+//! A query need not match in full: a model asks to `send an email to someone`. Rare words weigh more than frequent
+//! ones, names more than arguments and those more than descriptions, whole words more than parts. If no indexed word
+//! resembles a query word, words within a small edit distance match instead.
 
 use crate::lang::host::Tool;
 use crate::lang::value::map::kebab;
@@ -10,62 +10,63 @@ use indexmap::IndexMap;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// What a word counts where it stands.
+/// Weights of a word by the field that contains it.
 const IN_NAME: f64 = 4.0;
 const IN_ARGUMENT: f64 = 2.0;
 const IN_PLACE: f64 = 1.5;
 const IN_DESCRIPTION: f64 = 1.0;
 
-/// How much of a description is looked at, in bytes.
+/// Maximum length of the indexed part of a description, in bytes.
 const DESCRIPTION: usize = 1_000;
 
-/// How many arguments of a thing are looked at, and how much of a name, in bytes.
+/// Maximum number of indexed arguments per thing, and maximum length of the indexed part of a name, in bytes.
 const ARGUMENTS: usize = 100;
 const NAME: usize = 100;
 
-/// How many different words of a query are looked at.
+/// Maximum number of distinct words of a query that are considered.
 const WORDS: usize = 12;
 
-/// What scores less than this part of the best is not found.
+/// Results that score less than this fraction of the best score are dropped.
 pub(super) const FAR: f64 = 0.35;
 
-/// What is known of one thing.
+/// An item to index.
 pub struct Thing<'a> {
-    /// Where it belongs: a server, a namespace.
+    /// The server or namespace that contains it.
     pub place: &'a str,
-    /// Its name there.
+    /// Its name within that place.
     pub name: &'a str,
     /// The names of its arguments.
     pub arguments: Vec<&'a str>,
-    /// What it does.
+    /// Its description.
     pub description: &'a str,
 }
 
-/// Things by their words.
+/// An inverted index from words to things.
 pub struct Index {
     words: Vec<Word>,
-    /// The name of each thing, and how many words are in it.
+    /// The lower-case name of each thing and the number of words in it.
     names: Vec<(String, usize)>,
 }
 
-/// A word, and what it counts for each thing that has it.
+/// A word with its stem, and its weight for each thing that contains it.
 struct Word {
     text: String,
     stem: String,
     things: Vec<(u32, f64)>,
 }
 
-/// What a search found.
+/// The result of a search.
 #[derive(Clone, Debug, Default)]
 pub struct Hits {
-    /// Which things fit, with their scores (at most some 4), best first.
+    /// The ordinals of the best matches with their scores, best first. A score is at most about 4, or 8 if the query is
+    /// the exact name.
     pub best: Vec<(usize, f64)>,
-    /// How many others fit.
+    /// The number of further matches.
     pub more: usize,
 }
 
 impl Index {
-    /// An index of these things, which are known by their ordinals.
+    /// Builds an index; a thing is identified by its ordinal in the iteration.
     pub fn new<'a>(things: impl Iterator<Item = Thing<'a>>) -> Index {
         let mut words: IndexMap<String, Vec<(u32, f64)>> = IndexMap::new();
         let mut names = Vec::new();
@@ -100,7 +101,7 @@ impl Index {
         Index { words: words.into_iter().map(word).collect(), names }
     }
 
-    /// An index of tools.
+    /// Builds an index of tools.
     pub fn of_tools(tools: &[Arc<Tool>]) -> Index {
         Index::new(tools.iter().map(|tool| Thing {
             place: &tool.server,
@@ -110,17 +111,17 @@ impl Index {
         }))
     }
 
-    /// How many things are in it.
+    /// Returns the number of indexed things.
     pub fn len(&self) -> usize {
         self.names.len()
     }
 
-    /// True if nothing is in it.
+    /// True if the index is empty.
     pub fn is_empty(&self) -> bool {
         self.names.is_empty()
     }
 
-    /// What fits a query best, at most so many.
+    /// Returns the `most` best matches of a query.
     ///
     /// ```
     /// use lispbox::lang::builtin::discovery::index::{Thing, Index};
@@ -150,7 +151,8 @@ impl Index {
                 *scores.entry(thing).or_default() += counts * rarity;
             }
         }
-        // Words that nothing has count as the others do on average: who has all the others has not all of it.
+        // Query words that occur nowhere are assumed to have the average weight of the others, so that a thing that has
+        // only the known words does not get the full score.
         possible *= wanted.len() as f64 / f64::from(known.max(1));
         for score in scores.values_mut() {
             *score /= possible;
@@ -162,7 +164,7 @@ impl Index {
                 scores.insert(thing, IN_NAME / 2.0);
             }
         }
-        // Of two names with the words that were asked for, the one with fewer others.
+        // Of two names that contain the query words, the one with fewer other words ranks higher.
         let length = |thing: usize| 1.0 + 0.02 * self.names[thing].1 as f64;
         let mut best: Vec<(usize, f64)> =
             scores.into_iter().map(|(thing, score)| (thing, score / length(thing))).collect();
@@ -173,7 +175,7 @@ impl Index {
         Hits { more: near - best.len(), best }
     }
 
-    /// What one word of a query counts for the things that it fits, and how rare it is.
+    /// Returns the weight of a query word for each matching thing, and the rarity of the word.
     fn fits(&self, wanted: &str) -> (HashMap<usize, f64>, f64) {
         let root = stem(wanted);
         let mut fits = HashMap::new();
@@ -203,12 +205,12 @@ impl Index {
     }
 }
 
-/// The words of a text in lower case.
+/// Splits a lower-case text into words.
 fn split(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty())
 }
 
-/// How alike a word is to the one that is asked for: 1 for the word itself.
+/// Returns the similarity of an indexed word and a query word: 1 for equal words, `None` if they do not match.
 fn alike(word: &Word, wanted: &str, root: &str) -> Option<f64> {
     if word.text == wanted {
         Some(1.0)
@@ -225,7 +227,7 @@ fn alike(word: &Word, wanted: &str, root: &str) -> Option<f64> {
     }
 }
 
-/// How many slips of the pen lie between two words, if they are few.
+/// Returns the edit distance of two words; `None` if it exceeds what their length allows.
 fn slips(word: &str, wanted: &str) -> Option<usize> {
     let allowed = match wanted.chars().count() {
         0..=3 => return None,
@@ -236,7 +238,7 @@ fn slips(word: &str, wanted: &str) -> Option<usize> {
     near.then(|| strsim::osa_distance(word, wanted)).filter(|slips| *slips <= allowed)
 }
 
-/// A word without the ending that grammar gives it, in English: `replies`, `replied` and `reply` have the same.
+/// Strips English inflectional endings: `replies`, `replied` and `reply` have the same stem.
 fn stem(word: &str) -> String {
     let long = |rest: &&str| rest.len() >= 3;
     let plural = word.strip_suffix('s').filter(|rest| !rest.ends_with('s')).filter(long).unwrap_or(word);

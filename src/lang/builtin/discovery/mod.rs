@@ -1,5 +1,5 @@
-//! Finding out what there is: servers and their tools, the language's functions, the session's
-//! definitions. The same answers serve programs (`dir`, `doc`, `source`, `apropos`) and `lisp_env`.
+//! Discovery of servers and their tools, the language's functions, and the session's definitions. Programs (`dir`,
+//! `doc`, `source`, `apropos`) and the MCP tool `lisp_env` share these answers.
 
 mod code;
 pub mod index;
@@ -20,7 +20,7 @@ use crate::lang::value::print::{print_within, shown_name};
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// The entries of this file: what the macros `dir`, `doc`, `source` and `apropos` call.
+/// Builtins defined in this module, which the macros `dir`, `doc`, `source` and `apropos` expand to.
 pub const TABLE: &[Builtin] = &[
     Builtin::new("dir*", &["[]", "[name]"], "What `dir` expands to.", &[], dir),
     Builtin::new("doc*", &["[name]", "[name part]"], "What `doc` expands to.", &[], doc),
@@ -28,16 +28,16 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new("apropos*", &["[word]"], "What `apropos` expands to.", &[], apropos),
 ];
 
-/// How long a preview of a value is.
+/// Maximum length of the preview of a value, in bytes.
 const PREVIEW: usize = 60;
 
-/// How long the description of a server is, in characters.
+/// Maximum length of a server's description, in characters.
 const DESCRIPTION: usize = 100;
 
-/// How many lines a list has, of servers, tools or definitions; the rest is for a search to find.
+/// Maximum number of lines in a list of servers, tools or definitions; a search finds the rest.
 const LISTED: usize = 40;
 
-/// How many bytes of a name or of a question are looked at.
+/// Maximum length of the part of a name or query that is considered, in bytes.
 const ASKED: usize = 256;
 
 fn dir(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
@@ -63,10 +63,10 @@ fn doc(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(Value::Nil)
 }
 
-/// What `(doc name)` prints.
+/// Returns the text that `(doc name)` prints.
 ///
 /// # Errors
-/// `UnknownName` with what may have been meant; what `NotAvailable` names says what to use instead.
+/// Returns `UnknownName` with a suggestion of a similar name, or `NotAvailable` with advice on what to use instead.
 pub fn explain(machine: &mut Machine, name: &str) -> Outcome<String> {
     let name = cut(name);
     if let Some((name, ":schema")) = name.split_once(char::is_whitespace) {
@@ -78,7 +78,7 @@ pub fn explain(machine: &mut Machine, name: &str) -> Outcome<String> {
     Err(nothing_called(machine, name).into())
 }
 
-/// What `(doc name :schema)` prints.
+/// Returns the text that `(doc name :schema)` prints.
 fn schemas(machine: &mut Machine, name: &str) -> Outcome<String> {
     match machine.tool_named(name)? {
         Some(tool) => Ok(signature::schemas(&tool)),
@@ -91,7 +91,7 @@ fn schemas(machine: &mut Machine, name: &str) -> Outcome<String> {
     }
 }
 
-/// A list with as many lines as are shown of one; what is left out, a search finds.
+/// Formats the first [`LISTED`] items as lines; a final line refers to the search for the rest.
 fn listed<T>(items: &[T], line: impl Fn(&T) -> String) -> String {
     let mut out: String = items.iter().take(LISTED).map(|item| line(item) + "\n").collect();
     if items.len() > LISTED {
@@ -100,7 +100,7 @@ fn listed<T>(items: &[T], line: impl Fn(&T) -> String) -> String {
     out
 }
 
-/// The error of a question about a name that means nothing.
+/// Builds the error for an unknown name.
 fn nothing_called(machine: &mut Machine, name: &str) -> Error {
     let mut error = machine.unknown(name, &[]);
     if error.code == "UnboundVariable" {
@@ -118,7 +118,7 @@ fn apropos(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(Value::Nil)
 }
 
-/// A name given as symbol, string, keyword, or as the function itself.
+/// Returns a name given as a symbol, string or keyword, or as the function itself.
 fn name_of(machine: &mut Machine, value: &Value) -> Outcome<String> {
     machine.charge(1)?;
     Ok(match value {
@@ -134,22 +134,22 @@ fn name_of(machine: &mut Machine, value: &Value) -> Outcome<String> {
     })
 }
 
-/// As much of a name or question as is looked at.
+/// Truncates a name or query to [`ASKED`] bytes.
 fn cut(text: &str) -> &str {
     &text[..text.floor_char_boundary(ASKED)]
 }
 
-/// What `lisp_env` answers: what is bound and which servers there are, or what a query finds.
+/// Returns the answer of `lisp_env`: the definitions and servers, or the result of a query.
 ///
 /// # Errors
-/// Limits.
+/// Returns an error if a queried name is unknown; halts if a resource limit is exceeded.
 pub fn describe_environment(machine: &mut Machine, query: Option<&str>) -> Outcome<String> {
     let Some(query) = query.map(str::trim).map(cut).filter(|query| !query.is_empty()) else {
         let mut out = bindings(machine)?;
         out.push_str(&servers_and_namespaces(machine));
         return Ok(out);
     };
-    // `(doc f)` and `'f` are what a REPL user would write here.
+    // REPL users may write `(doc f)` or `'f` here.
     let plain = query.trim_start_matches(['(', '\'']).trim_end_matches(')');
     let (verb, name) = plain.split_once(char::is_whitespace).unwrap_or(("", plain));
     let name = name.trim_matches(['\'', '"', ' ']);
@@ -171,7 +171,7 @@ pub fn describe_environment(machine: &mut Machine, query: Option<&str>) -> Outco
     if is_place { one_place(machine, name) } else { search::search(machine, name) }
 }
 
-/// What the session defines: name, kind, size, preview.
+/// Lists the session's definitions: name, kind, size, preview.
 fn bindings(machine: &mut Machine) -> Outcome<String> {
     let bound = vocabulary::definitions(machine)?;
     if bound.is_empty() {
@@ -182,7 +182,7 @@ fn bindings(machine: &mut Machine) -> Outcome<String> {
     Ok(format!("Defined in this session:\n{lines}"))
 }
 
-/// A value in one line: its kind, its size, its beginning.
+/// Summarizes a value on one line: kind, size, preview.
 fn summary(machine: &mut Machine, value: &Value) -> Outcome<String> {
     let kind = value.kind().trim_start_matches("an ").trim_start_matches("a ");
     let size = match value {
@@ -202,7 +202,7 @@ fn summary(machine: &mut Machine, value: &Value) -> Outcome<String> {
     Ok(format!("{kind}{size}: {}", preview.text))
 }
 
-/// `(dir)`: the servers, and the namespaces of the language.
+/// Implements `(dir)`: lists the servers and the namespaces of the language.
 fn servers_and_namespaces(machine: &mut Machine) -> String {
     let mut out = String::new();
     let servers = machine.core.host.servers();
@@ -220,7 +220,7 @@ fn servers_and_namespaces(machine: &mut Machine) -> String {
     out
 }
 
-/// The namespaces of the language, in the order of the reference.
+/// Returns the namespaces of the language, in the order of the reference.
 fn namespaces(registry: &Registry) -> Vec<&str> {
     let mut out = vec!["core"];
     for entry in registry.entries() {
@@ -232,7 +232,7 @@ fn namespaces(registry: &Registry) -> Vec<&str> {
     out
 }
 
-/// `(dir 'mail)`: the tools of a server, or the functions of a namespace.
+/// Implements `(dir 'mail)`: lists the tools of a server, or the functions of a namespace.
 fn one_place(machine: &mut Machine, name: &str) -> Outcome<String> {
     let host = machine.core.host.clone();
     let servers = host.servers();
@@ -265,7 +265,7 @@ fn one_place(machine: &mut Machine, name: &str) -> Outcome<String> {
     Ok(format!("{}\n", names.join(" ")))
 }
 
-/// `(doc name)`: what a definition, a tool, a builtin or a form of the language is for.
+/// Implements `(doc name)`: documents a definition, tool, builtin or form of the language.
 fn documentation(machine: &mut Machine, name: &str) -> Outcome<Option<String>> {
     let plain = name.strip_prefix("session/").unwrap_or(name);
     if let Some(index) = machine.core.globals.find(plain) {
@@ -287,7 +287,7 @@ fn documentation(machine: &mut Machine, name: &str) -> Outcome<Option<String>> {
     }
 }
 
-/// The documentation of a function or form of the language.
+/// Formats the documentation of a function or form of the language.
 fn entry_text(entry: &Entry<'_>) -> String {
     let mut out: String = entry.calls().map(|call| call + "\n").collect();
     for line in entry.doc.lines() {
@@ -300,7 +300,7 @@ fn entry_text(entry: &Entry<'_>) -> String {
 }
 
 impl Machine {
-    /// The tool of that name, or none.
+    /// Finds a tool by name.
     fn tool_named(&mut self, name: &str) -> Outcome<Option<Arc<Tool>>> {
         Ok(self.find_tool(name)?.map(|function| function.tool.clone()))
     }

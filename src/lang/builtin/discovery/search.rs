@@ -1,4 +1,4 @@
-//! Search over everything that has a name: tools, definitions, builtins, forms.
+//! Search over all names: tools, definitions, builtins, forms.
 
 use super::index::{FAR, Hits, Index, Thing};
 use super::signature;
@@ -7,24 +7,24 @@ use crate::lang::eval::Machine;
 use crate::lang::foreign_text;
 use std::fmt::Write;
 
-/// How many results are shown.
+/// Maximum number of results shown.
 const SHOWN: usize = 10;
 
-/// What the language's own functions count beside tools and definitions, which a search is for most often.
+/// Weight of the language's own functions relative to tools and definitions, which searches usually target.
 const LANGUAGE: f64 = 0.6;
 
-/// `(apropos "word")`: what fits best first.
+/// Implements `(apropos "word")`: lists the best matches first.
 ///
 /// # Errors
-/// Limits.
+/// Halts if a resource limit is exceeded.
 pub fn search(machine: &mut Machine, query: &str) -> Outcome<String> {
     let (host, registry) = (machine.core.host.clone(), machine.core.registry.clone());
     let found = machine.waiting(|| host.search(query, SHOWN));
     let language = registry.index();
     let names = found.searched + language.len() + machine.core.globals.len();
-    // A name costs about as much for each word of the query as a few steps do.
+    // Matching one name against one query word costs about as much as a few evaluation steps.
     machine.charge(100 + names as u64 * (1 + query.split_whitespace().count() as u64))?;
-    // What fits equally well stays in this order: tools, definitions, the language.
+    // The sort is stable: matches of equal score stay in the order tools, definitions, language.
     let mut lines: Vec<(f64, String)> =
         found.tools.iter().map(|(tool, score)| (*score, signature::line(tool))).collect();
     let things = machine.core.globals.iter().map(|global| Thing {

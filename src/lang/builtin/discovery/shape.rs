@@ -1,34 +1,35 @@
-//! The shape that a JSON Schema describes, in a few words: `{:id string :labels [string] :size? integer}`.
+//! A compact notation for the shape that a JSON Schema describes: `{:id string :labels [string] :size? integer}`.
 
 use crate::lang::foreign_text;
 use serde_json::{Map, Value as Json};
 use std::cell::Cell;
 
-/// How deep objects are shown, and how deep anything is.
+/// Maximum depth of expanded objects, and of any nesting.
 const DEEPEST: usize = 3;
 const NESTING: usize = 12;
-/// How many parts of a schema are looked at: one that refers to itself in several places has no end.
+/// Maximum number of schema nodes visited: a schema that refers to itself in several places expands without end.
 const PARTS: usize = 1000;
-/// How many keys of an object are shown, and how many values of an enumeration.
+/// Maximum number of keys shown per object, and of values per enumeration.
 const KEYS: usize = 16;
 const CHOICES: usize = 8;
-/// How many values of an enumeration are looked at, and how many names of required keys.
+/// Maximum number of enumeration values, and of names of required keys, that are considered.
 const LOOKED_AT: usize = 256;
-/// How many references lead to a schema; more are a circle.
+/// Maximum length of a chain of references; a longer one is taken for a cycle.
 const REFERENCES: usize = 8;
-/// How long a reference is that is followed, in bytes.
+/// Maximum length of a reference that is followed, in bytes.
 const REFERENCE: usize = 1_000;
-/// How long a value is that stands for itself, in characters.
+/// Maximum length of a literal value, in characters.
 const LITERAL: usize = 40;
 
-/// What a schema describes, at most about so many characters long, its references looked up in `root`. The second is
-/// true if nil is one of the values.
+/// Describes a schema in at most about `width` characters, resolving references in `root`. The flag is true if nil is
+/// among the values.
 pub fn shape(schema: &Json, root: &Json, width: usize) -> (String, bool) {
     let (text, has_nil) = Shapes { root, left: Cell::new(PARTS) }.of(schema, Depth::default());
     (cut(text, width), has_nil)
 }
 
-/// The schema itself, or what it refers to in the same document; nothing where that leads nowhere, or is very long.
+/// Follows references within the same document. Returns `None` if a reference is dangling or too long, or if the chain
+/// exceeds `REFERENCES`.
 pub fn meant<'s>(mut schema: &'s Json, root: &'s Json) -> Option<&'s Json> {
     for _ in 0..REFERENCES {
         let reference = schema.get("$ref").and_then(Json::as_str).and_then(|reference| reference.strip_prefix('#'));
@@ -41,23 +42,23 @@ pub fn meant<'s>(mut schema: &'s Json, root: &'s Json) -> Option<&'s Json> {
     None
 }
 
-/// The beginning of a value as it stands in a schema: a default, one of several choices. What is left out is not even
-/// written.
+/// Formats the beginning of a literal in a schema: a default or an enumeration value. The rest is not serialized at
+/// all.
 pub fn literal(value: &Json) -> String {
     let mut text = Beginning(Vec::new());
-    // An error is the end of what is wanted.
+    // An error only indicates that the buffer is full.
     let _ = serde_json::to_writer(&mut text, value);
     let end = text.0.utf8_chunks().next().map_or(0, |chunk| chunk.valid().len());
     text.0.truncate(end);
     cut(foreign_text::json_text(String::from_utf8(text.0).unwrap_or_default()), LITERAL)
 }
 
-/// The first bytes of what is written.
+/// A writer that keeps the first bytes and fails once it is full.
 struct Beginning(Vec<u8>);
 
 impl std::io::Write for Beginning {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        // No character has more than four bytes, and one more than is shown says that there is more.
+        // Room for one character more than is shown, so that the cut is detected; a character has at most four bytes.
         let room = (4 * (LITERAL + 1)).saturating_sub(self.0.len()).min(bytes.len());
         self.0.extend_from_slice(&bytes[..room]);
         if room == 0 && !bytes.is_empty() { Err(std::io::ErrorKind::WriteZero.into()) } else { Ok(room) }
@@ -68,7 +69,7 @@ impl std::io::Write for Beginning {
     }
 }
 
-/// The beginning of a text that is too long.
+/// Truncates a text to `width` characters and appends an ellipsis.
 pub fn cut(text: String, width: usize) -> String {
     match text.char_indices().nth(width) {
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -78,11 +79,11 @@ pub fn cut(text: String, width: usize) -> String {
 
 struct Shapes<'a> {
     root: &'a Json,
-    /// How many parts may still be looked at.
+    /// The number of schema nodes that may still be visited.
     left: Cell<usize>,
 }
 
-/// How deep a part stands, in objects and in anything.
+/// The depth of a node, in objects and overall.
 #[derive(Clone, Copy, Default)]
 struct Depth {
     objects: usize,
@@ -95,7 +96,7 @@ impl Depth {
     }
 }
 
-/// What a value may be, each kind once; nil is said apart.
+/// The alternatives of a value, without duplicates; nil is tracked separately.
 #[derive(Default)]
 struct Choices {
     shown: Vec<String>,
@@ -129,7 +130,7 @@ impl Shapes<'_> {
         (text, choices.has_nil)
     }
 
-    /// Adds what a schema describes. Choices among choices are choices.
+    /// Adds what a schema describes. Nested alternatives are flattened.
     fn add(&self, schema: &Json, depth: Depth, choices: &mut Choices) {
         if depth.parts == NESTING || self.left.get() == 0 {
             return choices.add("…".to_string());
@@ -220,7 +221,7 @@ impl Shapes<'_> {
         format!("{{{}}}", shown.join(" "))
     }
 
-    /// The shape of a part, with nil as one of its values.
+    /// Describes a nested schema, with nil as an explicit alternative.
     fn inside(&self, schema: &Json, depth: Depth) -> String {
         match self.of(schema, depth) {
             (text, true) if text != "nil" => format!("{text}|nil"),
@@ -286,7 +287,7 @@ mod tests {
         assert_eq!(shown(&lists), format!("{}…{}", "[".repeat(NESTING), "]".repeat(NESTING)));
         let either = json!({"anyOf": [{"type": "string"}, {"$ref": "#"}]});
         assert_eq!(shown(&either), "string|…");
-        // Each part leads to eight others, which would be 8^12.
+        // Each node expands to eight others: 8^12 without the bound.
         let value =
             json!({"anyOf": (0..8).map(|_| json!({"type": "array", "items": {"$ref": "#"}})).collect::<Vec<_>>()});
         assert!(shown(&value).starts_with("[[["));

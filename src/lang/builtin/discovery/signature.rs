@@ -1,4 +1,4 @@
-//! A tool's schema as a signature that a model reads: one line, or all of it.
+//! Signatures of tools, derived from their schemas for models to read: on one line or in full.
 
 use super::shape::{cut, literal, shape};
 use crate::lang::foreign_text;
@@ -6,27 +6,27 @@ use crate::lang::host::{Tool, written_names};
 use serde_json::Value as Json;
 use std::fmt::Write;
 
-/// How long a description in one line is, in characters.
+/// Maximum length of a one-line description, in characters.
 const LINE: usize = 100;
-/// How long the call and the shape of the result are in one line.
+/// Maximum length of the call (in bytes) and of the result's shape (in characters) on one line.
 const CALL: usize = 160;
 const RESULT: usize = 80;
-/// How many parameters are shown, and how much of the name of each, in characters.
+/// Maximum number of parameters shown, and maximum length of a parameter's name, in characters.
 const PARAMETERS: usize = 100;
 const NAME: usize = 100;
-/// How long the kind of one argument is, in one line and where there is room.
+/// Maximum length of an argument's type: in a call, and on a line by itself.
 const KIND: usize = 60;
 const WIDE: usize = 400;
 
 impl Tool {
-    /// Its call, its result as far as it is known, and what it does, in one line:
-    /// `(mail/search :query string :limit? integer=50) -> [{:id string}]  finds mail`.
+    /// Returns the call, the result as far as known, and the description on one line: `(mail/search :query string
+    /// :limit? integer=50) -> [{:id string}]  finds mail`.
     pub fn signature(&self) -> String {
         line(self)
     }
 }
 
-/// `(mail/search :query string :limit? integer=50) -> [{:id string}]  what it does`
+/// Formats a tool on one line: `(mail/search :query string :limit? integer=50) -> [{:id string}]  description`.
 pub fn line(tool: &Tool) -> String {
     let lines = foreign_text::lines(beginning(&tool.description));
     let first = lines.first().map_or("", |first| first.split(". ").next().unwrap_or_default());
@@ -35,12 +35,12 @@ pub fn line(tool: &Tool) -> String {
     format!("{}{result}  {short}", call_within(tool, CALL)).trim_end().to_string()
 }
 
-/// The call with its parameters, required ones first.
+/// Formats the call with its parameters, required ones first.
 pub fn call(tool: &Tool) -> String {
     call_within(tool, usize::MAX)
 }
 
-/// The call with its required parameters, and as many of the others as there is room for.
+/// Formats the call with all required parameters, and as many optional ones as fit into `width` bytes.
 fn call_within(tool: &Tool, width: usize) -> String {
     let mut out = format!("({}", foreign_text::qualified(&tool.server, &tool.name));
     let parameters = tool.parameters();
@@ -57,12 +57,12 @@ fn call_within(tool: &Tool, width: usize) -> String {
     out + ")"
 }
 
-/// The name of a parameter as a program writes it, cut.
+/// Formats the name of a parameter as programs write it, truncated to [`NAME`] characters.
 fn shown(written: &str) -> String {
     foreign_text::argument(&cut(written.to_owned(), NAME))
 }
 
-/// The type of a parameter, with its enum values or default.
+/// Formats the type of a parameter, with its enumeration values or default.
 fn kind(tool: &Tool, name: &str, width: usize) -> String {
     let Some(schema) = property(tool, name) else { return "any".to_string() };
     let (shape, _) = shape(schema, &tool.input_schema, width);
@@ -76,10 +76,11 @@ fn property<'t>(tool: &'t Tool, name: &str) -> Option<&'t Json> {
     tool.input_schema.get("properties")?.get(name)
 }
 
-/// The shape of what the tool returns, and in which words it is said: what its server promises, or what was seen.
+/// Returns the shape of the tool's result with a prefix for its origin: empty if the server declares it, `seen ` if it
+/// was inferred from results.
 fn result(tool: &Tool, width: usize) -> Option<(&'static str, String)> {
     let shown = |schema: &Json| shape(schema, schema, width).0;
-    // That a result is an object, and no more, says less than what was seen of it.
+    // A declared shape that is merely an object carries less information than one inferred from results.
     let promised = tool.output_schema.as_ref().map(shown);
     match (promised, &tool.seen) {
         (Some(shape), None) => Some(("", shape)),
@@ -89,7 +90,7 @@ fn result(tool: &Tool, width: usize) -> Option<(&'static str, String)> {
     }
 }
 
-/// All that is known of a tool: its call, its description, its parameters, what it returns.
+/// Formats all that is known of a tool: call, description, parameters, result.
 pub fn full(tool: &Tool) -> String {
     let mut out = format!("{}\n", call(tool));
     for line in foreign_text::lines(&tool.description) {
@@ -117,14 +118,14 @@ pub fn full(tool: &Tool) -> String {
     out
 }
 
-/// As much of a description as a line is made of.
+/// Returns the part of a description that a one-line summary is taken from.
 fn beginning(description: &str) -> &str {
     const LOOKED_AT: usize = 4_000;
     let description = description.trim_start();
     &description[..description.floor_char_boundary(LOOKED_AT)]
 }
 
-/// The JSON Schemas of a tool as its server gave them.
+/// Formats the JSON Schemas of a tool as declared by its server.
 pub fn schemas(tool: &Tool) -> String {
     let mut out = format!("arguments {}\n", foreign_text::json(&tool.input_schema));
     if let Some(schema) = &tool.output_schema {

@@ -1,4 +1,4 @@
-//! What can be written in a session, as completion and menus need it: each name with its call.
+//! The names available in a session, each with its call, for completion and menus.
 
 use super::{signature, summary};
 use crate::lang::builtin::Registry;
@@ -14,14 +14,14 @@ use crate::lang::value::Value;
 pub struct Word {
     /// The name.
     pub name: String,
-    /// How it is called, as in `(map f coll)`; empty for what is no function.
+    /// The call shape, as in `(map f coll)`; empty if the value is not a function.
     pub call: String,
-    /// What it is for, or what it holds, in one line.
+    /// A one-line description, or a summary of the value.
     pub summary: String,
 }
 
 impl Word {
-    /// A tool, under its qualified name.
+    /// Creates the word of a tool, under its qualified name.
     pub fn of_tool(tool: &Tool) -> Word {
         Word {
             name: foreign_text::qualified(&tool.server, &tool.name),
@@ -31,7 +31,7 @@ impl Word {
     }
 }
 
-/// The functions of the language under all their names, and its forms; sorted by name.
+/// Returns the functions of the language under all their names, and its forms, sorted by name.
 pub fn words(registry: &Registry) -> Vec<Word> {
     let named = registry.names().filter_map(|name| {
         let entry = registry.entry(name)?;
@@ -43,7 +43,7 @@ pub fn words(registry: &Registry) -> Vec<Word> {
     words
 }
 
-/// The areas of the language in the order of the reference, each with what belongs to it.
+/// Returns the sections of the reference in order, each with its entries.
 pub fn areas(registry: &Registry) -> Vec<(String, Vec<Word>)> {
     let mut areas: Vec<(String, Vec<Word>)> = Vec::new();
     for entry in registry.entries() {
@@ -56,10 +56,10 @@ pub fn areas(registry: &Registry) -> Vec<(String, Vec<Word>)> {
     areas
 }
 
-/// What the session defines, in the order in which the names came up.
+/// Returns the definitions of the session in order of their introduction.
 ///
 /// # Errors
-/// Limits.
+/// Halts if a resource limit is exceeded.
 pub fn definitions(machine: &mut Machine) -> Outcome<Vec<Word>> {
     let bound: Vec<(String, Value)> =
         machine.core.globals.iter().map(|global| (global.name.to_string(), global.value.clone())).collect();
@@ -83,7 +83,7 @@ fn word(name: &str, entry: &Entry<'_>) -> Word {
     Word { name: name.to_string(), call: call(name, &entry.arguments), summary: entry.summary().to_string() }
 }
 
-/// `(map f) (map f coll & more)`
+/// Formats the calls of a function, one per argument list: `(map f) (map f coll & more)`.
 fn call(name: &str, arguments: &[&str]) -> String {
     arguments.iter().map(|list| call_shape(name, list)).collect::<Vec<_>>().join(" ")
 }

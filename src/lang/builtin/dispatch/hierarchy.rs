@@ -1,4 +1,4 @@
-//! Hierarchies: which keywords, symbols and types are kinds of which others.
+//! Hierarchies: parent relations between keywords, symbols and types.
 
 use crate::lang::builtin::Builtin;
 use crate::lang::builtin::arguments::take;
@@ -11,7 +11,7 @@ use crate::lang::value::map::Map;
 use crate::lang::value::set::Set;
 use std::sync::Arc;
 
-/// The entries of this file.
+/// Builtins defined in this module.
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "derive",
@@ -71,13 +71,13 @@ pub const TABLE: &[Builtin] = &[
     ),
 ];
 
-/// The parents of each tag in a hierarchy that is given as the first of `count` arguments, or in the
-/// session's own.
+/// Returns the parents of each tag: of the hierarchy passed as the first of `count` arguments, or else of the session's
+/// hierarchy.
 fn given(machine: &mut Machine, arguments: &[Value], count: usize) -> Outcome<Arc<Map>> {
     if arguments.len() < count { session_parents(machine) } else { Ok(relation_of(&arguments[0], "parents")) }
 }
 
-/// The parents of each tag in the session's hierarchy.
+/// Returns the parents of each tag in the session's hierarchy.
 pub fn session_parents(machine: &mut Machine) -> Outcome<Arc<Map>> {
     let Value::Cell(cell) = machine.core.globals.hierarchy.clone() else { return Ok(Arc::default()) };
     match machine.core.heap.state(&cell)? {
@@ -90,8 +90,8 @@ pub fn session_parents(machine: &mut Machine) -> Outcome<Arc<Map>> {
     }
 }
 
-/// All that are, or were, a parent in the session's hierarchy; of one without this set, as sessions of
-/// before kept it, it is made.
+/// Returns all tags that are or once were a parent in the session's hierarchy. A hierarchy from an older snapshot lacks
+/// this set; it is then computed from the current parents.
 fn session_above(machine: &mut Machine) -> Outcome<Arc<Set>> {
     if let Value::Cell(cell) = machine.core.globals.hierarchy.clone()
         && let State::Done(Value::Vector(both)) = machine.core.heap.state(&cell)?
@@ -110,7 +110,7 @@ fn session_above(machine: &mut Machine) -> Outcome<Arc<Set>> {
     Ok(Arc::new(above))
 }
 
-/// One of the three relations of a hierarchy; in what is none, nothing is related.
+/// Returns one of the three relations of a hierarchy; empty if the value is not a hierarchy.
 fn relation_of(hierarchy: &Value, name: &str) -> Arc<Map> {
     match hierarchy {
         Value::Map(map) => match map.get(&Value::keyword(name)) {
@@ -121,7 +121,7 @@ fn relation_of(hierarchy: &Value, name: &str) -> Arc<Map> {
     }
 }
 
-/// What is to be changed must be a hierarchy with all its relations.
+/// Checks that a value is a hierarchy with all its relations.
 fn check_hierarchy(hierarchy: &Value) -> Result<(), Error> {
     let has = |name: &str| match hierarchy {
         Value::Map(map) => matches!(map.get(&Value::keyword(name)), Some(Value::Map(_))),
@@ -133,7 +133,8 @@ fn check_hierarchy(hierarchy: &Value) -> Result<(), Error> {
     }
 }
 
-/// A tag is a name or a type, and a parent a name that is no type: what a type is a kind of is settled.
+/// Checks a derivation: a tag is a name or a type; a parent is a name but not a type, because the relations between
+/// types are fixed.
 fn check_tags(tag: &Value, parent: &Value) -> Result<(), Error> {
     let is_name = |value: &Value| value.as_name().is_some();
     if !is_name(tag) {
@@ -152,7 +153,7 @@ fn set_at(map: &Map, key: &Value) -> Arc<Set> {
     }
 }
 
-/// All that can be reached from a tag, nearest first.
+/// Returns all ancestors of a tag, by depth-first search.
 fn reach(machine: &mut Machine, parents: &Map, tag: &Value) -> Outcome<Set> {
     let mut found = Set::default();
     let mut waiting = vec![tag.clone()];
@@ -167,10 +168,10 @@ fn reach(machine: &mut Machine, parents: &Map, tag: &Value) -> Outcome<Set> {
     Ok(found)
 }
 
-/// The relations of a hierarchy.
+/// Names of the relations of a hierarchy.
 const RELATIONS: [&str; 3] = ["parents", "descendants", "ancestors"];
 
-/// A hierarchy as a map of its three relations.
+/// Builds a hierarchy from its parents: a map of the three relations.
 fn of_parents(machine: &mut Machine, parents: Arc<Map>) -> Outcome<Value> {
     let (mut ancestors, mut descendants) = (Map::default(), Map::default());
     for (tag, _) in parents.iter() {
@@ -192,7 +193,7 @@ fn of_parents(machine: &mut Machine, parents: Arc<Map>) -> Outcome<Value> {
 fn derive(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     change(machine, arguments, |machine, parents, above, tag, parent| {
         check_tags(tag, parent)?;
-        // What nothing is a kind of cannot be what its parent is a kind of.
+        // A tag without descendants cannot be an ancestor of its parent, so the cycle check can be skipped.
         let may_be_above = above.is_none_or(|above| above.contains(tag));
         if tag == parent || may_be_above && reach(machine, parents, parent)?.contains(tag) {
             return Err(Error::new("CyclicDerivation", format!("{parent:?} is a kind of {tag:?} already")).into());
@@ -221,7 +222,7 @@ fn underive(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     })
 }
 
-/// What a change does to the parents of each tag, where all that are a parent may be known.
+/// A change to the parents of each tag; receives the set of all tags that are or were parents, if known.
 type Change = fn(&mut Machine, &mut Map, Option<&Set>, &Value, &Value) -> Outcome<()>;
 
 fn change(machine: &mut Machine, arguments: &mut [Value], change: Change) -> Outcome<Value> {
@@ -269,7 +270,7 @@ fn relatives(machine: &mut Machine, arguments: &mut [Value], relation: &str) -> 
 /// True if `child` is a kind of `parent`.
 ///
 /// # Errors
-/// Limits.
+/// Halts if a resource limit is exceeded.
 pub fn is_a(machine: &mut Machine, parents: &Map, child: &Value, parent: &Value) -> Outcome<bool> {
     let mut waiting = vec![(child.clone(), parent.clone())];
     while let Some((child, parent)) = waiting.pop() {

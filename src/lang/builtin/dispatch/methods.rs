@@ -1,4 +1,4 @@
-//! Multimethods: `defmulti`, `defmethod` and what asks about them.
+//! Multimethods: `defmulti`, `defmethod` and related queries.
 
 use super::hierarchy::{is_a, session_parents};
 use crate::lang::builtin::Builtin;
@@ -12,7 +12,7 @@ use crate::lang::value::function::Bound;
 use crate::lang::value::map::Map;
 use std::sync::Arc;
 
-/// The entries of this file.
+/// Builtins defined in this module.
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "multimethod*",
@@ -99,10 +99,10 @@ pub const TABLE: &[Builtin] = &[
     ),
 ];
 
-/// The codes of functions that this file makes.
+/// Builtins that implement the function values created in this module.
 pub const STEPS: &[&Builtin] = &[&MULTI];
 
-/// A multimethod: its arguments behind the first five are the call's.
+/// The code of a multimethod: five bound arguments hold its parts, the others are those of the call.
 static MULTI: Builtin = Builtin::new(
     "multi*",
     &["[cell name dispatch default hierarchy & args]"],
@@ -125,14 +125,14 @@ pub struct Multi {
     hierarchy: Value,
 }
 
-/// A multimethod without methods.
+/// Creates a multimethod without methods.
 pub fn multimethod(machine: &mut Machine, name: Value, dispatch: Value, default: Value, hierarchy: Value) -> Value {
     let cell = machine.core.heap.allocate(CellKind::Atom, State::Done(Value::Map(Arc::default())));
     let arguments = vec![Value::Cell(cell), name, dispatch, default, hierarchy];
     Value::Bound(Arc::new(Bound { builtin: &MULTI, arguments }))
 }
 
-/// The name of a multimethod; `None` for other functions.
+/// Returns the name of a multimethod; `None` for any other function.
 pub fn name_of(bound: &Bound) -> Option<&Value> {
     std::ptr::eq(bound.builtin, &MULTI).then(|| bound.arguments.get(1)).flatten()
 }
@@ -151,10 +151,10 @@ impl Multi {
         }
     }
 
-    /// The parts of a value that is a multimethod.
+    /// Returns the parts of a multimethod.
     ///
     /// # Errors
-    /// `TypeError`.
+    /// Returns `TypeError` if the value is not a multimethod.
     pub fn of(value: &Value) -> Outcome<Multi> {
         match value {
             Value::Bound(bound) if name_of(bound).is_some() => Multi::read(&bound.arguments),
@@ -182,8 +182,8 @@ impl Multi {
         self.dispatch.is_nil()
     }
 
-    /// The method that an object of `reify` has for itself, or the metadata of a value where the protocol
-    /// looks there: the default of a protocol, which has none, says so.
+    /// Returns the method that the value itself carries: as an object of `reify`, or in its metadata if the protocol
+    /// permits that. A protocol has no default, so its `default` slot holds this flag.
     fn carried(&self, first: &Value) -> Option<Value> {
         if let Value::Map(map) = first
             && let Some(own) = map.kind().and_then(|kind| kind.get(&self.name))
@@ -194,13 +194,13 @@ impl Multi {
         own.get(&self.name).or_else(|| own.get(&Value::symbol(&format!("user/{}", self.name)))).cloned()
     }
 
-    /// The method for a call; the protocol's own way where there is no dispatch function: what the first
-    /// argument carries itself, else by its type.
+    /// Selects the method for a call: by the dispatch function or, for a protocol, which has none, a method that the
+    /// first argument carries, else by its type.
     fn method_for(&self, machine: &mut Machine, call: &[Value]) -> Outcome<Value> {
         let value = if self.is_of_protocol() {
             let first = call.first().cloned().unwrap_or_default();
             let class = crate::lang::builtin::types::class_name(&first);
-            // What a record does itself comes before what is said in its metadata.
+            // A method of the record's own type takes precedence over one in its metadata.
             let is_record = matches!(&first, Value::Map(map) if map.fields().is_some());
             let own = if is_record { self.part(machine, "methods")?.get(&class).cloned() } else { None };
             if let Some(method) = own.or_else(|| self.carried(&first)) {
@@ -218,8 +218,8 @@ impl Multi {
         }
     }
 
-    /// The method that a dispatch value leads to: its own, else that of the nearest kind that it is of,
-    /// else the default.
+    /// Selects the method for a dispatch value: the exact one, else the preferred one among its ancestors', else the
+    /// default.
     fn choose(&self, machine: &mut Machine, value: &Value) -> Outcome<Option<Value>> {
         let methods = self.part(machine, "methods")?;
         if let Some(method) = methods.get(value) {
@@ -257,12 +257,12 @@ impl Multi {
                 better => better,
             };
         }
-        // A protocol has no default: what it does for nil is for nil alone.
+        // A protocol has no default: its implementation for nil applies to nil alone.
         let default = || if self.is_of_protocol() { None } else { methods.get(&self.default).cloned() };
         Ok(best.map(|(_, method)| method.clone()).or_else(default))
     }
 
-    /// True if the method of `one` comes before that of `other`.
+    /// True if the method of `one` takes precedence over that of `other`.
     fn dominates(&self, machine: &mut Machine, parents: &Map, one: &Value, other: &Value) -> Outcome<bool> {
         let prefers = self.part(machine, "prefers")?;
         let preferred = matches!(prefers.get(one), Some(Value::Set(over)) if over.contains(other));
@@ -293,10 +293,10 @@ pub fn is_of_protocol(function: &Value) -> bool {
     Multi::of(function).is_ok_and(|multi| multi.is_of_protocol())
 }
 
-/// What a function of a protocol does for a value; nothing where it is not implemented.
+/// Returns a protocol function's implementation for a value; `None` if there is none.
 ///
 /// # Errors
-/// `TypeError` where it is none; limits.
+/// Returns `TypeError` if `function` is not a multimethod; halts if a resource limit is exceeded.
 pub fn implemented(machine: &mut Machine, function: &Value, value: &Value) -> Outcome<Option<Value>> {
     let multi = Multi::of(function)?;
     match multi.carried(value) {
@@ -316,7 +316,7 @@ fn part(machine: &mut Machine, multi: &Value, name: &str) -> Outcome<Arc<Map>> {
     Multi::of(multi)?.part(machine, name)
 }
 
-/// Replaces a part of a multimethod's state, to be undone with the form.
+/// Replaces a part of a multimethod's state; the change is rolled back with the form.
 fn replace(machine: &mut Machine, multi: &Value, name: &str, part: Map) -> Outcome<()> {
     let multi = Multi::of(multi)?;
     let mut state = (*multi.state(machine)?).clone();
@@ -328,7 +328,7 @@ fn replace(machine: &mut Machine, multi: &Value, name: &str, part: Map) -> Outco
 /// Adds a method.
 ///
 /// # Errors
-/// `TypeError` where there is no multimethod to add it to.
+/// Returns `TypeError` if `multi` is not a multimethod.
 pub fn add(machine: &mut Machine, multi: &Value, value: Value, function: Value) -> Outcome<()> {
     let mut methods = (*part(machine, multi, "methods")?).clone();
     machine.charge(methods.len() as u64 / 16)?;

@@ -1,9 +1,8 @@
-//! Functions that choose by what they are given: multimethods, protocols, and the hierarchies between
-//! the values that they choose by.
+//! Dispatch on arguments: multimethods, protocols, and the hierarchies that order dispatch values.
 //!
-//! A multimethod is data: a bound builtin whose arguments are an atom of its methods, its name, its
-//! dispatch function and its default. A protocol's function is one that dispatches on the type of its
-//! first argument. So both survive a snapshot, and a form that fails undoes the methods that it added.
+//! A multimethod is data: a bound builtin whose arguments are an atom with its methods, its name, its dispatch
+//! function, its default and its hierarchy. A protocol function is a multimethod that dispatches on the type of its
+//! first argument. Both therefore survive snapshots, and a failing form rolls back the methods that it added.
 
 pub mod hierarchy;
 pub mod methods;

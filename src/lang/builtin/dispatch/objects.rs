@@ -1,7 +1,7 @@
-//! Java's way with records: `(.field x)`, `(.method x y)`, and the methods of `Object` that a type defines.
+//! Java-style access to records: `(.field x)`, `(.method x y)`, and the methods of `Object` that a type defines.
 //!
-//! The methods of `Object` are multimethods by type like those of a protocol, in the table of definitions
-//! under names that no program can define, so that they are undone, kept and written to snapshots.
+//! The methods of `Object` are multimethods by type, like protocol functions. They are stored in the table of
+//! definitions under names that no program can define, so that they are rolled back, retained and written to snapshots.
 
 use super::methods::{add, implemented, is_of_protocol, multimethod};
 use crate::lang::builtin::Builtin;
@@ -12,25 +12,25 @@ use crate::lang::value::Value;
 use crate::lang::value::function::Bound;
 use std::sync::Arc;
 
-/// The codes of functions that this file makes.
+/// Builtins that implement the function values created in this module.
 pub const STEPS: &[&Builtin] = &[&INVOKE];
 
-/// A method by its name, as `.area` means it: what the object or its type has by that name.
+/// Calls a method by name, as in `.area`: the method that the object or its type has under that name.
 static INVOKE: Builtin = Builtin::new("invoke*", &["[name x & args]"], "A method by its name.", &[], invoke);
 
-/// What stands before the name of a method of `Object` in the table of definitions.
+/// Prefix of the methods of `Object` in the table of definitions.
 const PREFIX: &str = "Object/";
 
-/// The methods of `Object`.
+/// The supported methods of `Object`.
 const METHODS: &[&str] = &["toString", "equals", "hashCode"];
 
-/// What a name such as `.area` means that is no function of the language.
+/// Returns the function that a name such as `.area` denotes if it is not a builtin.
 pub fn method(name: &str) -> Option<Value> {
     let base = name.strip_prefix('.').filter(|base| base.starts_with(|c: char| c.is_alphabetic() || c == '_'))?;
     Some(Value::Bound(Arc::new(Bound { builtin: &INVOKE, arguments: vec![Value::symbol(base)] })))
 }
 
-/// True for `Object` in the place of a protocol.
+/// True for `Object` in the position of a protocol.
 pub fn is_object(protocol: &Value) -> bool {
     matches!(protocol, Value::Symbol(name) if name.as_str() == "java.lang.Object")
 }
@@ -40,10 +40,10 @@ pub fn is_own(of: &Value) -> bool {
     matches!(of, Value::Symbol(name) if name.as_str().starts_with("user."))
 }
 
-/// Gives a type of the session methods of `Object`.
+/// Adds methods of `Object` to a type of the session.
 ///
 /// # Errors
-/// `NoMethod` for other names.
+/// Returns `NoMethod` if `Object` has no supported method of that name, and `TypeError` if `methods` is not a map.
 pub fn extend(machine: &mut Machine, of: &Value, methods: &Value) -> Outcome<()> {
     let Value::Map(methods) = methods else {
         return Err(Error::expected("a map of functions by name behind `Object`", methods).into());
@@ -71,10 +71,10 @@ pub fn extend(machine: &mut Machine, of: &Value, methods: &Value) -> Outcome<()>
     Ok(())
 }
 
-/// The text that a value's own `toString` gives; nothing where its type defines none.
+/// Returns the text that a value's own `toString` produces; `None` if its type defines none.
 ///
 /// # Errors
-/// What the method raises; limits.
+/// Propagates errors of the method; halts if a resource limit is exceeded.
 #[inline]
 pub fn own_text(machine: &mut Machine, value: &Value) -> Outcome<Option<Value>> {
     match value {
@@ -87,10 +87,10 @@ pub fn own_text(machine: &mut Machine, value: &Value) -> Outcome<Option<Value>> 
     }
 }
 
-/// What a value's own type defines for a method of `Object`.
+/// Returns the implementation of a method of `Object` by a value's own type.
 ///
 /// # Errors
-/// Limits.
+/// Halts if a resource limit is exceeded.
 pub fn object_method(machine: &mut Machine, value: &Value, name: &str) -> Outcome<Option<Value>> {
     if let Value::Map(map) = value
         && let Some(own) = map.kind().and_then(|kind| kind.get(&Value::symbol(name)))
@@ -105,7 +105,8 @@ pub fn object_method(machine: &mut Machine, value: &Value, name: &str) -> Outcom
     }
 }
 
-/// `(.area shape)`: a method of the object, a field of the record, a function of a protocol.
+/// Implements `(.area shape)`: calls a method of the object, reads a field of the record, or calls a protocol function,
+/// in this order.
 fn invoke(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let Value::Symbol(name) = take(arguments, 0) else { return Err(crate::lang::eval::internal_error().into()) };
     let name = name.as_str().to_string();

@@ -1,6 +1,6 @@
-//! Protocols and records: functions by the type of their first argument, and maps that have a type.
+//! Protocols and records: functions that dispatch on the type of their first argument, and maps with a type.
 //!
-//! A record of `defrecord` is a map whose metadata names its type, so all that works on maps works on it.
+//! A record of `defrecord` is a map whose metadata names its type, so all map functions work on it.
 
 use super::methods::{add, multimethod};
 use super::objects;
@@ -16,7 +16,7 @@ use crate::lang::value::map::{KIND, Map};
 use crate::lang::value::set::Set;
 use std::sync::Arc;
 
-/// The entries of this file.
+/// Builtins defined in this module.
 pub const TABLE: &[Builtin] = &[
     Builtin::new("protocol*", &["[name by-metadata & methods]"], "What `defprotocol` expands to.", &[], protocol),
     Builtin::new("protocol-method*", &["[protocol name]"], "A function of a protocol.", &[], |_, arguments| {
@@ -83,7 +83,7 @@ pub const TABLE: &[Builtin] = &[
     ),
 ];
 
-/// `{:protocol name, :methods {"size" multimethod}, :types (atom #{})}`
+/// Creates a protocol: `{:protocol name, :methods {"size" multimethod}, :types (atom #{})}`.
 fn protocol(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let name = take(arguments, 0);
     let by_metadata = take(arguments, 1);
@@ -127,7 +127,7 @@ fn method_of(protocol: &Value, name: &Value) -> Outcome<Value> {
     }
 }
 
-/// `(extend String Sized {:size f} Other {…})`
+/// Implements `(extend String Sized {:size f} Other {…})`.
 fn extend(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let of = take(arguments, 0);
     for pair in arguments[1..].chunks_mut(2) {
@@ -156,7 +156,7 @@ fn extend(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(Value::Nil)
 }
 
-/// The types for which a protocol is implemented.
+/// Returns the types for which a protocol is implemented.
 fn types_of(machine: &mut Machine, protocol: &Value) -> Outcome<Arc<Set>> {
     let Value::Cell(types) = field(protocol, "types")? else { return Ok(Arc::default()) };
     Ok(match machine.core.heap.state(&types)? {
@@ -165,13 +165,13 @@ fn types_of(machine: &mut Machine, protocol: &Value) -> Outcome<Arc<Set>> {
     })
 }
 
-/// A map as a record or an object of that kind.
+/// Turns a map into a record or object of a kind.
 pub(in crate::lang::builtin) fn of_kind(machine: &mut Machine, map: Value, kind: Map) -> Outcome<Value> {
     let own: Map = [(Value::keyword(KIND), Value::Map(Arc::new(kind)))].into_iter().collect();
     annotate(machine, map, Some(Arc::new(own)))
 }
 
-/// True if the protocol is implemented for that type or a kind that it is of.
+/// True if the protocol is implemented for a type or one of its ancestors.
 fn extends(machine: &mut Machine, protocol: &Value, of: &Value) -> Outcome<bool> {
     let known = types_of(machine, protocol)?;
     let parents = super::hierarchy::session_parents(machine)?;
@@ -183,7 +183,7 @@ fn extends(machine: &mut Machine, protocol: &Value, of: &Value) -> Outcome<bool>
     Ok(false)
 }
 
-/// True if an object of `reify` implements the protocol.
+/// True if the value is an object of `reify` that implements the protocol.
 fn carries(value: &Value, protocol: &Value) -> Outcome<bool> {
     let name = field(protocol, "protocol")?;
     let Value::Map(map) = value else { return Ok(false) };
@@ -191,7 +191,7 @@ fn carries(value: &Value, protocol: &Value) -> Outcome<bool> {
     Ok(matches!(implemented, Some(Value::Set(names)) if names.contains(&name)))
 }
 
-/// An object that carries its methods itself: `(reify* Sized {:size f})`.
+/// Creates an object that carries its methods: `(reify* Sized {:size f})`.
 fn reify(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let mut own = Map::default();
     let mut names = Set::default();

@@ -1,4 +1,4 @@
-//! Base64, in both its alphabets.
+//! Base64 in the standard and the URL-safe alphabet.
 
 use super::super::Builtin;
 use super::super::arguments::{option, options, string, take};
@@ -10,7 +10,7 @@ use crate::lang::value::Value;
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 
-/// The entries of this file.
+/// Builtins defined in this module.
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "base64/encode",
@@ -31,7 +31,7 @@ pub const TABLE: &[Builtin] = &[
     ),
 ];
 
-/// Other names.
+/// Aliases, as pairs of alias and builtin name.
 pub const ALIASES: &[(&str, &str)] = &[
     ("base64-encode", "base64/encode"),
     ("base64/encode-string", "base64/encode"),
@@ -86,7 +86,7 @@ fn decode(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     text_or_bytes(machine, &decoded, option(&given, "bytes").is_some_and(|bytes| bytes.is_truthy()))
 }
 
-/// What is wrong, in words.
+/// Describes a decoding error in words.
 fn reason(problem: &base64::DecodeError) -> String {
     match problem {
         base64::DecodeError::InvalidByte(at, byte) => {

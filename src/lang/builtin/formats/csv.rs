@@ -1,4 +1,4 @@
-//! CSV to records and back, by the csv crate, paid for row by row.
+//! CSV to records and back, by the csv crate; fuel is charged row by row.
 
 use super::super::Builtin;
 use super::super::arguments::{option, options, string, take, text};
@@ -14,7 +14,7 @@ use csv::{ReaderBuilder, StringRecord, Terminator, WriterBuilder};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// The entries of this file.
+/// Builtins defined in this module.
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "csv/parse",
@@ -55,7 +55,7 @@ pub const TABLE: &[Builtin] = &[
     ),
 ];
 
-/// Names in Clojure's libraries, and what others call it.
+/// Aliases from Clojure's and other libraries, as pairs of alias and builtin name.
 pub const ALIASES: &[(&str, &str)] = &[
     ("csv/read", "csv/parse"),
     ("csv/parse-csv", "csv/parse"),
@@ -79,7 +79,7 @@ pub const ALIASES: &[(&str, &str)] = &[
     ("maps->csv", "csv/write"),
 ];
 
-/// The byte that an option names: `\;`, `";"`.
+/// Returns the ASCII byte given as an option: `\;`, `";"`.
 fn mark(given: &Map, name: &str, default: u8) -> Result<u8, Error> {
     let Some(value) = option(given, name) else { return Ok(default) };
     let wanted = format!("a character of ASCII for `:{name}`");
@@ -93,12 +93,12 @@ fn mark(given: &Map, name: &str, default: u8) -> Result<u8, Error> {
     }
 }
 
-/// The name under which the separator is given.
+/// Returns the option name under which the separator was given.
 fn separator_option(given: &Map) -> &'static str {
     ["separator", "delimiter", "sep"].into_iter().find(|name| option(given, name).is_some()).unwrap_or("separator")
 }
 
-/// True if the option is given and true.
+/// True if the option is given and truthy.
 fn is_on(given: &Map, name: &str) -> bool {
     option(given, name).is_some_and(|value| value.is_truthy())
 }
@@ -114,7 +114,7 @@ fn parse(machine: &mut Machine, arguments: &mut [Value], headers: bool) -> Outco
     pay(machine, source)?;
     ask_for_copy(machine, source, 1)?;
     let delimiter = mark(&given, separator_option(&given), b',')?;
-    // A record of any width is read in one go: each of its cells has an end, and becomes a value.
+    // The crate reads a record of any width at once: each cell takes an end offset and becomes a value.
     machine.reserve_values(source.bytes().filter(|byte| *byte == delimiter).count() as u64)?;
     let source = source.strip_prefix('\u{feff}').unwrap_or(source);
     let mut reader = ReaderBuilder::new()
@@ -160,9 +160,9 @@ fn unreadable(problem: csv::Error) -> Error {
     Error::new("InvalidCsv", format!("the text cannot be read as CSV: {problem}"))
 }
 
-/// The keys that the cells of the first row name, all different.
+/// Returns the keys for the first row, from distinct names; the keys of a `:key-fn` may still collide.
 fn names(machine: &mut Machine, record: &StringRecord, function: Option<&Value>) -> Outcome<Vec<Value>> {
-    // What a name takes: a key, a text, and a place in the tables of names, which may be half empty.
+    // Bytes per name: a key, a text, and slots in the tables of names, which may be half empty.
     const NAME: u64 = 320;
     if record.len() >= 64 {
         machine.reserve(record.len() as u64 * NAME)?;
@@ -183,13 +183,13 @@ fn names(machine: &mut Machine, record: &StringRecord, function: Option<&Value>)
     Ok(keys)
 }
 
-/// The names of columns, of which each is given once.
+/// A generator of distinct column names.
 struct Names<'r> {
-    /// Names as they are written, each until its first column has it.
+    /// Names in the header, with a flag that is true once the first column of that name has taken it.
     written: HashMap<&'r str, bool>,
-    /// Numbered names that have been given.
+    /// Numbered names already in use.
     numbered: HashSet<String>,
-    /// The last number behind each name.
+    /// The last number appended to each name.
     numbers: HashMap<String, u32>,
 }
 
@@ -199,8 +199,8 @@ impl<'r> Names<'r> {
         Names { written, numbered: HashSet::new(), numbers: HashMap::new() }
     }
 
-    /// A name as it is written for the first column that has it, and with a number for all others: the first number
-    /// that makes a name which no other column has. A column without a name is called by its place.
+    /// Returns a unique name for a column: the name itself for its first occurrence, else the name with the lowest
+    /// number that makes it distinct from all other columns. A column without a name is named after its position.
     fn different(&mut self, name: &'r str, at: usize) -> String {
         let base = match name {
             "" => {
@@ -229,17 +229,19 @@ impl<'r> Names<'r> {
     }
 }
 
-/// The columns of a table: the layout that its rows share, where it is small enough for one.
+/// The columns of a table, with the hidden class (shape) that its rows share if it has at most 32 columns.
 struct Columns {
     keys: Vec<Value>,
     shape: Option<Arc<Shape>>,
-    /// The key for cells beyond the columns.
+    /// The key of cells beyond the columns.
     extra: Value,
 }
 
 impl Columns {
+    /// Creates the columns from their keys.
+    ///
     /// # Errors
-    /// `DuplicateColumn` where two columns that a program names have one key.
+    /// Returns `DuplicateColumn` if two columns have the same key.
     fn of(keys: Vec<Value>) -> Result<Columns, Error> {
         let keys: Vec<Value> = keys
             .into_iter()
@@ -255,7 +257,7 @@ impl Columns {
             }
             seen.insert(key.clone(), Value::Nil);
         }
-        // In no spelling of a column, or the cells beyond would take its place.
+        // The key must not be any spelling of a column's key, or the extra cells would overwrite that column.
         let columns = seen.into_record();
         let mut names = (1..).map(|number| match number {
             1 => Value::keyword("extra"),
@@ -291,7 +293,7 @@ fn duplicate(key: &Value) -> Error {
         .suggest("give each column a key of its own, or read rows as vectors with `:headers false`")
 }
 
-/// A cell; where numbers are asked for, what is written as one is one.
+/// Converts a cell to a value: a number if `numbers` is set and the cell looks like one, else a string.
 fn cell_value(cell: &str, numbers: bool) -> Value {
     let trimmed = cell.trim();
     let looks_like_one = numbers
@@ -300,7 +302,7 @@ fn cell_value(cell: &str, numbers: bool) -> Value {
         && trimmed.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '.'));
     if looks_like_one {
         let digits = trimmed.trim_start_matches(['-', '+']);
-        // Codes such as 007 are no numbers.
+        // Codes such as 007 are not numbers.
         let is_code = digits.len() > 1 && digits.starts_with('0') && !digits.starts_with("0.");
         if !is_code && let Ok(number) = trimmed.parse::<i64>() {
             return Value::Int(number);
@@ -345,7 +347,7 @@ fn write(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
         let more: u64 = cells.iter().map(|cell| cell.len() as u64 + 3).sum();
         written += more;
         machine.charge(1 + more / 16)?;
-        // The block may double, and the value is a copy of it.
+        // The buffer may double, and the value is a copy of it.
         machine.reserve(if written >= 4_096 { written * 3 } else { 0 })?;
         writer.write_record(cells).map_err(|problem| unreadable(problem).into())
     };
@@ -377,7 +379,7 @@ fn write(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(Value::string(&String::from_utf8_lossy(&bytes)))
 }
 
-/// The keys of all the maps, in the order of first appearance.
+/// Returns the keys of all maps, in order of first appearance.
 fn columns_of(machine: &mut Machine, rows: &[Value]) -> Outcome<Vec<Value>> {
     let mut seen = Map::default();
     let mut last: Option<Arc<Shape>> = None;
@@ -401,7 +403,7 @@ fn columns_of(machine: &mut Machine, rows: &[Value]) -> Outcome<Vec<Value>> {
     Ok(seen.iter().map(|(key, _)| key.clone()).collect())
 }
 
-/// A value in a cell: names without their colon, nil as nothing.
+/// Converts a value to the text of a cell: names without their colon, nil as the empty text.
 fn cell_text(machine: &mut Machine, value: &Value) -> Outcome<String> {
     Ok(match value {
         Value::Nil => String::new(),

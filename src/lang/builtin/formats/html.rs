@@ -1,5 +1,4 @@
-//! HTML as text, by HTML's own tokenizer: whatever the markup is worth, in linear time and without
-//! building a tree.
+//! HTML to text, with an HTML5 tokenizer: handles malformed markup in linear time, without building a tree.
 
 use super::super::Builtin;
 use super::super::arguments::{option, options, string, take};
@@ -14,7 +13,7 @@ use html5gum::{Readable, Reader, Span, StringReader, Tokenizer};
 use std::cell::RefCell;
 use std::sync::Arc;
 
-/// The entries of this file.
+/// Builtins defined in this module.
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "html/text",
@@ -39,7 +38,7 @@ pub const TABLE: &[Builtin] = &[
     ),
 ];
 
-/// Other names.
+/// Aliases, as pairs of alias and builtin name.
 pub const ALIASES: &[(&str, &str)] = &[
     ("html->text", "html/text"),
     ("html-to-text", "html/text"),
@@ -58,7 +57,7 @@ pub const ALIASES: &[(&str, &str)] = &[
 fn to_text(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let given = options("html/text", &mut arguments[1..], &["links"])?;
     let value = take(arguments, 0);
-    // What a missing body is, has no text.
+    // Nil, such as a missing body, yields the empty text.
     if value.is_nil() {
         return Ok(Value::string(""));
     }
@@ -89,12 +88,12 @@ fn links(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(Value::vector(out))
 }
 
-/// Hands over the events of the text one by one. `take` returns how much text it has made.
+/// Passes the events of the tokenizer to `take`, which returns the amount of text it holds, in bytes.
 fn tokenize(machine: &mut Machine, source: &str, mut take: impl FnMut(CallbackEvent<'_>) -> usize) -> Outcome<()> {
     pay(machine, source)?;
     ask_for_copy(machine, source, 1)?;
     let mut emitter = CallbackEmitter::new(move |event: CallbackEvent<'_>, _: Span<()>| match event {
-        // Comments and errors cost nothing but their length.
+        // Comments and errors produce no text and are charged by length alone.
         CallbackEvent::Comment { .. } | CallbackEvent::Doctype { .. } | CallbackEvent::Error(_) => None,
         event => Some(take(event)),
     });
@@ -115,20 +114,20 @@ fn tokenize(machine: &mut Machine, source: &str, mut take: impl FnMut(CallbackEv
     stopped.into_inner().map_or(Ok(()), Err)
 }
 
-/// How many bytes are read between two looks at the clock.
+/// The number of bytes read between two checks of the time limit.
 const STRETCH: usize = 64 << 10;
 
-/// A text that is read with an eye on the clock: there may be megabytes before the next event.
+/// A reader that checks the time limit as it goes: megabytes may pass before the next event.
 struct Watched<'a, 'm> {
     text: StringReader<'a>,
-    /// Bytes read since the last look.
+    /// Bytes read since the last check.
     unwatched: usize,
     machine: &'a RefCell<&'m mut Machine>,
-    /// What ended the reading early.
+    /// The signal that ended reading early.
     stopped: &'a RefCell<Option<Signal>>,
 }
 
-/// The reading was ended early.
+/// The error of reading that was ended early.
 #[derive(Debug)]
 struct Stopped;
 

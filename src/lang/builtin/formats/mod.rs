@@ -1,4 +1,4 @@
-//! Formats that data comes in: CSV, HTML, base64, URLs, and the digest of a text.
+//! Data formats: CSV, HTML, base64, URLs, and digests.
 
 pub mod base64;
 pub mod csv;
@@ -14,12 +14,12 @@ use crate::lang::value::Value;
 use crate::lang::value::map::is_plain_keyword;
 use std::borrow::Cow;
 
-/// A name of a column or field as a key of a record: a keyword where it reads as one, as in JSON.
+/// Converts the name of a column or field to a record key: a keyword if it is a plain one, else a string, as in JSON.
 fn field_key(name: &str) -> Value {
     if is_plain_keyword(name) { Value::keyword(name) } else { Value::string(name) }
 }
 
-/// The bytes that a value stands for: a string's UTF-8, or the numbers of a vector or list.
+/// Returns the bytes of a value: a string's UTF-8, or the numbers of a vector or list.
 fn bytes<'v>(machine: &mut Machine, value: &'v Value) -> Outcome<Cow<'v, [u8]>> {
     if !matches!(value, Value::Vector(_) | Value::List(_)) {
         let text = string(value)?;
@@ -30,7 +30,7 @@ fn bytes<'v>(machine: &mut Machine, value: &'v Value) -> Outcome<Cow<'v, [u8]>> 
     let mut cursor = machine.seq(value.clone())?;
     while let Some(item) = cursor.next(machine)? {
         match item {
-            // Java's bytes have signs.
+            // Java's bytes are signed.
             Value::Int(number @ -128..=255) => bytes.push(number as u8),
             other => return Err(Error::expected("a byte from 0 to 255", &other).into()),
         }
@@ -39,7 +39,7 @@ fn bytes<'v>(machine: &mut Machine, value: &'v Value) -> Outcome<Cow<'v, [u8]>> 
     Ok(Cow::Owned(bytes))
 }
 
-/// Bytes as a string, or as a vector of numbers where that is asked for.
+/// Returns bytes as a string, or as a vector of numbers if `as_bytes`.
 fn text_or_bytes(machine: &mut Machine, bytes: &[u8], as_bytes: bool) -> Outcome<Value> {
     if as_bytes {
         machine.charge(bytes.len() as u64)?;

@@ -1,15 +1,15 @@
-//! What the events of an HTML text add up to: its text as a browser would lay it out, or its links.
+//! Consumers of HTML tokenizer events: the text of a page as a browser would lay it out, and its links.
 
 use html5gum::emitters::callback::CallbackEvent;
 
-/// Lists and quotations nest deeper, but are not indented further.
+/// Maximum depth of indentation; lists and quotations that nest deeper are not indented further.
 const INDENTED: usize = 4;
 
 /// Elements whose content is not part of the text.
 const SKIPPED: &[&[u8]] =
     &[b"script", b"style", b"title", b"template", b"svg", b"object", b"iframe", b"noembed", b"noframes", b"datalist"];
 
-/// Elements with an empty line before and behind them.
+/// Elements with an empty line before and after them.
 const PARAGRAPHS: &[&[u8]] = &[
     b"p",
     b"h1",
@@ -59,33 +59,33 @@ const LINES: &[&[u8]] = &[
     b"option",
 ];
 
-/// A page as text, so far.
+/// The text of a page under construction.
 pub struct Page {
     text: String,
     with_addresses: bool,
-    /// Line ends to write before the next text.
+    /// Pending line ends, to be written before the next text.
     breaks: usize,
     space: bool,
-    /// A cell has begun in the line.
+    /// A table cell has begun on the current line.
     cell: bool,
-    /// What is skipped, and how many of its kind are open.
+    /// The element being skipped, and the number of nested elements of that name that are open.
     skipping: Option<(Vec<u8>, usize)>,
-    /// The lists around the text, with the number of the last item where they are numbered.
+    /// The enclosing lists, with the number of the last item of ordered ones.
     lists: Vec<Option<u64>>,
-    /// Lists beyond those.
+    /// Number of enclosing lists beyond those in `lists`.
     deeper: usize,
     quotes: usize,
     preformatted: usize,
-    /// The mark of a list's item has been written, and nothing behind it.
+    /// The marker of a list item has been written, but no text after it.
     at_mark: bool,
     /// The element whose tag is being read.
     tag: Vec<u8>,
     attribute: Attribute,
-    /// The address of the link around the text.
+    /// The address of the enclosing link.
     address: Option<String>,
 }
 
-/// The attributes that bear on the text.
+/// The attributes that affect the text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Attribute {
     Address,
@@ -104,7 +104,7 @@ impl Attribute {
 }
 
 impl Page {
-    /// A page that has nothing yet.
+    /// Creates an empty page.
     pub fn new(with_addresses: bool) -> Page {
         Page {
             text: String::new(),
@@ -124,13 +124,13 @@ impl Page {
         }
     }
 
-    /// The text.
+    /// Returns the text.
     pub fn finish(mut self) -> String {
         self.end_link();
         self.text
     }
 
-    /// Takes the next event in; returns how long the text is.
+    /// Processes an event; returns the length of the text in bytes.
     pub fn take(&mut self, event: CallbackEvent<'_>) -> usize {
         match event {
             CallbackEvent::OpenStartTag { name } => {
@@ -159,7 +159,7 @@ impl Page {
 
     fn open(&mut self, name: &[u8]) {
         if let Some((skipped, count)) = &mut self.skipping {
-            // A picture that is never closed does not swallow the page.
+            // An element such as `svg` that is never closed must not swallow the rest of the page.
             let escapes = skipped != b"object" && matches!(name, b"body" | b"div" | b"p" | b"table");
             if skipped == name {
                 *count += 1;
@@ -216,12 +216,12 @@ impl Page {
         }
     }
 
-    /// Lines end where an element of that name begins and ends.
+    /// Requests line ends where an element of that name begins or ends.
     fn edge(&mut self, name: &[u8]) {
         if self.at_mark && name != b"li" {
             return;
         }
-        // Lists in lists, and the paragraphs of an item, stay together.
+        // Nested lists and the paragraphs of an item are not separated by empty lines.
         let in_list = !self.lists.is_empty() && matches!(name, b"ul" | b"ol" | b"p");
         if PARAGRAPHS.contains(&name) && !in_list {
             self.breaks = self.breaks.max(2);
@@ -230,7 +230,7 @@ impl Page {
         }
     }
 
-    /// The mark before the item of a list.
+    /// Writes the marker of a list item.
     fn item(&mut self) {
         let depth = self.lists.len().max(1);
         let mark = match self.lists.last_mut() {
@@ -240,7 +240,7 @@ impl Page {
             }
             _ => format!("{}- ", "  ".repeat(depth - 1)),
         };
-        // The mark stands even before nothing, but in the same line as what follows.
+        // The marker is written even for an empty item, and stays on the same line as the text that follows.
         self.breaks = self.breaks.max(1);
         self.begin();
         self.text.push_str(&mark);
@@ -260,7 +260,7 @@ impl Page {
         }
     }
 
-    /// Writes what has to stand between the text so far and what comes now.
+    /// Writes the pending separator between the text so far and the text that follows.
     fn begin(&mut self) {
         let at_start = self.text.is_empty();
         if self.breaks > 0 {
@@ -281,11 +281,11 @@ impl Page {
         (self.breaks, self.space, self.cell, self.at_mark) = (0, false, false, false);
     }
 
-    /// Text whose white space counts as one blank.
+    /// Appends text, collapsing white space.
     fn words(&mut self, value: &str) {
         for c in value.chars() {
             match c {
-                // Marks that nobody sees, with which mail fills up its preview.
+                // Invisible characters, which mails use to pad their previews.
                 '\u{200b}'..='\u{200f}' | '\u{ad}' | '\u{feff}' | '\u{34f}' => {}
                 c if c.is_whitespace() => self.space = true,
                 c => {
@@ -299,7 +299,7 @@ impl Page {
         }
     }
 
-    /// Text that stands as it is.
+    /// Appends preformatted text.
     fn lines(&mut self, value: &str) {
         for c in value.chars() {
             match c {
@@ -317,7 +317,7 @@ impl Page {
     }
 }
 
-/// The links of a page, so far.
+/// The links of a page, collected so far.
 #[derive(Default)]
 pub struct Links {
     found: Vec<(String, String)>,
@@ -330,7 +330,7 @@ pub struct Links {
 }
 
 impl Links {
-    /// Takes the next event in; returns how long the texts are.
+    /// Processes an event; returns an estimate of the memory held, in bytes.
     pub fn take(&mut self, event: CallbackEvent<'_>) -> usize {
         match event {
             CallbackEvent::OpenStartTag { name } => {
@@ -362,7 +362,7 @@ impl Links {
         self.length
     }
 
-    /// Text and address of each.
+    /// Returns the text and address of each link.
     pub fn finish(mut self) -> Vec<(String, String)> {
         self.end();
         self.found

@@ -1,4 +1,4 @@
-//! SHA-256: a short name for a long text, the same on every system.
+//! SHA-256 digests: short, portable identifiers for long texts.
 
 use super::super::Builtin;
 use super::bytes;
@@ -7,7 +7,7 @@ use crate::lang::eval::Machine;
 use crate::lang::value::Value;
 use sha2::{Digest, Sha256};
 
-/// The entries of this file.
+/// Builtins defined in this module.
 pub const TABLE: &[Builtin] = &[Builtin::new(
     "hash/sha256",
     &["[s]"],
@@ -16,7 +16,7 @@ pub const TABLE: &[Builtin] = &[Builtin::new(
     sha256,
 )];
 
-/// Other names.
+/// Aliases, as pairs of alias and builtin name.
 pub const ALIASES: &[(&str, &str)] = &[
     ("sha256", "hash/sha256"),
     ("sha-256", "hash/sha256"),

@@ -1,4 +1,4 @@
-//! URLs: percent-coding, queries, and the parts of an address.
+//! URLs: percent-encoding, query strings, and the components of an address.
 
 use super::super::Builtin;
 use super::super::arguments::{map, string, take};
@@ -11,7 +11,7 @@ use crate::lang::value::map::Map;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use std::sync::Arc;
 
-/// The entries of this file.
+/// Builtins defined in this module.
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "url/encode",
@@ -60,7 +60,7 @@ pub const TABLE: &[Builtin] = &[
     ),
 ];
 
-/// Names in Java, JavaScript, Python and Clojure's libraries.
+/// Aliases from Java, JavaScript, Python and Clojure's libraries, as pairs of alias and builtin name.
 pub const ALIASES: &[(&str, &str)] = &[
     ("url-encode", "url/encode"),
     ("url-decode", "url/decode"),
@@ -83,7 +83,7 @@ pub const ALIASES: &[(&str, &str)] = &[
     ("url/url", "url/parse"),
 ];
 
-/// What is percent-coded: all but RFC 3986's unreserved characters.
+/// Characters to percent-encode: all but RFC 3986's unreserved characters.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
 fn encode(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
@@ -138,7 +138,7 @@ fn query(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(builder.finish())
 }
 
-/// One `key=value` of a query.
+/// Appends one `key=value` pair of a query.
 fn field(machine: &mut Machine, builder: &mut Builder, key: &Value, value: &Value) -> Outcome<()> {
     if !builder.as_str().is_empty() {
         builder.push(machine, "&")?;
@@ -200,7 +200,7 @@ fn parse(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
             if let Some(user) = user {
                 put("user", Value::string(user));
             }
-            // The colons of an address in brackets are its own.
+            // A bracketed IPv6 address contains colons itself.
             let (host, port) = match host.rsplit_once(':') {
                 Some((name, port)) if !port.ends_with(']') => (name, Some(port)),
                 _ => (host, None),

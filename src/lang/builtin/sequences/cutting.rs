@@ -1,4 +1,4 @@
-//! A sequence cut at a place: its beginning, or what is behind that.
+//! Splitting a sequence at a position: its beginning, or the rest.
 
 use super::super::Builtin;
 use super::super::arguments::{count, function_and_collection, take};
@@ -11,7 +11,7 @@ use crate::lang::value::list::List;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// The entries of this file.
+/// The builtins defined in this file.
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "take",
@@ -86,13 +86,13 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new("nthrest*", &["[coll n]"], "What `& rest` in a pattern expands to.", &[], nthnext),
 ];
 
-/// What other Lisps call these.
+/// Aliases from other Lisps.
 pub const ALIASES: &[(&str, &str)] = &[("list-tail", "nthrest"), ("list-head", "take"), ("nthcdr", "nthrest")];
 
-/// The steps of lazy sequences of this file.
+/// The lazy sequence steps defined in this file.
 pub const STEPS: &[&Builtin] = &[&LAZY_TAKE, &LAZY_DROP, &LAZY_TAKE_WHILE, &LAZY_DROP_WHILE, &LAZY_DROP_LAST];
 
-/// A count as a value.
+/// Converts a count to a value, saturating at the largest 64-bit integer.
 fn number(count: u64) -> Value {
     Value::Int(count.min(i64::MAX as u64) as i64)
 }
@@ -105,7 +105,7 @@ fn take_items(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> 
     first_of(machine, wanted, collection)
 }
 
-/// The first items of a collection, lazily where that is lazy.
+/// Returns the first items of a collection, lazily if the collection is lazy.
 pub(super) fn first_of(machine: &mut Machine, wanted: u64, collection: Value) -> Outcome<Value> {
     if let Value::List(list) = &collection
         && let List::Range { start, step, count } = &**list
@@ -135,7 +135,7 @@ fn lazy_take(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     }
     let mut cursor = machine.seq(take(arguments, 1))?;
     let Some(head) = cursor.next(machine)? else { return Ok(Value::Nil) };
-    // The last item needs nothing behind it: the rest of its sequence is not looked at.
+    // The last item does not need the rest of its sequence, which stays unrealised.
     if wanted == 1 {
         return Ok(before(head, Value::Nil));
     }
@@ -276,7 +276,7 @@ fn drop_last(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(Value::list(items))
 }
 
-/// One step of a lazy `drop-last`: an item comes as long as there is one that many places ahead.
+/// One step of a lazy `drop-last`: yields an item while `ahead`, the same sequence without its first items, has one.
 static LAZY_DROP_LAST: Builtin =
     Builtin::new("lazy-drop-last*", &["[coll ahead]"], "A step of a lazy `drop-last`.", &[], lazy_drop_last);
 

@@ -1,4 +1,4 @@
-//! Walking a sequence for what happens on the way.
+//! Iterating over a sequence for side effects.
 
 use super::super::Builtin;
 use super::super::arguments::{function_and_collection, take};
@@ -7,7 +7,7 @@ use crate::lang::error::Outcome;
 use crate::lang::eval::Machine;
 use crate::lang::value::Value;
 
-/// The entries of this file.
+/// The builtins defined in this file.
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "doall",
@@ -34,7 +34,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new("doseq*", &["[f coll]"], "What `doseq` expands to.", &[], doseq_star),
 ];
 
-/// What other Lisps call these.
+/// Aliases from other Lisps.
 pub const ALIASES: &[(&str, &str)] = &[("mapc", "for-each"), ("vector-for-each", "for-each")];
 
 fn doall(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
@@ -53,7 +53,7 @@ fn most_and_collection(arguments: &mut [Value]) -> Outcome<(u64, Value)> {
     if arguments.len() == 1 {
         return Ok((u64::MAX, take(arguments, 0)));
     }
-    // One more than asked for, as in Clojure, which looks whether there is a next one.
+    // One more than requested: Clojure also realises the following item.
     count_and_collection(arguments).map(|(most, collection)| (most.saturating_add(1), collection))
 }
 
@@ -89,7 +89,7 @@ fn doseq_star(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> 
     call_with_each(machine, &function, collection)
 }
 
-/// Calls a function with each item, until it gives a reduced value.
+/// Calls a function with each item until it returns a reduced value.
 fn call_with_each(machine: &mut Machine, function: &Value, collection: Value) -> Outcome<Value> {
     let mut cursor = machine.seq(collection)?;
     while let Some(item) = cursor.next(machine)? {

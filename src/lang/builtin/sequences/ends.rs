@@ -1,4 +1,4 @@
-//! The items at the two ends of a sequence, what is left without them, and the item at an index.
+//! The items at both ends of a sequence, the sequence without them, and the item at an index.
 
 use super::super::Builtin;
 use super::super::arguments::{take, whole};
@@ -9,7 +9,7 @@ use crate::lang::eval::Machine;
 use crate::lang::value::Value;
 use crate::lang::value::list::List;
 
-/// The entries of this file.
+/// The builtins defined in this file.
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "first",
@@ -122,7 +122,7 @@ pub const TABLE: &[Builtin] = &[
     ),
 ];
 
-/// What other Lisps call these.
+/// Aliases from other Lisps.
 pub const ALIASES: &[(&str, &str)] = &[
     ("car", "first"),
     ("cadr", "second"),
@@ -135,7 +135,7 @@ pub const ALIASES: &[(&str, &str)] = &[
     ("vector-length", "count"),
 ];
 
-/// The item that many places behind the first, or nil.
+/// Returns the item at a zero-based index, or nil.
 fn at(machine: &mut Machine, collection: Value, index: usize) -> Outcome<Value> {
     match &collection {
         Value::Vector(vector) => return Ok(vector.get(index).cloned().unwrap_or_default()),
@@ -179,7 +179,7 @@ fn last(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(last)
 }
 
-/// The sequence behind the first `count` items; nil where it is known to be empty.
+/// Returns the sequence after the first `count` items, or nil if it is known to be empty.
 fn behind(machine: &mut Machine, collection: Value, count: u64) -> Outcome<Value> {
     let mut cursor = machine.seq(collection)?;
     skip(machine, &mut cursor, count)?;
@@ -189,7 +189,7 @@ fn behind(machine: &mut Machine, collection: Value, count: u64) -> Outcome<Value
     }
 }
 
-/// The sequence behind the first item, not looked into.
+/// Returns the sequence after the first item, without realising it.
 fn behind_first(machine: &mut Machine, collection: Value) -> Outcome<Value> {
     Ok(match behind(machine, collection, 1)? {
         rest @ (Value::List(_) | Value::Lazy(_)) => rest,
@@ -222,8 +222,8 @@ fn cddr(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     behind_first(machine, rest)
 }
 
-/// Scheme's `cdr`. Vectors of two items are pairs only where a map or `cons` has made them: an array of
-/// two items from JSON is a list that happens to be short.
+/// Scheme's `cdr`. A vector of two items is a pair only if a map or `cons` created it: a JSON array of two items is
+/// merely a short list.
 fn cdr(machine: &mut Machine, value: Value) -> Outcome<Value> {
     if let Value::Vector(vector) = &value
         && let Some(second) = vector.second_of_pair()
@@ -277,7 +277,7 @@ fn bounded_count(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Valu
     let (most, collection) = count_and_collection(arguments)?;
     let mut cursor = machine.seq(collection)?;
     let mut counted = 0_u64;
-    // What knows its count tells it, however many were asked for.
+    // A collection with a known count returns it, regardless of the requested bound.
     if let Some(count) = cursor.remaining().filter(|count| *count != List::ENDLESS) {
         return Ok(Value::Int(count as i64));
     }

@@ -1,4 +1,4 @@
-//! Some of the items: those that a predicate picks, every nth, each only once.
+//! Selecting items: those that satisfy a predicate, every nth one, or each distinct one.
 
 use super::super::Builtin;
 use super::super::arguments::{function_and_collection, integer, take};
@@ -10,7 +10,7 @@ use crate::lang::eval::Machine;
 use crate::lang::value::Value;
 use crate::lang::value::set::Set;
 
-/// The entries of this file.
+/// The builtins defined in this file.
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "filter",
@@ -63,11 +63,11 @@ pub const TABLE: &[Builtin] = &[
     ),
 ];
 
-/// What other Lisps call these.
+/// Aliases from other Lisps.
 pub const ALIASES: &[(&str, &str)] =
     &[("remove-if", "remove"), ("remove-if-not", "filter"), ("delete-duplicates", "distinct")];
 
-/// The steps of lazy sequences of this file.
+/// The lazy sequence steps defined in this file.
 pub const STEPS: &[&Builtin] = &[&LAZY_FILTER];
 
 fn filter(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
@@ -81,15 +81,15 @@ fn remove(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     if arguments.len() == 1 {
         return Ok(transducers::stateless(&steps::REMOVE, take(arguments, 0)));
     }
-    // Common Lisp's `remove` takes an item, which no function is.
+    // Common Lisp's `remove` takes an item, which is never a function.
     if is_item(machine, &arguments[0], &arguments[1])? {
         return super::super::dialects::lists::delete(machine, arguments);
     }
     pick(machine, arguments, false)
 }
 
-/// True if what stands where the predicate belongs can only be an item of the list behind it. A vector is
-/// a function of indices, and no item of a list of other things.
+/// True if the value in the predicate's position can only be an item of the following list. A vector is a function of
+/// indices, so it counts as an item only if the list starts with a list or a vector.
 fn is_item(machine: &mut Machine, item: &Value, list: &Value) -> Outcome<bool> {
     if !matches!(list, Value::List(_) | Value::Vector(_) | Value::Nil) {
         return Ok(false);
@@ -103,7 +103,7 @@ fn is_item(machine: &mut Machine, item: &Value, list: &Value) -> Outcome<bool> {
     })
 }
 
-/// The items for which the predicate's truth is `wanted`.
+/// Returns the items for which the truth of the predicate equals `wanted`.
 fn pick(machine: &mut Machine, arguments: &mut [Value], wanted: bool) -> Outcome<Value> {
     let (predicate, collection) = function_and_collection(arguments);
     if machine.is_lazy(&collection) {
@@ -160,7 +160,7 @@ fn take_nth(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     if distance > 0 {
         return transducers::through(machine, &step(distance), collection);
     }
-    // Nothing is left out and nothing gone past: the first item, again and again.
+    // A distance of zero never advances: the sequence repeats the first item endlessly.
     match machine.seq(collection)?.next(machine)? {
         Some(item) => Ok(machine.lazy(&REPEAT, vec![item])),
         None => Ok(Value::list(Vec::new())),

@@ -1,4 +1,4 @@
-//! Items counted and gathered by what they have in common.
+//! Counting and grouping items by a key.
 
 use super::super::Builtin;
 use super::super::arguments::{function_and_collection, option, options, take};
@@ -11,7 +11,7 @@ use indexmap::IndexMap;
 use indexmap::map::Entry;
 use std::sync::Arc;
 
-/// The entries of this file.
+/// The builtins defined in this file.
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "group-by",
@@ -34,8 +34,8 @@ pub const TABLE: &[Builtin] = &[
     ),
 ];
 
-/// A map under construction, that no program has seen yet: a further item costs one look-up, and no change of a
-/// persistent map.
+/// A map under construction that is not yet visible to the program. Adding an item costs one look-up instead of an
+/// update of a persistent map.
 struct Groups<T>(IndexMap<Value, T, RandomState>);
 
 impl<T: Default> Groups<T> {
@@ -43,7 +43,7 @@ impl<T: Default> Groups<T> {
         Groups(IndexMap::default())
     }
 
-    /// What that key has gathered.
+    /// Returns the entry of a key, and creates it if it is missing.
     fn of(&mut self, machine: &mut Machine, key: Value) -> Outcome<&mut T> {
         let key = machine.key(key)?;
         let len = self.0.len();
@@ -56,7 +56,7 @@ impl<T: Default> Groups<T> {
         }
     }
 
-    /// The finished map.
+    /// Converts the groups to a persistent map.
     fn into_map(self, machine: &mut Machine, value: impl Fn(T) -> Value) -> Outcome<Value> {
         machine.reserve_values(self.0.len() as u64 * 4)?;
         let mut map = Map::default();
@@ -69,7 +69,7 @@ impl<T: Default> Groups<T> {
 }
 
 fn group_by(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    // `(group-by f coll …)` or `(group-by coll :key f …)`: the options come in pairs behind.
+    // `(group-by f coll …)` or `(group-by coll :key f …)`: the options follow in pairs.
     let leading = if arguments.len().is_multiple_of(2) { 2 } else { 1 };
     let given = options("group-by", &mut arguments[leading..], &["key", "value", "count"])?;
     let (key, collection) = match leading {
@@ -107,7 +107,7 @@ fn frequencies(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value>
     }
 }
 
-/// How many items there are for each key.
+/// Counts the items for each key.
 fn count_by(machine: &mut Machine, key: &Value, collection: Value) -> Outcome<Value> {
     let mut cursor = machine.through(collection)?;
     let mut groups: Groups<i64> = Groups::new();

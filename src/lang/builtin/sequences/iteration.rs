@@ -1,4 +1,4 @@
-//! `iteration`: a sequence of what a function gives page after page, each page naming the next.
+//! `iteration`: a sequence of pages, fetched by a function; each page determines the next.
 
 use super::super::Builtin;
 use super::super::arguments::{option, options, take};
@@ -7,7 +7,7 @@ use crate::lang::error::Outcome;
 use crate::lang::eval::Machine;
 use crate::lang::value::Value;
 
-/// The entries of this file.
+/// The builtins defined in this file.
 pub const TABLE: &[Builtin] = &[Builtin::new(
     "iteration",
     &["[step & options]"],
@@ -21,7 +21,7 @@ pub const TABLE: &[Builtin] = &[Builtin::new(
     iteration,
 )];
 
-/// The steps of lazy sequences of this file.
+/// The lazy sequence steps defined in this file.
 pub const STEPS: &[&Builtin] = &[&PAGE];
 
 const OPTIONS: &[&str] = &["somef", "vf", "kf", "initk"];

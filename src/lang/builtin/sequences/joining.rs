@@ -1,4 +1,4 @@
-//! Sequences put together: one behind another, in turn, with something between, flattened.
+//! Combining sequences: concatenated, interleaved, interposed, flattened.
 
 use super::super::Builtin;
 use super::super::arguments::take;
@@ -10,7 +10,7 @@ use crate::lang::eval::Machine;
 use crate::lang::value::Value;
 use crate::lang::value::walk::Cursor;
 
-/// The entries of this file.
+/// The builtins defined in this file.
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "concat",
@@ -42,10 +42,10 @@ pub const TABLE: &[Builtin] = &[
     ),
 ];
 
-/// What other Lisps call these.
+/// Aliases from other Lisps.
 pub const ALIASES: &[(&str, &str)] = &[("append", "concat"), ("nconc", "concat")];
 
-/// The steps of lazy sequences of this file.
+/// The lazy sequence steps defined in this file.
 pub const STEPS: &[&Builtin] = &[&LAZY_INTERLEAVE, &LAZY_FLATTEN];
 
 fn concat(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
@@ -58,13 +58,13 @@ fn concat(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     flat_map(machine, Value::Nil, Value::list(collections))
 }
 
-/// The items of all the collections in `first`, and then of those in the sequence `last`.
+/// Concatenates the collections in `first`, followed by the collections in the sequence `last`.
 pub fn concat_all(machine: &mut Machine, first: Vec<Value>, last: Value) -> Outcome<Value> {
     let collections = in_front(machine, first, last)?;
     flat_map(machine, Value::Nil, collections)
 }
 
-/// `first` and then `second`, whose items are not copied.
+/// Concatenates `first` and `second`; the items of `second` are not copied.
 pub(super) fn concat_two(machine: &mut Machine, first: Value, second: Value) -> Outcome<Value> {
     if machine.is_lazy(&first) {
         return flat_map(machine, Value::Nil, Value::list(vec![first, second]));
@@ -143,7 +143,7 @@ fn is_sequential(value: &Value) -> bool {
     matches!(value, Value::List(_) | Value::Vector(_) | Value::Lazy(_))
 }
 
-/// The next item that is no list and no vector, of the sequences that are open, innermost last.
+/// Returns the next item that is neither a list nor a vector. `open` is the stack of open sequences, innermost last.
 fn next_leaf(machine: &mut Machine, open: &mut Vec<Cursor>) -> Outcome<Option<Value>> {
     while let Some(innermost) = open.last_mut() {
         match innermost.next(machine)? {
@@ -160,7 +160,7 @@ fn next_leaf(machine: &mut Machine, open: &mut Vec<Cursor>) -> Outcome<Option<Va
     Ok(None)
 }
 
-/// One step of a lazy `flatten`; its arguments are the sequences that are open, innermost last.
+/// One step of a lazy `flatten`; its arguments are the open sequences, innermost last.
 static LAZY_FLATTEN: Builtin =
     Builtin::new("lazy-flatten*", &["[& open]"], "A step of a lazy `flatten`.", &[], lazy_flatten);
 

@@ -1,4 +1,4 @@
-//! Making sequences: of given items, of numbers, of what a function gives again and again.
+//! Creating sequences: from given items, from numbers, and from repeated calls of a function.
 
 use super::super::Builtin;
 use super::super::arguments::{count, take, whole};
@@ -15,7 +15,7 @@ use crate::lang::value::list::List;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-/// The entries of this file.
+/// The builtins defined in this file.
 pub const TABLE: &[Builtin] = &[
     Builtin::new("list", &["[& items]"], "A list of the arguments.", &[("(list 1 2)", "(1 2)")], list),
     Builtin::new(
@@ -86,10 +86,10 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new("lazy-seq*", &["[f]"], "What `lazy-seq` expands to.", &[], lazy_seq_star),
 ];
 
-/// What other Lisps call these.
+/// Aliases from other Lisps.
 pub const ALIASES: &[(&str, &str)] = &[("list->vector", "vec")];
 
-/// The steps of lazy sequences of this file.
+/// The lazy sequence steps defined in this file.
 pub const STEPS: &[&Builtin] = &[&REPEAT, &REPEATEDLY, &ITERATE, &CYCLE, &TREE];
 
 fn list(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
@@ -110,7 +110,7 @@ fn cons(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let (head, tail) = (take(arguments, 0), take(arguments, 1));
     let tail = match tail {
         Value::List(_) | Value::Lazy(_) | Value::Nil => tail,
-        // Scheme's dotted pair. A collection in front of a scalar is the wrong order.
+        // Scheme's dotted pair. A collection before a scalar means that the arguments are in the wrong order.
         other if is_atomic(&other) && (is_atomic(&head) || matches!(head, Value::Str(_))) => {
             return Ok(Value::pair(head, other));
         }
@@ -119,7 +119,7 @@ fn cons(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(before(head, tail))
 }
 
-/// True for what holds no items.
+/// True for a value that contains no items.
 fn is_atomic(value: &Value) -> bool {
     matches!(
         value,
@@ -160,7 +160,7 @@ fn range(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     if let (Value::Int(start), Value::Float(end), Value::Int(step)) = (&start, &end, &step)
         && !end.is_nan()
     {
-        // Beyond 64 bits the conversion stops at the largest integer, which no program reaches.
+        // The conversion saturates at 64 bits, a bound that no program reaches.
         let end = if *step < 0 { end.floor() } else { end.ceil() };
         return Ok(Value::List(Arc::new(integer_range(*start, end as i64, *step))));
     }
@@ -180,7 +180,7 @@ fn range(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(Value::list(out))
 }
 
-/// The range of numbers of which one is a big integer or a decimal.
+/// Builds a range in which at least one number is a big integer or a decimal.
 fn exact_range(machine: &mut Machine, start: Value, end: &Value, step: &Value) -> Outcome<Value> {
     let wanted = match compare_with(step, &Value::Int(0))? {
         Some(Ordering::Greater) => Ordering::Less,
@@ -198,7 +198,7 @@ fn exact_range(machine: &mut Machine, start: Value, end: &Value, step: &Value) -
     Ok(Value::list(out))
 }
 
-/// The sum of two integers of 64 bits is one, if it fits.
+/// Returns a conversion for the sum of two numbers: the sum of two 64-bit integers becomes a 64-bit integer if it fits.
 fn smallest_of(left: &Value, right: &Value) -> fn(Value) -> Value {
     match (left, right) {
         (Value::Int(_), Value::Int(_)) => |sum| match sum {
@@ -232,7 +232,7 @@ fn integer_range(start: i64, end: i64, step: i64) -> List {
     List::Range { start, step, count }
 }
 
-/// A number as a double.
+/// Converts a number to a double.
 fn as_double(value: &Value) -> Result<f64, Error> {
     match value {
         Value::Int(number) => Ok(*number as f64),
@@ -241,7 +241,7 @@ fn as_double(value: &Value) -> Result<f64, Error> {
     }
 }
 
-/// Scheme's `iota`: a count first, then where to begin.
+/// Scheme's `iota`: a count, then the start and the step.
 fn iota(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let wanted = count(&arguments[0])?;
     let start = arguments.get(1).cloned().unwrap_or(Value::Int(0));
@@ -363,7 +363,7 @@ fn tree_seq(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(machine.lazy(&TREE, vec![branch, children, Value::list(vec![root])]))
 }
 
-/// One node of a tree. Its children stand in front of all that is still to be visited.
+/// One step of `tree-seq`: visits a node and puts its children before all pending nodes.
 static TREE: Builtin = Builtin::new("lazy-tree*", &["[branch? children pending]"], "A step of `tree-seq`.", &[], tree);
 
 fn tree(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {

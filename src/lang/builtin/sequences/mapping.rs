@@ -1,4 +1,4 @@
-//! What a function makes of each item: `map` and its kin.
+//! Applying a function to each item: `map` and related functions.
 
 use super::super::Builtin;
 use super::super::arguments::{function_and_collection, take};
@@ -9,7 +9,7 @@ use crate::lang::eval::Machine;
 use crate::lang::value::vector::Vector;
 use crate::lang::value::{Value, prefetch};
 
-/// The entries of this file.
+/// The builtins defined in this file.
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "map",
@@ -70,11 +70,11 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new("for*", &["[f coll]"], "What `for` expands to.", &[], for_star),
 ];
 
-/// What other Lisps call these.
+/// Aliases from other Lisps.
 pub const ALIASES: &[(&str, &str)] =
     &[("mapcar", "map"), ("vector-map", "mapv"), ("append-map", "mapcat"), ("mapcan", "mapcat")];
 
-/// The steps of lazy sequences of this file.
+/// The lazy sequence steps defined in this file.
 pub const STEPS: &[&Builtin] = &[&LAZY_MAP, &LAZY_FLAT_MAP];
 
 fn map(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
@@ -120,7 +120,7 @@ fn map_one(machine: &mut Machine, function: &Value, collection: Value) -> Outcom
     Ok(out)
 }
 
-/// What items have under a keyword. They are only looked at: a copy and its end cost more than the look.
+/// Looks up a keyword in each item. The items are borrowed: cloning and dropping them would cost more than the look-up.
 fn looked_up(machine: &mut Machine, key: &Value, items: &[Value]) -> Outcome<Vec<Value>> {
     machine.reserve_values(items.len() as u64)?;
     let mut out = Vec::with_capacity(items.len());
@@ -133,7 +133,7 @@ fn looked_up(machine: &mut Machine, key: &Value, items: &[Value]) -> Outcome<Vec
     Ok(out)
 }
 
-/// What a function, the first argument, makes of the other arguments' items side by side.
+/// Applies a function, the first argument, to the items of the other arguments in parallel.
 fn map_several(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Vec<Value>> {
     let function = take(arguments, 0);
     let mut cursors = cursors(machine, &mut arguments[1..])?;
@@ -145,7 +145,7 @@ fn map_several(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Vec<Va
     Ok(out)
 }
 
-/// One step of a `map` over lazy sequences: the first result, and the rest put off.
+/// One step of a `map` over lazy sequences: yields the first result and defers the rest.
 static LAZY_MAP: Builtin = Builtin::new("lazy-map*", &["[f coll & colls]"], "A step of a lazy `map`.", &[], lazy_map);
 
 fn lazy_map(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
@@ -249,8 +249,8 @@ fn for_star(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     flat_map(machine, function, collection)
 }
 
-/// The sequences that `function` makes of each item, one behind another; where it is nil, the items
-/// are these sequences. Eager up to the first sequence that is lazy. A reduced value ends it.
+/// Concatenates the sequences that `function` returns for each item; if `function` is nil, the items themselves are
+/// these sequences. Eager up to the first lazy sequence. A reduced value ends the result.
 pub(super) fn flat_map(machine: &mut Machine, function: Value, collection: Value) -> Outcome<Value> {
     if machine.is_lazy(&collection) {
         return Ok(machine.lazy(&LAZY_FLAT_MAP, vec![function, Value::Nil, collection]));
@@ -265,7 +265,7 @@ pub(super) fn flat_map(machine: &mut Machine, function: Value, collection: Value
             break;
         }
         if machine.is_lazy(&part) {
-            // What comes last needs nobody behind it.
+            // The last part needs no continuation.
             let lazy = match cursor.remaining() {
                 Some(0) => part,
                 _ => {
@@ -299,9 +299,9 @@ pub(super) fn flat_map(machine: &mut Machine, function: Value, collection: Value
     Ok(Value::list(out))
 }
 
-/// How much room is made for a block that has grown to `len` items with so many of its parts: twice as much, or what all
-/// the parts will take by the measure of these. To copy a long block to a larger one costs more than what is done with
-/// its items, since all of the larger one comes from the system.
+/// Returns the new capacity of a buffer that has grown to `len` items after `parts` parts: twice the length, or the
+/// total extrapolated from at least 64 parts. Reallocating a long buffer costs more than processing its items, since
+/// all memory of the larger one comes from the operating system.
 fn room(machine: &mut Machine, len: usize, parts: u64, left: Option<u64>) -> Outcome<usize> {
     const SAMPLE: u64 = 64;
     machine.reserve_values(2 * len as u64)?;

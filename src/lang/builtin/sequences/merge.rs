@@ -1,10 +1,10 @@
-//! A stable merge sort whose comparisons can fail and cost, and may contradict each other: what a
-//! program gives as a comparator is no total order, and the standard library's sort panics on those.
+//! A stable merge sort for comparators that can fail, consume fuel, or be inconsistent: a program's comparator need not
+//! be a total order, and the standard library's sort may panic on one that is not.
 
 use crate::lang::error::Outcome;
 use crate::lang::eval::Machine;
 
-/// Sorts. `precedes` is true where its first item belongs strictly before its second.
+/// Sorts the items. `precedes` is true if its first item belongs strictly before its second.
 pub fn sort<T: Default>(
     machine: &mut Machine,
     items: &mut Vec<T>,
@@ -30,7 +30,7 @@ pub fn sort<T: Default>(
     Ok(())
 }
 
-/// Moves two sorted runs that stand side by side into one behind what is `merged` so far.
+/// Merges two adjacent sorted runs and appends the result to `merged`.
 fn merge<T: Default>(
     machine: &mut Machine,
     items: &mut [T],
@@ -39,7 +39,7 @@ fn merge<T: Default>(
     precedes: &mut dyn FnMut(&mut Machine, &T, &T) -> Outcome<bool>,
 ) -> Outcome<()> {
     let (mut left, mut right) = (start, middle);
-    // Runs that are in order already, as in most data that comes sorted, cost one comparison.
+    // Runs that are already in order, as in most presorted data, cost one comparison.
     if middle < end && !precedes(machine, &items[middle], &items[middle - 1])? {
         right = end;
         merged.extend(items[start..end].iter_mut().map(std::mem::take));

@@ -1,8 +1,8 @@
-//! Sequences: making, walking, mapping, filtering, reducing, ordering.
+//! Sequences: creating, iterating, mapping, filtering, reducing, ordering.
 //!
-//! Over realised collections everything here is eager; over lazy and endless ones `map`, `filter` and
-//! their kin are lazy in turn. A lazy result is a call of a builtin that has been put off: one *step*,
-//! which gives the next item and puts off the rest again. What several of the files share stands here.
+//! Over realised collections everything here is eager; over lazy and infinite ones `map`, `filter` and related
+//! functions return lazy sequences. A lazy result is a deferred call of a builtin: one *step*, which yields the next
+//! item and defers the rest again. This module holds the helpers shared by its files.
 
 pub mod cutting;
 pub mod effects;
@@ -44,18 +44,18 @@ pub const STEPS: &[&[&Builtin]] = &[
     reducing::STEPS,
 ];
 
-/// A list of `head` and then the sequence `tail`.
+/// Prepends `head` to the sequence `tail`.
 pub(super) fn before(head: Value, tail: Value) -> Value {
     Value::List(Arc::new(List::cons(head, tail)))
 }
 
-/// These items and then the sequence `rest`.
+/// Prepends these items to the sequence `rest`.
 pub(super) fn in_front(machine: &mut Machine, items: Vec<Value>, rest: Value) -> Outcome<Value> {
     machine.reserve_values(items.len() as u64 * 3)?;
     Ok(items.into_iter().rev().fold(rest, |tail, head| before(head, tail)))
 }
 
-/// What is left of a cursor as a sequence; paid for where that is a copy.
+/// Returns the remaining items of a cursor as a sequence; reserves memory if that requires a copy.
 pub fn rest_of(machine: &mut Machine, cursor: Cursor) -> Outcome<Value> {
     let copied = match &cursor {
         Cursor::Vector(vector, at) => vector.len().saturating_sub(*at),
@@ -69,7 +69,7 @@ pub fn rest_of(machine: &mut Machine, cursor: Cursor) -> Outcome<Value> {
     Ok(cursor.into_rest())
 }
 
-/// Moves a cursor past that many items, at once where the place is known.
+/// Advances a cursor by `count` items, in constant time if it supports random access.
 pub(super) fn skip(machine: &mut Machine, cursor: &mut Cursor, count: u64) -> Outcome<()> {
     let by = count.min(cursor.remaining().unwrap_or(count));
     match cursor {
@@ -91,7 +91,7 @@ pub(super) fn skip(machine: &mut Machine, cursor: &mut Cursor, count: u64) -> Ou
     Ok(())
 }
 
-/// The next item of each cursor, while all last.
+/// Returns the next item of each cursor, or `None` once any of them is exhausted.
 pub(super) fn next_of_each(machine: &mut Machine, cursors: &mut [Cursor]) -> Outcome<Option<Vec<Value>>> {
     let mut items = Vec::with_capacity(cursors.len());
     for cursor in cursors {
@@ -103,17 +103,17 @@ pub(super) fn next_of_each(machine: &mut Machine, cursors: &mut [Cursor]) -> Out
     Ok(Some(items))
 }
 
-/// A cursor over each of these collections.
+/// Creates a cursor over each of the collections.
 pub(super) fn cursors(machine: &mut Machine, collections: &mut [Value]) -> Outcome<Vec<Cursor>> {
     collections.iter_mut().map(|collection| machine.seq(std::mem::take(collection))).collect()
 }
 
-/// True if all of these are lazy: walked side by side, they have no known end.
+/// True if all of the collections are lazy; iterated in parallel, they have no known end.
 pub(super) fn all_lazy(machine: &mut Machine, collections: &[Value]) -> bool {
     collections.iter().all(|collection| machine.is_lazy(collection))
 }
 
-/// The number and the collection of `(take n coll)`, given in either order.
+/// Takes the number and the collection of `(take n coll)`, in either order.
 pub(super) fn count_and_collection(arguments: &mut [Value]) -> Outcome<(u64, Value)> {
     if !is_number(&arguments[0]) && is_number(&arguments[1]) {
         arguments.swap(0, 1);
@@ -121,8 +121,8 @@ pub(super) fn count_and_collection(arguments: &mut [Value]) -> Outcome<(u64, Val
     Ok((count_up(&arguments[0])?, take(arguments, 1)))
 }
 
-/// How many items to take or drop. Clojure counts down to zero: a fraction of an item, as half of seven
-/// leaves, is a whole one.
+/// Returns the number of items to take or drop. Clojure counts down to zero, so a fractional count, such as half of
+/// seven, is rounded up.
 pub(super) fn count_up(number: &Value) -> Result<u64, Error> {
     match number {
         Value::Float(number) => count(&Value::Float(number.ceil())),
@@ -130,19 +130,19 @@ pub(super) fn count_up(number: &Value) -> Result<u64, Error> {
     }
 }
 
-/// True for what can stand for a count.
+/// True for a value that can be a count.
 pub(super) fn is_number(value: &Value) -> bool {
     matches!(value, Value::Int(_) | Value::Float(_))
 }
 
-/// A value as a sequence that is not empty, or nil.
+/// Converts a value to a non-empty sequence, or nil.
 pub(super) fn as_seq(machine: &mut Machine, value: Value) -> Outcome<Value> {
     let mut value = value;
     loop {
         match value {
             Value::Nil => return Ok(Value::Nil),
             Value::List(list) => return Ok(if list.is_empty() { Value::Nil } else { Value::List(list) }),
-            // Each layer was realised by the one before; only the last one's content counts.
+            // A lazy sequence may realise to another lazy one; only the content of the last one counts.
             Value::Lazy(lazy) => {
                 machine.charge(1)?;
                 value = machine.realise(&lazy)?;
@@ -155,12 +155,12 @@ pub(super) fn as_seq(machine: &mut Machine, value: Value) -> Outcome<Value> {
     }
 }
 
-/// A sequence for `rest` and its kin: the empty list in place of nil.
+/// Replaces nil by the empty list, for `rest` and related functions.
 pub(super) fn or_empty(sequence: Value) -> Value {
     if sequence.is_nil() { Value::list(Vec::new()) } else { sequence }
 }
 
-/// How many items a collection has.
+/// Returns the number of items of a collection.
 pub(super) fn count_of(machine: &mut Machine, value: Value) -> Outcome<u64> {
     if let Value::Str(text) = &value {
         machine.charge(text.as_str().len() as u64 / 64)?;
@@ -182,7 +182,7 @@ pub(super) fn count_of(machine: &mut Machine, value: Value) -> Outcome<u64> {
     }
 }
 
-/// Reduces what is left of a cursor.
+/// Reduces the remaining items of a cursor.
 pub(super) fn reduce_from(machine: &mut Machine, function: &Value, init: Value, mut cursor: Cursor) -> Outcome<Value> {
     let mut result = init;
     let operator = match function {
@@ -204,7 +204,7 @@ pub(super) fn reduce_from(machine: &mut Machine, function: &Value, init: Value, 
     Ok(result)
 }
 
-/// One item more, where it is natural.
+/// Adds an item to a collection, at the position natural for its type.
 pub(super) fn add(machine: &mut Machine, collection: Value, item: Value) -> Outcome<Value> {
     machine.charge(1)?;
     match collection {
@@ -243,7 +243,7 @@ pub(super) fn add(machine: &mut Machine, collection: Value, item: Value) -> Outc
     }
 }
 
-/// A vector that may be changed in place: itself if nobody else holds it, else a copy, paid for.
+/// Makes a vector mutable in place: returns it if it is uniquely referenced, otherwise charges for a copy.
 pub(super) fn change_vector<'v>(machine: &mut Machine, vector: &'v mut Arc<Vector>) -> Outcome<&'v mut Vector> {
     if Arc::get_mut(vector).is_none() {
         let cost = vector.change_cost();
@@ -256,7 +256,7 @@ pub(super) fn change_vector<'v>(machine: &mut Machine, vector: &'v mut Arc<Vecto
     Ok(Arc::make_mut(vector))
 }
 
-/// A pair as key and value.
+/// Splits a pair into key and value.
 pub(super) fn entry(machine: &mut Machine, pair: &Value) -> Outcome<(Value, Value)> {
     let items = match pair {
         Value::Vector(items) if items.len() == 2 => items,
@@ -266,7 +266,7 @@ pub(super) fn entry(machine: &mut Machine, pair: &Value) -> Outcome<(Value, Valu
     Ok((machine.key(key)?, value))
 }
 
-/// A set of the items of a sequence.
+/// Collects the items of a sequence into a set.
 pub(super) fn set_of(machine: &mut Machine, value: Value) -> Outcome<Set> {
     let mut cursor = machine.seq(value)?;
     let mut set = Set::default();

@@ -1,4 +1,4 @@
-//! The order of items: sorting, reversing, shuffling, the least and the greatest.
+//! Ordering items: sorting, reversing, shuffling, minimum and maximum.
 
 use super::super::Builtin;
 use super::super::arguments::{function_and_collection, take};
@@ -15,7 +15,7 @@ use crate::lang::value::map::Map;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-/// The entries of this file.
+/// The builtins defined in this file.
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "sort",
@@ -85,10 +85,10 @@ pub const TABLE: &[Builtin] = &[
     ),
 ];
 
-/// What other Lisps call these.
+/// Aliases from other Lisps.
 pub const ALIASES: &[(&str, &str)] = &[("stable-sort", "sort"), ("nreverse", "reverse")];
 
-/// The codes of functions that this file makes.
+/// The internal function codes defined in this file.
 pub const STEPS: &[&Builtin] = &[&COMPARED];
 
 fn sort(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
@@ -116,15 +116,15 @@ fn sort(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     }
 }
 
-/// A list with the metadata of the collection that was sorted.
+/// Creates a list with the metadata of the sorted collection.
 fn list_with(items: Vec<Value>, metadata: Option<Arc<Map>>) -> Value {
     Value::List(Arc::new(List::with_metadata(items, metadata)))
 }
 
-/// These items in order; without a comparator, in their natural one.
+/// Sorts the items by a comparator, or in their natural order without one.
 fn sorted(machine: &mut Machine, mut items: Vec<Value>, comparator: Option<&Value>) -> Outcome<Vec<Value>> {
     if comparator.is_none() && items.iter().all(|item| matches!(item, Value::Int(_))) {
-        // The same price as for the comparisons of the merge sort.
+        // Charge as much as for the comparisons of the merge sort.
         let len = items.len() as u64;
         machine.charge(len * u64::from(len.max(1).ilog2()))?;
         items.sort_unstable_by_key(|item| if let Value::Int(number) = item { *number } else { 0 });
@@ -134,7 +134,7 @@ fn sorted(machine: &mut Machine, mut items: Vec<Value>, comparator: Option<&Valu
     Ok(items)
 }
 
-/// True where `left` belongs before `right`.
+/// True if `left` belongs before `right`.
 fn precedes(machine: &mut Machine, comparator: Option<&Value>, left: &Value, right: &Value) -> Outcome<bool> {
     let Some(comparator) = comparator else {
         return Ok(compare(machine, left, right)? == Ordering::Less);
@@ -150,7 +150,7 @@ fn sort_by(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
         let (key, collection) = function_and_collection(arguments);
         return sorted_by(machine, &key, None, collection);
     }
-    // `(sort-by coll f >)` as `(sort-by f > coll)`.
+    // Accept `(sort-by coll f >)` as `(sort-by f > coll)`.
     if !is_key_function(&arguments[0]) && arguments[2].is_function() {
         arguments.rotate_left(1);
     }
@@ -162,7 +162,7 @@ fn is_key_function(value: &Value) -> bool {
     value.is_function() || matches!(value, Value::Keyword(_))
 }
 
-/// The items of a collection in order of what `key` makes of each, which is asked for once.
+/// Sorts the items of a collection by `key`, which is called once per item.
 fn sorted_by(machine: &mut Machine, key: &Value, comparator: Option<&Value>, collection: Value) -> Outcome<Value> {
     let own = metadata(&collection);
     let mut cursor = machine.seq(collection)?;
@@ -191,12 +191,12 @@ fn compare_two(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value>
         (Value::Char(left), Value::Char(right)) => i64::from(u32::from(*left)) - i64::from(u32::from(*right)),
         _ => 0,
     };
-    // Clojure shows how far two texts are apart; where that has another sign, the order counts.
+    // Clojure returns the distance between two texts; if its sign contradicts the order, return the sign of the order.
     let sign = order as i64;
     Ok(Value::Int(if difference.signum() == sign { difference } else { sign }))
 }
 
-/// The distance of the first characters that differ, or of the lengths.
+/// Returns the difference of the first characters that differ, or else of the lengths.
 fn text_difference(machine: &mut Machine, left: &str, right: &str) -> Outcome<i64> {
     machine.charge((left.len().min(right.len()) / 64) as u64)?;
     let differs = left.chars().zip(right.chars()).find(|(left, right)| left != right);
@@ -229,7 +229,7 @@ fn max_key(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     extreme(machine, arguments, Ordering::Greater)
 }
 
-/// The last argument that no other one is `wanted` than.
+/// Returns the argument with the least or greatest key, as `wanted` specifies; of equal ones the last.
 fn extreme(machine: &mut Machine, arguments: &mut [Value], wanted: Ordering) -> Outcome<Value> {
     let key = take(arguments, 0);
     let mut best = take(arguments, 1);
@@ -250,8 +250,8 @@ fn extreme(machine: &mut Machine, arguments: &mut [Value], wanted: Ordering) -> 
             true => None,
             false => Some(compare(machine, &item_key, &best_key)?),
         };
-        // What cannot be compared goes the way that Clojure's two comparisons let it go: the second
-        // argument takes the place of the first, later ones do not.
+        // Incomparable keys (NaN) are handled as by Clojure's two comparisons: the second argument replaces the first,
+        // later ones do not replace the best so far.
         let is_better = match order {
             Some(order) => order == wanted || order == Ordering::Equal,
             None => at == 0,

@@ -1,4 +1,4 @@
-//! A sequence in parts: of a given size, or of items that belong together.
+//! Partitioning a sequence into parts of a given size or of items that belong together.
 
 use super::super::Builtin;
 use super::super::arguments::{count, function_and_collection, take};
@@ -9,7 +9,7 @@ use crate::lang::eval::Machine;
 use crate::lang::value::Value;
 use crate::lang::value::walk::Cursor;
 
-/// The entries of this file.
+/// The builtins defined in this file.
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "partition",
@@ -40,21 +40,21 @@ pub const TABLE: &[Builtin] = &[
     ),
 ];
 
-/// The steps of lazy sequences of this file.
+/// The lazy sequence steps defined in this file.
 pub const STEPS: &[&Builtin] = &[&LAZY_PARTITION, &LAZY_PARTITION_BY, &LAZY_RUN, &BEHIND_RUN];
 
-/// What happens to a last part that is too short.
+/// The treatment of a last part that is too short.
 #[derive(Clone)]
 enum Short {
-    /// It is left out.
+    /// It is dropped.
     Dropped,
-    /// It stays as it is.
+    /// It is kept short.
     Kept,
-    /// It is filled up from this sequence.
+    /// It is padded from this sequence.
     Padded(Value),
 }
 
-/// How a sequence is cut.
+/// The parameters of a partition.
 struct Cut {
     size: u64,
     step: u64,
@@ -73,7 +73,7 @@ fn partition(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     parts(machine, &Cut { size, step, short }, collection)
 }
 
-/// SRFI 1's `(partition odd? xs)`: the items for which it is true, and the others.
+/// SRFI 1's `(partition odd? xs)`: the items that satisfy the predicate, and the others.
 fn by_truth(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let (predicate, collection) = function_and_collection(arguments);
     let mut cursor = machine.seq(collection)?;
@@ -99,7 +99,7 @@ fn partition_all(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Valu
     parts(machine, &Cut { size, step, short: Short::Kept }, collection)
 }
 
-/// `(partition coll n)` as `(partition n coll)`.
+/// Accepts `(partition coll n)` as `(partition n coll)`.
 fn collection_last(arguments: &mut [Value]) {
     if arguments.len() > 1 && !is_number(&arguments[0]) {
         arguments.rotate_left(1);
@@ -128,7 +128,7 @@ fn parts(machine: &mut Machine, cut: &Cut, collection: Value) -> Outcome<Value> 
         let short = end - at < usize::try_from(cut.size).unwrap_or(usize::MAX);
         out.push(part);
         machine.grown(out.len())?;
-        // Nothing comes behind a part that was filled up, while `partition-all` goes on to the end.
+        // A padded part is the last one, whereas `partition-all` continues to the end.
         if short && !matches!(cut.short, Short::Kept) {
             break;
         }
@@ -137,7 +137,7 @@ fn parts(machine: &mut Machine, cut: &Cut, collection: Value) -> Outcome<Value> 
     Ok(Value::list(out))
 }
 
-/// A part of these items; `None` if it is too short and left out.
+/// Creates a part from these items, padded if necessary; returns `None` if it is too short and dropped.
 fn filled(machine: &mut Machine, cut: &Cut, mut items: Vec<Value>) -> Outcome<Option<Value>> {
     if (items.len() as u64) < cut.size {
         match &cut.short {
@@ -156,7 +156,7 @@ fn filled(machine: &mut Machine, cut: &Cut, mut items: Vec<Value>) -> Outcome<Op
     Ok(Some(Value::list(items)))
 }
 
-/// The parts of a lazy sequence, not cut yet.
+/// Creates the lazy sequence of the parts of a lazy sequence.
 fn put_off(machine: &mut Machine, cut: &Cut, collection: Value) -> Value {
     let short = match &cut.short {
         Short::Dropped => Value::Bool(false),
@@ -166,8 +166,8 @@ fn put_off(machine: &mut Machine, cut: &Cut, collection: Value) -> Value {
     machine.lazy(&LAZY_PARTITION, vec![Value::Int(cut.size as i64), Value::Int(cut.step as i64), short, collection])
 }
 
-/// One part of a lazy sequence. `short` is true where short parts are kept, false where they are left
-/// out, and a list of the padding where they are filled up.
+/// One step of a lazy `partition`: yields one part. `short` is true if short parts are kept, false if they are dropped,
+/// and a list of the padding if they are padded.
 static LAZY_PARTITION: Builtin =
     Builtin::new("lazy-partition*", &["[n step short coll]"], "A step of a lazy `partition`.", &[], lazy_partition);
 
@@ -225,7 +225,7 @@ fn partition_by(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value
     Ok(Value::list(out))
 }
 
-/// The part that begins with `first`, and the item behind it, both taken from the cursor.
+/// Returns the part that begins with `first` and the item after it; both are consumed from the cursor.
 fn neighbours(
     machine: &mut Machine,
     function: &Value,
@@ -264,14 +264,14 @@ fn lazy_partition_by(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<
         }
         part.push(item);
     }
-    // A part that may have no end is lazy from here on; what comes behind it walks through it first.
+    // A part that may be infinite is lazy from here on; the rest of the sequence first iterates through that part.
     let rest = rest_of(machine, cursor)?;
     let run = machine.lazy(&LAZY_RUN, vec![function.clone(), shared, rest.clone()]);
     let behind = machine.lazy(&BEHIND_RUN, vec![function, run.clone(), rest]);
     Ok(before(in_front(machine, part, run)?, behind))
 }
 
-/// How many items of a part a lazy `partition-by` reads before it takes the part for one without an end.
+/// Maximum number of items of a part that a lazy `partition-by` reads before it treats the part as possibly infinite.
 const READ_AHEAD: usize = 1_024;
 
 static LAZY_RUN: Builtin =

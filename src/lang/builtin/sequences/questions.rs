@@ -1,4 +1,4 @@
-//! Questions about the items of a sequence: whether some, all or none are such, and which.
+//! Predicates and searches over the items of a sequence: some, all, none, and which one.
 
 use super::super::Builtin;
 use super::super::arguments::{function_and_collection, options, take};
@@ -10,7 +10,7 @@ use crate::lang::value::Value;
 use crate::lang::value::set::Set;
 use crate::lang::value::walk::Cursor;
 
-/// The entries of this file.
+/// The builtins defined in this file.
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "some",
@@ -91,7 +91,7 @@ pub const TABLE: &[Builtin] = &[
     ),
 ];
 
-/// What other Lisps call these.
+/// Aliases from other Lisps.
 pub const ALIASES: &[(&str, &str)] = &[
     ("any", "some"),
     ("every", "every?"),
@@ -101,7 +101,7 @@ pub const ALIASES: &[(&str, &str)] = &[
     ("count-where", "count-if"),
 ];
 
-/// The first item for which the truth of `predicate` is `wanted`, with what the predicate gave.
+/// Finds the first item for which the truth of the predicate equals `wanted`; returns it with the predicate's result.
 fn first_such(machine: &mut Machine, arguments: &mut [Value], wanted: bool) -> Outcome<Option<(Value, Value)>> {
     let (predicate, collection) = function_and_collection(arguments);
     let mut cursor = machine.seq(collection)?;
@@ -118,7 +118,7 @@ fn some(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(first_such(machine, arguments, true)?.map_or(Value::Nil, |(_, answer)| answer))
 }
 
-/// `(find-if pred coll)`
+/// Implements `(find-if pred coll)`.
 pub(in crate::lang::builtin) fn find_if(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(first_such(machine, arguments, true)?.map_or(Value::Nil, |(item, _)| item))
 }
@@ -158,7 +158,7 @@ fn member(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(Value::Nil)
 }
 
-/// True if a collection has no item.
+/// True if a collection has no items.
 fn has_none(machine: &mut Machine, collection: &Value) -> Outcome<bool> {
     match collection {
         Value::Lazy(_) => Ok(as_seq(machine, collection.clone())?.is_nil()),

@@ -1,4 +1,4 @@
-//! One result out of many items: `reduce`, the folds, `into`, `conj`.
+//! Reducing many items to one result: `reduce`, the folds, `into`, `conj`.
 
 use super::super::Builtin;
 use super::super::arguments::{function_and_collection, option, options, take};
@@ -10,7 +10,7 @@ use crate::lang::value::walk::Cursor;
 use crate::lang::value::{Reduced, Value};
 use std::sync::Arc;
 
-/// The entries of this file.
+/// The builtins defined in this file.
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "reduce",
@@ -102,10 +102,10 @@ pub const TABLE: &[Builtin] = &[
     ),
 ];
 
-/// What other Lisps call these.
+/// Aliases from other Lisps.
 pub const ALIASES: &[(&str, &str)] = &[("foldl", "fold"), ("foldr", "fold-right")];
 
-/// The steps of lazy sequences of this file.
+/// The lazy sequence steps defined in this file.
 pub const STEPS: &[&Builtin] = &[&LAZY_REDUCTIONS];
 
 fn reduce(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
@@ -121,7 +121,7 @@ fn reduce(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
         };
     }
     function_first(arguments);
-    // `(reduce + xs 0)`, as in Python and JavaScript.
+    // Accept `(reduce + xs 0)`, the order of Python and JavaScript.
     let is_sequence = |value: &Value| Cursor::over(value.clone()).is_some();
     if !is_sequence(&arguments[2]) && matches!(arguments[1], Value::List(_) | Value::Vector(_) | Value::Lazy(_)) {
         arguments.swap(1, 2);
@@ -156,7 +156,7 @@ fn reduce_with_options(machine: &mut Machine, arguments: &mut [Value]) -> Outcom
     }
 }
 
-/// `(reduce f init coll)` out of `(reduce coll init f)` and `(reduce coll f init)`.
+/// Reorders `(reduce coll init f)` and `(reduce coll f init)` to `(reduce f init coll)`.
 fn function_first(arguments: &mut [Value]) {
     if arguments[0].is_function() {
         return;
@@ -266,7 +266,7 @@ fn lazy_reductions(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Va
     Ok(before(result, rest))
 }
 
-/// SRFI-1's and Racket's order: the item comes first.
+/// The order of SRFI 1 and Racket: the function takes the item first.
 fn fold(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     function_first(arguments);
     let (function, mut result) = (take(arguments, 0), take(arguments, 1));
@@ -323,7 +323,7 @@ fn into(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     }
 }
 
-/// Each item of `from` added to `to`.
+/// Adds each item of `from` to `to`.
 fn add_all(machine: &mut Machine, mut to: Value, from: Value) -> Outcome<Value> {
     let mut cursor = machine.seq(from)?;
     if let Some(count) = cursor.remaining() {

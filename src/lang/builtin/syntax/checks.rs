@@ -2,7 +2,7 @@
 
 use super::{SyntaxEntry, entry};
 
-/// The forms of this file.
+/// The forms defined in this file.
 pub const TABLE: &[SyntaxEntry] = &[
     entry(
         "is",

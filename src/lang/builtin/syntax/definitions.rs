@@ -1,8 +1,8 @@
-//! The forms that define names and bind them for a while.
+//! The documentation of forms that define names or rebind them temporarily.
 
 use super::{SyntaxEntry, entry};
 
-/// By name.
+/// The forms defined in this file, by name.
 pub const TABLE: &[SyntaxEntry] = &[
     entry(
         "binding",

@@ -1,18 +1,17 @@
-//! What the forms of the language are for: the documentation of special forms and macros, with examples
-//! that run as tests like those of the builtins.
+//! The documentation of special forms and macros, with examples that run as tests like those of the builtins.
 
 mod checks;
 mod definitions;
 
 /// The documentation of one form.
 pub struct SyntaxEntry {
-    /// Its name.
+    /// Name of the form.
     pub name: &'static str,
-    /// How it is written, behind its name.
+    /// Argument lists, without the name.
     pub arguments: &'static [&'static str],
-    /// What it does.
+    /// Description of the form.
     pub doc: &'static str,
-    /// Programs and what they print.
+    /// Pairs of a program and its printed result.
     pub examples: &'static [(&'static str, &'static str)],
 }
 
@@ -25,7 +24,7 @@ const fn entry(
     SyntaxEntry { name, arguments, doc, examples }
 }
 
-/// All the forms.
+/// Returns all forms.
 pub fn all<'a>() -> impl Iterator<Item = &'a SyntaxEntry> {
     TABLE.iter().chain(definitions::TABLE).chain(checks::TABLE)
 }

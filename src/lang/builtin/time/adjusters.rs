@@ -1,4 +1,4 @@
-//! `TemporalAdjusters`: rules that move a date, as keywords, those about a day of the week with it.
+//! `TemporalAdjusters`: rules that move a date. A rule is a keyword, or a vector of a keyword and a day of the week.
 
 use super::calendar::{plus_days, plus_months};
 use super::names::weekday;
@@ -9,7 +9,7 @@ use crate::lang::error::{Error, Outcome};
 use crate::lang::value::Value;
 use jiff::civil::{Date, Weekday};
 
-/// The entries of this file.
+/// The builtins defined in this file.
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "TemporalAdjusters/firstDayOfMonth",
@@ -111,7 +111,7 @@ fn rule(name: &str, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(Value::vector(vec![Value::keyword(name), take(arguments, 0)]))
 }
 
-/// A day of the week: its name as a string or keyword, or its number, Monday being 1.
+/// Parses a day of the week: its name as a string or keyword, or its number, where Monday is 1.
 fn day(given: &Value) -> Result<Weekday, Error> {
     let number = match given {
         Value::Str(name) => weekday(name.as_str()),
@@ -122,10 +122,10 @@ fn day(given: &Value) -> Result<Weekday, Error> {
     day.ok_or_else(|| Error::expected("a day of the week such as `DayOfWeek/MONDAY` or `:monday`", given))
 }
 
-/// A date moved by a rule.
+/// Moves a date by a rule.
 ///
 /// # Errors
-/// `TypeError` for what is no rule.
+/// Returns `TypeError` if the value is not a rule, or `ArithmeticError` if the result is outside of the calendar.
 pub fn adjusted(date: Date, adjuster: &Value) -> Result<Date, Error> {
     let unknown = || {
         Error::expected("a rule of `TemporalAdjusters`, a date or a time of day", adjuster)
@@ -145,7 +145,7 @@ pub fn adjusted(date: Date, adjuster: &Value) -> Result<Date, Error> {
         Value::Vector(rule) if rule.len() == 2 => {
             let (Some(Value::Keyword(name)), Some(given)) = (rule.get(0), rule.get(1)) else { return Err(unknown()) };
             let wanted = day(given)?;
-            // Days until the wanted one, and since it.
+            // The number of days until and since the wanted day of the week.
             let until = |date: Date| i64::from(date.weekday().until(wanted));
             let since = |date: Date| i64::from(date.weekday().since(wanted));
             let full = |days: i64| if days == 0 { 7 } else { days };

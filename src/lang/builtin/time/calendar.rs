@@ -1,4 +1,4 @@
-//! Reckoning with dates and times: sums, differences, truncation, as Java reckons.
+//! Arithmetic on dates and times, with Java's semantics: sums, differences, truncation.
 
 use super::units::{Amount, DAY, Unit, exact, too_far};
 use crate::lang::error::Error;
@@ -11,24 +11,24 @@ use std::cmp::Ordering;
 /// The first day of Unix time.
 const EPOCH: Date = civil::date(1970, 1, 1);
 
-/// Days since 1970-01-01.
+/// Returns the number of days since 1970-01-01.
 pub fn epoch_day(date: Date) -> i64 {
     date.duration_since(EPOCH).as_hours() / 24
 }
 
-/// The date so many days after another.
+/// Returns the date `days` days after another.
 ///
 /// # Errors
-/// `ArithmeticError` outside of the calendar.
+/// Returns `ArithmeticError` if the result is outside of the calendar.
 pub fn plus_days(date: Date, days: i64) -> Result<Date, Error> {
     let span = Span::new().try_days(days).map_err(|_| too_far())?;
     date.checked_add(span).map_err(|_| too_far())
 }
 
-/// The date so many days after 1970-01-01.
+/// Returns the date `days` days after 1970-01-01.
 ///
 /// # Errors
-/// `ArithmeticError` outside of the calendar.
+/// Returns `ArithmeticError` if the result is outside of the calendar.
 pub fn of_epoch_day(days: i64) -> Result<Date, Error> {
     plus_days(EPOCH, days)
 }
@@ -43,26 +43,26 @@ fn of_month_index(index: i64, day: i8) -> Result<Date, Error> {
     Date::new(first.year(), first.month(), day.min(first.days_in_month())).map_err(|_| too_far())
 }
 
-/// The date so many months after another; a day that its month lacks becomes the month's last.
+/// Returns the date `months` months after another. A day that the resulting month lacks becomes the month's last day.
 ///
 /// # Errors
-/// `ArithmeticError` outside of the calendar.
+/// Returns `ArithmeticError` if the result is outside of the calendar.
 pub fn plus_months(date: Date, months: i64) -> Result<Date, Error> {
     of_month_index(month_index(date).checked_add(months).ok_or_else(too_far)?, date.day())
 }
 
-/// The day and time of day that a zone's clocks show, as a point in time. In a gap the clocks are past it;
-/// of two such times the one at that distance from UTC is meant, else the earlier one.
+/// Resolves a local date and time in a time zone. A local time in a gap is shifted forward past the gap. Of two
+/// possible times in a fold, the later one is chosen if its UTC offset is `near`, and the earlier one otherwise.
 ///
 /// # Errors
-/// `ArithmeticError` outside of the calendar.
+/// Returns `ArithmeticError` if the result is outside of the calendar.
 pub fn in_zone(local: DateTime, zone: &TimeZone, near: Option<Offset>) -> Result<Zoned, Error> {
     let ambiguous = zone.to_ambiguous_zoned(local);
     let later = matches!(ambiguous.offset(), AmbiguousOffset::Fold { after, .. } if near == Some(after));
     if later { ambiguous.later() } else { ambiguous.compatible() }.map_err(|_| too_far())
 }
 
-/// The day and time of day of whatever has one.
+/// Returns the local date and time of a value, or `None` for durations, periods and zones.
 pub fn local(time: &Time) -> Option<DateTime> {
     Some(match time {
         Time::Instant(at) => TimeZone::UTC.to_datetime(*at),
@@ -74,10 +74,10 @@ pub fn local(time: &Time) -> Option<DateTime> {
     })
 }
 
-/// The same kind of value with another day and time of day.
+/// Returns a value of the same kind with another local date and time.
 ///
 /// # Errors
-/// `ArithmeticError` outside of the calendar.
+/// Returns `ArithmeticError` if the result is outside of the calendar.
 pub fn with_local(time: &Time, local: DateTime) -> Result<Time, Error> {
     Ok(match time {
         Time::Instant(_) => Time::Instant(Offset::UTC.to_timestamp(local).map_err(|_| too_far())?),
@@ -94,10 +94,11 @@ fn later_by(zoned: &Zoned, nanos: i128) -> Result<Zoned, Error> {
     Ok(at.to_zoned(zoned.time_zone().clone()))
 }
 
-/// A time so much later: months first, then days, then what is exact.
+/// Adds an amount to a time: first its months, then its days, then its exact part.
 ///
 /// # Errors
-/// `ArithmeticError`, and `TypeError` for units that this kind of time does not have.
+/// Returns `ArithmeticError` if the result is out of range, or `TypeError` for units that this kind of time does not
+/// have.
 pub fn plus(time: &Time, amount: Amount) -> Result<Time, Error> {
     let Amount { days, nanos, .. } = amount;
     let months = amount.total_months()?;
@@ -142,21 +143,22 @@ pub fn plus(time: &Time, amount: Amount) -> Result<Time, Error> {
     }
 }
 
-/// Nanoseconds since midnight.
+/// Returns the nanoseconds since midnight.
 pub fn clock_nanos(clock: civil::Time) -> i128 {
     clock.duration_since(civil::Time::midnight()).as_nanos()
 }
 
-/// The time of day so many nanoseconds after midnight, of which there are less than a day's.
+/// Returns the time of day `nanos` nanoseconds after midnight, which must be less than a day.
 pub fn clock_of(nanos: i128) -> civil::Time {
     let small = SignedDuration::try_from_nanos_i128(nanos).unwrap_or_default();
     civil::Time::midnight().checked_add(small).unwrap_or_default()
 }
 
-/// A time with everything below a unit, or a number of them, cut off. Weeks begin on Mondays.
+/// Truncates a time to a multiple of a unit. Weeks begin on Mondays.
 ///
 /// # Errors
-/// `ArithmeticError`, `TypeError`.
+/// Returns `ArgumentError` if the count is not positive, `TypeError` if this kind of time cannot be truncated to the
+/// unit, or `ArithmeticError` if the result is out of range.
 pub fn truncate(time: &Time, count: i64, unit: Unit) -> Result<Time, Error> {
     if count < 1 {
         return Err(Error::new("ArgumentError", format!("expected a positive number of units, got {count}")));
@@ -187,7 +189,7 @@ pub fn truncate(time: &Time, count: i64, unit: Unit) -> Result<Time, Error> {
         )?),
     };
     match (time, unit) {
-        // The hour of a time that occurs twice stays the same one of the two.
+        // Of an hour that occurs twice, keep the same occurrence.
         (Time::Zoned(zoned), Unit::Exact(_)) => {
             let nanos = before.duration_since(after).as_nanos();
             Ok(Time::Zoned(Box::new(later_by(zoned, -nanos)?)))
@@ -200,7 +202,7 @@ fn start(date: Date) -> DateTime {
     date.to_datetime(civil::Time::midnight())
 }
 
-/// The nanoseconds of a unit that always has as many.
+/// Returns the nanoseconds of a unit of fixed length, where a day has twenty-four hours; `None` for months and years.
 pub fn length(unit: Unit) -> Option<i128> {
     match unit {
         Unit::Exact(nanos) => Some(nanos.into()),
@@ -209,7 +211,7 @@ pub fn length(unit: Unit) -> Option<i128> {
     }
 }
 
-/// The zone that a time brings along: none for dates and for what a clock on any wall shows.
+/// Returns the time zone of a time; `None` for dates and local times.
 pub fn zone_of(time: &Time) -> Option<TimeZone> {
     match time {
         Time::Instant(_) => Some(TimeZone::UTC),
@@ -218,10 +220,11 @@ pub fn zone_of(time: &Time) -> Option<TimeZone> {
     }
 }
 
-/// The point in time; what has no zone of its own is read in that one.
+/// Returns the point in time. A date or local time is interpreted in the given zone.
 ///
 /// # Errors
-/// `ArithmeticError`, `TypeError`.
+/// Returns `ArithmeticError` if the result is outside of the calendar, or `TypeError` if the value is not a date or a
+/// point in time.
 pub fn timestamp(time: &Time, zone: &TimeZone) -> Result<Timestamp, Error> {
     match time {
         Time::Instant(at) => Ok(*at),
@@ -236,11 +239,12 @@ pub fn timestamp(time: &Time, zone: &TimeZone) -> Result<Timestamp, Error> {
     }
 }
 
-/// Two times on one clock: what has no zone of its own is read in the other's, else in none.
+/// Two times on a common clock: a time without a zone is interpreted in the zone of the other, or in none if both lack
+/// one.
 struct Pair {
     from: DateTime,
     to: DateTime,
-    /// What really passes from one to the other
+    /// Elapsed time from one to the other
     apart: SignedDuration,
 }
 
@@ -264,10 +268,11 @@ impl Pair {
     }
 }
 
-/// What passes from one time to another.
+/// Returns the elapsed time from one time to another.
 ///
 /// # Errors
-/// `TypeError` where the two have nothing in common.
+/// Returns `TypeError` if the two are not comparable, or `ArithmeticError` if the difference of two durations
+/// overflows.
 pub fn apart(from: &Time, to: &Time) -> Result<SignedDuration, Error> {
     if let (Time::Duration(from), Time::Duration(to)) = (from, to) {
         return to.checked_sub(*from).ok_or_else(too_far);
@@ -275,10 +280,10 @@ pub fn apart(from: &Time, to: &Time) -> Result<SignedDuration, Error> {
     Pair::of(from, to).map(|pair| pair.apart)
 }
 
-/// How one time stands to another.
+/// Compares two times.
 ///
 /// # Errors
-/// `TypeError` where the two have nothing in common.
+/// Returns `TypeError` if the two are not comparable.
 pub fn order(left: &Time, right: &Time) -> Result<Ordering, Error> {
     match left.compare(right) {
         Some(order) => Ok(order),
@@ -286,10 +291,10 @@ pub fn order(left: &Time, right: &Time) -> Result<Ordering, Error> {
     }
 }
 
-/// How many whole units pass from one time to another.
+/// Returns the number of whole units from one time to another.
 ///
 /// # Errors
-/// `TypeError` where the two have nothing in common.
+/// Returns `TypeError` if the two are not comparable, or `ArithmeticError` if the number is out of range.
 pub fn between(from: &Time, to: &Time, unit: Unit) -> Result<i64, Error> {
     if let (Time::Duration(_), Time::Duration(_), Some(each)) = (from, to, length(unit)) {
         return i64::try_from(apart(from, to)?.as_nanos() / each).map_err(|_| too_far());
@@ -304,7 +309,7 @@ pub fn between(from: &Time, to: &Time, unit: Unit) -> Result<i64, Error> {
     i64::try_from(count).map_err(|_| too_far())
 }
 
-/// Whole months from one day and time of day to another.
+/// Returns the number of whole months from one local date and time to another.
 fn months(from: DateTime, to: DateTime) -> i64 {
     let months = month_index(to.date()) - month_index(from.date());
     let rest = (to.day(), to.time()).cmp(&(from.day(), from.time()));
@@ -315,10 +320,10 @@ fn months(from: DateTime, to: DateTime) -> i64 {
     }
 }
 
-/// Years, months and days from one date to another.
+/// Returns the years, months and days from one date to another.
 ///
 /// # Errors
-/// `ArithmeticError` outside of the calendar.
+/// Returns `ArithmeticError` if an intermediate date is outside of the calendar.
 pub fn period_between(from: Date, to: Date) -> Result<Period, Error> {
     let mut months = month_index(to) - month_index(from);
     let mut days = i64::from(to.day()) - i64::from(from.day());

@@ -1,4 +1,4 @@
-//! What the classes of `java.time` make: `LocalDate/of`, `LocalDateTime/parse` and their kin.
+//! The factory methods of the `java.time` classes: `LocalDate/of`, `LocalDateTime/parse` and related ones.
 
 use super::calendar::{of_epoch_day, plus_days};
 use super::given::{self, bounded, clock_of, date_of, value};
@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::{Offset, TimeZone};
 
-/// The entries of this file.
+/// The builtins defined in this file.
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "LocalDate/of",
@@ -236,7 +236,7 @@ fn of_name(given: &Value, names: &[&str], what: &str) -> Outcome<Value> {
     Err(error.suggest("they are written in capitals").into())
 }
 
-/// A date and a time of day, one date and time, or numbers.
+/// Builds a local date and time from a date and a time of day, from one value with both, or from numbers.
 fn local(machine: &mut Machine, given: &[Value]) -> Outcome<DateTime> {
     match given {
         [date @ Value::Int(_), month, day, clock @ ..] => {

@@ -1,5 +1,5 @@
-//! The constants of `java.time`: days of the week and months are their names as strings, units are
-//! keywords, formatters are the names of patterns.
+//! The constants of `java.time`: days of the week and months are strings with their names, units are keywords,
+//! formatters are the names of patterns.
 
 use super::names::{MONTHS, WEEKDAYS, month, weekday};
 use super::pattern::named;
@@ -10,15 +10,15 @@ use jiff::civil::{self, Date, DateTime};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
-/// The packages whose names may stand before those of their classes.
+/// The packages that may qualify a class name.
 const PACKAGES: [&str; 5] = ["java.time.temporal.", "java.time.format.", "java.time.", "java.util.", "java.text."];
 
-/// The name of a class and what follows it, without its package.
+/// Strips the package from the name of a class or of its member.
 fn without_package(name: &str) -> &str {
     PACKAGES.iter().find_map(|package| name.strip_prefix(package)).unwrap_or(name)
 }
 
-/// What a constant of `java.time` stands for; `None` for all other names.
+/// Returns the value of a constant of `java.time`; `None` for all other names.
 pub fn constant(name: &str) -> Option<Value> {
     let (class, constant) = without_package(name).split_once('/')?;
     let shouted = |names: &[&str]| {
@@ -53,7 +53,7 @@ pub fn constant(name: &str) -> Option<Value> {
     Some(super::given::value(time))
 }
 
-/// The day of the week or the month that comes so many after that of a name.
+/// Returns the name of the day of the week or month that is `steps` after the named one, cyclically.
 pub fn cycle(name: &str, steps: i64) -> Option<String> {
     let (names, at): (&[&str], i8) = match (weekday(name), month(name)) {
         (Some(at), _) => (&WEEKDAYS, at),

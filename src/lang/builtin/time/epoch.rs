@@ -1,9 +1,9 @@
-//! Time since 1970 as a number or in digits: its size tells the unit.
+//! Unix time as a number or as digits; the magnitude determines the unit.
 
 use crate::lang::value::time::text::fraction;
 use jiff::Timestamp;
 
-/// Seconds, milliseconds, microseconds or nanoseconds since 1970, told apart by their size.
+/// Converts seconds, milliseconds, microseconds or nanoseconds since 1970, distinguished by magnitude.
 pub fn epoch(number: i64) -> Option<Timestamp> {
     match number.unsigned_abs() {
         0..100_000_000_000 => Timestamp::from_second(number),
@@ -14,8 +14,8 @@ pub fn epoch(number: i64) -> Option<Timestamp> {
     .ok()
 }
 
-/// Epoch time in digits, of which there are as many as any time since 1973 has; seconds may have a
-/// fraction.
+/// Parses Unix time written in digits: 9 or 10 digits are seconds, with an optional fraction; 13, 16 or 19 digits are
+/// milliseconds, microseconds or nanoseconds.
 pub fn epoch_text(text: &str) -> Option<Timestamp> {
     let (whole, part) = text.split_once('.').map_or((text, None), |(whole, part)| (whole, Some(part)));
     let digits = whole.bytes().all(|byte| byte.is_ascii_digit());
@@ -26,12 +26,12 @@ pub fn epoch_text(text: &str) -> Option<Timestamp> {
     }
 }
 
-/// Seconds since 1970 with a fraction, or milliseconds.
+/// Converts fractional seconds or milliseconds since 1970, distinguished by magnitude.
 pub fn epoch_float(number: f64) -> Option<Timestamp> {
     if !number.is_finite() || number.abs() > 1e15 {
         return None;
     }
     let millis = if number.abs() < 1e11 { number * 1e3 } else { number };
-    // A double has microseconds at most in our times.
+    // For present-day times a double resolves microseconds at best.
     Timestamp::from_microsecond((millis * 1e3).round() as i64).ok()
 }

@@ -1,4 +1,4 @@
-//! The parts of a time: year, month, hour and their kin.
+//! The fields of a time: year, month, hour and related ones.
 
 use super::given::{self, clock_of, date_of};
 use super::names::{MONTHS, WEEKDAYS};
@@ -9,7 +9,7 @@ use crate::lang::value::Value;
 use crate::lang::value::time::Time;
 use jiff::civil::{self, Date};
 
-/// The entries of this file.
+/// The builtins defined in this file.
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "time/year",
@@ -18,7 +18,7 @@ pub const TABLE: &[Builtin] = &[
         &[("(time/year \"2024-03-05\")", "2024")],
         |machine, arguments| {
             match &arguments[0] {
-                // A year of Java's is a number here.
+                // Java's `Year` is a number here.
                 Value::Int(year @ -9999..=9999) => Ok(Value::Int(*year)),
                 _ => of_date(machine, arguments, |date| date.year().into()),
             }

@@ -1,4 +1,4 @@
-//! Java's parsers, each of its own kind of text alone, and its formatters, which are patterns.
+//! Java's parsers, each of which accepts only the text of its own kind, and its formatters, which are patterns.
 
 use super::given::{self, Format, clock_of, date_of, value};
 use crate::lang::builtin::Builtin;
@@ -12,7 +12,7 @@ use crate::lang::value::time::text::example;
 use jiff::tz::TimeZone;
 use std::sync::Arc;
 
-/// The entries of this file.
+/// The builtins defined in this file.
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "Instant/parse",
@@ -182,10 +182,10 @@ pub const ALIASES: &[(&str, &str)] = &[
     ("SimpleDateFormat.", "java.text.SimpleDateFormat."),
 ];
 
-/// Text in a pattern, or in the form that this kind of time has.
+/// Parses text with a pattern, or in the standard form of this kind of time.
 fn strict(machine: &mut Machine, arguments: &[Value], tag: &str, shown: &str) -> Outcome<Time> {
     let text = match &arguments[0] {
-        // What is a time already needs no reading.
+        // A value that is already a time needs no parsing.
         Value::Time(time) => return Ok((**time).clone()),
         given => string(given)?,
     };

@@ -1,4 +1,4 @@
-//! Arguments that are dates, zones and patterns: values, text and numbers that stand for them.
+//! Conversion of arguments to dates, zones and patterns, from values, text and numbers.
 
 use super::calendar::in_zone;
 use super::epoch::{epoch, epoch_float};
@@ -17,16 +17,17 @@ use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 use std::sync::Arc;
 
-/// A value of a time.
+/// Wraps a time as a value.
 pub fn value(time: Time) -> Value {
     Value::Time(Arc::new(time))
 }
 
-/// A date or time: itself, text that spells one, a number since 1970, or a calendar's map with `dateTime`
-/// or `date`.
+/// Converts an argument to a date or time: a time, text that denotes one, a number since 1970, or a calendar entry's
+/// map with `dateTime` or `date`.
 ///
 /// # Errors
-/// `TypeError`, `InvalidTime`, `AmbiguousDate`.
+/// Returns `TypeError`, `InvalidTime` or `AmbiguousDate` if the argument is not a time, or `ArithmeticError` if a
+/// number is out of range.
 pub fn time(machine: &mut Machine, given: &Value) -> Outcome<Time> {
     machine.charge(1)?;
     Ok(match given {
@@ -53,10 +54,10 @@ fn not_a_time(given: &Value) -> Error {
     if given.is_nil() { error } else { error.suggest("such as \"2024-03-05\", \"2024-03-05T14:00:00Z\" or (time/now)") }
 }
 
-/// A time zone: itself, its name, its distance from UTC, or that of a time.
+/// Converts an argument to a time zone: a zone, its name, its offset from UTC, or the zone of a time.
 ///
 /// # Errors
-/// `TypeError`, `UnknownZone`.
+/// Returns `TypeError` if the argument is none of these, or `UnknownZone` if no zone has that name.
 pub fn zone(machine: &mut Machine, given: &Value) -> Outcome<TimeZone> {
     machine.charge(1)?;
     let name = match given {
@@ -92,7 +93,7 @@ fn zone_named(name: &str) -> Option<TimeZone> {
         return None;
     }
     let distance = name.strip_prefix("UTC").or_else(|| name.strip_prefix("GMT")).filter(|rest| !rest.is_empty());
-    // `+2` is `+02`, `+5:30` is `+05:30`.
+    // Pads the hours: `+2` becomes `+02`, `+5:30` becomes `+05:30`.
     let full = |text: &str| match text.strip_prefix(['+', '-']) {
         Some(rest) if rest.len() == 1 || rest.find(':') == Some(1) => {
             text.replacen(['+', '-'], &format!("{}0", &text[..1]), 1)
@@ -102,15 +103,16 @@ fn zone_named(name: &str) -> Option<TimeZone> {
     value_time::zone(&full(distance.unwrap_or(name))).or_else(|| zone_of_word(name))
 }
 
-/// Now, by the host's clock.
+/// Returns the current time of the host's clock.
 pub fn now(machine: &mut Machine) -> Timestamp {
     Timestamp::from_millisecond(machine.core.host.now_millis()).unwrap_or_default()
 }
 
-/// The same point in time on the clocks of a zone; what has no zone of its own is read there.
+/// Returns a time in a zone. A date or local time is interpreted in that zone; a point in time stays the same.
 ///
 /// # Errors
-/// `TypeError`, `ArithmeticError`.
+/// Returns `TypeError` if the value is not a date or a point in time, or `ArithmeticError` if the result is out of
+/// range.
 pub fn zoned(time: &Time, zone: &TimeZone) -> Result<Zoned, Error> {
     match (time, super::calendar::local(time)) {
         (Time::Date(_) | Time::DateTime(_) | Time::YearMonth(_), Some(local)) => in_zone(local, zone, None),
@@ -118,10 +120,10 @@ pub fn zoned(time: &Time, zone: &TimeZone) -> Result<Zoned, Error> {
     }
 }
 
-/// A day.
+/// Returns the date of a time.
 ///
 /// # Errors
-/// `TypeError`.
+/// Returns `TypeError` if the value has no date.
 pub fn date_of(time: &Time) -> Result<Date, Error> {
     match (time, super::calendar::local(time)) {
         (Time::Clock(_), _) | (_, None) => {
@@ -131,10 +133,10 @@ pub fn date_of(time: &Time) -> Result<Date, Error> {
     }
 }
 
-/// A time of day.
+/// Returns the time of day of a time.
 ///
 /// # Errors
-/// `TypeError`.
+/// Returns `TypeError` if the value has no time of day.
 pub fn clock_of(time: &Time) -> Result<civil::Time, Error> {
     match (time, super::calendar::local(time)) {
         (Time::Date(_) | Time::YearMonth(_), _) | (_, None) => {
@@ -144,10 +146,10 @@ pub fn clock_of(time: &Time) -> Result<civil::Time, Error> {
     }
 }
 
-/// A number within bounds, which the error names.
+/// Returns an integer within bounds; the error message names the bounds.
 ///
 /// # Errors
-/// `TypeError`, `InvalidTime`.
+/// Returns `TypeError` if the value is not an integer, or `InvalidTime` if it is out of bounds.
 pub fn bounded(given: &Value, what: &str, least: i64, most: i64) -> Result<i64, Error> {
     let number = integer(given)?;
     if (least..=most).contains(&number) {
@@ -156,10 +158,10 @@ pub fn bounded(given: &Value, what: &str, least: i64, most: i64) -> Result<i64, 
     Err(Error::new("InvalidTime", format!("{what} must be from {least} to {most}, got {number}")))
 }
 
-/// Year, month and day as a date; the month may be its name.
+/// Builds a date from year, month and day. The month may be its name; the day defaults to 1.
 ///
 /// # Errors
-/// `InvalidTime` that says which is wrong.
+/// Returns `InvalidTime`, which names the wrong field, or `TypeError` if a field is not an integer.
 pub fn date(given: &[Value]) -> Result<Date, Error> {
     let year = bounded(&given[0], "the year", -9999, 9999)? as i16;
     let month = match &given[1] {
@@ -171,17 +173,17 @@ pub fn date(given: &[Value]) -> Result<Date, Error> {
     Date::new(year, month, day).map_err(|_| no_such_day(year, month, day))
 }
 
-/// The error of a day that its month does not have.
+/// Creates the error for a day that its month does not have.
 pub fn no_such_day(year: i16, month: i8, day: i8) -> Error {
     let name = super::names::MONTHS.get(month as usize - 1).copied().unwrap_or_default();
     let days = Date::new(year, month, 1).map_or(31, |first| first.days_in_month());
     Error::new("InvalidTime", format!("{name} {year} has {days} days, got {day}"))
 }
 
-/// Hours, minutes, and perhaps seconds and nanoseconds.
+/// Builds a time of day from hours, minutes, and optionally seconds and nanoseconds.
 ///
 /// # Errors
-/// `InvalidTime` that says which is wrong.
+/// Returns `InvalidTime`, which names the wrong field, or `TypeError` if a field is not an integer.
 pub fn clock(given: &[Value]) -> Result<civil::Time, Error> {
     let part = |at: usize, what: &str, most: i64| given.get(at).map_or(Ok(0), |given| bounded(given, what, 0, most));
     let (hour, minute) = (part(0, "the hour", 23)?, part(1, "the minute", 59)?);
@@ -189,24 +191,25 @@ pub fn clock(given: &[Value]) -> Result<civil::Time, Error> {
     civil::Time::new(hour as i8, minute as i8, second as i8, nanos as i32).map_err(|_| too_far())
 }
 
-/// How to write or read dates.
+/// Settings for formatting or parsing dates.
 #[derive(Default)]
 pub struct Format {
-    /// The pattern; without one it is ISO 8601, or what text is recognised as
+    /// The pattern; without one, output is ISO 8601 and input is recognised automatically
     pub pattern: Option<String>,
-    /// The zone to show or to read in
+    /// The zone of the output, or in which input is interpreted
     pub zone: Option<TimeZone>,
-    /// How to read `05/03/2024`
+    /// Order of day and month in `05/03/2024`
     pub day_first: Option<bool>,
-    /// True for `SimpleDateFormat`, which reads points in time
+    /// True for `SimpleDateFormat`, which parses points in time
     pub simple: bool,
 }
 
 impl Format {
-    /// A pattern, the name of a formatter, or a map of both as `.withZone` makes it.
+    /// Reads the settings from a pattern, the name of a formatter, or a map as returned by `.withZone`.
     ///
     /// # Errors
-    /// `TypeError`, `UnknownOption`.
+    /// Returns `InvalidPattern` if a keyword names no formatter, `TypeError` if the argument is none of these, or the
+    /// error of an invalid option, such as `UnknownZone`.
     pub fn of(machine: &mut Machine, given: &Value) -> Outcome<Format> {
         let mut format = Format::default();
         match given {
@@ -236,7 +239,7 @@ impl Format {
         Ok(format)
     }
 
-    /// Adds what options say.
+    /// Applies the options in a map.
     fn take(&mut self, machine: &mut Machine, map: &Map) -> Outcome<()> {
         if let Some(Value::Str(pattern)) = option(map, "pattern").or_else(|| option(map, "format")) {
             self.pattern = Some(pattern.as_str().to_string());
@@ -249,10 +252,10 @@ impl Format {
         Ok(())
     }
 
-    /// A pattern, if the first of these is one, and options, as a map or in turn.
+    /// Reads the settings from an optional leading pattern and options, given as a map or as keys and values.
     ///
     /// # Errors
-    /// `UnknownOption`, `TypeError`.
+    /// Returns `UnknownOption` or `TypeError` if an argument is invalid, and the errors of [`Format::of`].
     pub fn from_arguments(machine: &mut Machine, name: &str, given: &mut [Value]) -> Outcome<Format> {
         const KNOWN: [&str; 4] = ["pattern", "zone", "day-first", "format"];
         let is_option = |given: &Value| matches!(given, Value::Keyword(name) if KNOWN.contains(&name.as_str()));
@@ -265,10 +268,10 @@ impl Format {
         Ok(format)
     }
 
-    /// A time as text.
+    /// Formats a time.
     ///
     /// # Errors
-    /// What patterns raise.
+    /// Returns an error if the pattern is invalid or does not fit the time, or if the result is out of range.
     pub fn write(&self, machine: &mut Machine, time: &Time) -> Outcome<Value> {
         let shown = match &self.zone {
             Some(zone) => Time::Zoned(Box::new(zoned(time, zone)?)),
@@ -279,10 +282,10 @@ impl Format {
         Ok(Value::string(&Pattern::read(pattern)?.write(&shown)?))
     }
 
-    /// The time that text spells.
+    /// Parses a time from text.
     ///
     /// # Errors
-    /// What patterns raise.
+    /// Returns an error if the pattern is invalid or the text does not denote a time.
     pub fn read(&self, machine: &mut Machine, text: &str) -> Outcome<Time> {
         machine.charge(1 + text.len().min(1000) as u64 / 8)?;
         let time = match &self.pattern {
@@ -298,10 +301,10 @@ impl Format {
         self.placed(time)
     }
 
-    /// The time in the zone that is asked for.
+    /// Converts a time to the requested zone.
     ///
     /// # Errors
-    /// `ArithmeticError`.
+    /// Returns `ArithmeticError` if the result is out of range.
     pub fn placed(&self, time: Time) -> Outcome<Time> {
         match (&self.zone, time) {
             (Some(zone), time @ (Time::Instant(_) | Time::DateTime(_) | Time::Zoned(_))) => {

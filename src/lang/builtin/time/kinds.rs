@@ -1,4 +1,4 @@
-//! From one kind of time to another: instants, dates, times of day, zones.
+//! Conversion between kinds of time: instants, dates, times of day, zones.
 
 use super::given::{self, clock_of, date_of, value, zoned};
 use super::units::too_far;
@@ -9,7 +9,7 @@ use crate::lang::value::Value;
 use crate::lang::value::time::Time;
 use jiff::tz::TimeZone;
 
-/// The entries of this file.
+/// The builtins defined in this file.
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "time/instant",
@@ -236,7 +236,7 @@ pub const ALIASES: &[(&str, &str)] = &[
     ("time/parseable?", "time/valid?"),
 ];
 
-/// A time as it shows itself, or as the zone behind it does.
+/// Converts the first argument to a time; a point in time moves to the zone given as the second argument, if any.
 fn shown(machine: &mut Machine, arguments: &[Value]) -> Outcome<Time> {
     let time = given::time(machine, &arguments[0])?;
     match (arguments.get(1), &time) {

@@ -1,4 +1,4 @@
-//! Lengths of time: durations in seconds, periods in units of the calendar.
+//! Lengths of time: durations in exact units, periods in calendar units.
 
 use super::calendar::{apart, length, period_between};
 use super::given::{self, date_of, value};
@@ -12,7 +12,7 @@ use crate::lang::value::Value;
 use crate::lang::value::time::{Period, Time};
 use jiff::SignedDuration;
 
-/// The entries of this file.
+/// The builtins defined in this file.
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "time/duration",
@@ -290,7 +290,7 @@ fn floor_seconds(duration: SignedDuration) -> i64 {
     duration.as_secs() - i64::from(duration.subsec_nanos() < 0)
 }
 
-/// The length that arguments spell, unless they are two times.
+/// Converts the arguments to an amount of time, or returns `None` if they are two times.
 fn amount(machine: &mut Machine, arguments: &[Value]) -> Outcome<Option<Amount>> {
     match arguments {
         [one] => Amount::of(machine, one).map(Some),
@@ -333,7 +333,7 @@ fn period(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(value(Time::Period(period_between(date_of(&from)?, date_of(&to)?)?)))
 }
 
-/// A number makes a length, a length gives its number.
+/// Converts a number to a length of time in a unit, and a length of time to the number of such units.
 fn both_ways(machine: &mut Machine, given: &Value, unit: &str) -> Outcome<Value> {
     let Some((_, kind)) = Unit::find(unit) else { return Ok(Value::Nil) };
     if float(given).is_ok() {

@@ -1,4 +1,4 @@
-//! The methods of `java.time` that change a time: `.plusDays`, `.withMonth`, `.atTime` and their kin.
+//! The methods of `java.time` that change a time: `.plusDays`, `.withMonth`, `.atTime` and related ones.
 
 use super::adjusters::adjusted;
 use super::calendar::{local, plus, with_local};
@@ -13,7 +13,7 @@ use jiff::civil::{self, Date, DateTime};
 
 const MINUTE: i64 = 60_000_000_000;
 
-/// The entries of this file.
+/// The builtins defined in this file.
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         ".plusYears",
@@ -335,7 +335,7 @@ fn moved(machine: &mut Machine, arguments: &mut [Value], unit: Unit, back: bool)
     Ok(value(plus(&time, if back { amount.negated()? } else { amount })?))
 }
 
-/// A day of a month, or the month's last.
+/// Returns a day of a month, clamped to the month's last day.
 fn fitting(year: i16, month: i8, day: i8) -> Result<Date, Error> {
     let first = Date::new(year, month, 1).map_err(|_| too_far())?;
     Date::new(year, month, day.min(first.days_in_month())).map_err(|_| too_far())

@@ -1,7 +1,7 @@
-//! Dates and times: `time/` for pipelines, and `java.time` as programs write it, over the same values.
+//! Dates and times: `time/` for pipelines, and the API of `java.time`, over the same values.
 //!
-//! [`given`] makes times of arguments, [`recognise`] and [`pattern`] of text; [`calendar`] reckons with
-//! them; the tables stand in the files beside.
+//! [`given`] converts arguments to times, [`recognise`] and [`pattern`] parse text, and [`calendar`] does the
+//! arithmetic; the other files hold the tables.
 
 mod adjusters;
 mod calendar;
@@ -27,19 +27,19 @@ mod weeks;
 
 use super::Builtin;
 
-/// The tables, in the order of the reference.
+/// Parsing, formatting, and the current time. These tables are in the order of the reference.
 pub const PARSING: &[Builtin] = parsing::TABLE;
-/// From one kind to another.
+/// Conversion between kinds of time.
 pub const KINDS: &[Builtin] = kinds::TABLE;
 /// Sums, differences, truncation.
 pub const MOVING: &[Builtin] = moving::TABLE;
 /// Durations and periods.
 pub const LENGTHS: &[Builtin] = lengths::TABLE;
-/// Questions about times.
+/// Predicates and comparisons.
 pub const QUESTIONS: &[Builtin] = questions::TABLE;
-/// Parts of times.
+/// Fields of times.
 pub const FIELDS: &[Builtin] = fields::TABLE;
-/// What Java's classes make.
+/// Factory methods of Java's classes.
 pub const CLASSES: &[Builtin] = classes::TABLE;
 /// Java's parsers and formatters.
 pub const FORMATTERS: &[Builtin] = formatters::TABLE;
@@ -48,7 +48,7 @@ pub const METHODS: &[Builtin] = methods::TABLE;
 /// Java's rules that move dates.
 pub const ADJUSTERS: &[Builtin] = adjusters::TABLE;
 
-/// Other names of what is in these files.
+/// Aliases of builtins of these files.
 pub const ALIASES: &[&[(&str, &str)]] = &[
     parsing::ALIASES,
     kinds::ALIASES,
@@ -60,7 +60,7 @@ pub const ALIASES: &[&[(&str, &str)]] = &[
     formatters::ALIASES,
 ];
 
-/// The packages of Java's classes, which names may be written with.
+/// The fully qualified names of Java's classes, which may be used in place of the simple ones.
 pub const NAMESPACES: &[(&str, &str)] = &[
     ("java.time.Instant", "Instant"),
     ("java.time.LocalDate", "LocalDate"),

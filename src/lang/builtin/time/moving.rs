@@ -1,4 +1,4 @@
-//! Earlier and later times, and times cut down to a unit.
+//! Moving times forwards and backwards, and truncating them to a unit.
 
 use super::calendar::{between, local, order, plus, timestamp, truncate, with_local};
 use super::given::{self, value};
@@ -13,7 +13,7 @@ use crate::lang::value::time::Time;
 use jiff::tz::TimeZone;
 use std::cmp::Ordering;
 
-/// The entries of this file.
+/// The builtins defined in this file.
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "time/plus",
@@ -122,7 +122,7 @@ pub const ALIASES: &[(&str, &str)] = &[
     (".datesUntil", "time/range"),
 ];
 
-/// A unit, with a number before or behind it.
+/// Parses a unit with an optional count before or after it.
 fn count_and_unit(given: &[Value]) -> Result<(i64, Unit), Error> {
     match given {
         [unit] => Ok((1, Unit::of(unit)?)),
@@ -132,7 +132,7 @@ fn count_and_unit(given: &[Value]) -> Result<(i64, Unit), Error> {
     }
 }
 
-/// A length of time: one value, or numbers and units in turn.
+/// Parses a length of time: one value, or alternating numbers and units.
 fn amount(machine: &mut Machine, name: &str, given: &[Value]) -> Outcome<Amount> {
     if let [one] = given {
         if let Value::Int(_) | Value::Float(_) = one {
@@ -195,7 +195,7 @@ fn end_of(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let time = given::time(machine, &arguments[0])?;
     let unit = Unit::of(&arguments[1])?;
     let (start, next) = match truncate(&time, 1, unit)? {
-        // The next hour is what passes, the next day what the calendar says.
+        // The end of an hour is determined by elapsed time, the end of a day by the calendar.
         start if matches!(unit, Unit::Exact(_)) => (start.clone(), plus(&start, Amount::whole(1, unit)?)?),
         start => {
             let Some(begin) = local(&start) else { return Err(super::pattern_write::not_formattable(&time).into()) };
@@ -237,7 +237,7 @@ fn range(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
             Amount::whole(count, unit)?
         }
     };
-    // An end without a zone is one in the zone of the start.
+    // An end without a zone is interpreted in the zone of the start.
     let to = match super::calendar::zone_of(&from) {
         Some(zone) => Time::Instant(timestamp(&to, &zone)?),
         None if super::calendar::zone_of(&to).is_some() => {
@@ -258,7 +258,7 @@ fn range(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
         machine.charge(4)?;
         times.push(value(next));
         machine.grown(times.len())?;
-        // From the start each time: the 31st comes back after a short month.
+        // Always computed from the start, so that the 31st reappears after a short month.
         steps = steps.plus(step)?;
         next = plus(&from, steps)?;
     }

@@ -1,4 +1,4 @@
-//! Names of months, weekdays and zones in the text of dates.
+//! Names of months, weekdays and time zones in the text of dates.
 
 use crate::lang::value::time::zone;
 use jiff::tz::{Offset, TimeZone};
@@ -22,8 +22,8 @@ pub const MONTHS: [&str; 12] = [
 /// The days of the week, Monday first.
 pub const WEEKDAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 
-/// Abbreviations of zones that mail and logs carry, with their distance from UTC in minutes. Those that
-/// several zones share are left out.
+/// Abbreviations of time zones used in mail and logs, with their offset from UTC in minutes. Abbreviations shared by
+/// several zones are omitted.
 const ABBREVIATIONS: &[(&str, i32)] = &[
     ("Z", 0),
     ("UT", 0),
@@ -50,24 +50,24 @@ const ABBREVIATIONS: &[(&str, i32)] = &[
     ("HST", -600),
 ];
 
-/// Where a word stands among names: whole, or shortened to three letters or more.
+/// Returns the index of a word among names; the word may be any prefix of at least three letters.
 fn place(word: &str, names: &[&str]) -> Option<usize> {
     let long_enough = word.len() >= 3 && word.is_ascii();
     let begins = |name: &&str| name.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word));
     if long_enough { names.iter().position(begins) } else { None }
 }
 
-/// The month of that name, whole or shortened, from 1 on.
+/// Returns the number of a month, full or abbreviated, counting from 1.
 pub fn month(word: &str) -> Option<i8> {
     place(word, &MONTHS).map(|at| at as i8 + 1)
 }
 
-/// The day of the week of that name, whole or shortened, Monday being 1.
+/// Returns the number of a day of the week, full or abbreviated, where Monday is 1.
 pub fn weekday(word: &str) -> Option<i8> {
     place(word, &WEEKDAYS).map(|at| at as i8 + 1)
 }
 
-/// The zone of that name or abbreviation, as dates carry it.
+/// Resolves an abbreviation of a time zone, or a full name with a `/`, as found in the text of dates.
 pub fn zone_of_word(word: &str) -> Option<TimeZone> {
     let short = ABBREVIATIONS.iter().find(|(name, _)| name.eq_ignore_ascii_case(word));
     match short {

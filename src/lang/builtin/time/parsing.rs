@@ -1,4 +1,4 @@
-//! Dates from text, dates as text, and the time now.
+//! Parsing and formatting dates, and the current time.
 
 use super::given::{self, Format, value};
 use crate::lang::builtin::Builtin;
@@ -10,7 +10,7 @@ use crate::lang::value::time::Time;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-/// The entries of this file.
+/// The builtins defined in this file.
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "time/parse",
@@ -209,7 +209,7 @@ fn in_zone_now(machine: &mut Machine, zone: &Value) -> Outcome<Value> {
 }
 
 fn parse(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    // `(time/parse "dd.MM.yyyy" "05.03.2024")`: only dates have digits.
+    // Accept `(time/parse "dd.MM.yyyy" "05.03.2024")`: only dates contain digits.
     if let [Value::Str(first), Value::Str(second), ..] = arguments {
         let has_digits = |text: &str| text.len() < 1_000 && text.bytes().any(|byte| byte.is_ascii_digit());
         if !has_digits(first.as_str()) && has_digits(second.as_str()) {

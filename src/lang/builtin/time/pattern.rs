@@ -1,5 +1,4 @@
-//! Patterns of dates: Java's (`yyyy-MM-dd HH:mm`), the formatters that Java names, and strftime's
-//! (`%Y-%m-%d`).
+//! Date patterns: Java's (`yyyy-MM-dd HH:mm`), the formatters that Java names, and strftime's (`%Y-%m-%d`).
 
 use super::recognise::Parts;
 use super::{pattern_read, pattern_write};
@@ -7,31 +6,31 @@ use crate::lang::error::Error;
 use crate::lang::value::time::Time;
 use jiff::fmt::strtime::BrokenDownTime;
 
-/// Longer patterns are refused.
+/// Maximum length of a pattern, in bytes.
 const LONGEST: usize = 500;
 
-/// A part of a pattern.
+/// A component of a pattern.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Item {
-    /// Text as it stands
+    /// Literal text
     Text(String),
-    /// A letter, repeated so often
+    /// A pattern letter and its repeat count
     Field(char, usize),
-    /// What follows up to its end may be missing
+    /// Start of an optional section, which extends to the matching `End`
     Optional,
-    /// The end of what may be missing
+    /// End of an optional section
     End,
 }
 
-/// Letters that Java's patterns give a meaning.
+/// Letters with a meaning in Java's patterns.
 const LETTERS: &str = "GuyYMLdDQqEecahHkKmsSnNAVzOXxZwW";
 
-/// What is written in the named formatters alone: `f` a fraction of the second if there is one, `R` the
-/// zone's name in square brackets if it has one, `J`, `j` and `i` year, week and day of the week as ISO 8601 counts
-/// them, `g` the distance from UTC as `GMT` or `+0100`.
+/// Letters that only the named formatters use: `f` is a fraction of the second if there is one, `R` the zone's name in
+/// square brackets if it has one, `J`, `j` and `i` the year, week and day of the week by ISO 8601, `g` the offset from
+/// UTC as `GMT` or `+0100`.
 const PRIVATE: &str = "fRJjig";
 
-/// Java's named formatters.
+/// Java's named formatters and their patterns.
 const NAMED: &[(&str, &str)] = &[
     ("ISO_LOCAL_DATE", "uuuu-MM-dd"),
     ("ISO_DATE", "uuuu-MM-dd[XXX]"),
@@ -50,32 +49,32 @@ const NAMED: &[(&str, &str)] = &[
     ("RFC_1123_DATE_TIME", "[EEE, ]d MMM uuuu HH:mm[:ss] g"),
 ];
 
-/// The value of `DateTimeFormatter/NAME`, which is the name itself.
+/// Returns the value of `DateTimeFormatter/NAME`, which is the name itself.
 pub fn named(name: &str) -> Option<&'static str> {
     NAMED.iter().find(|(known, _)| *known == name).map(|(known, _)| *known)
 }
 
-/// A pattern, ready for use.
+/// A compiled pattern.
 pub enum Pattern {
-    /// One of Java's
+    /// A pattern of Java's
     Java(Vec<Item>),
-    /// The point in time in UTC
+    /// A pattern for a point in time in UTC
     Instant(Vec<Item>),
-    /// One with percent signs
+    /// A strftime pattern
     Percent(String),
 }
 
-/// The error of a pattern that means nothing.
+/// Creates the error for an invalid pattern.
 fn invalid(pattern: &str, why: &str, instead: &str) -> Error {
     let shown: String = pattern.chars().take(60).collect();
     Error::new("InvalidPattern", format!("the pattern `{shown}` {why}")).suggest(instead.to_string())
 }
 
 impl Pattern {
-    /// Reads a pattern.
+    /// Compiles a pattern.
     ///
     /// # Errors
-    /// `InvalidPattern`.
+    /// Returns `InvalidPattern` if the pattern is too long or malformed.
     pub fn read(pattern: &str) -> Result<Pattern, Error> {
         if pattern.len() > LONGEST {
             return Err(invalid(pattern, "is too long", "a pattern has at most 500 characters"));
@@ -92,10 +91,11 @@ impl Pattern {
         Ok(Pattern::Java(items))
     }
 
-    /// A time in this pattern.
+    /// Formats a time.
     ///
     /// # Errors
-    /// `TypeError` where the pattern asks for what the time does not have.
+    /// Returns `TypeError` if the pattern requires a field that the time does not have, or `InvalidPattern` if a
+    /// strftime pattern does not fit the time.
     pub fn write(&self, time: &Time) -> Result<String, Error> {
         match self {
             Pattern::Java(items) => pattern_write::write(items, time),
@@ -124,10 +124,10 @@ impl Pattern {
         }
     }
 
-    /// The time that text in this pattern spells.
+    /// Parses a time from text.
     ///
     /// # Errors
-    /// `InvalidTime`.
+    /// Returns `InvalidTime` if the text does not match the pattern.
     pub fn parse(&self, text: &str, pattern: &str) -> Result<Time, Error> {
         match self {
             Pattern::Java(items) | Pattern::Instant(items) => pattern_read::read(items, text, pattern)?.time(),
@@ -149,7 +149,7 @@ impl Pattern {
     }
 }
 
-/// Reads a pattern of Java's.
+/// Compiles a pattern of Java's; `private` permits the letters reserved for named formatters.
 fn compile(pattern: &str, private: bool) -> Result<Vec<Item>, Error> {
     let mut items: Vec<Item> = Vec::new();
     let text = |items: &mut Vec<Item>, c: char| match items.last_mut() {
@@ -203,7 +203,7 @@ fn compile(pattern: &str, private: bool) -> Result<Vec<Item>, Error> {
     Ok(items)
 }
 
-/// Finds the letters that are mistaken for others: each of these means something, but not what was meant.
+/// Rejects letters that are valid but commonly confused with others, such as `Y` for the year or `m` for the month.
 fn check(pattern: &str, items: &[Item]) -> Result<(), Error> {
     let has = |letters: &str| items.iter().any(|item| matches!(item, Item::Field(c, _) if letters.contains(*c)));
     if has("Y") && has("Md") && !has("w") {

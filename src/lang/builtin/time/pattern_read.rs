@@ -1,4 +1,4 @@
-//! Reading dates in Java's patterns, in English; names in any case.
+//! Parsing dates with Java's patterns: English names, case-insensitive.
 
 use super::names::{month, weekday, zone_of_word};
 use super::pattern::Item;
@@ -11,23 +11,23 @@ use crate::lang::value::time::zone;
 use jiff::civil::{self, Date, Weekday};
 use jiff::tz::{Offset, TimeZone};
 
-/// What has been read.
+/// The fields parsed so far.
 #[derive(Clone, Debug, Default)]
 struct Fields {
     year: Option<i64>,
     month: Option<i64>,
     day: Option<i64>,
     day_of_year: Option<i64>,
-    /// The year that a week belongs to
+    /// The week-based year
     week_year: Option<i64>,
-    /// The number of a week in that year
+    /// The number of the week in that year
     week: Option<i64>,
-    /// How that is counted
+    /// The week numbering scheme
     count: Count,
     week_of_month: Option<i64>,
     weekday: Option<Weekday>,
     hour: Option<i64>,
-    /// Hours of a clock of twelve
+    /// The hour of a twelve-hour clock
     half_hour: Option<i64>,
     afternoon: Option<bool>,
     minute: Option<i64>,
@@ -37,7 +37,7 @@ struct Fields {
     zone: Option<TimeZone>,
 }
 
-/// The error of text that a pattern does not fit.
+/// Creates the error for text that does not match a pattern.
 pub fn misfit(text: &str, pattern: &str, why: &str) -> Error {
     let shown: String = text.chars().take(60).collect();
     Error::new("InvalidTime", format!("`{shown}` does not fit the pattern `{pattern}`: {why}")).suggest(
@@ -45,14 +45,14 @@ pub fn misfit(text: &str, pattern: &str, why: &str) -> Error {
     )
 }
 
-/// Reads text in a pattern.
+/// Parses text with a pattern.
 ///
 /// # Errors
-/// `InvalidTime`.
+/// Returns `InvalidTime` if the text does not match the pattern.
 pub fn read(items: &[Item], text: &str, pattern: &str) -> Result<Parts, Error> {
     let mut fields = Fields::default();
     let mut rest = text;
-    // Where the parts that may be missing began.
+    // The state at the start of each open optional section, for backtracking.
     let mut starts: Vec<(&str, Fields)> = Vec::new();
     let mut at = 0;
     while let Some(item) = items.get(at) {
@@ -102,7 +102,7 @@ pub fn read(items: &[Item], text: &str, pattern: &str) -> Result<Parts, Error> {
     fields.parts().map_err(|why| misfit(text, pattern, &why))
 }
 
-/// What a letter of a pattern asks for.
+/// Describes what a pattern letter expects, for messages.
 fn what(letter: char, count: usize) -> String {
     let pattern = letter.to_string().repeat(count.min(9));
     let meaning = match letter {
@@ -127,12 +127,12 @@ fn what(letter: char, count: usize) -> String {
     }
 }
 
-/// A year within the calendar.
+/// Returns a year in the range of the calendar.
 fn near(year: i64) -> Result<i16, String> {
     i16::try_from(year).map_err(|_| "the year is too far away".to_string())
 }
 
-/// A number of so many digits at the start of text, and what follows.
+/// Splits a number of `least` to `most` digits from the start of text.
 fn number(text: &str, least: usize, most: usize) -> Option<(i64, &str)> {
     let length = text.bytes().take(most).take_while(u8::is_ascii_digit).count();
     if length < least {
@@ -142,14 +142,14 @@ fn number(text: &str, least: usize, most: usize) -> Option<(i64, &str)> {
     Some((digits.parse().ok()?, rest))
 }
 
-/// A word at the start of text, and what follows.
+/// Splits a word from the start of text.
 fn word(text: &str) -> Option<(&str, &str)> {
     let length = text.find(|c: char| !c.is_alphabetic()).unwrap_or(text.len());
     (length > 0).then(|| text.split_at(length))
 }
 
 impl Fields {
-    /// Reads what a letter asks for; what follows it.
+    /// Parses the field of a pattern letter; returns the remaining text, or `None` if the text does not match.
     fn take<'t>(&mut self, text: &'t str, letter: char, count: usize) -> Option<&'t str> {
         let digits = |most: usize| number(text, count.min(most), if count == 1 { most } else { count });
         match letter {
@@ -255,7 +255,7 @@ impl Fields {
         Some(rest)
     }
 
-    /// The date that a week of a year or a month and a day of that week make, where such were read.
+    /// Returns the date denoted by a week of a year or of a month and a day of the week, if such fields were parsed.
     fn date_of_week(&self) -> Result<Option<Date>, String> {
         let number = match (self.week, self.week_of_month) {
             (None, None) if self.week_year.is_some() => return Err("it names no week".to_string()),

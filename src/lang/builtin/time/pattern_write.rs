@@ -1,4 +1,4 @@
-//! Writing dates in Java's patterns, in English.
+//! Formatting dates with Java's patterns, in English.
 
 use super::calendar::clock_nanos;
 use super::names::{MONTHS, WEEKDAYS};
@@ -12,7 +12,7 @@ use jiff::civil::{self, Date};
 use jiff::tz::{Offset, TimeZone};
 use std::fmt::Write;
 
-/// What a time has to show.
+/// The fields of a time that a pattern can show.
 struct View<'t> {
     time: &'t Time,
     date: Option<Date>,
@@ -21,7 +21,7 @@ struct View<'t> {
     zone: Option<(TimeZone, Timestamp)>,
 }
 
-/// The error of a value that no pattern shows.
+/// Creates the error for a value that cannot be formatted.
 pub fn not_formattable(time: &Time) -> Error {
     Error::new("TypeError", format!("expected a date or a time to format, got {} ({time})", time.kind()))
 }
@@ -68,14 +68,14 @@ impl View<'_> {
     }
 }
 
-/// Writes a time in a pattern.
+/// Formats a time with a pattern.
 ///
 /// # Errors
-/// `TypeError` where the pattern asks for what the time does not have.
+/// Returns `TypeError` if the pattern requires a field that the time does not have.
 pub fn write(items: &[Item], time: &Time) -> Result<String, Error> {
     let view = View::of(time)?;
     let mut out = String::new();
-    // Where the parts that may be missing began.
+    // Output length at the start of each open optional section, for backtracking.
     let mut starts: Vec<usize> = Vec::new();
     let mut at = 0;
     while let Some(item) = items.get(at) {
@@ -96,7 +96,7 @@ pub fn write(items: &[Item], time: &Time) -> Result<String, Error> {
     Ok(out)
 }
 
-/// How many items there are up to the end of the part that they stand in, which is left behind too.
+/// Returns the number of items up to and including the end of the current optional section.
 pub fn end(items: &[Item]) -> usize {
     let mut open = 1;
     for (at, item) in items.iter().enumerate() {
@@ -198,7 +198,7 @@ fn field(out: &mut String, view: &View, letter: char, count: usize) -> Result<()
 
 fn padded(out: &mut String, number: i64, count: usize) -> Result<(), Error> {
     let sign = if number < 0 { "-" } else { "" };
-    // Writing to a string does not fail.
+    // Writing to a string never fails.
     let _ = write!(out, "{sign}{:0count$}", number.unsigned_abs(), count = count.min(20));
     Ok(())
 }
@@ -206,7 +206,7 @@ fn padded(out: &mut String, number: i64, count: usize) -> Result<(), Error> {
 fn zone_field(out: &mut String, view: &View, letter: char, count: usize) -> Result<(), Error> {
     let offset = view.offset()?;
     let mut colons = String::new();
-    // Writing to a string does not fail.
+    // Writing to a string never fails.
     let _ = write_offset(&mut colons, offset);
     if offset.is_zero() && !matches!((letter, count), ('X', _) | ('Z', 5) | ('V' | 'R', _)) {
         colons = "+00:00".to_string();

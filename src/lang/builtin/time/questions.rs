@@ -1,4 +1,4 @@
-//! Questions about times: which comes first, what lies within what, what overlaps.
+//! Predicates and comparisons on times: order, containment, overlap.
 
 use super::calendar::{order, plus, timestamp, zone_of};
 use super::given::{self, date_of, zoned};
@@ -14,7 +14,7 @@ use jiff::civil::{Date, Weekday};
 use jiff::tz::TimeZone;
 use std::cmp::Ordering;
 
-/// The entries of this file.
+/// The builtins defined in this file.
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "time/before?",
@@ -161,7 +161,7 @@ fn extreme(machine: &mut Machine, arguments: &mut [Value], wanted: Ordering) -> 
     Ok(given::value(best))
 }
 
-/// The two ends of a stretch of time.
+/// Parses the two ends of an interval.
 fn stretch(machine: &mut Machine, given: Value) -> Outcome<[Time; 2]> {
     const NAMES: [[&str; 2]; 6] = [
         ["start", "end"],

@@ -1,4 +1,4 @@
-//! Reading a date or a time from whatever text mail, calendars, logs and invoices have.
+//! Recognising dates and times in the free-form text of mail, calendars, logs and invoices.
 
 use super::calendar::in_zone;
 use super::epoch::epoch_text;
@@ -9,25 +9,26 @@ use crate::lang::value::time::{Time, zone};
 use jiff::civil::{self, Date};
 use jiff::tz::{Offset, TimeZone};
 
-/// Longer text is no date.
+/// Maximum length of a date, in bytes.
 const LONGEST: usize = 200;
 
-/// The parts of a date and time.
+/// The components of a date and time.
 #[derive(Debug, Default)]
 pub struct Parts {
     /// Year, month and day
     pub date: Option<Date>,
-    /// The time of day
+    /// Time of day
     pub clock: Option<civil::Time>,
-    /// The distance from UTC
+    /// Offset from UTC
     pub offset: Option<Offset>,
-    /// The zone
+    /// Time zone
     pub zone: Option<TimeZone>,
 }
 
 impl Parts {
-    /// The value that they make: an instant where they name one in UTC, a date and time with its offset or
-    /// zone, without, or a part alone.
+    /// Combines the parts to a value: an instant if they denote a time in UTC, a date and time with or without an
+    /// offset or zone, or a single part. Fails if there is neither a date nor a time of day, or if the result is out of
+    /// range.
     pub fn time(self) -> Result<Time, Error> {
         let zone = self.zone.or_else(|| self.offset.map(TimeZone::fixed));
         match (self.date, self.clock, zone) {
@@ -51,7 +52,7 @@ impl Parts {
     }
 }
 
-/// The error of text that is no date.
+/// Creates the error for text that is not a date.
 pub fn unreadable(text: &str, why: &str) -> Error {
     let shown: String = text.chars().take(60).collect();
     Error::new("InvalidTime", format!("cannot read a date or time from `{shown}`{why}")).suggest(
@@ -59,10 +60,10 @@ pub fn unreadable(text: &str, why: &str) -> Error {
     )
 }
 
-/// The date or time that text spells. Where day and month could be either, `day_first` decides.
+/// Parses a date or time. `day_first` resolves an ambiguous order of day and month.
 ///
 /// # Errors
-/// `InvalidTime`, `AmbiguousDate`.
+/// Returns `InvalidTime` if the text is not recognised, or `AmbiguousDate` if the order of day and month is unknown.
 pub fn recognise(text: &str, day_first: Option<bool>) -> Result<Time, Error> {
     let trimmed = text.trim();
     if trimmed.len() > LONGEST || trimmed.is_empty() {
@@ -87,7 +88,7 @@ pub fn recognise(text: &str, day_first: Option<bool>) -> Result<Time, Error> {
     words.finish()
 }
 
-/// A piece of text.
+/// A token of text.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Token<'t> {
     Number(&'t str),
@@ -95,7 +96,7 @@ enum Token<'t> {
     Mark(char),
 }
 
-/// The pieces of text without its comments in round brackets, as mail has them.
+/// Tokenizes text, and skips comments in parentheses, which occur in mail.
 fn tokens(text: &str) -> Vec<Token<'_>> {
     let mut found = Vec::new();
     let mut rest = text;
@@ -121,7 +122,7 @@ fn tokens(text: &str) -> Vec<Token<'_>> {
     found
 }
 
-/// The state of reading text word by word.
+/// The state of a token-by-token parser.
 struct Words<'t> {
     text: &'t str,
     tokens: Vec<Token<'t>>,
@@ -216,7 +217,7 @@ impl<'t> Words<'t> {
                 let sign = if mark == '+' { 1 } else { -1 };
                 let Ok(offset) = Offset::from_seconds(sign * (hours * 3600 + minutes * 60)) else { return false };
                 self.offset = Some(offset);
-                // `GMT+1` is that far from GMT.
+                // `GMT+1` is an offset relative to GMT, not a time in GMT.
                 if self.zone.as_ref().is_some_and(|zone| *zone == TimeZone::UTC) {
                     self.zone = None;
                 }
@@ -282,7 +283,7 @@ impl<'t> Words<'t> {
         Ok(true)
     }
 
-    /// `14:00`, `14:00:05.5`, `2:30 PM`, `2pm`, `2:30 p.m.`
+    /// Parses `14:00`, `14:00:05.5`, `2:30 PM`, `2pm`, `2:30 p.m.`
     fn clock_at(&mut self, hours: &str) -> bool {
         let mut used = 1;
         let (mut minutes, mut seconds, mut part) = ("0", "", "");
@@ -332,7 +333,8 @@ impl<'t> Words<'t> {
         (self.year, self.month, self.day) = (year, month, day);
     }
 
-    /// Three numbers: the year is the one of four digits; dots stand behind the day.
+    /// Parses three numbers. A first number of four digits is the year, followed by month and day; otherwise the year
+    /// comes last. If `day_first` is not given, the day comes first with dots or if only the first number exceeds 12.
     fn numeric(&mut self, mark: char, first: &str, second: &str, third: &str) -> Result<(), Error> {
         if first.len() == 4 {
             self.set(year(first), small(second), small(third));
@@ -389,7 +391,7 @@ fn small(digits: &str) -> Option<i8> {
     digits.parse().ok()
 }
 
-/// A year of four digits, or of two: from 1970 to 2069.
+/// Parses a year. Two digits denote a year from 1970 to 2069.
 fn year(digits: &str) -> Option<i16> {
     let number = digits.parse::<i16>().ok()?;
     Some(match digits.len() {
@@ -399,7 +401,7 @@ fn year(digits: &str) -> Option<i16> {
     })
 }
 
-/// A second of 60 is the last of its minute.
+/// Builds a time of day; a leap second, written as 60, becomes second 59.
 fn clock(hours: &str, minutes: &str, seconds: &str, part: &str) -> Option<civil::Time> {
     let second = if seconds.is_empty() { 0 } else { small(seconds)? };
     let nanos = if part.is_empty() { 0 } else { fraction(part.get(..9).unwrap_or(part))? };

@@ -16,17 +16,17 @@ pub const DAY: i128 = 86_400_000_000_000;
 /// A unit of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// One of that many nanoseconds, less than a day
+    /// A number of nanoseconds, less than a day
     Exact(i64),
-    /// One of that many days
+    /// A number of days
     Days(i64),
-    /// One of that many months, less than a year
+    /// A number of months, less than a year
     Months(i64),
-    /// One of that many years
+    /// A number of years
     Years(i64),
 }
 
-/// The units by name, in the plural, with how they are written short.
+/// The units: name in the plural, abbreviations and other names, unit.
 const UNITS: &[(&str, &[&str], Unit)] = &[
     ("nanos", &["nanosecond", "ns"], Unit::Exact(1)),
     ("micros", &["microsecond", "us"], Unit::Exact(1_000)),
@@ -45,7 +45,7 @@ const UNITS: &[(&str, &[&str], Unit)] = &[
 ];
 
 impl Unit {
-    /// The unit of that name: in the singular or plural, in any case.
+    /// Finds a unit by name, singular or plural, case-insensitively.
     pub fn find(name: &str) -> Option<(&'static str, Unit)> {
         let plain: String = name.chars().take(32).filter(|c| !"-_".contains(*c)).flat_map(char::to_lowercase).collect();
         let singular = if plain.len() > 2 { plain.strip_suffix('s').unwrap_or(&plain) } else { &plain };
@@ -60,10 +60,10 @@ impl Unit {
             .map(|(plural, _, unit)| (*plural, *unit))
     }
 
-    /// The unit that a keyword or string names.
+    /// Converts a keyword or string to a unit.
     ///
     /// # Errors
-    /// `UnknownUnit`, `TypeError`.
+    /// Returns `UnknownUnit` if no unit has that name, or `TypeError` if the value is not a name.
     pub fn of(value: &Value) -> Result<Unit, Error> {
         let Some(name) = value.as_name().map(Name::as_str).or(value.as_str()) else {
             return Err(Error::expected("a unit of time such as `:days`", value));
@@ -85,12 +85,12 @@ impl Unit {
     }
 }
 
-/// True for the name of a unit.
+/// True if the value is the name of a unit.
 pub fn is_unit(value: &Value) -> bool {
     matches!(value, Value::Keyword(_) | Value::Str(_)) && Unit::of(value).is_ok()
 }
 
-/// A length of time, in units of the calendar and exactly.
+/// A length of time: a calendar part and an exact part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Amount {
     /// Years
@@ -99,20 +99,21 @@ pub struct Amount {
     pub months: i64,
     /// Days
     pub days: i64,
-    /// What is exact
+    /// Exact part, in nanoseconds
     pub nanos: i128,
 }
 
-/// The error of a result that no calendar here reaches.
+/// Creates the error for a result outside of the calendar.
 pub fn too_far() -> Error {
     Error::new("ArithmeticError", "the result lies outside of the years -9999 to 9999")
 }
 
 impl Amount {
-    /// So many of a unit; a fraction of days counts twenty-four hours a day.
+    /// Multiplies a unit by a number; a fractional number of days counts twenty-four hours a day.
     ///
     /// # Errors
-    /// `TypeError`, `ArithmeticError`.
+    /// Returns `TypeError` if the count is not a number or the fraction has no fixed length, or `ArithmeticError` if
+    /// the result is out of range.
     pub fn times(count: &Value, unit: Unit) -> Result<Amount, Error> {
         let count = match count {
             Value::Int(count) => *count,
@@ -127,10 +128,10 @@ impl Amount {
         Amount::whole(count, unit)
     }
 
-    /// So many of a unit.
+    /// Multiplies a unit by an integer.
     ///
     /// # Errors
-    /// `ArithmeticError`.
+    /// Returns `ArithmeticError` if the result is out of range.
     pub fn whole(count: i64, unit: Unit) -> Result<Amount, Error> {
         let product = |each: i64| count.checked_mul(each).ok_or_else(too_far);
         let amount = Amount::default();
@@ -158,7 +159,7 @@ impl Amount {
         }
     }
 
-    /// A duration or a period.
+    /// Converts a duration or a period; returns `None` for all other times.
     pub fn of_time(time: &Time) -> Option<Amount> {
         match time {
             Time::Duration(duration) => Some(Amount { nanos: duration.as_nanos(), ..Amount::default() }),
@@ -172,10 +173,11 @@ impl Amount {
         Amount { years: years.into(), months: months.into(), days: days.into(), nanos: 0 }
     }
 
-    /// A duration or a period, text that spells one (`PT1H30M`, `P3D`, `1h 30m`), or a map of units.
+    /// Converts a duration or a period, text that denotes one (`PT1H30M`, `P3D`, `1h 30m`), or a map of units.
     ///
     /// # Errors
-    /// `TypeError` and others.
+    /// Returns `TypeError` if the value is none of these, or the errors of [`Unit::of`] and [`Amount::times`] for an
+    /// entry of a map.
     pub fn of(machine: &mut Machine, value: &Value) -> Outcome<Amount> {
         let what = "a length of time such as `(time/duration 90 :minutes)` or `{:hours 1 :minutes 30}`";
         match value {
@@ -193,7 +195,7 @@ impl Amount {
         }
     }
 
-    /// Text of ISO 8601, or a list such as `1h 30m` and `2 days 4 hours`.
+    /// Parses text in ISO 8601 format, or a list such as `1h 30m` and `2 days 4 hours`.
     pub fn read(text: &str) -> Option<Amount> {
         if text.len() > 100 {
             return None;
@@ -223,10 +225,10 @@ impl Amount {
         if negative { sum.negated().ok() } else { Some(sum) }
     }
 
-    /// The sum of two.
+    /// Returns the sum of two amounts.
     ///
     /// # Errors
-    /// `ArithmeticError`.
+    /// Returns `ArithmeticError` on overflow.
     pub fn plus(self, other: Amount) -> Result<Amount, Error> {
         let sum = |a: i64, b: i64| a.checked_add(b).ok_or_else(too_far);
         Ok(Amount {
@@ -237,10 +239,10 @@ impl Amount {
         })
     }
 
-    /// The same length the other way.
+    /// Returns the negated amount.
     ///
     /// # Errors
-    /// `ArithmeticError`.
+    /// Returns `ArithmeticError` on overflow.
     pub fn negated(self) -> Result<Amount, Error> {
         let negate = |n: i64| n.checked_neg().ok_or_else(too_far);
         Ok(Amount {
@@ -251,18 +253,19 @@ impl Amount {
         })
     }
 
-    /// All its months, those of its years included.
+    /// Returns the number of months, including those of the years.
     ///
     /// # Errors
-    /// `ArithmeticError`.
+    /// Returns `ArithmeticError` on overflow.
     pub fn total_months(self) -> Result<i64, Error> {
         self.years.checked_mul(12).and_then(|months| months.checked_add(self.months)).ok_or_else(too_far)
     }
 
-    /// As a duration, days counting twenty-four hours.
+    /// Converts the amount to a duration; a day counts twenty-four hours.
     ///
     /// # Errors
-    /// `TypeError` where there are months or years, whose length varies.
+    /// Returns `TypeError` if the amount has months or years, whose length varies, or `ArithmeticError` if it is too
+    /// long.
     pub fn duration(self) -> Result<SignedDuration, Error> {
         if self.years != 0 || self.months != 0 {
             return Err(Error::new("TypeError", "months and years have no fixed length, so they make no duration")
@@ -271,10 +274,10 @@ impl Amount {
         exact(i128::from(self.days) * DAY + self.nanos)
     }
 
-    /// As a period.
+    /// Converts the amount to a period.
     ///
     /// # Errors
-    /// `TypeError` where there are hours or less.
+    /// Returns `TypeError` if the amount has an exact part, or `ArithmeticError` if it is too long.
     pub fn period(self) -> Result<Period, Error> {
         if self.nanos != 0 {
             return Err(Error::new("TypeError", "a period has years, months, weeks and days, but nothing below a day")
@@ -292,10 +295,10 @@ impl Amount {
     }
 }
 
-/// A duration of that many nanoseconds.
+/// Creates a duration from nanoseconds.
 ///
 /// # Errors
-/// `ArithmeticError`.
+/// Returns `ArithmeticError` if it is too long.
 pub fn exact(nanos: i128) -> Result<SignedDuration, Error> {
     SignedDuration::try_from_nanos_i128(nanos).ok_or_else(|| Error::new("ArithmeticError", "the duration is too long"))
 }

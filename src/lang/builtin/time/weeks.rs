@@ -1,20 +1,20 @@
-//! Weeks as patterns count them in English: they begin on Sunday, and the first one of a year or a month is the one
-//! with its first day. Those of ISO 8601 are in the formatter `ISO_WEEK_DATE` alone.
+//! Week numbering in patterns. English weeks begin on Sunday, and the first week of a year or month is the one that
+//! contains its first day. Only the formatter `ISO_WEEK_DATE` uses ISO 8601 weeks.
 
 use super::calendar::plus_days;
 use jiff::civil::{Date, ISOWeekDate, Weekday};
 
-/// How the weeks of a year are counted.
+/// A week numbering scheme.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Count {
-    /// In English: from Sunday on.
+    /// English: weeks begin on Sunday.
     #[default]
     English,
-    /// As ISO 8601 does: from Monday on.
+    /// ISO 8601: weeks begin on Monday.
     Iso,
 }
 
-/// The year to which the week of a date belongs, and the number of the week in it.
+/// Returns the week-based year of a date and the number of the week in it.
 pub fn week(date: Date, count: Count) -> (i16, i64) {
     if count == Count::Iso {
         let week = date.iso_week_date();
@@ -28,13 +28,13 @@ pub fn week(date: Date, count: Count) -> (i16, i64) {
     (date.year(), (saturday - 1) / 7 + 1)
 }
 
-/// The number of a date's week in its month.
+/// Returns the number of a date's week in its month.
 pub fn week_of_month(date: Date) -> i64 {
     let first = i64::from(date.first_of_month().weekday().to_sunday_zero_offset());
     (i64::from(date.day()) - 1 + first) / 7 + 1
 }
 
-/// The day of the week with that number, from 1.
+/// Returns the day of the week with a number, counting from 1.
 pub fn weekday(number: i64, count: Count) -> Option<Weekday> {
     let number = i8::try_from(number).ok()?;
     match count {
@@ -43,7 +43,7 @@ pub fn weekday(number: i64, count: Count) -> Option<Weekday> {
     }
 }
 
-/// The date of a day in a week of a year; `None` where the year has no such week.
+/// Returns the date of a day in a week of a year; `None` if the year has no such week.
 pub fn date_of_week(year: i16, number: i64, day: Weekday, count: Count) -> Option<Date> {
     if count == Count::Iso {
         return ISOWeekDate::new(year, i8::try_from(number).ok()?, day).ok().map(|week| week.date());
@@ -53,7 +53,7 @@ pub fn date_of_week(year: i16, number: i64, day: Weekday, count: Count) -> Optio
     plus_days(first, days).ok().filter(|date| week(*date, count) == (year, number))
 }
 
-/// The date of a day in a week of a month; `None` where the month has no such day.
+/// Returns the date of a day in a week of a month; `None` if the month has no such day.
 pub fn date_in_month(first: Date, number: i64, day: Weekday) -> Option<Date> {
     let days = (number - 1) * 7 + i64::from(day.to_sunday_zero_offset() - first.weekday().to_sunday_zero_offset());
     plus_days(first, days).ok().filter(|date| date.first_of_month() == first)

@@ -1,9 +1,9 @@
-//! Transducers: what `(map f)`, `(filter pred)` and their kin give when there is no collection.
+//! Transducers: the results of `(map f)`, `(filter pred)` and related functions without a collection.
 //!
-//! A transducer takes a step function and gives another; a step function is called with nothing (to
-//! begin), with a result (to end) and with a result and an item. All of them are data. A transducer is
-//! [`STATELESS`] or [`STATEFUL`] with the code of its step and its parameter; a step is that code with
-//! parameter and next step, and the cell of its state if it has one.
+//! A transducer converts one step function to another. A step function is called with no arguments to initialize, with
+//! a result to complete, and with a result and an item to advance. All of them are data. A transducer is [`STATELESS`]
+//! or [`STATEFUL`] bound to the code of its step, the initial state if any, and its parameter; a step is that code
+//! bound to the state cell if any, the parameter and the next step.
 
 pub mod state;
 pub mod steps;
@@ -19,7 +19,7 @@ use crate::lang::value::Value;
 use crate::lang::value::walk::Cursor;
 use std::sync::Arc;
 
-/// The entries of this file.
+/// The builtins defined in this file.
 pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "transduce",
@@ -69,14 +69,14 @@ pub const TABLE: &[Builtin] = &[
     ),
 ];
 
-/// What other Lisps call these.
+/// Aliases from other Lisps.
 pub const ALIASES: &[(&str, &str)] = &[("vector->list", "sequence"), ("string->list", "sequence")];
 
-/// The codes of functions and lazy sequences that this file makes.
+/// The internal codes of functions and lazy sequences defined in this file.
 pub const STEPS: &[&Builtin] = &[&PUSH, &GATHER, &STATELESS, &STATEFUL, &COMPLETED, &LAZY_SEQUENCE, &LAZY_GATHERED];
 
-/// A transducer whose step needs no memory: `step` is called with `parameter`, the next step and what
-/// step functions are called with.
+/// Creates a transducer with a stateless step: `step` is called with `parameter`, the next step, and the arguments of a
+/// step function.
 pub fn stateless(step: &'static Builtin, parameter: Value) -> Value {
     bound(&STATELESS, vec![Value::Builtin(step), parameter])
 }
@@ -91,7 +91,8 @@ fn make_stateless(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     }
 }
 
-/// A transducer whose step remembers something: a cell with `initial` in it comes before the others.
+/// Creates a transducer with a stateful step: a cell that contains `initial` precedes the arguments of a stateless
+/// step.
 pub fn stateful(step: &'static Builtin, initial: Value, parameter: Value) -> Value {
     bound(&STATEFUL, vec![Value::Builtin(step), initial, parameter])
 }
@@ -112,7 +113,7 @@ fn make_stateful(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Valu
     }
 }
 
-/// The last step of a transformation into a collection.
+/// The final step when transducing into a collection.
 pub static PUSH: Builtin =
     Builtin::new("push*", &["[]", "[result]", "[result item]"], "The last step of `into` and `sequence`.", &[], push);
 
@@ -124,7 +125,7 @@ fn push(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     }
 }
 
-/// Reduces a collection with `function` as the last step of a transducer.
+/// Reduces a collection with `function` as the final step of a transducer.
 pub fn reduce(
     machine: &mut Machine,
     transducer: &Value,
@@ -138,7 +139,7 @@ pub fn reduce(
     machine.call1(&step, result)
 }
 
-/// The items of a collection through a transducer of the language: a list, or a lazy sequence of a lazy one.
+/// Transforms a collection with a builtin transducer; returns a list, or a lazy sequence for a lazy collection.
 pub fn through(machine: &mut Machine, transducer: &Value, collection: Value) -> Outcome<Value> {
     if machine.is_lazy(&collection) {
         let step = machine.call1(transducer, Value::Builtin(&PUSH))?;
@@ -148,7 +149,7 @@ pub fn through(machine: &mut Machine, transducer: &Value, collection: Value) -> 
     Ok(Value::list(machine.items(out)?))
 }
 
-/// One step of a lazy sequence through a transducer of the language: reads on until something comes out.
+/// One step of a lazy sequence through a builtin transducer: reads items until one is produced.
 static LAZY_SEQUENCE: Builtin =
     Builtin::new("lazy-sequence*", &["[step coll & colls]"], "A step of a lazy `sequence`.", &[], lazy_sequence);
 
@@ -182,8 +183,8 @@ fn lazy_sequence(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Valu
     Ok(Value::list(machine.items(out)?))
 }
 
-/// The last step of a sequence through a transducer of a program: puts items into a buffer, so that they are there
-/// whatever becomes of the result on the way.
+/// The final step of a sequence through a user-defined transducer. It collects items in a buffer, so that they survive
+/// whatever the transducer does to the result.
 static GATHER: Builtin = Builtin::new(
     "gather*",
     &["[buffer]", "[buffer result]", "[buffer result item]"],
@@ -202,21 +203,22 @@ fn gather(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(arguments.get_mut(1).map(std::mem::take).unwrap_or_default())
 }
 
-/// A transducer's step that fills a buffer, and the buffer.
+/// Creates a buffer and the step of a transducer that fills it.
 fn gathering(machine: &mut Machine, transducer: &Value) -> Outcome<(Value, Arc<Handle>)> {
     let buffer = machine.core.heap.allocate(CellKind::Volatile, State::Done(Value::vector(Vec::new())));
     let step = machine.call1(transducer, bound(&GATHER, vec![Value::Cell(buffer.clone())]))?;
     Ok((step, buffer))
 }
 
-/// Takes out what a buffer holds.
+/// Takes the contents of a buffer.
 fn gathered(machine: &mut Machine, buffer: &Arc<Handle>) -> Outcome<Vec<Value>> {
     let items = state::taken(machine, buffer)?;
     state::put(machine, buffer, Value::vector(Vec::new()))?;
     machine.items(items)
 }
 
-/// Hands the next items to a step, or ends it where there are none; true if it wants more.
+/// Passes the next items to a step, or completes it if the input is exhausted or the step is done; returns true if it
+/// accepts more.
 fn advance(machine: &mut Machine, step: &Value, cursors: &mut [Cursor]) -> Outcome<bool> {
     if let Some(items) = next_of_each(machine, cursors)? {
         let mut given = vec![Value::Nil];
@@ -229,8 +231,8 @@ fn advance(machine: &mut Machine, step: &Value, cursors: &mut [Cursor]) -> Outco
     Ok(false)
 }
 
-/// The items of collections, side by side, through a transducer of a program: a list, or a lazy sequence where all
-/// are lazy.
+/// Transforms the items of parallel collections with a user-defined transducer; returns a list, or a lazy sequence if
+/// all collections are lazy.
 fn sequence_of(machine: &mut Machine, transducer: &Value, mut collections: Vec<Value>) -> Outcome<Value> {
     let (step, buffer) = gathering(machine, transducer)?;
     if all_lazy(machine, &collections) {
@@ -242,7 +244,7 @@ fn sequence_of(machine: &mut Machine, transducer: &Value, mut collections: Vec<V
     gathered(machine, &buffer).map(Value::list)
 }
 
-/// One step of a lazy sequence through a transducer of a program: reads on until something comes out.
+/// One step of a lazy sequence through a user-defined transducer: reads items until one is produced.
 static LAZY_GATHERED: Builtin =
     Builtin::new("lazy-gathered*", &["[buffer step coll & colls]"], "A step of a lazy `sequence`.", &[], lazy_gathered);
 

@@ -1,6 +1,5 @@
-//! The steps of transducers that remember something between items. Each is called with the cell of
-//! its state, the transducer's parameter, the next step, and then nothing, a result, or a result and
-//! an item.
+//! The stateful steps of transducers. Each is called with its state cell, the transducer's parameter, the next step,
+//! and then nothing, a result, or a result and an item.
 
 use super::super::Builtin;
 use super::super::arguments::{count, take};
@@ -13,13 +12,13 @@ use crate::lang::value::{Reduced, Value};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// What these steps are called with.
+/// The argument lists of these steps.
 const ARGUMENTS: &[&str] =
     &["[state parameter step]", "[state parameter step result]", "[state parameter step result item]"];
 
-/// The step of `(take n)`; its state is how many items are still wanted.
+/// The step of `(take n)`; its state is the number of items still to take.
 pub static TAKE: Builtin = Builtin::new("take-step*", ARGUMENTS, "A step of `(take n)`.", &[], take_step);
-/// The step of `(drop n)`; its state is how many items are still dropped.
+/// The step of `(drop n)`; its state is the number of items still to drop.
 pub static DROP: Builtin = Builtin::new("drop-step*", ARGUMENTS, "A step of `(drop n)`.", &[], drop_step);
 /// The step of `(drop-while pred)`; its state is true while items are dropped.
 pub static DROP_WHILE: Builtin =
@@ -32,24 +31,25 @@ pub static MAP_INDEXED: Builtin =
 /// The step of `(keep-indexed f)`; its state counts the items.
 pub static KEEP_INDEXED: Builtin =
     Builtin::new("keep-indexed-step*", ARGUMENTS, "A step of `(keep-indexed f)`.", &[], keep_indexed);
-/// The step of `(distinct)`; its state is the set of what has been seen.
+/// The step of `(distinct)`; its state is the set of the items seen.
 pub static DISTINCT: Builtin = Builtin::new("distinct-step*", ARGUMENTS, "A step of `(distinct)`.", &[], distinct);
 /// The step of `(dedupe)`; its state is a vector of the last item, empty before the first.
 pub static DEDUPE: Builtin = Builtin::new("dedupe-step*", ARGUMENTS, "A step of `(dedupe)`.", &[], dedupe);
-/// The step of `(interpose separator)`; its state is true behind the first item.
+/// The step of `(interpose separator)`; its state is true after the first item.
 pub static INTERPOSE: Builtin =
     Builtin::new("interpose-step*", ARGUMENTS, "A step of `(interpose separator)`.", &[], interpose);
-/// The step of `(partition-all n)`; its state is the part under way.
+/// The step of `(partition-all n)`; its state is the current part.
 pub static PARTITION_ALL: Builtin =
     Builtin::new("partition-all-step*", ARGUMENTS, "A step of `(partition-all n)`.", &[], partition_all);
-/// The step of `(partition-by f)`; its state is the part under way behind what `f` made of its items.
+/// The step of `(partition-by f)`; its state is a vector of the key, as returned by `f`, and the items of the current
+/// part.
 pub static PARTITION_BY: Builtin =
     Builtin::new("partition-by-step*", ARGUMENTS, "A step of `(partition-by f)`.", &[], partition_by);
-/// The step of `(halt-when pred f)`. It has a state, which it does not need, because stored sessions hold it so.
+/// The step of `(halt-when pred f)`. Its state is unused but kept for compatibility with stored sessions.
 pub static HALT_WHEN: Builtin =
     Builtin::new("halt-when-step*", ARGUMENTS, "A step of `(halt-when pred f)`.", &[], halt_when);
 
-/// The steps of this file.
+/// The steps defined in this file.
 pub const STEPS: &[&Builtin] = &[
     &TAKE,
     &DROP,
@@ -65,7 +65,7 @@ pub const STEPS: &[&Builtin] = &[
     &HALT_WHEN,
 ];
 
-/// An item on its way.
+/// The arguments of a step that receives an item.
 struct Item {
     cell: Arc<Handle>,
     parameter: Value,
@@ -75,14 +75,14 @@ struct Item {
 }
 
 impl Item {
-    /// Hands this value to the next step.
+    /// Passes a value to the next step.
     fn pass(self, machine: &mut Machine, value: Value) -> Outcome<Value> {
         machine.call2(&self.step, self.result, value)
     }
 }
 
-/// The item that a step was called with. The beginning is passed on to the next step at once; so is
-/// the end, after the part that is under way if there is one.
+/// Parses the arguments of a step that receives an item. Initialization and completion are forwarded to the next step
+/// immediately; `Break` holds the result. Steps with a pending part handle completion with [`flush`] before.
 fn item(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<ControlFlow<Value, Item>> {
     let (cell, parameter, step) = (take(arguments, 0), take(arguments, 1), take(arguments, 2));
     let Value::Cell(cell) = cell else { return Err(Error::expected("the state of a step", &cell).into()) };
@@ -101,13 +101,13 @@ pub(super) fn taken(machine: &mut Machine, cell: &Arc<Handle>) -> Outcome<Value>
     }
 }
 
-/// Puts a state into its cell.
+/// Stores a state in its cell.
 pub(super) fn put(machine: &mut Machine, cell: &Arc<Handle>, state: Value) -> Outcome<()> {
     machine.core.heap.change(cell, State::Done(state))?;
     Ok(())
 }
 
-/// Adds one to a state that counts; returns what it was.
+/// Increments a counter state; returns its previous value.
 fn counted(machine: &mut Machine, cell: &Arc<Handle>) -> Outcome<i64> {
     let before = match taken(machine, cell)? {
         Value::Int(count) => count,
@@ -256,7 +256,8 @@ fn interpose(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     on.pass(machine, value)
 }
 
-/// At the end the part under way, if there is one, goes to the next step; at the beginning nothing.
+/// Handles initialization and completion of a step with a pending part: on completion, passes a non-empty part to the
+/// next step before completing that.
 fn flush(machine: &mut Machine, arguments: &mut [Value], part: fn(Value) -> Vec<Value>) -> Outcome<Value> {
     let (cell, step) = (take(arguments, 0), take(arguments, 2));
     let Value::Cell(cell) = cell else { return Err(Error::expected("the state of a step", &cell).into()) };
@@ -273,7 +274,7 @@ fn flush(machine: &mut Machine, arguments: &mut [Value], part: fn(Value) -> Vec<
     machine.call1(&step, result)
 }
 
-/// The items of a vector.
+/// Returns the items of a vector.
 fn contents(vector: Value) -> Vec<Value> {
     match vector {
         Value::Vector(items) => items.iter().cloned().collect(),
@@ -281,7 +282,7 @@ fn contents(vector: Value) -> Vec<Value> {
     }
 }
 
-/// A vector with one item more.
+/// Appends an item to a vector.
 fn with(machine: &mut Machine, vector: Value, item: Value) -> Outcome<Value> {
     super::super::sequences::add(machine, vector, item)
 }
@@ -305,7 +306,7 @@ fn partition_all(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Valu
     on.pass(machine, part)
 }
 
-/// The items of a part of `partition-by`, without the key in front.
+/// Returns the items of a part of `partition-by`, without the leading key.
 fn behind_key(part: Value) -> Vec<Value> {
     let mut items = contents(part);
     items.drain(..items.len().min(1));
@@ -340,11 +341,11 @@ fn partition_by(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value
     Ok(on.result)
 }
 
-/// The key under which the result of a halt comes to the end, as in Clojure.
+/// The key that marks the result of a halt until completion, as in Clojure.
 const HALT: &str = "clojure.core/halt";
 
 fn halt_when(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    // The steps behind do not complete the result of a halt again.
+    // The steps after this one must not complete the result of a halt again.
     if let [_, _, _, Value::Map(result)] = &*arguments
         && let Some(halted) = result.get(&Value::keyword(HALT))
     {

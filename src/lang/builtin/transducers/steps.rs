@@ -1,5 +1,5 @@
-//! The steps of transducers that need no memory. Each is called with the transducer's parameter, the
-//! next step, and then nothing, a result, or a result and an item.
+//! The stateless steps of transducers. Each is called with the transducer's parameter, the next step, and then nothing,
+//! a result, or a result and an item.
 
 use super::super::Builtin;
 use super::super::arguments::take;
@@ -12,7 +12,7 @@ use crate::lang::value::{Reduced, Value};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// What these steps are called with.
+/// The argument lists of these steps.
 const ARGUMENTS: &[&str] = &["[f step]", "[f step result]", "[f step result item]"];
 
 /// The step of `(map f)`.
@@ -32,7 +32,7 @@ pub static KEEP: Builtin = Builtin::new("keep-step*", ARGUMENTS, "A step of `(ke
 /// The step of `(take-while pred)`.
 pub static TAKE_WHILE: Builtin =
     Builtin::new("take-while-step*", ARGUMENTS, "A step of `(take-while pred)`.", &[], take_while);
-/// The step of `(mapcat f)`, and, where `f` is nil, of `cat`.
+/// The step of `(mapcat f)`, or of `cat` if `f` is nil.
 pub static MAPCAT: Builtin = Builtin::new(
     "mapcat-step*",
     &["[f step]", "[f step result]", "[f step result item & items]"],
@@ -47,13 +47,14 @@ pub static REPLACE: Builtin = Builtin::new("replace-step*", ARGUMENTS, "A step o
 pub static SAMPLE: Builtin =
     Builtin::new("random-sample-step*", ARGUMENTS, "A step of `(random-sample probability)`.", &[], sample);
 
-/// The steps of this file.
+/// The steps defined in this file.
 pub const STEPS: &[&Builtin] = &[&MAP, &FILTER, &REMOVE, &KEEP, &TAKE_WHILE, &MAPCAT, &REPLACE, &SAMPLE];
 
-/// An item on its way: function, next step, result so far, item.
+/// The arguments of a step that receives an item: function, next step, result so far, item.
 type Item = (Value, Value, Value, Value);
 
-/// The item that a step was called with. Beginning and end are passed on to the next step at once.
+/// Parses the arguments of a step that receives an item. Initialization and completion are forwarded to the next step
+/// immediately; `Break` holds the result.
 fn item(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<ControlFlow<Value, Item>> {
     let (function, step) = (take(arguments, 0), take(arguments, 1));
     if arguments.len() < 4 {
@@ -119,7 +120,7 @@ fn take_while(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> 
 
 fn mapcat(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     if arguments.len() > 4 {
-        // What the function makes of several items side by side goes the way of one item through `cat`.
+        // The function's result for several parallel items is processed like an item of `cat`.
         let function = take(arguments, 0);
         let part = machine.call(&function, &mut arguments[3..])?;
         return mapcat(machine, &mut [Value::Nil, take(arguments, 1), take(arguments, 2), part]);
@@ -132,7 +133,7 @@ fn mapcat(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let mut cursor = machine.seq(part)?;
     while let Some(item) = cursor.next(machine)? {
         result = machine.call2(&step, result, item)?;
-        // Stays reduced, so that the reduction outside ends as well.
+        // Stays reduced, so that the outer reduction ends as well.
         if let Value::Reduced(_) = result {
             break;
         }
