@@ -1,4 +1,4 @@
-//! Aliases of namespaces: what `require` makes, and what `::alias/name` and `#::alias{…}` stand for.
+//! Namespace aliases: created by `require`, resolved in qualified names, `::alias/name` and `#::alias{…}`.
 
 use super::{Global, Machine};
 use crate::lang::builtin::namespace_meant;
@@ -8,12 +8,12 @@ use crate::lang::span::Span;
 use crate::lang::value::Value;
 use crate::lang::value::text::split_name;
 
-/// What stands before the name of an alias in the table of definitions, so that it is undone, kept and
-/// written to snapshots as they are. No program can define a qualified name.
+/// The prefix of an alias in the table of definitions. Aliases live there so that they are undone, kept and
+/// serialized like definitions. No program can define a qualified name.
 const ALIAS: &str = "alias/";
 
 impl Machine {
-    /// Makes a library known under another name.
+    /// Adds an alias of a library.
     pub(super) fn add_alias(&mut self, alias: &str, library: &str) {
         let key = format!("{ALIAS}{alias}");
         let is_known = self.core.globals.find_note(&key).is_some();
@@ -26,31 +26,31 @@ impl Machine {
         self.core.globals.set(index, Global { value, ..Global::default() });
     }
 
-    /// Takes an alias away.
+    /// Removes an alias.
     pub(crate) fn remove_alias(&mut self, alias: &str) {
         if let Some(index) = self.core.globals.find_note(&format!("{ALIAS}{alias}")) {
             self.core.globals.set(index, Global::default());
         }
     }
 
-    /// The aliases that the session has made, each with the name of its library.
+    /// Iterates over the session's aliases, each with the name of its library.
     pub(crate) fn aliases(&self) -> impl Iterator<Item = (&str, &Value)> {
         self.core.globals.kept().filter_map(|global| Some((global.name.strip_prefix(ALIAS)?, global.value)))
     }
 
-    /// The name of the library that an alias stands for.
+    /// Returns the name of the library that an alias refers to.
     fn aliased(&self, alias: &str) -> Option<&str> {
         let index = self.core.globals.find_note(&format!("{ALIAS}{alias}"))?;
         self.core.globals.get(index).value.as_ref()?.as_symbol().map(|library| library.as_str())
     }
 
-    /// A qualified name whose namespace is an alias (`(require '[clojure.string :as s])`), written out.
+    /// Returns a qualified name with the alias in its namespace (`(require '[clojure.string :as s])`) expanded.
     pub(super) fn unaliased(&self, name: &str) -> Option<String> {
         let (namespace, base) = split_name(name);
         Some(format!("{}/{base}", namespace_meant(self.aliased(namespace?)?)))
     }
 
-    /// The full name of the namespace that an alias means, one of the language's short names included.
+    /// Returns the full name of the namespace that an alias refers to, including the language's own short names.
     pub(super) fn full_namespace(&self, name: &str) -> Option<String> {
         if let Some(library) = self.aliased(name) {
             return Some(library.to_string());
@@ -62,10 +62,10 @@ impl Machine {
         }
     }
 
-    /// Writes out the aliases in the keywords `::alias/name` and in the keys of maps `#::alias{…}`.
+    /// Expands the aliases in keywords `::alias/name` and in the keys of maps `#::alias{…}`.
     ///
     /// # Errors
-    /// The first alias that stands for nothing, and its place.
+    /// Returns the error and location of the first unknown alias.
     pub(crate) fn resolve_aliases(&self, form: &mut Form) -> Result<(), (Error, Span)> {
         if let Some(metadata) = &mut form.metadata {
             self.resolve_aliases(metadata)?;

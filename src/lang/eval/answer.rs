@@ -1,34 +1,35 @@
-//! Answers: what a node comes to, as it is handed from node to node.
+//! Answers: the results of nodes, passed in registers.
 //!
-//! Most nodes come to a number or a truth value, and those go in two registers of the processor. Anything else stands
-//! in the machine's `passed` until whoever asked takes it; so does the signal where the evaluation ends early.
+//! Most nodes evaluate to a number or a boolean, which fits two processor registers. Any other value is stored in the
+//! machine's `passed` until the parent node takes it. A signal that ends the evaluation early is stored in the same
+//! way.
 
 use super::Machine;
 use crate::lang::error::{Outcome, Signal};
 use crate::lang::value::Value;
 
-/// What a node came to.
+/// The result of a node.
 #[derive(Clone, Copy)]
 pub enum Answer {
     Nil,
     False,
     True,
     Int(i64),
-    /// A double, by its bits.
+    /// A double, as its bits.
     Float(i64),
-    /// What stands in [`Machine::passed`].
+    /// The value is in [`Machine::passed`].
     Passed,
-    /// The slots are set: run the body of the loop, or of the function, again.
+    /// The slots are set: run the body of the loop or function again.
     Recur,
-    /// Callee and arguments are ready: call it in place of the running function.
+    /// The callee and arguments are ready: replace the running function by the call.
     TailCall,
 }
 
-/// The evaluation ends early: its signal stands in [`Machine::signal`].
+/// The evaluation ends early; the signal is in [`Machine::signal`].
 #[derive(Clone, Copy)]
 pub struct Stopped;
 
-/// What the walk of a node comes to.
+/// The result of walking a node.
 pub type Walked = Result<Answer, Stopped>;
 
 impl Answer {
@@ -42,7 +43,7 @@ impl Answer {
         !matches!(self, Answer::Nil | Answer::False)
     }
 
-    /// The answer that is that value, where it fits.
+    /// Converts a value to an answer if it fits.
     #[inline(always)]
     fn of(value: &Value) -> Option<Answer> {
         if let Value::Int(number) = value {
@@ -57,7 +58,7 @@ impl Answer {
     }
 }
 
-/// The answer that a value is; what does not fit is copied to where it is passed on.
+/// Converts a borrowed value to an answer; clones it into `passed` if it does not fit.
 #[inline(always)]
 pub(super) fn copied(passed: &mut Value, value: &Value) -> Answer {
     match Answer::of(value) {
@@ -70,7 +71,7 @@ pub(super) fn copied(passed: &mut Value, value: &Value) -> Answer {
 }
 
 impl Machine {
-    /// The answer that a value is.
+    /// Converts an owned value to an answer; moves it into `passed` if it does not fit.
     #[inline(always)]
     pub(super) fn pass(&mut self, value: Value) -> Answer {
         match Answer::of(&value) {
@@ -82,7 +83,7 @@ impl Machine {
         }
     }
 
-    /// The value that an answer is.
+    /// Converts an answer to a value, taking it from `passed` if it is there.
     #[inline(always)]
     pub(super) fn take(&mut self, answer: Answer) -> Value {
         match answer {
@@ -95,7 +96,7 @@ impl Machine {
         }
     }
 
-    /// Puts an answer into a slot of the stack.
+    /// Stores an answer in a slot of the stack.
     #[inline(always)]
     pub(super) fn set_slot(&mut self, slot: usize, answer: Answer) {
         if let Answer::Int(number) = answer
@@ -108,14 +109,15 @@ impl Machine {
         self.stack[slot].put(value);
     }
 
-    /// Puts an answer on top of the stack.
+    /// Pushes an answer onto the stack.
     #[inline(always)]
     pub(super) fn push(&mut self, answer: Answer) {
         match (answer, self.stack.spare_capacity_mut()) {
-            // Written where it stays: what is made elsewhere, in two parts, cannot be moved at once.
+            // Constructs the value in place. A value assembled elsewhere from two parts could not be moved with a
+            // single copy.
             (Answer::Int(number), [free, ..]) => {
                 free.write(Value::Int(number));
-                // SAFETY: the next free place has just been filled.
+                // SAFETY: the first element of the spare capacity has just been initialized.
                 unsafe { self.stack.set_len(self.stack.len() + 1) };
             }
             _ => {
@@ -125,7 +127,7 @@ impl Machine {
         }
     }
 
-    /// Lets go of an answer that nobody wants.
+    /// Drops an unused answer.
     #[inline(always)]
     pub(super) fn discard(&mut self, answer: Answer) {
         if let Answer::Passed = answer {
@@ -133,14 +135,14 @@ impl Machine {
         }
     }
 
-    /// Whether a condition with that answer holds.
+    /// Returns whether an answer is truthy, and drops it.
     #[inline(always)]
     pub(super) fn holds(&mut self, answer: Answer) -> bool {
         self.discard(answer);
         answer.is_truthy()
     }
 
-    /// An outcome for the walk.
+    /// Converts an outcome to a result of the walk.
     #[inline]
     pub(super) fn walked(&mut self, outcome: Outcome<Value>) -> Walked {
         match outcome {
@@ -149,7 +151,7 @@ impl Machine {
         }
     }
 
-    /// What the walk came to, for everybody else.
+    /// Converts a result of the walk to an outcome.
     #[inline]
     pub(super) fn outcome(&mut self, walked: Walked) -> Outcome<Value> {
         match walked {
@@ -158,32 +160,33 @@ impl Machine {
         }
     }
 
-    /// Ends the walk with a signal.
+    /// Stores a signal that ends the walk.
     #[cold]
     pub(super) fn stop(&mut self, signal: Signal) -> Stopped {
         self.signal = Some(signal);
         Stopped
     }
 
-    /// What ended the walk.
+    /// Takes the signal that ended the walk.
     #[cold]
     pub(super) fn signal(&mut self, _: Stopped) -> Signal {
         self.signal.take().unwrap_or_else(|| super::internal_error().into())
     }
 
-    /// Takes everything off the stack that is above `top`.
+    /// Truncates the stack to `top`.
     #[inline(always)]
     pub(super) fn shrink(&mut self, top: usize) {
         let above = self.stack.get(top..).unwrap_or_default();
         if above.iter().all(Value::is_plain) {
-            // SAFETY: what is forgotten is there, and owns nothing.
+            // SAFETY: the new length does not exceed the old one, so the remaining elements are initialized; the
+            // forgotten ones own nothing and need no drop.
             unsafe { self.stack.set_len(top.min(self.stack.len())) };
         } else {
             self.stack.truncate(top);
         }
     }
 
-    /// Pays for one node.
+    /// Charges fuel for one node.
     #[inline(always)]
     pub(super) fn pay_step(&mut self) -> Result<(), Stopped> {
         if self.core.meter.pay_one() { self.look_on() } else { Ok(()) }

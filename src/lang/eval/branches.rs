@@ -1,11 +1,11 @@
-//! Branches: `pmap` and its kin overlap the waiting of tool calls, never the computing.
+//! Branches: `pmap` and related functions overlap the waiting time of tool calls, never the computation.
 //!
-//! Each branch runs on an evaluation thread of its own, but only the one that holds the [`Core`] runs
-//! Lisp. A branch hands the core back when it waits for the host; the scheduler gives it to the next
-//! new branch while there is room, else to the branch that has waited longest, once its reply is
-//! there. So the order in which branches run depends on the program alone, never on which reply came
-//! first, and results are the same every time. The first branch that fails ends the others: those that wait
-//! for the host are told to stop, and no new one begins.
+//! Each branch has its own evaluation thread, but only the one that holds the [`Core`] runs Lisp. A branch yields the
+//! core when it waits for the host. The scheduler then passes the core to the next new branch while the limit on
+//! parallel branches allows it, otherwise to the branch that has waited longest, as soon as its reply has arrived.
+//! The order in which branches run thus depends on the program alone, never on the order of the replies, and results
+//! are deterministic. The first branch that fails ends the others: calls that wait for the host are told to stop, and
+//! no new branch starts.
 
 use super::{Core, Machine};
 use crate::lang::error::{Error, Outcome};
@@ -21,52 +21,53 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-/// Which branch a machine runs, and how it gives its turn away.
+/// The branch that a machine runs, with the channels through which it yields its turn.
 #[derive(Default)]
 pub(super) struct Branch {
     path: Vec<u32>,
     form: u32,
     ordinal: u32,
     turns: Option<Turns>,
-    /// How many texts were being printed to and read from when it began: those are not its own.
+    /// The numbers of print captures and input texts that were active when the branch started. Those belong to its
+    /// parent.
     outside: (usize, usize),
-    /// The counts of the checks of the `run-tests` that it is in.
+    /// The check counters of the enclosing `run-tests`.
     pub(super) counts: Option<Arc<Handle>>,
 }
 
-/// The texts that a branch prints to and reads from, taken out while it waits.
+/// The print captures and input texts of a branch, removed from the core while it waits.
 struct Streams {
     captured: Vec<String>,
     inputs: Vec<(Text, usize)>,
 }
 
-/// A branch's end of the arrangement with its scheduler.
+/// A branch's connection to its scheduler.
 struct Turns {
     index: usize,
     events: Sender<Event>,
     turn: Receiver<Turn>,
 }
 
-/// What a branch is given the core for.
+/// The message with which a branch receives the core.
 enum Turn {
-    /// To go on.
+    /// Resume the branch.
     Go(Box<Core>),
-    /// To end, since a branch beside it has failed.
+    /// End the branch, because a sibling has failed.
     End(Box<Core>),
 }
 
-/// What a branch tells its scheduler.
+/// A message from a branch to its scheduler.
 enum Event {
-    /// It waits for the host, for the reply to that call if it is one, and gives the core away.
+    /// The branch waits for the host and yields the core. The call is set if it waits for a reply.
     Waits(usize, Box<Core>, Option<CallId>),
-    /// Its reply is there.
+    /// The branch can resume: its wait is over and the reply, if any, has arrived.
     Ready(usize),
-    /// It is done, and gives the core away.
+    /// The branch has finished and returns the core.
     Done(usize, Box<Core>, Outcome<Value>),
 }
 
 impl Branch {
-    /// The identity of the next host call of this branch.
+    /// Returns the identity of the next host call of this branch.
     pub(super) fn next_call(&mut self, form: u32) -> CallId {
         if self.form != form {
             self.form = form;
@@ -77,12 +78,13 @@ impl Branch {
         id
     }
 
-    /// What tells it from the others that run beside it; 0 for the main branch.
+    /// The number of this branch among its siblings, from 1; 0 for the main branch.
     pub(super) fn number(&self) -> u32 {
         self.turns.as_ref().map_or(0, |turns| turns.index as u32 + 1)
     }
 
-    /// Takes out what it prints to and reads from: other branches do not see it.
+    /// Removes the print captures and input texts of this branch from the core, so that other branches do not see
+    /// them.
     fn take_streams(&self, core: &mut Core) -> Streams {
         let (captured, inputs) = self.outside;
         Streams {
@@ -100,25 +102,25 @@ impl Streams {
 }
 
 impl Machine {
-    /// Makes a host call; other branches run meanwhile.
+    /// Makes a host call; other branches run in the meantime.
     pub(super) fn call_host(&mut self, call: ToolCall) -> ToolReply {
         let host = self.core.host.clone();
         let id = self.is_branch().then(|| call.id.clone());
         self.give_way(id, || host.call(call)).unwrap_or(ToolReply::Stopped)
     }
 
-    /// True inside of a branch that others run beside.
+    /// Returns whether this machine runs a branch other than the main one.
     pub(crate) fn is_branch(&self) -> bool {
         self.branch.turns.is_some()
     }
 
-    /// Where checks are counted here, while `run-tests` runs.
+    /// The counters for the checks of `run-tests`, while it runs.
     pub(crate) fn counts(&mut self) -> &mut Option<Arc<Handle>> {
         &mut self.branch.counts
     }
 
-    /// Gives the core to other branches while something outside of it is waited for, such as the reply to that
-    /// call; `None` if this branch is to end.
+    /// Yields the core to other branches during an external wait, such as for the reply to `call`. Returns `None` if
+    /// this branch must end.
     pub(super) fn give_way<R>(&mut self, call: Option<CallId>, wait: impl FnOnce() -> R) -> Option<R> {
         let Some(turns) = &self.branch.turns else { return Some(self.waiting(wait)) };
         let index = turns.index;
@@ -140,11 +142,11 @@ impl Machine {
         reply
     }
 
-    /// Calls `function` on what `arguments` makes of each item, in branches, and returns the results in order.
-    /// The first branch that raises something ends the others.
+    /// Calls `function` once per item, in branches, with the arguments that `arguments` derives from the item.
+    /// Returns the results in order. The first branch that raises ends the others.
     ///
     /// # Errors
-    /// What that branch raised.
+    /// Returns what that branch raised.
     pub fn in_branches<T: Send + 'static>(
         &mut self,
         function: &Value,
@@ -155,7 +157,7 @@ impl Machine {
         items.reverse();
         let inside = self.branch.turns.is_some() || count < 2 || self.core.host.servers().is_empty();
         if inside {
-            // One branch has nothing to wait beside; branches in branches take their turns in order.
+            // A single branch has nothing to overlap with; nested branches run in order.
             let mut values = Scratch::from(Vec::with_capacity(count));
             while let Some(item) = items.pop() {
                 values.push(self.call(function, &mut arguments(item))?);
@@ -180,7 +182,7 @@ impl Machine {
         };
         let mut core = Some(core);
         loop {
-            // The core is here: give it to a new branch, or to the one that has waited longest.
+            // The scheduler holds the core: pass it to a new branch, or to the one that has waited longest.
             let Some(here) = core.take() else { break };
             if scheduler.active < parallel
                 && scheduler.failed.is_none()
@@ -239,20 +241,20 @@ impl Machine {
     }
 }
 
-/// Closes the account of this thread and gives the core away with it.
+/// Closes the account on this thread and hands over the core with it.
 fn handed_over<R>(mut core: Box<Core>, give: impl FnOnce(Box<Core>) -> R) -> R {
     core.account = Account::close();
     give(core)
 }
 
-/// What a branch needs to run on its thread, once it is given the core.
+/// The state that a branch needs to run on its thread once it receives the core.
 struct Job {
     branch: Branch,
     in_prelude: bool,
     size: usize,
     depth: u32,
     nesting: u32,
-    /// What the branch that began this one has bound.
+    /// The dynamic bindings of the parent branch.
     bound: Vec<(u32, Value)>,
     function: Value,
     arguments: Vec<Value>,
@@ -272,7 +274,7 @@ impl Job {
         let called = std::panic::catch_unwind(AssertUnwindSafe(|| {
             machine.with_bindings(bound, |machine| machine.call(function, arguments))
         }));
-        // A defect of ours must not leave the scheduler waiting.
+        // A panic is an internal defect; it must not leave the scheduler waiting.
         let result = called.unwrap_or_else(|_| Err(super::internal_error().into()));
         drop((self.function, self.arguments));
         drop(machine.branch.take_streams(&mut machine.core));
@@ -287,7 +289,7 @@ impl Job {
 struct Scheduler {
     turns: Vec<Sender<Turn>>,
     ready: Vec<bool>,
-    /// The branches that wait, longest first, and for the replies to which calls.
+    /// The waiting branches, the longest wait first, each with the call whose reply it awaits.
     waiting: VecDeque<(usize, Option<CallId>)>,
     active: usize,
     results: Vec<Option<Outcome<Value>>>,
@@ -296,13 +298,14 @@ struct Scheduler {
 }
 
 impl Scheduler {
-    /// Gives the core to a waiting branch once its reply is there, or once it is given up.
+    /// Passes the core to a waiting branch once its wait has ended, be it by a reply or because the call was given
+    /// up.
     fn resume(&mut self, index: usize, mut core: Box<Core>, events: &Receiver<Event>) {
         let before = core.host.monotonic();
         while !self.ready[index] {
             match events.recv() {
                 Ok(Event::Ready(index)) => self.ready[index] = true,
-                // Only the holder of the core sends the other events, and that is us.
+                // Only the holder of the core sends the other events, and the scheduler holds it now.
                 Ok(_) => {}
                 Err(_) => return,
             }
@@ -314,7 +317,7 @@ impl Scheduler {
         handed_over(core, |core| self.turns[index].send(turn(core)).ok());
     }
 
-    /// Waits for the branch that runs to give the core back, and opens its account here.
+    /// Waits until the running branch returns the core, then opens its account on this thread.
     fn until_core_returns(&mut self, events: &Receiver<Event>) -> Option<Box<Core>> {
         loop {
             let core = match events.recv().ok()? {

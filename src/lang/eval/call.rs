@@ -1,4 +1,4 @@
-//! Calls: of functions, of builtins by value, of everything else that can be called.
+//! Calls: of functions, of builtins by value, and of every other callable value.
 
 use super::answer::{Answer, Stopped, Walked};
 use super::{Machine, NODES_A_CALL, stacks};
@@ -13,16 +13,16 @@ use crate::lang::value::function::Closure;
 use crate::lang::value::list::List;
 use std::sync::Arc;
 
-/// The running function: where its slots begin and what it captured.
+/// An activation frame: the base of its slots on the value stack, and the captures of the running function.
 pub struct Frame<'a> {
     pub(super) base: usize,
     pub(super) closure: Option<&'a Arc<Closure>>,
     pub(super) captures: &'a [Value],
-    /// The text of its code.
+    /// The source text of its code.
     pub(super) source: &'a Arc<Source>,
 }
 
-/// Where a call stands.
+/// The location of a call.
 #[derive(Clone, Copy)]
 pub(super) struct Site<'a> {
     pub source: &'a Arc<Source>,
@@ -30,7 +30,7 @@ pub(super) struct Site<'a> {
 }
 
 impl Frame<'_> {
-    /// A function of the running function's group.
+    /// Returns a function of the running function's group.
     pub(super) fn sibling(&self, index: u32) -> Value {
         match self.closure {
             Some(closure) if closure.index == index => Value::Closure(closure.clone()),
@@ -44,19 +44,19 @@ impl Frame<'_> {
     }
 }
 
-/// A tail call on its way up: its arguments are on top of the stack.
+/// A pending tail call: its arguments are on top of the stack.
 pub(super) struct Tail {
     pub callee: Value,
     pub count: usize,
     pub span: Span,
 }
 
-/// How a call went on from function to function, each in the place of the one before.
+/// The progress of a chain of tail calls, in which each function replaces the one before.
 struct Way {
     running: Arc<Closure>,
-    /// The function by which the program, or the prelude, went into the prelude.
+    /// The prelude function through which the program, or the prelude, entered the prelude.
     entered: Arc<Closure>,
-    /// The function that a function of the prelude took the place of, and where.
+    /// The last function outside the prelude that made a tail call into the prelude, with the location of that call.
     left: Option<(Arc<Closure>, Span)>,
 }
 
@@ -64,7 +64,8 @@ impl Machine {
     /// Calls `callee` with these arguments.
     ///
     /// # Errors
-    /// What the call raises; `NotCallable` and `ArityError` where there is nothing to call.
+    /// Returns what the call raises; `NotCallable` if `callee` cannot be called; `ArityError` if it does not accept
+    /// that many arguments.
     pub fn call(&mut self, callee: &Value, arguments: &mut [Value]) -> Outcome<Value> {
         self.charge(1)?;
         match callee {
@@ -110,11 +111,11 @@ impl Machine {
         self.call(callee, &mut [first, second])
     }
 
-    /// Pays for moving or copying that many arguments into a block of their own, and asks for its memory:
-    /// free for as many as people write.
+    /// Charges fuel for moving or copying `count` arguments into a separate block, and checks that its memory may be
+    /// allocated. Counts below 64, which cover calls written by hand, are free.
     ///
     /// # Errors
-    /// Limits.
+    /// Returns a halt if a limit is exceeded.
     #[inline]
     pub fn pay_for_arguments(&mut self, count: usize) -> Outcome<()> {
         if count < 64 { Ok(()) } else { self.pay_for_many(count as u64) }
@@ -126,11 +127,11 @@ impl Machine {
         self.reserve_values(count)
     }
 
-    /// Calls `callee` with these arguments and then the items of a lazy sequence, of which no more are
-    /// computed than it takes to know that they go into an `& rest`, where there is one.
+    /// Calls `callee` with these arguments followed by the items of a lazy sequence. If `callee` has an `& rest`,
+    /// only as many items are realised as are needed to know that the remaining ones belong to it.
     ///
     /// # Errors
-    /// As [`Machine::call`], and what computing items raises.
+    /// As [`Machine::call`]; also returns what realising items raises.
     pub fn call_lazily(&mut self, callee: &Value, mut arguments: Vec<Value>, last: Value) -> Outcome<Value> {
         let meant;
         let callee = match callee {
@@ -179,8 +180,7 @@ impl Machine {
         self.apply_slice(callee, &mut arguments)
     }
 
-    /// Runs a function whose arguments stand on the stack from `base` on, and whatever it calls in
-    /// its place.
+    /// Runs a function whose arguments are on the stack from `base` on, including all tail calls that follow.
     pub(super) fn apply_closure(&mut self, closure: &Arc<Closure>, base: usize, site: Option<Site<'_>>) -> Walked {
         let (depth, nesting, in_prelude) = (self.depth, self.nesting, self.in_prelude);
         let result = match self.enter(closure, base, depth, nesting) {
@@ -193,7 +193,7 @@ impl Machine {
         result
     }
 
-    /// Runs what a function calls in its place, and what that calls, until there is a result.
+    /// Runs the pending tail call, and those that follow it, until there is a result.
     #[inline(never)]
     fn follow(
         &mut self,
@@ -207,11 +207,11 @@ impl Machine {
         let mut way = Way { running: closure.clone(), entered: closure.clone(), left: None };
         loop {
             let Some(tail) = self.tail.take() else { return Ok(Answer::Nil) };
-            // The frame that made the call is gone; the arguments move to its beginning.
+            // The calling frame is gone; the arguments move down to its base.
             let top = self.stack.len() - tail.count;
             self.stack.drain(base..top);
             let callee = match tail.callee {
-                // What a var stands for takes the place of the call as if it stood there itself.
+                // A var is replaced by its value, which then takes the place of the running function.
                 Value::Var(name) => match self.var_value(&name) {
                     Ok(meant) => meant,
                     Err(signal) => return Err(self.stop(signal.at(&way.running.group.source, tail.span))),
@@ -244,7 +244,7 @@ impl Machine {
         }
     }
 
-    /// What went wrong in a function that called no other in its place, with the place where it was called.
+    /// Attaches the call site to a signal from a function that has made no tail call.
     #[cold]
     fn come_out(
         &mut self,
@@ -257,14 +257,14 @@ impl Machine {
         self.come_through(stopped, &way, site, from_prelude)
     }
 
-    /// What went wrong in a function, with the place where it was called.
+    /// Attaches the call site to a signal from a function, after any tail calls.
     #[cold]
     fn come_through(&mut self, stopped: Stopped, way: &Way, site: Option<Site<'_>>, from_prelude: bool) -> Stopped {
         let signal = self.signal(stopped);
         let signal = self.out_of_prelude(signal, way, from_prelude);
         let unplaced = matches!(signal.raised(), Raised::Error(_));
         let signal = match site {
-            // The call of it is the place, as for a builtin.
+            // The signal belongs to the call of the prelude function, as for a builtin.
             Some(_) if unplaced && way.running.group.source.is_hidden => signal,
             Some(Site { source, span }) => {
                 let called = way.left.as_ref().map_or(&way.running, |(closure, _)| closure);
@@ -276,11 +276,11 @@ impl Machine {
         self.stop(signal)
     }
 
-    /// What went wrong in a function of the prelude, as if it were a builtin: said by its name, at the
-    /// place where the program called it.
+    /// Presents a signal from a prelude function as if it came from a builtin: attaches the function's name and the
+    /// location of the program's call.
     #[cold]
     fn out_of_prelude(&self, signal: Signal, way: &Way, from_prelude: bool) -> Signal {
-        // Inside the prelude nothing is said: the function that the program called says it.
+        // Inside the prelude nothing is attached: the function that the program called does it.
         if !way.running.group.source.is_hidden || (way.left.is_none() && from_prelude) {
             return signal;
         }
@@ -325,7 +325,7 @@ impl Machine {
         }
     }
 
-    /// Picks the arity for that many arguments; what is left over becomes a list.
+    /// Selects the arity for `count` arguments; collects surplus arguments into a list.
     #[inline(never)]
     fn arity<'c>(&mut self, closure: &'c Arc<Closure>, count: usize, base: usize) -> Outcome<&'c Arity> {
         let code = code(closure);
@@ -376,7 +376,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Looks at the stack alone, where code nests without a call: in expansion and resolution.
+    /// Checks the native stack only, where code nests without a call: in expansion and resolution.
     pub(super) fn check_stack(&self) -> Outcome<()> {
         if stacks::here() < self.floor { Err(self.core.meter.too_deep(self.depth).into()) } else { Ok(()) }
     }
@@ -402,7 +402,7 @@ impl Machine {
                 (bound.builtin.run)(machine, &mut all)
             }),
             Value::Tool(tool) => self.call_tool(tool, arguments),
-            // A var may stand for itself, so this is a level like any other.
+            // A var may refer to itself, so this call counts towards the depth limit like any other.
             Value::Var(name) => self.nested(|machine| {
                 let meant = machine.var_value(name)?;
                 machine.call(&meant, arguments)
@@ -452,7 +452,7 @@ impl Machine {
         }
     }
 
-    /// Runs a builtin that was called by value, one call deeper.
+    /// Runs a callee that is not a closure at one more level of depth.
     fn nested(&mut self, run: impl FnOnce(&mut Machine) -> Outcome<Value>) -> Outcome<Value> {
         self.depth += 1;
         self.nesting += 2;
@@ -463,7 +463,7 @@ impl Machine {
     }
 }
 
-/// How many arguments a function with an `& rest` takes apart at most; `None` without one.
+/// The maximum number of required parameters of a variadic function; `None` if it is not variadic.
 fn most_parameters(code: &Code) -> Option<usize> {
     let is_variadic = code.arities.iter().any(|arity| arity.variadic);
     is_variadic.then(|| code.arities.iter().map(|arity| arity.required as usize).max().unwrap_or_default())
@@ -513,7 +513,7 @@ fn arity_error(name: &str, lists: &[&str], arity: ArityRange, count: usize) -> E
     .about(name)
 }
 
-/// One argument, several arguments.
+/// The singular or plural form of "argument".
 fn arguments_word(count: &str) -> &'static str {
     if count == "1" { "argument" } else { "arguments" }
 }

@@ -1,4 +1,4 @@
-//! What the branches of an evaluation share, and what lasts from one evaluation of a session to the
+//! The state shared by the branches of an evaluation, including what persists from one evaluation of a session to the
 //! next.
 
 use super::Object;
@@ -17,101 +17,101 @@ use foldhash::quality::RandomState;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// Everything but the stacks.
+/// The shared state of an evaluation: everything except the stacks.
 pub struct Core {
-    /// The ledger.
+    /// The ledger of limits.
     pub meter: Meter,
-    /// Content of atoms and lazy sequences.
+    /// The contents of atoms, delays and lazy sequences.
     pub heap: Heap,
     /// The session's definitions.
     pub globals: Globals,
-    /// What had which row in the session's last text, so that it keeps it in the next; see
-    /// [`snapshot`](crate::lang::snapshot). It can be let go of at any time.
+    /// The objects with their row numbers in the session's last snapshot, so that the next snapshot reuses the
+    /// numbers; see [`snapshot`](crate::lang::snapshot). A cache: it can be dropped at any time.
     pub rows: Vec<(i64, Object)>,
-    /// The way out.
+    /// The host: the only access to the outside.
     pub host: Arc<dyn Host>,
     /// The language's functions.
     pub registry: Arc<Registry>,
-    /// Evaluation threads for branches.
+    /// The pool of stacks, and of threads for branches.
     pub stacks: Arc<super::Stacks>,
-    /// What was printed, up to the output limit.
+    /// The printed output, up to the output limit.
     pub prints: String,
-    /// Where prints go instead while a `with-out-str` runs, the innermost last.
+    /// The buffers that capture prints while a `with-out-str` runs, the innermost last.
     pub captured: Vec<String>,
-    /// The texts of the running `with-in-str`, each with the byte to go on reading from, the innermost last.
+    /// The input texts of the active `with-in-str`, each with its read position in bytes, the innermost last.
     pub inputs: Vec<(Text, usize)>,
-    /// Bytes printed beyond that.
+    /// The number of printed bytes beyond the output limit.
     pub prints_cut: u64,
     /// Tool calls in the order in which they began.
     pub calls: Vec<CallRecord>,
     /// Names that later forms of the program define.
     pub coming: HashSet<String, RandomState>,
-    /// Names that the running form defines, as far as it has been resolved: they hide what else has that
-    /// name.
+    /// Names that the running form defines, as far as it has been resolved. They shadow other meanings of the name.
     pub shadowed: HashSet<String, RandomState>,
-    /// What branches wait for that another branch is realising, by the number of the branch that waits.
+    /// Cells that one branch is realising and another waits for, keyed by the number of the waiting branch.
     pub(super) awaited: HashMap<u32, Arc<Handle>>,
-    /// How many programs the session has run.
+    /// The number of programs that the session has run.
     pub programs: u32,
-    /// Ordinal of the running form.
+    /// Ordinal number of the running form.
     pub form: u32,
-    /// State of the random numbers, seeded by the host when first needed.
+    /// State of the random number generator; `None` until the host seeds it on first use.
     pub random: Option<u64>,
-    /// The evaluation's account, while no thread has it open.
+    /// The evaluation's memory account, while no thread has it open.
     pub account: Account,
-    /// The last few expressions that were compiled as the evaluation ran.
+    /// Cache of the last few regular expressions compiled at run time.
     pub regexes: HashMap<String, Arc<Pattern>>,
-    /// What the last few searches wrote on, the latest last.
+    /// Cache of the working tables of the last few searches, the most recent last.
     pub tables: Vec<(Arc<Compiled>, Box<Tables>)>,
 }
 
 /// One definition of the session.
 #[derive(Clone, Default)]
 pub struct Global {
-    /// Its value; `None` until it is defined, or after it was undone.
+    /// Its value; `None` before it is defined and after its definition is undone.
     pub value: Option<Value>,
     /// Its doc string.
     pub doc: Option<Arc<str>>,
     /// True for a macro.
     pub is_macro: bool,
-    /// Its metadata, where the program said more than a doc string.
+    /// Its metadata, if the program gave more than a doc string.
     pub metadata: Option<Arc<Map>>,
 }
 
-/// The session's definitions: an indexed table, with the names beside it.
+/// The session's definitions: an indexed table with a parallel table of names.
 #[derive(Default)]
 pub struct Globals {
     slots: Vec<Global>,
     names: Vec<String>,
     by_name: HashMap<String, u32, RandomState>,
-    /// What the running form has changed, once it has.
+    /// The changes of the running form; `None` until it changes something.
     changed: Option<Box<Changed>>,
-    /// How often a form has changed definitions.
+    /// The number of forms that have changed definitions.
     changes: u64,
     /// `*1`, `*2`, `*3`, `*e`.
     pub history: [Value; 4],
-    /// True if a name that printing obeys, such as `*print-length*`, has ever had a value of its own.
+    /// True if a setting of the printer, such as `*print-length*`, has ever been given a value.
     pub has_print_settings: bool,
-    /// The atom of the hierarchy that `derive` changes; nil before its first use.
+    /// The atom that holds the hierarchy which `derive` changes; nil before its first use.
     pub hierarchy: Value,
-    /// How many names `gensym` has made. It is not undone with a form: `*e` may hold such a name.
+    /// The number of names that `gensym` has generated. It is not undone with a form, because `*e` may hold such a
+    /// name.
     pub generated: u64,
 }
 
-/// What a form has changed among the definitions.
+/// The changes that a form has made to the definitions.
 #[derive(Default)]
 struct Changed {
-    /// What it replaced, and the indices of that.
+    /// The undo log: indices and replaced definitions.
     journal: Vec<(u32, Global)>,
     journaled: HashSet<u32>,
-    /// The hierarchy that it replaced, if it did.
+    /// The hierarchy that the form replaced, if it did.
     hierarchy: Option<Value>,
-    /// What it defined, in order, and as a set.
+    /// The indices that the form defined, in order and as a set.
     defined: Vec<u32>,
     is_defined: HashSet<u32>,
 }
 
-/// A definition as `lisp_env` and the REPL show it.
+/// A definition as presented to `lisp_env` and the REPL.
 pub struct Visible<'a> {
     /// Its name.
     pub name: &'a str,
@@ -121,12 +121,12 @@ pub struct Visible<'a> {
     pub doc: Option<&'a str>,
     /// True for a macro.
     pub is_macro: bool,
-    /// Its metadata, where the program said more than a doc string.
+    /// Its metadata, if the program gave more than a doc string.
     pub metadata: Option<&'a Arc<Map>>,
 }
 
 impl Globals {
-    /// The index of a name, made if need be.
+    /// Returns the index of a name; adds the name if it is new.
     pub fn index(&mut self, name: &str) -> u32 {
         if let Some(index) = self.by_name.get(name) {
             return *index;
@@ -139,30 +139,30 @@ impl Globals {
         index
     }
 
-    /// The index of a name that is defined. What the language notes for itself has a qualified name, which no
-    /// program can define, and is no definition.
+    /// Returns the index of a name that is defined. The language's own notes have qualified names, which no program
+    /// can define; they do not count as definitions.
     pub fn find(&self, name: &str) -> Option<u32> {
         self.find_note(name).filter(|_| !is_note(name))
     }
 
-    /// The index of what the language has noted under that name.
+    /// Returns the index of a name that has a value, including the language's own notes.
     pub fn find_note(&self, name: &str) -> Option<u32> {
         let index = *self.by_name.get(name)?;
         self.slots[index as usize].value.as_ref().map(|_| index)
     }
 
-    /// The definition at an index.
+    /// Returns the definition at an index.
     #[inline]
     pub fn get(&self, index: u32) -> &Global {
         &self.slots[index as usize]
     }
 
-    /// The name at an index.
+    /// Returns the name at an index.
     pub fn name(&self, index: u32) -> &str {
         &self.names[index as usize]
     }
 
-    /// Defines, remembering what was there.
+    /// Sets a definition and records the old one in the undo log.
     pub fn set(&mut self, index: u32, global: Global) {
         let old = std::mem::replace(&mut self.slots[index as usize], global);
         let changed = self.changed.get_or_insert_default();
@@ -174,9 +174,9 @@ impl Globals {
         }
     }
 
-    /// Exchanges the value of a definition for a while; whoever does it puts the old one back.
+    /// Replaces the value of a definition temporarily and returns the old value. The caller restores it.
     pub fn exchange(&mut self, index: u32, value: Option<Value>) -> Option<Value> {
-        // What stands in for a core that is elsewhere has no definitions.
+        // The placeholder of a core that is in use elsewhere has no definitions.
         let global = self.slots.get_mut(index as usize)?;
         let changed = self.changed.get_or_insert_default();
         if changed.journaled.insert(index) {
@@ -185,20 +185,20 @@ impl Globals {
         std::mem::replace(&mut global.value, value)
     }
 
-    /// Exchanges a value that was put there by [`exchange`](Globals::exchange).
+    /// Swaps a value that [`exchange`](Globals::exchange) put in place.
     pub(super) fn swap(&mut self, index: u32, other: &mut Option<Value>) {
         if let Some(global) = self.slots.get_mut(index as usize) {
             std::mem::swap(&mut global.value, other);
         }
     }
 
-    /// Puts the atom of the hierarchy in place, remembering what was there.
+    /// Sets the atom of the hierarchy and records the old one in the undo log.
     pub fn set_hierarchy(&mut self, atom: Value) {
         let old = std::mem::replace(&mut self.hierarchy, atom);
         self.changed.get_or_insert_default().hierarchy.get_or_insert(old);
     }
 
-    /// Ends a form, keeping its definitions; returns their names.
+    /// Ends a form and keeps its definitions; returns their names.
     pub fn commit(&mut self) -> Vec<String> {
         let Some(changed) = self.changed.take() else { return Vec::new() };
         self.changes += 1;
@@ -206,7 +206,7 @@ impl Globals {
         defined.filter(|at| self.slots[*at].value.is_some()).map(|at| self.names[at].clone()).collect()
     }
 
-    /// Ends a form, undoing its definitions.
+    /// Ends a form and undoes its definitions.
     pub fn undo(&mut self) {
         let Some(changed) = self.changed.take() else { return };
         for (index, old) in changed.journal.into_iter().rev() {
@@ -217,12 +217,12 @@ impl Globals {
         }
     }
 
-    /// What is defined, in the order in which the names came up.
+    /// Iterates over the definitions, in the order in which their names were added.
     pub fn iter(&self) -> impl Iterator<Item = Visible<'_>> {
         self.kept().filter(|global| !is_note(global.name))
     }
 
-    /// What is kept from one program to the next: what is defined, and what the language has noted.
+    /// Iterates over what persists from one program to the next: the definitions and the language's own notes.
     pub fn kept(&self) -> impl Iterator<Item = Visible<'_>> {
         self.names.iter().zip(&self.slots).filter_map(|(name, global)| {
             let value = global.value.as_ref()?;
@@ -231,28 +231,28 @@ impl Globals {
         })
     }
 
-    /// A number that is another one whenever a form has changed definitions, or made a name that no later one may
-    /// have.
+    /// A revision number. It changes whenever a form changes definitions or generates a name that must not be
+    /// generated again.
     pub fn changes(&self) -> u64 {
         self.changes + self.generated
     }
 
-    /// How many names have come up, defined or not.
+    /// The number of names in the table, defined or not.
     pub fn known(&self) -> usize {
         self.names.len()
     }
 
-    /// How many names are defined.
+    /// The number of names that have a value.
     pub fn len(&self) -> usize {
         self.slots.iter().filter(|global| global.value.is_some()).count()
     }
 
-    /// True when nothing is defined.
+    /// True if no name has a value.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// All values that the session holds on to.
+    /// Returns all values that the session references directly: the roots of the cycle collector.
     pub fn roots(&self) -> Vec<Value> {
         let defined = self.slots.iter().filter_map(|global| global.value.clone());
         let metadata = self.slots.iter().filter_map(|global| global.metadata.clone().map(Value::Map));
@@ -261,7 +261,7 @@ impl Globals {
 }
 
 impl Core {
-    /// A core of a session that has nothing yet.
+    /// Creates the core of an empty session.
     pub fn new(meter: Meter, host: Arc<dyn Host>, registry: Arc<Registry>, stacks: Arc<super::Stacks>) -> Core {
         Core {
             meter,
@@ -288,7 +288,7 @@ impl Core {
         }
     }
 
-    /// Lets go of what belongs to one evaluation alone.
+    /// Drops all state that belongs to a single evaluation.
     pub fn end_evaluation(&mut self) {
         self.meter.close();
         self.prints = String::new();
@@ -301,18 +301,18 @@ impl Core {
         self.shadowed = HashSet::default();
         self.form = 0;
         self.random = None;
-        // What a program spends is not to depend on what ran before it.
+        // The fuel that a program consumes must not depend on what ran before it.
         self.regexes = HashMap::new();
         self.tables = Vec::new();
     }
 
-    /// What stands in a machine while its core is elsewhere.
+    /// Creates the placeholder that a machine holds while its core is in use elsewhere.
     pub(super) fn placeholder(of: &Core) -> Core {
         let meter = Meter::new(of.meter.limits.clone(), of.meter.memory_counted, std::time::Duration::ZERO);
         Core::new(meter, of.host.clone(), of.registry.clone(), of.stacks.clone())
     }
 
-    /// Adds to what was printed, within the output limit, and passes it on to the host.
+    /// Prints text: to the innermost capture, or to the output, within its limit, and to the host.
     pub fn print(&mut self, text: &str) {
         if let Some(captured) = self.captured.last_mut() {
             captured.push_str(text);
@@ -325,8 +325,8 @@ impl Core {
         self.prints_cut += (text.len() - cut) as u64;
     }
 
-    /// Keeps what the running form defined and changed; returns the names that it defined. `result` is what it came
-    /// to.
+    /// Commits the definitions and heap changes of the running form; returns the names that it defined. `result` is
+    /// the value of the form.
     pub fn commit(&mut self, result: &Value) -> Vec<String> {
         let roots = || {
             let mut roots = self.globals.roots();
@@ -335,21 +335,21 @@ impl Core {
         };
         self.heap.commit();
         let (meter, host) = (&mut self.meter, &*self.host);
-        // What the form came to is kept, even if time runs out now.
+        // The changes are kept even if the time limit is exceeded during the sweep.
         self.heap.sweep_from(roots, &mut || meter.check_time(host).is_err());
         self.globals.commit()
     }
 
-    /// Undoes what the running form defined and changed.
+    /// Undoes the definitions and heap changes of the running form.
     pub fn undo(&mut self) {
         self.globals.undo();
         self.heap.undo();
     }
 
-    /// Checks what the session would keep, before it is kept.
+    /// Checks the limits on the session's contents before they are kept.
     ///
     /// # Errors
-    /// A halt of the limit `session` or `bindings`.
+    /// Returns a halt of the limit `session` or `bindings`.
     pub fn check_session(&mut self) -> Result<(), Halt> {
         use crate::lang::meter::{bytes, limit};
         let limits = &self.meter.limits;
@@ -372,13 +372,13 @@ impl Core {
         Ok(())
     }
 
-    /// The next sixty-four random bits.
+    /// Returns the next 64 random bits.
     pub fn random(&mut self) -> u64 {
         let state = match self.random {
             Some(state) => state,
             None => self.host.random(),
         };
-        // SplitMix64: the host's bits seed it, so that a run can be replayed from one number.
+        // SplitMix64. The host's bits seed it, so a run can be replayed from a single number.
         let state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         self.random = Some(state);
         let mut mixed = state;
@@ -388,12 +388,12 @@ impl Core {
     }
 }
 
-/// True for the names of what the language notes for itself among the definitions.
+/// True for the qualified names of the language's own notes in the table of definitions.
 fn is_note(name: &str) -> bool {
     split_name(name).0.is_some()
 }
 
-/// The error of a name that was used before it was defined.
+/// The error for a name that is used before it is defined.
 pub fn unbound(name: &str) -> Error {
     Error::new("UnboundVariable", format!("`{name}` is not defined yet")).about(name)
 }

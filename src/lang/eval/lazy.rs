@@ -1,4 +1,4 @@
-//! Lazy sequences and look-ups: what builtins ask the machine for.
+//! Lazy sequences, keys and look-ups: services of the machine for builtins.
 
 use super::Machine;
 use crate::lang::builtin::{Builtin, transients};
@@ -12,10 +12,10 @@ use crate::lang::value::release::Scratch;
 use crate::lang::value::walk::{Cursor, Pace};
 use std::sync::Arc;
 
-/// How many items of a lazy sequence are realised at `try` and at the end of a form.
+/// Maximum number of items of a lazy sequence that are realised at `try` and at the end of a form.
 const SETTLED: usize = 1_000;
 
-/// How many steps that may take: items that cost more and more are left for those who ask for them.
+/// Maximum number of steps for that. Items that cost more are realised on demand.
 const SETTLING: u64 = 1_000_000;
 
 impl Pace for Machine {
@@ -38,7 +38,7 @@ impl Pace for Machine {
     }
 }
 
-/// A look at values that computes nothing: of a lazy sequence it sees what has been realised, and `…` for the rest.
+/// A pace that computes nothing: it shows the realised part of a lazy sequence, and `…` for the rest.
 pub(crate) struct Realised<'m>(pub &'m mut Machine);
 
 impl Pace for Realised<'_> {
@@ -61,11 +61,11 @@ impl Pace for Realised<'_> {
 }
 
 impl Machine {
-    /// What a lazy sequence or a delay comes to; computed the first time. As any change of a cell it is undone
-    /// with the form.
+    /// Returns the value of a lazy sequence or a delay, computing it on first use. Like any change of a cell, the
+    /// realisation is undone with the form.
     ///
     /// # Errors
-    /// What its function raises; it may be tried again then.
+    /// Returns what its function raises. A lazy sequence may be tried again afterwards; a delay keeps the exception.
     pub fn realise(&mut self, handle: &Arc<Handle>) -> Outcome<Value> {
         loop {
             match self.core.heap.state(handle)? {
@@ -90,7 +90,7 @@ impl Machine {
                 Ok(value)
             }
             Err(signal) => {
-                // A delay fails once for all, as it succeeds; a sequence may be tried again.
+                // A delay caches its exception as it caches its value; a sequence may be tried again.
                 let failed = super::walk::caught(&signal).filter(|_| handle.cell_kind() == CellKind::Delay);
                 self.core.heap.change(handle, failed.map_or(State::Waiting(function), State::Failed))?;
                 Err(signal)
@@ -98,7 +98,7 @@ impl Machine {
         }
     }
 
-    /// Lets another branch go on with what it realises; an error where that waits for this one.
+    /// Yields to the branch that is realising the cell. Raises an error if that branch waits for this one.
     #[cold]
     fn let_finish(&mut self, branch: u32, handle: &Arc<Handle>) -> Outcome<()> {
         self.charge(1)?;
@@ -121,21 +121,21 @@ impl Machine {
         resumed.ok_or_else(|| Halt::Cancelled.into())
     }
 
-    /// A lazy sequence that will be what `builtin` makes of these arguments.
+    /// Creates a lazy sequence that calls `builtin` with these arguments when it is realised.
     pub fn lazy(&mut self, builtin: &'static Builtin, arguments: Vec<Value>) -> Value {
         let function = Value::Bound(Arc::new(Bound { builtin, arguments }));
         self.lazy_call(function)
     }
 
-    /// A lazy sequence that will be what calling `function` comes to.
+    /// Creates a lazy sequence that calls `function` when it is realised.
     pub fn lazy_call(&mut self, function: Value) -> Value {
         Value::Lazy(self.core.heap.allocate(CellKind::Lazy, State::Waiting(function)))
     }
 
-    /// A cursor over whatever `seq` accepts.
+    /// Returns a cursor over any value that `seq` accepts.
     ///
     /// # Errors
-    /// `TypeError` for what is no sequence.
+    /// Returns `TypeError` if the value is not a sequence.
     pub fn seq(&mut self, value: Value) -> Outcome<Cursor> {
         match Cursor::over(value.clone()) {
             Some(cursor) => Ok(cursor),
@@ -143,22 +143,22 @@ impl Machine {
         }
     }
 
-    /// The same for whoever goes on to the end: items that nobody else holds are not copied.
+    /// Returns a cursor for a complete traversal: items with no other owner are moved instead of copied.
     ///
     /// # Errors
     /// As [`Machine::seq`].
     pub fn through(&mut self, value: Value) -> Outcome<Cursor> {
-        // What is no sequence is said by `seq`.
+        // `seq` reports values that are not sequences.
         match value {
             Value::List(_) | Value::Vector(_) => Ok(Cursor::through(value).unwrap_or(Cursor::End)),
             value => self.seq(value),
         }
     }
 
-    /// All the items of a finite sequence. Asks for the memory first where the count is known.
+    /// Collects the items of a finite sequence. Checks the memory limit first if the count is known.
     ///
     /// # Errors
-    /// `TypeError` for what is no sequence; limits.
+    /// Returns `TypeError` if the value is not a sequence, or a halt if a limit is exceeded.
     pub fn items(&mut self, value: Value) -> Outcome<Vec<Value>> {
         let mut cursor = self.through(value)?;
         let count = cursor.remaining();
@@ -174,17 +174,17 @@ impl Machine {
         Ok(items.into_vec())
     }
 
-    /// To be called when a block of values that was not asked for has grown to `len`: asks for the
-    /// memory that its next doubling will take.
+    /// Checks the memory for the next doubling of a block of values. Callers that have not reserved the block call
+    /// this whenever it has grown to `len`.
     ///
     /// # Errors
-    /// A halt when the memory limit does not allow it.
+    /// Returns a halt if the memory limit does not allow it.
     #[inline]
     pub fn grown(&mut self, len: usize) -> Outcome<()> {
         if len >= 4_096 && len.is_power_of_two() { self.reserve_values(2 * len as u64) } else { Ok(()) }
     }
 
-    /// The same for a block of what takes more than a value does.
+    /// Does what [`Machine::grown`] does for a block of items larger than a value.
     ///
     /// # Errors
     /// As [`Machine::grown`].
@@ -194,11 +194,12 @@ impl Machine {
         if len >= 512 && len.is_power_of_two() { self.reserve(2 * size_of_val(block) as u64) } else { Ok(()) }
     }
 
-    /// True for sequences that are computed as they are walked, or that have no end, or that are ranges
-    /// of more than ten million numbers: builtins are lazy over these and eager over all others.
+    /// True for sequences that are computed on demand, are infinite, or are ranges of more than ten million numbers.
+    /// Builtins are lazy over these and eager over all others.
     pub fn is_lazy(&mut self, value: &Value) -> bool {
         let mut value = value.clone();
-        // A chain of cells may end in a lazy sequence; a short look is enough to tell for most.
+        // A chain of cons cells may end in a lazy sequence. Following a few cells decides most cases; longer chains
+        // count as lazy.
         for _ in 0..32 {
             match &value {
                 Value::Lazy(_) => return true,
@@ -215,11 +216,11 @@ impl Machine {
         matches!(value, Value::Lazy(_) | Value::List(_))
     }
 
-    /// Realises the beginning of a lazy sequence, so that its effects and errors come now. An item that called a
-    /// tool is the last one: more calls than were asked for are made of none.
+    /// Realises the beginning of a lazy sequence, so that its effects and errors happen now. It stops after an item
+    /// that made a tool call, so that no call is made that the program may not need.
     ///
     /// # Errors
-    /// What its functions raise.
+    /// Returns what the sequence's functions raise.
     pub fn settle(&mut self, value: &Value) -> Outcome<()> {
         if !matches!(value, Value::Lazy(_) | Value::List(_)) || !self.is_lazy(value) {
             return Ok(());
@@ -239,19 +240,19 @@ impl Machine {
         Ok(())
     }
 
-    /// True if two values are equal.
+    /// Returns whether two values are equal.
     ///
     /// # Errors
-    /// What realising lazy parts raises; limits.
+    /// Returns what realising lazy parts raises, or a halt if a limit is exceeded.
     pub fn equal(&mut self, left: &Value, right: &Value) -> Outcome<bool> {
         crate::lang::value::equal::equal(left, right, self)
     }
 
-    /// A value made fit to be a key of a map or a member of a set: lazy parts are realised, and its
-    /// nesting is bounded.
+    /// Converts a value to a valid key of a map or member of a set: realises its lazy parts and checks its nesting
+    /// and size.
     ///
     /// # Errors
-    /// `KeyTooDeep` beyond sixty-four levels; what realising raises.
+    /// Returns `KeyTooDeep` beyond 64 levels, `KeyTooLarge` if it holds too many values, and what realising raises.
     pub fn key(&mut self, value: Value) -> Outcome<Value> {
         if value.is_scalar() {
             self.charge_scalar(&value)?;
@@ -261,7 +262,7 @@ impl Machine {
         self.key_within(value, KEY_NESTING, &mut room)
     }
 
-    /// Pays for hashing and comparing a long string or number.
+    /// Charges fuel for hashing and comparing a long string or number.
     #[inline]
     fn charge_scalar(&mut self, value: &Value) -> Outcome<()> {
         match hashing_effort(value) {
@@ -270,7 +271,7 @@ impl Machine {
         }
     }
 
-    /// A part of a key, of which all may hold so many values more.
+    /// Converts a part of a key. `room` is the number of values that the whole key may still hold.
     fn key_within(&mut self, value: Value, levels: u32, room: &mut u64) -> Outcome<Value> {
         self.charge(1)?;
         if levels == 0 {
@@ -280,7 +281,7 @@ impl Machine {
             )
             .into());
         }
-        // A collection is somewhere else in memory.
+        // A collection is a separate allocation: it counts as eight values.
         take_room(room, 8)?;
         match &value {
             Value::Vector(vector) => {
@@ -331,7 +332,7 @@ impl Machine {
         self.key_within(value, levels, room)
     }
 
-    /// A scalar inside of a key: a long text counts as several values.
+    /// Counts a scalar inside a key: a long text counts as several values.
     #[inline]
     fn key_scalar(&mut self, value: &Value, room: &mut u64) -> Outcome<()> {
         match hashing_effort(value) {
@@ -343,7 +344,7 @@ impl Machine {
         }
     }
 
-    /// Checks what stands inside a map or set that becomes a key.
+    /// Checks a value inside a map or set that becomes a key.
     fn key_part(&mut self, value: &Value, levels: u32, room: &mut u64) -> Outcome<()> {
         self.key_scalar(value, room)?;
         if value.is_scalar() {
@@ -356,10 +357,10 @@ impl Machine {
         Ok(())
     }
 
-    /// `(get coll key default)`.
+    /// Evaluates `(get coll key default)`.
     ///
     /// # Errors
-    /// Limits.
+    /// Returns a halt if a limit is exceeded, and the errors of [`Machine::key`] for a key that is not a scalar.
     pub fn look_up(&mut self, collection: &Value, key: &Value, default: Value) -> Outcome<Value> {
         self.charge(1)?;
         let realised;
@@ -420,11 +421,12 @@ impl Machine {
     }
 }
 
-/// The most values that a key of a map or a member of a set may hold, at any depth; what is in many places counts as
-/// often, a collection as eight values, what is in a set as eight and an entry of a map as sixteen. Nobody looks at the clock while such a key is hashed or compared.
+/// Maximum number of values in a key of a map or a member of a set, at any depth. A shared value counts once per
+/// occurrence, a collection as eight values, a member of a set as eight and an entry of a map as sixteen. The bound
+/// matters because the deadline is not checked while such a key is hashed or compared.
 const KEY_SIZE: u64 = 1 << 22;
 
-/// Counts values of a key.
+/// Counts values against the size limit of a key.
 fn take_room(room: &mut u64, values: usize) -> Result<(), Error> {
     match room.checked_sub(values as u64) {
         Some(rest) => {
@@ -439,7 +441,7 @@ fn take_room(room: &mut u64, values: usize) -> Result<(), Error> {
     }
 }
 
-/// Which character a key means; what is behind a point does not count.
+/// Returns the character index that a key denotes; fractions are truncated.
 pub fn place_in_text(key: &Value) -> Option<usize> {
     match key {
         Value::Int(index) => usize::try_from(*index).ok(),

@@ -1,4 +1,5 @@
-//! Macros of the session: forms become data, a function makes other data of it, that becomes forms.
+//! Macros of the session: converts the forms of a call to data, applies the macro's function, and converts the result
+//! back to forms.
 
 use super::Machine;
 use super::names::{form_of, value_of};
@@ -122,7 +123,7 @@ impl Macros for Machine {
     }
 }
 
-/// What a macro sees as `&env`: the names that are bound around the call, nil where there are none.
+/// The value of `&env` in a macro: the names bound locally at the call, nil if there are none.
 fn environment(locals: &[String]) -> Value {
     if locals.is_empty() {
         return Value::Nil;
@@ -134,24 +135,24 @@ fn environment(locals: &[String]) -> Value {
     Value::Map(Arc::new(map))
 }
 
-/// How far `macroexpand` and its kin go.
+/// The extent of `macroexpand` and related functions.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Expansion {
-    /// One macro.
+    /// Expands one macro call.
     Once,
-    /// Until no macro is at the head.
+    /// Expands until the head is no macro.
     Head,
-    /// All the way down.
+    /// Expands all subforms as well.
     All,
 }
 
 impl Machine {
-    /// Expands data as if it were code.
+    /// Expands data as code.
     ///
     /// # Errors
-    /// `SyntaxError` for what is no code; what macros raise; limits.
+    /// Returns `SyntaxError` if the data is not code, what macros raise, or a halt if a limit is exceeded.
     pub(crate) fn expand_data(&mut self, value: &Value, expansion: Expansion) -> Outcome<Value> {
-        // Data has no place: errors are shown where the program asked for the expansion.
+        // Data has no source location: errors are reported at the place of the expansion request.
         let source = Arc::new(Source::hidden("data"));
         let mut form = form_of(self, value, Span::default())?;
         let mut expander = Expander::new(self, &source);

@@ -1,13 +1,14 @@
-//! The evaluator: a walk over resolved nodes.
+//! The evaluator: a tree walk over resolved nodes.
 //!
-//! A [`Machine`] runs one branch of an evaluation. It owns the branch's value stack and, while it is its
-//! turn, the [`Core`]: ledger, heap, definitions, host. Locals are slots on the value stack; a call of a
-//! function puts its arguments where the callee's frame begins; a call of a builtin passes them as an
-//! array. Nothing on the way of a successful evaluation allocates but the values themselves.
+//! A [`Machine`] runs one branch of an evaluation. It owns the branch's value stack and, during its turn, the
+//! [`Core`]: the ledger, the heap, the definitions and the host. Locals are slots on the value stack. A call of a
+//! function puts its arguments where the callee's frame begins; a call of a builtin passes them as a slice. A
+//! successful evaluation allocates nothing but the values themselves.
 //!
-//! What a node comes to is an [`Answer`](answer::Answer), which fits two registers; calls of builtins that are an
-//! [`Operator`](crate::lang::builtin::operators::Operator), and of keywords, are nodes of their own, that do the work where it stands. Such short cuts change nothing
-//! but the time: `tests/shortcuts.rs` and the fuzz target `evaluate` compare with a walk that takes none.
+//! Evaluating a node yields an [`Answer`](answer::Answer), which fits two registers. Calls of keywords, and of
+//! builtins that are an [`Operator`](crate::lang::builtin::operators::Operator), are separate nodes that do their
+//! work inline. Such fast paths change only the running time: `tests/shortcuts.rs` and the fuzz target `evaluate`
+//! compare results with a walk that takes none.
 
 mod aliases;
 mod answer;
@@ -49,42 +50,42 @@ use crate::lang::value::shape::Shape;
 use std::any::Any;
 use std::sync::Arc;
 
-/// How many nodes may nest for each call that may nest.
+/// Number of nested nodes allowed per allowed nested call.
 const NODES_A_CALL: u32 = 20;
 
-/// Runs one branch of an evaluation.
+/// The interpreter for one branch of an evaluation.
 pub struct Machine {
-    /// What the branches of an evaluation share; it is this machine's turn while it runs.
+    /// The state shared by all branches of an evaluation. This machine holds it while it is its turn to run.
     pub core: Box<Core>,
     stack: Vec<Value>,
-    /// Calls that are under way.
+    /// The number of active calls.
     depth: u32,
-    /// Nodes that those calls may nest.
+    /// The maximum number of nested nodes in the active calls: the sum of their static nesting depths.
     nesting: u32,
-    /// The lowest address that the machine stack may reach.
+    /// The lowest address that the native stack may reach.
     floor: usize,
-    /// True while a function of the prelude is running.
+    /// True while a function of the prelude runs.
     in_prelude: bool,
-    /// What the last node came to, where it is no [`Answer`](answer::Answer) by itself, until it is taken.
+    /// The value of the last node if an [`Answer`](answer::Answer) cannot hold it, until it is taken.
     passed: Value,
-    /// What ends the walk early, until somebody takes it.
+    /// The signal that is unwinding the walk, until it is taken.
     signal: Option<Signal>,
-    /// Callee and number of arguments of a tail call on its way up.
+    /// Callee and number of arguments of a pending tail call.
     tail: Option<call::Tail>,
-    /// What goes on behind the arguments of the next call, whose function has an `& rest`.
+    /// The rest of the arguments of the next call, which follow those on the stack. Its callee has an `& rest`.
     further: Option<Value>,
     branch: branches::Branch,
-    /// What `binding` has bound in this branch.
+    /// The dynamic bindings (`binding`) of this branch.
     bindings: vars::Bindings,
-    /// Where the key of the last look-up stood in a small map.
+    /// Inline cache of the last look-up: the index of the key in a small map.
     place: usize,
-    /// The key that was last looked for in vain, and the keys that were there: when nil then turns up
-    /// where something else was meant, this is likely why.
+    /// The last key that was not found, with the shape of the map that lacked it. It explains a later type error
+    /// whose cause is an unexpected nil.
     missed: Option<(Value, Arc<Shape>)>,
 }
 
 impl Machine {
-    /// A machine for the main branch, on a thread with that much stack to spare.
+    /// Creates the machine for the main branch, on a thread with `stack_size` bytes of stack available.
     pub fn new(core: Box<Core>, stack_size: usize) -> Machine {
         Machine {
             core,
@@ -104,17 +105,17 @@ impl Machine {
         }
     }
 
-    /// The host that runs this evaluation, if it is of that kind: for the functions that it has added to the
-    /// language.
+    /// Returns the host of this evaluation if it is of type `H`. Functions that the host has added to the language
+    /// use it.
     pub fn host<H: Host>(&self) -> Option<&H> {
         let host: &dyn Any = &*self.core.host;
         host.downcast_ref()
     }
 
-    /// Pays for steps.
+    /// Charges fuel for steps.
     ///
     /// # Errors
-    /// A halt when a limit is exceeded or the host asks for it.
+    /// Returns a halt if a limit is exceeded or the host requests one.
     #[inline]
     pub fn charge(&mut self, steps: u64) -> Outcome<()> {
         if self.core.meter.pay(steps) { self.look() } else { Ok(()) }
@@ -124,7 +125,7 @@ impl Machine {
     #[inline(never)]
     fn look(&mut self) -> Outcome<()> {
         if !self.core.meter.pay_debts() {
-            // Another thread's evaluation owes.
+            // The debt belongs to another thread's evaluation.
             return Ok(());
         }
         if self.core.heap.wants_sweep() {
@@ -133,40 +134,37 @@ impl Machine {
         self.or_sweep(|machine| machine.core.meter.look(&*machine.core.host))
     }
 
-    /// Asks for memory before it is taken: bulk work calls this before it builds.
+    /// Checks that `bytes` of memory may be allocated. Bulk operations call this before they allocate.
     ///
     /// # Errors
-    /// A halt when the memory limit does not allow it.
+    /// Returns a halt if the memory limit does not allow it.
     pub fn reserve(&mut self, bytes: u64) -> Outcome<()> {
         self.or_sweep(|machine| machine.core.meter.check_memory(bytes, &*machine.core.host))
     }
 
-    /// True if that many values take no more than a part of the memory that is left, so that they may be reserved on the
-    /// off-chance.
+    /// Returns whether `count` values fit into a quarter of the remaining memory, so that they may be reserved
+    /// speculatively.
     pub fn has_room_for(&self, count: usize) -> bool {
         let bytes = (count as u64).saturating_mul(size_of::<Value>() as u64);
         self.core.meter.has_room(bytes.saturating_mul(4))
     }
 
-    /// Looks at the clock alone, where work goes on for long that no steps are paid for.
+    /// Checks the deadline only, for long work that charges no fuel.
     ///
     /// # Errors
-    /// A halt when the time is up or the host asks for it.
+    /// Returns a halt if the time limit is exceeded or the host requests one.
     pub fn check_time(&mut self) -> Outcome<()> {
         let core = &mut *self.core;
         Ok(core.meter.check_time(&*core.host)?)
     }
 
-    /// Asks for room for that many values.
-    ///
-    /// # Errors
-    /// As [`Machine::reserve`].
+    /// Checks that memory for `count` values may be allocated. Counts below 64 are not checked.
     pub fn reserve_values(&mut self, count: u64) -> Outcome<()> {
         if count < 64 { Ok(()) } else { self.reserve(count.saturating_mul(size_of::<Value>() as u64)) }
     }
 
-    /// When memory is short, the numbers of the last text and cells that only hold themselves are let go of,
-    /// and the question is asked again.
+    /// Runs a memory check. If memory is short, drops the row numbers of the last session text, collects cyclic
+    /// garbage and repeats the check.
     fn or_sweep(&mut self, ask: impl Fn(&mut Self) -> Result<(), Halt>) -> Outcome<()> {
         match ask(self) {
             Err(Halt::Limit { name: "memory", .. }) if !self.core.heap.is_empty() || !self.core.rows.is_empty() => {
@@ -179,16 +177,17 @@ impl Machine {
         }
     }
 
-    /// Lets go of cells that only hold themselves; says how many nodes it looked at. What it needs meanwhile is
-    /// bounded by a quarter of the memory limit.
+    /// Collects cells that are reachable only from themselves; returns the number of nodes visited. Its working
+    /// memory is bounded by a quarter of the memory limit.
     ///
-    /// When the cells have become many it takes no steps: when that happens depends on what ran before, and the steps
-    /// of a program do not. The heap sees to it that it pays. When memory is short it is paid for, which bounds how
-    /// often a program can cause it.
+    /// A collection that is triggered by the number of cells charges no fuel: its timing depends on what ran before,
+    /// and the step count of a program must not. The heap schedules these collections so that their cost is
+    /// amortized. A collection that is triggered by a memory shortage is charged, which bounds how often a program
+    /// can cause one.
     fn sweep(&mut self) -> u64 {
         let most = usize::try_from(self.core.meter.limits.memory / 4).unwrap_or(usize::MAX);
         let core = &mut *self.core;
-        // Only the time can be used up meanwhile, and then the program ends at the next look.
+        // Only the time limit can be exceeded here; the program then ends at the next check.
         let (meter, host) = (&mut core.meter, &*core.host);
         let mut stop = || meter.check_time(host).is_err();
         core.heap.sweep(most, &mut stop)
@@ -197,7 +196,7 @@ impl Machine {
     /// Runs a resolved top-level form.
     ///
     /// # Errors
-    /// What the form raises.
+    /// Returns what the form raises.
     pub fn run(&mut self, program: &Program, source: &Arc<Source>) -> Outcome<Value> {
         self.in_prelude = source.is_hidden;
         let base = self.stack.len();
@@ -212,12 +211,12 @@ impl Machine {
     /// Expands, resolves and runs one form.
     ///
     /// # Errors
-    /// What any of these raises.
+    /// Returns what any of these steps raises.
     pub fn evaluate(&mut self, form: Form, source: &Arc<Source>) -> Outcome<Value> {
         self.evaluate_part(form, source, Reached::default())
     }
 
-    /// Evaluates a form of which macros have been expanded as far as that.
+    /// Evaluates a form whose macros have been expanded as far as `reached`.
     fn evaluate_part(&mut self, mut form: Form, source: &Arc<Source>, reached: Reached) -> Outcome<Value> {
         self.in_prelude = source.is_hidden;
         self.core.shadowed.clear();
@@ -239,7 +238,7 @@ impl Machine {
         Ok(last)
     }
 
-    /// Remembers a key that a map does not have.
+    /// Records a key that a map lacks.
     #[cold]
     fn note_miss(&mut self, key: &Value, map: &Map) {
         if let (Value::Keyword(_) | Value::Str(_), Some((shape, _))) = (key, map.as_shaped()) {
@@ -247,9 +246,9 @@ impl Machine {
         }
     }
 
-    /// The error with the key that was likely meant, where a nil from a look-up is to blame.
+    /// Adds a suggestion for the key that was likely meant, if the error is due to a nil from a failed look-up.
     fn blame_miss(&self, mut error: Arc<Error>) -> Arc<Error> {
-        // Nobody mistypes a whole text.
+        // A long text is never a misspelt key.
         const LONGEST: usize = 100;
         let Some((key, shape)) = &self.missed else { return error };
         let is_short = |key: &Value| key.is_scalar() && (key.as_str().map_or(0, str::len) <= LONGEST);
@@ -265,14 +264,14 @@ impl Machine {
         error
     }
 
-    /// A signal that says by which builtin something else was expected. In a function of the prelude
-    /// that is the function itself, since its parts are not what the program called.
+    /// Attaches the name of the builtin that rejected its argument. Does nothing in a function of the prelude: its
+    /// parts are not what the program called, and the function itself is named later.
     #[cold]
     fn named(&self, signal: Signal, builtin: &Builtin) -> Signal {
         if self.in_prelude { signal } else { signal.within(builtin) }
     }
 
-    /// A signal with the place of a call, if it has none yet.
+    /// Attaches the location of a call to a signal that has none yet.
     #[cold]
     fn placed(&self, frame: &Frame<'_>, signal: Signal, span: crate::lang::span::Span) -> Signal {
         match signal.into_raised() {
@@ -284,7 +283,7 @@ impl Machine {
 }
 
 impl Machine {
-    /// Gives the core back when the evaluation is over; the branch's stack is let go of first.
+    /// Returns the core at the end of the evaluation. Drops the branch's stack first.
     pub fn into_core(self) -> Box<Core> {
         let Machine { core, stack, .. } = self;
         drop(stack);
@@ -292,7 +291,7 @@ impl Machine {
     }
 }
 
-/// The error of a defect in lispbox itself.
+/// The error for an internal defect of lispbox.
 #[cold]
 pub(crate) fn internal_error() -> crate::lang::error::Error {
     crate::lang::error::Error::new("InternalError", "lispbox has a defect that this program found; please report it")

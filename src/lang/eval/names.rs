@@ -1,4 +1,4 @@
-//! What names mean, and the two-way street between forms and values.
+//! The meanings of names, and the conversion between forms and values in both directions.
 
 use super::Machine;
 use super::vars::session_name;
@@ -51,7 +51,7 @@ impl Names for Machine {
     }
 
     fn define(&mut self, name: &str) -> u32 {
-        // What follows in the same form may use it: `(do (def x 1) (inc x))`.
+        // Later parts of the same form may use the name: `(do (def x 1) (inc x))`.
         self.core.coming.insert(name.to_string());
         self.core.globals.index(name)
     }
@@ -70,10 +70,10 @@ impl Names for Machine {
 }
 
 impl Machine {
-    /// What a name outside of all functions means; `None` where it means nothing.
+    /// Resolves a name outside all functions; returns `None` if it has no meaning.
     ///
     /// # Errors
-    /// What looking for a tool of that name raises.
+    /// Returns what the search for a tool of that name raises.
     pub(super) fn find_meaning(&mut self, name: &str) -> Outcome<Option<Meaning>> {
         let aliased = self.unaliased(name);
         let name = aliased.as_deref().unwrap_or(name);
@@ -99,7 +99,7 @@ impl Machine {
         if let Some(function) = self.core.registry.find_prelude(name) {
             return self.prelude_meaning(function).map(Some);
         }
-        // Other Lisps' names for true, and names of types: ordinary names that definitions hide.
+        // Names for true in other Lisps, and names of types: ordinary names that definitions shadow.
         if let "t" | "else" = name {
             return Ok(Some(Meaning::Constant(Value::Bool(true))));
         }
@@ -109,7 +109,7 @@ impl Machine {
         if let Some(tool) = self.find_tool(name)? {
             return Ok(Some(Meaning::Tool(tool)));
         }
-        // `Point/create`: what Java calls `map->Point`.
+        // `Point/create`: Java's equivalent of `map->Point`.
         let from_map = name.strip_suffix("/create").map(|class| format!("map->{class}"));
         if let Some(index) = from_map.and_then(|name| self.core.globals.find(&name)) {
             return Ok(Some(Meaning::Global(index)));
@@ -117,7 +117,7 @@ impl Machine {
         Ok(crate::lang::builtin::dispatch::objects::method(name).map(Meaning::Constant))
     }
 
-    /// True if the running form defines that name before the place that is being resolved.
+    /// Returns whether the running form defines the name before the place that is being resolved.
     pub(super) fn is_shadowed(&self, name: &str) -> bool {
         self.core.shadowed.contains(name)
     }
@@ -128,13 +128,13 @@ impl Machine {
     }
 }
 
-/// `*1`, `*2`, `*3`, `*e` as places in the history.
+/// The index in the history of `*1`, `*2`, `*3` or `*e`.
 fn history_index(name: &str) -> Option<usize> {
     ["*1", "*2", "*3", "*e"].iter().position(|known| *known == name)
 }
 
 impl Machine {
-    /// A function of the prelude as the meaning of a name.
+    /// Returns a function of the prelude as the meaning of a name.
     pub(crate) fn prelude_meaning(&self, function: &Function) -> Outcome<Meaning> {
         let registry = &self.core.registry;
         match registry.prelude().closure(registry, function) {
@@ -143,7 +143,7 @@ impl Machine {
         }
     }
 
-    /// The error of a name that means nothing.
+    /// The error for a name without a meaning.
     pub(crate) fn unknown(&mut self, name: &str, scope: &[String]) -> Error {
         if let Some(message) = crate::lang::builtin::absent::advice(name) {
             return Error::new("NotAvailable", format!("`{name}` does not exist here")).about(name).suggest(message);
@@ -171,7 +171,7 @@ impl Machine {
         let mut builtins: Vec<&str> = crate::lang::expand::macro_names().collect();
         builtins.extend(registry.names());
         builtins.sort_unstable();
-        // What the program or its user named is more likely meant than one of many builtins.
+        // A name chosen by the program or its user is a likelier match than one of many builtins.
         let nearest = closest(name, known).or_else(|| closest(name, builtins)).filter(|found| !found.contains("__"));
         if nearest.is_none()
             && crate::lang::builtin::absent::kind_of_name(name).is_none()
@@ -184,10 +184,10 @@ impl Machine {
         unknown_but_near(name, error, nearest)
     }
 
-    /// The error of a method that nothing has, where the name is looked for as the program runs.
+    /// The error for an unknown method whose name is looked up at run time.
     ///
     /// # Errors
-    /// Limits.
+    /// Returns a halt if a limit is exceeded.
     pub(crate) fn unknown_method(&mut self, name: &str) -> Outcome<Error> {
         self.charge(METHODS)?;
         if let Some(message) = crate::lang::builtin::absent::advice(name) {
@@ -203,10 +203,10 @@ impl Machine {
     }
 }
 
-/// What it costs to look for the method that may have been meant.
+/// Fuel charged for the search for a similar method name.
 const METHODS: u64 = 2_000;
 
-/// The error of a name that means nothing, with the one that is written most like it.
+/// The error for a name without a meaning, with the most similar known name as a suggestion.
 fn unknown_but_near(name: &str, error: Error, nearest: Option<&str>) -> Error {
     match (nearest, crate::lang::builtin::absent::kind_of_name(name)) {
         (Some(nearest), None) => error.suggest(did_you_mean(nearest)),
@@ -220,14 +220,14 @@ fn unknown_but_near(name: &str, error: Error, nearest: Option<&str>) -> Error {
     }
 }
 
-/// The server that a name of a tool is written with: `mail` of `mail/search` and of `mcp__mail__search`.
+/// The server part of a qualified tool name: `mail` in `mail/search` and in `mcp__mail__search`.
 fn server_part(name: &str) -> Option<&str> {
     let long = name.strip_prefix("mcp__").and_then(|rest| rest.split_once("__"));
     let (server, tool) = long.or_else(|| name.split_once('/'))?;
     (!server.is_empty() && !tool.is_empty()).then_some(server)
 }
 
-/// The error of a name that is written as a tool of a server which is not configured.
+/// The error for a qualified tool name whose server is not configured.
 fn no_such_server(name: &str, server: &str, servers: &[Server]) -> Error {
     let configure = "servers stand in a configuration: `lispbox config import` takes over those of the MCP clients on this machine, `--config FILE` names a file with `mcpServers`";
     if servers.is_empty() {
@@ -241,41 +241,41 @@ fn no_such_server(name: &str, server: &str, servers: &[Server]) -> Error {
     Error::new("UnboundVariable", message).about(name).suggest(suggestion)
 }
 
-/// How many servers an error names.
+/// Maximum number of servers that an error lists.
 const KNOWN_SERVERS: usize = 20;
 
-/// The error of a macro or special form that stands where a value is meant.
+/// The error for a macro or special form in the position of a value.
 pub(super) fn no_value(name: &str) -> Error {
     Error::new("SyntaxError", format!("`{name}` is a form and no value: it stands first in its brackets, `({name} …)`"))
         .about(name)
         .suggest(format!("where a function is wanted, wrap it: `(fn [x y] ({name} x y))`"))
 }
 
-/// True if both are methods, or both constructors, or both have a namespace.
+/// True if both names are methods or neither is, and likewise for constructors and for qualified names.
 fn written_alike(name: &str, other: &str) -> bool {
     name.starts_with('.') == other.starts_with('.')
         && name.ends_with('.') == other.ends_with('.')
         && name.contains('/') == other.contains('/')
 }
 
-/// Who pays for the values that forms become, and knows their tags.
+/// Services for converting forms to values: charges fuel, compiles regexes and interprets tags.
 pub trait Constants {
-    /// Pays for steps.
+    /// Charges fuel for steps.
     ///
     /// # Errors
-    /// Limits.
+    /// Returns a halt if a limit is exceeded.
     fn pay(&mut self, steps: u64) -> Outcome<()>;
 
-    /// A regex that is written as a literal.
+    /// Compiles a regex literal.
     ///
     /// # Errors
-    /// `InvalidRegex`; limits.
+    /// Returns `InvalidRegex` if the pattern is invalid, or a halt if a limit is exceeded.
     fn regex(&mut self, pattern: &str) -> Outcome<Arc<Pattern>>;
 
-    /// What a tag makes of the form behind it.
+    /// Converts a tagged form to a value.
     ///
     /// # Errors
-    /// `UnknownTag`, unless tags are known; limits.
+    /// Returns `UnknownTag` unless the implementation knows the tag, or a halt if a limit is exceeded.
     fn tagged(&mut self, tag: &str, _form: &Form) -> Outcome<Value> {
         Err(Error::new("UnknownTag", format!("the tag `#{tag}` is not known here")).into())
     }
@@ -291,10 +291,10 @@ impl Constants for Machine {
     }
 }
 
-/// A form as data.
+/// Converts a form to data.
 ///
 /// # Errors
-/// `InvalidRegex`; keys of map literals that nest too deep; what tags raise; limits.
+/// Returns `InvalidRegex`, what tags raise, or a halt if a limit is exceeded.
 pub fn value_of(payer: &mut dyn Constants, form: &Form) -> Outcome<Value> {
     let mut value = plain_value_of(payer, form)?;
     if let Some(metadata) = &form.metadata
@@ -353,27 +353,27 @@ fn values_of(payer: &mut dyn Constants, forms: &[Form]) -> Outcome<Vec<Value>> {
     forms.iter().map(|form| value_of(payer, form)).collect()
 }
 
-/// Data as a form at that place: what a macro returned.
+/// Converts data, such as the result of a macro, to a form located at `span`.
 ///
 /// # Errors
-/// `SyntaxError` for values that have no form, such as functions; limits.
+/// Returns `SyntaxError` for values without a form, such as functions, or a halt if a limit is exceeded.
 pub fn form_of(machine: &mut Machine, value: &Value, span: Span) -> Outcome<Form> {
     Copying { machine, span, bytes: 0, asked: 0 }.form(value, 1_000)
 }
 
-/// Data on its way into forms. Forms share nothing, so what stands in many places of the data is there as
-/// often in the code: that is paid for, and asked for before it is copied.
+/// A conversion of data to forms. Forms share nothing, so a shared value is copied once per occurrence. Fuel is
+/// charged for the copies, and their memory is checked before they are made.
 struct Copying<'m> {
     machine: &'m mut Machine,
     span: Span,
-    /// What the forms so far weigh.
+    /// Bytes of the forms so far.
     bytes: u64,
-    /// Up to where that has been asked for.
+    /// The number of bytes up to which memory has been checked.
     asked: u64,
 }
 
 impl Copying<'_> {
-    /// Asks for the memory of forms, and of the copies that the expander and the resolver make of them.
+    /// Checks the memory for forms, and for the copies that the expander and the resolver make of them.
     fn take(&mut self, bytes: usize) -> Outcome<()> {
         const COPIES: u64 = 3;
         const AT_ONCE: u64 = 16 << 10;
@@ -439,7 +439,7 @@ impl Copying<'_> {
             Some(metadata) => match self.form(&Value::Map(metadata), levels - 1) {
                 Ok(form) => Some(Box::new(form)),
                 Err(signal) if matches!(signal.raised(), Raised::Halt(_)) => return Err(signal),
-                // Metadata may hold anything; what is no code is left out of the code.
+                // Metadata may hold any value; values that are not code are omitted.
                 Err(_) => None,
             },
             None => None,

@@ -1,7 +1,7 @@
-//! Calls of builtins that are operators: what they come to for integers is computed where they stand in a program.
+//! Inline evaluation of calls to operator builtins on integers.
 //!
-//! There is a function for each operator and kind of operands, chosen when the code is made, so that nothing has to be
-//! found out when it runs but whether the operands are integers.
+//! A specialized function exists for each operator and kind of operands. It is chosen at compile time, so that the
+//! only check at run time is whether the operands are integers.
 
 use super::Machine;
 use super::answer::{Answer, Walked};
@@ -12,7 +12,7 @@ use crate::lang::node::{Node, Operation};
 use crate::lang::value::Value;
 
 impl Operator {
-    /// The function that evaluates an operation on such operands.
+    /// Returns the function that evaluates the operator on operands of these kinds.
     pub fn run_on(self, left: &Node, right: &Node) -> Run {
         let is_unary = self.operands() == 1;
         match (left, right) {
@@ -29,13 +29,13 @@ impl Operator {
         }
     }
 
-    /// How many operands it takes.
+    /// The number of operands.
     fn operands(self) -> usize {
         if self < Operator::Increment { 2 } else { 1 }
     }
 
-    /// The result; `None` where it is no 64-bit integer, or there is none. Operators of one integer take no
-    /// notice of the second.
+    /// Applies the operator. Returns `None` if the result is undefined or does not fit 64 bits. Unary operators
+    /// ignore `b`.
     #[inline(always)]
     pub(super) fn apply(self, a: i64, b: i64) -> Option<Answer> {
         let truth = |holds: bool| Some(Answer::truth(holds));
@@ -94,31 +94,31 @@ fn binary<A: Operand, B: Operand>(operator: Operator) -> Run {
     }
 }
 
-/// A kind of operand.
+/// A kind of operand: a compile-time strategy for reading it.
 trait Operand {
-    /// Looks at the operand, or evaluates it.
+    /// Reads or evaluates the operand.
     fn find(machine: &mut Machine, frame: &Frame<'_>, node: &Node) -> Found;
 }
 
-/// What an operand turned out to be.
+/// The result of reading an operand.
 enum Found {
     Integer(i64),
-    /// Something else, which is not evaluated yet.
+    /// Not known to be an integer, and not evaluated yet.
     Unread,
-    /// Something else.
+    /// Evaluated, and not an integer.
     Other(Walked),
 }
 
 /// A slot of the frame.
 struct Slot;
 
-/// An integer that stands in the program.
+/// An integer literal.
 struct Number;
 
-/// Anything else.
+/// Any other node.
 struct Computed;
 
-/// The second operand of an operator that takes one.
+/// The missing second operand of a unary operator.
 struct Nothing;
 
 impl Operand for Slot {
@@ -166,8 +166,8 @@ impl Operand for Nothing {
 }
 
 impl Machine {
-    /// Evaluates an operation. What is not an integer is another function's business, and where that is called nothing
-    /// is left to be done here: so the common way needs nothing saved.
+    /// Evaluates an operation. Operands that are not integers are handled by other functions in tail position, so
+    /// that the fast path has no registers to save.
     fn operate<const OPERATOR: u8, A: Operand, B: Operand>(
         &mut self,
         frame: &Frame<'_>,
@@ -187,7 +187,7 @@ impl Machine {
         let Some(answer) = operator.apply(a, b) else {
             return self.run_operation(frame, operation, Answer::Int(a), Answer::Int(b));
         };
-        // Comparing is paid for by the size of what is compared.
+        // `=` is charged a second step: comparisons are charged by the size of their operands.
         let is_paid_twice = operator == Operator::Equal;
         if self.core.meter.pay_one() {
             return self.look_and_answer(answer, is_paid_twice);
@@ -198,10 +198,10 @@ impl Machine {
         Ok(answer)
     }
 
-    /// What an operator comes to for two values where both are integers, paid for as a call of its builtin is.
+    /// Applies an operator to two values if both are integers, and charges what the call of its builtin costs.
     ///
     /// # Errors
-    /// Limits.
+    /// Returns a halt if a limit is exceeded.
     #[inline]
     pub fn operate_on(&mut self, operator: Operator, left: &Value, right: &Value) -> Outcome<Option<Value>> {
         let (Value::Int(a), Value::Int(b)) = (left, right) else { return Ok(None) };
@@ -210,7 +210,7 @@ impl Machine {
         Ok(Some(self.take(answer)))
     }
 
-    /// The answer, if the limits allow it.
+    /// Returns the answer unless a limit is exceeded.
     #[cold]
     #[inline(never)]
     fn look_and_answer(&mut self, answer: Answer, pays_again: bool) -> Walked {
@@ -221,14 +221,14 @@ impl Machine {
         Ok(answer)
     }
 
-    /// Evaluates an operation of which nothing has been evaluated, and whose first argument is no integer.
+    /// Evaluates an operation whose first operand is not evaluated yet and is not an integer.
     #[inline(never)]
     fn operate_apart(&mut self, frame: &Frame<'_>, operation: &Operation) -> Walked {
         let left = self.eval(frame, &operation.left)?;
         self.operate_with(frame, operation, left)
     }
 
-    /// The same where the first argument has been evaluated.
+    /// Evaluates an operation whose first operand is evaluated.
     #[inline(never)]
     fn operate_with(&mut self, frame: &Frame<'_>, operation: &Operation, left: Answer) -> Walked {
         let mut arguments = [self.take(left), Value::Nil];
@@ -240,7 +240,7 @@ impl Machine {
         Ok(self.pass(value))
     }
 
-    /// The same where both have been.
+    /// Evaluates an operation whose operands are both evaluated.
     #[inline(never)]
     fn run_operation(&mut self, frame: &Frame<'_>, operation: &Operation, left: Answer, right: Answer) -> Walked {
         let mut arguments = [self.take(left), self.take(right)];

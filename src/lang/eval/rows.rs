@@ -1,23 +1,23 @@
-//! What has a row of its own in the text of a session.
+//! Objects that have their own row in a serialized session.
 
 use crate::lang::node::Group;
 use crate::lang::value::Value;
 use crate::lang::value::function::Captures;
 use std::sync::Arc;
 
-/// What a row is about.
+/// An object with its own row.
 #[derive(Clone)]
 pub enum Object {
     /// A value, or a cell with its content.
     Value(Value),
     /// The code of functions.
     Group(Arc<Group>),
-    /// What functions have captured.
+    /// The captured values of functions.
     Captures(Arc<Captures>),
 }
 
 impl Object {
-    /// Where it is in memory; a scalar is nowhere.
+    /// The address of the object; `None` for a scalar.
     pub fn address(&self) -> Option<usize> {
         match self {
             Object::Value(value) => value.node().map(|(address, _)| address),

@@ -1,8 +1,8 @@
-//! Stacks that are sized for deep evaluation, and threads that have such stacks.
+//! Stacks sized for deep evaluation, and threads with such stacks.
 //!
-//! An engine is handed a pool of them. An evaluation runs on the thread that asks for it, but on a stack of
-//! the pool: handing it to another thread and back would cost more than most programs. The branches of `pmap`
-//! run on threads of their own, which have such stacks anyway and wait for more work when they are done.
+//! An engine owns a pool of them. An evaluation runs on the calling thread, but on a stack from the pool: a hand-over
+//! to another thread and back would cost more than most programs. The branches of `pmap` run on separate threads,
+//! which have such stacks anyway and wait for more work when they are done.
 
 use corosensei::stack::DefaultStack;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// A pool of stacks and of threads.
+/// A pool of stacks and threads.
 pub struct Stacks {
     size: usize,
     free: Mutex<Vec<DefaultStack>>,
@@ -27,34 +27,35 @@ struct Idle {
     jobs: Sender<Job>,
 }
 
-/// How many stacks, and how many threads, are kept when there is nothing to do.
+/// Maximum number of idle stacks, and of idle threads, that are kept.
 const KEPT: usize = 32;
 
-/// How long a thread waits for work before it ends: what a deep evaluation has used of a stack stays taken
-/// until then.
+/// Idle timeout of a thread. The stack memory that a deep evaluation has touched stays committed until the thread
+/// ends.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 impl Default for Stacks {
-    /// Stacks that hold 5,000 nested calls in any build. Only the part that is used takes memory.
+    /// Creates a pool of stacks that hold 5,000 nested calls in any build. Only the touched part of a stack takes
+    /// memory.
     fn default() -> Self {
         Stacks::with_size((256 << 20) + RESERVE)
     }
 }
 
 impl Stacks {
-    /// A pool of stacks of that many bytes each.
+    /// Creates a pool of stacks of `size` bytes each.
     pub fn with_size(size: usize) -> Stacks {
         Stacks { size, free: Mutex::default(), idle: Arc::default(), started: AtomicU64::new(0) }
     }
 
-    /// How many bytes each stack has.
+    /// The size of each stack in bytes.
     pub fn size(&self) -> usize {
         self.size
     }
 
-    /// Runs `work` here and now, on one of the stacks; what it says beside its result is whether the stack may be
-    /// kept: what deep work has used of one stays taken until it is given back. `None` if the system has no
-    /// stack to give.
+    /// Runs `work` on the calling thread, on a stack of the pool. The second part of its result tells whether the
+    /// stack may be reused: memory that deep work has touched stays committed until the stack is freed. Returns
+    /// `None` if the system cannot provide a stack.
     pub fn switch<R>(&self, work: impl FnOnce() -> (R, bool)) -> Option<R> {
         let free = || self.free.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = free().pop();
@@ -72,7 +73,7 @@ impl Stacks {
         Some(result)
     }
 
-    /// Runs a job on one of the threads. False if the system has no thread to give.
+    /// Runs a job on a thread of the pool. Returns false if the system cannot provide a thread.
     pub fn run(&self, job: impl FnOnce() + Send + 'static) -> bool {
         let mut job: Job = Box::new(job);
         loop {
@@ -91,7 +92,7 @@ impl Stacks {
             .stack_size(self.size)
             .spawn(move || work(&receiver, &own, &idle));
         match thread {
-            // The thread holds its receiver until it has run this job.
+            // The thread keeps its receiver until it has run this job.
             Ok(_) => sender.send(job).is_ok(),
             Err(_) => false,
         }
@@ -112,7 +113,7 @@ fn work(jobs: &Receiver<Job>, own: &Idle, idle: &Mutex<Vec<Idle>>) {
             }
             Err(_) => {
                 let mut idle = idle();
-                // Whoever has taken this thread from the list is about to give it a job.
+                // If the thread is no longer listed, a caller has taken it and is about to send a job.
                 if let Some(place) = idle.iter().position(|other| other.number == own.number) {
                     idle.remove(place);
                     return;
@@ -122,17 +123,17 @@ fn work(jobs: &Receiver<Job>, own: &Idle, idle: &Mutex<Vec<Idle>>) {
     }
 }
 
-/// What runs between two looks at the stack: code as deep as it may nest is walked through, expanded or resolved, at
-/// up to 16 KiB for each level in an unoptimised build.
+/// The stack reserve, in bytes, below the last check: code of the maximum nesting may be walked, expanded or resolved
+/// between two checks, at up to 16 KiB per level in an unoptimised build.
 const RESERVE: usize = 16 << 20;
 
-/// The lowest address that a thread which now stands here may let its stack reach, with a reserve for
-/// what runs below the last check.
+/// The lowest address that the stack may reach on a thread with `size` bytes available from here, less a reserve for
+/// work after the last check.
 pub(super) fn floor(size: usize) -> usize {
     here().saturating_sub(size - RESERVE.min(size / 2))
 }
 
-/// About where the stack of the calling thread ends now.
+/// The approximate current stack pointer of the calling thread.
 #[inline(always)]
 pub(super) fn here() -> usize {
     let marker = 0_u8;

@@ -1,4 +1,4 @@
-//! Tools as functions: finding them by name, putting arguments together, calling them.
+//! Tools as functions: name look-up, argument handling and calls.
 
 mod arguments;
 
@@ -17,11 +17,11 @@ use arguments::tool_arguments;
 use std::sync::{Arc, OnceLock};
 
 impl Machine {
-    /// The tool of that name: `server/tool`, `mcp__server__tool`, or a bare name that one server has.
+    /// Finds a tool by name: `server/tool`, `mcp__server__tool`, or a bare name that is unique among the servers.
     ///
     /// # Errors
-    /// `AmbiguousTool` where several fit; `ServerUnavailable` and `UnknownTool` where the server is
-    /// known but the tool cannot be had.
+    /// Returns `AmbiguousTool` if several tools match; `ServerUnavailable` or `UnknownTool` if the server is known
+    /// but the tool is not available; `ToolDenied` if it may not be called.
     pub(crate) fn find_tool(&mut self, name: &str) -> Outcome<Option<Arc<ToolFunction>>> {
         let splits = splits(name);
         if splits.is_empty() {
@@ -62,14 +62,14 @@ impl Machine {
         }
     }
 
-    /// The tools of a server that a spelling may mean, of which there is at least one; `name` is the whole name.
+    /// Returns the tools of a server that a spelling may refer to, at least one. `name` is the whole name.
     fn find_tool_of(&mut self, server: &str, tool: &str, name: &str) -> Result<Vec<Arc<Tool>>, Error> {
         let host = self.core.host.clone();
         let tools = self.waiting(|| host.tools(server)).map_err(|error| tool_error(&error, server))?;
         let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
         let is_exact = names.contains(&tool);
         match pick(tool, &names) {
-            // A tool that is denied is not replaced by another of nearly its name.
+            // A denied tool is not replaced by another one with a similar name.
             Pick::One(_) | Pick::Several(_) if !is_exact && let Some(denied) = self.denied_exactly(server, tool) => {
                 Err(self.refusal(server, &denied))
             }
@@ -99,7 +99,7 @@ impl Machine {
         let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
         let picked = pick(name, &names);
         if !matches!(picked, Pick::None) && !names.contains(&name) {
-            // A tool that is denied is not replaced by another of nearly its name.
+            // A denied tool is not replaced by another one with a similar name.
             for server in host.servers() {
                 if let Some(denied) = self.denied_exactly(&server.name, name) {
                     return Err(self.refusal(&server.name, &denied).into());
@@ -113,7 +113,7 @@ impl Machine {
         }
     }
 
-    /// The error of a bare name that no tool has but one that may not be called.
+    /// The error for a bare name that matches only a denied tool.
     pub(super) fn denied_by_bare_name(&mut self, name: &str) -> Option<Error> {
         let host = self.core.host.clone();
         for server in host.servers() {
@@ -126,21 +126,21 @@ impl Machine {
         None
     }
 
-    /// The tool of exactly that name with the rule by which it may not be called, if it may not.
+    /// Returns the tool of exactly that name with the rule that denies it, if it is denied.
     fn denied_exactly(&mut self, server: &str, tool: &str) -> Option<(String, String)> {
         let host = self.core.host.clone();
         let denied = self.waiting(|| host.denied(server));
         denied.into_iter().find(|(name, _)| name == tool)
     }
 
-    /// The error of a tool that may not be called, given with its rule; the host is told of the attempt.
+    /// The error for a denied tool, with its rule. Reports the attempt to the host.
     fn refusal(&mut self, server: &str, (tool, rule): &(String, String)) -> Error {
         let host = self.core.host.clone();
         self.waiting(|| host.refused(server, tool));
         denial(&foreign_text::qualified(server, tool), rule)
     }
 
-    /// Runs host work that is not a tool call: its time is waiting, its memory the host's.
+    /// Runs host work other than a tool call. Its time counts as waiting, its memory as the host's.
     pub(crate) fn waiting<R>(&mut self, work: impl FnOnce() -> R) -> R {
         let before = self.core.host.monotonic();
         let result = meter::outside(work);
@@ -149,7 +149,7 @@ impl Machine {
         result
     }
 
-    /// The whole function of a tool of which only the name is known, such as one that was read from a snapshot.
+    /// Resolves a tool of which only the name is known, such as one deserialized from a snapshot.
     ///
     /// # Errors
     /// As [`Machine::find_tool`].
@@ -165,7 +165,7 @@ impl Machine {
         }
     }
 
-    /// Calls a tool with a map, with keywords and values, or by position.
+    /// Calls a tool. The arguments are a map, keywords with values, or positional.
     pub(super) fn call_tool(&mut self, tool: &ToolFunction, arguments: &mut [Value]) -> Outcome<Value> {
         let asked;
         let tool = match tool.asked() {
@@ -211,12 +211,12 @@ impl Machine {
             record.outcome = outcome.into();
             record.note = note;
         }
-        // The reply's bytes were the host's, so letting go of them is charged to nobody.
+        // The host allocated the reply, so dropping it is charged to no account.
         meter::outside(move || drop(reply));
         value
     }
 
-    /// A reply as a value, or as the error that a program can catch.
+    /// Converts a reply to a value, or to an error that a program can catch.
     fn take_reply(&mut self, tool: &ToolFunction, reply: &ToolReply) -> Outcome<Value> {
         let name = || foreign_text::qualified(&tool.server, &tool.name);
         match reply {
@@ -244,12 +244,12 @@ impl Machine {
     }
 }
 
-/// The error of a call that the operator does not allow.
+/// The error for a call that the operator denies.
 fn denial(name: &str, rule: &str) -> Error {
     Error::new("ToolDenied", format!("`{name}` may not be called: {rule}")).about(name)
 }
 
-/// A host's failure as an error that names server and tool.
+/// Converts a host's failure to an error about `name`.
 fn tool_error(error: &ToolError, name: &str) -> Error {
     let made = Error::new(error.kind.code(), error.message.clone()).about(name);
     match &error.suggestion {
@@ -266,14 +266,14 @@ fn ambiguous<'t>(name: &str, tools: impl Iterator<Item = &'t Arc<Tool>>) -> Erro
         .suggest("write the qualified name")
 }
 
-/// Which of several names is meant.
+/// The result of matching a name against several candidates.
 enum Pick {
     One(usize),
     Several(Vec<usize>),
     None,
 }
 
-/// The exact name wins, else the only one of the same [`canonical`] form.
+/// Picks the exact match; without one, the candidates with the same [`canonical`] form.
 fn pick(name: &str, names: &[&str]) -> Pick {
     let exact: Vec<usize> = (0..names.len()).filter(|at| names[*at] == name).collect();
     let found = if exact.is_empty() {
@@ -289,8 +289,8 @@ fn pick(name: &str, names: &[&str]) -> Pick {
     }
 }
 
-/// The servers and tools that a qualified name may mean: one for `server/tool`; for `mcp__server__tool` one for every
-/// `__`, since names may contain it; none for a bare name.
+/// The server and tool names that a qualified name may denote: one pair for `server/tool`; one pair per `__` for
+/// `mcp__server__tool`, since names may contain it; none for a bare name.
 fn splits(name: &str) -> Vec<(&str, &str)> {
     let rest = name.strip_prefix("mcp__").unwrap_or_default();
     let at = (1..rest.len()).filter(|at| rest.as_bytes()[*at..].starts_with(b"__"));

@@ -1,11 +1,11 @@
-//! Vars: definitions as values, and what they mean for a while.
+//! Vars: first-class references to definitions, and dynamic bindings.
 //!
-//! A var is a name. It is looked up in the session's definitions, else among what the language and the
-//! servers name, each time it is used, so it follows redefinitions and can be part of no cycle.
+//! A var is a name. Each use looks it up among the session's definitions, then among the names of the language and of
+//! the servers. It therefore follows redefinitions and cannot be part of a cycle.
 //!
-//! `binding` exchanges the value in the table of definitions and puts the old one back, so that reading
-//! a definition costs the same inside and outside. What a branch has bound is exchanged back while the
-//! branch waits: every branch sees its own bindings and nobody else's.
+//! `binding` exchanges the value in the table of definitions and restores the old one afterwards, so reading a
+//! definition costs the same inside and outside. While a branch waits, its bindings are swapped out of the table:
+//! every branch sees only its own bindings.
 
 use super::core::{Global, unbound};
 use super::{Core, Machine};
@@ -22,26 +22,26 @@ use crate::lang::value::print::shown_name;
 use crate::lang::value::text::{Name, split_name};
 use std::sync::Arc;
 
-/// A definition that means something else for a while.
+/// A dynamic binding of a definition.
 pub struct Binding {
     index: u32,
-    /// What it means outside, while the binding holds; what is bound, while its branch waits.
+    /// The outer value while the binding is in effect; the bound value while the branch waits.
     other: Option<Value>,
 }
 
-/// The definitions that a branch has bound, the innermost last.
+/// The dynamic bindings of a branch, the innermost last.
 #[derive(Default)]
 pub struct Bindings(Vec<Binding>);
 
 impl Bindings {
-    /// Takes the bindings out of the table of definitions: other branches do not see them.
+    /// Swaps the bindings out of the table of definitions, so that other branches do not see them.
     pub(super) fn suspend(&mut self, core: &mut Core) {
         for binding in self.0.iter_mut().rev() {
             core.globals.swap(binding.index, &mut binding.other);
         }
     }
 
-    /// Puts them back.
+    /// Swaps the bindings back in.
     pub(super) fn resume(&mut self, core: &mut Core) {
         for binding in &mut self.0 {
             core.globals.swap(binding.index, &mut binding.other);
@@ -53,22 +53,22 @@ impl Bindings {
     }
 }
 
-/// What a declared name holds before it is defined.
+/// The placeholder value of a name that is declared but not defined.
 fn nothing_yet(name: &str) -> Value {
     let builtin = &crate::lang::builtin::vars::UNBOUND;
     Value::Bound(Arc::new(Bound { builtin, arguments: vec![Value::symbol(name)] }))
 }
 
-/// True for what a declared name holds before it is defined.
+/// True for the placeholder value of a name that is declared but not defined.
 pub(crate) fn is_unbound(value: &Value) -> bool {
     matches!(value, Value::Bound(bound) if bound.unbound_name().is_some())
 }
 
 impl Machine {
-    /// The name under which a var refers to what a name means; `None` where it means nothing.
+    /// Returns the name under which a var refers to the meaning of `name`; `None` if it has no meaning.
     ///
     /// # Errors
-    /// What looking for a tool of that name raises.
+    /// Returns what the search for a tool of that name raises.
     pub(crate) fn var_name(&mut self, name: &str) -> Outcome<Option<String>> {
         let plain = session_name(name);
         if self.core.globals.find(plain).is_some() || self.is_shadowed(plain) {
@@ -90,10 +90,10 @@ impl Machine {
         })
     }
 
-    /// What a var stands for now.
+    /// Returns the current value of a var.
     ///
     /// # Errors
-    /// `UnboundVariable`; for the forms of the language, that they are no values.
+    /// Returns `UnboundVariable` if the name has no value, or an error if it names a special form or macro.
     pub(crate) fn var_value(&mut self, name: &Name) -> Outcome<Value> {
         self.charge(1)?;
         let name = name.as_str();
@@ -115,10 +115,10 @@ impl Machine {
         }
     }
 
-    /// The place of a definition of the session in the table.
+    /// Returns the index of a definition of the session.
     ///
     /// # Errors
-    /// `UnboundVariable` for what the session does not define.
+    /// Returns `UnboundVariable` if the session does not define the name.
     pub(crate) fn definition(&mut self, name: &str) -> Result<u32, Error> {
         if let Some((known, _)) = known_dynamic(name) {
             return Ok(self.core.globals.index(known));
@@ -133,10 +133,10 @@ impl Machine {
         })
     }
 
-    /// Binds definitions while `run` runs.
+    /// Calls `run` with definitions bound dynamically.
     ///
     /// # Errors
-    /// What `run` raises.
+    /// Returns what `run` raises.
     pub(crate) fn with_bindings(
         &mut self,
         pairs: Vec<(u32, Value)>,
@@ -160,7 +160,7 @@ impl Machine {
         self.bindings.0.push(Binding { index, other });
     }
 
-    /// What this branch has bound: each definition once, with what it means now.
+    /// Returns the bindings of this branch: each bound definition once, with its current value.
     pub(crate) fn bound_now(&self) -> Vec<(u32, Value)> {
         let mut out: Vec<(u32, Value)> = Vec::new();
         for Binding { index, .. } in &self.bindings.0 {
@@ -173,17 +173,17 @@ impl Machine {
         out
     }
 
-    /// True if this branch has bound the definition.
+    /// Returns whether this branch has bound the definition.
     pub(crate) fn is_bound_here(&self, index: u32) -> bool {
         self.bindings.0.iter().any(|binding| binding.index == index)
     }
 
-    /// Changes what a definition is bound to here.
+    /// Sets the value of a definition that this branch has bound.
     pub(crate) fn rebind(&mut self, index: u32, value: Value) {
         self.core.globals.exchange(index, Some(value));
     }
 
-    /// What a definition means outside of all bindings.
+    /// Returns the root value of a definition, ignoring all bindings of this branch.
     pub(crate) fn root(&mut self, index: u32) -> Option<Value> {
         match self.bindings.outermost(index) {
             Some(binding) => binding.other.clone(),
@@ -191,8 +191,7 @@ impl Machine {
         }
     }
 
-    /// Exchanges what a definition means outside of all bindings for a while; whoever does it puts the old
-    /// value back.
+    /// Replaces the root value of a definition temporarily and returns the old one. The caller restores it.
     pub(crate) fn exchange_root(&mut self, index: u32, value: Option<Value>) -> Option<Value> {
         match self.bindings.outermost(index) {
             Some(binding) => std::mem::replace(&mut binding.other, value),
@@ -200,7 +199,7 @@ impl Machine {
         }
     }
 
-    /// Defines: what is bound here stays bound until its end, the definition changes underneath.
+    /// Sets a definition. If this branch has bound it, the binding stays in effect and only the root value changes.
     pub(crate) fn set_definition(&mut self, index: u32, mut global: Global) {
         if let Some(binding) = self.bindings.outermost(index) {
             let root = std::mem::replace(&mut binding.other, global.value.take());
@@ -210,14 +209,15 @@ impl Machine {
         self.core.globals.set(index, global);
     }
 
-    /// Takes a definition of the session away.
+    /// Removes a definition of the session.
     pub(crate) fn undefine(&mut self, index: u32) {
         let name = self.core.globals.name(index).to_string();
         self.set_definition(index, Global::default());
         self.core.coming.remove(&name);
     }
 
-    /// Makes a name known that has no value yet; one that has keeps it.
+    /// Returns the value for `(def name)` and `(declare name)`: the root value if the name has one, else the
+    /// placeholder.
     pub(crate) fn declared_value(&mut self, index: u32) -> Value {
         match self.root(index) {
             Some(value) => value,
@@ -225,10 +225,10 @@ impl Machine {
         }
     }
 
-    /// The metadata of a var: what its definition says, or what is known of a function of the language.
+    /// Returns the metadata of a var: that of its definition, or of the documentation of a language function.
     ///
     /// # Errors
-    /// Limits.
+    /// Returns a halt if a limit is exceeded.
     pub(crate) fn var_metadata(&mut self, name: &Name) -> Outcome<Option<Arc<Map>>> {
         self.charge(1)?;
         let name = name.as_str();
@@ -256,7 +256,7 @@ impl Machine {
         Ok(Arc::new(map))
     }
 
-    /// The metadata of a definition: its own, else its doc string, parameters and name.
+    /// Returns the metadata of a definition: the explicit metadata, else its doc string, parameters and name.
     pub(super) fn definition_metadata(&mut self, name: &str, global: &Global) -> Outcome<Arc<Map>> {
         if let Some(metadata) = &global.metadata {
             return Ok(metadata.clone());
@@ -266,10 +266,10 @@ impl Machine {
         Ok(Arc::new(map))
     }
 
-    /// Gives a definition the metadata that a program wrote, and what goes without saying.
+    /// Sets the metadata that a program wrote for a definition, completed by the implied entries.
     ///
     /// # Errors
-    /// Limits.
+    /// Returns a halt if a limit is exceeded.
     pub(crate) fn add_metadata(&mut self, name: &str, global: &mut Global, metadata: Arc<Map>) -> Outcome<()> {
         let mut map = metadata;
         let own = Arc::make_mut(&mut map);
@@ -281,7 +281,7 @@ impl Machine {
     /// Replaces the metadata of a definition.
     ///
     /// # Errors
-    /// `UnboundVariable` for what the session does not define.
+    /// Returns `UnboundVariable` if the session does not define the name.
     pub(crate) fn replace_metadata(&mut self, name: &str, metadata: Arc<Map>) -> Outcome<()> {
         let index = self.definition(name)?;
         let mut global = self.core.globals.get(index).clone();
@@ -290,8 +290,8 @@ impl Machine {
         Ok(())
     }
 
-    /// Puts doc string, parameters, kind and name of a definition into its metadata, where the program has
-    /// not said otherwise.
+    /// Adds the name and kind of a definition to its metadata, and its doc string and parameters unless the program
+    /// has given them.
     pub(super) fn describe_definition(&mut self, map: &mut Map, name: &str, global: &Global) -> Outcome<()> {
         let missing = |map: &Map, key: &str| map.get(&Value::keyword(key)).is_none();
         if let Some(Value::Closure(closure)) = &global.value
@@ -317,32 +317,32 @@ impl Machine {
     }
 }
 
-/// True for a function that `defn` or `defmacro` made.
+/// True for a function that `defn` or `defmacro` created.
 fn is_defined_function(closure: &Closure) -> bool {
     let form = &closure.group.lambdas[closure.index as usize].form;
     form.as_list().and_then(|items| items.get(1)).is_some_and(crate::lang::resolve::is_display_name)
 }
 
-/// What the language itself reads from metadata goes where it looks for it.
+/// Sets the metadata and updates the fields derived from it: the doc string and the macro flag.
 fn set_metadata(global: &mut Global, metadata: Arc<Map>) {
     global.doc = metadata.get(&Value::keyword("doc")).and_then(Value::as_str).map(Arc::from);
     global.is_macro = metadata.get(&Value::keyword("macro")).is_some_and(Value::is_truthy);
     global.metadata = Some(metadata);
 }
 
-/// A name without what says that it is the session's.
+/// Strips the prefix `session/` or `user/` from a name.
 pub(super) fn session_name(name: &str) -> &str {
     name.strip_prefix("session/").or_else(|| name.strip_prefix("user/")).unwrap_or(name)
 }
 
-/// The qualified name of a form or macro of the language.
+/// The qualified name of a special form or macro of the language.
 fn language_name(name: &str) -> Option<String> {
     let base = name.strip_prefix("core/").or_else(|| name.strip_prefix("clojure.core/")).unwrap_or(name);
     let is_form = SPECIAL_FORMS.contains(&base) || macro_names().any(|known| known == base);
     is_form.then(|| format!("core/{base}"))
 }
 
-/// `([x] [x & more])` as data.
+/// Parameter lists, such as `([x] [x & more])`, as data.
 fn parameter_lists(machine: &mut Machine, lists: &[&str]) -> Outcome<Value> {
     let mut out = Vec::with_capacity(lists.len());
     for list in lists {

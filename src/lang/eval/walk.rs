@@ -1,4 +1,4 @@
-//! The walk: one method for each kind of node that is more than a look.
+//! The tree walk: one method for each kind of node that does more than read a value.
 
 use super::answer::{Answer, Stopped, Walked, copied};
 use super::call::{Frame, Site, Tail};
@@ -65,7 +65,7 @@ impl Machine {
         }
     }
 
-    /// Evaluates a node that makes or fetches a value, which is seldom a number.
+    /// Evaluates a node that creates or fetches a value which is rarely a number.
     #[inline(never)]
     fn make(&mut self, frame: &Frame<'_>, node: &Node) -> Walked {
         let made = match node {
@@ -79,19 +79,21 @@ impl Machine {
         self.walked(made)
     }
 
-    /// What a node comes to, as a value.
+    /// Evaluates a node to a value.
     pub(super) fn value(&mut self, frame: &Frame<'_>, node: &Node) -> Outcome<Value> {
         let walked = self.eval(frame, node);
         self.outcome(walked)
     }
 
-    /// As [`eval`](Machine::eval), where the node is often a name, a constant or an operation.
+    /// Evaluates an argument: [`eval`](Machine::eval) with an inlined fast path for `Take`, small integers and
+    /// operations.
     #[inline(always)]
     fn argument(&mut self, frame: &Frame<'_>, node: &Node) -> Walked {
         if let Node::Take(slot) = node { Ok(self.taken(frame, *slot)) } else { self.operand(frame, node) }
     }
 
-    /// The same, for what is only looked at.
+    /// Evaluates an operand that the caller only reads: a fast path for integers and operations, then
+    /// [`eval`](Machine::eval).
     #[inline(always)]
     fn operand(&mut self, frame: &Frame<'_>, node: &Node) -> Walked {
         match node {
@@ -105,7 +107,7 @@ impl Machine {
         }
     }
 
-    /// What a slot has, which is not read again.
+    /// Moves the value out of a slot that is not read again.
     #[inline(always)]
     fn taken(&mut self, frame: &Frame<'_>, slot: u32) -> Answer {
         match &mut self.stack[frame.base + slot as usize] {
@@ -117,7 +119,7 @@ impl Machine {
         }
     }
 
-    /// The same as a value.
+    /// Evaluates an argument to a value, with a fast path for names and constants.
     #[inline(always)]
     pub(super) fn argument_value(&mut self, frame: &Frame<'_>, node: &Node) -> Result<Value, Stopped> {
         match node {
@@ -128,7 +130,8 @@ impl Machine {
         }
     }
 
-    /// The same of what is neither a name nor a constant: what is seldom a number does not become an answer first.
+    /// Evaluates a node that is neither a name nor a constant. Results that are rarely numbers bypass the conversion
+    /// to an answer.
     #[inline(never)]
     fn computed(&mut self, frame: &Frame<'_>, node: &Node) -> Result<Value, Stopped> {
         match node {
@@ -142,14 +145,14 @@ impl Machine {
         }
     }
 
-    /// The same as an answer.
+    /// Evaluates a node as [`computed`](Machine::computed) does and converts the result to an answer.
     #[inline(never)]
     pub(super) fn compute(&mut self, frame: &Frame<'_>, node: &Node) -> Walked {
         let value = self.computed(frame, node)?;
         Ok(self.pass(value))
     }
 
-    /// What nodes come to, one after another.
+    /// Evaluates nodes in order.
     #[inline(always)]
     fn values(&mut self, frame: &Frame<'_>, nodes: &[Node]) -> Result<Vec<Value>, Stopped> {
         let mut values = Vec::with_capacity(nodes.len());
@@ -169,7 +172,7 @@ impl Machine {
         }
     }
 
-    /// `and` and `or`: the first value whose truth is `until`, else the last.
+    /// Evaluates `and` and `or`: returns the first value whose truthiness equals `until`, or the last value.
     #[inline(never)]
     fn chain(&mut self, frame: &Frame<'_>, nodes: &[Node], until: bool) -> Walked {
         self.pay_step()?;
@@ -234,7 +237,7 @@ impl Machine {
                 self.set_slot(slot, answer);
             }
             [first, second] => match self.argument(frame, first)? {
-                // What is passed on would be in the way of the second.
+                // The second evaluation would overwrite the passed value.
                 Answer::Passed => {
                     let first = std::mem::take(&mut self.passed);
                     let second = self.argument(frame, second)?;
@@ -263,7 +266,7 @@ impl Machine {
         Ok(Answer::Recur)
     }
 
-    /// A call of a known builtin: the arguments stand in an array.
+    /// Calls a builtin resolved at compile time. The arguments are passed as an array.
     #[inline(never)]
     fn call_builtin(&mut self, frame: &Frame<'_>, call: &CallBuiltin) -> Result<Value, Stopped> {
         let (builtin, span) = (call.builtin, call.span);
@@ -296,13 +299,14 @@ impl Machine {
         }
     }
 
-    /// The first of several arguments; one that is taken has to wait for the others, which may read it.
+    /// Evaluates the first of several arguments. A `Take` is deferred until the others are evaluated, because they
+    /// may read the slot.
     #[inline(always)]
     fn first_value(&mut self, frame: &Frame<'_>, node: &Node) -> Result<Value, Stopped> {
         if let Node::Take(_) = node { Ok(Value::Nil) } else { self.argument_value(frame, node) }
     }
 
-    /// Takes the first argument, where it has waited for the others.
+    /// Takes the first argument if [`first_value`](Machine::first_value) deferred it.
     #[inline(always)]
     fn take_first(&mut self, frame: &Frame<'_>, node: &Node, arguments: &mut [Value]) {
         if let (Node::Take(slot), [first, ..]) = (node, arguments) {
@@ -326,7 +330,7 @@ impl Machine {
         result.map_err(|signal| self.stop_at(frame, signal, span))
     }
 
-    /// An outcome of what stands there, for the walk.
+    /// Converts the outcome of the node at `span` for the walk.
     #[inline(always)]
     fn walked_at(&mut self, frame: &Frame<'_>, outcome: Outcome<Value>, span: Span) -> Walked {
         match outcome {
@@ -335,7 +339,7 @@ impl Machine {
         }
     }
 
-    /// Ends the walk with a signal that came from what stands there.
+    /// Stops the walk with a signal raised by the node at `span`.
     #[cold]
     fn stop_at(&mut self, frame: &Frame<'_>, signal: Signal, span: Span) -> Stopped {
         let signal = self.placed(frame, signal, span);
@@ -367,8 +371,9 @@ impl Machine {
         self.walked_at(frame, found, node.span)
     }
 
-    /// A call of a computed function: the arguments go where its frame begins. Most often it is a definition of the
-    /// session; a function that calls itself holds itself already.
+    /// Calls a computed function; its arguments are pushed where its frame begins. The callee is most often a
+    /// definition of the session. A function that calls itself needs no further reference count, since the frame
+    /// keeps it alive.
     #[inline(never)]
     pub(super) fn call_node(&mut self, frame: &Frame<'_>, call: &Call) -> Walked {
         let held;
@@ -394,7 +399,7 @@ impl Machine {
         }
     }
 
-    /// The same where it is any value.
+    /// Calls a callee of any kind.
     #[inline(never)]
     fn call_value(&mut self, frame: &Frame<'_>, call: &Call) -> Walked {
         self.pay_step()?;
@@ -414,14 +419,14 @@ impl Machine {
         Ok(())
     }
 
-    /// Ends the walk of what stands there with what ended the walk inside of it.
+    /// Stops the walk of the node at `span` with the signal that stopped a nested walk.
     #[cold]
     fn stop_again(&mut self, frame: &Frame<'_>, stopped: Stopped, span: Span) -> Stopped {
         let signal = self.signal(stopped);
         self.stop_at(frame, signal, span)
     }
 
-    /// The function that is called, most often a definition of the session.
+    /// Evaluates the callee of a tail call, most often a definition of the session.
     #[inline(always)]
     fn callee(&mut self, frame: &Frame<'_>, node: &Node) -> Result<Value, Stopped> {
         match node {
@@ -563,7 +568,7 @@ impl Machine {
     }
 }
 
-/// The exception that a handler gets; a halt is never caught.
+/// Returns the exception passed to a handler; a halt is never caught.
 pub(super) fn caught(signal: &Signal) -> Option<Value> {
     match signal.raised() {
         Raised::Fault(Fault { error, .. }) | Raised::Error(error) => Some(Value::Exception(error.clone())),
@@ -571,7 +576,7 @@ pub(super) fn caught(signal: &Signal) -> Option<Value> {
     }
 }
 
-/// The error of a literal that turns out to have equal keys.
+/// The error for a literal whose computed keys turn out equal.
 #[cold]
 fn twice(key: &Value, what: &str, whose: &str) -> Error {
     let made = if whose == "map" { "(assoc {} k v …)" } else { "(set [a b …])" };

@@ -1,4 +1,4 @@
-//! The arguments of a tool call: a map, keywords with values, or values by position.
+//! The arguments of a tool call: a map, keywords with values, or positional values.
 
 use super::{Pick, pick};
 use crate::lang::error::{Error, Outcome};
@@ -11,17 +11,18 @@ use crate::lang::value::text::Name;
 use serde_json::Value as Json;
 use std::sync::Arc;
 
-/// How many keys a map may have that is looked at for names of arguments where it may be a value.
+/// Maximum number of keys in a map that is checked for argument names where it may be a value instead.
 const MOST_NAMES: usize = 64;
 
-/// The arguments of a call as one map under the schema's own names.
+/// Collects the arguments of a call in one map under the schema's names.
 ///
-/// A map alone is the arguments by name, whatever types the tool takes. Keywords in front of values are names
-/// as well. All else is given by position, in the order of [`Tool::parameters`], which the signature shows.
+/// A single map holds the arguments by name, whatever types the tool takes. Keywords in front of values are names as
+/// well. All other values are positional, in the order of [`Tool::parameters`], which the signature shows.
 ///
 /// # Errors
-/// `ToolArgumentError` where names and positions are mixed, an argument is given twice, there are more values
-/// than arguments, or a required argument has no value by position. Arguments by name are checked by the host.
+/// Returns `ToolArgumentError` if names and positions are mixed, an argument is given twice, there are more values
+/// than arguments, or positional values leave out a required argument. The host validates arguments by name, and calls
+/// without arguments.
 pub(super) fn tool_arguments(function: &ToolFunction, arguments: &mut [Value]) -> Outcome<Value> {
     let called = Called { tool: &function.tool, parameters: &function.parameters };
     match arguments {
@@ -31,7 +32,7 @@ pub(super) fn tool_arguments(function: &ToolFunction, arguments: &mut [Value]) -
     }
 }
 
-/// A tool that is called.
+/// The tool being called.
 struct Called<'t> {
     tool: &'t Tool,
     parameters: &'t [(String, bool)],
@@ -45,7 +46,7 @@ impl Called<'_> {
             self.parameters.is_empty() || self.parameters.iter().any(|(known, _)| Some(known.as_str()) == name)
         };
         if entries.iter().all(|(key, _)| matches!(key, Value::Keyword(_)) && is_exact(key)) {
-            // A keyword is written as JSON under its name, so the map needs no other keys.
+            // Keyword keys serialize to JSON as their names, so the map is passed on unchanged.
             return Ok(std::mem::take(map));
         }
         self.check_not_a_value(entries)?;
@@ -56,8 +57,8 @@ impl Called<'_> {
         Ok(Value::Map(Arc::new(out)))
     }
 
-    /// Refuses a map that was meant as the value of the first argument: none of its keys is an argument,
-    /// and the first argument takes an object.
+    /// Rejects a map that was meant as the value of the first argument: none of its keys is an argument name, and the
+    /// first argument takes an object.
     fn check_not_a_value(&self, map: &Map) -> Outcome<()> {
         let Some((first, is_required)) = self.parameters.first() else { return Ok(()) };
         let is_open = self.tool.input_schema.get("additionalProperties").is_some_and(|open| open != &Json::Bool(false));
@@ -72,7 +73,7 @@ impl Called<'_> {
         Err(self.error(message).suggest(suggestion).into())
     }
 
-    /// True for `:to x :subject y`, also with quoted symbols that are names of arguments: `'status "open"`.
+    /// True for `:to x :subject y`, and for quoted symbols that are argument names: `'status "open"`.
     fn are_pairs(&self, arguments: &[Value]) -> bool {
         let is_name = |key: &Value| matches!(key, Value::Keyword(_)) || self.named(key).is_some();
         arguments.len().is_multiple_of(2)
@@ -118,10 +119,10 @@ impl Called<'_> {
         Ok(Value::Map(Arc::new(out)))
     }
 
-    /// Refuses names among positions.
+    /// Rejects names mixed with positional values.
     ///
-    /// A keyword is a value by position only where it cannot be a name: it names no argument, and it is the
-    /// last one or an option that the schema lists for its place.
+    /// A keyword is a positional value only if it cannot be a name: it names no argument, and it is the last value or
+    /// an option that the schema lists for its position.
     fn check_unmixed(&self, arguments: &[Value]) -> Outcome<()> {
         let (name, last) = (self.name(), arguments.len().saturating_sub(1));
         if let [rest @ .., dangling] = arguments
@@ -163,7 +164,7 @@ impl Called<'_> {
         Ok(())
     }
 
-    /// True if the schema lists the text among the values of the argument at that position.
+    /// Returns whether the schema lists the text among the values of the argument at that position.
     fn is_option(&self, at: usize, text: &str) -> bool {
         let schema = self.parameters.get(at).and_then(|(name, _)| property(self.tool, name));
         let options = schema.and_then(|schema| schema.get("enum")).and_then(Json::as_array);
@@ -174,7 +175,7 @@ impl Called<'_> {
         let Some(written) = key.as_name().map(Name::as_str).or(key.as_str()) else {
             return Err(Error::expected("a keyword as the name of an argument", key).into());
         };
-        // A name that the schema lacks is left to the host, which checks arguments before it sends them.
+        // Names that the schema lacks are left to the host, which validates arguments before it sends them.
         let name = Value::string(self.named(key).unwrap_or(written));
         if out.get(&name).is_some() {
             return Err(self.error(format!("`{}` is given twice to `{}`", written, self.name())).into());
@@ -183,7 +184,7 @@ impl Called<'_> {
         Ok(())
     }
 
-    /// The schema's name for an argument that a program named in its own spelling.
+    /// Returns the schema's name for an argument that a program spelled in its own way.
     fn named(&self, key: &Value) -> Option<&str> {
         let name = key.as_name().map(Name::as_str).or(key.as_str())?;
         let names: Vec<&str> = self.parameters.iter().map(|(name, _)| name.as_str()).collect();
@@ -193,7 +194,7 @@ impl Called<'_> {
         }
     }
 
-    /// `call it as (mail/send-email :to :subject :cc?)`
+    /// A usage hint, such as `call it as (mail/send-email :to :subject :cc?)`.
     fn call(&self) -> String {
         let mut out = format!("call it as ({}", self.name());
         for ((_, is_required), written) in self.parameters.iter().zip(self.written()) {
@@ -204,7 +205,7 @@ impl Called<'_> {
         out + ")"
     }
 
-    /// The arguments as a program writes their names.
+    /// The argument names as a program writes them.
     fn written(&self) -> impl Iterator<Item = String> {
         let names = written_names(self.parameters.iter().map(|(name, _)| name.as_str()));
         names.into_iter().map(|name| foreign_text::argument(&name))
@@ -223,7 +224,7 @@ fn property<'t>(tool: &'t Tool, name: &str) -> Option<&'t Json> {
     tool.input_schema.get("properties")?.get(name)
 }
 
-/// True if the schema of the argument says that an object may be its value.
+/// Returns whether the schema allows an object as the value of the argument.
 fn takes_objects(tool: &Tool, name: &str) -> bool {
     let Some(schema) = property(tool, name) else { return false };
     match schema.get("type") {
@@ -233,12 +234,12 @@ fn takes_objects(tool: &Tool, name: &str) -> bool {
     }
 }
 
-/// `1 argument`, `2 arguments`
+/// A count with its noun: `1 argument`, `2 arguments`.
 fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
-/// `` `a` is ``, `` `a`, `b` are ``
+/// The names with their verb: `` `a` is ``, `` `a`, `b` are ``.
 fn are(names: &[String]) -> String {
     format!("{} {}", names.join(", "), if names.len() == 1 { "is" } else { "are" })
 }
