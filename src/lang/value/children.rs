@@ -1,22 +1,23 @@
-//! The values that a value refers to: the one place that knows them for every kind of value. The sweep of the heap
-//! and the encoder of sessions walk by it.
+//! Enumerates the direct children of a value: the only place that knows them for every kind of value. The heap's cycle
+//! collector and the snapshot encoder use it.
 
 use super::Value;
 use super::list::List;
 use std::sync::Arc;
 
-/// How a value holds another one.
+/// Ownership of a child by its parent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hold {
-    /// It owns it once and alone, so that its owners can be counted.
+    /// The parent is the only owner of this reference, which therefore counts exactly once towards the child's
+    /// reference count.
     Counted,
-    /// Other nodes may own it together with this one; no count is known.
+    /// Other nodes may share this reference with the parent, so it cannot be attributed to one owner.
     Shared,
 }
 
 impl Value {
-    /// Visits each value that this one refers to directly, metadata included. The content of a cell is not among
-    /// them: it is the heap's. Code refers to no value that leads to a cell: functions capture those
+    /// Visits each value that this one refers to directly, including metadata. The content of a cell is not included
+    /// because the heap owns it. Code refers to no value that leads to a cell; functions capture such values
     /// ([`Meaning::Held`](crate::lang::resolve::Meaning)).
     pub(crate) fn for_each_child(&self, visit: &mut impl FnMut(&Value, Hold)) {
         let metadata = match self {

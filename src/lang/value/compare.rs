@@ -1,5 +1,5 @@
-//! The order of values, as Clojure's `compare`: numbers by size, strings and names by namespace and text, nil first,
-//! vectors by length and then item by item.
+//! Ordering of values, following Clojure's `compare`: nil first, numbers by size, strings by text, names by namespace
+//! and then by base name, times of one kind chronologically, vectors by length and then item by item.
 
 use super::equal::comparing_effort;
 use super::text::Name;
@@ -12,10 +12,10 @@ use num_traits::ToPrimitive;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-/// How `left` stands to `right`.
+/// Compares two values.
 ///
 /// # Errors
-/// `TypeError` where the two have no order.
+/// Returns `TypeError` if the two values have no defined order.
 #[inline]
 pub fn compare(machine: &mut Machine, left: &Value, right: &Value) -> Outcome<Ordering> {
     let order = match (left, right) {
@@ -58,7 +58,8 @@ fn compare_any(machine: &mut Machine, left: &Value, right: &Value) -> Outcome<Or
     Ok(Ordering::Equal)
 }
 
-/// The order of two values of one kind that nest no deeper than keys may. Nobody pays at once: what takes long is owed.
+/// Orders two values that nest no deeper than keys may; `None` if they have no order. Charges nothing directly; the
+/// cost of long comparisons is recorded as owed.
 pub fn natural(left: &Value, right: &Value) -> Option<Ordering> {
     let (Value::Vector(a), Value::Vector(b)) = (left, right) else {
         super::equal::owe_for_scan(left, 1);
@@ -105,8 +106,8 @@ fn compare_scalars(left: &Value, right: &Value) -> Option<Ordering> {
     })
 }
 
-/// How two numbers stand to each other: as doubles where one of them is a double, else exactly; a NaN
-/// counts as equal to everything. All of this is Clojure's rule. `None` unless both are numbers.
+/// Compares two numbers, following Clojure: as doubles if either is a double, otherwise exactly. A NaN compares as
+/// equal to everything. `None` unless both are numbers.
 pub fn compare_numbers(left: &Value, right: &Value) -> Option<Ordering> {
     Some(match (left, right) {
         (Value::Int(a), Value::Int(b)) => a.cmp(b),
@@ -121,7 +122,7 @@ pub fn compare_numbers(left: &Value, right: &Value) -> Option<Ordering> {
     })
 }
 
-/// The double nearest to a number; `None` for all other values.
+/// Converts a number to the nearest double; `None` for all other values.
 pub fn as_double(number: &Value) -> Option<f64> {
     Some(match number {
         Value::Float(number) => *number,
@@ -132,7 +133,7 @@ pub fn as_double(number: &Value) -> Option<f64> {
     })
 }
 
-/// Names without a namespace come before all that have one.
+/// Orders names by namespace, then by base name. Names without a namespace come first.
 fn compare_names(a: &Name, b: &Name) -> Ordering {
     (a.namespace(), a.base()).cmp(&(b.namespace(), b.base()))
 }

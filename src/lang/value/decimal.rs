@@ -1,7 +1,7 @@
-//! Exact decimals as Java's `BigDecimal` has them: `1.10M` keeps its zero, and equals `1.1M`.
+//! Exact decimals with the semantics of Java's `BigDecimal`: `1.10M` keeps its zero and equals `1.1M`.
 //!
-//! A decimal is an integer and a power of ten, so its text can stand for a number of any length:
-//! whatever would write the zeros out asks for their count first.
+//! A decimal is an integer and a power of ten, so a short text can denote a number with very many digits. Code that
+//! would write out the zeros checks their number first.
 
 use super::Value;
 use crate::lang::meter::owe;
@@ -14,10 +14,10 @@ use std::f64::consts::LOG10_2;
 use std::fmt::Write;
 use std::hash::{Hash, Hasher};
 
-/// The largest power of ten, up or down, that a decimal may have.
+/// Maximum magnitude of the power of ten of a decimal.
 pub const MAX_SCALE: i64 = 1_000_000;
 
-/// What digits, perhaps with a point and an exponent, stand for; `None` beyond [`MAX_SCALE`].
+/// Parses digits with an optional point and exponent; `None` if they are malformed or beyond [`MAX_SCALE`].
 pub fn read(text: &str) -> Option<BigDecimal> {
     let value: BigDecimal = if text.len() > AT_ONCE { read_long(text)? } else { text.parse().ok()? };
     (value.fractional_digit_count().abs() <= MAX_SCALE).then_some(value)
@@ -31,11 +31,11 @@ fn read_long(text: &str) -> Option<BigDecimal> {
     Some(BigDecimal::new(integer, scale))
 }
 
-/// How many digits are read in one go.
+/// Maximum number of digits parsed directly.
 const AT_ONCE: usize = 2_000;
 
-/// The integer that digits, perhaps with a sign, spell. Long ones are read in halves: the time for reading
-/// them in one go grows with the square of their number.
+/// Parses an integer with an optional sign. Long ones are parsed in halves, because direct parsing takes time quadratic
+/// in the number of digits.
 pub fn read_integer(text: &str, radix: u32) -> Option<BigInt> {
     if text.len() <= AT_ONCE {
         return BigInt::parse_bytes(text.as_bytes(), radix);
@@ -55,34 +55,34 @@ fn read_halves(digits: &[u8], radix: u32) -> Option<BigInt> {
     Some(read_halves(above, radix)? * power + read_halves(below, radix)?)
 }
 
-/// The nearest double, of two that are equally near the even one; beyond the range an infinity or zero.
+/// Converts to the nearest double, with ties to even; an infinity or zero out of range.
 pub fn to_double(value: &BigDecimal) -> f64 {
-    // Halfway between two doubles, no number has more significant digits than 767.
+    // In bits. The midpoint of two adjacent doubles has at most 767 significant digits.
     const ENOUGH: u64 = 2_700;
     let (unscaled, scale) = value.as_bigint_and_scale();
     let (mut digits, mut scale) = (unscaled.into_owned(), scale);
     if digits.bits() > ENOUGH {
-        // Whoever asks for a plain number does not pay for its digits.
+        // Callers that convert a number to a double do not charge for its digits.
         owe(square_effort(digits.bits()) / 16);
         let cut = ((digits.bits() - ENOUGH) as f64 * LOG10_2) as u32;
         let (above, below) = digits.div_rem(&BigInt::from(10).pow(cut));
-        // One digit behind the others tells whether anything was cut off.
+        // An extra digit records whether anything was cut off (a sticky digit).
         let sticky = below.signum();
         digits = above * 10 + sticky;
         scale -= i64::from(cut) - 1;
     }
-    // The standard library rounds correctly, whatever the number of digits.
+    // The standard library rounds correctly for any number of digits.
     format!("{digits}e{}", -scale).parse().unwrap_or(f64::NAN)
 }
 
-/// The steps that finding the nearest double takes, beside the first: only long decimals take any.
+/// Returns the number of steps for finding the nearest double, in addition to the first. Only long decimals take any.
 pub fn double_effort(value: &BigDecimal) -> u64 {
     let words = bits(value) / 64;
     words.saturating_mul(words.isqrt()) / 8
 }
 
-/// A decimal as Java's `toString` writes it: plain, or with an exponent where plain digits would begin
-/// with many zeros or end with made-up ones.
+/// Writes a decimal like Java's `toString`: plain, or with an exponent where plain notation would begin with many zeros
+/// or end with zeros that are not significant.
 pub fn write(out: &mut String, value: &BigDecimal) {
     let (unscaled, scale) = value.as_bigint_and_exponent();
     let digits = unscaled.abs().to_string();
@@ -111,22 +111,23 @@ pub fn write(out: &mut String, value: &BigDecimal) {
     }
 }
 
-/// True if the two are the same number, whatever zeros they keep.
+/// True if the two are the same number, regardless of trailing zeros.
 pub fn equal(left: &BigDecimal, right: &BigDecimal) -> bool {
     order(left, right) == Ordering::Equal
 }
 
-/// How many bits its integer has.
+/// Returns the number of bits of the unscaled integer.
 pub fn bits(value: &BigDecimal) -> u64 {
     value.as_bigint_and_scale().0.bits()
 }
 
-/// About how many digits its integer has: as many, or one more. To count them takes a power of ten of that length.
+/// Estimates the number of digits of the unscaled integer: exact, or one too many. An exact count would need a power of
+/// ten of that length.
 pub fn digits(value: &BigDecimal) -> u64 {
     (bits(value) as f64 * LOG10_2) as u64 + 1
 }
 
-/// Feeds a hasher with what equal decimals have in common: their digits without the zeros at the end.
+/// Hashes a decimal without its trailing zeros, so that equal decimals hash alike.
 pub fn hash<H: Hasher>(value: &BigDecimal, state: &mut H) {
     let (unscaled, scale) = value.as_bigint_and_scale();
     let (digits, zeros) = without_zeros(unscaled.into_owned());
@@ -134,12 +135,12 @@ pub fn hash<H: Hasher>(value: &BigDecimal, state: &mut H) {
     (digits, power).hash(state);
 }
 
-/// An integer without the zeros at its end, and how many those were. An integer that ends in few zeros is
-/// only walked through; they are taken off in ever larger groups, and then in ever smaller ones.
+/// Returns an integer without its trailing decimal zeros, and their number. Removes zeros in groups of growing, then of
+/// shrinking size, so that an integer with few trailing zeros needs only a few divisions by small powers of ten.
 fn without_zeros(mut number: BigInt) -> (BigInt, i64) {
     let mut zeros = 0;
     let mut group = 1_u32;
-    // No more zeros than its bits end in.
+    // The number of trailing zero bits is an upper bound for the number of trailing decimal zeros.
     while let Some(most) = number.trailing_zeros().filter(|most| *most > 0) {
         if u64::from(group) <= most {
             let (quotient, rest) = number.div_rem(&BigInt::from(10).pow(group));
@@ -158,7 +159,7 @@ fn without_zeros(mut number: BigInt) -> (BigInt, i64) {
     (number, zeros)
 }
 
-/// The decimal without zeros at its end.
+/// Returns the decimal without trailing zeros.
 pub fn without_zeros_at_end(value: &BigDecimal) -> BigDecimal {
     let (unscaled, scale) = value.as_bigint_and_scale();
     let (digits, zeros) = without_zeros(unscaled.into_owned());
@@ -166,15 +167,15 @@ pub fn without_zeros_at_end(value: &BigDecimal) -> BigDecimal {
     BigDecimal::new(digits, scale)
 }
 
-/// The steps of work on an integer of so many bits whose time grows with the square of its length, as finding
-/// its digits does.
+/// Returns the number of steps for an operation on an integer of `bits` bits that takes quadratic time, such as
+/// computing its digits.
 pub fn square_effort(bits: u64) -> u64 {
     let words = bits / 64;
     words.saturating_mul(words) / 8
 }
 
-/// The steps that comparing a decimal with a number takes beside the first: where their powers of ten
-/// differ, one of them is written out.
+/// Returns the number of steps for comparing a decimal with another value, in addition to the first. If the powers of
+/// ten differ, one of the integers is scaled up.
 pub fn comparing_effort(left: &BigDecimal, right: &Value) -> u64 {
     let (other, scale) = match right {
         Value::Float(_) => return double_effort(left),
@@ -188,11 +189,11 @@ pub fn comparing_effort(left: &BigDecimal, right: &Value) -> u64 {
     if apart == 0 {
         return own.min(other) / 512;
     }
-    // As long as the longer one at most: of other lengths, none is written out.
+    // The scaled integer is at most about as long as the longer one: if the magnitudes differ, neither is scaled.
     square_effort(own.max(other))
 }
 
-/// How a decimal stands to a number that is no double, exactly; `None` for all other values.
+/// Compares a decimal exactly with an integer or a decimal; `None` for all other values.
 pub fn compare(left: &BigDecimal, right: &Value) -> Option<Ordering> {
     Some(match right {
         Value::Decimal(right) => order(left, right),
@@ -202,7 +203,7 @@ pub fn compare(left: &BigDecimal, right: &Value) -> Option<Ordering> {
     })
 }
 
-/// The order of two decimals. Where signs and magnitudes already tell, no zeros are written out.
+/// Orders two decimals. If the signs or the magnitudes differ, no integer is scaled.
 fn order(left: &BigDecimal, right: &BigDecimal) -> Ordering {
     let sign = |value: &BigDecimal| match value.sign() {
         Sign::Minus => -1,
@@ -216,7 +217,7 @@ fn order(left: &BigDecimal, right: &BigDecimal) -> Ordering {
             if scale == other_scale {
                 return own.cmp(&other);
             }
-            // Between which powers of ten it lies, as far as the length of its integer tells.
+            // Bounds on the decimal exponent, from the bit length of the unscaled integer.
             let least = |bits: u64, scale: i64| ((bits - 1) as f64 * LOG10_2).floor() as i64 - 1 - scale;
             let most = |bits: u64, scale: i64| (bits as f64 * LOG10_2).ceil() as i64 + 1 - scale;
             let larger = least(own.bits(), scale) > most(other.bits(), other_scale);
@@ -231,7 +232,7 @@ fn order(left: &BigDecimal, right: &BigDecimal) -> Ordering {
     }
 }
 
-/// An integer as a decimal without places.
+/// Converts an integer to a decimal of scale zero.
 pub fn of_integer(value: BigInt) -> BigDecimal {
     BigDecimal::from(value)
 }
@@ -268,7 +269,7 @@ mod tests {
             ("5E-324", 5e-324),
             ("2.4703282292062327E-324", 0.0),
             ("2.4703282292062328E-324", 5e-324),
-            // Halves go to the even one, the least bit more goes up.
+            // Ties round to even; the smallest excess rounds up.
             ("9007199254740993", 9_007_199_254_740_992.0),
             ("9007199254740995", 9_007_199_254_740_996.0),
             (&format!("{}E-2000", long("9007199254740993")), 9_007_199_254_740_992.0),

@@ -1,10 +1,10 @@
-//! Equality and hashing, as Clojure's `=` and `hash`: lists and vectors with the same items are
-//! equal, an integer never equals a double, records from JSON equal maps, those of `defrecord` only
-//! their own kind.
+//! Equality and hashing, following Clojure's `=` and `hash`. Lists and vectors with the same items are equal. An
+//! integer never equals a double. Records decoded from JSON equal maps; records of `defrecord` equal only records of
+//! the same type.
 //!
-//! Equality keeps its own list of what is still to be compared, so that depth costs no stack. Keys of
-//! maps and members of sets nest at most [`KEY_NESTING`] deep (checked when they are put in), which
-//! bounds the look-ups on the way and lets hashing be a plain recursion.
+//! Equality uses an explicit work stack instead of recursion, so depth consumes no machine stack. Keys of maps and
+//! members of sets nest at most [`KEY_NESTING`] levels (checked on insertion). This bounds the lookups inside a
+//! comparison and allows hashing to recurse.
 
 use super::map::Map;
 use super::set::Set;
@@ -18,10 +18,10 @@ use std::convert::Infallible;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-/// How deep a key may nest.
+/// Maximum nesting depth of a key.
 pub const KEY_NESTING: u32 = 64;
 
-/// What is still to be compared.
+/// A pending comparison.
 enum Task {
     Values(Value, Value),
     Sequences(Cursor, Cursor),
@@ -29,7 +29,7 @@ enum Task {
     Sets(Arc<Set>, Arc<Set>),
 }
 
-/// How many bits an integer or a decimal has, without its power of ten; none for all else.
+/// Returns the number of bits of a big integer or of the unscaled integer of a decimal; 0 for all other values.
 pub fn bits(value: &Value) -> u64 {
     match value {
         Value::BigInt(number) => number.bits(),
@@ -38,12 +38,12 @@ pub fn bits(value: &Value) -> u64 {
     }
 }
 
-/// The steps that finding the digits of a long number takes.
+/// Returns the number of steps charged for computing the decimal digits of a number.
 pub fn digits_effort(value: &Value) -> u64 {
     decimal::square_effort(bits(value))
 }
 
-/// The steps that hashing a scalar takes, beside the first.
+/// Returns the number of steps for hashing a scalar, in addition to the first.
 #[inline]
 pub fn hashing_effort(value: &Value) -> u64 {
     match value {
@@ -55,7 +55,7 @@ pub fn hashing_effort(value: &Value) -> u64 {
     }
 }
 
-/// The steps that comparing two scalars takes, beside the first.
+/// Returns the number of steps for comparing two scalars, in addition to the first.
 #[inline]
 pub fn comparing_effort(left: &Value, right: &Value) -> u64 {
     match (left, right) {
@@ -66,7 +66,7 @@ pub fn comparing_effort(left: &Value, right: &Value) -> u64 {
     }
 }
 
-/// True if the two values are equal. Lazy sequences are realised through `pace` as far as needed.
+/// True if the two values are equal. Realises lazy sequences through `pace` as far as needed.
 pub fn equal<P: Pace>(left: &Value, right: &Value, pace: &mut P) -> Result<bool, P::Stop> {
     pace.step(comparing_effort(left, right))?;
     if let Some(answer) = equal_at_once(left, right) {
@@ -116,7 +116,8 @@ pub fn equal<P: Pace>(left: &Value, right: &Value, pace: &mut P) -> Result<bool,
                 }
                 if let Some((key, value)) = left.entry(position) {
                     pace.step(hashing_effort(key))?;
-                    // As it is spelled: whichever of the two is a record, and in accord with their hashes.
+                    // Exact lookup: the result must not depend on which map is a record, and must agree with the
+                    // hashes.
                     let Some((_, other)) = right.get_exact(key) else { return Ok(false) };
                     tasks.push(Task::Values(value.clone(), other.clone()));
                 }
@@ -128,7 +129,7 @@ pub fn equal<P: Pace>(left: &Value, right: &Value, pace: &mut P) -> Result<bool,
     Ok(true)
 }
 
-/// The answer where it does not need a walk.
+/// Fast path: decides equality without a walk, or returns `None` if the contents must be compared.
 #[inline]
 fn equal_at_once(left: &Value, right: &Value) -> Option<bool> {
     Some(match (left, right) {
@@ -185,7 +186,7 @@ fn equal_at_once(left: &Value, right: &Value) -> Option<bool> {
     })
 }
 
-/// The task of comparing two values of which [`equal_at_once`] knew nothing.
+/// Creates the comparison task for two values that [`equal_at_once`] could not decide; `None` if they are unequal.
 fn nested<P: Pace>(left: Value, right: Value, pace: &mut P) -> Result<Option<Task>, P::Stop> {
     Ok(match (left, right) {
         (Value::Map(a), Value::Map(b)) => Some(Task::Maps(a, b, 0)),
@@ -208,7 +209,7 @@ impl PartialEq for Value {
     #[inline]
     fn eq(&self, other: &Value) -> bool {
         match (self, other) {
-            // What keys are, most often.
+            // Most keys are keywords or strings.
             (Value::Keyword(a), Value::Keyword(b)) => a == b,
             (Value::Str(a), Value::Str(b)) => a == b,
             _ => same(self, other),
@@ -230,10 +231,10 @@ fn same(left: &Value, right: &Value) -> bool {
     }
 }
 
-/// How many steps a comparison, or how many items a collection that is hashed, must have to be noted as owed.
+/// Minimum number of steps of a comparison, or of items of a hashed collection, to be recorded as owed.
 const MANY: u64 = 256;
 
-/// A walk whose steps are owed.
+/// A [`Pace`] that counts the steps of a walk so that they can be recorded as owed.
 struct Owing(u64);
 
 impl Pace for Owing {
@@ -253,7 +254,8 @@ impl Pace for Owing {
     }
 }
 
-/// As [`equal`] for two of which [`equal_at_once`] knew nothing: blocks of scalars are compared where they stand.
+/// Like [`equal`], for two values that [`equal_at_once`] could not decide. Compares contiguous items in place, without
+/// a work stack for scalars.
 fn same_nested(left: &Value, right: &Value, owing: &mut Owing) -> Result<bool, Infallible> {
     let (Some(a), Some(b)) = (left.as_block(), right.as_block()) else { return equal(left, right, owing) };
     if a.len() != b.len() {
@@ -272,7 +274,7 @@ fn same_nested(left: &Value, right: &Value, owing: &mut Owing) -> Result<bool, I
     Ok(true)
 }
 
-/// Notes what comparing a long scalar with so many others costs, in a block of keys that is walked through.
+/// Records as owed the cost of comparing a long scalar with `others` keys in a linear scan.
 #[inline]
 pub fn owe_for_scan(key: &Value, others: usize) {
     if let Value::Str(Text::Long(_)) | Value::BigInt(_) | Value::Decimal(_) = key {
@@ -282,7 +284,7 @@ pub fn owe_for_scan(key: &Value, others: usize) {
 
 #[cold]
 fn owe_for_long_scan(key: &Value, others: usize) {
-    // Texts are compared and hashed many bytes at once.
+    // Texts are compared and hashed several bytes at a time.
     const AT_ONCE: u64 = 8;
     let effort = hashing_effort(key);
     if effort >= LONG {
@@ -290,7 +292,7 @@ fn owe_for_long_scan(key: &Value, others: usize) {
     }
 }
 
-/// The steps that hashing or comparing a scalar must take to be noted as owed.
+/// Minimum number of steps for hashing or comparing one scalar to be recorded as owed.
 const LONG: u64 = 16;
 
 impl Eq for Value {}
@@ -304,25 +306,26 @@ impl Hash for Value {
     }
 }
 
-/// The hash that a program sees: the same in every process, and not the secret one of the tables.
+/// Returns the hash that programs see. It is identical in every process and independent of the secret seeds of the hash
+/// tables.
 pub fn visible_hash(value: &Value) -> u64 {
     let mut hasher = DefaultHasher::new();
     hash_nested(value, &mut hasher, KEY_NESTING, Identity::Place);
     hasher.finish()
 }
 
-/// What tells values apart that are equal only to themselves.
+/// Source of the hash of values that are equal only to themselves.
 #[derive(Clone, Copy)]
 enum Identity {
-    /// Where they are in memory: in tables, which show nothing of it.
+    /// The address in memory. Used in hash tables, which do not expose it.
     Address,
-    /// What they are made of: wherever a program sees it.
+    /// Stable properties, such as a source position or a name. Used wherever a program can observe the hash.
     Place,
 }
 
-/// The hasher of one of several members without an order, whose hashes are added up. It begins with what
-/// the whole has been hashed to so far: in a table that is a secret, so that nobody can choose members
-/// whose sums are alike.
+/// Creates the hasher for one member of an unordered collection, whose member hashes are summed. `seed` is the state of
+/// the enclosing hash so far. In a hash table that state is secret, so that an attacker cannot construct members whose
+/// sums collide.
 fn of_member(seed: u64) -> DefaultHasher {
     let mut hasher = DefaultHasher::new();
     hasher.write_u64(seed);

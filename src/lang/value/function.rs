@@ -1,4 +1,4 @@
-//! Functions as data: a code and the values it captured.
+//! Functions as data: code and captured values.
 
 use super::Value;
 use super::release::{Debris, release};
@@ -9,15 +9,15 @@ use std::sync::{Arc, OnceLock};
 
 /// A function made by `fn`.
 ///
-/// Functions that refer to each other by name (`letfn`, inner `define`) are one [`Group`] over the same
-/// captured values: a sibling is made anew from the two when it is needed, and a function reaches
-/// itself the same way, so that no function ever holds itself.
+/// Functions that refer to each other by name (`letfn`, inner `define`) form one [`Group`] over one set of captured
+/// values. A reference to a sibling, or of a function to itself, creates the closure anew from these two. No closure
+/// ever holds itself, so there are no reference cycles.
 pub struct Closure {
-    /// The codes of the group.
+    /// The group, which holds the code of all its functions.
     pub group: Arc<Group>,
-    /// Which of them this function runs.
+    /// Index of the code of this function in the group.
     pub index: u32,
-    /// What the group captured.
+    /// The values that the group captured.
     pub captures: Arc<Captures>,
 }
 
@@ -26,12 +26,12 @@ pub struct Closure {
 pub struct Captures(Vec<Value>);
 
 impl Captures {
-    /// These values.
+    /// Wraps captured values.
     pub fn new(values: Vec<Value>) -> Captures {
         Captures(values)
     }
 
-    /// The values, in the order of the group's list of captured names.
+    /// Returns the values, in the order of the group's list of captured names.
     pub fn as_slice(&self) -> &[Value] {
         &self.0
     }
@@ -43,16 +43,16 @@ impl Drop for Captures {
     }
 }
 
-/// A builtin whose first arguments are filled in.
+/// A builtin with its first arguments bound.
 pub struct Bound {
     /// The builtin.
     pub builtin: &'static Builtin,
-    /// Its first arguments.
+    /// The bound arguments.
     pub arguments: Vec<Value>,
 }
 
 impl Bound {
-    /// The name that this value stands for, if it is what a declared name holds before it is defined.
+    /// Returns the name if this is the placeholder value of a declared name that has not been defined yet.
     pub fn unbound_name(&self) -> Option<&str> {
         match self.arguments.first() {
             Some(Value::Symbol(name)) if self.builtin.name == "unbound*" => Some(name.as_str()),
@@ -69,20 +69,21 @@ impl Drop for Bound {
 
 /// A downstream tool as a function.
 pub struct ToolFunction {
-    /// What its server says of it.
+    /// The tool as its server describes it.
     pub tool: Arc<Tool>,
-    /// The server's name, as every call and its record have it.
+    /// The name of the server. Calls and their records share it.
     pub server: Arc<str>,
-    /// The tool's name, likewise.
+    /// The name of the tool, shared in the same way.
     pub name: Arc<str>,
-    /// The names of its parameters in the order of [`Tool::parameters`], each with whether it is required.
+    /// The names of its parameters in the order of [`Tool::parameters`], each with a flag that is true if it is
+    /// required.
     pub parameters: Box<[(String, bool)]>,
-    /// Of a function that is known by name alone: that of the tool, once its server has been asked.
+    /// `Some` for a function known by name only: caches the resolved function once its server has been queried.
     asked: Option<OnceLock<Arc<ToolFunction>>>,
 }
 
 impl ToolFunction {
-    /// The function of a tool.
+    /// Creates the function of a tool.
     pub fn new(tool: Arc<Tool>) -> ToolFunction {
         let own = |(name, is_required): (&str, bool)| (name.to_string(), is_required);
         let parameters = tool.parameters().into_iter().map(own).collect();
@@ -90,18 +91,18 @@ impl ToolFunction {
         ToolFunction { server, name, parameters, tool, asked: None }
     }
 
-    /// The function of a tool of which only the name is known: its server is asked when it is called.
+    /// Creates the function of a tool known by name only. Its server is queried on the first call.
     pub fn by_name(server: &str, name: &str) -> ToolFunction {
         let tool = Tool { server: server.to_string(), name: name.to_string(), ..Tool::default() };
         ToolFunction { asked: Some(OnceLock::new()), ..ToolFunction::new(Arc::new(tool)) }
     }
 
-    /// Where the function goes that the server was asked for, if only the name of this one is known.
+    /// Returns the cache of the resolved function if this function is known by name only.
     pub(crate) fn asked(&self) -> Option<&OnceLock<Arc<ToolFunction>>> {
         self.asked.as_ref()
     }
 
-    /// Its qualified name, `server/tool`.
+    /// Returns the qualified name, `server/tool`.
     pub fn qualified_name(&self) -> String {
         format!("{}/{}", self.server, self.name)
     }

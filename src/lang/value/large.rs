@@ -1,4 +1,4 @@
-//! What maps and sets become when they outgrow a plain block or are sorted, and sets with metadata.
+//! The representation of maps and sets that are large or sorted, and of sets with metadata.
 
 use super::Value;
 use super::compare::natural;
@@ -7,23 +7,23 @@ use super::table::Table;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-/// A hash table, with an order of its own where it is sorted.
+/// A hash table, with a sort order if it is sorted.
 #[derive(Clone)]
 pub struct Large<V: Clone> {
     table: Table<V>,
     order: Option<Order>,
-    /// What `meta` gives.
+    /// The metadata.
     pub metadata: Option<Arc<Map>>,
 }
 
-/// The keys in the order of a comparator.
+/// The keys in sort order.
 #[derive(Clone)]
 pub struct Order {
-    /// A function of two keys; nil stands for `compare`.
+    /// A function of two keys; nil selects `compare`.
     pub comparator: Value,
-    /// The keys.
+    /// The keys, sorted.
     pub keys: im::Vector<Value>,
-    /// Where in the table the entry of each key is, so that a walk need not look for it.
+    /// The table position of the entry of each key, so that iteration needs no lookup.
     slots: im::Vector<u32>,
 }
 
@@ -40,33 +40,33 @@ impl<V: Clone> Default for Large<V> {
 }
 
 impl<V: Clone> Large<V> {
-    /// An empty sorted collection; nil as the comparator stands for `compare`.
+    /// Creates an empty sorted collection. A comparator of nil selects `compare`.
     pub fn sorted(comparator: Value) -> Large<V> {
         Large { order: Some(Order::new(comparator)), ..Large::default() }
     }
 
-    /// The keys in order, if it is sorted.
+    /// Returns the keys in sort order, or `None` for an unsorted collection.
     pub fn order(&self) -> Option<&Order> {
         self.order.as_ref()
     }
 
-    /// How many entries there are.
+    /// Returns the number of entries.
     pub fn len(&self) -> usize {
         self.table.len()
     }
 
-    /// The entry of that key.
+    /// Returns the entry of `key`.
     #[inline]
     pub fn get(&self, key: &Value) -> Option<(&Value, &V)> {
         self.table.position(key).and_then(|slot| self.table.entry(slot))
     }
 
-    /// True when there is no entry.
+    /// True if there are no entries.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// One past the last position that [`Large::entry`] may be asked for.
+    /// Returns the upper bound (exclusive) of the positions that [`Large::entry`] accepts.
     pub fn positions(&self) -> usize {
         match &self.order {
             Some(order) => order.keys.len(),
@@ -74,7 +74,7 @@ impl<V: Clone> Large<V> {
         }
     }
 
-    /// The entry at a position in the order of iteration; removed entries may leave gaps.
+    /// Returns the entry at a position of the iteration order, or `None` for the gap that a removed entry left.
     #[inline]
     pub fn entry(&self, position: usize) -> Option<(&Value, &V)> {
         match &self.order {
@@ -83,8 +83,8 @@ impl<V: Clone> Large<V> {
         }
     }
 
-    /// Makes `key` stand for `value`. In a sorted collection a new key goes where `compare` puts it: for
-    /// another comparator its place is found first and given to [`Large::insert_at`].
+    /// Associates `key` with `value`. In a sorted collection the order of `compare` determines the position of a new
+    /// key. For other comparators the caller finds the position and calls [`Large::insert_at`].
     pub fn insert(&mut self, key: Value, value: V) {
         if let Some(order) = &mut self.order
             && self.table.position(&key).is_none()
@@ -92,13 +92,13 @@ impl<V: Clone> Large<V> {
             let before = |known: &Value| natural(known, &key).unwrap_or(Ordering::Less);
             let place = order.keys.binary_search_by(before).unwrap_or_else(|place| place);
             order.keys.insert(place, key.clone());
-            // A new entry comes behind all others.
+            // The table appends a new entry at its end.
             order.slots.insert(place, self.table.positions() as u32);
         }
         self.table.insert(key, value);
     }
 
-    /// Puts a key that is not there yet at a place of the order.
+    /// Inserts a key that the collection does not contain, at index `place` of the sort order.
     pub fn insert_at(&mut self, place: usize, key: Value, value: V) {
         if let Some(order) = &mut self.order {
             let place = place.min(order.keys.len());
@@ -108,11 +108,11 @@ impl<V: Clone> Large<V> {
         self.table.insert(key, value);
     }
 
-    /// Takes an entry away; true if it was there.
+    /// Removes the entry of `key`. Returns true if it existed.
     pub fn remove(&mut self, key: &Value) -> bool {
         if let Some(order) = &mut self.order {
             let by_order = order.keys.binary_search_by(|known| natural(known, key).unwrap_or(Ordering::Less)).ok();
-            // Under another comparator the place is not where `compare` looks for it.
+            // Under another comparator the binary search by `compare` can miss the key.
             let place = by_order
                 .filter(|place| order.keys.get(*place) == Some(key))
                 .or_else(|| order.keys.iter().position(|known| known == key));
@@ -126,7 +126,7 @@ impl<V: Clone> Large<V> {
         if let Some(order) = &mut self.order
             && self.table.positions() < positions
         {
-            // The table was packed anew, and all entries are somewhere else.
+            // The table has been compacted, so all positions have changed.
             order.slots = order.keys.iter().filter_map(|key| self.table.position(key)).map(|at| at as u32).collect();
         }
         removed

@@ -5,79 +5,79 @@ use super::map::Map;
 use super::release::{Debris, release, release_block};
 use std::sync::Arc;
 
-/// A list. Every form of it is immutable; all but an endless range are finite.
+/// A list. Every variant is immutable. All are finite, except an endless range and a `Cons` whose tail is infinite.
 pub enum List {
-    /// A run of items, from `start` to the end: what `map`, `filter` and their kin make. Taking the
-    /// rest shares the items.
+    /// A run of items from `start` to the end, as created by `map`, `filter` and similar functions. Taking the rest
+    /// shares the items.
     Items {
-        /// All the items.
+        /// The shared block of items.
         items: Arc<Items>,
-        /// How many of them are before the beginning; never more than there are.
+        /// Index of the first item of this list; at most the length of the block.
         start: usize,
     },
-    /// One item before a sequence: `(cons head tail)`.
+    /// One item followed by a sequence: `(cons head tail)`.
     Cons(Cons),
-    /// Integers at equal distances.
+    /// An arithmetic progression of integers.
     Range {
-        /// The first.
+        /// The first integer.
         start: i64,
-        /// The distance.
+        /// The step.
         step: i64,
-        /// How many; [`List::ENDLESS`] for `(range)`.
+        /// The number of integers; [`List::ENDLESS`] for `(range)`.
         count: u64,
     },
 }
 
-/// The items of a list, in one block.
+/// The contiguous items of a list.
 pub struct Items(Contents);
 
-/// Items and the metadata of the list that begins with the first of them.
+/// Items, and the metadata of the list that begins with the first of them.
 #[derive(Default)]
 struct Contents {
     items: Vec<Value>,
     metadata: Option<Arc<Map>>,
 }
 
-/// The first item of a list and the sequence behind it.
+/// A cons cell: the first item of a list and the sequence that follows it.
 pub struct Cons {
     /// The first item.
     pub head: Value,
     /// A list, a lazy sequence, another collection, or nil.
     pub tail: Value,
-    /// What `meta` gives of it.
+    /// The metadata.
     metadata: Option<Arc<Map>>,
 }
 
 impl List {
-    /// The count of a range without an end.
+    /// The count of an endless range.
     pub const ENDLESS: u64 = u64::MAX;
 
-    /// Ranges of more items than this are walked as lazy sequences are, and repetitions are lazy: nobody
-    /// means to hold what comes of so many.
+    /// Ranges with more items than this are processed as lazy sequences, and long repetitions are lazy, because
+    /// programs do not mean to hold the results in memory.
     pub const LONG: u64 = 10_000_000;
 
-    /// The list of no items.
+    /// Creates an empty list.
     pub fn empty() -> List {
         List::from(Vec::new())
     }
 
-    /// `head` before the sequence `tail`.
+    /// Creates a list of `head` followed by the sequence `tail`.
     pub fn cons(head: Value, tail: Value) -> List {
         List::annotated_cons(head, tail, None)
     }
 
-    /// The same with metadata.
+    /// Creates a list of `head` followed by the sequence `tail`, with metadata.
     pub fn annotated_cons(head: Value, tail: Value, metadata: Option<Arc<Map>>) -> List {
         List::Cons(Cons { head, tail, metadata })
     }
 
-    /// The items from a place on, of which there are none where a walk has gone past the end.
+    /// Creates the list of the items from index `at` on; empty if `at` is past the end.
     pub fn from_place(items: Arc<Items>, at: usize) -> List {
         let start = at.min(items.0.items.len());
         List::Items { items, start }
     }
 
-    /// The items, when they stand in one block.
+    /// Returns the items if they are contiguous.
     pub fn as_slice(&self) -> Option<&[Value]> {
         match self {
             List::Items { items, start } => Some(&items.0.items[*start..]),
@@ -85,10 +85,10 @@ impl List {
         }
     }
 
-    /// The items and where they begin, where they stand in one block that nobody else holds; else the list itself.
+    /// Unwraps the items and the start index of a list if its items are contiguous and have no other owner.
     ///
     /// # Errors
-    /// The list.
+    /// Returns the list if it cannot be unwrapped.
     pub fn into_own(list: Arc<List>) -> Result<(Items, usize), Arc<List>> {
         let is_own = |items: &Arc<Items>| Arc::strong_count(items) == 1;
         if !matches!(&*list, List::Items { items, .. } if is_own(items)) {
@@ -103,12 +103,12 @@ impl List {
         }
     }
 
-    /// These items with metadata.
+    /// Creates a list of these items, with metadata.
     pub fn with_metadata(items: Vec<Value>, metadata: Option<Arc<Map>>) -> List {
         List::Items { items: Arc::new(Items(Contents { items, metadata })), start: 0 }
     }
 
-    /// What `meta` gives.
+    /// Returns the metadata.
     pub fn metadata(&self) -> Option<&Arc<Map>> {
         match self {
             List::Items { items, start: 0 } => items.0.metadata.as_ref(),
@@ -117,7 +117,7 @@ impl List {
         }
     }
 
-    /// True when there is no item.
+    /// True if the list has no items.
     pub fn is_empty(&self) -> bool {
         match self {
             List::Items { items, start } => *start >= items.0.items.len(),
@@ -126,12 +126,12 @@ impl List {
         }
     }
 
-    /// True for a range without an end.
+    /// True for an endless range.
     pub fn is_endless(&self) -> bool {
         matches!(self, List::Range { count, .. } if *count == List::ENDLESS)
     }
 
-    /// True for a range without an end, or of more than [`List::LONG`] items.
+    /// True for an endless range, or one of more than [`List::LONG`] items.
     pub fn is_long(&self) -> bool {
         matches!(self, List::Range { count, .. } if *count > List::LONG)
     }
@@ -150,13 +150,13 @@ impl From<Vec<Value>> for Items {
 }
 
 impl Items {
-    /// Takes out the item at an index.
+    /// Moves the item at an index out, leaving nil.
     #[inline]
     pub(super) fn take(&mut self, at: usize) -> Option<Value> {
         self.0.items.get_mut(at).map(std::mem::take)
     }
 
-    /// The items.
+    /// Returns the items.
     pub fn as_slice(&self) -> &[Value] {
         &self.0.items
     }

@@ -1,9 +1,9 @@
-//! Maps, and the records that JSON objects become.
+//! Maps, and the records that represent JSON objects.
 //!
-//! Up to thirty-two entries a map is a [`Shape`] shared with its likes and a block of values; beyond
-//! that, sorted or with metadata, it is a [`Large`] one. Iteration follows insertion or the order. A *record* is a map that came from
-//! JSON: a key that it does not have is looked for in its other spellings, by the same rule wherever a
-//! key is looked for, so that an update never makes a second key. Equality alone compares keys as they are.
+//! A map of up to thirty-two entries is a block of values and a [`Shape`], shared with maps of the same keys. A larger
+//! or sorted map is a [`Large`] table. Iteration follows insertion order or sort order. A *record* is a map decoded
+//! from JSON: a key that it does not contain is looked up in its other spellings. All lookups follow this rule, so an
+//! update never adds a second spelling of a key. Only equality compares keys exactly.
 
 use super::Value;
 use super::large::{Large, Order};
@@ -16,21 +16,21 @@ use smallvec::SmallVec;
 use std::convert::Infallible;
 use std::sync::{Arc, OnceLock};
 
-/// Where the metadata of a record of `defrecord`, or of an object of `reify`, says what it is: a map with its
-/// `:type`, the `:fields` of a record, the methods of an object.
+/// Metadata key that marks a record of `defrecord` or an object of `reify`. Its value is a map with the `:type`, the
+/// `:fields` of a record, and the methods of an object.
 pub const KIND: &str = "core/record";
 
-/// The type of what `tagged-literal` makes.
+/// Type name of the values that `tagged-literal` creates.
 pub const TAGGED: &str = "clojure.lang.TaggedLiteral";
 
-/// The type of what `reader-conditional` makes.
+/// Type name of the values that `reader-conditional` creates.
 pub const CONDITIONAL: &str = "clojure.lang.ReaderConditional";
 
-/// The most entries that stand in one block.
+/// Maximum number of entries of a small map.
 const SMALL: usize = 32;
 
-/// The values of a small map: up to two stand in the map itself, which with its count of owners fits a line of the
-/// processor's cache.
+/// The values of a small map. Up to two are stored inline, so that a map and its reference counts fit into one cache
+/// line.
 pub type Values = SmallVec<[Value; 2]>;
 
 /// A map from keys to values.
@@ -44,9 +44,9 @@ enum Entries {
         values: Values,
     },
     Large {
-        /// Boxed, so that the many small maps are small.
+        /// Boxed to keep the size of small maps low.
         table: Box<Large<Value>>,
-        /// Of a record, the index of its keys by name once it was needed.
+        /// `Some` for a record: the index of its keys by name, built on first use.
         record: Option<Box<OnceLock<Spellings>>>,
     },
 }
@@ -60,14 +60,14 @@ impl Default for Map {
 }
 
 impl Map {
-    /// A map of these values under the keys of `shape`, one for each.
+    /// Creates a map from the keys of `shape` and one value for each key.
     pub fn with_shape(shape: Arc<Shape>, values: impl Into<Values>) -> Map {
         let values = values.into();
         debug_assert_eq!(shape.keys().len(), values.len());
         Map(Entries::Small { shape, values })
     }
 
-    /// Marks this map as a record from JSON.
+    /// Marks this map as a record decoded from JSON.
     pub fn into_record(mut self) -> Map {
         match &mut self.0 {
             Entries::Small { shape, .. } if shape.is_record() => {}
@@ -77,7 +77,7 @@ impl Map {
         self
     }
 
-    /// True if it came from JSON.
+    /// True for a record decoded from JSON.
     #[inline]
     pub fn is_record(&self) -> bool {
         match &self.0 {
@@ -86,7 +86,7 @@ impl Map {
         }
     }
 
-    /// How many entries there are.
+    /// Returns the number of entries.
     pub fn len(&self) -> usize {
         match &self.0 {
             Entries::Small { values, .. } => values.len(),
@@ -94,19 +94,19 @@ impl Map {
         }
     }
 
-    /// True when there is no entry.
+    /// True if the map has no entries.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// What the key stands for.
+    /// Returns the value of `key`, in any of its spellings for a record.
     #[inline]
     pub fn get(&self, key: &Value) -> Option<&Value> {
         self.get_entry(key).map(|(_, value)| value)
     }
 
-    /// The value under the keyword of that name, or else under that text: what a host asks, whether the map was
-    /// written in a program or came as JSON.
+    /// Returns the value of the keyword of that name, or else of the string of that text. Serves hosts, which need not
+    /// know whether a program wrote the map or it was decoded from JSON.
     ///
     /// ```
     /// use lispbox::lang::Value;
@@ -134,8 +134,8 @@ impl Map {
         self.get(&Value::keyword(name)).or_else(|| self.get(&Value::string(name)))
     }
 
-    /// What the key, spelled as it is, stands for in a small map, which is looked for first in the place where it
-    /// stood in the last one.
+    /// Returns the value of `key`, spelled exactly, in a small map. `place` is a monomorphic inline cache: the index of
+    /// the key in the last small map, tried first and updated on a miss.
     #[inline]
     pub fn get_near(&self, key: &Value, place: &mut usize) -> Option<&Value> {
         let Entries::Small { shape, values } = &self.0 else { return None };
@@ -145,7 +145,7 @@ impl Map {
         values.get(*place)
     }
 
-    /// The entry under that key, in one of its spellings, with the key as the map has it.
+    /// Returns the entry of `key`, in any of its spellings for a record, with the key as the map stores it.
     #[inline]
     pub fn get_entry(&self, key: &Value) -> Option<(&Value, &Value)> {
         let exact = self.get_exact(key);
@@ -155,7 +155,7 @@ impl Map {
         self.get_other_spelling(key)
     }
 
-    /// The entry under the key as it is spelled.
+    /// Returns the entry whose key equals `key` exactly.
     #[inline]
     pub fn get_exact(&self, key: &Value) -> Option<(&Value, &Value)> {
         match &self.0 {
@@ -166,12 +166,12 @@ impl Map {
         }
     }
 
-    /// True if the key, in one of its spellings, is there.
+    /// True if the map contains `key`, in any of its spellings for a record.
     pub fn contains_key(&self, key: &Value) -> bool {
         self.get_entry(key).is_some()
     }
 
-    /// The shape and the values of a small map.
+    /// Returns the shape and the values of a small map, or `None` for a large one.
     pub fn as_shaped(&self) -> Option<(&Arc<Shape>, &[Value])> {
         match &self.0 {
             Entries::Small { shape, values } => Some((shape, values)),
@@ -179,7 +179,7 @@ impl Map {
         }
     }
 
-    /// One past the last position that [`Map::entry`] may be asked for.
+    /// Returns the upper bound (exclusive) of the positions that [`Map::entry`] accepts.
     pub fn positions(&self) -> usize {
         match &self.0 {
             Entries::Small { values, .. } => values.len(),
@@ -187,7 +187,7 @@ impl Map {
         }
     }
 
-    /// The entry at a position; removed entries leave gaps.
+    /// Returns the entry at a position, or `None` for the gap that a removed entry left.
     #[inline]
     pub fn entry(&self, position: usize) -> Option<(&Value, &Value)> {
         match &self.0 {
@@ -196,13 +196,13 @@ impl Map {
         }
     }
 
-    /// The entries in the order of insertion.
+    /// Iterates over the entries in insertion order, or in sort order for a sorted map.
     pub fn iter(&self) -> impl Iterator<Item = (&Value, &Value)> {
         (0..self.positions()).filter_map(|position| self.entry(position))
     }
 
-    /// Makes `key` stand for `value`. An entry that is there, in another spelling for a record, keeps
-    /// its key and its place. In a sorted map a new key goes where `compare` puts it.
+    /// Associates `key` with `value`. An existing entry, under any spelling of the key for a record, keeps its key and
+    /// its position. In a sorted map the order of `compare` determines the position of a new key.
     pub fn insert(&mut self, key: Value, value: Value) {
         let key = self.known_spelling(key);
         if let Entries::Small { shape, values } = &mut self.0 {
@@ -220,7 +220,7 @@ impl Map {
         self.enlarge(|table| table.insert(key, value));
     }
 
-    /// Adds a key to the index of a record's names, if it has one and the key is new.
+    /// Adds a new key to the spelling index of a record, if the index has been built.
     fn note_key(&mut self, key: &Value) {
         if let Entries::Large { table, record: Some(record) } = &mut self.0
             && let Some(index) = record.get_mut()
@@ -230,7 +230,7 @@ impl Map {
         }
     }
 
-    /// A key as the map has it, where a record has it in another spelling.
+    /// Returns the stored spelling of a key if this is a record that contains it, otherwise the key itself.
     fn known_spelling(&self, key: Value) -> Value {
         if !self.is_record() {
             return key;
@@ -238,7 +238,7 @@ impl Map {
         self.get_entry(&key).map(|(known, _)| known.clone()).unwrap_or(key)
     }
 
-    /// Changes the map as a large one, which it becomes if it is not.
+    /// Applies a change to the large representation, converting a small map first.
     fn enlarge(&mut self, change: impl FnOnce(&mut Large<Value>)) {
         match &mut self.0 {
             Entries::Small { shape, values } => {
@@ -254,7 +254,7 @@ impl Map {
         }
     }
 
-    /// Takes the entry of that key away.
+    /// Removes the entry of `key`, in any of its spellings for a record.
     pub fn remove(&mut self, key: &Value) {
         let Some((known, _)) = self.get_entry(key) else { return };
         let known = known.clone();
@@ -272,19 +272,19 @@ impl Map {
                 }
             }
         }
-        // Without one of its fields a record is a plain map.
+        // A record of `defrecord` that loses one of its fields becomes a plain map.
         if matches!(self.fields(), Some(Value::Vector(fields)) if fields.iter().any(|field| *field == known)) {
             let plain = self.metadata().and_then(without_kind);
             self.set_metadata(plain);
         }
     }
 
-    /// An empty sorted map; nil as the comparator stands for `compare`.
+    /// Creates an empty sorted map. A comparator of nil selects `compare`.
     pub fn sorted(comparator: Value) -> Map {
         Map(Entries::Large { table: Box::new(Large::sorted(comparator)), record: None })
     }
 
-    /// The keys in order, if it is sorted.
+    /// Returns the keys in sort order, or `None` for an unsorted map.
     pub fn order(&self) -> Option<&Order> {
         match &self.0 {
             Entries::Small { .. } => None,
@@ -292,13 +292,13 @@ impl Map {
         }
     }
 
-    /// Puts a key that is not there yet at a place of a sorted map's order.
+    /// Inserts a key that the map does not contain. In a sorted map it goes to index `place` of the order.
     pub fn insert_at(&mut self, place: usize, key: Value, value: Value) {
         self.note_key(&key);
         self.enlarge(|table| table.insert_at(place, key, value));
     }
 
-    /// Puts a key that is not there yet behind all others, where it belongs in the order of a sorted map.
+    /// Appends a key that the map does not contain. The caller guarantees that it sorts last in a sorted map.
     pub fn append(&mut self, key: Value, value: Value) {
         match self.order() {
             Some(_) => self.insert_at(usize::MAX, key, value),
@@ -306,7 +306,7 @@ impl Map {
         }
     }
 
-    /// What `meta` gives.
+    /// Returns the metadata, including the [`KIND`] entry of a record or an object.
     pub fn metadata(&self) -> Option<&Arc<Map>> {
         match &self.0 {
             Entries::Small { shape, .. } => shape.metadata(),
@@ -325,18 +325,18 @@ impl Map {
         }
     }
 
-    /// What makes this a record of `defrecord` or an object of `reify`; nothing for all other maps.
+    /// Returns the type description of a record of `defrecord` or an object of `reify`, or `None` for other maps.
     #[inline]
     pub fn kind(&self) -> Option<&Arc<Map>> {
         kind_in(self.metadata()?)
     }
 
-    /// The name of the type of a record or an object.
+    /// Returns the type name of a record or an object.
     pub fn type_name(&self) -> Option<&Value> {
         self.kind()?.get(&Value::keyword("type"))
     }
 
-    /// The fields of a record's type.
+    /// Returns the field names of a record's type.
     pub fn fields(&self) -> Option<&Value> {
         self.kind()?.get(&Value::keyword("fields"))
     }
@@ -354,7 +354,7 @@ impl Map {
         }
     }
 
-    /// The entry of a record under another spelling of a key that it does not have.
+    /// Finds the entry of a record by another spelling of `key`, which the record does not contain exactly.
     #[cold]
     pub fn get_other_spelling(&self, key: &Value) -> Option<(&Value, &Value)> {
         let text = spelled(key)?;
@@ -376,11 +376,11 @@ impl Map {
         }
     }
 
-    /// Gets ready to look for other spellings of a key that a record does not have. `pay` is called with the steps that
-    /// it takes, and may stop it.
+    /// Prepares a record for lookups by other spellings of `key`: builds the index of a large record. `pay` is called
+    /// with the number of steps taken and may abort the preparation.
     ///
     /// # Errors
-    /// What `pay` returns.
+    /// Returns the error of `pay`.
     #[cold]
     pub fn prepare_spellings<E>(&self, key: &Value, mut pay: impl FnMut(u64) -> Result<(), E>) -> Result<(), E> {
         let Some(text) = spelled(key) else { return Ok(()) };
@@ -399,7 +399,7 @@ impl Map {
     }
 }
 
-/// An index of the keys of a large record.
+/// Builds the spelling index of the keys of a large record.
 fn names_of<E>(table: &Large<Value>, mut pay: impl FnMut(u64) -> Result<(), E>) -> Result<Spellings, E> {
     let mut index = Spellings::new();
     for at in 0..table.positions() {
@@ -417,7 +417,7 @@ fn kind_in(metadata: &Map) -> Option<&Arc<Map>> {
     }
 }
 
-/// Metadata without what makes its map a record: what programs see of it.
+/// Returns metadata without the [`KIND`] entry, as programs see it.
 pub fn without_kind(metadata: &Arc<Map>) -> Option<Arc<Map>> {
     if kind_in(metadata).is_none() {
         return Some(metadata.clone());
@@ -427,7 +427,7 @@ pub fn without_kind(metadata: &Arc<Map>) -> Option<Arc<Map>> {
     (!plain.is_empty()).then(|| Arc::new(plain))
 }
 
-/// A name in kebab case: `threadId`, `thread_id` and `ThreadID` are all `thread-id`.
+/// Converts a name to kebab case: `threadId`, `thread_id` and `ThreadID` all become `thread-id`.
 pub fn kebab(name: &str) -> String {
     if name.len() >= 256 {
         owe(name.len() as u64 / 16);
@@ -435,13 +435,13 @@ pub fn kebab(name: &str) -> String {
     kebab_characters(name).collect()
 }
 
-/// The canonical form of a name: without `-` and `_`, in lower case. Names of tools and arguments that agree in it are
-/// spellings of each other, for programs and for the rules of a policy alike.
+/// Returns the canonical form of a name: lower case, without `-` and `_`. Names of tools and arguments with equal
+/// canonical forms are spellings of each other, both for programs and for policy rules.
 pub fn canonical(name: &str) -> String {
     name.chars().filter(|c| !matches!(c, '-' | '_')).flat_map(char::to_lowercase).collect()
 }
 
-/// True for names that read as a keyword without a namespace: JSON keys that do become keywords.
+/// True for names that the reader accepts as a keyword without a namespace. JSON keys of this form become keywords.
 pub fn is_plain_keyword(name: &str) -> bool {
     let mut characters = name.chars();
     name.len() <= LONGEST_NAME
@@ -464,7 +464,7 @@ impl Drop for Map {
         match &mut self.0 {
             Entries::Small { values, .. } => {
                 if !values.spilled() && values.iter().all(Value::is_plain) && release_leaf() {
-                    // They own nothing, and neither does the place where they stand.
+                    // Neither the values nor the inline storage own anything.
                     std::mem::forget(std::mem::take(values));
                 } else {
                     release(std::mem::take(values), |values| Debris::Values(values.into_vec()));
@@ -520,7 +520,7 @@ mod tests {
                 assert_eq!(record.get(&other), Some(&Value::Int(1)), "{more} {other:?}");
             }
             assert_eq!(record.get(&key("a b")), Some(&Value::Int(2)));
-            // A second spelling in a record makes both unclear, but for who writes one of them as it is.
+            // Two spellings of one name make the name ambiguous; only an exact key finds either of them.
             let mut two = Map::default();
             for (key, value) in record.iter() {
                 two.insert(key.clone(), value.clone());

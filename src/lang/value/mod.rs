@@ -1,9 +1,8 @@
-//! Values: what programs compute with. Sixteen bytes, cheap to clone, `Send + Sync`, without cycles.
+//! Values of the language. A [`Value`] is sixteen bytes, cheap to clone, `Send + Sync`, and free of reference cycles.
 //!
-//! `docs/values.md` says why they are as they are. Collections share structure and never change once
-//! they can be seen; what changes (atoms, delays, lazy cells, globals) lives in the session's
-//! [heap](crate::lang::heap) and is referred to by handle. Functions are data: a code and captured
-//! values.
+//! `docs/values.md` explains the design. Collections share structure and are immutable once they are visible to a
+//! program. Mutable state (atoms, delays, lazy cells, globals) lives in the session's [heap](crate::lang::heap) and is
+//! referred to by handle. Functions are data: code and captured values.
 
 pub(crate) mod children;
 pub mod compare;
@@ -64,42 +63,42 @@ pub enum Value {
     Keyword(Name),
     /// `name`
     Symbol(Name),
-    /// A symbol with metadata: `^:private name`. Apart from the plain ones, which stay as small as they are.
+    /// A symbol with metadata: `^:private name`. A variant separate from `Symbol`, so that plain symbols stay small.
     Annotated(Arc<Annotated>),
     /// An integer of any size
     BigInt(Arc<BigInt>),
     /// An exact decimal: `1.50M`
     Decimal(Arc<BigDecimal>),
-    /// A date, a time, or a length of time
+    /// A date, a time, or a duration
     Time(Arc<Time>),
     /// A list or a realised sequence
     List(Arc<List>),
     /// A vector
     Vector(Arc<Vector>),
-    /// A map, or a record that came from JSON
+    /// A map, or a record decoded from JSON
     Map(Arc<Map>),
     /// A set
     Set(Arc<Set>),
     /// A regular expression
     Regex(Arc<pattern::Pattern>),
-    /// A function that is part of the language
+    /// A function built into the language
     Builtin(&'static Builtin),
     /// A function made by `fn`
     Closure(Arc<Closure>),
-    /// A builtin with its first arguments filled in: what `partial` and `comp` make
+    /// A partially applied builtin, as created by `partial` and `comp`
     Bound(Arc<Bound>),
     /// A downstream tool
     Tool(Arc<ToolFunction>),
-    /// `#'name`: a definition by its name, looked up each time it is used. Names of the session are
-    /// plain, those of the language qualified (`core/inc`).
+    /// `#'name`: a reference to a definition by name, resolved on each use. Names of the session are plain; names of
+    /// the language are qualified (`core/inc`).
     Var(Name),
-    /// An atom, volatile or delay: its content is in the heap
+    /// An atom, a volatile, a delay or another mutable cell, whose content is in the heap
     Cell(Arc<Handle>),
-    /// A sequence that is computed when it is asked for: its content is in the heap
+    /// A sequence that is computed on demand, whose content is in the heap
     Lazy(Arc<Handle>),
     /// An exception
     Exception(Arc<Error>),
-    /// A value that ends a reduction: `(reduced x)`
+    /// A value that terminates a reduction: `(reduced x)`
     Reduced(Arc<Reduced>),
 }
 
@@ -107,11 +106,11 @@ pub enum Value {
 pub struct Annotated {
     /// The symbol.
     pub name: Name,
-    /// What `meta` gives.
+    /// The map that `meta` returns.
     pub metadata: Arc<Map>,
 }
 
-/// The value inside `(reduced x)`; also what an exception holds.
+/// The value inside `(reduced x)`. Exceptions also box their data and cause in it.
 #[derive(Debug)]
 pub struct Reduced(pub Value);
 
@@ -122,8 +121,9 @@ impl Drop for Reduced {
 }
 
 impl Clone for Value {
-    /// Counts one more owner and copies the sixteen bytes as they are. Made part by part, as a derived copy is, they
-    /// could not be moved on at once: a processor waits before it reads as one what was written as several.
+    /// Increments the reference count, then copies the sixteen bytes at once. A derived `clone` would store the tag and
+    /// the payload separately, and a subsequent sixteen-byte load of the copy would stall because the processor cannot
+    /// forward several stores to one load.
     #[inline]
     fn clone(&self) -> Value {
         use std::mem::forget;
@@ -148,20 +148,21 @@ impl Clone for Value {
             Value::Exception(error) => forget(error.clone()),
             Value::Reduced(inner) => forget(inner.clone()),
         }
-        // SAFETY: what a variant owns is counted, and the count has just gone up by the one that the copy gives
-        // back when it is dropped; all else is plain bytes.
+        // SAFETY: every variant that owns something owns one counted reference. The `clone` and `forget` above have
+        // incremented that count, which balances the decrement when the copy is dropped. All other variants are plain
+        // bytes.
         unsafe { std::ptr::read(self) }
     }
 }
 
 impl Value {
-    /// True of values that own nothing.
+    /// True for values that own no allocation and hold no reference count.
     #[inline(always)]
     pub(crate) fn is_plain(&self) -> bool {
         matches!(self, Value::Nil | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::Char(_))
     }
 
-    /// Puts `value` in the place of this one: as an assignment, but quick where this one owns nothing.
+    /// Assigns `value`. Skips the drop glue if the old value owns nothing.
     #[inline(always)]
     pub(crate) fn put(&mut self, value: Value) {
         let old = std::mem::replace(self, value);
@@ -170,37 +171,37 @@ impl Value {
         }
     }
 
-    /// A string.
+    /// Creates a string.
     pub fn string(text: &str) -> Value {
         Value::Str(text.into())
     }
 
-    /// A keyword; the name is without its colon.
+    /// Creates a keyword; `name` excludes the colon.
     pub fn keyword(name: &str) -> Value {
         Value::Keyword(name.into())
     }
 
-    /// A symbol.
+    /// Creates a symbol.
     pub fn symbol(name: &str) -> Value {
         Value::Symbol(name.into())
     }
 
-    /// A vector of these items.
+    /// Creates a vector of these items.
     pub fn vector(items: Vec<Value>) -> Value {
         Value::Vector(Arc::new(Vector::from(items)))
     }
 
-    /// An entry of a map, or a pair of other Lisps: a vector of which `cdr` gives the second item.
+    /// Creates a map entry, or a dotted pair as in other Lisps: a two-item vector whose `cdr` is its second item.
     pub fn pair(key: Value, value: Value) -> Value {
         Value::Vector(Arc::new(Vector::pair(key, value)))
     }
 
-    /// A list of these items.
+    /// Creates a list of these items.
     pub fn list(items: Vec<Value>) -> Value {
         Value::List(Arc::new(List::from(items)))
     }
 
-    /// An integer, small where it fits into 64 bits.
+    /// Creates an integer in canonical form: `Int` if it fits into 64 bits, otherwise `BigInt`.
     pub fn integer(number: BigInt) -> Value {
         match i64::try_from(&number) {
             Ok(small) => Value::Int(small),
@@ -220,7 +221,7 @@ impl Value {
         matches!(self, Value::Nil)
     }
 
-    /// The string, if it is one.
+    /// Returns the text of a string, or `None` for other values.
     pub fn as_str(&self) -> Option<&str> {
         match self {
             Value::Str(text) => Some(text.as_str()),
@@ -228,7 +229,7 @@ impl Value {
         }
     }
 
-    /// The items, if they stand in one block of a list or a vector.
+    /// Returns the items of a list or vector that stores them contiguously, or `None` for other values.
     pub fn as_block(&self) -> Option<&[Value]> {
         match self {
             Value::List(list) => list.as_slice(),
@@ -237,7 +238,7 @@ impl Value {
         }
     }
 
-    /// The name, if it is a symbol, with metadata or without.
+    /// Returns the name of a symbol, with or without metadata, or `None` for other values.
     pub fn as_symbol(&self) -> Option<&Name> {
         match self {
             Value::Symbol(name) => Some(name),
@@ -246,7 +247,7 @@ impl Value {
         }
     }
 
-    /// The name, if it is a keyword or a symbol.
+    /// Returns the name of a keyword or a symbol, or `None` for other values.
     pub fn as_name(&self) -> Option<&Name> {
         match self {
             Value::Keyword(name) => Some(name),
@@ -254,12 +255,12 @@ impl Value {
         }
     }
 
-    /// True for what can be called as a function and is nothing else.
+    /// True for functions, tools and vars. False for other callable values, such as keywords and collections.
     pub fn is_function(&self) -> bool {
         matches!(self, Value::Builtin(_) | Value::Closure(_) | Value::Bound(_) | Value::Tool(_) | Value::Var(_))
     }
 
-    /// True for values that hold no other values.
+    /// True for values that hold no other values directly. The content of a cell is in the heap, so cells are scalars.
     pub fn is_scalar(&self) -> bool {
         !matches!(
             self,
@@ -276,8 +277,8 @@ impl Value {
         )
     }
 
-    /// Address and number of owners of the node behind a value that can hold or lead to other values, or that is
-    /// equal to itself alone.
+    /// Returns the address and reference count of the node that backs this value, if the value can hold or lead to
+    /// other values or is equal only to itself.
     pub(crate) fn node(&self) -> Option<(usize, usize)> {
         fn of<T>(node: &Arc<T>) -> (usize, usize) {
             (Arc::as_ptr(node).addr(), Arc::strong_count(node))
@@ -298,7 +299,7 @@ impl Value {
         })
     }
 
-    /// What a person calls this kind of value, with its article: `a vector`.
+    /// Returns a readable name for the kind of this value, with its article: `a vector`.
     pub fn kind(&self) -> &'static str {
         match self {
             Value::Nil => "nil",

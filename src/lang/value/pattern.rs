@@ -1,7 +1,7 @@
-//! Regular expressions as values: written as in Java, run by the engines of the `regex` crate.
+//! Regular expressions as values, written in Java's syntax and run by the engines of the `regex` crate.
 //!
-//! Where the two write the same thing in different ways, or mean different things by the same spelling, the
-//! expression is translated; what it was written as is kept for printing and comparing.
+//! Where the two syntaxes differ, or give one spelling different meanings, the expression is translated. The original
+//! text is kept for printing and hashing.
 
 use super::matching::{Compiled, SIZE, Unfit};
 use super::simple::Simple;
@@ -9,10 +9,10 @@ use std::iter::Peekable;
 use std::str::Chars;
 use std::sync::Arc;
 
-/// How many bytes a written expression may have.
+/// Maximum length of a source expression, in bytes.
 pub const LONGEST: usize = 64 << 10;
 
-/// A compiled expression and how it was written. A clone shares what was compiled.
+/// A compiled expression and its source text. A clone shares the compiled form.
 #[derive(Clone, Debug)]
 pub struct Pattern {
     written: Arc<str>,
@@ -20,21 +20,21 @@ pub struct Pattern {
     simple: Option<Simple>,
 }
 
-/// An expression in the library's syntax, not compiled yet.
+/// An expression translated to the syntax of the `regex` crate, not compiled yet.
 pub struct Draft<'w> {
     written: &'w str,
     translated: String,
 }
 
 impl<'w> Draft<'w> {
-    /// An expression in Java's syntax; `None` if it is longer than [`LONGEST`].
+    /// Translates an expression from Java's syntax; `None` if it is longer than [`LONGEST`].
     pub fn new(written: &'w str) -> Option<Draft<'w>> {
         (written.len() <= LONGEST).then(|| Draft { written, translated: translate(written) })
     }
 
-    /// About how many bytes compiling it takes at most, what is kept of it among them.
+    /// Estimates the peak number of bytes that compiling it takes, including those that the result keeps.
     pub fn room(&self) -> u64 {
-        // What the library's parser makes of a character, and of the name of a class of Unicode.
+        // Bytes that the library's parser allocates per character, and per named Unicode class.
         const CHARACTER: usize = 512;
         const CLASS: usize = 8 << 10;
         let bytes = self.translated.as_bytes();
@@ -46,36 +46,36 @@ impl<'w> Draft<'w> {
     /// Compiles it.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Returns [`Unfit`] if the syntax is invalid or the expression exceeds a limit.
     pub fn compile(self) -> Result<Pattern, Unfit> {
         let compiled = Arc::new(Compiled::new(&self.translated)?);
         Ok(Pattern { written: self.written.into(), compiled, simple: Simple::of(&self.translated) })
     }
 
-    /// What compiling it costs.
+    /// Returns the cost of compiling it: an estimate of its number of states.
     pub fn weight(&self) -> u64 {
         weight(self.written)
     }
 }
 
 impl Pattern {
-    /// The expression as it was written.
+    /// Returns the source text of the expression.
     pub fn as_str(&self) -> &str {
         &self.written
     }
 
-    /// What searches are made with.
+    /// Returns the compiled form, which runs the searches.
     pub fn compiled(&self) -> &Arc<Compiled> {
         &self.compiled
     }
 
-    /// The same expression, where it can be found without the library.
+    /// Returns the byte-scan form, if the expression is simple enough for one.
     pub fn simple(&self) -> Option<&Simple> {
         self.simple.as_ref()
     }
 }
 
-/// About how many states an expression has.
+/// Estimates the number of NFA states of an expression.
 fn weight(expression: &str) -> u64 {
     const CLASS: u64 = 64;
     let mut groups = vec![0_u64];
@@ -95,7 +95,7 @@ fn weight(expression: &str) -> u64 {
             }
             b')' if groups.len() > 1 => groups.pop().unwrap_or_default(),
             b'{' => {
-                // The larger of the numbers between the braces counts.
+                // The largest number between the braces counts.
                 let mut number = 0_u64;
                 let mut times = 1;
                 while let Some(byte) = rest.next_if(|byte| *byte != b'}') {
@@ -124,7 +124,7 @@ const BLANK: &str = r"\t\n\x0B\x0C\r\x20";
 const HORIZONTAL: &str = r"\t\x20\x{A0}\x{1680}\x{180E}\x{2000}-\x{200A}\x{202F}\x{205F}\x{3000}";
 const VERTICAL: &str = r"\n\x0B\x0C\r\x{85}\x{2028}\x{2029}";
 
-/// Java's names of classes that the library does not know, or knows as something wider.
+/// Java's class names that the library does not know, or defines more widely.
 const CLASSES: &[(&str, &str)] = &[
     ("Lower", "a-z"),
     ("Upper", "A-Z"),
@@ -151,11 +151,11 @@ const CLASSES: &[(&str, &str)] = &[
     ("IsWhite_Space", r"\p{White_Space}"),
 ];
 
-/// The expression in the library's syntax.
+/// Translates an expression to the syntax of the `regex` crate.
 fn translate(written: &str) -> String {
     let mut out = String::with_capacity(written.len());
     let mut rest = written.chars().peekable();
-    // With `(?U)` the short classes are those of Unicode, as they are in the library.
+    // With `(?U)` the shorthand classes are Unicode classes, as in the library.
     let mut unicode = false;
     while let Some(character) = rest.next() {
         match character {
@@ -170,7 +170,8 @@ fn translate(written: &str) -> String {
     out
 }
 
-/// The flags behind `(?`, without those that the library does not have; true if Unicode classes are among them.
+/// Copies the flags after `(?`, except those that the library does not support. Returns true if the flag for Unicode
+/// classes is among them.
 fn flags(out: &mut String, rest: &mut Peekable<Chars<'_>>) -> bool {
     let is_flag = |character: &char| "imsxudUc-".contains(*character);
     let mut ahead = rest.clone();
@@ -189,13 +190,13 @@ fn flags(out: &mut String, rest: &mut Peekable<Chars<'_>>) -> bool {
         }
     }
     if out.len() == kept && rest.peek() == Some(&')') {
-        // Nothing is left to set, and the library wants a flag here; this one says what holds anyway.
+        // No flag remains, but the library requires one here. `u` is the default and changes nothing.
         out.push('u');
     }
     unicode
 }
 
-/// What stands behind a backslash.
+/// Translates the escape sequence after a backslash.
 fn escape(out: &mut String, rest: &mut Peekable<Chars<'_>>, unicode: bool) {
     let Some(character) = rest.next() else {
         out.push('\\');
@@ -246,7 +247,7 @@ fn code(out: &mut String, code: u32) {
     out.push_str(&format!("\\x{{{code:X}}}"));
 }
 
-/// Text up to `\E` that means nothing but itself.
+/// Translates a literal quotation, up to `\E`.
 fn quotation(out: &mut String, rest: &mut Peekable<Chars<'_>>) {
     let mut quoted = String::new();
     while let Some(character) = rest.next() {
@@ -258,7 +259,7 @@ fn quotation(out: &mut String, rest: &mut Peekable<Chars<'_>>) {
     out.push_str(&regex_syntax::escape(&quoted));
 }
 
-/// `\0` and up to three octal digits.
+/// Translates an octal escape: `\0` and up to three octal digits.
 fn octal(out: &mut String, rest: &mut Peekable<Chars<'_>>) {
     let mut number = 0;
     for _ in 0..3 {
@@ -274,7 +275,7 @@ fn octal(out: &mut String, rest: &mut Peekable<Chars<'_>>) {
     code(out, number);
 }
 
-/// `\p{Name}`, `\pL`, and their opposites.
+/// Translates a property class: `\p{Name}`, `\pL`, or its negation.
 fn property(out: &mut String, rest: &mut Peekable<Chars<'_>>, negated: bool) {
     let mut ahead = rest.clone();
     if ahead.next() == Some('{') {

@@ -1,23 +1,23 @@
-//! Fetching what a walk comes to soon.
+//! Memory prefetch for walks over blocks of values.
 //!
-//! The items of a block stand one behind another, what they refer to may be anywhere. Between one record and the next a
-//! program takes so many instructions that the processor does not see what comes, so a walk tells it: while one item
-//! is worked on, memory sends those ahead of it. Where the processor has no such instruction, nothing happens.
+//! The items of a block are contiguous, but the nodes that they refer to can be anywhere. Between two items a program
+//! executes too many instructions for the processor to run ahead to the next node. A walk therefore prefetches the
+//! nodes of the items ahead while it works on the current one. On targets other than x86-64 this does nothing.
 
 use super::Value;
 use super::text::Text;
 use std::sync::Arc;
 
-/// So many items ahead is fetched what an item refers to.
+/// Prefetch distance, in items, for the node that an item refers to.
 const NODE_AHEAD: usize = 16;
 
-/// So many items ahead are fetched the values of a map, which has been fetched by then.
+/// Prefetch distance, in items, for the values of a map, whose node has been prefetched by then.
 const VALUES_AHEAD: usize = 8;
 
-/// How many values stand in what is fetched at once.
+/// Number of values per cache line.
 const IN_A_LINE: usize = 64 / size_of::<Value>();
 
-/// Has fetched what is soon asked for by a walk that has come to `items[at]`.
+/// Prefetches nodes for a walk that is about to read `items[at]`.
 #[inline(always)]
 pub fn ahead(items: &[Value], at: usize) {
     match items.get(at + VALUES_AHEAD) {
@@ -30,7 +30,7 @@ pub fn ahead(items: &[Value], at: usize) {
             }
         }
         Some(Value::Vector(_) | Value::Str(Text::Long(_))) => {}
-        // Where one item refers to nothing far away, the next few seldom do.
+        // If this item refers to no distant memory, its neighbours seldom do.
         _ => return,
     }
     match items.get(at + NODE_AHEAD) {
@@ -45,7 +45,7 @@ pub fn ahead(items: &[Value], at: usize) {
 #[inline(always)]
 fn fetch<T>(place: *const T) {
     use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-    // SAFETY: a hint to the processor, which reads nothing and may be given for any address.
+    // SAFETY: a prefetch is a hint to the processor. It reads nothing architecturally and is valid for any address.
     unsafe { _mm_prefetch::<_MM_HINT_T0>(place.cast()) };
 }
 

@@ -1,7 +1,7 @@
-//! Printing values as text that the reader reads back.
+//! Printing values as text that the reader can read back.
 //!
-//! The printer keeps its own stack of open brackets, so nesting costs no machine stack, and it stops
-//! as soon as its budget of bytes is used up.
+//! The printer uses an explicit stack of open brackets, so nesting consumes no machine stack. It stops as soon as its
+//! byte budget is exhausted.
 
 use super::Value;
 use super::list::List;
@@ -15,33 +15,33 @@ use std::convert::Infallible;
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
-/// Where a printer puts its text and how much it may write.
+/// A printer: its output buffer, its byte budget and its settings.
 pub struct Printer {
     out: String,
     budget: usize,
     readable: bool,
     plain: bool,
     settings: Settings,
-    /// How many collections are open.
+    /// Number of open collections.
     depth: i64,
     shown: usize,
     complete_until: usize,
 }
 
-/// What `*print-length*` and its kin ask for.
+/// Settings from `*print-length*` and the related dynamic variables.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// How many items of each collection are shown.
+    /// Maximum number of items shown per collection.
     pub length: Option<i64>,
-    /// How many levels of collections are shown.
+    /// Maximum number of nested collections shown.
     pub level: Option<i64>,
-    /// Whether metadata is shown.
+    /// True to print metadata.
     pub metadata: bool,
-    /// Whether a map whose keys have one namespace is written with it in front.
+    /// True to print a common namespace of a map's keys once, in front of the map.
     pub namespace_maps: bool,
-    /// Whether strings and characters are quoted where the function that prints quotes them.
+    /// True to quote strings and characters if the printing function quotes them.
     pub readable: bool,
-    /// Whether all is to read back, however long.
+    /// True to print everything so that it reads back, without limits on length and level.
     pub duplicable: bool,
 }
 
@@ -58,16 +58,16 @@ impl Default for Settings {
     }
 }
 
-/// What was printed.
+/// The result of printing within a budget.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Printed {
-    /// The text; cut behind a whole item where it did not fit.
+    /// The text. If it did not fit, it is cut, after a whole item where possible.
     pub text: String,
-    /// What was cut, such as `50 of 347 items`; `None` when all of it fitted.
+    /// A description of the truncation, such as `50 of 347 items`; `None` if everything fitted.
     pub truncated: Option<String>,
 }
 
-/// An open bracket and what is still to be printed inside.
+/// An open bracket and its pending content.
 enum Open {
     Sequence { cursor: Cursor, first: bool, close: &'static str, left: Option<i64> },
     Entries { map: Arc<Map>, position: usize, first: bool, left: Option<i64>, lifted: bool },
@@ -77,19 +77,19 @@ enum Open {
 }
 
 impl Printer {
-    /// A printer of up to `budget` bytes. Readable output quotes strings and characters, as `pr-str`;
-    /// otherwise those at the top print as they are, as `str`.
+    /// Creates a printer of up to `budget` bytes. Readable output quotes strings and characters, like `pr-str`.
+    /// Otherwise those at the top level are not quoted, like `str`.
     pub fn new(budget: usize, readable: bool) -> Printer {
         let settings = Settings::default();
         Printer { out: String::new(), budget, readable, plain: false, settings, depth: 0, shown: 0, complete_until: 0 }
     }
 
-    /// A printer that quotes no string and no character at all, as `println`.
+    /// Creates a printer that quotes no strings and no characters, like `println`.
     pub fn plain(budget: usize) -> Printer {
         Printer { plain: true, ..Printer::new(budget, false) }
     }
 
-    /// The same printer with other settings.
+    /// Replaces the settings.
     pub fn with(mut self, settings: Settings) -> Printer {
         self.plain |= !settings.readable && !self.readable;
         if settings.duplicable {
@@ -100,7 +100,7 @@ impl Printer {
         self
     }
 
-    /// Prints one value. False once the budget is used up.
+    /// Prints one value. Returns false once the budget is exhausted.
     pub fn print<P: Pace>(&mut self, value: &Value, pace: &mut P) -> Result<bool, P::Stop> {
         let mut open = Vec::new();
         let mut in_cell = false;
@@ -185,7 +185,7 @@ impl Printer {
         Ok(self.out.len() <= self.budget)
     }
 
-    /// Begins a value with its metadata in front, where that is asked for.
+    /// Begins a value, preceded by its metadata if the settings ask for it.
     fn begin<P: Pace>(
         &mut self,
         value: &Value,
@@ -290,7 +290,7 @@ impl Printer {
         Ok(())
     }
 
-    /// Begins what `tagged-literal` or `reader-conditional` made; false for all other maps.
+    /// Begins a value created by `tagged-literal` or `reader-conditional`. Returns false for all other maps.
     fn open_literal(&mut self, map: &Map, open: &mut Vec<Open>) -> bool {
         let Some(Value::Symbol(kind)) = map.type_name() else { return false };
         let part = |name: &str| map.get(&Value::keyword(name));
@@ -315,15 +315,15 @@ impl Printer {
         open.push(Open::Sequence { cursor, first: true, close, left: self.settings.length });
     }
 
-    /// A name, or the beginning of one that is longer than all that may be printed.
+    /// Prints a name, or the prefix of it that fits into the remaining budget.
     fn print_name(&mut self, name: &str, write: fn(&mut String, &str)) {
         let room = (self.budget + 1).saturating_sub(self.out.len());
         write(&mut self.out, &name[..name.floor_char_boundary(room)]);
     }
 
-    /// Says how long a number is instead of printing it, where a message or preview has no room for its
-    /// digits: finding them takes time that grows with the square of their number, and nobody pays for a
-    /// message.
+    /// Prints the approximate length of a long number instead of its digits if the budget is that of a message or a
+    /// preview, and returns whether it did. Computing the digits takes time quadratic in their number, and messages are
+    /// not charged.
     fn stands_for_digits(&mut self, number: &Value) -> bool {
         const MESSAGE: usize = 1_024;
         const SHORT: u64 = 1 << 13;
@@ -345,18 +345,18 @@ impl Printer {
             self.out.push_str(&text[..cut]);
         }
         if cut < text.len() {
-            // The next look at the length must see that the budget is used up.
+            // Exceed the budget, so that the next check of the length detects the truncation.
             self.out.push_str("....");
         }
     }
 
-    /// The text so far.
+    /// Returns the text printed so far.
     pub fn into_text(self) -> String {
         self.out
     }
 }
 
-/// Counts an item off what may be shown; true if it is one too many.
+/// Decrements the number of items that may still be shown. True if it was already zero.
 fn is_cut(left: &mut Option<i64>) -> bool {
     match left {
         Some(left) => {
@@ -367,7 +367,7 @@ fn is_cut(left: &mut Option<i64>) -> bool {
     }
 }
 
-/// The namespace that all keys of a map have.
+/// Returns the namespace that all keys of a map share.
 fn shared_namespace(map: &Map) -> Option<&str> {
     let mut shared = None;
     for (key, _) in map.iter() {
@@ -380,8 +380,9 @@ fn shared_namespace(map: &Map) -> Option<&str> {
     shared
 }
 
-/// Prints within `budget` bytes; a collection that does not fit is cut behind a whole item, and
-/// closed, with what was cut beside it.
+/// Prints within `budget` bytes. A collection that does not fit is cut after a whole item and closed. If its whole
+/// items fill less than half of the budget, and for other values, the text is cut at the budget instead. The result
+/// describes what was cut.
 pub fn print_within<P: Pace>(value: &Value, budget: usize, readable: bool, pace: &mut P) -> Result<Printed, P::Stop> {
     let mut printer = Printer::new(budget, readable);
     if printer.print(value, pace)? {
@@ -467,12 +468,12 @@ fn write_scalar(out: &mut String, value: &Value, quoted: bool) {
     };
 }
 
-/// The name of a definition as people write it: the language's own without its namespace.
+/// Returns the name of a definition as written in programs: names of the language lose their namespace.
 pub fn shown_name(name: &str) -> &str {
     name.strip_prefix("core/").filter(|base| !base.is_empty()).unwrap_or(name)
 }
 
-/// A double as Java and so Clojure print it: `3.5`, `1.0E10`, `##Inf`.
+/// Writes a double as Java and Clojure print it: `3.5`, `1.0E10`, `##Inf`.
 pub fn write_float(out: &mut String, value: f64) {
     if value.is_nan() {
         out.push_str("##NaN");
@@ -483,7 +484,7 @@ pub fn write_float(out: &mut String, value: f64) {
     } else {
         let mut text = format!("{value:e}");
         if !text.contains('.') {
-            // Two digits at least, and so the nearest of two: the smallest double is 4.9E-324.
+            // Use at least two digits, correctly rounded: the smallest double is 4.9E-324.
             text = format!("{value:.1e}");
         }
         let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
@@ -493,11 +494,11 @@ pub fn write_float(out: &mut String, value: f64) {
     }
 }
 
-/// A string in quotes, as the reader reads it.
+/// Writes a quoted string that the reader reads back.
 pub fn write_quoted(out: &mut String, text: &str) {
     out.push('"');
     let mut rest = text;
-    // What has to be escaped has one byte, or two of which the first is 0xC2.
+    // Characters that need an escape are one byte, or two bytes of which the first is 0xC2.
     let is_suspect = |byte: u8| byte < b' ' || matches!(byte, b'"' | b'\\' | 0x7F | 0xC2);
     while let Some(at) = rest.bytes().position(is_suspect) {
         out.push_str(&rest[..at]);

@@ -1,13 +1,13 @@
-//! Letting go of nested data, without recursing in proportion to its depth and without delay.
+//! Dropping nested data with bounded recursion and bounded latency.
 //!
-//! Every boxed node hands its contents to [`release`] when it is dropped. Near the surface they are
-//! dropped on the spot; below a fixed depth they are put aside, and the outermost drop takes them up
-//! one after another. A million levels so need no more stack than sixty-four. `Value` itself has no
-//! `Drop`, so values can still be moved out of.
+//! Every boxed node passes its contents to [`release`] when it is dropped. Up to a fixed depth they are dropped
+//! immediately. Deeper contents are queued, and the outermost drop drains the queue. A million levels therefore need no
+//! more stack than sixty-four. `Value` itself has no `Drop`, so values can be moved out of.
 //!
-//! On a thread that evaluates, a program must be able to end in time whatever it lets go of: there only so many
-//! nodes are dropped between two looks of the ledger ([`more`]), and what is over is put aside, too. What is aside
-//! belongs to the evaluation's account and changes threads with it.
+//! On an evaluating thread, no drop may delay the end of a program. Such a thread drops a limited number of nodes
+//! between two calls of [`more`] by the meter, and queues further contents. Once [`ASIDE`] contents are queued it drops
+//! immediately again, because the queue itself takes memory. The queue belongs to the evaluation and moves between
+//! threads with it.
 
 use super::Value;
 use super::large::Large;
@@ -16,19 +16,19 @@ use super::vector::Tree;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-/// How deep drops nest.
+/// Maximum nesting depth of drops.
 const NEAR: u32 = 64;
 
-/// How many nodes a thread that evaluates drops between two looks: one to two milliseconds' work.
+/// Number of nodes that an evaluating thread drops between two calls of [`more`]: one to two milliseconds of work.
 const SLICE: u64 = 1 << 15;
 
-/// How many contents are put aside for want of time, at most: they take memory themselves.
+/// Maximum number of contents queued because the drop limit is exhausted. The queue itself takes memory.
 const ASIDE: usize = 1 << 17;
 
-/// Blocks of more items than this are taken apart piece by piece.
+/// Blocks of more items than this are dropped piecewise.
 const PIECE: usize = 1 << 12;
 
-/// The contents of a node that are dropped later.
+/// The contents of a node, queued to be dropped later.
 pub(super) enum Debris {
     Value(#[expect(dead_code, reason = "held to be dropped")] Value),
     Values(Vec<Value>),
@@ -41,8 +41,8 @@ pub(super) enum Debris {
     Scratch(#[expect(dead_code, reason = "held to be dropped")] Box<dyn Send>),
 }
 
-/// A block in which a builtin collects what may be much. If the program is stopped meanwhile, a long one is put
-/// aside, so that nobody waits for its items to be dropped.
+/// A buffer in which a builtin collects a possibly large number of items. A long buffer that is dropped with its items
+/// is queued, so that stopping a program does not wait for its items to be dropped.
 pub struct Scratch<T: Send + 'static>(Vec<T>);
 
 impl<T: Send + 'static> From<Vec<T>> for Scratch<T> {
@@ -52,7 +52,7 @@ impl<T: Send + 'static> From<Vec<T>> for Scratch<T> {
 }
 
 impl<T: Send + 'static> Scratch<T> {
-    /// What was collected.
+    /// Returns the collected items.
     pub fn into_vec(mut self) -> Vec<T> {
         std::mem::take(&mut self.0)
     }
@@ -80,26 +80,26 @@ impl<T: Send + 'static> Drop for Scratch<T> {
     }
 }
 
-/// What a thread has put aside, and how many nodes it may drop before the next look.
+/// The drop queue of a thread, and the number of nodes that it may still drop before the next call of [`more`].
 pub struct Aside {
     debris: Vec<Debris>,
     left: u64,
 }
 
 impl Default for Aside {
-    /// Nothing, and no bound on what may be dropped: that of a thread that does not evaluate.
+    /// An empty queue without a drop limit: the state of a thread that does not evaluate.
     fn default() -> Self {
         Aside { debris: Vec::new(), left: u64::MAX }
     }
 }
 
 impl Aside {
-    /// The same for a thread that evaluates.
+    /// Sets the drop limit of an evaluating thread.
     pub fn in_slices(self) -> Aside {
         Aside { left: SLICE, ..self }
     }
 
-    /// True when there is nothing.
+    /// True if the queue is empty.
     pub fn is_empty(&self) -> bool {
         self.debris.is_empty()
     }
@@ -112,7 +112,8 @@ thread_local! {
     static DEBRIS: RefCell<Vec<Debris>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Drops `contents`, at once or, deep inside another drop or when enough has been dropped, later.
+/// Drops `contents` immediately, or queues them if this drop is deeply nested, or if the drop limit is exhausted and
+/// the queue has room.
 #[inline]
 pub(super) fn release<T>(contents: T, aside: fn(T) -> Debris) {
     let (depth, left) = (DEPTH.get(), LEFT.get());
@@ -129,8 +130,8 @@ pub(super) fn release<T>(contents: T, aside: fn(T) -> Debris) {
     }
 }
 
-/// Counts a node that leads to no other and is dropped where it is; false when so much has been dropped that it has
-/// to be released as others are.
+/// Counts a leaf node that the caller drops in place. Returns false if the drop limit is exhausted and the node must go
+/// through [`release`].
 #[inline]
 pub(super) fn release_leaf() -> bool {
     let left = LEFT.get();
@@ -138,7 +139,7 @@ pub(super) fn release_leaf() -> bool {
     left > 0
 }
 
-/// Drops a block of values as [`release`] does; a long one piece by piece.
+/// Drops a block of values as [`release`] does, and a long block piecewise.
 #[inline]
 pub(super) fn release_block(values: Vec<Value>) {
     if values.len() <= PIECE {
@@ -155,11 +156,11 @@ pub(super) fn release_block(values: Vec<Value>) {
 fn put_aside(debris: Debris) {
     WAITING.set(WAITING.get() + 1);
     let debris = std::mem::ManuallyDrop::new(debris);
-    // A thread that ends has nothing aside, unless it panicked: then its memory is lost.
+    // The queue of a terminating thread is empty unless the thread panicked; in that case the contents leak.
     let _ = DEBRIS.try_with(|waiting| waiting.borrow_mut().push(std::mem::ManuallyDrop::into_inner(debris)));
 }
 
-/// Drops what was put aside, from the outermost drop, while as much may be dropped.
+/// Drains the queue, called from the outermost drop, until the drop limit is exhausted.
 #[cold]
 fn drain() {
     while LEFT.get() > 0 {
@@ -169,7 +170,7 @@ fn drain() {
             Debris::Values(mut values) if values.len() > PIECE => {
                 let piece = values.split_off(values.len() - PIECE);
                 put_aside(Debris::Values(values));
-                // Items without nodes of their own count as well.
+                // Items that own no node count towards the limit as well.
                 LEFT.set(LEFT.get().saturating_sub(PIECE as u64 / 8));
                 Debris::Values(piece)
             }
@@ -187,8 +188,8 @@ fn drain() {
     });
 }
 
-/// Allows a thread that evaluates to drop so many nodes more, beginning with those that were put aside; true if
-/// some still are.
+/// Grants an evaluating thread another slice of drops and drains the queue with it. Returns true if the queue is still
+/// not empty; the thread then has a full slice again.
 #[inline]
 pub fn more() -> bool {
     LEFT.set(SLICE);
@@ -201,12 +202,12 @@ pub fn more() -> bool {
     some
 }
 
-/// Puts aside from now on what a thread that evaluates lets go of: the program has been stopped.
+/// Exhausts the drop limit, so that this thread queues its further drops. Called when a program has been stopped.
 pub fn hold() {
     LEFT.set(0);
 }
 
-/// Puts another state in place of that of this thread.
+/// Replaces the drop state of this thread and returns the previous one.
 pub fn exchange(other: Aside) -> Aside {
     WAITING.set(other.debris.len());
     let debris = DEBRIS.replace(other.debris);
@@ -217,7 +218,7 @@ pub fn exchange(other: Aside) -> Aside {
 mod tests {
     use super::*;
 
-    /// A vector that many levels deep, around a value.
+    /// Wraps a value in `levels` nested vectors.
     fn around(value: Value, levels: u64) -> Value {
         (0..levels).fold(value, |inner, _| Value::Vector(Arc::new(vec![inner].into())))
     }
@@ -240,7 +241,8 @@ mod tests {
             assert_eq!(Arc::strong_count(&held), 1, "all is gone");
             assert!((1..20).contains(&looks), "{looks} looks");
         }
-        // What is over when the account is closed goes with it, and is dropped wherever that is.
+        // Contents still queued when an evaluation ends leave with its state, and are dropped by the thread that drops
+        // it.
         let value = [around(deep(), SLICE), block()];
         drop(value);
         let aside = exchange(before);

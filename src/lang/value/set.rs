@@ -1,4 +1,4 @@
-//! Sets, in the order of insertion.
+//! Sets, in insertion order or sorted.
 
 use super::Value;
 use super::large::{Large, Order};
@@ -25,7 +25,7 @@ impl Default for Set {
 }
 
 impl Set {
-    /// How many members there are.
+    /// Returns the number of members.
     pub fn len(&self) -> usize {
         match &self.0 {
             Repr::Small(members) => members.len(),
@@ -33,7 +33,7 @@ impl Set {
         }
     }
 
-    /// True when there is no member.
+    /// True if the set has no members.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -43,7 +43,7 @@ impl Set {
         self.get(value).is_some()
     }
 
-    /// The member that equals the value.
+    /// Returns the member that equals `value`.
     pub fn get(&self, value: &Value) -> Option<&Value> {
         match &self.0 {
             Repr::Small(members) => {
@@ -54,7 +54,7 @@ impl Set {
         }
     }
 
-    /// One past the last position that [`Set::member`] may be asked for.
+    /// Returns the upper bound (exclusive) of the positions that [`Set::member`] accepts.
     pub fn positions(&self) -> usize {
         match &self.0 {
             Repr::Small(members) => members.len(),
@@ -62,7 +62,7 @@ impl Set {
         }
     }
 
-    /// The member at a position; removed members leave gaps.
+    /// Returns the member at a position, or `None` for the gap that a removed member left.
     pub fn member(&self, position: usize) -> Option<&Value> {
         match &self.0 {
             Repr::Small(members) => members.get(position),
@@ -70,12 +70,12 @@ impl Set {
         }
     }
 
-    /// The members in the order of insertion.
+    /// Iterates over the members in insertion order, or in sort order for a sorted set.
     pub fn iter(&self) -> impl Iterator<Item = &Value> {
         (0..self.positions()).filter_map(|position| self.member(position))
     }
 
-    /// Adds a member; true if it was not there.
+    /// Adds a member. Returns true if the set did not contain it.
     pub fn insert(&mut self, value: Value) -> bool {
         if self.contains(&value) {
             return false;
@@ -87,7 +87,7 @@ impl Set {
         true
     }
 
-    /// Changes the set as a large one, which it becomes if it is not.
+    /// Applies a change to the large representation, converting a small set first.
     fn enlarge(&mut self, change: impl FnOnce(&mut Large<()>)) {
         match &mut self.0 {
             Repr::Small(members) => {
@@ -102,12 +102,12 @@ impl Set {
         }
     }
 
-    /// An empty sorted set; nil as the comparator stands for `compare`.
+    /// Creates an empty sorted set. A comparator of nil selects `compare`.
     pub fn sorted(comparator: Value) -> Set {
         Set(Repr::Large(Box::new(Large::sorted(comparator))))
     }
 
-    /// The members in order, if it is sorted.
+    /// Returns the members in sort order, or `None` for an unsorted set.
     pub fn order(&self) -> Option<&Order> {
         match &self.0 {
             Repr::Small(_) => None,
@@ -115,12 +115,12 @@ impl Set {
         }
     }
 
-    /// Puts a value that is no member yet at a place of a sorted set's order.
+    /// Inserts a value that is not a member. In a sorted set it goes to index `place` of the order.
     pub fn insert_at(&mut self, place: usize, value: Value) {
         self.enlarge(|large| large.insert_at(place, value, ()));
     }
 
-    /// Adds a value that is no member yet behind all others, where it belongs in the order of a sorted set.
+    /// Appends a value that is not a member. The caller guarantees that it sorts last in a sorted set.
     pub fn append(&mut self, value: Value) {
         match self.order() {
             Some(_) => self.insert_at(usize::MAX, value),
@@ -130,7 +130,7 @@ impl Set {
         }
     }
 
-    /// What `meta` gives.
+    /// Returns the metadata.
     pub fn metadata(&self) -> Option<&Arc<Map>> {
         match &self.0 {
             Repr::Small(_) => None,
@@ -145,7 +145,7 @@ impl Set {
         }
     }
 
-    /// Takes a member away.
+    /// Removes a member.
     pub fn remove(&mut self, value: &Value) {
         match &mut self.0 {
             Repr::Small(members) => members.retain(|member| member != value),

@@ -1,8 +1,8 @@
-//! The key layout that small maps and records share.
+//! The key layout (hidden class) that small maps and records share.
 //!
-//! A hundred thousand JSON objects with the same keys hold one [`Shape`] and a block of values each.
-//! Adding a key leads from one shape to the next; a shape remembers the first few of these steps, so
-//! that maps built the same way share their shapes too.
+//! A hundred thousand JSON objects with the same keys hold one [`Shape`] and one block of values each. Adding a key is
+//! a transition to another shape. A shape caches its first few transitions, so that maps built in the same order share
+//! their shapes.
 
 use super::Value;
 use super::map::Map;
@@ -10,27 +10,27 @@ use super::release::{Debris, release};
 use std::mem::discriminant;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// How many steps to other shapes are remembered.
+/// Maximum number of cached transitions per shape.
 const STEPS: usize = 8;
 
-/// Keys in the order of insertion.
+/// Keys in insertion order, with the metadata and the record flag of their maps.
 #[derive(Default)]
 pub struct Shape {
     keys: Vec<Value>,
-    /// What `meta` gives for a map of this shape.
+    /// The metadata of a map of this shape.
     metadata: Option<Arc<Map>>,
-    /// True for the maps that came from JSON.
+    /// True for the shapes of records decoded from JSON.
     is_record: bool,
     steps: Mutex<Vec<Weak<Shape>>>,
 }
 
 impl Shape {
-    /// The shape of these keys, which are all different.
+    /// Creates the shape of plain maps with these distinct keys.
     pub fn new(keys: Vec<Value>) -> Arc<Shape> {
         Arc::new(Shape::made(keys, None, false))
     }
 
-    /// The shape of these keys, which are all different, for records.
+    /// Creates the shape of records with these distinct keys.
     pub fn of_records(keys: Vec<Value>) -> Arc<Shape> {
         Arc::new(Shape::made(keys, None, true))
     }
@@ -39,19 +39,19 @@ impl Shape {
         Shape { keys, metadata, is_record, steps: Mutex::default() }
     }
 
-    /// The keys in order.
+    /// Returns the keys in insertion order.
     pub fn keys(&self) -> &[Value] {
         &self.keys
     }
 
-    /// Where that key's value stands.
+    /// Returns the index of the value of `key`.
     #[inline]
     pub fn position(&self, key: &Value) -> Option<usize> {
         super::equal::owe_for_scan(key, self.keys.len());
         self.keys.iter().position(|known| known == key)
     }
 
-    /// The shape with one more key.
+    /// Returns the shape with one more key appended.
     pub fn with(self: &Arc<Self>, key: &Value) -> Arc<Shape> {
         let adds_key = |next: &Arc<Shape>| next.keys.last().is_some_and(|last| is_same(last, key));
         let leads_there = |next: &Arc<Shape>| next.keys.len() > self.keys.len() && adds_key(next);
@@ -63,13 +63,14 @@ impl Shape {
         })
     }
 
-    /// The same keys for records.
+    /// Returns the shape of records with the same keys.
     pub fn to_record(self: &Arc<Self>) -> Arc<Shape> {
         let leads_there = |next: &Arc<Shape>| next.keys.len() == self.keys.len();
         self.step(true, leads_there, || Shape::made(self.keys.clone(), self.metadata.clone(), true))
     }
 
-    /// The shape to which a step leads, which is made where it is not remembered, and remembered if it may be.
+    /// Follows a cached transition that satisfies `leads_there`, or creates the target shape. Caches the new transition
+    /// if `is_remembered` holds and there is room.
     fn step(
         &self,
         is_remembered: bool,
@@ -88,32 +89,33 @@ impl Shape {
         next
     }
 
-    /// The shape without the key at that position.
+    /// Returns the shape without the key at that position.
     pub fn without(&self, position: usize) -> Arc<Shape> {
         let mut keys = self.keys.clone();
         keys.remove(position);
         Arc::new(Shape::made(keys, self.metadata.clone(), self.is_record))
     }
 
-    /// True for the maps that came from JSON.
+    /// True for the shapes of records decoded from JSON.
     #[inline]
     pub fn is_record(&self) -> bool {
         self.is_record
     }
 
-    /// What `meta` gives for a map of this shape.
+    /// The metadata of a map of this shape.
     pub fn metadata(&self) -> Option<&Arc<Map>> {
         self.metadata.as_ref()
     }
 
-    /// The same keys with other metadata.
+    /// Returns the shape with the same keys and the given metadata.
     pub fn annotated(&self, metadata: Option<Arc<Map>>) -> Arc<Shape> {
         Arc::new(Shape::made(self.keys.clone(), metadata, self.is_record))
     }
 }
 
-/// True for two keys of which nothing tells which is which. Equality is not enough: `1` and `1N`, `1.0M` and `1.00M`,
-/// `0.0` and `-0.0`, a symbol and the same one with metadata are equal, and print as they are.
+/// True if two keys are indistinguishable to programs. Equality alone is not sufficient: `1` and `1N`, `1.0M` and
+/// `1.00M`, `0.0` and `-0.0`, or a symbol with and without metadata are equal but print differently. Meaningful for
+/// scalar keys only.
 fn is_same(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Keyword(a), Value::Keyword(b)) => a == b,

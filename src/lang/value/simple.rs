@@ -1,5 +1,5 @@
-//! Expressions so simple that a look at each byte finds them: a class of ASCII characters, once or as a run, and the
-//! end of a line. They are what texts are most often cut up at.
+//! Regular expressions simple enough for a byte scan: a class of ASCII characters, single or as a run, and the end of a
+//! line. They are the most common separators for splitting texts.
 
 use super::walk::Pace;
 use regex_syntax::ParserBuilder;
@@ -7,17 +7,17 @@ use regex_syntax::hir::{Class, Hir, HirKind, Literal, Repetition};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The longest expression that is looked at.
+/// Maximum length of an expression that is analysed.
 const LONGEST: usize = 64;
 
-/// An expression that is found byte by byte. A clone shares the class.
+/// An expression that is matched by a byte scan. A clone shares the class.
 #[derive(Clone, Debug)]
 pub enum Simple {
-    /// One of these characters, or as many as stand together.
+    /// One character of a class, or a maximal run of them.
     Class {
-        /// For each byte, whether it is one.
+        /// For each byte, true if it is a member.
         members: Arc<[bool; 256]>,
-        /// True for as many as stand together.
+        /// True to match a maximal run.
         runs: bool,
     },
     /// `\r?\n`
@@ -25,7 +25,7 @@ pub enum Simple {
 }
 
 impl Simple {
-    /// What an expression in the library's syntax is, where it is that simple.
+    /// Recognizes an expression in the syntax of the `regex` crate; `None` if it is not simple.
     pub fn of(expression: &str) -> Option<Simple> {
         if matches!(expression, "\r?\n" | r"\r?\n") {
             return Some(Simple::LineEnd);
@@ -42,10 +42,10 @@ impl Simple {
         }
     }
 
-    /// The first match at or behind a byte of the text.
+    /// Returns the first match at or after the byte offset `from`.
     ///
     /// # Errors
-    /// What ends the walk early.
+    /// Returns the error of `pace` if it aborts the search.
     #[inline]
     pub fn find<P: Pace>(&self, text: &str, from: usize, pace: &mut P) -> Result<Option<Range<usize>>, P::Stop> {
         let bytes = text.as_bytes();
@@ -60,7 +60,7 @@ impl Simple {
             }
             Simple::LineEnd => {
                 let found = memchr::memchr(b'\n', &bytes[from..]);
-                // It looks at many bytes at once.
+                // `memchr` examines many bytes per instruction.
                 pace.step(1 + found.unwrap_or(bytes.len() - from) as u64 / 512)?;
                 Ok(found.map(|at| from + at).map(|at| {
                     let start = if at > from && bytes[at - 1] == b'\r' { at - 1 } else { at };
@@ -71,7 +71,8 @@ impl Simple {
     }
 }
 
-/// The first byte at or behind a place of which that is true, looked for in pieces.
+/// Returns the offset of the first byte at or after `from` that satisfies the predicate. Scans in pieces and charges
+/// for each.
 #[inline(always)]
 fn first<P: Pace>(
     bytes: &[u8],
@@ -93,7 +94,7 @@ fn first<P: Pace>(
     }
 }
 
-/// The characters of a class, or the single one of a literal, where all are ASCII.
+/// Returns the characters of a class or of a one-character literal; `None` unless all are ASCII.
 fn members(expression: &Hir) -> Option<Arc<[bool; 256]>> {
     let mut members = [false; 256];
     match expression.kind() {

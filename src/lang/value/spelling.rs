@@ -1,12 +1,12 @@
-//! How names, characters and regexes are written so that the reader reads them back, whatever is in them.
+//! Writing names, characters and regexes so that the reader reads them back, whatever they contain.
 //!
-//! `(keyword "a b")` is a keyword like any other, but `:a b` would read as two forms: such a name is written
-//! `#keyword "a b"`, and `(symbol "1")` is written `#symbol "1"`.
+//! `(keyword "a b")` is a valid keyword, but `:a b` would read as two forms. Such a name is written `#keyword "a b"`,
+//! and `(symbol "1")` is written `#symbol "1"`.
 
 use super::print::write_quoted;
 use std::fmt::Write;
 
-/// Writes a keyword of that name.
+/// Writes the keyword of that name.
 pub fn write_keyword(out: &mut String, name: &str) {
     if keyword_reads(name) {
         out.push(':');
@@ -17,7 +17,7 @@ pub fn write_keyword(out: &mut String, name: &str) {
     }
 }
 
-/// Writes a symbol of that name.
+/// Writes the symbol of that name.
 pub fn write_symbol(out: &mut String, name: &str) {
     if symbol_reads(name) {
         out.push_str(name);
@@ -37,7 +37,7 @@ pub fn write_character(out: &mut String, c: char) {
         '\r' => out.push_str("return"),
         '\u{8}' => out.push_str("backspace"),
         '\u{c}' => out.push_str("formfeed"),
-        // No white space and no control character is beyond U+FFFF.
+        // All whitespace and control characters are at most U+FFFF, so four digits suffice.
         c if c.is_control() || c.is_whitespace() => {
             let _ = write!(out, "u{:04x}", u32::from(c));
         }
@@ -45,7 +45,8 @@ pub fn write_character(out: &mut String, c: char) {
     }
 }
 
-/// Writes a regex as a literal: a bare quote in it gets its backslash, as in Java outside of `\Q…\E` alone.
+/// Writes a regex literal. Escapes a bare quote; inside `\Q…\E` it closes and reopens the quotation, because an escape
+/// has no meaning there.
 pub fn write_regex(out: &mut String, written: &str) {
     out.push_str("#\"");
     let mut quoting = false;
@@ -61,7 +62,7 @@ pub fn write_regex(out: &mut String, written: &str) {
                         quoting = if quoting { escaped != 'E' } else { escaped == 'Q' };
                         out.push(escaped);
                     }
-                    // Only a quotation without its end may stop with a backslash.
+                    // Only an unterminated quotation can end with a backslash.
                     None => out.push_str("\\E"),
                 }
             }
@@ -94,7 +95,7 @@ fn colons_read(name: &str) -> bool {
     !name.ends_with(':') && !name.contains("::")
 }
 
-/// True for what the lexer takes inside a name; `tests/printing.rs` holds the two together.
+/// True for characters that the lexer accepts inside a name. `tests/printing.rs` checks that the two agree.
 fn is_part(c: char) -> bool {
     match c {
         ',' | ';' | '"' | '^' | '@' | '`' | '~' | '(' | ')' | '[' | ']' | '{' | '}' | '\\' => false,

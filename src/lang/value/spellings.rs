@@ -1,8 +1,8 @@
-//! Spellings of the keys of records: `:sender-name`, `"sender_name"` and `:senderName` are one name.
+//! Spellings of record keys: `:sender-name`, `"sender_name"` and `:senderName` are one name.
 //!
-//! A record is asked for a key in this order: the key itself, the same text as a keyword or a string, and the only
-//! key that is another spelling of it. Where several are, none is meant. The number of keys plays no part: small
-//! records compare names, large ones keep an index, which the first question for another spelling builds.
+//! A lookup in a record tries, in this order: the key itself; the keyword or the string of the same text; the only key
+//! that is another spelling of it. If several keys are, the lookup fails. The number of keys does not affect the
+//! result: small records compare names, large ones use an index, which the first lookup by another spelling builds.
 
 use super::Value;
 use foldhash::quality::RandomState;
@@ -10,11 +10,11 @@ use foldhash::quality::RandomState;
 type Index<V> = im::GenericHashMap<String, V, RandomState, im::shared_ptr::DefaultSharedPtr>;
 type Members = im::GenericHashSet<Value, RandomState, im::shared_ptr::DefaultSharedPtr>;
 
-/// The keys of a large record by their names in kebab case.
+/// Index of the keys of a large record by their names in kebab case.
 #[derive(Clone)]
 pub(super) struct Spellings(Index<Known>);
 
-/// The keys that have one name.
+/// The keys that share one name.
 #[derive(Clone)]
 enum Known {
     One(Value),
@@ -22,12 +22,12 @@ enum Known {
 }
 
 impl Spellings {
-    /// An index of no keys.
+    /// Creates an empty index.
     pub fn new() -> Spellings {
         Spellings(Index::with_hasher(RandomState::default()))
     }
 
-    /// Adds a key that is not there yet.
+    /// Adds a key that the index does not contain.
     pub fn insert(&mut self, key: &Value) {
         let Some(text) = spelled(key) else { return };
         let name: String = kebab_characters(text).collect();
@@ -45,7 +45,7 @@ impl Spellings {
         }
     }
 
-    /// Takes a key away.
+    /// Removes a key.
     pub fn remove(&mut self, key: &Value) {
         let Some(text) = spelled(key) else { return };
         let name: String = kebab_characters(text).collect();
@@ -65,7 +65,7 @@ impl Spellings {
         }
     }
 
-    /// The only key with the name of a text.
+    /// Returns the key with the name of `text`, if there is exactly one.
     pub fn only(&self, text: &str) -> Option<&Value> {
         let name: String = kebab_characters(text).collect();
         match self.0.get(&name)? {
@@ -75,7 +75,7 @@ impl Spellings {
     }
 }
 
-/// The place of the only one of a few keys that has the name of a text.
+/// Returns the index of the key with the name of `text`, if there is exactly one.
 pub(super) fn only_among(keys: &[Value], text: &str) -> Option<usize> {
     let name: String = kebab_characters(text).collect();
     let has_name = |key: &Value| spelled(key).is_some_and(|known| kebab_characters(known).eq(name.chars()));
@@ -84,10 +84,10 @@ pub(super) fn only_among(keys: &[Value], text: &str) -> Option<usize> {
     found.next().is_none().then_some(only)
 }
 
-/// The longest key that has other spellings: what is longer is a text and no name.
+/// Maximum length in bytes of a key that has other spellings. A longer key is a text rather than a name.
 const LONGEST_SPELLED: usize = 1_024;
 
-/// The text of a key that has other spellings: keywords and strings have.
+/// Returns the text of a key that can have other spellings: a keyword or a string of limited length.
 pub(super) fn spelled(key: &Value) -> Option<&str> {
     let text = match key {
         Value::Keyword(name) => name.as_str(),
@@ -97,7 +97,7 @@ pub(super) fn spelled(key: &Value) -> Option<&str> {
     (text.len() <= LONGEST_SPELLED).then_some(text)
 }
 
-/// A key with the same text: the string of a keyword, the keyword of a string.
+/// Returns the string of a keyword, or the keyword of a string.
 pub(super) fn other_kind(key: &Value) -> Option<Value> {
     match key {
         Value::Keyword(name) => Some(Value::string(name.as_str())),
@@ -106,7 +106,7 @@ pub(super) fn other_kind(key: &Value) -> Option<Value> {
     }
 }
 
-/// The characters of a name in kebab case: `threadId`, `thread_id` and `ThreadID` are all `thread-id`.
+/// Returns the characters of a name in kebab case: `threadId`, `thread_id` and `ThreadID` are all `thread-id`.
 pub(super) fn kebab_characters(name: &str) -> impl Iterator<Item = char> {
     let mut rest = name.chars().peekable();
     let mut before: Option<char> = None;
@@ -125,7 +125,7 @@ pub(super) fn kebab_characters(name: &str) -> impl Iterator<Item = char> {
     .flat_map(|(starts_word, c)| starts_word.then_some('-').into_iter().chain(lower(c)))
 }
 
-/// A character in lower case; the common ones without a look at the tables.
+/// Converts a character to lower case, without a table lookup for ASCII.
 fn lower(c: char) -> impl Iterator<Item = char> {
     let (plain, other) = match c.is_ascii() {
         true => (Some(c.to_ascii_lowercase()), None),

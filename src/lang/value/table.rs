@@ -1,8 +1,8 @@
-//! Large hash tables that keep the order of insertion: the base of large maps and sets.
+//! Large hash tables that preserve insertion order: the base of large maps and sets.
 //!
-//! A persistent index from key to position, under a secret of its own so that no program can aim for
-//! collisions, and a persistent vector of entries in the order in which they came. A removed entry
-//! leaves a gap; when gaps outnumber entries the table is packed anew.
+//! A table consists of a persistent index from key to position and a persistent vector of entries in insertion order.
+//! The index uses a random seed per table, so that programs cannot provoke collisions. A removed entry leaves a gap;
+//! when gaps outnumber entries by more than a constant, the table is compacted.
 
 use super::Value;
 use foldhash::quality::RandomState;
@@ -15,42 +15,42 @@ pub struct Table<V: Clone> {
 }
 
 impl<V: Clone> Table<V> {
-    /// A table of no entries.
+    /// Creates an empty table.
     pub fn new() -> Self {
         Table { index: im::GenericHashMap::with_hasher(RandomState::default()), slots: im::Vector::new() }
     }
 
-    /// How many entries there are.
+    /// Returns the number of entries.
     pub fn len(&self) -> usize {
         self.index.len()
     }
 
-    /// True when there is no entry.
+    /// True if the table has no entries.
     pub fn is_empty(&self) -> bool {
         self.index.is_empty()
     }
 
-    /// What the key stands for.
+    /// Returns the value of `key`.
     pub fn get(&self, key: &Value) -> Option<&V> {
         self.position(key).and_then(|at| self.entry(at)).map(|(_, value)| value)
     }
 
-    /// Where the key's entry is.
+    /// Returns the position of the entry of `key`.
     pub fn position(&self, key: &Value) -> Option<usize> {
         self.index.get(key).map(|at| *at as usize)
     }
 
-    /// The entry at a position; gaps have none.
+    /// Returns the entry at a position, or `None` for a gap.
     pub fn entry(&self, position: usize) -> Option<(&Value, &V)> {
         self.slots.get(position)?.as_ref().map(|(key, value)| (key, value))
     }
 
-    /// One past the last position.
+    /// Returns the upper bound (exclusive) of the positions.
     pub fn positions(&self) -> usize {
         self.slots.len()
     }
 
-    /// Makes `key` stand for `value`; the key that was there first stays.
+    /// Associates `key` with `value`. An existing entry keeps its original key.
     pub fn insert(&mut self, key: Value, value: V) {
         match self.position(&key) {
             Some(at) => {
@@ -65,7 +65,7 @@ impl<V: Clone> Table<V> {
         }
     }
 
-    /// Takes an entry away; true if it was there.
+    /// Removes the entry of `key`. Returns true if it existed.
     pub fn remove(&mut self, key: &Value) -> bool {
         let Some(at) = self.index.remove(key) else { return false };
         self.slots.set(at as usize, None);

@@ -6,9 +6,9 @@ use std::hash::{Hash, Hasher};
 
 const SHORT: usize = 14;
 
-/// A string value: up to fourteen bytes stand inside the value, longer ones are shared.
+/// A string value. Strings of up to fourteen bytes are stored inline; longer ones are shared.
 ///
-/// Its tag has room to spare, which is what lets a whole `Value` be sixteen bytes.
+/// The tag has niche values, which allow a whole `Value` to be sixteen bytes.
 #[derive(Clone)]
 pub enum Text {
     /// At most fourteen bytes.
@@ -17,17 +17,17 @@ pub enum Text {
     Long(ArcStr),
 }
 
-/// A short string in place.
+/// A short inline string.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Short {
-    /// How many of `bytes` are used.
+    /// Number of used bytes.
     len: u8,
     /// The bytes, padded with zeros.
     bytes: [u8; SHORT],
 }
 
 impl Short {
-    /// A copy of a text of at most fourteen bytes.
+    /// Copies a text of at most fourteen bytes.
     #[inline]
     fn copied(text: &str) -> Short {
         let mut bytes = [0; SHORT];
@@ -35,17 +35,17 @@ impl Short {
         Short { len: text.len() as u8, bytes }
     }
 
-    /// The string as a slice.
+    /// Returns the text.
     #[inline]
     fn as_str(&self) -> &str {
         let bytes = &self.bytes[..usize::from(self.len)];
-        // SAFETY: `copied` is the only way to make one, and copies a whole `str`.
+        // SAFETY: `copied` is the only constructor. It copies a whole `str`, so the first `len` bytes are valid UTF-8.
         unsafe { std::str::from_utf8_unchecked(bytes) }
     }
 }
 
 impl Text {
-    /// The string as a slice.
+    /// Returns the text.
     #[inline]
     pub fn as_str(&self) -> &str {
         match self {
@@ -96,7 +96,7 @@ impl fmt::Debug for Text {
     }
 }
 
-/// How many bytes the name of a keyword or symbol may have: what is longer is a text.
+/// Maximum length in bytes of the name of a keyword or a symbol. Longer texts remain strings.
 pub const LONGEST_NAME: usize = 64 << 10;
 
 /// The name of a keyword (without its colon) or of a symbol: `a`, `mail/search`.
@@ -104,18 +104,18 @@ pub const LONGEST_NAME: usize = 64 << 10;
 pub struct Name(ArcStr);
 
 impl Name {
-    /// The whole name.
+    /// Returns the whole name.
     #[inline]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// What stands before the slash, where there is one.
+    /// Returns the part before the slash, if there is one.
     pub fn namespace(&self) -> Option<&str> {
         split_name(&self.0).0
     }
 
-    /// What stands behind the slash, or all of it.
+    /// Returns the part after the slash, or the whole name if there is none.
     pub fn base(&self) -> &str {
         split_name(&self.0).1
     }
@@ -127,7 +127,7 @@ impl From<&str> for Name {
     }
 }
 
-/// Splits `a/b` into `a` and `b`; the name `/` is itself.
+/// Splits `a/b` into `a` and `b`. The name `/` has no namespace.
 pub fn split_name(name: &str) -> (Option<&str>, &str) {
     match name.find('/') {
         Some(at) if at > 0 && at + 1 < name.len() => (Some(&name[..at]), &name[at + 1..]),

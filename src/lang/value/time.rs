@@ -1,7 +1,7 @@
-//! Dates, times, zones and durations: jiff's, under the names of `java.time`.
+//! Dates, times, zones and durations: the types of jiff, under the names of `java.time`.
 //!
-//! They print as tagged text that reads back: `#inst "…"` for a point in time, `#time/date "2024-02-29"`
-//! and their kin for the others. The zones' rules are part of the program: the host's are never read.
+//! They print as tagged text that reads back: `#inst "…"` for a point in time, and tags such as `#time/date
+//! "2024-02-29"` for the others. The time zone database is bundled with the program; that of the host is never read.
 
 pub mod text;
 
@@ -11,30 +11,30 @@ use jiff::{SignedDuration, Timestamp, Zoned};
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
 
-/// A date, a time, or a length of time.
+/// A date, a time, a duration, or a time zone.
 #[derive(Clone, Debug)]
 pub enum Time {
     /// A point in time
     Instant(Timestamp),
-    /// A day of the calendar
+    /// A calendar day
     Date(civil::Date),
     /// A time of day
     Clock(civil::Time),
-    /// A day and a time of day, wherever that may be
+    /// A calendar day and a time of day, without a zone
     DateTime(DateTime),
-    /// A point in time as a zone, or a fixed distance from UTC, shows it
+    /// A point in time, in a zone or at a fixed offset from UTC
     Zoned(Box<Zoned>),
-    /// A length of time in seconds and nanoseconds
+    /// A duration in seconds and nanoseconds
     Duration(SignedDuration),
-    /// A length of time in units of the calendar
+    /// A duration in calendar units
     Period(Period),
-    /// A month of a year, as its first day
+    /// A month of a year, represented by its first day
     YearMonth(civil::Date),
     /// A time zone
     Zone(TimeZone),
 }
 
-/// A length of time in units of the calendar, each with a sign of its own.
+/// A duration in calendar units, each with its own sign.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Period {
     /// Years
@@ -46,7 +46,7 @@ pub struct Period {
 }
 
 impl Time {
-    /// What a person calls this kind of value, with its article.
+    /// Returns a readable name for the kind of this value, with its article.
     pub fn kind(&self) -> &'static str {
         match self {
             Time::Instant(_) => "an instant",
@@ -62,7 +62,7 @@ impl Time {
         }
     }
 
-    /// The tag that its text stands behind when it is printed readably.
+    /// Returns the tag that precedes its text when it is printed readably.
     pub fn tag(&self) -> &'static str {
         match self {
             Time::Instant(_) => "inst",
@@ -78,7 +78,7 @@ impl Time {
         }
     }
 
-    /// How two of them stand to each other; `None` where they are of different kinds or have no order.
+    /// Compares two times; `None` if they are of incomparable kinds or have no order.
     pub fn compare(&self, other: &Time) -> Option<Ordering> {
         Some(match (self, other) {
             (Time::Instant(a), Time::Instant(b)) => a.cmp(b),
@@ -95,12 +95,13 @@ impl Time {
     }
 }
 
-/// True for a date and time at a fixed distance from UTC.
+/// True for a date and time at a fixed offset from UTC.
 pub fn is_fixed(zoned: &Zoned) -> bool {
     zoned.time_zone().iana_name().is_none_or(|name| name == "UTC")
 }
 
-/// The zone of that name (`Europe/Paris`), or at that distance from UTC (`+02:00`, `Z`).
+/// Returns the zone of that name (`Europe/Paris`) or offset from UTC (`+02:00`, `Z`); `None` if it is unknown or
+/// malformed.
 pub fn zone(text: &str) -> Option<TimeZone> {
     if matches!(text, "Z" | "UTC" | "GMT") {
         return Some(TimeZone::UTC);

@@ -1,12 +1,13 @@
-//! Vectors: a plain block of items, or a persistent tree once a large one is changed while shared; a pair
-//! is a vector of two items of which `cdr` gives the second, as of an entry of a map.
+//! Vectors: a plain block of items, a persistent tree, or a pair. A block becomes a tree when a large one is changed
+//! while it is shared, or when it gets metadata. A pair is a two-item vector whose `cdr` is its second item, such as a
+//! map entry.
 
 use super::Value;
 use super::map::Map;
 use super::release::{Debris, release, release_block};
 use std::sync::Arc;
 
-/// Up to this many items a changed copy is a copy of the block.
+/// Maximum number of items for which a changed copy copies the block.
 const SMALL: usize = 32;
 
 /// A vector.
@@ -16,13 +17,13 @@ pub struct Vector(Repr);
 #[derive(Clone)]
 enum Repr {
     Flat(Vec<Value>),
-    /// An entry of a map, or a pair of other Lisps: what is made of it by a change is none.
+    /// A map entry, or a dotted pair as in other Lisps. A changed copy of it is a plain vector.
     Pair(Box<[Value; 2]>),
-    /// Boxed, so that the many plain blocks are small.
+    /// Boxed to keep the size of plain blocks low.
     Tree(Box<Tree>),
 }
 
-/// A persistent tree of items, and metadata, which only trees carry.
+/// A persistent tree of items, and metadata. Only trees carry metadata.
 #[derive(Clone, Default)]
 pub(super) struct Tree {
     items: im::Vector<Value>,
@@ -30,7 +31,7 @@ pub(super) struct Tree {
 }
 
 impl Vector {
-    /// How many items there are.
+    /// Returns the number of items.
     #[inline]
     pub fn len(&self) -> usize {
         match &self.0 {
@@ -40,12 +41,12 @@ impl Vector {
         }
     }
 
-    /// True when there is no item.
+    /// True if the vector has no items.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The item at that index.
+    /// Returns the item at that index.
     #[inline]
     pub fn get(&self, index: usize) -> Option<&Value> {
         match &self.0 {
@@ -55,7 +56,7 @@ impl Vector {
         }
     }
 
-    /// The items, when they stand in one block.
+    /// Returns the items if they are contiguous.
     pub fn as_slice(&self) -> Option<&[Value]> {
         match &self.0 {
             Repr::Flat(items) => Some(items),
@@ -64,7 +65,8 @@ impl Vector {
         }
     }
 
-    /// Adds the items to a block, moved there where nobody else has them.
+    /// Appends the items of `vector` to a block. Moves them if they are a plain block without other owners, otherwise
+    /// clones them.
     pub fn append_to(vector: Arc<Vector>, block: &mut Vec<Value>) {
         match Arc::try_unwrap(vector) {
             Ok(mut own) => match &mut own.0 {
@@ -75,7 +77,7 @@ impl Vector {
         }
     }
 
-    /// Takes the items out, where they stand in one block that nobody else holds.
+    /// Moves the items out if they are a plain block and the vector has no other owner.
     pub(super) fn take_own(vector: &mut Arc<Vector>) -> Option<Vec<Value>> {
         match &mut Arc::get_mut(vector)?.0 {
             Repr::Flat(items) => Some(std::mem::take(items)),
@@ -83,7 +85,7 @@ impl Vector {
         }
     }
 
-    /// The items in order.
+    /// Iterates over the items in order.
     pub fn iter(&self) -> Box<dyn Iterator<Item = &Value> + '_> {
         match &self.0 {
             Repr::Flat(items) => Box::new(items.iter()),
@@ -92,7 +94,8 @@ impl Vector {
         }
     }
 
-    /// A copy that may be changed without touching this one: shares structure when it is large.
+    /// Returns a copy for modification. A large vector is copied as a persistent tree, which shares structure on
+    /// further copies; a pair becomes a plain block.
     pub fn changeable(&self) -> Vector {
         match &self.0 {
             Repr::Flat(items) if items.len() > SMALL => Vector(Repr::Tree(Box::new(Tree::of(items)))),
@@ -101,7 +104,7 @@ impl Vector {
         }
     }
 
-    /// How many items [`Vector::changeable`] copies.
+    /// Returns the number of items that [`Vector::changeable`] copies.
     pub fn change_cost(&self) -> u64 {
         match &self.0 {
             Repr::Flat(items) => items.len() as u64,
@@ -110,12 +113,12 @@ impl Vector {
         }
     }
 
-    /// A pair.
+    /// Creates a pair.
     pub fn pair(key: Value, value: Value) -> Vector {
         Vector(Repr::Pair(Box::new([key, value])))
     }
 
-    /// The second item of a pair; nothing of all other vectors.
+    /// Returns the second item of a pair, or `None` for other vectors.
     pub fn second_of_pair(&self) -> Option<&Value> {
         match &self.0 {
             Repr::Pair(items) => Some(&items[1]),
@@ -123,7 +126,7 @@ impl Vector {
         }
     }
 
-    /// Makes a plain block of a pair, before it is changed.
+    /// Converts a pair to a plain block before a change.
     fn flatten(&mut self) {
         if let Repr::Pair(items) = &mut self.0 {
             let items = items.iter_mut().map(std::mem::take).collect();
@@ -131,7 +134,7 @@ impl Vector {
         }
     }
 
-    /// Adds an item at the end.
+    /// Appends an item.
     pub fn push(&mut self, item: Value) {
         self.flatten();
         match &mut self.0 {
@@ -141,7 +144,7 @@ impl Vector {
         }
     }
 
-    /// Takes the last item away.
+    /// Removes and returns the last item.
     pub fn pop(&mut self) -> Option<Value> {
         self.flatten();
         match &mut self.0 {
@@ -151,7 +154,7 @@ impl Vector {
         }
     }
 
-    /// Replaces the item at an index that exists.
+    /// Replaces the item at an index, which must exist.
     pub fn set(&mut self, index: usize, item: Value) {
         self.flatten();
         match &mut self.0 {
@@ -171,7 +174,7 @@ impl Tree {
 }
 
 impl Vector {
-    /// What `meta` gives.
+    /// Returns the metadata.
     pub fn metadata(&self) -> Option<&Arc<Map>> {
         match &self.0 {
             Repr::Flat(_) | Repr::Pair(_) => None,
@@ -179,7 +182,7 @@ impl Vector {
         }
     }
 
-    /// Replaces the metadata.
+    /// Replaces the metadata. Converts a block or a pair to a tree if there is any.
     pub fn set_metadata(&mut self, metadata: Option<Arc<Map>>) {
         if metadata.is_some() {
             self.flatten();

@@ -1,4 +1,4 @@
-//! Walking through sequences without recursion.
+//! Iteration over sequences without recursion.
 
 use super::Value;
 use super::list::{Items, List};
@@ -11,24 +11,23 @@ use crate::lang::heap::Handle;
 use std::convert::Infallible;
 use std::sync::Arc;
 
-/// What a walk over values may need from whoever runs it: someone to pay for its steps, and the
-/// content of what lives in the heap.
+/// The services that a walk over values needs from its caller: charging for steps, and access to content in the heap.
 pub trait Pace {
-    /// What can end the walk early.
+    /// The error that aborts the walk.
     type Stop;
 
-    /// Pays for steps.
+    /// Charges for steps.
     fn step(&mut self, steps: u64) -> Result<(), Self::Stop>;
 
-    /// The sequence behind a lazy one; `None` where it cannot be looked into.
+    /// Realises a lazy sequence; `None` if this walk cannot access it.
     fn force(&mut self, lazy: &Arc<Handle>) -> Result<Option<Value>, Self::Stop>;
 
-    /// What an atom or its kin holds right now; `None` where it cannot be looked into.
+    /// Returns the current content of an atom or another cell; `None` if this walk cannot access it.
     fn content(&mut self, cell: &Arc<Handle>) -> Option<Value>;
 }
 
-/// A walk that nobody pays for and that sees lazy sequences and atoms from outside only. For values
-/// whose size is bounded, and for tests.
+/// A walk without charges and without access to the heap: lazy sequences and cells are opaque. For values of bounded
+/// size, and for tests.
 pub struct Free;
 
 impl Pace for Free {
@@ -47,17 +46,18 @@ impl Pace for Free {
     }
 }
 
-/// A place in a sequence. It holds on to what is still to come and to nothing before it.
+/// A position in a sequence. In a chain of cons cells and lazy sequences the cursor keeps only the remainder alive;
+/// otherwise it holds the collection.
 pub enum Cursor {
-    /// Nothing is left.
+    /// At the end.
     End,
     /// In the items of a list.
     Items(Arc<Items>, usize),
-    /// In items that nobody else holds: they are taken out.
+    /// In items that the cursor owns: they are moved out.
     Own(Items, usize),
     /// In a vector.
     Vector(Arc<Vector>, usize),
-    /// In the entries of a map; each comes as a vector of key and value.
+    /// In the entries of a map; each is yielded as a pair of key and value.
     Map(Arc<Map>, usize),
     /// In the members of a set.
     Set(Arc<Set>, usize),
@@ -67,17 +67,17 @@ pub enum Cursor {
     Range {
         /// The next number.
         next: i64,
-        /// The distance.
+        /// The step.
         step: i64,
-        /// How many are left.
+        /// The number of items left, or [`List::ENDLESS`].
         left: u64,
     },
-    /// Before a sequence that has not been looked at.
+    /// Before a sequence that has not been examined yet.
     Before(Value),
 }
 
 impl Cursor {
-    /// A cursor before the first item; `None` if the value is no sequence and no collection.
+    /// Creates a cursor before the first item; `None` if the value is neither a sequence nor a collection.
     pub fn over(value: Value) -> Option<Cursor> {
         Some(match value {
             Value::Nil => Cursor::End,
@@ -95,7 +95,8 @@ impl Cursor {
         })
     }
 
-    /// The same for whoever goes on to the end: items that nobody else holds are not copied.
+    /// Like [`Cursor::over`], for a walk to the end: moves items out of a list or vector that has no other owner
+    /// instead of cloning them.
     pub fn through(value: Value) -> Option<Cursor> {
         let value = match value {
             Value::List(list) => match List::into_own(list) {
@@ -111,7 +112,7 @@ impl Cursor {
         Cursor::over(value)
     }
 
-    /// The next item.
+    /// Returns the next item and advances the cursor.
     #[inline]
     pub fn next<P: Pace>(&mut self, pace: &mut P) -> Result<Option<Value>, P::Stop> {
         pace.step(1)?;
@@ -176,8 +177,8 @@ impl Cursor {
         }
     }
 
-    /// Looks at the sequence that the cursor stands before: takes its first item if it is a cell of
-    /// a chain, else moves into it.
+    /// Enters the sequence that the cursor is positioned before. Returns the head of a cons cell; otherwise replaces
+    /// the cursor by one inside the sequence and returns `None`.
     fn enter<P: Pace>(&mut self, pace: &mut P) -> Result<Option<Value>, P::Stop> {
         let Cursor::Before(value) = std::mem::replace(self, Cursor::End) else { return Ok(None) };
         match value {
@@ -197,8 +198,7 @@ impl Cursor {
         Ok(None)
     }
 
-    /// How many items are left, where that is known without walking; endless ranges have
-    /// [`List::ENDLESS`].
+    /// Returns the number of remaining items if it is known without a walk; [`List::ENDLESS`] for an endless range.
     pub fn remaining(&self) -> Option<u64> {
         Some(match self {
             Cursor::End => 0,
@@ -212,7 +212,7 @@ impl Cursor {
         })
     }
 
-    /// The rest as a sequence value that shares what can be shared; nil at a known end.
+    /// Converts the cursor to a sequence of the remaining items, sharing structure where possible; nil at a known end.
     pub fn into_rest(self) -> Value {
         match self {
             Cursor::End => Value::Nil,

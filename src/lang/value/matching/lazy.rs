@@ -1,5 +1,5 @@
-//! The lazy DFA, stepped byte by byte: a transition that was taken before costs a look into a table; one that was
-//! not is computed from the NFA and paid for by its size.
+//! The lazy DFA, stepped byte by byte. A cached transition costs one table lookup. A missing one is computed from the
+//! NFA and charged by its size.
 
 use crate::lang::value::walk::Pace;
 use regex_automata::hybrid::LazyStateID;
@@ -8,42 +8,42 @@ use regex_automata::nfa::thompson::NFA;
 use regex_automata::util::prefilter::Prefilter;
 use regex_automata::{Anchored, Input, MatchKind, Span};
 
-/// How many bytes the states of one direction may take, unless the expression itself needs more.
+/// Cache capacity in bytes of one direction, unless the expression itself requires more.
 const CAPACITY: usize = 512 << 10;
 
-/// How many parts a step has: a look into the table costs one.
+/// Number of parts per charged step. A table lookup costs one part.
 const PARTS: u64 = 64;
 
-/// How many parts are collected before they are paid.
+/// Number of parts that are charged together.
 const BATCH: u64 = 128 * PARTS;
 
-/// An expression as DFAs in both directions.
+/// The forward and reverse lazy DFAs of an expression.
 #[derive(Debug)]
 pub struct Lazy {
     forward: DFA,
     reverse: DFA,
-    /// True if a match can begin at the beginning of the text alone.
+    /// True if a match can begin only at the beginning of the text.
     is_anchored: bool,
-    /// True if where a match may begin does not depend on what is in front of it.
+    /// True if the start of a match does not depend on the preceding text (no leading look-around assertion).
     begins_anywhere: bool,
 }
 
-/// The states of both directions.
+/// The caches of both directions.
 #[derive(Debug)]
 pub struct Caches {
     forward: States,
     reverse: States,
 }
 
-/// The states of one direction.
+/// The state cache of one direction.
 #[derive(Debug)]
 struct States {
     cache: Cache,
-    /// How many bytes they took when they were last looked at.
+    /// Memory usage of the cache, in bytes, when it was last measured.
     taken: usize,
-    /// By how many bytes the largest of them made the cache grow: computing one takes time in proportion to that.
+    /// Largest growth of the cache by one state, in bytes. Computing a state takes time proportional to its size.
     largest: u64,
-    /// How many steps since then were taken from tagged states.
+    /// Number of transitions from tagged states since the last measurement.
     unseen: u32,
 }
 
@@ -54,20 +54,20 @@ impl States {
     }
 }
 
-/// What a search came to.
+/// The result of a search for the bounds of a match.
 pub enum Bounds {
     /// There is no match.
     None,
-    /// Where the match begins and ends.
+    /// The start and the end of the match.
     Match(usize, usize),
-    /// The DFA cannot tell.
+    /// The DFA cannot decide.
     Unknown,
 }
 
-/// The DFA cannot tell: its states do not pay, or the text has a byte that it does not know how to take.
+/// The DFA gives up: its cache is inefficient for this text, or the text has a byte that it cannot process.
 struct GivesUp;
 
-/// What ends a search.
+/// Reasons for aborting a search.
 enum End<S> {
     GivesUp,
     Stopped(S),
@@ -79,7 +79,7 @@ impl<S> From<GivesUp> for End<S> {
     }
 }
 
-/// What has been done since it was last paid for.
+/// The work done since the last charge.
 struct Bill<'p, P: Pace> {
     pace: &'p mut P,
     parts: u64,
@@ -101,7 +101,7 @@ impl<P: Pace> Bill<'_, P> {
 }
 
 impl Lazy {
-    /// The DFAs of an expression; `None` if they cannot be built.
+    /// Builds the DFAs of an expression; `None` if they cannot be built.
     pub fn new(nfa: &NFA, reverse: NFA, prefilter: Option<Prefilter>) -> Option<Lazy> {
         let config = |prefilter: Option<Prefilter>, kind| {
             Config::new()
@@ -124,25 +124,25 @@ impl Lazy {
         })
     }
 
-    /// How many bytes [`Lazy::caches`] may come to take.
+    /// Returns the maximum number of bytes to which [`Lazy::caches`] can grow.
     pub fn room(&self) -> usize {
         let one = |dfa: &DFA| {
             let least = dfa.get_config().get_minimum_cache_capacity(dfa.get_nfa());
-            // What is computed last may lie beyond the capacity.
+            // The last computed state may exceed the capacity.
             least.map_or(CAPACITY, |least| least.max(CAPACITY)) + CAPACITY / 4
         };
         one(&self.forward) + one(&self.reverse)
     }
 
-    /// No states yet.
+    /// Creates empty caches.
     pub fn caches(&self) -> Caches {
         Caches { forward: States::new(&self.forward), reverse: States::new(&self.reverse) }
     }
 
-    /// The bounds of the first match at or behind a byte of the text.
+    /// Finds the bounds of the first match at or after the byte offset `from`.
     ///
     /// # Errors
-    /// What ends the walk early.
+    /// Returns the error of `pace` if it aborts the search.
     pub fn find<P: Pace>(&self, caches: &mut Caches, text: &str, from: usize, pace: &mut P) -> Result<Bounds, P::Stop> {
         let mut bill = Bill { pace, parts: 0 };
         let found = self.bounds(caches, text, from, &mut bill);
@@ -177,7 +177,7 @@ impl Lazy {
         Ok(Some((start, end)))
     }
 
-    /// Where the first match ends.
+    /// Returns the end of the first match.
     fn end<P: Pace>(
         &self,
         states: &mut States,
@@ -193,14 +193,14 @@ impl Lazy {
         let mut at = from;
         let mut state = begin(states, at)?;
         let mut end = None;
-        // A state where a match may begin is looked at before its first byte is taken.
+        // The prefilter runs in a start state, before its first byte is consumed.
         let mut jumps = prefilter.is_some();
         states.cache.search_start(at);
         loop {
             if jumps && let Some(prefilter) = prefilter {
                 let found = prefilter.find(bytes, Span::from(at..bytes.len()));
                 let next = found.map_or(bytes.len(), |found| found.start);
-                // It looks at many bytes at once.
+                // The prefilter examines many bytes per instruction.
                 bill.add((next - at) as u64 / 8)?;
                 if found.is_none() {
                     states.cache.search_finish(bytes.len());
@@ -218,7 +218,7 @@ impl Lazy {
             state = next(dfa, states, state, *byte, at, bill)?;
             if state.is_tagged() {
                 if state.is_match() {
-                    // A match is told one byte late.
+                    // The DFA reports a match one byte late.
                     end = Some(at);
                 } else if state.is_dead() {
                     states.cache.search_finish(at);
@@ -237,7 +237,7 @@ impl Lazy {
         Ok(if last.is_match() { Some(bytes.len()) } else { end })
     }
 
-    /// Where the match begins that ends where the span does.
+    /// Returns the start of the match that ends at the end of the span.
     fn start<P: Pace>(
         &self,
         states: &mut States,
@@ -277,7 +277,7 @@ impl Lazy {
     }
 }
 
-/// The state behind a byte.
+/// Returns the successor of a state for a byte.
 #[inline(always)]
 fn next<P: Pace>(
     dfa: &DFA,
@@ -297,11 +297,12 @@ fn next<P: Pace>(
     compute(dfa, states, state, byte, at, bill)
 }
 
-/// How many steps from tagged states are taken before it is seen what they made.
+/// Number of transitions from tagged states between two measurements of the cache.
 const SEEN_AFTER: u32 = 64;
 
-/// The same where it may have to be computed. Of a tagged state that cannot be told from outside: it is paid in part,
-/// and what many of them made is paid together.
+/// Cold path of [`next`]: the transition may have to be computed. For a tagged state the crate does not reveal whether
+/// it was. Such transitions are charged an estimate, and after [`SEEN_AFTER`] of them the measured growth of the cache
+/// is charged.
 #[inline(never)]
 fn compute<P: Pace>(
     dfa: &DFA,

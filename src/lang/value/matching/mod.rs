@@ -1,9 +1,9 @@
-//! Searching with regular expressions in slices: whoever pays for a search pays for what it really does, and can stop
-//! it at any point.
+//! Regular expression search in slices: a search is charged for the work that it really does, and can be stopped at any
+//! point.
 //!
-//! The engines of `regex-automata` run to the end of a text before anyone else has a say. Here its lazy DFA is
-//! stepped byte by byte ([`lazy`]); where that gives up, or has no answer, threads walk through the NFA
-//! ([`threads`]). Its engines for groups are used on matches that are short enough to be bounded by themselves.
+//! The engines of `regex-automata` run to the end of a text without yielding. This module instead steps their lazy DFA
+//! byte by byte ([`lazy`]). Where the DFA gives up or has no answer, an NFA simulation takes over ([`threads`]). The
+//! crate's capture engines run only on matches short enough to bound their work.
 
 mod lazy;
 mod threads;
@@ -20,22 +20,22 @@ use regex_syntax::hir::Hir;
 use std::fmt;
 use threads::Threads;
 
-/// How many bytes each of the two automata of an expression may have.
+/// Maximum size in bytes of each of the two NFAs (forward and reverse) of an expression.
 pub const SIZE: usize = 1 << 20;
 
-/// How many places of a text may be remembered at once: states times ends of groups.
+/// Maximum number of text positions remembered at once: states times capture slots.
 const PLACES: usize = 1 << 19;
 
-/// The matches whose groups are found by a walk in one go: states times bytes.
+/// Maximum size, in states times bytes, of a match whose groups the backtracker finds in one call.
 const AT_ONCE: usize = 200_000;
 
-/// The longest match that is taken apart in one pass without a look at the clock.
+/// Maximum length in bytes of a match whose groups the one-pass DFA finds in one call, without a check of the deadline.
 const ONE_PASS: usize = 1 << 20;
 
-/// Where a group begins and where it ends, one after another.
+/// Start and end offsets of the groups, alternating.
 pub type Slots = Vec<Option<NonMaxUsize>>;
 
-/// An expression made ready for searches.
+/// An expression compiled for searches.
 #[derive(Debug)]
 pub struct Compiled {
     nfa: NFA,
@@ -44,14 +44,14 @@ pub struct Compiled {
     backtracker: Option<BoundedBacktracker>,
 }
 
-/// Why an expression cannot be made ready.
+/// Reasons why an expression cannot be compiled.
 #[derive(Debug)]
 pub enum Unfit {
-    /// It is not spelled right.
+    /// Its syntax is invalid.
     Syntax(Box<regex_syntax::Error>),
     /// It is larger than [`SIZE`].
     Large,
-    /// It has so many groups and so many states.
+    /// It has too many groups for its number of states: the number of groups, and of states.
     Groups(usize, usize),
 }
 
@@ -71,7 +71,7 @@ impl fmt::Display for Unfit {
     }
 }
 
-/// What searches with one expression write on.
+/// The mutable working memory of searches with one expression.
 #[derive(Debug)]
 pub struct Tables {
     lazy: Option<lazy::Caches>,
@@ -81,10 +81,10 @@ pub struct Tables {
 }
 
 impl Compiled {
-    /// Makes an expression in the library's syntax ready.
+    /// Compiles an expression in the syntax of the `regex` crate.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Returns [`Unfit`] if the syntax is invalid or the expression exceeds a limit.
     pub fn new(expression: &str) -> Result<Compiled, Unfit> {
         let parsed = regex_syntax::ParserBuilder::new().crlf(true).nest_limit(100).build().parse(expression);
         let parsed = parsed.map_err(|error| Unfit::Syntax(Box::new(error)))?;
@@ -109,17 +109,17 @@ impl Compiled {
         Ok(Compiled { lazy, one_pass, backtracker: backtracker.flatten(), nfa })
     }
 
-    /// How many groups there are, with the whole match.
+    /// Returns the number of groups, including the whole match.
     pub fn groups(&self) -> usize {
         self.nfa.group_info().all_group_len()
     }
 
-    /// The number of the group of that name.
+    /// Returns the index of the group of that name.
     pub fn group(&self, name: &str) -> Option<usize> {
         self.nfa.group_info().to_index(PatternID::ZERO, name)
     }
 
-    /// How many bytes [`Compiled::tables`] may come to take.
+    /// Returns the maximum number of bytes to which [`Compiled::tables`] can grow.
     pub fn room(&self) -> u64 {
         let (states, groups) = (self.nfa.states().len(), self.groups());
         let slots = if groups > 1 { 2 * groups } else { 2 };
@@ -128,7 +128,7 @@ impl Compiled {
         (threads + lazy + AT_ONCE / 8) as u64
     }
 
-    /// Tables for searches with this expression.
+    /// Creates the working memory for searches with this expression.
     pub fn tables(&self) -> Tables {
         Tables {
             lazy: self.lazy.as_ref().map(Lazy::caches),
@@ -138,11 +138,11 @@ impl Compiled {
         }
     }
 
-    /// The first match at or behind a byte of the text: where it begins and ends and, if they are asked for, its
-    /// groups behind that. The slots are written over.
+    /// Finds the first match at or after the byte offset `from`. Overwrites `slots` with the bounds of the match,
+    /// followed by those of its groups if `with_groups` is set. Returns true if there is a match.
     ///
     /// # Errors
-    /// What ends the walk early.
+    /// Returns the error of `pace` if it aborts the search.
     pub fn find<P: Pace>(
         &self,
         tables: &mut Tables,
@@ -154,7 +154,7 @@ impl Compiled {
     ) -> Result<bool, P::Stop> {
         let mut from = from;
         while self.find_anywhere(tables, text, from, with_groups, slots, pace)? {
-            // An empty match inside of a character is none.
+            // Skip empty matches inside a multi-byte character.
             let start = slots.first().copied().flatten().map_or(0, NonMaxUsize::get);
             if text.is_char_boundary(start) {
                 return Ok(true);
@@ -198,7 +198,7 @@ impl Compiled {
         }
     }
 
-    /// Finds the groups of a match of which the bounds are known.
+    /// Finds the groups of a match with known bounds.
     fn take_apart<P: Pace>(
         &self,
         tables: &mut Tables,
@@ -230,10 +230,11 @@ impl Compiled {
     }
 }
 
-/// The automaton of an expression.
+/// Builds the NFA of an expression.
 fn automaton(parsed: &Hir, config: Config) -> Result<NFA, Unfit> {
     let config = config.utf8(true).nfa_size_limit(Some(SIZE)).shrink(false);
-    // Whatever else the library counts is bounded by the length of what is written.
+    // Every other limit of the library is bounded by the length of the expression, so an error means that it is too
+    // large.
     Compiler::new().configure(config).build_from_hir(parsed).map_err(|_| Unfit::Large)
 }
 

@@ -1,4 +1,4 @@
-//! What is found, against the library's own search; and what is paid.
+//! Differential tests against the `regex` crate, and tests of the charged steps.
 
 use super::{Compiled, PLACES, Slots, Unfit};
 use crate::lang::heap::Handle;
@@ -9,7 +9,7 @@ use regex::RegexBuilder;
 use std::convert::Infallible;
 use std::sync::Arc;
 
-/// Counts steps, and the most that came at once.
+/// Records the total number of steps and the largest single charge.
 #[derive(Default)]
 struct Count {
     steps: u64,
@@ -124,7 +124,7 @@ fn long_texts_are_searched_in_slices() {
         ("(?:a|b)*z", 3_000, 200_000),
         ("z", 100, 10_000),
         (".*", 3_000, 3_000_000),
-        // The DFA has more states than it can keep: threads go on.
+        // The DFA exceeds its cache, so the NFA simulation takes over.
         ("(?:a|b)*a(?:a|b){450}c", 1_000_000, 100_000_000),
         ("(.*)(.*)(.*)[xyz]", 3_000, 3_000_000),
     ] {

@@ -1,5 +1,5 @@
-//! Threads that walk through an NFA side by side, the preferred one first, each with the places where its groups
-//! begin and end: what finds a match where the DFA cannot.
+//! NFA simulation (a Pike VM): threads advance through the NFA in parallel, in order of preference, each with its own
+//! capture slots. Finds a match where the DFA cannot.
 
 use super::Slots;
 use crate::lang::value::walk::Pace;
@@ -7,27 +7,27 @@ use regex_automata::Input;
 use regex_automata::nfa::thompson::{NFA, State};
 use regex_automata::util::primitives::{NonMaxUsize, StateID};
 
-/// How many states are visited before they are paid for.
+/// Number of visited states that are charged together.
 const BATCH: u64 = 2_048;
 
-/// How many states are visited in a step.
+/// Number of visited states per charged step.
 const VISITED: u64 = 8;
 
-/// The threads at this byte and at the next one.
+/// The threads at the current byte and at the next one.
 #[derive(Debug, Default)]
 pub struct Threads {
     current: Row,
     next: Row,
     stack: Vec<Task>,
-    /// Visited and not paid yet.
+    /// Number of visited states not charged yet.
     visited: u64,
 }
 
-/// The states that threads are in, the preferred ones first, and the places of each.
+/// The states that threads are in, in order of preference, and the capture slots of each.
 #[derive(Debug, Default)]
 struct Row {
     states: Vec<StateID>,
-    /// For each state, where it stands among the others if it is one of them.
+    /// Sparse set index: for each state, its index in `states` if it is a member.
     index: Vec<u32>,
     places: Slots,
 }
@@ -43,7 +43,7 @@ impl Row {
         }
     }
 
-    /// Adds a state; false if it is there.
+    /// Adds a state. Returns false if it is already a member.
     fn insert(&mut self, state: StateID) -> bool {
         let at = self.index[state.as_usize()] as usize;
         if self.states.get(at) == Some(&state) {
@@ -55,7 +55,7 @@ impl Row {
     }
 }
 
-/// What is still to be done for a thread.
+/// A pending step of the epsilon closure.
 #[derive(Debug)]
 enum Task {
     Visit(StateID),
@@ -63,10 +63,11 @@ enum Task {
 }
 
 impl Threads {
-    /// The first match within the input, with as many places as there are slots for.
+    /// Finds the first match within the input and fills as many capture slots as `slots` has. Returns true if there is
+    /// a match.
     ///
     /// # Errors
-    /// What ends the walk early.
+    /// Returns the error of `pace` if it aborts the search.
     pub fn find<P: Pace>(
         &mut self,
         nfa: &NFA,
@@ -85,7 +86,7 @@ impl Threads {
             if self.current.states.is_empty() && (found || (is_anchored && at > input.start())) {
                 break;
             }
-            // A match that begins here comes after all that have begun.
+            // A match that begins here has lower preference than all that began earlier.
             if !found && (!is_anchored || at == input.start()) {
                 own.fill(None);
                 self.visit(nfa, input, at, nfa.start_anchored(), &mut own, true);
@@ -104,7 +105,7 @@ impl Threads {
         pace.step(steps)
     }
 
-    /// Takes the byte at a place with all threads; true if one of them has come to a match.
+    /// Advances all threads over the byte at `at`. Returns true if a thread has reached a match.
     fn step<P: Pace>(
         &mut self,
         nfa: &NFA,
@@ -121,7 +122,7 @@ impl Threads {
             let behind = match nfa.state(state) {
                 State::Match { .. } => {
                     slots.copy_from_slice(&self.current.places[from..from + places]);
-                    // All others would be less preferred.
+                    // The remaining threads have lower preference.
                     return Ok(true);
                 }
                 _ if at >= input.end() => None,
@@ -142,7 +143,7 @@ impl Threads {
         Ok(false)
     }
 
-    /// Adds a state, and all that it leads to without taking a byte, to the threads of this byte or the next one.
+    /// Adds a state and its epsilon closure to the threads of the current byte or of the next one.
     fn visit(&mut self, nfa: &NFA, input: &Input<'_>, at: usize, state: StateID, own: &mut Slots, is_current: bool) {
         let places = own.len();
         let row = if is_current { &mut self.current } else { &mut self.next };

@@ -1,4 +1,4 @@
-//! The text of dates and times, as Java writes ISO 8601, and its way back.
+//! Formatting and parsing of dates and times in ISO 8601, as Java writes them.
 
 use super::{Period, Time, is_fixed, zone};
 use jiff::civil::{self, Date, DateTime};
@@ -7,8 +7,8 @@ use jiff::{SignedDuration, Timestamp};
 use std::fmt::{self, Write};
 
 impl Time {
-    /// Its text behind the tag: as [`Display`](fmt::Display) has it, but for points in time, which
-    /// Clojure writes with milliseconds and `-00:00`.
+    /// Returns the text that follows the tag: the same as [`Display`](fmt::Display), except for points in time, which
+    /// Clojure writes with milliseconds and `-00:00`. A fraction finer than milliseconds is written with nine digits.
     pub fn readable(&self) -> String {
         match self {
             Time::Instant(at) => {
@@ -17,7 +17,7 @@ impl Time {
                 let fraction =
                     if nanos % 1_000_000 == 0 { format!("{:03}", nanos / 1_000_000) } else { format!("{nanos:09}") };
                 let mut out = String::new();
-                // Writing to a string does not fail.
+                // Writing to a string cannot fail.
                 let _ = write_date(&mut out, local.date());
                 let (hour, minute, second) = (local.hour(), local.minute(), local.second());
                 let _ = write!(out, "T{hour:02}:{minute:02}:{second:02}.{fraction}-00:00");
@@ -27,10 +27,10 @@ impl Time {
         }
     }
 
-    /// What tagged text stands for; `None` for tags that are not about time.
+    /// Parses tagged text; `None` for tags that do not denote a time.
     ///
     /// # Errors
-    /// A sentence that says what was expected.
+    /// Returns a sentence that describes the expected text.
     pub fn read(tag: &str, text: &str) -> Option<Result<Time, String>> {
         let pieces = || Pieces::read(text);
         let read = match tag {
@@ -60,7 +60,7 @@ impl Time {
     }
 }
 
-/// Text that stands behind that tag.
+/// Returns an example of the text that follows a tag.
 pub fn example(tag: &str) -> &'static str {
     match tag {
         "time/date" => "2024-02-29",
@@ -76,21 +76,22 @@ pub fn example(tag: &str) -> &'static str {
     }
 }
 
-/// The parts of a date and time in text, as ISO 8601 has them; each may be missing.
+/// The parts of a date and time in ISO 8601; each can be missing.
 #[derive(Clone, Copy, Debug)]
 pub struct Pieces<'t> {
     /// The day
     pub date: Option<Date>,
     /// The time of day
     pub clock: Option<civil::Time>,
-    /// The distance from UTC
+    /// The offset from UTC
     pub offset: Option<Offset>,
     /// The name of the zone
     pub zone: Option<&'t str>,
 }
 
 impl<'t> Pieces<'t> {
-    /// Reads `2024-02-29`, `10:30`, `2024-02-29T10:30:05.5+01:00[Europe/Paris]` and their kin, whole.
+    /// Parses `2024-02-29`, `10:30`, `2024-02-29T10:30:05.5+01:00[Europe/Paris]` and similar forms. The whole text must
+    /// match.
     pub fn read(text: &'t str) -> Option<Pieces<'t>> {
         let mut pieces = Pieces { date: None, clock: None, offset: None, zone: None };
         let mut rest = text;
@@ -117,7 +118,7 @@ impl<'t> Pieces<'t> {
         rest.is_empty().then_some(pieces)
     }
 
-    /// The point in time that the parts name, as its zone or its distance from UTC shows it.
+    /// Returns the point in time that the parts denote, in its zone or at its offset.
     fn zoned(self) -> Option<Time> {
         let local = self.date?.to_datetime(self.clock?);
         let zoned = match (self.offset, self.zone) {
@@ -130,7 +131,7 @@ impl<'t> Pieces<'t> {
     }
 }
 
-/// A point in time, of which only the year must be given, as in Clojure's `#inst`.
+/// Parses a point in time. Only the year is required, as in Clojure's `#inst`.
 fn instant(text: &str) -> Option<Time> {
     let whole = match text.len() {
         4 => format!("{text}-01-01"),
@@ -144,13 +145,13 @@ fn instant(text: &str) -> Option<Time> {
     offset.to_timestamp(local).ok().map(Time::Instant)
 }
 
-/// A month of a year: `2024-02`, as its first day.
+/// Parses a month of a year, `2024-02`. Returns its first day.
 pub fn year_month(text: &str) -> Option<Date> {
     let (date, rest) = leading_date(&format!("{text}-01")).map(|(date, rest)| (date, rest.len()))?;
     (rest == 0).then_some(date)
 }
 
-/// That many digits at the start, as a number, and what follows.
+/// Parses `count` digits at the start of a text. Returns the number and the rest.
 fn digits(text: &str, count: usize) -> Option<(i16, &str)> {
     let (number, rest) = text.split_at_checked(count)?;
     number.bytes().all(|byte| byte.is_ascii_digit()).then_some(())?;
@@ -184,7 +185,7 @@ fn leading_clock(text: &str) -> Option<(civil::Time, &str)> {
     Some((civil::Time::new(of(hour)?, of(minute)?, of(second)?, nanos).ok()?, rest))
 }
 
-/// The nanoseconds that digits behind the point stand for.
+/// Converts the digits after the decimal point to nanoseconds.
 pub fn fraction(digits: &str) -> Option<i32> {
     if digits.is_empty() || digits.len() > 9 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
@@ -192,7 +193,8 @@ pub fn fraction(digits: &str) -> Option<i32> {
     Some(digits.parse::<i32>().ok()? * 10_i32.pow(9 - digits.len() as u32))
 }
 
-/// `Z`, `+01`, `+0100`, `+01:00`, `+01:00:30` at the start of text, and what follows.
+/// Parses an offset from UTC at the start of a text: `Z`, `+01`, `+0100`, `+01:00` or `+01:00:30`. Returns the offset
+/// and the rest.
 pub fn leading_offset(text: &str) -> Option<(Offset, &str)> {
     if let Some(rest) = text.strip_prefix(['Z', 'z']) {
         return Some((Offset::UTC, rest));
@@ -212,7 +214,7 @@ pub fn leading_offset(text: &str) -> Option<(Offset, &str)> {
     Some((Offset::from_seconds(sign * seconds).ok()?, rest))
 }
 
-/// A length of time in text: months and days of the calendar, and what is exact.
+/// The parts of an ISO 8601 duration: the calendar part and the exact part.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Lengths {
     /// Years, months and days
@@ -222,7 +224,7 @@ pub struct Lengths {
 }
 
 impl Lengths {
-    /// Reads `P1Y2M3DT4H5M6.7S`, each part with a sign of its own if it has one.
+    /// Parses `P1Y2M3DT4H5M6.7S`. Each part can have its own sign.
     pub fn read(text: &str) -> Option<Lengths> {
         let signless = text.strip_prefix(['-', '+']).unwrap_or(text);
         let mut sign = if text.starts_with('-') { -1 } else { 1 };
@@ -290,14 +292,14 @@ impl Lengths {
     }
 }
 
-/// A duration: days count twenty-four hours.
+/// Parses a duration without years and months. A day counts as twenty-four hours.
 pub fn duration(text: &str) -> Option<SignedDuration> {
     let lengths = Lengths::read(text)?;
     let Period { years: 0, months: 0, days } = lengths.period else { return None };
     lengths.exact.checked_add(SignedDuration::from_secs(i64::from(days) * 86_400))
 }
 
-/// A period: without hours, minutes and seconds.
+/// Parses a period, which has no hours, minutes and seconds.
 pub fn period(text: &str) -> Option<Period> {
     let lengths = Lengths::read(text)?;
     lengths.exact.is_zero().then_some(lengths.period)
@@ -308,7 +310,7 @@ fn write_date(out: &mut impl Write, date: Date) -> fmt::Result {
     write!(out, "{sign}{:04}-{:02}-{:02}", date.year().unsigned_abs(), date.month(), date.day())
 }
 
-/// Seconds stand there unless they are nothing, or always.
+/// Writes a time of day. Omits zero seconds unless `seconds` is set.
 fn write_clock(out: &mut impl Write, clock: civil::Time, seconds: bool) -> fmt::Result {
     write!(out, "{:02}:{:02}", clock.hour(), clock.minute())?;
     let nanos = clock.subsec_nanosecond();
@@ -329,7 +331,7 @@ fn write_local(out: &mut impl Write, local: DateTime) -> fmt::Result {
     write_clock(out, local.time(), false)
 }
 
-/// A distance from UTC, as `Z` or `+01:00`.
+/// Writes an offset from UTC as `Z` or `+01:00`.
 pub fn write_offset(out: &mut impl Write, offset: Offset) -> fmt::Result {
     let seconds = offset.seconds();
     if seconds == 0 {
@@ -382,7 +384,7 @@ impl fmt::Display for Period {
     }
 }
 
-/// The text of ISO 8601 as Java writes it, without the tag.
+/// Writes ISO 8601 as Java does, without the tag.
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
