@@ -1,63 +1,64 @@
-//! What programs run in, one after the other, wherever that is.
+//! Environments: an interface to sessions, in this process or in a worker process.
 
 use crate::lang::host::Host;
 use crate::lang::reply::Reply;
 use crate::lang::session::{Engine, Request, Session};
 use std::sync::Arc;
 
-/// A session of this process, or one behind a wall: what a server needs of either.
+/// A session of this process or of a sandboxed worker process: the interface that a server uses for either.
 pub trait Environment: Send {
-    /// As [`Session::eval`].
+    /// See [`Session::eval`].
     fn eval(&mut self, request: Request, host: Arc<dyn Host>) -> Reply;
 
-    /// As [`Session::bind`].
+    /// See [`Session::bind`].
     ///
     /// # Errors
-    /// As [`Session::bind`].
+    /// See [`Session::bind`].
     fn bind(&mut self, name: &str, text: &str, host: Arc<dyn Host>) -> Result<(), String>;
 
-    /// As [`Session::describe`].
+    /// See [`Session::describe`].
     ///
     /// # Errors
-    /// When what the session runs in is lost: the reply that says so.
+    /// Returns a reply with the failure if the process of the session is lost.
     fn describe(&mut self, query: Option<&str>, host: Arc<dyn Host>) -> Result<String, Box<Reply>>;
 
-    /// As [`Session::names`].
+    /// See [`Session::names`].
     fn names(&self) -> Vec<String>;
 
-    /// As [`Session::defines`].
+    /// See [`Session::defines`].
     fn defines(&self, name: &str) -> bool;
 
-    /// As [`Session::bindings`].
+    /// See [`Session::bindings`].
     fn bindings(&self) -> usize;
 
-    /// As [`Session::live_bytes`].
+    /// See [`Session::live_bytes`].
     fn live_bytes(&self) -> u64;
 
-    /// As [`Session::changes`].
+    /// See [`Session::changes`].
     fn changes(&self) -> u64;
 
-    /// As [`Session::encode`].
+    /// See [`Session::encode`].
     ///
     /// # Errors
-    /// As [`Session::encode`].
+    /// See [`Session::encode`].
     fn encode(&mut self, host: Arc<dyn Host>) -> Result<String, String>;
 
-    /// As [`Session::decode`].
+    /// See [`Session::decode`].
     ///
     /// # Errors
-    /// As [`Session::decode`].
+    /// See [`Session::decode`].
     fn decode(&mut self, text: &str, host: Arc<dyn Host>) -> Result<(), String>;
 
-    /// Why what it has is lost with the process that it runs in, where that may end before this one.
+    /// Returns the reason why the state is lost with the process that it lives in, if that process may end before this
+    /// one.
     fn unkept(&self) -> Option<String> {
         None
     }
 }
 
-/// What makes environments: an [`Engine`], or worker processes.
+/// A factory of environments: an [`Engine`], or worker processes.
 pub trait Sandbox: Send + Sync {
-    /// An environment with nothing defined.
+    /// Creates an environment without definitions.
     fn environment(self: Arc<Self>) -> Box<dyn Environment>;
 }
 

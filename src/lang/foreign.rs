@@ -1,11 +1,11 @@
-//! Programs in another language: Python or JavaScript where Clojure was meant. What gives them away is
-//! looked for only in what no Clojure program has at its top level, and where the text cannot be read.
+//! Detects programs in Python or JavaScript instead of Clojure. The checks apply only to constructs that no Clojure
+//! program has at its top level, and to text that cannot be read.
 
 use crate::lang::error::Error;
 use crate::lang::form::{Form, FormKind};
 use crate::lang::span::Span;
 
-/// Words that begin a statement elsewhere, each with what to write here.
+/// Words that begin a statement in other languages, each with the advice for this one.
 const STATEMENTS: &[(&str, &str)] = &[
     (
         "import",
@@ -36,7 +36,7 @@ const STATEMENTS: &[(&str, &str)] = &[
     ("print", "print with `(println x)`"),
 ];
 
-/// Where the top level of a program shows that it is in another language, and what to write instead.
+/// Returns the first position at the top level that shows another language, with an error that suggests the equivalent.
 pub fn at_top_level(forms: &[Form], program: &str) -> Option<(Span, Error)> {
     for (at, form) in forms.iter().enumerate() {
         let next = forms.get(at + 1);
@@ -73,7 +73,7 @@ pub fn at_top_level(forms: &[Form], program: &str) -> Option<(Span, Error)> {
     None
 }
 
-/// `print("hello")`: the bracket stands behind the name.
+/// Builds the error for `print("hello")`, where the bracket follows the name.
 fn call_of(name: &str, list: &Form, program: &str) -> Error {
     let inside = program.get(list.span.start as usize + 1..list.span.end as usize - 1).unwrap_or_default();
     let inside = if inside.len() > 80 || inside.contains('\n') { "…" } else { inside };
@@ -101,7 +101,7 @@ fn other_language(advice: &str) -> Error {
         .suggest(advice)
 }
 
-/// What to write instead, where a text that cannot be read has lines of another language.
+/// Returns advice for a text that cannot be read, if some of its lines are in another language.
 pub fn advice(program: &str) -> Option<String> {
     const MOST: usize = 3;
     let mut found: Vec<&str> = Vec::new();
@@ -116,7 +116,7 @@ pub fn advice(program: &str) -> Option<String> {
     (!found.is_empty()).then(|| found.join("; "))
 }
 
-/// What to write instead of a line that is a statement of another language.
+/// Returns the advice for a line that is a statement of another language.
 fn statement(line: &str) -> Option<&'static str> {
     let (word, rest) = line.split_once([' ', '(']).unwrap_or((line, ""));
     let is_statement = match word {

@@ -1,18 +1,18 @@
-//! Forms: what the reader makes of text, before macros are expanded and names resolved.
+//! Forms: the reader's output, before macro expansion and name resolution.
 
 use crate::lang::span::Span;
 use crate::lang::value::time::Time;
 use bigdecimal::BigDecimal;
 use num_bigint::BigInt;
 
-/// A form and where it stands.
+/// A form with its source position.
 #[derive(Clone, Debug)]
 pub struct Form {
-    /// What it is.
+    /// The kind of the form, with its contents.
     pub kind: FormKind,
-    /// Where it was read; for code that a macro made, the place of the macro call.
+    /// The source position; for code from a macro, the position of the macro call.
     pub span: Span,
-    /// `^{…}` in front of it, as a map.
+    /// The metadata that precedes the form, `^{…}`, as a map.
     pub metadata: Option<Box<Form>>,
 }
 
@@ -29,7 +29,7 @@ pub enum FormKind {
     BigInt(BigInt),
     /// `1.50M`
     Decimal(BigDecimal),
-    /// `#inst "2024-02-29"`, `#time/date "2024-02-29"` and their kin
+    /// `#inst "2024-02-29"`, `#time/date "2024-02-29"` and similar
     Time(Time),
     /// `1.5`, `1e9`, `##Inf`
     Float(f64),
@@ -47,11 +47,11 @@ pub enum FormKind {
     List(Vec<Form>),
     /// `[a b c]`
     Vector(Vec<Form>),
-    /// `{k v k v}`: keys and values in turn
+    /// `{k v k v}`: keys and values alternate
     Map(Vec<Form>),
     /// `#{a b}`
     Set(Vec<Form>),
-    /// `#tag form`; only in data, where functions may say what tags mean.
+    /// `#tag form`; only in data, where reader functions may define the meaning of tags.
     Tagged(String, Box<Form>),
 }
 
@@ -62,27 +62,27 @@ impl PartialEq for Form {
 }
 
 impl Form {
-    /// A form of that kind at that place.
+    /// Creates a form of that kind at that position.
     pub fn new(kind: FormKind, span: Span) -> Form {
         Form { kind, span, metadata: None }
     }
 
-    /// A symbol.
+    /// Creates a symbol.
     pub fn symbol(name: &str, span: Span) -> Form {
         Form::new(FormKind::Symbol(name.to_string()), span)
     }
 
-    /// A list.
+    /// Creates a list.
     pub fn list(items: Vec<Form>, span: Span) -> Form {
         Form::new(FormKind::List(items), span)
     }
 
-    /// A vector.
+    /// Creates a vector.
     pub fn vector(items: Vec<Form>, span: Span) -> Form {
         Form::new(FormKind::Vector(items), span)
     }
 
-    /// The name, if it is a symbol.
+    /// Returns the name if the form is a symbol.
     pub fn as_symbol(&self) -> Option<&str> {
         match &self.kind {
             FormKind::Symbol(name) => Some(name),
@@ -90,7 +90,7 @@ impl Form {
         }
     }
 
-    /// The name without its colon, if it is a keyword.
+    /// Returns the name without its colon if the form is a keyword.
     pub fn as_keyword(&self) -> Option<&str> {
         match &self.kind {
             FormKind::Keyword(name) => Some(name),
@@ -98,7 +98,7 @@ impl Form {
         }
     }
 
-    /// The items, if it is a list.
+    /// Returns the items if the form is a list.
     pub fn as_list(&self) -> Option<&[Form]> {
         match &self.kind {
             FormKind::List(items) => Some(items),
@@ -106,7 +106,7 @@ impl Form {
         }
     }
 
-    /// The items, if it is a list or another collection; none of anything else.
+    /// Returns the items if the form is a list or another collection, else an empty slice.
     pub fn items_mut(&mut self) -> &mut [Form] {
         match &mut self.kind {
             FormKind::List(items) | FormKind::Vector(items) | FormKind::Map(items) | FormKind::Set(items) => items,
@@ -114,13 +114,13 @@ impl Form {
         }
     }
 
-    /// Takes it out, leaving nil in its place.
+    /// Takes the form out of its place, leaving nil.
     pub fn take(&mut self) -> Form {
         let nil = Form::new(FormKind::Nil, self.span);
         std::mem::replace(self, nil)
     }
 
-    /// The items, if it is a vector.
+    /// Returns the items if the form is a vector.
     pub fn as_vector(&self) -> Option<&[Form]> {
         match &self.kind {
             FormKind::Vector(items) => Some(items),
@@ -128,12 +128,12 @@ impl Form {
         }
     }
 
-    /// True for the symbol of that name.
+    /// Returns whether the form is the symbol of that name.
     pub fn is_symbol(&self, name: &str) -> bool {
         self.as_symbol() == Some(name)
     }
 
-    /// The name that it defines, if it is a definition.
+    /// Returns the name that the form defines, if it is a definition.
     pub fn defined_name(&self) -> Option<&str> {
         let [head, name, ..] = self.as_list()? else { return None };
         let head = head.as_symbol()?;
@@ -148,7 +148,7 @@ impl Form {
         }
     }
 
-    /// True for a list whose head is the symbol of that name.
+    /// Returns whether the form is a list whose head is the symbol of that name.
     pub fn is_call_of(&self, name: &str) -> bool {
         self.as_list().and_then(<[Form]>::first).is_some_and(|head| head.is_symbol(name))
     }

@@ -1,4 +1,4 @@
-//! From text to tokens: what each piece is and where it stands. Contents are decoded later.
+//! The lexer: splits text into tokens with their kinds and positions. Their contents are decoded later.
 
 use logos::{Logos, Skip};
 
@@ -9,10 +9,10 @@ use crate::lang::span::Span;
 #[logos(error = LexFault)]
 #[logos(skip r"[\s,]+")]
 #[logos(skip(r"(;|#!)[^\n]*", allow_greedy = true))]
-// What may stand inside a name: anything but white space, delimiters, controls, invisible marks,
-// and the look-alikes of quotes and brackets. (Clojure draws the line at delimiters alone.)
+// Characters inside a name: anything but white space, delimiters, control characters, invisible marks, and look-alikes
+// of quotes and brackets. (Clojure excludes the delimiters only.)
 #[logos(subpattern part = r##"[^\s,;"^@`~()\[\]{}\\\x00-\x1f\x7f-\x9f«»\u{200b}\u{200e}\u{200f}\u{2018}-\u{201f}\u{202a}-\u{202e}\u{2060}-\u{206f}\u{feff}\u{ff02}\u{ff08}\u{ff09}\u{ff0c}\u{ff1b}\u{ff3b}\u{ff3d}\u{ff5b}\u{ff5d}]"##)]
-// How a name begins: as above, and not as a number, a keyword, a quote or a dispatch.
+// First character of a name: as above, except those that begin a number, a keyword, a quote or a dispatch.
 #[logos(subpattern head = r##"[^\s,;"^@`~()\[\]{}\\\x00-\x1f\x7f-\x9f«»\u{200b}-\u{200f}\u{2018}-\u{201f}\u{202a}-\u{202e}\u{2060}-\u{206f}\u{feff}\u{ff02}\u{ff08}\u{ff09}\u{ff0c}\u{ff1b}\u{ff3b}\u{ff3d}\u{ff5b}\u{ff5d}#':0-9]"##)]
 pub enum Token {
     /// `(`
@@ -81,7 +81,7 @@ pub enum Token {
     /// A name, `nil`, `true` and `false` among them
     #[regex(r"(?&head)(?&part)*", priority = 2)]
     Name,
-    /// Whatever begins like a number
+    /// Anything that begins like a number
     #[regex(r"[+-]?\.?[0-9](?&part)*", priority = 5)]
     Number,
     /// `:name`
@@ -95,13 +95,13 @@ pub enum Token {
     #[token("#f", priority = 20)]
     #[token("#false", priority = 20)]
     False,
-    /// `##Inf`, `##-Inf`, `##NaN`, and whatever else begins so
+    /// `##Inf`, `##-Inf`, `##NaN`, and anything else with that prefix
     #[regex(r"##(?&part)+")]
     SymbolicNumber,
     /// `\a`, `\newline`
     #[regex(r"\\(?s:.)(?&part)*")]
     Character,
-    /// `#\a`, `#\space`: Scheme's spelling
+    /// `#\a`, `#\space`: Scheme's syntax
     #[regex(r"#\\(?s:.)(?&part)*")]
     SchemeCharacter,
     /// `"text"`, quotes included
@@ -111,7 +111,7 @@ pub enum Token {
     #[token("#\"", |lexer| quoted(lexer, LexFault::UnterminatedRegex))]
     Regex,
 
-    /// `#| comment |#`, passed over, and what is refused at sight: never handed out
+    /// `#| comment |#`, skipped, and text that is rejected on sight: never returned as a token
     #[token("#|", block_comment)]
     #[token("```", |_| refused(LexFault::MarkdownFence))]
     #[token("#", |_| refused(LexFault::UnknownDispatch))]
@@ -120,7 +120,7 @@ pub enum Token {
 }
 
 impl Token {
-    /// The closing bracket that goes with it, if it is an opening one.
+    /// Returns the matching closing bracket if this is an opening one.
     pub fn closer(self) -> Option<Token> {
         match self {
             Token::ListOpen | Token::FunctionOpen | Token::ConditionalOpen | Token::SpliceOpen => {
@@ -132,12 +132,12 @@ impl Token {
         }
     }
 
-    /// True for closing brackets.
+    /// Returns whether this is a closing bracket.
     pub fn is_closer(self) -> bool {
         matches!(self, Token::ListClose | Token::VectorClose | Token::MapClose)
     }
 
-    /// True for what goes before a form and makes one with it, or takes it away.
+    /// Returns whether this is a prefix: a token that combines with the following form, or discards it.
     pub fn is_prefix(self) -> bool {
         use Token::*;
         matches!(self, Quote | SyntaxQuote | Unquote | UnquoteSplicing | Deref)
@@ -145,50 +145,51 @@ impl Token {
     }
 }
 
-/// A token and where it stands.
+/// A token with its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lexeme {
-    /// What it is.
+    /// The kind of the token.
     pub token: Token,
-    /// Where it stands.
+    /// The position of the token.
     pub span: Span,
 }
 
-/// Why text is no token.
+/// The reason why text cannot be tokenized.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LexFault {
-    /// A character that begins nothing.
+    /// A character that begins no token.
     #[default]
     UnexpectedCharacter,
-    /// A string without its closing quote.
+    /// A string without a closing quote.
     UnterminatedString,
-    /// A regex without its closing quote.
+    /// A regex without a closing quote.
     UnterminatedRegex,
-    /// A block comment without its end.
+    /// A block comment without an end.
     UnterminatedComment,
     /// Three backquotes.
     MarkdownFence,
-    /// `#` before something that it does not go with.
+    /// `#` before a character that it does not combine with.
     UnknownDispatch,
 }
 
-/// The first place where the text is no token.
+/// The first lexical error of a text.
 #[derive(Clone, Debug)]
 pub struct LexError {
-    /// What is wrong.
+    /// The kind of the error.
     pub fault: LexFault,
-    /// Where: for what is unterminated, its opening.
+    /// The position of the error; the opening delimiter of an unterminated token.
     pub span: Span,
-    /// The tokens before it.
+    /// The tokens before the error.
     pub before: Vec<Lexeme>,
 }
 
-/// The tokens of a program, without white space and comments. A byte order mark at the start is passed over.
+/// Splits a program into tokens, without white space and comments. Skips a byte order mark at the start.
 pub fn lex(source: &str) -> Result<Vec<Lexeme>, LexError> {
     lex_until(source, Vec::with_capacity(8 + source.len() / 6), |_| false)
 }
 
-/// The tokens of a program up to the first behind which `enough` is true of all so far.
+/// Appends the tokens of a program to `lexemes`, up to the first one after which `enough` returns true for the tokens
+/// so far.
 pub fn lex_until(
     source: &str,
     mut lexemes: Vec<Lexeme>,
@@ -222,7 +223,7 @@ pub fn lex_until(
     Ok(lexemes)
 }
 
-/// Passes over the rest of a string, its closing quote included; a backslash takes the next character with it.
+/// Consumes the rest of a string including its closing quote; a backslash escapes the next character.
 fn quoted(lexer: &mut logos::Lexer<'_, Token>, unterminated: LexFault) -> Result<(), LexFault> {
     let rest = lexer.remainder().as_bytes();
     let mut at = 0;
@@ -240,12 +241,12 @@ fn quoted(lexer: &mut logos::Lexer<'_, Token>, unterminated: LexFault) -> Result
     Err(unterminated)
 }
 
-/// No token, for that reason.
+/// Rejects the text with that fault.
 fn refused(fault: LexFault) -> Result<Skip, LexFault> {
     Err(fault)
 }
 
-/// Passes over the rest of a block comment and those inside it.
+/// Skips the rest of a block comment, including nested ones.
 fn block_comment(lexer: &mut logos::Lexer<'_, Token>) -> Result<Skip, LexFault> {
     let rest = lexer.remainder().as_bytes();
     let mut depth = 1;

@@ -1,7 +1,7 @@
-//! The language: from text to values, and nothing of the world around it.
+//! The language: from text to values, with no access to the outside world.
 //!
-//! `span ← lexer ← reader ← expand ← resolve ← eval`, with `value`, `meter`, `error` and `heap` beneath
-//! and `builtin` and `prelude` beside `eval`. The one way out is [`Host`].
+//! `span ← lexer ← reader ← expand ← resolve ← eval`, with `value`, `meter`, `error` and `heap` beneath and `builtin`
+//! and `prelude` beside `eval`. [`Host`] is the only interface to the outside.
 
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 

@@ -1,8 +1,8 @@
-//! Nodes: code with every name resolved, ready to be walked.
+//! The executable form of code: a tree of nodes in which every name has been resolved.
 //!
-//! A step is one node that is neither a constant nor a name; each such node pays for itself when it
-//! is evaluated. Locals are slots of the running function's frame, captured values are indices, globals
-//! are indices into the session's table, builtins are direct.
+//! A step is one node that is neither a constant nor a name; each such node charges fuel when it is evaluated. Locals
+//! are slots of the running function's frame, captured values are indices into its captures, globals are indices into
+//! the session's table, and builtins are direct references.
 
 use crate::lang::builtin::Builtin;
 use crate::lang::builtin::operators::{Operator, Run};
@@ -14,19 +14,19 @@ use crate::lang::value::shape::Shape;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Code.
+/// An executable expression.
 pub enum Node {
-    /// A value known when the code was made.
+    /// A value known at compile time.
     Constant(Value),
-    /// A slot of the frame.
+    /// Reads a slot of the frame.
     Local(u32),
-    /// A slot of the frame that is not read again before it is set: its value is taken out.
+    /// Moves the value out of a slot: its last use before the slot is set again.
     Take(u32),
-    /// A captured value.
+    /// Reads a captured value.
     Captured(u32),
-    /// A function of the running function's own group, by its index: itself, or a sibling.
+    /// A function of the running function's own group, by index: the function itself or a sibling.
     Sibling(u32),
-    /// A session's definition.
+    /// Reads a definition of the session.
     Global(u32, Span),
     /// `(if test then else)`
     If(Box<[Node; 3]>),
@@ -40,19 +40,19 @@ pub enum Node {
     Let(Box<Let>),
     /// `(loop* [name value …] body)`
     Loop(Box<Let>),
-    /// `(recur …)`: sets the slots from the first on and goes round.
+    /// `(recur …)`: sets consecutive slots and jumps back to the start of the loop or function.
     Recur(Box<Recur>),
-    /// `(fn* …)`, `(letfn* …)`: makes functions.
+    /// `(fn* …)`, `(letfn* …)`: creates closures.
     Lambda(Box<Lambda>),
-    /// A call of a builtin known by name.
+    /// A call of a builtin resolved at compile time.
     CallBuiltin(Box<CallBuiltin>),
-    /// A call of a builtin that is an operator.
+    /// A call of a builtin that has an operator fast path.
     Operate(Box<Operation>),
-    /// A call of a keyword known by name: what a collection has under it.
+    /// A call of a literal keyword: looks the keyword up in a collection.
     LookUp(Box<LookUp>),
-    /// A call of whatever the first node comes to.
+    /// A call whose callee is computed by the first node.
     Call(Box<Call>),
-    /// The same where the result is the function's own: takes its place.
+    /// A call in tail position: replaces the running call.
     TailCall(Box<Call>),
     /// `(def name value)`
     Define(Box<Define>),
@@ -70,16 +70,16 @@ pub enum Node {
 
 /// The bindings and body of `let*` and `loop*`.
 pub struct Let {
-    /// The first slot; the bindings take this one and those behind it.
+    /// The first slot; the bindings occupy consecutive slots from this one on.
     pub slot: u32,
-    /// What the slots are set to, in order.
+    /// The initial values of the slots, in order.
     pub values: Box<[Node]>,
-    /// What is evaluated then.
+    /// The body, evaluated after the slots are set.
     pub body: Node,
-    /// Of `loop*`: the slots that it reads, each as a bit, among the first 64.
+    /// For `loop*`: a bit mask of the slots that the loop reads, limited to the first 64 slots.
     pub reads: u64,
-    /// True where the slots are needed no longer once the body is done: they are cleared then, unless
-    /// the whole frame goes.
+    /// True if the slots are dead after the body and must be cleared then. False if the whole frame is dropped
+    /// anyway.
     pub clears: bool,
 }
 
@@ -91,21 +91,21 @@ pub struct Recur {
     pub values: Box<[Node]>,
 }
 
-/// Functions made together, and what they capture.
+/// A group of functions created together, with the values that they capture.
 pub struct Lambda {
-    /// Their codes.
+    /// The code of the functions.
     pub group: Arc<Group>,
-    /// Where the captured values come from, all names or constants.
+    /// Sources of the captured values; each is a name or a constant.
     pub captures: Box<[Node]>,
-    /// What becomes of them.
+    /// The use of the created functions.
     pub result: LambdaResult,
 }
 
-/// What a [`Lambda`] node does with its functions.
+/// The use that a [`Lambda`] node makes of its functions.
 pub enum LambdaResult {
-    /// The node's value is the only function.
+    /// The only function is the value of the node.
     Value,
-    /// The functions go into slots from this one on, then the body is evaluated.
+    /// The functions are stored in consecutive slots from this one on, then the body is evaluated.
     Slots(u32, Box<Node>),
 }
 
@@ -115,23 +115,23 @@ pub struct CallBuiltin {
     pub builtin: &'static Builtin,
     /// Its arguments.
     pub arguments: Box<[Node]>,
-    /// Where the call stands.
+    /// Source location of the call.
     pub span: Span,
 }
 
-/// A call of a builtin that is an operator.
+/// A call of a builtin that has an operator fast path.
 pub struct Operation {
-    /// What it does with integers.
+    /// The operator, which handles integers.
     pub operator: Operator,
-    /// The evaluator's function for it and for operands of these kinds.
+    /// The evaluator's function specialized for this operator and these kinds of operands.
     pub run: Run,
-    /// What it does with anything else.
+    /// The builtin that handles all other operands.
     pub builtin: &'static Builtin,
     /// Its first argument.
     pub left: Node,
-    /// Its second argument; nil where it takes one.
+    /// Its second argument; nil for a unary operator.
     pub right: Node,
-    /// Where the call stands.
+    /// Source location of the call.
     pub span: Span,
 }
 
@@ -139,18 +139,18 @@ pub struct Operation {
 pub struct LookUp {
     /// The keyword.
     pub key: Value,
-    /// Where it stood in the last small map: most often it stands there in the next one.
+    /// Monomorphic inline cache: the index of the key in the last small map.
     pub place: AtomicUsize,
-    /// Where it is looked up.
+    /// The collection to search.
     pub collection: Node,
-    /// What stands for it where it is missing.
+    /// The value returned if the key is missing.
     pub default: Option<Node>,
-    /// Where the call stands.
+    /// Source location of the call.
     pub span: Span,
 }
 
 impl LookUp {
-    /// What a small map has under the key.
+    /// Looks up the key in a small map, trying the cached index first.
     #[inline(always)]
     pub fn find<'m>(&self, map: &'m Map) -> Option<&'m Value> {
         let last = self.place.load(Ordering::Relaxed);
@@ -163,13 +163,13 @@ impl LookUp {
     }
 }
 
-/// A call of a computed function.
+/// A call of a computed callee.
 pub struct Call {
-    /// The function.
+    /// The callee.
     pub callee: Node,
     /// Its arguments.
     pub arguments: Box<[Node]>,
-    /// Where the call stands.
+    /// Source location of the call.
     pub span: Span,
 }
 
@@ -177,15 +177,15 @@ pub struct Call {
 pub struct Define {
     /// Index of the global.
     pub global: u32,
-    /// Its value; none where the name is only declared.
+    /// Its value; `None` if the name is only declared.
     pub value: Option<Node>,
     /// Its metadata.
     pub metadata: Option<Node>,
     /// Its doc string.
     pub doc: Option<String>,
-    /// What it defines, and when.
+    /// The kind of definition.
     pub kind: Definition,
-    /// Where it stands.
+    /// Source location of the definition.
     pub span: Span,
 }
 
@@ -196,58 +196,57 @@ pub enum Definition {
     Value,
     /// `defmacro`
     Macro,
-    /// `defonce`: only what has no value yet.
+    /// `defonce`: defines the name only if it has no value yet.
     Once,
 }
 
-/// `try`.
+/// A `try` expression.
 pub struct Try {
     /// The body.
     pub body: Node,
-    /// The slot for the exception and what is evaluated then; any exception is caught by the first
-    /// clause.
+    /// The slot for the exception and the handler. The first clause catches every exception.
     pub catch: Option<(u32, Node)>,
-    /// What is evaluated last in any case but a halt.
+    /// The cleanup expression: always evaluated, except after a halt.
     pub finally: Option<Node>,
 }
 
-/// Functions that may refer to each other.
+/// A group of functions that may refer to each other.
 pub struct Group {
-    /// Their codes.
+    /// The code of the functions.
     pub lambdas: Vec<Code>,
     /// Names of the captured values, in order.
     pub captured: Vec<String>,
-    /// The text they were defined in.
+    /// The source text in which the functions are defined.
     pub source: Arc<Source>,
-    /// What the free names of the forms were resolved to, with the qualified name: kept so that a
-    /// function means the same wherever it is read back.
+    /// The free names of the forms, each paired with the qualified name to which it was resolved. They are kept so
+    /// that a function keeps its meaning wherever it is deserialized.
     pub names: Vec<(String, String)>,
 }
 
 /// The code of one function.
 pub struct Code {
-    /// Its name, where it has one.
+    /// Its name, if any.
     pub name: Option<String>,
-    /// Its arities, in the order of their parameter counts; a variadic one last.
+    /// Its arities in the order of their parameter counts, the variadic one last.
     pub arities: Vec<Arity>,
-    /// The expanded form it was made from, `(fn* …)`.
+    /// The expanded form that it was compiled from, `(fn* …)`.
     pub form: Arc<Form>,
 }
 
 /// One arity of a function.
 pub struct Arity {
-    /// How many parameters are required.
+    /// The number of required parameters.
     pub required: u32,
-    /// True if what is left over goes, as a list, into one more slot.
+    /// True if surplus arguments are collected, as a list, in one additional slot.
     pub variadic: bool,
-    /// Slots of the frame, parameters included.
+    /// The number of slots in the frame, parameters included.
     pub frame: u32,
-    /// How deep its nodes nest, for the depth limit.
+    /// Nesting depth of its nodes, for the depth limit.
     pub nesting: u32,
     /// Its body.
     pub body: Node,
-    /// How many parameters stand in front of those that the program wrote: a macro's `&form` and `&env`.
+    /// The number of implicit parameters that precede the written ones: a macro's `&form` and `&env`.
     pub implicit: u32,
-    /// The parameters as they were written.
+    /// The parameters as written in the source.
     pub parameters: String,
 }

@@ -1,4 +1,4 @@
-//! The one record of an evaluation: what an agent, a terminal, a log line and `--json` all show.
+//! The record of an evaluation: the common source of agent replies, terminal output, log lines and `--json`.
 
 use serde::{Deserialize, Deserializer, Serialize};
 use std::borrow::Cow;
@@ -6,56 +6,56 @@ use std::sync::Arc;
 
 use super::foreign_text::{self, reply_lines};
 
-/// How many notes on tool calls an agent reads.
+/// Maximum number of notes on tool calls in the text of a reply.
 const NOTES: usize = 3;
 
-/// What came of an evaluation. Serialised with empty fields left out.
+/// The result of an evaluation. Serialized without empty fields.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Reply {
-    /// How it ended.
+    /// The status at the end of the evaluation.
     pub status: Status,
     /// The value of the last form, printed within the output limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
-    /// The value as JSON, where it can be said in JSON within the output limit.
+    /// The value as JSON, if it can be represented in JSON within the output limit.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "said")]
     pub json: Option<serde_json::Value>,
-    /// What the program printed, within the output limit.
+    /// The text that the program printed, within the output limit.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub prints: String,
-    /// What was cut from the value, such as `50 of 347 items`.
+    /// A description of the part cut from the value, such as `50 of 347 items`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub truncated: Option<String>,
     /// Names that this evaluation defined and kept, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub defined: Vec<String>,
-    /// Tool calls made, in the order in which they were begun.
+    /// Tool calls made, in the order of their start.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<CallRecord>,
-    /// The handle of the session, when the server has something to say about it.
+    /// The handle of the session, if the server reports one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
-    /// What was spent.
+    /// The resources spent.
     pub spent: Spent,
-    /// What went wrong, when something did; its fields stand beside the others.
+    /// The failure, if any; its fields are flattened into those of the reply.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
 }
 
-/// A value that is there, be it null.
+/// Deserializes a value that is present, even if it is null.
 fn said<'de, D: Deserializer<'de>>(from: D) -> Result<Option<serde_json::Value>, D::Error> {
     serde_json::Value::deserialize(from).map(Some)
 }
 
-/// How an evaluation ended.
+/// The final status of an evaluation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
-    /// It came to a value.
+    /// It returned a value.
     #[default]
     Ok,
-    /// The program was wrong, or a tool failed and nothing caught it.
+    /// The program raised an error, or a tool failed, and nothing caught it.
     Error,
     /// A limit was exceeded.
     Limit,
@@ -63,48 +63,48 @@ pub enum Status {
     Cancelled,
 }
 
-/// One tool call as the record shows it.
+/// The record of one tool call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallRecord {
-    /// Exact name of the server.
+    /// The exact name of the server.
     pub server: Arc<str>,
-    /// Exact name of the tool.
+    /// The exact name of the tool.
     pub tool: Arc<str>,
-    /// How long it took, in milliseconds.
+    /// The duration in milliseconds.
     pub ms: u64,
     /// `ok`, or the error code.
     pub outcome: Cow<'static, str>,
-    /// What there is to say about how it was made, such as that its arguments were changed to fit.
+    /// A remark on how the call was made, such as that its arguments were changed to fit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
-/// What an evaluation spent.
+/// The resources spent by an evaluation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spent {
-    /// Steps.
+    /// The number of steps.
     pub fuel: u64,
-    /// The most live bytes that were seen.
+    /// The maximum of live bytes observed.
     pub memory_bytes: u64,
     /// The deepest nesting of calls.
     pub depth: u32,
-    /// Wall-clock time less waiting for the host.
+    /// Wall-clock time without the time spent waiting for the host.
     pub compute_ms: u64,
     /// Wall-clock time.
     pub total_ms: u64,
 }
 
-/// What went wrong.
+/// The description of an error.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
     /// The stable code, such as `UnboundVariable` or `LimitExceeded`.
     pub error: String,
-    /// What was expected, what came, what to do.
+    /// The message: the expectation, the actual value, and the remedy.
     pub message: String,
-    /// The name it is about, where there is one.
+    /// The name that the error concerns, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub symbol: Option<String>,
-    /// A correction.
+    /// A suggested correction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suggestion: Option<String>,
     /// Line in the program, from 1.
@@ -113,22 +113,22 @@ pub struct Failure {
     /// Column in the line, from 1, in characters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub column: Option<u32>,
-    /// The limit's name, when a limit was exceeded.
+    /// The name of the limit, if one was exceeded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<String>,
-    /// The calls that led there, innermost first, as `name (place)`.
+    /// The calls that led to the error, innermost first, as `name (place)`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub trace: Vec<String>,
     /// The data of an `ex-info`, printed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<String>,
-    /// The whole rendering with source line and caret, as a person or a model reads it.
+    /// The complete rendering with source line and caret, for people and models.
     #[serde(skip)]
     pub rendered: String,
 }
 
 impl Failure {
-    /// Says what to do about it, unless something is said already: in `suggestion`, and at the end of the rendering.
+    /// Sets the suggestion, and appends it to the rendering, unless a suggestion exists.
     pub fn suggest(&mut self, advice: String) {
         if self.suggestion.is_none() {
             self.rendered = format!("{}\n{advice}", self.rendered.trim_end());
@@ -138,8 +138,8 @@ impl Failure {
 }
 
 impl Reply {
-    /// The reply as an agent reads it, within `limit` bytes: the value or the error, what was printed,
-    /// and one line of what was kept and called. Lines of the program's that imitate ours are marked by a `\`
+    /// Renders the reply for an agent, within `limit` bytes: the value or the error, the printed text, and one line on
+    /// definitions and tool calls. Lines of the program's output that imitate ours are marked with a `\`
     /// ([`reply_lines`]).
     pub fn text(&self, limit: u64) -> String {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
@@ -162,7 +162,8 @@ impl Reply {
         out
     }
 
-    /// The value; silence says that it is silence, and prints stand for a nil beside them.
+    /// Renders the value. A nil without prints and definitions is reported explicitly; a nil is omitted if the program
+    /// printed something.
     fn value_text(&self) -> String {
         let value = self.value.as_deref().unwrap_or("nil");
         let mut out = match (value, self.prints.is_empty()) {
@@ -176,7 +177,7 @@ impl Reply {
         out
     }
 
-    /// `[defined: a, b; 2 tool calls]`, on a line of its own, if there is anything to say.
+    /// Renders `[defined: a, b; 2 tool calls]` on a separate line, or nothing if all parts are empty.
     fn closing(&self) -> String {
         let mut parts = Vec::new();
         if !self.defined.is_empty() {
@@ -208,7 +209,7 @@ impl Reply {
     }
 }
 
-/// Adds text, cut at a character and with a note of the cut if there is not room for all of it.
+/// Appends text, truncated at a character boundary and with a note of the truncation if it exceeds the remaining room.
 fn push_within(out: &mut String, text: &str, room: usize) {
     if text.len() <= room {
         out.push_str(text);

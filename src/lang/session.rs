@@ -1,4 +1,4 @@
-//! Sessions: programs run form by form, each form a transaction.
+//! Sessions: a session runs programs form by form, each top-level form as a transaction.
 
 use crate::lang::builtin::discovery::vocabulary::{self, Word};
 use crate::lang::builtin::registry::Table;
@@ -22,7 +22,7 @@ use crate::lang::value::release;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-/// What sessions have in common: the language's functions, and stacks to evaluate on.
+/// State shared by all sessions: the registry of builtins, and the pool of evaluation stacks.
 pub struct Engine {
     registry: Arc<Registry>,
     stacks: Arc<Stacks>,
@@ -30,7 +30,7 @@ pub struct Engine {
     watch: Option<Arc<Watch>>,
 }
 
-/// Why an engine could not be built.
+/// The reason why an engine could not be built.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EngineError(String);
 
@@ -53,30 +53,31 @@ pub struct EngineBuilder {
 }
 
 impl EngineBuilder {
-    /// Runs without the memory limit: the process does not allocate through
-    /// [`Metered`](crate::lang::meter::Metered), and whoever builds the engine knows it.
+    /// Disables the memory limit, for a process that does not allocate through
+    /// [`Metered`](crate::lang::meter::Metered). Without this call, [`build`](EngineBuilder::build) fails in such a
+    /// process.
     pub fn unlimited_memory(mut self) -> Self {
         self.unlimited_memory = true;
         self
     }
 
-    /// Walks through programs node by node, without doing the work of common functions where they stand. Nothing
-    /// but the time that it takes is different: for tests that compare the two.
+    /// Disables the inlining of common builtins: the evaluator walks the tree node by node. Only the speed differs. For
+    /// tests that compare the two modes.
     pub fn plain_walk(mut self) -> Self {
         self.is_plain = true;
         self
     }
 
-    /// Adds functions of the host to the language, under the title of an area in the documentation: each an entry
-    /// as the language's own have it, with a name that has a namespace. They are documented, found, checked for
-    /// their number of arguments, kept in sessions by name and called like every builtin, in a tenth of the time
-    /// of a tool: on values, without JSON, without a record in the reply.
+    /// Adds functions of the host to the language, under a title in the documentation. Each one is an entry like those
+    /// of the language's own builtins; its name must have a namespace. These functions are documented, searchable,
+    /// checked for arity, serialized by name and called like any builtin. A call takes a tenth of the time of a tool
+    /// call: it works on values, without JSON and without a record in the reply.
     ///
-    /// Such a function runs on the evaluation's thread and inside its account: what it allocates counts towards
-    /// the memory limit. One that works for long calls [`Machine::charge`] as it goes, with a step for some ten
-    /// nanoseconds, and [`Machine::reserve`] before it takes much memory. What waits for something, or has
-    /// effects that somebody may have to allow, is better a tool. [`Machine::host`] is the host that runs the
-    /// evaluation, for what differs from user to user.
+    /// Such a function runs on the evaluation's thread and within its account: its allocations count towards the memory
+    /// limit. A long-running function calls [`Machine::charge`] as it proceeds, with one step per ten nanoseconds or
+    /// so, and [`Machine::reserve`] before it allocates much memory. An operation that blocks, or whose effects may
+    /// need approval, should be a tool instead. [`Machine::host`] returns the host that runs the evaluation, for data
+    /// that differs between users.
     ///
     /// ```
     /// # #[global_allocator]
@@ -119,14 +120,15 @@ impl EngineBuilder {
         self
     }
 
-    /// Evaluates on stacks of this pool.
+    /// Uses this pool of stacks for evaluations.
     pub fn stacks(mut self, stacks: Arc<Stacks>) -> Self {
         self.stacks = Some(stacks);
         self
     }
 
-    /// Ends evaluations, with the memory limit, by which the process grows further than is promised: by half as
-    /// much again as the limit and 16 MiB, although less is alive. Without this nobody looks at it.
+    /// Enforces a bound on the growth of the process: an evaluation ends, with the memory limit, when the resident set
+    /// grows by more than one and a half times the limit plus 16 MiB, even if less memory is live. Without this call,
+    /// the resident set is not monitored.
     pub fn residence(mut self, residence: impl Residence + 'static) -> Self {
         self.residence = Some(Box::new(residence));
         self
@@ -135,9 +137,9 @@ impl EngineBuilder {
     /// Builds the engine.
     ///
     /// # Errors
-    /// If memory limits cannot be kept, because the metering allocator is not installed, and
-    /// [`unlimited_memory`](EngineBuilder::unlimited_memory) was not said; if a function of the host has a name
-    /// that is not to be had.
+    /// Returns an error if memory limits cannot be enforced, because the metering allocator is not installed and
+    /// [`unlimited_memory`](EngineBuilder::unlimited_memory) was not called, or if the name of a host function is not
+    /// available.
     pub fn build(self) -> Result<Arc<Engine>, EngineError> {
         let memory_counted = meter::is_installed();
         if !memory_counted && !self.unlimited_memory {
@@ -159,54 +161,53 @@ impl EngineBuilder {
 }
 
 impl Engine {
-    /// Begins to build an engine, in a process that allocates through
-    /// [`Metered`](crate::lang::meter::Metered): memory limits are counted there.
+    /// Returns a builder for an engine. Memory limits require a process that allocates through
+    /// [`Metered`](crate::lang::meter::Metered).
     pub fn builder() -> EngineBuilder {
         EngineBuilder::default()
     }
 
-    /// A session with nothing defined.
+    /// Creates a session without definitions.
     pub fn session(self: &Arc<Self>) -> Session {
         Session { engine: self.clone(), kept: None }
     }
 
-    /// The language's functions.
+    /// Returns the builtins of the language.
     pub fn registry(&self) -> &Registry {
         &self.registry
     }
 }
 
-/// What is to be evaluated, and how.
+/// A program to evaluate, with its options.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// The program's text.
     pub program: String,
-    /// JSON text that is bound as `data` for this and later programs of the session.
+    /// JSON text, bound as `data` for this and later programs of the session.
     pub data: Option<String>,
-    /// The limits.
+    /// The limits of the evaluation.
     pub limits: Limits,
-    /// What errors call the program; `program 1` and so on where nothing is said.
+    /// The name of the program in error messages; `program 1` and so on if `None`.
     pub name: Option<String>,
 }
 
 impl Request {
-    /// A request with the default limits.
+    /// Creates a request with the default limits.
     pub fn new(program: impl Into<String>) -> Request {
         Request { program: program.into(), data: None, limits: Limits::default(), name: None }
     }
 }
 
-/// An environment that lasts from one program to the next.
+/// An environment that persists across programs.
 pub struct Session {
     engine: Arc<Engine>,
-    /// What is kept between evaluations.
+    /// The state kept between evaluations.
     kept: Option<Box<Core>>,
 }
 
 impl Session {
-    /// Evaluates a program, on the thread that asks for it: an asynchronous caller gives it one that may block.
-    /// What its forms defined is kept, form by form, up to the
-    /// first that fails.
+    /// Evaluates a program on the calling thread, which it blocks: an asynchronous caller uses a thread that may block.
+    /// The definitions of each form are kept, up to the first form that fails.
     pub fn eval(&mut self, request: Request, host: Arc<dyn Host>) -> Reply {
         self.with_machine(&request.limits, host, |machine| {
             machine.core.programs = machine.core.programs.saturating_add(1);
@@ -218,12 +219,11 @@ impl Session {
         .unwrap_or_else(refused)
     }
 
-    /// Binds a name to what JSON text says, for the programs to come, as [`Request::data`] does for
-    /// `data`.
+    /// Binds a name to the value of JSON text for later programs, as [`Request::data`] does for `data`.
     ///
     /// # Errors
-    /// A sentence that says what is wrong with the text, or that it takes too much memory; nothing is
-    /// bound then.
+    /// Returns a sentence that describes the error in the text, or reports that the value takes too much memory.
+    /// Nothing is bound then.
     pub fn bind(&mut self, name: &str, text: &str, host: Arc<dyn Host>) -> Result<(), String> {
         self.with_machine(&Limits::default(), host, |machine| {
             bind(machine, name, text).map_err(|signal| diagnose(&signal).1.message)
@@ -231,7 +231,7 @@ impl Session {
         .unwrap_or_else(|error| Err(error.message))
     }
 
-    /// What `lisp_env` answers: what is bound, the servers, or what a query finds.
+    /// Returns the answer of `lisp_env`: the bindings, the servers, or the results of a query.
     pub fn describe(&mut self, query: Option<&str>, host: Arc<dyn Host>) -> String {
         let limits = Limits::default();
         let budget = limits.output as usize;
@@ -244,16 +244,17 @@ impl Session {
         text
     }
 
-    /// What the session defines: names, calls, and what they hold in one line.
+    /// Returns the definitions of the session: names, signatures, and the values in one line each.
     pub fn definitions(&mut self, host: Arc<dyn Host>) -> Vec<Word> {
         let defined = self.with_machine(&Limits::default(), host, |machine| vocabulary::definitions(machine).ok());
         defined.ok().flatten().unwrap_or_default()
     }
 
-    /// What `(doc name)` prints, or `(doc name :schema)`; unlike it, no program of the session: `*1` stays what it is.
+    /// Returns the output of `(doc name)` or `(doc name :schema)`. This does not count as a program of the session:
+    /// `*1` is unchanged.
     ///
     /// # Errors
-    /// A name that nothing has, with what may have been meant.
+    /// Returns a failure with a suggestion if nothing has that name.
     pub fn explain(&mut self, name: &str, host: Arc<dyn Host>) -> Result<String, Box<Failure>> {
         let explained = self.with_machine(&Limits::default(), host, |machine| {
             discovery::explain(machine, name).map_err(|signal| Box::new(diagnose(&signal).1))
@@ -261,30 +262,30 @@ impl Session {
         explained.unwrap_or_else(|error| Err(Box::new(diagnose(&error.into()).1)))
     }
 
-    /// True if the session defines that name.
+    /// Returns whether the session defines that name.
     pub fn defines(&self, name: &str) -> bool {
         self.kept.as_ref().is_some_and(|core| core.globals.find(name).is_some())
     }
 
-    /// How many names the session defines.
+    /// Returns the number of names that the session defines.
     pub fn bindings(&self) -> usize {
         self.kept.as_ref().map_or(0, |core| core.globals.len())
     }
 
-    /// A number that is another one whenever what the session defines, or a cell that a definition holds,
-    /// has changed: then [`Session::encode`] has something new to say. What only `*1` and its kin show
-    /// is no change.
+    /// A change counter: it differs whenever a definition of the session, or a cell that a definition holds, has
+    /// changed, so that the result of [`Session::encode`] may differ. A change visible only through `*1` and its kin
+    /// does not count.
     pub fn changes(&self) -> u64 {
         self.kept.as_ref().map_or(0, |core| core.globals.changes() + core.heap.changes())
     }
 
-    /// Live bytes that the session holds. Many values that the last program let go of may still be on their way
-    /// out: they count until they are gone, which the next evaluation waits for.
+    /// Returns the number of live bytes that the session holds. Values released by the last program may still be in the
+    /// process of being dropped: they count until they are freed, which the next evaluation waits for.
     pub fn live_bytes(&self) -> u64 {
         self.kept.as_ref().map_or(0, |core| u64::try_from(core.account.live()).unwrap_or(0))
     }
 
-    /// The names that the session defines, in the order in which they came up.
+    /// Returns the names that the session defines, in the order of their first appearance.
     pub fn names(&self) -> Vec<String> {
         self.kept
             .iter()
@@ -292,10 +293,11 @@ impl Session {
             .collect()
     }
 
-    /// The environment as text that [`Session::decode`] reads back.
+    /// Serializes the environment as text that [`Session::decode`] reads.
     ///
     /// # Errors
-    /// What is in the way, and in which definition; the session is as it was then.
+    /// Returns an error that names the value that cannot be serialized and the definition that holds it. The session is
+    /// unchanged then.
     pub fn encode(&mut self, host: Arc<dyn Host>) -> Result<String, EncodeError> {
         self.with_machine(&snapshot_limits(), host, crate::lang::snapshot::encode)
             .unwrap_or_else(|error| Err(EncodeError::outside(error)))
@@ -304,7 +306,7 @@ impl Session {
     /// Replaces the environment by the one that the text describes.
     ///
     /// # Errors
-    /// A sentence that says what is wrong with the text; the session is as it was then.
+    /// Returns a sentence that describes the error in the text. The session is unchanged then.
     pub fn decode(&mut self, text: &str, host: Arc<dyn Host>) -> Result<(), String> {
         let mut fresh = self.engine.session();
         let read = fresh.with_machine(&snapshot_limits(), host, |machine| {
@@ -314,10 +316,10 @@ impl Session {
         read.unwrap_or_else(|error| Err(error.message)).map(|()| *self = fresh)
     }
 
-    /// Runs `work` on a stack for evaluations, with the session's account open.
+    /// Runs `work` on an evaluation stack, with the session's account open.
     ///
     /// # Errors
-    /// `Busy` if the system has no stack to give.
+    /// Returns `Busy` if the system cannot allocate a stack.
     fn with_machine<R: Clone>(
         &mut self,
         limits: &Limits,
@@ -339,23 +341,23 @@ impl Session {
         }
         let kept = &mut self.kept;
         let mut result = None;
-        // Whoever calls may have an account of its own open: a tool that evaluates.
+        // The caller may itself have an open account, as a tool that evaluates programs does.
         let switched = meter::outside(|| {
             stacks.switch(|| {
                 let Some(mut core) = kept.take() else { return ((), true) };
                 core.account.open();
                 if settled {
-                    // Cells that what has gone held on to.
+                    // Reclaims cells that were kept alive only by the values dropped since.
                     core.heap.reclaim();
                 }
                 let mut machine = Machine::new(core, stacks.size());
                 let worked = std::panic::catch_unwind(AssertUnwindSafe(|| {
                     let charged = work(&mut machine);
-                    // The result leaves the evaluation: a copy that is charged to nobody goes out.
+                    // The result leaves the evaluation: return a copy that is not charged to its account.
                     meter::outside(|| result = Some(charged.clone()));
                 }));
                 if worked.is_err() {
-                    // A defect of ours costs the running form, not the session.
+                    // A panic is an internal defect: it loses the running form, not the session.
                     result = None;
                     machine.core.undo();
                 }
@@ -369,8 +371,8 @@ impl Session {
     }
 }
 
-/// Ends an evaluation; what it let go of last goes to another thread, so that nobody waits for it to be dropped.
-/// Says whether it has used little of its stack.
+/// Ends an evaluation. The values that it released last are dropped on another thread, so that the caller does not
+/// wait. Also returns whether the evaluation used little of its stack.
 fn end(machine: Machine) -> (Box<Core>, bool) {
     const SHALLOW: u32 = 100;
     let mut core = machine.into_core();
@@ -385,7 +387,7 @@ fn end(machine: Machine) -> (Box<Core>, bool) {
     (core, is_shallow)
 }
 
-/// Limits for writing and reading snapshots, which are the work of the host and not of a program.
+/// Returns the limits for encoding and decoding snapshots, which is work of the host and not of a program.
 fn snapshot_limits() -> Limits {
     let time = std::time::Duration::from_secs(60);
     Limits { fuel: 10_000_000_000, memory: 2 << 30, compute: time, total: time, ..Limits::default() }
@@ -393,18 +395,18 @@ fn snapshot_limits() -> Limits {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        // Values are let go of here on whatever thread; nobody reads its balance.
+        // The values are dropped on an arbitrary thread, outside of any account; the thread's balance is not read.
         drop(self.kept.take());
     }
 }
 
-/// The reply where an evaluation could not take place.
+/// Builds the reply for an evaluation that could not take place.
 fn refused(error: Error) -> Reply {
     let (status, failure) = diagnose(&error.into());
     Reply { status, failure: Some(failure), ..Reply::default() }
 }
 
-/// Runs a program form by form.
+/// Evaluates a program form by form.
 fn evaluate(machine: &mut Machine, request: &Request, source: &Arc<Source>) -> Reply {
     let mut reply = Reply::default();
     let live_before = meter::live();
@@ -442,8 +444,8 @@ fn evaluate(machine: &mut Machine, request: &Request, source: &Arc<Source>) -> R
     reply
 }
 
-/// Runs the forms of a program, each a transaction; returns what the last one came to. Showing that belongs to its
-/// transaction: what is computed on the way is kept or undone with the form.
+/// Runs the forms of a program, each as a transaction, and returns the value of the last one. Printing that value is
+/// part of its transaction: what printing computes is kept or undone with the form.
 fn run_forms(machine: &mut Machine, request: &Request, source: &Arc<Source>, reply: &mut Reply) -> Outcome<Shown> {
     let limits = &machine.core.meter.limits;
     if request.program.len() as u64 > limits.program {
@@ -470,7 +472,7 @@ fn run_forms(machine: &mut Machine, request: &Request, source: &Arc<Source>, rep
         let resolved = resolved.map_err(|(error, span)| Signal::from(error).at(source, span));
         let result = resolved.and_then(|()| machine.evaluate(form, source)).and_then(|value| {
             match machine.settle(&value) {
-                // Nobody looks at this value, so nobody asked for the item that went wrong.
+                // This value is not printed, so the program did not ask for the failing item: ignore the error.
                 Err(signal) if is_last || matches!(signal.raised(), Raised::Halt(_)) => return Err(signal),
                 _ => {}
             }
@@ -503,13 +505,13 @@ fn run_forms(machine: &mut Machine, request: &Request, source: &Arc<Source>, rep
     Ok(shown)
 }
 
-/// Binds a name to what JSON text says.
+/// Binds a name to the value of JSON text.
 fn bind(machine: &mut Machine, name: &str, text: &str) -> Outcome<()> {
     machine.reserve(text.len() as u64)?;
     let value = json::parse(machine, text).map_err(|signal| no_json(name, signal))?;
     let index = machine.core.globals.index(name);
     machine.core.globals.set(index, crate::lang::eval::Global { value: Some(value), ..Default::default() });
-    // It is part of what is kept, but nobody needs to be told that it was defined.
+    // Commit the binding, but do not report it as a definition of the program.
     machine.core.commit(&Value::Nil);
     Ok(())
 }
@@ -534,7 +536,7 @@ fn unreadable(error: reader::ReadError, source: &Arc<Source>) -> Signal {
     Fault { related: error.related, ..Fault::new(made, source, error.span) }.into()
 }
 
-/// The value of a program as its reply has it.
+/// The value of a program, as shown in its reply.
 struct Shown {
     printed: Printed,
     json: Option<serde_json::Value>,
@@ -547,7 +549,7 @@ fn show(machine: &mut Machine, value: &Value) -> Outcome<Shown> {
     Ok(Shown { printed, json })
 }
 
-/// A signal as the record shows it.
+/// Converts a signal to the status and failure of a reply.
 fn diagnose(signal: &Signal) -> (Status, Failure) {
     match signal.raised() {
         Raised::Fault(fault) => {

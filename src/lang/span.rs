@@ -1,4 +1,4 @@
-//! Places in source text.
+//! Positions in source text.
 
 use arcstr::ArcStr;
 use std::fmt;
@@ -8,28 +8,28 @@ use std::fmt;
 pub struct Span {
     /// Offset of the first byte.
     pub start: u32,
-    /// Offset behind the last byte.
+    /// Offset past the last byte.
     pub end: u32,
 }
 
 impl Span {
-    /// The span from `start` up to but not including `end`.
+    /// Creates the span from `start` up to but not including `end`.
     pub fn new(start: usize, end: usize) -> Span {
         Span { start: start as u32, end: end as u32 }
     }
 
-    /// The smallest span that holds both.
+    /// Returns the smallest span that contains both.
     pub fn to(self, other: Span) -> Span {
         Span { start: self.start.min(other.start), end: self.end.max(other.end) }
     }
 }
 
-/// What errors call a source.
+/// The name of a source in error messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SourceName {
-    /// That: a file name, or whatever the host calls it.
+    /// A given name: a file name, or any name that the host chooses.
     Given(ArcStr),
-    /// `program 3`, for the third of its session.
+    /// `program 3`, for the third program of its session.
     Program(u32),
 }
 
@@ -42,29 +42,29 @@ impl fmt::Display for SourceName {
     }
 }
 
-/// A program's text with the name it is shown under.
+/// A program's text and the name under which it is shown.
 #[derive(Debug)]
 pub struct Source {
-    /// What errors call it.
+    /// The name in error messages.
     pub name: SourceName,
     /// The whole text.
     pub text: ArcStr,
-    /// True for what belongs to the language: an error in it is shown where the program called it.
+    /// True for the language's own sources: an error in one is reported at the program's call.
     pub is_hidden: bool,
 }
 
 impl Source {
-    /// A source of that name and text.
+    /// Creates a source with that name and text.
     pub fn new(name: &str, text: &str) -> Source {
         Source { name: SourceName::Given(name.into()), text: text.into(), is_hidden: false }
     }
 
-    /// A source that no error shows: a file of the prelude.
+    /// Creates a source that no error shows: a file of the prelude.
     pub fn hidden(name: &str) -> Source {
         Source { name: SourceName::Given(name.into()), text: ArcStr::new(), is_hidden: true }
     }
 
-    /// Line and column of a byte offset, both from 1, the column in characters.
+    /// Returns the line and column of a byte offset, both from 1, the column in characters.
     ///
     /// ```
     /// use lispbox::lang::Source;

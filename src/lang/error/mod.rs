@@ -1,8 +1,8 @@
-//! The three ways in which an evaluation ends early, and the signal that carries them.
+//! The three kinds of early exit of an evaluation, and the signal that carries them.
 //!
-//! An [`Error`] is what went wrong; builtins return it and know no place. A [`Fault`] is an error
-//! with its place and the calls that led there; the evaluator makes it. A [`Halt`] is a limit or a
-//! cancellation: it is not an error, and no program can catch it.
+//! An [`Error`] describes a failure without its position; builtins return it. A [`Fault`] is an error with its position
+//! and the calls that led there; the evaluator creates it. A [`Halt`] is an exceeded limit or a cancellation: it is not
+//! an error, and no program can catch it.
 
 pub mod render;
 pub mod suggest;
@@ -15,24 +15,24 @@ use crate::lang::value::{Reduced, Value};
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// The result of whatever may raise a [`Signal`].
+/// The result of an operation that may raise a [`Signal`].
 pub type Outcome<T> = Result<T, Signal>;
 
-/// What went wrong, as the value that `catch` binds.
+/// An error, as bound by `catch`.
 #[derive(Clone, Debug, Default)]
 pub struct Error {
     /// The stable code: `TypeError`, `ArityError`, …
     pub code: Cow<'static, str>,
-    /// What was expected, what came, what to do; lower case, no full stop, code in backticks.
+    /// The message: the expectation, the actual value, and the remedy; lower case, no full stop, code in backticks.
     pub message: String,
-    /// The name it is about.
+    /// The name that the error concerns.
     pub symbol: Option<String>,
-    /// A correction.
+    /// A suggested correction.
     pub suggestion: Option<String>,
     payload: Payload,
 }
 
-/// The values an error carries, boxed so that a long chain of causes is let go of without recursion.
+/// The values that an error carries, boxed so that a long chain of causes is dropped without recursion.
 #[derive(Clone, Debug, Default)]
 struct Payload {
     data: Option<Arc<Reduced>>,
@@ -40,12 +40,12 @@ struct Payload {
 }
 
 impl Error {
-    /// An error of that code.
+    /// Creates an error with that code.
     pub fn new(code: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Error {
         Error { code: code.into(), message: message.into(), ..Error::default() }
     }
 
-    /// `TypeError`: says what was expected and what came.
+    /// Creates a `TypeError` that reports the expectation and the actual value.
     ///
     /// ```
     /// use lispbox::lang::{Error, Value};
@@ -62,50 +62,50 @@ impl Error {
         }
     }
 
-    /// The same error, about that name.
+    /// Sets the name that the error concerns.
     pub fn about(mut self, symbol: &str) -> Error {
-        // A name as long as a text helps nobody, and is part of the reply.
+        // A very long name is not helpful, and it is part of the reply.
         const LONGEST: usize = 256;
         self.symbol = Some(symbol[..symbol.floor_char_boundary(LONGEST)].to_string());
         self
     }
 
-    /// The same error with a correction.
+    /// Sets the suggested correction.
     pub fn suggest(mut self, suggestion: impl Into<String>) -> Error {
         self.suggestion = Some(suggestion.into());
         self
     }
 
-    /// The same error with data, as `ex-info` gives it.
+    /// Sets the data, as `ex-info` does.
     pub fn with_data(mut self, data: Value) -> Error {
         self.payload.data = (!data.is_nil()).then(|| Arc::new(Reduced(data)));
         self
     }
 
-    /// The same error with the exception that caused it.
+    /// Sets the exception that caused the error.
     pub fn with_cause(mut self, cause: Value) -> Error {
         self.payload.cause = (!cause.is_nil()).then(|| Arc::new(Reduced(cause)));
         self
     }
 
-    /// Its data, or nil.
+    /// Returns the data, or nil.
     pub fn data(&self) -> &Value {
         self.payload.data.as_ref().map_or(&Value::Nil, |data| &data.0)
     }
 
-    /// What caused it, or nil.
+    /// Returns the cause, or nil.
     pub fn cause(&self) -> &Value {
         self.payload.cause.as_ref().map_or(&Value::Nil, |cause| &cause.0)
     }
 }
 
-/// A value as messages show it: shortened, with its kind. It takes no longer for a long value than for a
-/// short one, since nobody pays for it.
+/// Formats a value for messages: shortened, with its kind. The time is independent of the length of the value, since it
+/// is charged to no account.
 pub fn describe(value: &Value) -> String {
     const SHOWN: usize = 60;
     let beginning = match value {
         Value::Nil => return "nil".to_string(),
-        // What was cut is counted otherwise, which takes a walk through all of it.
+        // Cut the text first: the printer would otherwise walk all of it to count the omitted part.
         Value::Str(text) => Some(Value::string(&text.as_str()[..text.as_str().floor_char_boundary(4 * SHOWN)])),
         _ => None,
     };
@@ -114,85 +114,83 @@ pub fn describe(value: &Value) -> String {
     format!("{} ({})", printed.text, value.kind())
 }
 
-/// An error with its place and the calls that led there.
+/// An error with its position and the calls that led there.
 #[derive(Clone, Debug)]
 pub struct Fault {
-    /// What went wrong.
+    /// The error.
     pub error: Arc<Error>,
-    /// The text it happened in.
+    /// The source of the error.
     pub source: Arc<Source>,
-    /// Where in that text.
+    /// The position in that source.
     pub span: Span,
-    /// Other places that bear on it, each with what it has to do with it.
+    /// Other relevant positions, each with an explanation.
     pub related: Vec<(Span, String)>,
-    /// The calls that led there, innermost first.
+    /// The calls that led to the error, innermost first.
     pub trace: Vec<TraceEntry>,
 }
 
 impl Fault {
-    /// An error at that place.
+    /// Creates a fault for an error at that position.
     pub fn new(error: impl Into<Arc<Error>>, source: &Arc<Source>, span: Span) -> Fault {
         Fault { error: error.into(), source: source.clone(), span, related: Vec::new(), trace: Vec::new() }
     }
 }
 
-/// One call on the way to an error.
+/// One call on the path to an error.
 #[derive(Clone, Debug)]
 pub struct TraceEntry {
     /// The function that was called.
     pub function: String,
-    /// The text that called it.
+    /// The source of the call.
     pub source: Arc<Source>,
-    /// Where it was called.
+    /// The position of the call.
     pub span: Span,
 }
 
-/// Why an evaluation was stopped from outside of the program's control.
+/// The reason why an evaluation was stopped, outside of the program's control.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Halt {
     /// A limit of [`Limits`](crate::lang::Limits) was exceeded.
     Limit {
         /// The limit's name.
         name: &'static str,
-        /// What it allows, with its unit.
+        /// The limit, with its unit.
         allowed: String,
-        /// What was spent or asked for, with its unit.
+        /// The amount spent or requested, with its unit.
         spent: String,
     },
-    /// The host asked for it.
+    /// The host cancelled the evaluation.
     Cancelled,
 }
 
-/// What travels up when an evaluation ends early: one pointer, so that a result is no larger than
-/// a value.
+/// The payload of an early exit: a single pointer, so that an [`Outcome`] is no larger than a value.
 #[derive(Debug)]
 pub struct Signal(Box<Raised>);
 
-/// What a [`Signal`] carries.
+/// The contents of a [`Signal`].
 #[derive(Debug)]
 pub enum Raised {
-    /// Something went wrong; the place is not known yet. Shared, so that what is thrown again is the same
-    /// exception.
+    /// An error whose position is not known yet. Shared, so that rethrowing preserves the identity of the exception.
     Error(Arc<Error>),
-    /// Something went wrong.
+    /// An error with its position.
     Fault(Fault),
-    /// A limit or a cancellation.
+    /// An exceeded limit or a cancellation.
     Halt(Halt),
 }
 
 impl Signal {
-    /// What it carries.
+    /// Unwraps the contents.
     pub fn into_raised(self) -> Raised {
         *self.0
     }
 
-    /// What it carries, looked at.
+    /// Borrows the contents.
     pub fn raised(&self) -> &Raised {
         &self.0
     }
 
-    /// The same signal; an error gets its place, a fault one more call on its way. What goes wrong in
-    /// a function of the prelude gets its place where the program called it.
+    /// Attaches a position to an error that has none. Hidden sources are skipped, so that an error in a function of the
+    /// prelude gets the position of the program's call.
     #[cold]
     pub(crate) fn at(self, source: &Arc<Source>, span: Span) -> Signal {
         match *self.0 {
@@ -201,13 +199,13 @@ impl Signal {
         }
     }
 
-    /// The same signal; an error that says only what was expected says by which builtin.
+    /// Prepends the name of the builtin to a message that begins with "expected", unless the builtin is internal.
     #[cold]
     pub(crate) fn within(self, builtin: &Builtin) -> Signal {
         if builtin.is_internal() { self } else { self.by(builtin.name) }
     }
 
-    /// The same signal; an error that says only what was expected says by which function.
+    /// Prepends the name of the function to a message that begins with "expected".
     #[cold]
     pub(crate) fn by(mut self, function: &str) -> Signal {
         if let Raised::Error(error) = &mut *self.0
@@ -218,7 +216,7 @@ impl Signal {
         self
     }
 
-    /// The same signal; an error that has come up inside a function of the prelude says in which.
+    /// Adds the name of the function of the prelude in which the error occurred, unless the message contains it.
     #[cold]
     pub(crate) fn inside(self, function: &str) -> Signal {
         let mut named = self.by(function);
@@ -231,7 +229,7 @@ impl Signal {
         named
     }
 
-    /// The same signal; a fault has passed the call of `function` at that place.
+    /// Appends the call of `function` at that position to the trace of a fault.
     #[cold]
     pub(crate) fn through(mut self, function: &str, source: &Arc<Source>, span: Span) -> Signal {
         if let Raised::Fault(fault) = &mut *self.0
@@ -244,7 +242,7 @@ impl Signal {
     }
 }
 
-/// How many calls a trace shows.
+/// Maximum number of calls in a trace.
 const TRACE: usize = 12;
 
 impl From<Error> for Signal {

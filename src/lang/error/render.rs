@@ -1,5 +1,5 @@
-//! Errors as people and models read them: the message, the source line with a caret, the suggestion,
-//! the calls that led there.
+//! Renders errors for people and models: the message, the source line with a caret, the suggestion, and the calls that
+//! led there.
 
 use super::{Fault, Halt, TraceEntry};
 use crate::lang::foreign_text;
@@ -8,32 +8,32 @@ use ariadne::{CharSet, Config, IndexType, Label, Report, ReportKind};
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// A source line longer than this is not shown, only its place.
+/// Maximum length of a source line in the output; of a longer one only the position is shown.
 const LONGEST_LINE: usize = 400;
 
-/// Bytes of a message beyond which the rest is left out.
+/// Maximum length of a message in bytes; the rest is omitted.
 const LONGEST_MESSAGE: usize = 64 << 10;
 
-/// What is to be rendered.
+/// The input of the renderer.
 pub struct Diagnosis<'a> {
     /// The stable code.
     pub code: &'a str,
     /// The message.
     pub message: &'a str,
-    /// The text it is about.
+    /// The source that the error concerns.
     pub source: &'a Source,
-    /// The place in it.
+    /// The position in the source.
     pub span: Span,
-    /// Other places, each with what is there.
+    /// Other positions, each with an explanation.
     pub related: &'a [(Span, String)],
-    /// A correction.
+    /// A suggested correction.
     pub suggestion: Option<&'a str>,
-    /// The calls that led there.
+    /// The calls that led to the error.
     pub trace: &'a [TraceEntry],
 }
 
 impl<'a> Diagnosis<'a> {
-    /// The diagnosis of a fault.
+    /// Creates the diagnosis of a fault.
     pub fn of(fault: &'a Fault) -> Diagnosis<'a> {
         Diagnosis {
             code: &fault.error.code,
@@ -46,7 +46,7 @@ impl<'a> Diagnosis<'a> {
         }
     }
 
-    /// Renders it, in colour for a terminal or plain for everything else.
+    /// Renders the diagnosis, in colour for a terminal or plain otherwise.
     pub fn render(&self, colour: bool) -> String {
         let mut out = format!("{}: {}\n", foreign_text::line(self.code), foreign_text::message(self.message));
         let (line, column) = self.source.line_column(self.span.start);
@@ -86,7 +86,7 @@ impl<'a> Diagnosis<'a> {
             .with_compact(true);
         let range = |span: Span| {
             let start = (span.start as usize).min(self.source.text.len());
-            // A caret under the first line of a long form says as much as one that spans it all.
+            // For a long form, a caret under its first line suffices.
             let line_end = self.source.text[self.source.text.floor_char_boundary(start)..]
                 .find('\n')
                 .map_or(self.source.text.len(), |at| start + at);
@@ -105,12 +105,12 @@ impl<'a> Diagnosis<'a> {
             return String::new();
         }
         let text = String::from_utf8_lossy(&bytes);
-        // The first line is ariadne's own title; ours stands above it already.
+        // The first line is ariadne's own title; ours precedes it already.
         text.lines().skip(1).map(|line| format!("{}\n", line.trim_end())).collect()
     }
 }
 
-/// A program's text with `?` for each byte of a character that would steer a terminal: every place stays where it is.
+/// Replaces each byte of a terminal control character by `?`, so that all offsets stay valid.
 fn without_controls(text: &str) -> Cow<'_, str> {
     let steers = |c: char| foreign_text::is_unprintable(c) && c != '\n' && c != '\r';
     if !text.contains(steers) {
@@ -120,18 +120,19 @@ fn without_controls(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.chars().map(shown).collect())
 }
 
-/// A call as a trace shows it: `total (program 2:3:5)`.
+/// Formats a call in a trace: `total (program 2:3:5)`.
 pub fn trace_line(entry: &TraceEntry) -> String {
     let (line, column) = entry.source.line_column(entry.span.start);
     format!("{} (called at {}:{line}:{column})", entry.function, entry.source.name)
 }
 
-/// As much of a message as is shown: no reply holds more.
+/// Truncates a message to the maximum length shown in a reply.
 pub fn shown(message: &str) -> &str {
     &message[..message.floor_char_boundary(LONGEST_MESSAGE)]
 }
 
-/// The message of a limit: its name, its value, and what was spent. Who runs the program knows how it is raised.
+/// Formats the message of a halt; for a limit: its name, its value, and the amount spent. How to raise the limit is
+/// known to the operator.
 pub fn halt_message(halt: &Halt) -> String {
     match halt {
         Halt::Limit { name: "program", allowed, spent } => {

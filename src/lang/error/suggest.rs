@@ -1,10 +1,10 @@
-//! "Did you mean …?": the name that was most likely meant.
+//! "Did you mean …?": guesses the intended name.
 
-/// Names longer than this are not compared.
+/// Maximum length of a name that is compared, in bytes.
 const LONGEST: usize = 64;
 
-/// The candidate nearest to `name` by edit distance, if one is near enough; of equally near ones the
-/// first. Separators and case count for little: `fetchEmails` is near `fetch-emails`.
+/// Returns the candidate nearest to `name` by edit distance, if one is near enough; the first of equally near ones.
+/// Separators and case count for little: `fetchEmails` is near `fetch-emails`.
 ///
 /// ```
 /// use lispbox::lang::error::suggest::closest;
@@ -28,7 +28,7 @@ pub fn closest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         }
         let plain_candidate = plain(candidate);
         let distance = strsim::damerau_levenshtein(&wanted, &plain_candidate);
-        // A short name must keep its first letter: `x` is not a misspelt `y`.
+        // A short name must keep its first letter: `x` is not a misspelling of `y`.
         let alike = wanted.chars().count() > 3 || wanted.chars().next() == plain_candidate.chars().next();
         if distance <= allowed && alike && best.is_none_or(|(least, _)| distance < least) {
             best = Some((distance, candidate));
@@ -37,7 +37,7 @@ pub fn closest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     best.map(|(_, candidate)| candidate)
 }
 
-/// The sentence that carries a suggestion.
+/// Formats a suggestion as a sentence.
 pub fn did_you_mean(name: &str) -> String {
     format!("Did you mean {name}?")
 }

@@ -1,4 +1,4 @@
-//! Letters that look like others, as those: what a person reads in `іgnоrе`, whatever its characters are.
+//! Folds look-alike characters to ASCII, so that `іgnоrе` compares as a person reads it.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -7,8 +7,9 @@ use std::sync::LazyLock;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
-/// Letters and signs that look like one of ASCII and do not decompose to it, by the latter. These are the usual ones of
-/// Unicode's list of confusables; those that NFKD takes apart (full-width, mathematical, circled, accented) are not here.
+/// Characters that look like an ASCII letter or sign and do not decompose to it, each with the latter. These are the
+/// common ones of Unicode's list of confusables. Those that NFKD decomposes (full-width, mathematical, circled,
+/// accented) are not listed.
 const LOOKALIKES: &[(char, &str)] = &[
     ('a', "аαɑⱥᴀ⍺"),
     ('b', "ЬƄɓʙ"),
@@ -72,7 +73,7 @@ const LOOKALIKES: &[(char, &str)] = &[
     ('\'', "’‘ʼ′`´"),
 ];
 
-/// A text with the letters of ASCII in place of those that look like them, without accents.
+/// Replaces characters that look like ASCII letters or signs by the latter, and removes accents.
 pub fn fold(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
         return Cow::Borrowed(text);

@@ -1,18 +1,17 @@
-//! Text that somebody else wrote, where it is shown among ours: names and descriptions of servers, their errors, and
-//! the output of programs.
+//! Sanitizes untrusted text in our output: names and descriptions of servers, their errors, and the output of programs.
 //!
-//! A server chooses the names, descriptions and messages that it sends, and a program what it prints. Shown as they
-//! are, they could break our lines, imitate them, or steer a terminal. Everything that shows such a text uses one of
-//! these functions, by the place where it stands:
+//! A server chooses the names, descriptions and messages that it sends, and a program chooses its output. Unsanitized,
+//! they could break our lines, imitate them, or send control sequences to a terminal. All code that shows such a text
+//! uses one of these functions, depending on the place:
 //!
 //! | place | function |
 //! |---|---|
-//! | a name inside of a line | [`name`], [`qualified`], [`argument`], [`symbol`] |
+//! | a name within a line | [`name`], [`qualified`], [`argument`], [`symbol`] |
 //! | a description on one line | [`line`] |
 //! | a part of a schema | [`json`] |
-//! | a text that has lines of its own below ours | [`lines`], [`message`] |
+//! | a text with several lines below ours | [`lines`], [`message`] |
 //! | the output of a program in a reply | [`reply_lines`] |
-//! | anything at a terminal | [`printable`] |
+//! | any text on a terminal | [`printable`] |
 
 mod fold;
 
@@ -23,14 +22,14 @@ use std::fmt::Write;
 
 use crate::lang::value::map::is_plain_keyword;
 
-/// The longest name that is shown as it is, in characters.
+/// Maximum length of a name shown without truncation, in characters.
 const NAME: usize = 64;
 
-/// The longest description on a line of its own, in characters.
+/// Maximum length of a one-line description, in characters.
 const LINE: usize = 2_000;
 
-/// True for control characters, and for those that show nothing or only steer how others are shown: of no width,
-/// directions, tags, variations, blank letters.
+/// Returns whether a character is a control character, or invisible or only affects the display of others: zero-width
+/// characters, direction marks, tags, variation selectors, blank letters.
 pub fn shows_nothing(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{AD}' | '\u{34F}' | '\u{61C}' | '\u{115F}' | '\u{1160}' | '\u{17B4}' | '\u{17B5}'
@@ -39,21 +38,21 @@ pub fn shows_nothing(c: char) -> bool {
             | '\u{1BCA0}'..='\u{1BCA3}' | '\u{1D173}'..='\u{1D17A}' | '\u{E0000}'..='\u{E0FFF}')
 }
 
-/// True for characters that end a line, for some reader.
+/// Returns whether a character ends a line, for some reader.
 fn ends_line(c: char) -> bool {
     matches!(c, '\n' | '\r' | '\u{B}' | '\u{C}' | '\u{1C}'..='\u{1E}' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
-/// True for characters that never reach a reader as they are: they end lines, steer a terminal, turn the direction of
-/// writing, or spell a hidden text.
+/// Returns whether a character must always be escaped: it ends a line, controls a terminal, changes the direction of
+/// writing, or spells a hidden text.
 pub(crate) fn is_unprintable(c: char) -> bool {
     (c.is_control() && c != '\t')
         || ends_line(c)
         || matches!(c, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}' | '\u{E0000}'..='\u{E007F}')
 }
 
-/// A name of a server, of a tool or of anything else that has one: itself where it has at most 64 letters, digits and
-/// signs of `_./-`, otherwise in quotes, with escapes for what shows nothing, and cut.
+/// Sanitizes the name of a server, of a tool or similar. A name of at most 64 letters, digits and signs of `_./-` is
+/// returned unchanged; others are quoted, with escapes for invisible characters, and truncated.
 pub fn name(name: &str) -> Cow<'_, str> {
     let is_usual = |c: char| (c.is_alphanumeric() || matches!(c, '_' | '.' | '/' | '-')) && !shows_nothing(c);
     let mut characters = name.chars();
@@ -64,18 +63,18 @@ pub fn name(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// `server/tool`, as [`name`] shows both.
+/// Formats `server/tool`, with both parts sanitized by [`name`].
 pub fn qualified(server: &str, tool: &str) -> String {
     format!("{}/{}", name(server), name(tool))
 }
 
-/// The name of an argument or of a key as a keyword, or as text in quotes where it is none.
+/// Formats the name of an argument or of a key: as a keyword if it is a valid one, else in quotes.
 pub fn argument(name: &str) -> String {
     let is_usual = name.len() <= 2 * NAME && is_plain_keyword(name) && !name.chars().any(shows_nothing);
     if is_usual { format!(":{name}") } else { quoted(name) }
 }
 
-/// The name of a definition: itself where a reader would take it for one symbol, otherwise in quotes.
+/// Formats the name of a definition: unchanged if it reads as one symbol, else in quotes.
 pub fn symbol(name: &str) -> Cow<'_, str> {
     let is_odd = |c: char| {
         c.is_whitespace() || shows_nothing(c) || matches!(c, '[' | ']' | '(' | ')' | '{' | '}' | '"' | ';' | '`' | ',')
@@ -83,12 +82,12 @@ pub fn symbol(name: &str) -> Cow<'_, str> {
     if name.is_empty() || name.chars().any(is_odd) { Cow::Owned(quoted(name)) } else { Cow::Borrowed(name) }
 }
 
-/// A schema or a value of one as JSON, with escapes for what shows nothing, which JSON has in strings alone.
+/// Formats a schema or a value of one as JSON, with escapes for invisible characters, which occur only in strings.
 pub fn json(value: &serde_json::Value) -> String {
     json_text(value.to_string())
 }
 
-/// The beginning or all of a text of JSON, as [`json`] shows it.
+/// Escapes a JSON text, or the beginning of one, as [`json`] does.
 pub(crate) fn json_text(text: String) -> String {
     if text.is_ascii() && !text.contains('\u{7F}') {
         return text;
@@ -98,7 +97,7 @@ pub(crate) fn json_text(text: String) -> String {
     out
 }
 
-/// The beginning of a text in quotes, on one line.
+/// Quotes the beginning of a text, on one line.
 fn quoted(text: &str) -> String {
     let mut characters = text.chars();
     let mut quoted = String::from("\"");
@@ -115,7 +114,7 @@ fn quoted(text: &str) -> String {
     quoted
 }
 
-/// Writes a character by its number in UTF-16, as JSON and the reader know it.
+/// Writes a character as its UTF-16 code units, in the syntax of JSON and the reader.
 fn escape(out: &mut String, c: char) {
     match c {
         '\r' => out.push_str("\\r"),
@@ -125,8 +124,8 @@ fn escape(out: &mut String, c: char) {
     }
 }
 
-/// A description on one line: one blank for each stretch of blanks and line ends, nothing for characters that show
-/// nothing, and at most 2,000 characters.
+/// Formats a description on one line: collapses white space and line ends to one blank, removes invisible characters,
+/// and truncates to 2,000 characters.
 pub fn line(text: &str) -> String {
     let mut line = String::new();
     let mut left = LINE;
@@ -148,8 +147,8 @@ pub fn line(text: &str) -> String {
     line
 }
 
-/// The lines of a description, each as [`line`] shows it, without those at both ends that are empty,
-/// and with one empty line for several.
+/// Splits a description into lines, each sanitized by [`line`], without empty lines at both ends, and with one empty
+/// line for several.
 pub fn lines(text: &str) -> Vec<String> {
     let mut lines: Vec<String> = text.replace("\r\n", "\n").split(ends_line).map(line).collect();
     let end = lines.iter().rposition(|line| !line.is_empty()).map_or(0, |last| last + 1);
@@ -159,8 +158,8 @@ pub fn lines(text: &str) -> Vec<String> {
     lines
 }
 
-/// The message of an error: each line of it but the first behind `> `, so that none is taken for one of ours, and
-/// without characters that would steer a terminal.
+/// Formats an error message: prefixes each line but the first with `> `, so that none can be taken for one of ours, and
+/// escapes terminal control characters.
 pub fn message(text: &str) -> Cow<'_, str> {
     match printable(text.trim_end()) {
         text if text.contains('\n') => Cow::Owned(text.replace('\n', "\n> ")),
@@ -168,8 +167,8 @@ pub fn message(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// A text with escapes for characters that would steer a terminal, turn the direction of writing or end a line in
-/// another way than `\n` or `\r\n`.
+/// Escapes characters that control a terminal, change the direction of writing, or end a line other than as `\n` or
+/// `\r\n`.
 pub fn printable(text: &str) -> Cow<'_, str> {
     // All of them are ASCII, or begin with one of these three bytes.
     let is_suspect =
@@ -185,12 +184,12 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The output of a program as a reply has it: [`printable`], and with a `\` before each line that begins like one of
-/// ours, so that none can be forged.
+/// Sanitizes the output of a program for a reply: applies [`printable`], and puts a `\` before each line that begins
+/// like one of ours, so that none can be forged.
 ///
-/// Our lines are in square brackets and begin with a word and a colon (`[session: …]`, `[warning: …]`), with a number of
-/// tool calls or notes, or with `nothing was defined`; beside them there is `printed:`. Blanks, invisible characters,
-/// quotation marks of Markdown, letters and brackets that only look like these, and their case, make no difference.
+/// Our lines are in square brackets and begin with a word and a colon (`[session: …]`, `[warning: …]`), with a number
+/// of tool calls or notes, or with `nothing was defined`; `printed:` is another one. The comparison ignores blanks,
+/// invisible characters, Markdown's quotation marks and case, and folds look-alikes of letters and brackets.
 pub fn reply_lines(text: &str) -> Cow<'_, str> {
     let text = printable(text);
     if !text.split('\n').any(is_like_ours) {
@@ -209,11 +208,11 @@ pub fn reply_lines(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// How many characters of a line are looked at.
+/// The number of characters of a line that are compared.
 const HEAD: usize = 60;
 
 fn is_like_ours(line: &str) -> bool {
-    // Most lines begin with something else.
+    // Fast path: most lines begin with another character.
     match line.trim_start().as_bytes().first() {
         Some(byte) if !byte.is_ascii() => {}
         Some(b'[' | b'*' | b'_' | b'`' | b'#' | b'>' | b'~' | b'-' | b'+' | b'|' | b'p' | b'P') => {}
@@ -242,7 +241,7 @@ fn is_like_ours(line: &str) -> bool {
             && behind.starts_with([' ', ']']))
 }
 
-/// What may stand before a line of ours and leave it one to a reader.
+/// Returns whether a character may precede one of our lines without changing it for a reader.
 fn is_before(c: char) -> bool {
     c.is_whitespace() || matches!(c, '*' | '_' | '`' | '#' | '>' | '~' | '-' | '+' | '|')
 }

@@ -1,10 +1,11 @@
-//! The session's heap: the content of whatever changes. Atoms, volatiles, delays and lazy sequences.
+//! The session's heap: the contents of mutable cells, such as atoms, volatiles, transients, delays and lazy
+//! sequences.
 //!
-//! A value refers to a cell by a [`Handle`], never the other way round, so values have no cycles and
-//! letting go of the last handle frees the cell. What keeps itself alive through a cell (an atom that
-//! holds itself) is found by [`sweep`](Heap::sweep). The first change of a cell within a top-level
-//! form is journaled, so that a form that fails can be undone: that a delay or a lazy sequence was realised, or the
-//! state of a transducer advanced, is a change like any other.
+//! Values refer to cells by a [`Handle`], never the other way round. Values therefore contain no cycles, and dropping
+//! the last handle frees the cell. Garbage that keeps itself alive through a cell, such as an atom that holds itself,
+//! is found by [`sweep`](Heap::sweep). The first change of a cell within a top-level form is recorded in an undo log,
+//! so that a form that fails can be undone. Realising a delay or a lazy sequence, and advancing the state of a
+//! transducer, are changes like any other.
 
 mod notes;
 mod sweep;
@@ -16,7 +17,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// What a cell is.
+/// The kind of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CellKind {
     /// `(atom x)`
@@ -31,11 +32,11 @@ pub enum CellKind {
     Var,
     /// `(re-matcher regex s)`
     Matcher,
-    /// `(lazy-seq …)` and what the lazy builtins make
+    /// `(lazy-seq …)` and the results of the lazy builtins
     Lazy,
 }
 
-/// A reference to a cell. There is one for each cell, shared by all values that refer to it.
+/// A reference to a cell. Each cell has a single handle, shared by all values that refer to it.
 #[derive(Debug)]
 pub struct Handle {
     index: u32,
@@ -45,12 +46,12 @@ pub struct Handle {
 }
 
 impl Handle {
-    /// A number that no other cell of the session has had.
+    /// The serial number of the cell, unique within the session.
     pub fn serial(&self) -> u64 {
         self.serial
     }
 
-    /// What a person calls it, with its article.
+    /// The user-visible name of its kind, with an article.
     pub fn kind(&self) -> &'static str {
         match self.kind {
             CellKind::Atom => "an atom",
@@ -63,7 +64,7 @@ impl Handle {
         }
     }
 
-    /// Which kind of cell it refers to.
+    /// The kind of the cell.
     pub fn cell_kind(&self) -> CellKind {
         self.kind
     }
@@ -75,8 +76,7 @@ impl Drop for Handle {
     }
 }
 
-/// Cells whose handle is gone; the heap clears them when it next has the time. Handles may be let go
-/// of on any thread.
+/// Cells whose handle has been dropped; the heap clears them later. Handles may be dropped on any thread.
 #[derive(Debug, Default)]
 struct Released {
     count: AtomicUsize,
@@ -100,18 +100,18 @@ impl Released {
 /// The state of a cell.
 #[derive(Clone, Debug, PartialEq)]
 pub enum State {
-    /// What an atom or volatile holds; what a delay or lazy sequence has come to.
+    /// The content of an atom or volatile, or the value of a realised delay or lazy sequence.
     Done(Value),
-    /// The function of no arguments that a delay or lazy sequence will call.
+    /// The function of no arguments that computes a delay or lazy sequence.
     Waiting(Value),
-    /// The function is being called, by the branch of that number.
+    /// The function is running, in the branch of this number.
     Running(u32),
-    /// The exception that a delay's function raised.
+    /// The exception raised by a delay's function.
     Failed(Value),
 }
 
 impl State {
-    /// The value that the cell holds on to.
+    /// Returns the value that the cell references.
     pub fn held(&self) -> Option<&Value> {
         match self {
             State::Done(value) | State::Waiting(value) | State::Failed(value) => Some(value),
@@ -123,44 +123,44 @@ impl State {
 struct Cell {
     state: State,
     handle: Weak<Handle>,
-    /// The form that journaled this cell last.
+    /// The last form that recorded this cell in the undo log.
     journaled: u64,
 }
 
 /// The cells of a session.
 pub struct Heap {
-    /// In blocks of [`BLOCK`], so that a large heap grows without ever being copied.
+    /// Stored in blocks of [`BLOCK`] cells, so that a large heap grows without being copied.
     blocks: Vec<Vec<Option<Cell>>>,
     free: Vec<u32>,
-    /// What stands beside the few cells that have more than their content.
+    /// The notes of the few cells that have metadata, a validator or watches.
     notes: HashMap<u32, Arc<Notes>>,
-    /// What handles report to, once there is a cell.
+    /// The list to which dropped handles are reported; `None` before the first cell.
     released: Option<Arc<Released>>,
     serial: u64,
     form: u64,
     journal: Vec<Before>,
-    /// How often a cell that an earlier form made has changed.
+    /// Counts the changes to cells of earlier forms, each cell once per form.
     changes: u64,
-    /// How many cells there may be before the end of a form looks for cycles.
+    /// The number of cells at which the end of a form triggers a sweep.
     sweep_at: usize,
-    /// How many cells there may be before a running program is interrupted for it.
+    /// The number of cells at which a running program is interrupted for a sweep.
     sweep_amid_at: usize,
 }
 
-/// A cell as it was before the running form changed it.
+/// An undo record: a cell before the running form changed it.
 struct Before {
     handle: Arc<Handle>,
     state: State,
     notes: Option<Arc<Notes>>,
 }
 
-/// How many cells stand in one block.
+/// The number of cells per block.
 const BLOCK: usize = 1_024;
 
-/// How many cells a heap holds before it is first swept.
+/// The number of cells at which the first sweep at the end of a form is due.
 const FIRST_SWEEP: usize = 64;
 
-/// How many cells a heap holds before it is first swept while a program runs.
+/// The number of cells at which the first sweep within a running program is due.
 const FIRST_SWEEP_AMID: usize = 4_096;
 
 impl Default for Heap {
@@ -181,20 +181,20 @@ impl Default for Heap {
 }
 
 impl Heap {
-    /// Makes a cell.
+    /// Allocates a cell.
     pub fn allocate(&mut self, kind: CellKind, state: State) -> Arc<Handle> {
         self.reclaim();
         self.serial += 1;
         let index = self.free.pop().unwrap_or_else(|| self.another());
         let released = self.released.get_or_insert_default().clone();
         let handle = Arc::new(Handle { index, serial: self.serial, kind, released });
-        // A cell that the running form made needs no journal: undoing the form lets go of it.
+        // A cell created by the running form needs no undo record: undoing the form drops it.
         let cell = Cell { state, handle: Arc::downgrade(&handle), journaled: self.form };
         *self.slot(index) = Some(cell);
         handle
     }
 
-    /// The index of a new slot at the end.
+    /// Appends a slot; returns its index.
     fn another(&mut self) -> u32 {
         if self.blocks.last().is_none_or(|block| block.len() == BLOCK) {
             self.blocks.push(Vec::with_capacity(BLOCK));
@@ -216,7 +216,7 @@ impl Heap {
         self.blocks.get_mut(index as usize / BLOCK)?.get_mut(index as usize % BLOCK)?.as_mut()
     }
 
-    /// Clears the cells whose handles are gone.
+    /// Clears the cells whose handles have been dropped.
     #[inline]
     pub fn reclaim(&mut self) {
         if self.released.as_ref().is_some_and(|released| released.count.load(Ordering::Relaxed) > 0) {
@@ -240,25 +240,25 @@ impl Heap {
         }
     }
 
-    /// A number that is another one whenever a cell of an earlier form has changed.
+    /// A revision number. It changes whenever a form changes a cell of an earlier form.
     pub fn changes(&self) -> u64 {
         self.changes
     }
 
-    /// How many cells are in use.
+    /// The number of cells in use.
     pub fn len(&self) -> usize {
         self.blocks.iter().map(Vec::len).sum::<usize>() - self.free.len()
     }
 
-    /// True when no cell is in use.
+    /// True if no cell is in use.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The state of a cell.
+    /// Returns the state of a cell.
     ///
     /// # Errors
-    /// `ForeignCell` if the handle belongs to another session.
+    /// Returns `ForeignCell` if the handle belongs to another session.
     pub fn state(&self, handle: &Handle) -> Result<&State, Error> {
         self.own(handle)?;
         match self.cell(handle.index) {
@@ -267,7 +267,7 @@ impl Heap {
         }
     }
 
-    /// Replaces the state of a cell; a change that the form may have to undo.
+    /// Replaces the state of a cell; returns the old one. The change can be undone with the form.
     ///
     /// # Errors
     /// As [`Heap::state`].
@@ -283,7 +283,7 @@ impl Heap {
         }
     }
 
-    /// Remembers what a cell was before the running form first changes it.
+    /// Records a cell in the undo log before the running form first changes it.
     #[cold]
     #[inline(never)]
     fn journal(&mut self, handle: &Arc<Handle>) {
@@ -298,7 +298,7 @@ impl Heap {
         }
     }
 
-    /// Ends a form, keeping its changes.
+    /// Ends a form and keeps its changes.
     pub fn commit(&mut self) {
         self.journal.clear();
         self.form += 1;
@@ -308,7 +308,7 @@ impl Heap {
         }
     }
 
-    /// Gives back the blocks at the end in which no cell is in use.
+    /// Releases trailing blocks that contain no cell in use.
     fn trim(&mut self) {
         let used = self.blocks.iter().rposition(|block| block.iter().any(Option::is_some)).map_or(0, |last| last + 1);
         self.blocks.truncate(used);
@@ -316,7 +316,7 @@ impl Heap {
         self.free.shrink_to_fit();
     }
 
-    /// Ends a form, undoing its changes.
+    /// Ends a form and undoes its changes.
     pub fn undo(&mut self) {
         while let Some(Before { handle, state, notes }) = self.journal.pop() {
             if let Some(cell) = self.cell_mut(handle.index) {

@@ -1,5 +1,5 @@
-//! What few cells have: metadata, a validator, watches. It stands beside the cells, so that the others
-//! pay nothing for it.
+//! Optional properties of cells: metadata, a validator, watches. They are stored in a side table, so that cells
+//! without them have no overhead.
 
 use super::{Handle, Heap, foreign};
 use crate::lang::error::Error;
@@ -7,24 +7,24 @@ use crate::lang::value::Value;
 use crate::lang::value::map::Map;
 use std::sync::Arc;
 
-/// What stands beside a cell.
+/// The optional properties of a cell.
 #[derive(Clone, Default)]
 pub struct Notes {
-    /// What `meta` gives.
+    /// The metadata that `meta` returns.
     pub metadata: Option<Arc<Map>>,
-    /// The function that every new content of an atom must pass; nil where there is none.
+    /// The function that validates every new content of an atom; nil if there is none.
     pub validator: Value,
-    /// The functions that are called after each change, by their keys, in the order in which they were added.
+    /// The functions called after each change, keyed, in the order in which they were added.
     pub watches: Arc<Map>,
 }
 
 impl Notes {
-    /// True if there is nothing to remember.
+    /// True if all properties are absent.
     pub fn is_empty(&self) -> bool {
         self.metadata.is_none() && self.validator.is_nil() && self.watches.is_empty()
     }
 
-    /// The values that they hold.
+    /// The values that the notes reference.
     pub fn values(&self) -> impl Iterator<Item = Value> {
         let maps = self.metadata.iter().chain((!self.watches.is_empty()).then_some(&self.watches));
         maps.map(|map| Value::Map(map.clone())).chain((!self.validator.is_nil()).then(|| self.validator.clone()))
@@ -32,12 +32,12 @@ impl Notes {
 }
 
 impl Heap {
-    /// What stands beside a cell; `None` for most.
+    /// Returns the notes of a cell; `None` for most.
     pub fn notes(&self, handle: &Handle) -> Option<&Arc<Notes>> {
         if self.notes.is_empty() || self.own(handle).is_err() { None } else { self.notes.get(&handle.index) }
     }
 
-    /// Puts notes beside a cell in place of those that it has; a change that the form may have to undo.
+    /// Replaces the notes of a cell. The change can be undone with the form.
     ///
     /// # Errors
     /// As [`Heap::state`].

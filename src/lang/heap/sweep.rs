@@ -1,10 +1,10 @@
-//! Finding the cells that only they themselves still refer to.
+//! The cycle collector: finds cells that are referenced only from garbage cycles.
 //!
-//! No list of roots is needed. Every reference to a node that starts in a cell is counted; a node that
-//! has more owners than that is also held from outside (by a global, by the running program), and
-//! all that it leads to is alive. What remains is garbage in a cycle, and its cells are cleared.
-//! Inside large persistent collections owners cannot be counted, so what they hold counts as alive
-//! here; only a sweep from known roots, at the end of a form, sees through them.
+//! It needs no list of roots; it is a form of trial deletion. It counts every reference that starts in a cell. A node
+//! whose reference count exceeds that number is also held from outside (by a global or by the running program), and
+//! everything reachable from it is alive. The rest is cyclic garbage, and its cells are cleared. Owners inside large
+//! persistent collections cannot be counted, so their contents count as alive here. Only a sweep from known roots, at
+//! the end of a form, can collect those.
 
 use super::{CellKind, Heap, State};
 use crate::lang::value::Value;
@@ -12,33 +12,33 @@ use crate::lang::value::children::Hold;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// How many nodes are looked at between two questions whether to stop.
+/// The number of nodes visited between two checks whether to stop.
 const STRETCH: usize = 4_096;
 
-/// How many nodes a sweep may look at for each cell that was made since the last one.
+/// The number of nodes that a sweep may visit per cell allocated since the last sweep, for amortization.
 const LOOKS: usize = 8;
 
-/// The bytes that a node in a table takes, and a value in a list, while the table or list grows: the old one and one
-/// of twice its size are there together.
+/// Peak memory, in bytes, per node in a table and per value in a list. Includes growth, during which the old storage
+/// and the new one of twice the size coexist.
 const IN_TABLE: usize = 3 * (size_of::<(usize, Reached)>() + 1) * 8 / 7;
 const IN_SET: usize = 3 * (size_of::<usize>() + 1) * 8 / 7;
 const IN_LIST: usize = 3 * size_of::<Value>();
 
-/// A node reached from a cell, and how often.
+/// A node reached from a cell, with the number of references counted.
 struct Reached {
     edges: usize,
     value: Value,
 }
 
 impl Heap {
-    /// True when there are so many more cells than after the last sweep that another pays.
+    /// True if enough cells have been allocated since the last sweep to amortize another one.
     pub fn wants_sweep(&self) -> bool {
         self.blocks.len() * super::BLOCK >= self.sweep_amid_at && self.len() >= self.sweep_amid_at
     }
 
-    /// Clears cells that hold themselves alive, wherever the program is; leaves everything as it is
-    /// when that takes more than `most` bytes meanwhile, or when `stop`, asked every few thousand nodes, says so.
-    /// Returns how many nodes were looked at, which is what the sweep costs.
+    /// Clears cells in garbage cycles, at any point of a program. Clears none if the sweep needs more than `most`
+    /// bytes of memory, or if `stop`, polled every few thousand nodes, returns true. Returns the number of nodes
+    /// visited, which is the cost of the sweep.
     pub fn sweep(&mut self, most: usize, stop: &mut dyn FnMut() -> bool) -> u64 {
         let looked_at = self.sweep_within(most, stop);
         self.sweep_amid_at = self.next_sweep(looked_at).max(super::FIRST_SWEEP_AMID);
@@ -70,8 +70,8 @@ impl Heap {
                 }
             }
         }
-        // One owner is the copy in `reached`. Copies in `alive` are owners too: they only ever make
-        // more nodes alive.
+        // One owner is the copy in `reached`. Copies in `alive` are owners as well, but they can only make more nodes
+        // count as alive.
         let looked_at = reached.len() as u64;
         for (place, node) in reached.values().enumerate() {
             if place.is_multiple_of(STRETCH) && stop() {
@@ -81,7 +81,7 @@ impl Heap {
                 alive.push(node.value.clone());
             }
         }
-        // A cell that nothing in a cell refers to is held from outside, or its handle would be gone.
+        // A cell without references from cells is held from outside; otherwise its handle would have been dropped.
         for (place, cell) in self.blocks.iter().flatten().flatten().enumerate() {
             if place.is_multiple_of(STRETCH) && stop() {
                 return looked_at;
@@ -96,8 +96,8 @@ impl Heap {
         looked_at + self.keep_only(alive, most, stop)
     }
 
-    /// Clears every cell that cannot be reached from `roots`, if there are so many cells that it
-    /// pays, or none if it is stopped. For the end of a form, when all that is alive is known.
+    /// Clears every cell that is unreachable from `roots`, if enough cells exist to amortize it; clears none if
+    /// stopped. Used at the end of a form, when all roots are known.
     pub fn sweep_from(&mut self, roots: impl FnOnce() -> Vec<Value>, stop: &mut dyn FnMut() -> bool) {
         self.reclaim();
         if self.len() >= self.sweep_at {
@@ -106,15 +106,16 @@ impl Heap {
         }
     }
 
-    /// How many cells there must be until another sweep pays, after one that looked at so many nodes: twice as many, and
-    /// one more for each [`LOOKS`] nodes, so that a cell pays for a few looks at most when it is made.
+    /// The number of cells at which the next sweep is due, after one that visited `looked_at` nodes: twice the
+    /// current number, or one more cell per [`LOOKS`] nodes if that is larger. Each allocated cell thus pays for a
+    /// few visits at most.
     fn next_sweep(&self, looked_at: u64) -> usize {
         let looks = usize::try_from(looked_at).unwrap_or(usize::MAX);
         (2 * self.len()).max(self.len().saturating_add(looks / LOOKS))
     }
 
-    /// Clears every cell that cannot be reached from `alive`, or none if that takes more than `most` bytes or is
-    /// stopped.
+    /// Clears every cell that is unreachable from `alive`, except those being realised. Clears none if that needs
+    /// more than `most` bytes or is stopped. Returns the number of nodes visited.
     fn keep_only(&mut self, alive: Vec<Value>, most: usize, stop: &mut dyn FnMut() -> bool) -> u64 {
         let mut seen: HashSet<usize> = HashSet::new();
         let mut kept: HashSet<u32> = HashSet::new();
@@ -159,12 +160,12 @@ fn of_handle(handle: Arc<super::Handle>) -> Value {
     }
 }
 
-/// True for values that may lead to cells.
+/// True for values that may reference cells.
 fn leads(value: &Value) -> bool {
     !value.is_scalar() || matches!(value, Value::Cell(_))
 }
 
-/// How many values [`children`] may list, beside a few.
+/// An upper bound on the number of values that [`children`] lists, give or take a few.
 fn most_children(value: &Value) -> usize {
     const FEW: usize = 1_024;
     fn leading<'v>(len: usize, values: impl Iterator<Item = &'v Value>) -> usize {
@@ -179,8 +180,8 @@ fn most_children(value: &Value) -> usize {
     }
 }
 
-/// What a node refers to: in `counted` what it owns once and alone, in `shared` what other nodes may
-/// own together with it, of which no count is known.
+/// Lists the children of a node: in `counted` those with one reference owned by this node alone, in `shared` those
+/// that other nodes may own jointly with it, so that their references cannot be counted.
 fn children(value: &Value, counted: &mut Vec<Value>, shared: &mut Vec<Value>) {
     value.for_each_child(&mut |child, hold| {
         if leads(child) {

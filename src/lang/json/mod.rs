@@ -1,4 +1,4 @@
-//! JSON in and out, straight from and to values, without recursion and under the meter.
+//! JSON input and output, converting values directly, without recursion and with metering.
 
 mod parse;
 mod unclosed;

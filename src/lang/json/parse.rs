@@ -1,4 +1,4 @@
-//! JSON text to values (RFC 8259). Objects become records that share their key layouts.
+//! Parses JSON text (RFC 8259) into values. Objects become records that share their shapes.
 
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
@@ -9,16 +9,16 @@ use crate::lang::value::map::{Map, is_plain_keyword};
 use crate::lang::value::shape::Shape;
 use std::sync::Arc;
 
-/// How deep JSON may nest.
+/// Maximum nesting of JSON.
 const NESTING: usize = 1_000;
 
-/// The most layouts that are remembered while parsing.
+/// Maximum number of shapes remembered while parsing.
 const SHAPES: usize = 64;
 
 /// Parses JSON text.
 ///
 /// # Errors
-/// `InvalidJson` with the place; limits.
+/// Returns `InvalidJson` with its position, or an exceeded limit.
 pub fn parse(machine: &mut Machine, text: &str) -> Outcome<Value> {
     let mut parser = Parser { machine, text: text.as_bytes(), source: text, at: 0, shapes: Vec::new() };
     let value = parser.document()?;
@@ -30,18 +30,18 @@ struct Parser<'a> {
     text: &'a [u8],
     source: &'a str,
     at: usize,
-    /// Layouts seen so far, the latest last, each with the texts of its keys.
+    /// The shapes seen so far, the latest last.
     shapes: Vec<Arc<Shape>>,
 }
 
-/// An array or object that is not closed yet.
+/// An open array or object.
 enum Open {
     Array(Vec<Value>),
     Object { shape: Matching, values: Vec<Value> },
 }
 
-/// The keys of an object so far: as long as they follow a known layout, the layout and how far; else
-/// the keys themselves.
+/// The keys of an object so far: a known shape and the number of its keys matched, as long as the object follows one;
+/// else the keys themselves.
 enum Matching {
     Known(Arc<Shape>, usize),
     New(Vec<Value>),
@@ -53,7 +53,7 @@ impl Parser<'_> {
         loop {
             self.machine.charge(1)?;
             self.skip_space();
-            // A value begins here, or the array or object that was just opened ends.
+            // A value begins here, or the array or object just opened ends.
             let mut value = match self.peek() {
                 Some(b'[') => {
                     self.at += 1;
@@ -86,7 +86,7 @@ impl Parser<'_> {
                 }
                 _ => self.scalar()?,
             };
-            // The value is complete; so may be what it stands in.
+            // The value is complete; it may complete the enclosing array or object.
             loop {
                 match open.last_mut() {
                     None => {
@@ -141,7 +141,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A key and its colon.
+    /// Parses a key and its colon.
     fn key(&mut self, open: &mut [Open]) -> Outcome<()> {
         if self.peek() != Some(b'"') {
             return Err(self.fail("a key in double quotes"));
@@ -167,7 +167,7 @@ impl Parser<'_> {
                 *matched += 1;
                 return Ok(());
             }
-            // Another layout that begins the same way may fit.
+            // Another shape with the same first keys may match.
             let matched = *matched;
             let other = self.shapes.iter().rev().find(|other| {
                 other.keys().len() > matched
@@ -209,7 +209,7 @@ impl Parser<'_> {
             }
             return Ok(Value::Map(Arc::new(Map::with_shape(shape, values))));
         }
-        // Large objects, and those with a key twice, of which the last counts.
+        // Large objects, and those with a duplicate key; the last occurrence of a key counts.
         let mut map = Map::default();
         for (key, value) in keys.into_iter().zip(values) {
             self.machine.charge(1)?;
@@ -290,13 +290,13 @@ impl Parser<'_> {
         }
     }
 
-    /// Pays for reading digits into a big integer, which takes time that grows with their square.
+    /// Charges for decoding digits to a big integer, which takes quadratic time.
     fn pay_for_digits(&mut self, digits: &str) -> Outcome<()> {
         let length = digits.len() as u64;
         self.machine.charge(length.saturating_mul(length) / 64)
     }
 
-    /// A number beyond the range of doubles: an exact decimal.
+    /// Parses a number beyond the range of doubles as an exact decimal.
     fn beyond_doubles(&mut self, start: usize, text: &str) -> Outcome<Value> {
         self.pay_for_digits(text)?;
         match read(text) {
@@ -308,14 +308,14 @@ impl Parser<'_> {
         }
     }
 
-    /// Where the string that begins here ends, if it has no escapes and no errors.
+    /// Returns the end of the string that begins here, if it has no escapes and no errors.
     fn plain_string_end(&self) -> Option<usize> {
         let rest = &self.text[self.at + 1..];
         let end = rest.iter().position(|&byte| byte == b'"' || byte == b'\\' || byte < 0x20)?;
         (rest[end] == b'"').then_some(self.at + 1 + end)
     }
 
-    /// A string with escapes.
+    /// Parses a string with escapes.
     fn string(&mut self) -> Outcome<String> {
         self.at += 1;
         let mut out = String::new();
@@ -360,7 +360,7 @@ impl Parser<'_> {
                     }
                     self.at = back;
                 }
-                // A lone surrogate is no scalar value.
+                // A lone surrogate is not a scalar value.
                 char::from_u32(first).unwrap_or(char::REPLACEMENT_CHARACTER)
             }
             came => return Err(self.fail_after(came, "an escape that JSON knows")),
@@ -397,7 +397,7 @@ impl Parser<'_> {
         Some(byte)
     }
 
-    /// The error of what was consumed just now, if anything was.
+    /// Builds the error for the byte consumed last, if any.
     fn fail_after(&mut self, came: Option<u8>, expected: &str) -> crate::lang::error::Signal {
         self.at -= usize::from(came.is_some());
         self.fail(expected)
@@ -423,7 +423,7 @@ impl Parser<'_> {
     }
 }
 
-/// True if a key value has that text.
+/// Returns whether the key has that text.
 fn spells(key: &Value, text: &str) -> bool {
     match key {
         Value::Keyword(name) => name.as_str() == text,
@@ -432,7 +432,7 @@ fn spells(key: &Value, text: &str) -> bool {
     }
 }
 
-/// A JSON key as a key of a record: a keyword where it reads as one.
+/// Converts a JSON key to a key of a record: a keyword if its text is a valid one.
 fn key_value(text: &str) -> Value {
     if is_plain_keyword(text) { Value::keyword(text) } else { Value::string(text) }
 }

@@ -1,8 +1,8 @@
-//! Where a JSON text that ends too early was left open.
+//! Finds the unclosed bracket or quote in truncated JSON text.
 
 use std::fmt;
 
-/// A bracket or quote that the end of a text leaves open.
+/// A bracket or quote that is open at the end of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unclosed {
     /// The bracket or quote.
@@ -21,8 +21,8 @@ impl fmt::Display for Unclosed {
 }
 
 impl Unclosed {
-    /// The innermost bracket or quote that is open at the end of a text, in JSON with or without comments and single
-    /// quotes. It takes two passes and no memory, so that a text of brackets alone costs no more than any other.
+    /// Returns the innermost bracket or quote that is open at the end of a text, in JSON with or without comments and
+    /// single quotes. It takes two passes and constant memory, so that a text of brackets costs no more than any other.
     ///
     /// ```
     /// use lispbox::lang::Unclosed;
@@ -33,7 +33,8 @@ impl Unclosed {
     pub fn in_json(text: &str) -> Option<Unclosed> {
         let (depth, quote) = Unclosed::walk(text, |_, _| {});
         let mut innermost = None;
-        // The last bracket that reaches the final depth is never closed, or a later one would reach it again.
+        // The last bracket that reaches the final depth is never closed; otherwise a later bracket would reach that
+        // depth again.
         Unclosed::walk(text, |open, deep| {
             if deep == depth {
                 innermost = Some(open);
@@ -42,7 +43,8 @@ impl Unclosed {
         quote.or(innermost.filter(|_| depth > 0))
     }
 
-    /// Calls `opened` for each opening bracket with the depth behind it; gives the depth at the end, and an open quote.
+    /// Calls `opened` for each opening bracket, with the depth after it. Returns the depth at the end, and an open
+    /// quote, if any.
     fn walk(text: &str, mut opened: impl FnMut(Unclosed, usize)) -> (usize, Option<Unclosed>) {
         let mut depth = 0_usize;
         let (mut line, mut column) = (1, 0);
@@ -125,7 +127,7 @@ mod tests {
     }
 
     proptest! {
-        /// A whole text leaves nothing open; every beginning of an array or object leaves something open.
+        /// A complete text leaves nothing open; every proper prefix of an array or object leaves something open.
         #[test]
         fn what_is_cut_off_is_open(value in prop::collection::vec(json(), 0..4), at in any::<prop::sample::Index>()) {
             let text = format!("{:#}", serde_json::Value::Array(value));

@@ -1,4 +1,4 @@
-//! Values to JSON text.
+//! Serializes values as JSON text.
 
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::Machine;
@@ -9,17 +9,17 @@ use crate::lang::value::walk::{Cursor, Pace};
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// What is still to be written.
+/// A pending part of the output.
 enum Open {
     Array { cursor: Cursor, first: bool, depth: usize },
     Object { map: Arc<Map>, position: usize, first: bool, depth: usize },
 }
 
-/// Writes a value as JSON: keywords and symbols as their names, sets and lists as arrays, big integers
-/// as numbers. With `indent`, one entry a line.
+/// Serializes a value as JSON: keywords and symbols as their names, sets and lists as arrays, big integers as numbers.
+/// With `indent`, one entry per line.
 ///
 /// # Errors
-/// `JsonError` for values that JSON cannot say; limits.
+/// Returns `JsonError` for values that JSON cannot represent, or an exceeded limit.
 pub fn write(machine: &mut Machine, value: &Value, indent: bool) -> Outcome<String> {
     let mut out = String::new();
     let mut open = Vec::new();
@@ -60,13 +60,13 @@ pub fn write(machine: &mut Machine, value: &Value, indent: bool) -> Outcome<Stri
     Ok(out)
 }
 
-/// The longest text of a number of 64 bits.
+/// The maximum length of a 64-bit integer as text.
 const LONGEST: usize = "-9223372036854775808".len();
 
-/// A value as a `serde_json::Value`, for the record of an evaluation; `None` where JSON cannot say it
-/// or where its text is longer than `budget`.
+/// Converts a value to a `serde_json::Value`, for the record of an evaluation; `None` if JSON cannot represent it, or
+/// if its text exceeds `budget`.
 pub fn to_serde(machine: &mut Machine, value: &Value, budget: usize) -> Option<serde_json::Value> {
-    // No text is made of what fits for certain.
+    // Values that certainly fit are converted without text.
     if budget >= LONGEST {
         match value {
             Value::Nil => return Some(serde_json::Value::Null),
@@ -184,7 +184,7 @@ fn write_key(machine: &mut Machine, out: &mut String, key: &Value) -> Outcome<()
     Ok(())
 }
 
-/// Pays for a string and asks for the room that a long one takes, which may be six times its length.
+/// Charges for a string and reserves the memory for a long one, which may take six times its length.
 fn make_room(machine: &mut Machine, out: &mut String, text: &str) -> Outcome<()> {
     machine.charge(text.len() as u64 / 64)?;
     if text.len() < 4_096 {
@@ -202,7 +202,7 @@ fn make_room(machine: &mut Machine, out: &mut String, text: &str) -> Outcome<()>
     Ok(())
 }
 
-/// What stands for a byte in a string, if it cannot stand there itself; empty where that is its number.
+/// Returns the escape of a byte in a string; `None` if it needs none, an empty text if it is escaped by its number.
 fn escape_of(byte: u8) -> Option<&'static str> {
     Some(match byte {
         b'"' => "\\\"",
@@ -215,7 +215,7 @@ fn escape_of(byte: u8) -> Option<&'static str> {
     })
 }
 
-/// A string in JSON's quotes.
+/// Writes a string in JSON's quotes.
 pub(super) fn write_string(out: &mut String, text: &str) {
     out.push('"');
     let mut plain = 0;

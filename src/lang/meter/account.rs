@@ -1,25 +1,26 @@
-//! The account of an evaluation: its live bytes, and what it has let go of but not dropped yet.
+//! The account of an evaluation: its live bytes, and garbage whose drop is deferred.
 //!
-//! A thread opens it to work for the evaluation, and closes it to give the work to another thread or to end it.
+//! A thread opens the account to work for the evaluation, and closes it to hand the work to another thread or to end
+//! it.
 
 use super::allocator::{balance, set_balance};
 use super::owed;
 use crate::lang::value::release::{self, Aside};
 use std::sync::{Arc, OnceLock};
 
-/// An account that no thread has open.
+/// An account that is not open on any thread.
 #[derive(Default)]
 pub struct Account {
     live: i64,
     aside: Aside,
-    /// Steps that are not paid yet.
+    /// Steps that are owed but not charged yet.
     owed: u64,
-    /// The bytes that are being dropped, once they are.
+    /// The number of bytes released by a drop on another thread, set once the drop has finished.
     leaving: Option<Arc<OnceLock<i64>>>,
 }
 
 impl Account {
-    /// Opens it on this thread; what stays behind is empty.
+    /// Opens the account on this thread; leaves `self` empty.
     pub(crate) fn open(&mut self) {
         let account = std::mem::take(self);
         set_balance(account.live);
@@ -34,13 +35,13 @@ impl Account {
         Account { live: balance(), aside, owed, leaving: None }
     }
 
-    /// Live bytes; what is still being dropped counts until it is.
+    /// The number of live bytes. Bytes whose drop is in progress count until it has finished.
     pub(crate) fn live(&self) -> i64 {
         self.live - self.leaving.as_ref().and_then(|leaving| leaving.get()).unwrap_or(&0)
     }
 
-    /// Takes out what has been put aside, for the end of an evaluation: its caller need not wait until it is
-    /// dropped. `None` where nothing has.
+    /// Takes out the deferred garbage at the end of an evaluation, so that the caller need not wait for its drop.
+    /// Returns `None` if there is none.
     pub(crate) fn leave(&mut self) -> Option<Leaving> {
         if self.aside.is_empty() {
             return None;
@@ -50,7 +51,7 @@ impl Account {
         Some(Leaving { aside: std::mem::take(&mut self.aside), bytes })
     }
 
-    /// Waits until what an earlier evaluation let go of is dropped; true if there was something.
+    /// Waits until the deferred garbage of an earlier evaluation has been dropped. Returns false if there was none.
     pub(crate) fn settle(&mut self) -> bool {
         let Some(leaving) = self.leaving.take() else { return false };
         self.live -= leaving.wait();
@@ -58,14 +59,14 @@ impl Account {
     }
 }
 
-/// What an evaluation has let go of, on its way out: to be dropped on a thread without an open account.
+/// The deferred garbage of an evaluation that has ended, to be dropped on a thread without an open account.
 pub(crate) struct Leaving {
     aside: Aside,
     bytes: Arc<OnceLock<i64>>,
 }
 
 impl Drop for Leaving {
-    /// Notes how many bytes it was, for whoever waits: also when a defect ends the dropping early.
+    /// Reports the number of bytes released to a waiting thread, even if a panic ends the drop early.
     fn drop(&mut self) {
         let before = balance();
         let aside = std::mem::take(&mut self.aside);

@@ -1,10 +1,10 @@
-//! The metering allocator: counts the live bytes of whatever evaluation runs on this thread.
+//! The metering allocator: counts the live bytes of the evaluation that runs on this thread.
 //!
-//! One thread-local number, the *balance*, goes up with every allocation and down with every release,
-//! by size class, so that what is counted is what the memory really costs. An evaluation sets it to
-//! its session's running total when it begins on a thread and reads it back when it leaves; outside
-//! of an evaluation nobody looks at it. Work on behalf of the host is bracketed by [`outside`](super::outside), so
-//! that bytes which change threads are charged to nobody.
+//! A thread-local number, the *balance*, increases with every allocation and decreases with every release, by size
+//! class, so that it reflects the real cost of memory. An evaluation sets it to its session's running total when it
+//! starts on a thread and reads it back when it leaves; outside an evaluation the balance is unused. Work on behalf
+//! of the host is bracketed by [`outside`](super::outside), so that allocations which move between threads are
+//! charged to no account.
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::cell::Cell;
@@ -14,7 +14,7 @@ thread_local! {
     static BALANCE: Cell<i64> = const { Cell::new(0) };
 }
 
-/// Wraps a global allocator so that lispbox can keep its memory limits.
+/// Wraps a global allocator so that lispbox can enforce its memory limits.
 ///
 /// ```
 /// #[global_allocator]
@@ -26,14 +26,14 @@ pub struct Metered<A> {
 }
 
 impl<A> Metered<A> {
-    /// Meters `inner`.
+    /// Wraps `inner`.
     pub const fn new(inner: A) -> Self {
         Metered { inner }
     }
 }
 
-/// What a request of that size really takes: sixteenths up to 128 bytes, then eight classes to each
-/// power of two, whole pages from 32 KiB on.
+/// The size class of a request, an estimate of its real cost: multiples of 16 up to 128 bytes, then eight classes per
+/// power of two, and whole pages from 32 KiB on.
 #[inline]
 fn size_class(size: usize) -> i64 {
     let step = match size {
@@ -46,17 +46,16 @@ fn size_class(size: usize) -> i64 {
 
 #[inline]
 fn add(bytes: i64) {
-    // `try_with` because memory is still released while a thread is being torn down.
+    // `try_with`, because memory is still released while a thread is torn down.
     let _ = BALANCE.try_with(|balance| balance.set(balance.get().wrapping_add(bytes)));
 }
 
-// SAFETY: every method passes its arguments through to `inner` unchanged and returns what it returned;
-// beside that only a plain thread-local integer without a destructor is touched, which neither
-// allocates nor unwinds.
+// SAFETY: every method passes its arguments through to `inner` unchanged and returns its result. Apart from that, the
+// methods access only a plain thread-local integer without a destructor, which neither allocates nor unwinds.
 unsafe impl<A: GlobalAlloc> GlobalAlloc for Metered<A> {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller keeps `alloc`'s contract, which is that of `inner`.
+        // SAFETY: the caller upholds the contract of `alloc`, which is that of `inner`.
         let block = unsafe { self.inner.alloc(layout) };
         if !block.is_null() {
             add(size_class(layout.size()));
@@ -77,7 +76,7 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Metered<A> {
     #[inline]
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         add(-size_class(layout.size()));
-        // SAFETY: `block` came from `alloc` above, so from `inner`, with this layout.
+        // SAFETY: `block` was allocated by `alloc` above, hence by `inner`, with this layout.
         unsafe { self.inner.dealloc(block, layout) }
     }
 
@@ -92,18 +91,18 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Metered<A> {
     }
 }
 
-/// Opens an account on this thread with that many bytes in it.
+/// Opens an account with this balance on this thread.
 pub(super) fn set_balance(bytes: i64) {
     BALANCE.with(|balance| balance.set(bytes));
 }
 
-/// Live bytes of the account on this thread.
+/// Live bytes of the account that is open on this thread.
 #[inline]
 pub(crate) fn balance() -> i64 {
     BALANCE.with(Cell::get)
 }
 
-/// True when the process really allocates through [`Metered`].
+/// Returns whether the process actually allocates through [`Metered`].
 pub fn is_installed() -> bool {
     let before = balance();
     let probe = std::hint::black_box(vec![0_u8; 4_096]);

@@ -1,35 +1,35 @@
-//! The limits of an evaluation: names, defaults, units.
+//! The limits of an evaluation: names, defaults and units.
 
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// What one evaluation may spend. The defaults are those of the documentation; an operator sets other
-/// ones, and a call may ask for less or for more within the operator's maximum.
+/// The limits of one evaluation. The defaults are those of the documentation. An operator can set others, and a call
+/// can request less, or more within the operator's maximum.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
-    /// Steps: see `docs/values.md` for what a step is.
+    /// Maximum number of steps; `docs/values.md` defines a step.
     pub fuel: u64,
-    /// Live bytes of the evaluation and its session, as the allocator counts them.
+    /// Maximum number of live bytes of the evaluation and its session, as counted by the allocator.
     pub memory: u64,
-    /// Calls inside calls, tail calls not counted.
+    /// Maximum number of nested calls; tail calls do not count.
     pub depth: u32,
-    /// Wall-clock time less the time spent waiting for the host.
+    /// Maximum wall-clock time less the time spent waiting for the host.
     pub compute: Duration,
-    /// Wall-clock time.
+    /// Maximum wall-clock time.
     pub total: Duration,
-    /// Tool calls in all.
+    /// Maximum number of tool calls.
     pub calls: u32,
-    /// Tool calls at once, in `pmap` and its kin.
+    /// Maximum number of concurrent tool calls, in `pmap` and related functions.
     pub parallel: u32,
-    /// One tool call; not a limit but an error that the program can catch.
+    /// Timeout of one tool call. Exceeding it raises an error that the program can catch.
     pub tool: Duration,
-    /// Bytes of the whole reply.
+    /// Maximum size of the whole reply, in bytes.
     pub output: u64,
-    /// Bytes of program text.
+    /// Maximum size of the program text, in bytes.
     pub program: u64,
-    /// Live bytes that a session may keep after a form.
+    /// Maximum number of live bytes that a session may keep after a form.
     pub session: u64,
-    /// Names that a session may define.
+    /// Maximum number of names that a session may define.
     pub bindings: u32,
 }
 
@@ -52,7 +52,7 @@ impl Default for Limits {
     }
 }
 
-/// The kind of quantity behind a limit's name.
+/// The kind of quantity that a limit measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Unit {
     Count,
@@ -76,16 +76,16 @@ const NAMES: [(&str, Unit); 12] = [
 ];
 
 impl Limits {
-    /// The names that [`Limits::set`] knows.
+    /// The names that [`Limits::set`] accepts.
     pub fn names() -> impl Iterator<Item = &'static str> {
         NAMES.iter().map(|(name, _)| *name)
     }
 
-    /// Sets one limit from text: counts as `1000`, `1_000` or `1e7`; bytes with `B`, `KiB`, `MiB`,
-    /// `GiB` (`KB`, `MB`, `GB` are powers of ten); times with `ms`, `s`, `m`, or bare seconds.
+    /// Sets one limit from text: counts as `1000`, `1_000` or `1e7`; bytes with `B`, `KiB`, `MiB`, `GiB` (`KB`, `MB`,
+    /// `GB` are powers of ten); times with `ms`, `s`, `m`, or bare seconds.
     ///
     /// # Errors
-    /// A sentence that says what was expected and what came.
+    /// Returns a sentence that describes the expected and the actual text.
     ///
     /// ```
     /// let mut limits = lispbox::lang::Limits::default();
@@ -133,7 +133,7 @@ impl Limits {
         }
     }
 
-    /// Every limit by name, as [`Limits::set`] reads it: `50000000`, `256 MiB`, `5 s`.
+    /// Returns every limit by name, in the format that [`Limits::set`] reads: `50000000`, `256 MiB`, `5 s`.
     pub fn shown(&self) -> [(&'static str, String); 12] {
         use super::{bytes, time};
         [
@@ -169,10 +169,10 @@ impl Limits {
     }
 }
 
-/// Reads a size in bytes, such as `64MiB`; `what` is what an error calls it.
+/// Parses a size in bytes, such as `64MiB`. Errors refer to the text as `what`.
 ///
 /// # Errors
-/// What was expected.
+/// Returns a sentence that describes the expected text.
 ///
 /// ```
 /// assert_eq!(lispbox::lang::parse_size("1KiB", "`--size`"), Ok(1024));

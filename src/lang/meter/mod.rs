@@ -1,8 +1,8 @@
-//! The ledger of an evaluation: steps, memory, depth, time, tool calls.
+//! The ledger of an evaluation: fuel, memory, depth, time, tool calls.
 //!
-//! Steps are counted down from a small grant, so that the evaluator pays one subtraction for each; when
-//! the grant is used up the meter looks at everything else as well (memory, time, cancellation) and
-//! hands out the next. All of it is one ledger for all branches of an evaluation.
+//! Fuel is counted down from a small grant, so that the evaluator pays one subtraction per step. When the grant is
+//! used up, the meter checks all other limits as well (memory, time, cancellation) and issues the next grant. All
+//! branches of an evaluation share one ledger.
 
 mod account;
 mod allocator;
@@ -26,38 +26,39 @@ use crate::lang::value::release;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Steps between two looks at memory, time and cancellation.
+/// Steps between two checks of memory, time and cancellation.
 const GRANT: u64 = 512;
 
-/// The most steps that one operation may cost, which is what nobody looks at while it goes on: some 25 ms
-/// of arithmetic on numbers of some 75,000 digits. Whoever raises `fuel` beyond it gets more operations.
+/// Maximum number of steps that a single operation may cost. Limits are not checked during an operation: this bound
+/// amounts to some 25 ms of arithmetic on numbers of some 75,000 digits. A higher `fuel` limit allows more
+/// operations, not larger ones.
 const LARGEST: u64 = 50_000_000;
 
-/// What has been spent of which limits.
+/// The consumption of an evaluation, and its limits.
 pub struct Meter {
     /// The limits in force.
     pub limits: Limits,
-    /// False where the process keeps no count of memory and said that it need not.
+    /// False if the process does not count memory and has explicitly opted out of it.
     pub memory_counted: bool,
-    /// Steps left of the grant; below zero it is time to look.
+    /// Steps left of the grant; a negative number makes a check due.
     ticks: i64,
-    /// Steps handed out.
+    /// Total number of steps granted.
     granted: u64,
-    /// The most live bytes seen.
+    /// The maximum number of live bytes observed.
     pub peak_memory: u64,
-    /// The deepest nesting of calls seen.
+    /// The maximum nesting of calls observed.
     pub peak_depth: u32,
-    /// Tool calls made.
+    /// The number of tool calls made.
     pub calls: u32,
     started: Duration,
     /// Time spent waiting for the host.
     waited: Duration,
-    /// What the process takes meanwhile, where that is known.
+    /// The monitor of the memory that the process takes, if that is known.
     watched: Option<Watched>,
 }
 
 impl Meter {
-    /// A ledger with nothing spent, beginning now.
+    /// Creates a ledger with nothing spent; its time starts now.
     pub fn new(limits: Limits, memory_counted: bool, now: Duration) -> Meter {
         let granted = GRANT.min(limits.fuel);
         Meter {
@@ -74,17 +75,18 @@ impl Meter {
         }
     }
 
-    /// Looks from now on at what the process takes, too; the account holds `held` bytes now.
+    /// Starts to monitor the memory of the process. The account holds `held` bytes now.
     pub(crate) fn watch(&mut self, watch: Arc<Watch>, held: i64) {
         self.watched = Some(Watched::new(watch, held, self.started));
     }
 
-    /// Ends the evaluation whose ledger this is.
+    /// Ends the evaluation of this ledger.
     pub(crate) fn close(&mut self) {
         self.watched = None;
     }
 
-    /// Pays for steps; true when it is time to [`look`](Meter::look), or when much may be [owed](owe).
+    /// Charges fuel for steps. Returns true if a [`look`](Meter::look) is due or if some thread may [owe](owe) a
+    /// large amount.
     #[inline]
     #[must_use]
     pub fn pay(&mut self, steps: u64) -> bool {
@@ -92,14 +94,14 @@ impl Meter {
         self.ticks < 0 || owed::is_due()
     }
 
-    /// Pays what is owed; true when it is time to look.
+    /// Charges the steps that this thread owes. Returns true if a check is due.
     #[must_use]
     pub fn pay_debts(&mut self) -> bool {
         self.ticks = self.ticks.saturating_sub_unsigned(owed::collect());
         self.ticks < 0
     }
 
-    /// Pays for one step, likewise.
+    /// Charges fuel for one step. Returns true if a check is due; does not consider steps owed.
     #[inline(always)]
     #[must_use]
     pub fn pay_one(&mut self) -> bool {
@@ -107,12 +109,12 @@ impl Meter {
         self.ticks < 0
     }
 
-    /// Steps spent.
+    /// The number of steps spent.
     pub fn fuel_spent(&self) -> u64 {
         self.granted.saturating_add_signed(self.ticks.saturating_neg())
     }
 
-    /// Looks at every limit and hands out the next grant.
+    /// Checks all limits and issues the next grant.
     #[cold]
     #[inline(never)]
     pub fn look(&mut self, host: &dyn Host) -> Result<(), Halt> {
@@ -126,7 +128,7 @@ impl Meter {
     }
 
     fn look_at_all(&mut self, host: &dyn Host) -> Result<(), Halt> {
-        // Far from where `pay_one` would go round.
+        // Keeps `pay_one` far from wrapping around.
         self.ticks = self.ticks.max(i64::MIN / 2);
         let spent = self.fuel_spent();
         let at_once = self.ticks.min(0).unsigned_abs();
@@ -135,7 +137,7 @@ impl Meter {
             return Err(limit("fuel", allowed, format!("{at_once} steps")));
         }
         if spent > self.limits.fuel {
-            // What was not granted was not worked off either: report the limit as spent.
+            // Steps that were not granted were not executed either, so report the limit as spent.
             self.ticks = 0;
             self.granted = spent;
             return Err(limit("fuel", format!("{} steps", self.limits.fuel), format!("{spent} steps")));
@@ -147,19 +149,19 @@ impl Meter {
         self.check_time(host)
     }
 
-    /// True if so many bytes more are within the memory limit.
+    /// Returns whether `more` bytes fit within the memory limit.
     pub fn has_room(&self, more: u64) -> bool {
         !self.memory_counted || live().saturating_add(more) <= self.limits.memory
     }
 
-    /// Checks the memory limit as if `more` bytes were taken.
+    /// Checks the memory limit as if `more` additional bytes were allocated.
     pub fn check_memory(&mut self, more: u64, host: &dyn Host) -> Result<(), Halt> {
         let mut live = live();
         self.peak_memory = self.peak_memory.max(live.min(self.limits.memory));
         if !self.memory_counted || live.saturating_add(more) <= self.limits.memory {
             return Ok(());
         }
-        // What was let go of and not dropped yet does not count.
+        // Garbage whose drop is deferred does not count.
         self.drop_aside(host)?;
         live = self::live();
         self.peak_memory = self.peak_memory.max(live);
@@ -170,7 +172,7 @@ impl Meter {
         Ok(())
     }
 
-    /// Drops all that was let go of and put aside.
+    /// Drops all garbage whose drop was deferred.
     pub fn drop_aside(&mut self, host: &dyn Host) -> Result<(), Halt> {
         while release::more() {
             self.check_time(host)?;
@@ -178,7 +180,7 @@ impl Meter {
         Ok(())
     }
 
-    /// Checks the time limits and asks the host whether to go on.
+    /// Checks cancellation, the time limits and the memory of the process.
     pub fn check_time(&mut self, host: &dyn Host) -> Result<(), Halt> {
         if host.cancelled() {
             return Err(Halt::Cancelled);
@@ -198,23 +200,23 @@ impl Meter {
         }
     }
 
-    /// Time left of the total.
+    /// The time left until the total deadline.
     pub fn remaining(&self, now: Duration) -> Duration {
         self.limits.total.saturating_sub(now.saturating_sub(self.started))
     }
 
-    /// Notes time spent waiting for the host while no branch could run.
+    /// Records time spent waiting for the host while no branch could run.
     pub fn wait(&mut self, time: Duration) {
         self.waited += time;
     }
 
-    /// Wall-clock time, and that less the waiting.
+    /// Returns the wall-clock time, and the wall-clock time less the time spent waiting.
     pub fn times(&self, now: Duration) -> (Duration, Duration) {
         let total = now.saturating_sub(self.started);
         (total, total.saturating_sub(self.waited))
     }
 
-    /// Notes one more tool call.
+    /// Records a tool call, and checks the limit on their number.
     pub fn call(&mut self) -> Result<(), Halt> {
         if self.calls >= self.limits.calls {
             let allowed = format!("{} tool calls", self.limits.calls);
@@ -224,7 +226,7 @@ impl Meter {
         Ok(())
     }
 
-    /// The halt of a program nested too deeply: as deep as the limit says, or deeper than the stack has room for.
+    /// The halt for a program nested too deeply: beyond the limit, or beyond the capacity of the stack.
     #[cold]
     pub fn too_deep(&self, depth: u32) -> Halt {
         let most = self.limits.depth;
@@ -233,17 +235,17 @@ impl Meter {
     }
 }
 
-/// Live bytes of the account on this thread.
+/// Live bytes of the account that is open on this thread.
 pub(crate) fn live() -> u64 {
     u64::try_from(balance()).unwrap_or(0)
 }
 
-/// The halt of that limit.
+/// Creates the halt for an exceeded limit.
 pub fn limit(name: &'static str, allowed: String, spent: String) -> Halt {
     Halt::Limit { name, allowed, spent }
 }
 
-/// A number of bytes as limits are written: `64 MiB`.
+/// Formats a number of bytes: `64 MiB`.
 pub fn bytes(count: u64) -> String {
     const UNITS: [(u64, &str); 3] = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     match UNITS.iter().find(|(size, _)| count >= *size) {
@@ -253,7 +255,7 @@ pub fn bytes(count: u64) -> String {
     }
 }
 
-/// A time as limits are written: `5 s`, `250 ms`.
+/// Formats a duration: `5 s`, `250 ms`.
 pub fn time(time: Duration) -> String {
     if time >= Duration::from_secs(1) {
         let seconds = format!("{:.1}", time.as_secs_f64());

@@ -1,26 +1,26 @@
-//! Work that is done where nobody can pay for it: the keys of a table are hashed and compared inside of the table, at
-//! whatever length they have.
+//! Deferred charges for work that has no access to the meter: a table hashes and compares its keys internally,
+//! whatever their length.
 //!
-//! It is noted here, for the thread whose account is open, and paid by the evaluation at its next charge. Once much is
-//! owed, the next charge looks at the clock.
+//! The steps are recorded for the thread whose account is open, and the evaluation charges them at its next
+//! opportunity. Once a large amount is owed, the next charge also checks the limits.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// As many steps as are granted at once.
+/// The threshold of a large amount: the steps of one grant.
 const MUCH: i64 = super::GRANT as i64;
 
-/// Stands for a thread that has no account open: there nobody pays.
+/// The sentinel for a thread without an open account: steps owed there are charged to no account.
 const NOBODY: i64 = i64::MIN;
 
 thread_local! {
     static OWED: Cell<i64> = const { Cell::new(NOBODY) };
 }
 
-/// How many threads owe much. Looking at this costs less than looking at what one thread owes.
+/// The number of threads that owe a large amount. Reading it is cheaper than reading the thread-local amount.
 static DUE: AtomicUsize = AtomicUsize::new(0);
 
-/// Notes steps that the evaluation on this thread owes.
+/// Adds steps to the amount that the evaluation on this thread owes.
 pub(crate) fn owe(steps: u64) {
     let owed = OWED.get();
     if owed != NOBODY {
@@ -28,13 +28,13 @@ pub(crate) fn owe(steps: u64) {
     }
 }
 
-/// True if some evaluation owes much.
+/// True if any evaluation owes a large amount.
 #[inline(always)]
 pub(super) fn is_due() -> bool {
     DUE.load(Ordering::Relaxed) > 0
 }
 
-/// Takes what the evaluation on this thread owes, to pay for it.
+/// Takes the amount that the evaluation on this thread owes, in order to charge it.
 pub(super) fn collect() -> u64 {
     match OWED.get() {
         NOBODY | 0 => 0,
@@ -42,7 +42,7 @@ pub(super) fn collect() -> u64 {
     }
 }
 
-/// Puts what another account owes in place of what this thread's does; `None` where there is no account.
+/// Replaces the amount that this thread owes and returns the old one; `None` means that no account is open.
 pub(super) fn exchange(other: Option<u64>) -> Option<u64> {
     let other = other.map_or(NOBODY, |steps| i64::try_from(steps).unwrap_or(i64::MAX));
     let owed = OWED.replace(other);

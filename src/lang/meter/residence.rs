@@ -1,9 +1,9 @@
-//! What the process really takes. The balance counts what is alive; memory that was freed in pieces which
-//! nothing fits into (every other text of many sizes) is counted by nobody, but the process has it.
+//! The actual memory of the process. The balance counts live bytes only. Memory lost to fragmentation, such as the
+//! holes left by every other text of many sizes, is part of no balance, but the process still holds it.
 //!
-//! Only the embedding program can know, through [`Residence`]. An evaluation that lasts looks now and then by
-//! how much the process has grown since it began. More than what was promised for it is its doing, unless other
-//! evaluations beside it may take what is missing.
+//! Only the embedding program can measure it, through [`Residence`]. A long evaluation checks periodically how much
+//! the process has grown since it began. Growth beyond the allowance of the evaluation is attributed to it, unless
+//! the unused allowances of concurrent evaluations can account for it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -11,39 +11,39 @@ use std::time::Duration;
 use super::{bytes, limit};
 use crate::lang::error::Halt;
 
-/// How long an evaluation computes from one look to the next. What it takes meanwhile is within the margin of
-/// the promise.
+/// Minimum time between two checks of an evaluation. Growth within this time is covered by the margin of the
+/// allowance.
 const INTERVAL: Duration = Duration::from_millis(10);
 
-/// The process's memory, as the program that embeds lispbox knows it; see
+/// The memory of the process, measured by the program that embeds lispbox; see
 /// [`EngineBuilder::residence`](crate::lang::EngineBuilder::residence).
 pub trait Residence: Send + Sync {
-    /// Bytes that the process has in memory now; `None` where the system does not tell. Asked every ten
-    /// milliseconds of an evaluation.
+    /// Returns the number of bytes that the process has in memory now; `None` if the system does not report it.
+    /// Called at most every 10 ms during an evaluation.
     fn resident(&self) -> Option<u64>;
 
-    /// Bytes that the embedding program itself may come to take while programs run, such as messages that it
-    /// decodes beside them: what the process grows by so much is no evaluation's doing.
+    /// Returns the number of bytes that the embedding program may allocate while programs run, such as for messages
+    /// that it decodes concurrently. Growth of this size is attributed to no evaluation.
     fn beside(&self) -> u64 {
         0
     }
 
-    /// Returns to the system what the allocator has of freed memory. Called on the thread of the evaluation that
-    /// is about to be ended for what the process takes.
+    /// Returns freed memory from the allocator to the system. Called on the thread of an evaluation that is about to
+    /// be ended for the memory of the process.
     fn give_back(&self) {}
 }
 
-/// How often over freed memory can lie about: an allocator keeps some such number of sizes apart, and a hole of
-/// one size is of no use to another. Who has never held more than a small part of what is missing has not
-/// lost it.
+/// Bound on the factor by which fragmentation can multiply freed memory. An allocator has about this many size
+/// classes, and a hole of one class is of no use to another. An evaluation whose peak was less than
+/// `1 / SIZES` of the growth cannot have caused it.
 const SIZES: u64 = 64;
 
-/// What is promised of an evaluation: the process takes at most half as much again as its limit, and 16 MiB.
+/// The allowance of an evaluation: its memory limit plus one half, plus 16 MiB.
 fn promised(memory: u64) -> u64 {
     memory.saturating_add(memory / 2).saturating_add(16 << 20)
 }
 
-/// The evaluations of an engine that have lasted long enough to be looked at.
+/// The evaluations of an engine that have run long enough to be monitored.
 pub(crate) struct Watch {
     residence: Box<dyn Residence>,
     books: Mutex<Books>,
@@ -51,11 +51,11 @@ pub(crate) struct Watch {
 
 #[derive(Default)]
 struct Books {
-    /// How many evaluations there are.
+    /// The number of monitored evaluations.
     running: u32,
-    /// What the process had before the first of them, and what those that have ended have left in it.
+    /// The memory of the process before the first of them, plus what evaluations that have ended left behind.
     floor: u64,
-    /// What is promised of all of them.
+    /// The sum of their allowances.
     promised: u64,
 }
 
@@ -69,16 +69,16 @@ impl Watch {
     }
 }
 
-/// An evaluation's part of a [`Watch`].
+/// The registration of an evaluation in a [`Watch`].
 pub(super) struct Watched {
     watch: Arc<Watch>,
-    /// What its account held when it began.
+    /// Bytes held by its account at the start.
     held: i64,
-    /// What the process had when it began, once that is known.
+    /// The memory of the process at the start; `None` before the first check.
     began: Option<u64>,
-    /// What is promised of it, as far as it has been told.
+    /// Its allowance; 0 before the first check.
     promised: u64,
-    /// When to look next.
+    /// The time of the next check.
     next: Duration,
 }
 
@@ -87,7 +87,7 @@ impl Watched {
         Watched { watch, held, began: None, promised: 0, next: now + INTERVAL }
     }
 
-    /// Looks if it is time to.
+    /// Checks the growth of the process if a check is due.
     pub(super) fn look(&mut self, now: Duration, live: i64, peak: u64, memory: u64) -> Result<(), Halt> {
         if now < self.next {
             return Ok(());
@@ -95,7 +95,7 @@ impl Watched {
         self.next = now + INTERVAL;
         let Some(resident) = self.watch.residence.resident() else { return Ok(()) };
         let Some(began) = self.began else {
-            // What it has taken so far is what it counts: short evaluations never ask the system.
+            // The allocations so far are taken from the balance, so that short evaluations never query the system.
             let began = resident.saturating_sub_signed(live.saturating_sub(self.held).max(0));
             self.began = Some(began);
             self.promised = promised(memory);
@@ -115,7 +115,7 @@ impl Watched {
         if !self.is_too_much(resident, began, peak) {
             return Ok(());
         }
-        // Whoever can let go of something may ask again at once.
+        // A caller that can release memory may check again at once.
         self.next = now;
         let spent = format!(
             "{} of the process for {} of values, since what was freed lies in pieces that nothing else fits into",
@@ -125,8 +125,8 @@ impl Watched {
         Err(limit("memory", bytes(self.promised), spent))
     }
 
-    /// True if the process has grown by more than is promised of this evaluation, which held so much at most, and
-    /// by more than is promised of all that run.
+    /// Returns whether the growth of the process exceeds both the allowance of this evaluation, whose balance peaked
+    /// at `peak` bytes, and the allowances of all running evaluations together.
     fn is_too_much(&self, resident: u64, began: u64, peak: u64) -> bool {
         let beside = self.watch.residence.beside();
         let grown = resident.saturating_sub(began).saturating_sub(beside);
@@ -147,7 +147,7 @@ impl Drop for Watched {
         let mut books = self.watch.books();
         books.running -= 1;
         books.promised -= self.promised;
-        // What the others cannot have taken is its session's.
+        // Memory that the other evaluations cannot have taken belongs to the session of this one.
         books.floor = books.floor.max(resident.saturating_sub(books.promised));
     }
 }
@@ -159,7 +159,7 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
-    /// A process of that many MiB.
+    /// A simulated process; its memory in MiB.
     #[derive(Clone, Default)]
     struct Process(Arc<AtomicU64>);
 

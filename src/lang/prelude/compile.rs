@@ -1,4 +1,4 @@
-//! Functions of the prelude from form to code: what their names mean, and nobody to pay for it.
+//! Compiles functions of the prelude from forms to code, resolves their names, and charges no account for it.
 
 use super::{Function, Prelude};
 use crate::lang::builtin::Registry;
@@ -13,18 +13,19 @@ use crate::lang::value::function::{Captures, Closure};
 use crate::lang::value::pattern::Pattern;
 use std::sync::Arc;
 
-/// Compiles a function, outside of the account of whoever uses it first.
+/// Compiles a function, outside of the account of the evaluation that first uses it.
 ///
 /// # Errors
-/// Only where the text of the prelude is wrong, which a test finds out.
+/// Returns an error only if the text of the prelude is wrong, which a test detects.
 pub fn compile(prelude: &Prelude, registry: &Registry, function: &Function) -> Outcome<Arc<Closure>> {
     meter::outside(|| {
         let source = &prelude.areas[function.area].source;
         let mut declaration = function.declaration().form.clone();
         Expander::new(&mut NoMacros, source).expand(&mut declaration)?;
-        // `(def name doc? (fn* name …))`: only the function is of use.
+        // `(def name doc? (fn* name …))`: take only the function.
         let mut code = declaration.as_list().and_then(<[Form]>::last).ok_or_else(internal_error)?.clone();
-        // There is no definition of the session through which it could reach itself.
+        // No definition of the session exists through which the function could call itself, so it refers to itself by
+        // name.
         if let FormKind::List(items) = &mut code.kind
             && items.get(1).is_some_and(is_display_name)
         {
@@ -40,7 +41,7 @@ pub fn compile(prelude: &Prelude, registry: &Registry, function: &Function) -> O
     })
 }
 
-/// The prelude has no macros of its own, and no session's definitions hide the language's.
+/// The macro environment of the prelude: it has no macros of its own, and no session's definitions hide the language's.
 struct NoMacros;
 
 impl Macros for NoMacros {
@@ -95,12 +96,12 @@ impl Macros for NoMacros {
     }
 }
 
-/// The names that a function of the prelude sees: builtins, and the functions before it.
+/// The names visible to a function of the prelude: builtins, and the functions that precede it.
 struct Before<'a> {
     prelude: &'a Prelude,
     registry: &'a Registry,
     place: usize,
-    /// True once a definition stood inside of the function: it would be a session's.
+    /// True if the function contains a definition, which is not allowed: it would belong to a session.
     defines: bool,
 }
 
@@ -148,7 +149,7 @@ impl Names for Before<'_> {
     }
 }
 
-/// Nobody pays for the language's own code.
+/// The language's own code is charged to no account.
 impl Constants for Before<'_> {
     fn pay(&mut self, _: u64) -> Outcome<()> {
         Ok(())

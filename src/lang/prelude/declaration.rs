@@ -1,16 +1,16 @@
-//! What a `defn` of the prelude says of its function: doc string, attributes, argument lists.
+//! Reads the declaration in a `defn` of the prelude: doc string, attributes, argument lists.
 
 use crate::lang::form::{Form, FormKind};
 
 /// The declaration of a function:
-/// `(defn name "doc" {:examples [["program" "value"] …] :aliases [other …] :arglists [[a b] …]} …)`;
-/// `defn-` is for what no program can name.
+/// `(defn name "doc" {:examples [["program" "value"] …] :aliases [other …] :arglists [[a b] …]} …)`; `defn-` defines a
+/// function that no program can name.
 pub struct Declaration {
-    /// Its argument lists, as in `[f coll]`; those of the code where none are written.
+    /// Its argument lists, as in `[f coll]`; derived from the code if none are declared.
     pub arguments: Vec<String>,
-    /// What it does, first in one line.
+    /// Its documentation; the first line is a summary.
     pub doc: String,
-    /// Programs and what they print.
+    /// Example programs with their output.
     pub examples: Vec<(String, String)>,
     pub(super) form: Form,
 }
@@ -21,7 +21,7 @@ impl Declaration {
         let form = forms.into_iter().next().expect("a definition begins with its form");
         let items = form.as_list().unwrap_or_default();
         let doc = match items.get(2).map(|item| &item.kind) {
-            // Lines of a doc string are indented in the file as the code is.
+            // In the file, the lines of a doc string are indented like code.
             Some(FormKind::Str(doc)) => doc.lines().map(str::trim).collect::<Vec<_>>().join("\n"),
             _ => String::new(),
         };
@@ -48,7 +48,7 @@ impl Declaration {
     }
 }
 
-/// The parameters of a function's only arity, or of one of several.
+/// Returns the parameters of a function's only arity, or of one of several.
 fn parameters(item: &Form) -> Option<&[Form]> {
     match &item.kind {
         FormKind::Vector(names) => Some(names),
@@ -57,7 +57,7 @@ fn parameters(item: &Form) -> Option<&[Form]> {
     }
 }
 
-/// A list of parameters as documentation shows it.
+/// Formats a parameter list for the documentation.
 fn shown(names: &[Form]) -> String {
     let names: Vec<&str> = names.iter().map(|name| name.as_symbol().unwrap_or("options")).collect();
     format!("[{}]", names.join(" "))

@@ -1,10 +1,10 @@
 //! The prelude: functions that are best written in the language itself, in `stdlib/*.lisp`.
 //!
-//! Its text is part of the binary. What it defines is looked up when a name first turns up that nothing
-//! else knows; a function is read and compiled when it is first used. All of that happens once for an
-//! engine, outside of every account: a program spends the same whether or not another one has come
-//! before it. A function of the prelude sees builtins and the functions that stand before it, never
-//! what a session defines, so that it means the same everywhere and no two functions hold each other.
+//! Its text is part of the binary. Its index is built when a name first occurs that is defined nowhere else; a function
+//! is read and compiled on first use. All of this happens once per engine, outside of every account: the cost of a
+//! program does not depend on the programs that ran before it. A function of the prelude sees builtins and the
+//! functions that precede it, never the definitions of a session. So it has the same meaning everywhere, and no two
+//! functions refer to each other in a cycle.
 
 mod compile;
 mod declaration;
@@ -18,7 +18,7 @@ use foldhash::quality::RandomState;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-/// The files in the order in which they are read: a function may use those of earlier files.
+/// The files in load order: a function may use those of earlier files.
 const FILES: &[(&str, &str)] = &[
     ("stdlib/maps.lisp", include_str!("../../../stdlib/maps.lisp")),
     ("stdlib/sequences.lisp", include_str!("../../../stdlib/sequences.lisp")),
@@ -33,36 +33,35 @@ const FILES: &[(&str, &str)] = &[
 pub struct Prelude {
     areas: Vec<Area>,
     functions: Vec<Function>,
-    /// Places in `functions` by name and alias.
+    /// Indices in `functions`, by name and alias.
     by_name: HashMap<&'static str, usize, RandomState>,
 }
 
 /// One file.
 struct Area {
-    /// What it is about, as the first line of the file says.
+    /// The title: the first line of the file.
     title: &'static str,
     source: Arc<Source>,
 }
 
 /// One function of the prelude.
 pub struct Function {
-    /// Its name; those without a namespace belong to `core`.
+    /// Its name; names without a namespace belong to `core`.
     pub name: &'static str,
-    /// Its other names.
+    /// Its aliases.
     pub aliases: Vec<&'static str>,
-    /// True for what only other functions of the prelude use.
+    /// True if only other functions of the prelude can use it.
     pub is_private: bool,
     area: usize,
     place: usize,
-    /// Its definition, and perhaps comments behind it.
+    /// The text of its definition, possibly followed by comments.
     text: &'static str,
     declaration: OnceLock<Declaration>,
     compiled: OnceLock<Option<Arc<Closure>>>,
 }
 
 impl Prelude {
-    /// Looks through the files for what they define. Definitions begin at the beginning of a line; they
-    /// are read one by one when something asks for them.
+    /// Scans the files for definitions, which begin at the start of a line. Each definition is read on demand.
     pub(super) fn index() -> Prelude {
         let mut prelude = Prelude { areas: Vec::new(), functions: Vec::new(), by_name: HashMap::default() };
         for (file, text) in FILES {
@@ -99,23 +98,23 @@ impl Prelude {
         });
     }
 
-    /// All functions that programs can name, in the order of the files.
+    /// Returns all functions that programs can name, in the order of the files.
     pub fn functions(&self) -> impl Iterator<Item = &Function> {
         self.functions.iter().filter(|function| !function.is_private)
     }
 
-    /// All names that programs can use, aliases included.
+    /// Returns all names that programs can use, including aliases.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let public = |place: usize| !self.functions[place].is_private;
         self.by_name.iter().filter(move |(_, place)| public(**place)).map(|(name, _)| *name)
     }
 
-    /// The function of that name or alias, those included that only the prelude uses.
+    /// Returns the function with that name or alias, including private ones.
     pub fn find(&self, name: &str) -> Option<&Function> {
         self.by_name.get(name).map(|place| &self.functions[*place])
     }
 
-    /// The function that this value is, if it is one of the prelude's own.
+    /// Returns the function that this closure was compiled from, if it is one of the prelude's.
     pub fn declared(&self, closure: &Closure) -> Option<&Function> {
         let name = closure.group.lambdas[closure.index as usize].name.as_deref()?;
         let function = self.find(name)?;
@@ -123,7 +122,7 @@ impl Prelude {
         Arc::ptr_eq(&compiled.group, &closure.group).then_some(function)
     }
 
-    /// The source that errors in a file of that name have.
+    /// Returns the source of the file with that name, as errors refer to it.
     pub fn source(&self, file: &str) -> Option<&Arc<Source>> {
         self.areas
             .iter()
@@ -131,29 +130,29 @@ impl Prelude {
             .find(|source| matches!(&source.name, SourceName::Given(name) if name == file))
     }
 
-    /// What the file of a function is about.
+    /// Returns the title of the function's file.
     pub fn title(&self, function: &Function) -> &'static str {
         self.areas[function.area].title
     }
 
-    /// The function ready to be called, compiled when it is first asked for; `None` would be a defect.
+    /// Returns the compiled function, compiling it on first use; `None` indicates an internal defect.
     pub fn closure(&self, registry: &Registry, function: &Function) -> Option<Arc<Closure>> {
         function.compiled.get_or_init(|| compile::compile(self, registry, function).ok()).clone()
     }
 }
 
 impl Function {
-    /// Its name with its namespace: `core/pick`, `stats/mean`.
+    /// Returns its name with its namespace: `core/pick`, `stats/mean`.
     pub fn qualified(&self) -> String {
         if self.name.contains('/') { self.name.to_string() } else { format!("core/{}", self.name) }
     }
 
-    /// What its definition says.
+    /// Returns its declaration, reading it on first use.
     pub fn declaration(&self) -> &Declaration {
         self.declaration.get_or_init(|| crate::lang::meter::outside(|| Declaration::read(self.text)))
     }
 
-    /// Its definition as it is written.
+    /// Returns the text of its definition.
     pub fn text(&self) -> &'static str {
         let span = self.declaration().form.span;
         self.text.get(span.start as usize..span.end as usize).unwrap_or(self.text)

@@ -1,27 +1,27 @@
-//! The one pass over the brackets: how deep they are nested, and which are unclosed, surplus or mismatched.
+//! The pass over the brackets: checks their nesting, and finds unclosed, surplus and mismatched ones.
 //!
-//! A bracket that does not fit can be read in three ways: those inside were not closed, it is of the wrong kind, or
-//! it is one too many. The pass is run under each reading, and the one that finds the fewest faults is reported.
+//! A bracket that does not match has three possible interpretations: brackets inside were not closed, it is of the
+//! wrong kind, or it is surplus. The pass runs under each interpretation, and reports the one with the fewest faults.
 
 use super::report::report;
 use super::{MAX_NESTING, ReadError};
 use crate::lang::lexer::{Lexeme, Token};
 use crate::lang::span::Span;
 
-/// A bracket out of place. Numbers are indices of tokens.
+/// A misplaced bracket. Numbers are indices of tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// Nothing closes it before the end of the program.
+    /// An opening bracket that nothing closes before the end of the program.
     Unclosed { opener: usize },
-    /// Something around it is closed first.
+    /// An opening bracket that is open when an enclosing one is closed.
     UnclosedBefore { opener: usize, closer: usize },
-    /// It is closed by a bracket of another kind.
+    /// An opening bracket that is closed by a bracket of another kind.
     WrongCloser { opener: usize, closer: usize },
-    /// It closes nothing.
+    /// A closing bracket that closes nothing.
     Surplus { closer: usize, inside: Option<usize> },
 }
 
-/// What to make of a closer that does not fit the innermost opener.
+/// The interpretation of a closing bracket that does not match the innermost opening one.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Reading {
     InnerUnclosed,
@@ -29,7 +29,7 @@ enum Reading {
     Surplus,
 }
 
-/// A reading for closers that fit an opener further out, and one for those that fit none.
+/// The interpretation of closing brackets that match an outer opening one, and of those that match none.
 type Readings = (Reading, Reading);
 
 const READINGS: [Readings; 4] = [
@@ -39,19 +39,19 @@ const READINGS: [Readings; 4] = [
     (Reading::Surplus, Reading::Surplus),
 ];
 
-/// Refuses brackets that are nested too deeply or not balanced.
+/// Rejects brackets that are nested too deeply or not balanced.
 pub(super) fn check(source: &str, lexemes: &[Lexeme], most: usize) -> Result<(), ReadError> {
     let first = walk(lexemes, READINGS[0], most)?;
     if first.is_empty() {
         return Ok(());
     }
-    // A reading under which the nesting grows too deep explains nothing.
+    // Skip interpretations under which the nesting exceeds the maximum.
     let others = READINGS[1..].iter().filter_map(|readings| walk(lexemes, *readings, most).ok());
     let fewest = others.fold(first, |fewest, faults| if faults.len() < fewest.len() { faults } else { fewest });
     Err(report(source, lexemes, &fewest))
 }
 
-/// True if nothing but closing brackets is missing.
+/// Returns whether only closing brackets at the end are missing.
 pub(super) fn only_unclosed(lexemes: &[Lexeme]) -> bool {
     walk(lexemes, READINGS[0], MAX_NESTING)
         .is_ok_and(|faults| faults.iter().all(|fault| matches!(fault, Fault::Unclosed { .. })))
@@ -100,7 +100,7 @@ fn walk(
     Ok(faults)
 }
 
-/// The error for the bracket or prefix that goes one level too deep.
+/// Builds the error for a bracket or prefix that exceeds the maximum nesting.
 pub(super) fn too_deep(span: Span, most: usize) -> ReadError {
     let message = format!("forms are nested more than {most} deep");
     ReadError::new("NestingTooDeep", span, message).suggest("give the inner parts names with `def`, `let` or `defn`")

@@ -1,4 +1,4 @@
-//! What becomes of the items between brackets: maps, sets, `#(…)`, reader conditionals, and what metadata does.
+//! Builds forms from the items between brackets: maps, sets, `#(…)`, reader conditionals, metadata.
 
 use num_bigint::BigInt;
 
@@ -6,10 +6,10 @@ use super::{ReadError, Reading, excerpt, text_of};
 use crate::lang::form::{Form, FormKind};
 use crate::lang::span::Span;
 
-/// The highest argument of `#(…)`, as in Clojure.
+/// The highest argument number in `#(…)`, as in Clojure.
 const MAX_ARGUMENT: usize = 20;
 
-/// The items of a map, keys and values in turn, each constant key once.
+/// Checks the items of a map, alternating keys and values: no constant key occurs twice.
 pub(super) fn map(source: &str, items: Vec<Form>, span: Span) -> Result<Vec<Form>, ReadError> {
     if items.len() % 2 == 1 {
         return Err(odd_map(source, &items, span));
@@ -18,7 +18,7 @@ pub(super) fn map(source: &str, items: Vec<Form>, span: Span) -> Result<Vec<Form
     Ok(items)
 }
 
-/// The items of a set, each constant once.
+/// Checks the items of a set: no constant occurs twice.
 pub(super) fn set(source: &str, items: Vec<Form>) -> Result<Vec<Form>, ReadError> {
     refuse_duplicates(source, items.iter(), "item", "set")?;
     Ok(items)
@@ -33,7 +33,7 @@ fn odd_map(source: &str, items: &[Form], span: Span) -> ReadError {
         None => "a map needs a value for each key".to_string(),
     };
     let error = ReadError::new("MapLiteral", last.map_or(span, |key| key.span), message);
-    // Where all keys should be keywords, the first key that is not one shows which value was left out.
+    // If all keys should be keywords, the first key that is not one shows which value is missing.
     let slipped = items.iter().step_by(2).position(|key| !is_keyword(key)).filter(|nth| *nth > 0);
     match slipped.and_then(|nth| items[..2 * nth].chunks_exact(2).rev().find(|pair| is_keyword(&pair[1]))) {
         Some(pair) => error.suggest(format!("perhaps the value of `{}` is missing", shown(&pair[0]))),
@@ -41,7 +41,7 @@ fn odd_map(source: &str, items: &[Form], span: Span) -> ReadError {
     }
 }
 
-/// A form that is the same wherever it is written.
+/// A form whose value does not depend on its context.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Constant<'f> {
     Nil,
@@ -100,7 +100,7 @@ fn refuse_duplicates<'f>(
     Err(error)
 }
 
-/// What the `%` arguments inside a `#(…)` have shown so far.
+/// The `%` arguments seen so far inside a `#(…)`.
 #[derive(Clone, Copy, Default)]
 pub(super) struct FunctionLiteral {
     highest: usize,
@@ -108,7 +108,7 @@ pub(super) struct FunctionLiteral {
 }
 
 impl FunctionLiteral {
-    /// Takes note of a form that is an argument; `%` becomes `%1`.
+    /// Records a form if it is an argument; `%` becomes `%1`.
     pub(super) fn argument(&mut self, form: Form) -> Result<Form, ReadError> {
         let Some(number) = form.as_symbol().and_then(|name| name.strip_prefix('%')) else {
             return Ok(form);
@@ -135,7 +135,7 @@ impl FunctionLiteral {
         Ok(form)
     }
 
-    /// The function: `(fn* [%1 %2 & %&] (body))`.
+    /// Builds the function: `(fn* [%1 %2 & %&] (body))`.
     pub(super) fn form(self, body: Vec<Form>, span: Span, opener: Span) -> Form {
         let mut parameters: Vec<Form> =
             (1..=self.highest).map(|nth| Form::symbol(&format!("%{nth}"), opener)).collect();
@@ -147,13 +147,13 @@ impl FunctionLiteral {
     }
 }
 
-/// The error for a `#(…)` inside another.
+/// Builds the error for a `#(…)` inside another.
 pub(super) fn nested_function(span: Span) -> ReadError {
     ReadError::new("FunctionLiteral", span, "a `#(…)` cannot stand inside another `#(…)`")
         .suggest("write the inner one as `(fn [x] …)`")
 }
 
-/// The first branch of a reader conditional whose feature holds.
+/// Returns the first branch of a reader conditional whose feature holds.
 pub(super) fn choose(
     source: &str,
     mut items: Vec<Form>,
@@ -172,7 +172,7 @@ pub(super) fn choose(
     Ok(chosen.map(|nth| items.swap_remove(2 * nth + 1)))
 }
 
-/// The forms that `#?@(…)` puts in its place.
+/// Returns the forms that `#?@(…)` splices in.
 pub(super) fn spliced(chosen: Option<Form>) -> Result<Vec<Form>, ReadError> {
     match chosen {
         None => Ok(Vec::new()),
@@ -183,7 +183,7 @@ pub(super) fn spliced(chosen: Option<Form>) -> Result<Vec<Form>, ReadError> {
     }
 }
 
-/// `#:name` before anything but a map: Racket's keyword.
+/// Reads `#:name` before a form that is not a map: Racket's keyword.
 pub(super) fn racket_keyword(source: &str, span: Span) -> Result<Form, ReadError> {
     let shown = text_of(source, span);
     match shown.strip_prefix("#:").filter(|name| !name.is_empty() && !name.contains([':', '/'])) {
@@ -193,7 +193,7 @@ pub(super) fn racket_keyword(source: &str, span: Span) -> Result<Form, ReadError
     }
 }
 
-/// The map behind `#:name`, its keys that have no namespace qualified by that name; `_` takes a namespace away.
+/// Reads the map after `#:name`: keys without a namespace get this one; the namespace `_` is removed.
 pub(super) fn qualify(source: &str, prefix: Span, form: Form) -> Result<Form, ReadError> {
     let shown = text_of(source, prefix);
     let namespace = shown.trim_start_matches(['#', ':']);
@@ -201,7 +201,7 @@ pub(super) fn qualify(source: &str, prefix: Span, form: Form) -> Result<Form, Re
     if shown == "#:" || namespace.contains(['/', ':']) {
         return Err(error(format!("`{}` names no namespace", excerpt(shown))));
     }
-    // Of `#::alias` a colon stays until the alias is known.
+    // For `#::alias`, one colon is kept until the alias is resolved.
     let namespace = if shown.starts_with("#::") && !namespace.is_empty() { &shown[2..] } else { namespace };
     let span = prefix.to(form.span);
     let FormKind::Map(mut items) = form.kind else { return Ok(form) };
@@ -217,7 +217,7 @@ pub(super) fn qualify(source: &str, prefix: Span, form: Form) -> Result<Form, Re
     Ok(Form::new(FormKind::Map(map(source, items, span)?), span))
 }
 
-/// The form that `^metadata form` stands for: the form with a map beside it.
+/// Attaches a metadata map to a form, as `^metadata form` does.
 pub(super) fn with_metadata(source: &str, form: Form, metadata: Form, span: Span) -> Result<Form, ReadError> {
     use FormKind::{Keyword, List, Map, Set, Str, Symbol, Vector};
     let shown = |form: &Form| excerpt(text_of(source, form.span));
@@ -236,7 +236,7 @@ pub(super) fn with_metadata(source: &str, form: Form, metadata: Form, span: Span
         Vector(_) => pair("param-tags", metadata.clone()),
         _ => pair("tag", metadata.clone()),
     };
-    // Of two in a row the outer one wins.
+    // If metadata is repeated, the outer one takes precedence.
     if let Some(Map(inner)) = form.metadata.as_ref().map(|inner| &inner.kind) {
         for entry in inner.chunks_exact(2) {
             if !entries.iter().step_by(2).any(|key| *key == entry[0]) {

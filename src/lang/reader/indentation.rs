@@ -1,35 +1,35 @@
-//! What the indentation says about brackets that are not balanced.
+//! Uses the indentation as evidence for unbalanced brackets.
 //!
-//! In code laid out as Lisp is, the lines of a form stand further right than its opening bracket. So a line that
-//! begins further left shows where the author took a form to have ended, and one that begins further right than a
-//! form that has just ended shows that it ended too early. Evidence is used only if the program would be balanced by
-//! what it implies, and only ever for advice.
+//! In conventionally indented Lisp code, the lines of a form are indented further than its opening bracket. So a line
+//! that begins further left shows where the author took a form to end, and a line that begins further right than a form
+//! that has just ended shows that this form ended too early. Evidence is used only if the program would be balanced by
+//! its implication, and only for advice.
 
 use super::place::Lines;
 use crate::lang::lexer::Lexeme;
 
-/// Where a form seems to have ended. Numbers are indices of tokens.
+/// The presumed end of a form. Numbers are indices of tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ending {
     /// The form's opening bracket.
     pub(super) opener: usize,
     /// Its closing bracket, or the last token that can be inside it.
     pub(super) closer: usize,
-    /// The token at the beginning of a line that tells.
+    /// The token at the start of the line that is the evidence.
     pub(super) before: usize,
 }
 
-/// Which lines are taken as evidence that a form has ended.
+/// The lines that count as evidence for the end of a form.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Evidence {
-    /// Every line that begins left of what is inside the form.
+    /// Every line that begins no further right than the form itself.
     EveryLine,
     /// A bracket opened in the first column.
     TopLevel,
 }
 
-/// The forms that lack their closing bracket, in the order of the places where the indentation ends them, inner
-/// before outer. Nothing if the program would not be balanced by closing them there.
+/// Returns the forms that lack their closing bracket, in the order of their ends according to the indentation, inner
+/// before outer. Returns `None` if closing them there would not balance the program.
 pub(super) fn endings(lexemes: &[Lexeme], lines: &Lines<'_>) -> Option<Vec<Ending>> {
     [Evidence::EveryLine, Evidence::TopLevel]
         .into_iter()
@@ -71,7 +71,7 @@ fn endings_by(lexemes: &[Lexeme], lines: &Lines<'_>, evidence: Evidence) -> Opti
     Some(endings)
 }
 
-/// The first bracket opened in the first column while a form is open, and that form.
+/// Returns the first bracket opened in the first column while a form is open, and that form.
 pub(super) fn restart(lexemes: &[Lexeme], lines: &Lines<'_>) -> Option<(usize, usize)> {
     let mut open: Vec<usize> = Vec::new();
     for (at, lexeme) in lexemes.iter().enumerate() {
@@ -87,12 +87,12 @@ pub(super) fn restart(lexemes: &[Lexeme], lines: &Lines<'_>) -> Option<(usize, u
     None
 }
 
-/// The form in front of a closing bracket that closes nothing which seems to have ended too early: a whole top-level
-/// form that the next line's indentation belies, else the last inner one, else a top-level form with another behind it
-/// on its line.
+/// Finds the form before a surplus closing bracket that seems to have ended too early: a complete top-level form that
+/// the indentation of the next line contradicts, else the last inner form with such evidence, else a top-level form
+/// that another one follows on its line.
 pub(super) fn ended_early(lexemes: &[Lexeme], lines: &Lines<'_>, surplus: usize) -> Option<Ending> {
     let mut open: Vec<usize> = Vec::new();
-    // The forms that ended since the last token that is no closing bracket, the outermost last.
+    // The forms that ended since the last token that is not a closing bracket, the outermost last.
     let mut ended: Vec<Ending> = Vec::new();
     let (mut inner, mut same_line) = (None, None);
     for (at, lexeme) in lexemes.iter().enumerate().take(surplus) {
@@ -124,7 +124,7 @@ pub(super) fn ended_early(lexemes: &[Lexeme], lines: &Lines<'_>, surplus: usize)
     inner.or(same_line)
 }
 
-/// How far right a form begins, the prefixes stuck to its opening bracket included.
+/// Returns the column of a form, including the prefixes attached to its opening bracket.
 fn column(lexemes: &[Lexeme], lines: &Lines<'_>, opener: usize) -> u32 {
     let mut start = lexemes[opener].span.start;
     let prefixes = lexemes[..opener].iter().rev().take_while(|lexeme| lexeme.token.is_prefix());

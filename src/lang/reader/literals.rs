@@ -1,4 +1,4 @@
-//! What single tokens stand for: names, keywords and characters here, numbers and strings in files of their own.
+//! Reads single tokens: names, keywords and characters here; numbers and strings in separate files.
 
 use super::numbers::{number, symbolic_number};
 use super::strings::string;
@@ -11,7 +11,7 @@ use crate::lang::value::map::{CONDITIONAL, KIND, TAGGED};
 use crate::lang::value::text::LONGEST_NAME;
 use crate::lang::value::time::Time;
 
-/// The form that a token stands for by itself; nothing for brackets and prefixes.
+/// Reads a token that is a complete form; returns `None` for brackets and prefixes.
 pub(super) fn literal(source: &str, lexeme: Lexeme) -> Option<Result<Form, ReadError>> {
     let Lexeme { token, span } = lexeme;
     let text = text_of(source, span);
@@ -78,8 +78,8 @@ fn name(text: &str, span: Span) -> Result<FormKind, ReadError> {
 }
 
 fn keyword(text: &str, span: Span) -> Result<FormKind, ReadError> {
-    // `::name` is the keyword of the current namespace, and programs here have only one. In `::alias/name` a
-    // colon stays until the alias is known.
+    // `::name` is a keyword of the current namespace, and programs here have only one. In `::alias/name`, one colon is
+    // kept until the alias is resolved.
     let name = text.strip_prefix("::").unwrap_or(&text[1..]);
     let error = |message: String| ReadError::new("InvalidKeyword", span, message);
     let shown = excerpt(text);
@@ -101,7 +101,7 @@ fn keyword(text: &str, span: Span) -> Result<FormKind, ReadError> {
     Ok(FormKind::Keyword(if has_alias { text[1..].to_string() } else { name.to_string() }))
 }
 
-/// The error with the advice to use double quotes, where the token stands inside single ones.
+/// Adds the advice to use double quotes if the token is inside single ones.
 fn or_single_quoted(source: &str, error: ReadError) -> ReadError {
     match single_quoted(source, error.span.start) {
         Some(text) => error.suggest(format!("strings are written in double quotes: `\"{text}\"`")),
@@ -109,7 +109,7 @@ fn or_single_quoted(source: &str, error: ReadError) -> ReadError {
     }
 }
 
-/// The character of that name, the text behind its backslash; `text` is the whole token.
+/// Reads a character by its name, the text after its backslash; `text` is the whole token.
 fn character(name: &str, text: &str, span: Span) -> Result<FormKind, ReadError> {
     let error = |message: String| ReadError::new("InvalidCharacter", span, message);
     let mut chars = name.chars();
@@ -151,7 +151,7 @@ fn character(name: &str, text: &str, span: Span) -> Result<FormKind, ReadError> 
     })
 }
 
-/// What a tag of the language makes of the form behind it; `None` for all other tags.
+/// Applies a tag of the language to the form after it; returns `None` for all other tags.
 pub fn known_tag(tag: &str, form: &Form, span: Span) -> Option<Result<Form, ReadError>> {
     match tag {
         _ if is_known_tag(tag) => Some(tagged(tag, form.clone(), span)),
@@ -160,30 +160,30 @@ pub fn known_tag(tag: &str, form: &Form, span: Span) -> Option<Result<Form, Read
     }
 }
 
-/// `#tag form` as data.
+/// Represents `#tag form` as data.
 pub(super) fn tagged_literal(tag: &str, form: Form, span: Span) -> Form {
     of_kind(TAGGED, [("tag", Form::symbol(tag, span)), ("form", form)], span)
 }
 
-/// `#?(…)` or `#?@(…)` as data.
+/// Represents `#?(…)` or `#?@(…)` as data.
 pub(super) fn conditional(items: Vec<Form>, span: Span, splices: bool) -> Form {
     let splices = Form::new(FormKind::Bool(splices), span);
     of_kind(CONDITIONAL, [("form", Form::list(items, span)), ("splicing?", splices)], span)
 }
 
-/// The record of that kind with those fields.
+/// Builds the record of that kind with those fields.
 fn of_kind(kind: &str, fields: [(&str, Form); 2], span: Span) -> Form {
     let entry = |(name, value): (&str, Form)| [Form::new(FormKind::Keyword(name.to_string()), span), value];
     let map = Form::new(FormKind::Map(fields.map(entry).into_iter().flatten().collect()), span);
     with_kind(kind, map, span)
 }
 
-/// True for the tag of a record: `#user.Point{:x 1}`.
+/// Returns whether this is the tag of a record: `#user.Point{:x 1}`.
 fn is_record_tag(tag: &str) -> bool {
     tag.strip_prefix("user.").is_some_and(|name| !name.is_empty())
 }
 
-/// A record as it prints: the map, and what it is as its metadata.
+/// Reads the printed form of a record: the map, with its type as metadata.
 fn record(tag: &str, form: Form, span: Span) -> Result<Form, ReadError> {
     if !matches!(form.kind, FormKind::Map(_)) {
         let message = format!("`#{}` stands before a map", excerpt(tag));
@@ -193,7 +193,7 @@ fn record(tag: &str, form: Form, span: Span) -> Result<Form, ReadError> {
     Ok(with_kind(tag, form, span))
 }
 
-/// The map with what it is as its metadata: its type, and its keys as the fields.
+/// Attaches the kind of a record as metadata: its type, and its keys as the fields.
 fn with_kind(kind: &str, map: Form, span: Span) -> Form {
     let keyword = |name: &str| Form::new(FormKind::Keyword(name.to_string()), span);
     let fields = match &map.kind {
@@ -205,12 +205,12 @@ fn with_kind(kind: &str, map: Form, span: Span) -> Form {
     Form { metadata: Some(Box::new(metadata)), span, ..map }
 }
 
-/// True for the tags that [`tagged`] knows.
+/// Returns whether [`tagged`] supports the tag.
 fn is_known_tag(tag: &str) -> bool {
     matches!(tag, "uuid" | "keyword" | "symbol") || Time::read(tag, "").is_some()
 }
 
-/// The value that tagged text stands for: `#inst "2024-02-29"`, `#uuid "…"`, `#keyword "a b"`.
+/// Returns the value of tagged text: `#inst "2024-02-29"`, `#uuid "…"`, `#keyword "a b"`.
 fn tagged(tag: &str, form: Form, span: Span) -> Result<Form, ReadError> {
     let error = |message: String| ReadError::new("InvalidTaggedText", span, message);
     let FormKind::Str(text) = &form.kind else {
@@ -235,7 +235,7 @@ fn tagged(tag: &str, form: Form, span: Span) -> Result<Form, ReadError> {
     }
 }
 
-/// True for the text of a UUID.
+/// Returns whether the text is a UUID.
 pub fn is_uuid(text: &str) -> bool {
     let groups: Vec<&str> = text.split('-').collect();
     let lengths: Vec<usize> = groups.iter().map(|group| group.len()).collect();

@@ -1,12 +1,12 @@
 //! The reader: from a program's text to its forms.
 //!
-//! Three steps: the lexer cuts the text into tokens ([`crate::lang::lexer`]; `tokens` says why it could not); one
-//! pass over the `brackets` refuses what is nested too deeply or not balanced (`report` says which bracket is to
-//! blame, with `indentation` as its witness); `parse` folds the flat tokens over a stack of open forms, with
-//! `literals`, `numbers`, `strings` and `collections` for what they mean. No step recurses with the nesting of its
-//! input, and each is linear in its length.
+//! Three steps. The lexer splits the text into tokens ([`crate::lang::lexer`]; `tokens` explains its errors). One pass
+//! over the `brackets` rejects those that are nested too deeply or not balanced (`report` determines which bracket is
+//! at fault, with `indentation` as evidence). `parse` folds the flat tokens over a stack of open forms; `literals`,
+//! `numbers`, `strings` and `collections` define their meaning. No step recurses with the nesting of its input, and
+//! each is linear in its length.
 //!
-//! Codes of errors: `UnbalancedBrackets`, `NestingTooDeep`, `UnterminatedString`, `UnterminatedComment`,
+//! Error codes: `UnbalancedBrackets`, `NestingTooDeep`, `UnterminatedString`, `UnterminatedComment`,
 //! `UnexpectedCharacter`, `CommentSyntax`, `MarkdownFence`, `InvalidNumber`, `InvalidSymbol`, `InvalidKeyword`,
 //! `InvalidCharacter`, `InvalidEscape`, `InvalidMetadata`, `InvalidConditional`, `UnsupportedLiteral`,
 //! `UnsupportedSyntax`, `UnknownTag`, `PrefixWithoutForm`, `FunctionLiteral`, `MapLiteral`, `DuplicateKey`,
@@ -34,23 +34,24 @@ use crate::lang::form::Form;
 use crate::lang::lexer::{Lexeme, lex, lex_until};
 use crate::lang::span::Span;
 
-/// How deep brackets and prefixes of a program may be nested.
+/// Maximum nesting of brackets and prefixes in a program.
 pub const MAX_NESTING: usize = 256;
 
-/// Why a text is no program.
+/// The reason why a text cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadError {
     /// The stable code, such as `UnbalancedBrackets`.
     pub code: &'static str,
-    /// What is wrong, in one line.
+    /// The message, in one line.
     pub message: String,
-    /// The main culprit.
+    /// The position of the main fault.
     pub span: Span,
-    /// Other places that bear on it, each with what it has to do with it.
+    /// Other relevant positions, each with an explanation.
     pub related: Vec<(Span, String)>,
-    /// What to do about it, where that can be guessed.
+    /// A suggested correction, if one can be guessed.
     pub suggestion: Option<String>,
-    /// True when the text only lacks closing brackets, a closing quote or the end of a comment: more may follow.
+    /// True if the text only lacks closing brackets, a closing quote or the end of a comment, so that more input may
+    /// complete it.
     pub incomplete: bool,
 }
 
@@ -78,7 +79,7 @@ impl fmt::Display for ReadError {
 
 impl std::error::Error for ReadError {}
 
-/// The top-level forms of a program; none for an empty one.
+/// Reads the top-level forms of a program.
 ///
 /// ```
 /// use lispbox::lang::reader::read;
@@ -89,10 +90,10 @@ pub fn read(source: &str) -> Result<Vec<Form>, ReadError> {
     read_as(source, &Reading::default())
 }
 
-/// The forms of a text that is read in that way.
+/// Reads the forms of a text with these options.
 ///
 /// # Errors
-/// As [`read`].
+/// See [`read`].
 pub(crate) fn read_as(source: &str, reading: &Reading) -> Result<Vec<Form>, ReadError> {
     if u32::try_from(source.len()).is_err() {
         return Err(ReadError::new("ProgramTooLarge", Span::default(), "a program may have at most 4 GiB"));
@@ -102,28 +103,28 @@ pub(crate) fn read_as(source: &str, reading: &Reading) -> Result<Vec<Form>, Read
     parse::parse(source, &lexemes, reading)
 }
 
-/// What becomes of reader conditionals.
+/// The treatment of reader conditionals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Conditionals {
-    /// The first branch whose feature holds takes their place.
+    /// Replaces them by the first branch whose feature holds.
     #[default]
     Choose,
-    /// They are data.
+    /// Keeps them as data.
     Keep,
-    /// They are errors.
+    /// Rejects them.
     Refuse,
 }
 
-/// How a text is read: as a program, unless something else is said.
+/// Options of the reader; the default reads a program.
 #[derive(Clone, Debug)]
 pub struct Reading {
-    /// True for data: tags are kept, and nothing splices into the top level.
+    /// True for data: tags are kept, and splicing into the top level is not allowed.
     pub is_data: bool,
-    /// What becomes of reader conditionals.
+    /// The treatment of reader conditionals.
     pub conditionals: Conditionals,
-    /// The features that hold beside `:clj` and `:default`.
+    /// The features that hold, besides `:clj` and `:default`.
     pub features: Vec<String>,
-    /// How deep brackets and prefixes may be nested.
+    /// Maximum nesting of brackets and prefixes.
     pub nesting: usize,
 }
 
@@ -134,18 +135,18 @@ impl Default for Reading {
 }
 
 impl Reading {
-    /// True for a feature whose branch is taken.
+    /// Returns whether the feature holds.
     fn holds(&self, feature: &Form) -> bool {
         let Some(name) = feature.as_keyword() else { return false };
         matches!(name, "clj" | "default") || self.features.iter().any(|known| known == name)
     }
 }
 
-/// The first form of a text, and the byte behind it; what stands there is not looked at. Nothing where the text
-/// has no form.
+/// Reads the first form of a text, and returns it with the offset of the byte after it. The remaining text is not read.
+/// Returns `None` if the text has no form.
 ///
 /// # Errors
-/// As [`read`].
+/// See [`read`].
 pub fn read_first(source: &str, reading: &Reading) -> Result<Option<(Form, usize)>, ReadError> {
     if u32::try_from(source.len()).is_err() {
         return Err(ReadError::new("ProgramTooLarge", Span::default(), "a text may have at most 4 GiB"));
@@ -155,7 +156,7 @@ pub fn read_first(source: &str, reading: &Reading) -> Result<Option<(Form, usize
         let Some(Lexeme { token, span }) = lexemes.last().copied() else { return false };
         match token {
             opener if opener.closer().is_some() => open += 1,
-            // A bracket that closes nothing ends the text here.
+            // A closing bracket without an opening one ends the text here.
             closer if closer.is_closer() && open == 0 => return true,
             closer if closer.is_closer() => open -= 1,
             _ => {}
@@ -164,10 +165,10 @@ pub fn read_first(source: &str, reading: &Reading) -> Result<Option<(Form, usize
             return false;
         }
         match parse::parse(source, lexemes, reading) {
-            // Passed over, as what stands behind `#_`.
+            // The forms were discarded, as after `#_`.
             Ok(forms) if forms.is_empty() => lexemes.clear(),
             Ok(forms) => found = forms.into_iter().next().map(|form| (form, span.end as usize)),
-            // A prefix may still get its form.
+            // The form of the prefix may still follow.
             Err(error) if error.code == "PrefixWithoutForm" || error.code == "InvalidMetadata" => {}
             Err(_) => return true,
         }
@@ -181,12 +182,12 @@ pub fn read_first(source: &str, reading: &Reading) -> Result<Option<(Form, usize
     parse::parse(source, &lexemes, reading).map(|_| None)
 }
 
-/// The text of a span.
+/// Returns the text of a span.
 fn text_of(source: &str, span: Span) -> &str {
     source.get(span.start as usize..span.end as usize).unwrap_or_default()
 }
 
-/// A text short enough for a message: the beginning of its first line.
+/// Shortens a text for a message: the beginning of its first line.
 fn excerpt(text: &str) -> String {
     const LONGEST: usize = 40;
     let line = text.lines().next().unwrap_or_default();

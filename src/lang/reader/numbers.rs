@@ -1,4 +1,4 @@
-//! Numbers: Clojure's spellings, and what is said about those of other languages.
+//! Numbers: Clojure's syntax, and error messages for the syntax of other languages.
 
 use num_bigint::BigInt;
 
@@ -7,10 +7,10 @@ use crate::lang::form::FormKind;
 use crate::lang::span::Span;
 use crate::lang::value::quotient;
 
-/// Digits that an integer may have: decoding takes quadratic time.
+/// Maximum number of digits of an integer: decoding takes quadratic time.
 const MAX_DIGITS: usize = 10_000;
 
-/// The number that a token stands for. Common Lisp's `1+` and `1-` are names that look like numbers.
+/// Reads a number token. Common Lisp's `1+` and `1-` are names that look like numbers.
 pub(super) fn number(text: &str, span: Span) -> Result<FormKind, ReadError> {
     if matches!(text, "1+" | "1-") {
         return Ok(FormKind::Symbol(text.to_string()));
@@ -55,19 +55,19 @@ pub(super) fn number(text: &str, span: Span) -> Result<FormKind, ReadError> {
     }
     match text.split_once('/') {
         Some((above, below)) if is_ratio(above, below) => ratio(above, below, span),
-        // Clojure's numbers begin with a digit, so that this is a name there.
+        // In Clojure, a number begins with a digit, so this is a name.
         _ if text.starts_with('.') => Ok(FormKind::Symbol(text.to_string())),
         _ => Err(not_a_number(text, digits, span)),
     }
 }
 
-/// True for the parts of `-2/3`.
+/// Returns whether these are the parts of a ratio such as `-2/3`.
 fn is_ratio(above: &str, below: &str) -> bool {
     let all_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     all_digits(above.strip_prefix(['+', '-']).unwrap_or(above)) && all_digits(below)
 }
 
-/// What `(/ above below)` gives: an integer where it divides evenly, else a double.
+/// Evaluates `(/ above below)`: an integer if it divides evenly, else a double.
 fn ratio(above: &str, below: &str, span: Span) -> Result<FormKind, ReadError> {
     if above.len().max(below.len()) > MAX_DIGITS {
         let message = format!("a ratio of more than {MAX_DIGITS} digits");
@@ -86,7 +86,7 @@ fn ratio(above: &str, below: &str, span: Span) -> Result<FormKind, ReadError> {
     Ok(FormKind::Float(quotient::inexact(&above, &below)))
 }
 
-/// Radix and digits of an integer without its sign, and whether it ends in `N`.
+/// Splits an integer without its sign into radix and digits, and returns whether it ends in `N`.
 fn integer(text: &str) -> Option<(u32, &str, bool)> {
     let all = |digits: &str, radix: u32| !digits.is_empty() && digits.chars().all(|c| c.is_digit(radix));
     let (body, big) = text.strip_suffix('N').map_or((text, false), |body| (body, true));
@@ -99,18 +99,18 @@ fn integer(text: &str) -> Option<(u32, &str, bool)> {
     if all(body, 10) {
         return Some((10, body, big));
     }
-    // `36rN` ends in a digit N: no suffix goes with a radix.
+    // In `36rN`, the `N` is a digit: an integer with a radix has no suffix.
     let (radix, digits) = text.split_once(['r', 'R'])?;
     let radix = radix.parse().ok().filter(|radix| (2..=36).contains(radix))?;
     all(digits, radix).then_some((radix, digits, false))
 }
 
-/// True for digits with a point, an exponent or both, without a sign.
+/// Returns whether the text consists of digits with a point, an exponent or both, without a sign.
 fn is_float(text: &str) -> bool {
     text.contains(['.', 'e', 'E']) && is_decimal(text)
 }
 
-/// True for digits, perhaps with a point or an exponent, without a sign.
+/// Returns whether the text consists of digits, optionally with a point or an exponent, without a sign.
 fn is_decimal(text: &str) -> bool {
     let all_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {
@@ -153,7 +153,7 @@ fn not_a_number(text: &str, digits: &str, span: Span) -> ReadError {
     }
 }
 
-/// `##Inf` and its kin.
+/// Reads `##Inf` and its kin.
 pub(super) fn symbolic_number(text: &str, span: Span) -> Result<FormKind, ReadError> {
     match text {
         "##Inf" | "##+Inf" => Ok(FormKind::Float(f64::INFINITY)),

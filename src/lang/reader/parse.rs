@@ -1,4 +1,4 @@
-//! From tokens whose brackets are balanced to forms: one fold over the flat tokens, with a stack of open forms.
+//! The parser: a single fold over the flat tokens, with a stack of open forms. The brackets must be balanced.
 
 use chumsky::input::MapExtra;
 use chumsky::inspector::SimpleState;
@@ -12,7 +12,7 @@ use crate::lang::form::{Form, FormKind};
 use crate::lang::lexer::{Lexeme, Token};
 use crate::lang::span::Span;
 
-/// The forms of a program. The brackets must be balanced.
+/// Parses the forms of a program. The brackets must be balanced.
 pub(super) fn parse(source: &str, lexemes: &[Lexeme], reading: &Reading) -> Result<Vec<Form>, ReadError> {
     let mut builder = SimpleState(Builder::new(source, reading));
     let stopped = match program().parse_with_state(lexemes, &mut builder).into_result() {
@@ -25,17 +25,17 @@ pub(super) fn parse(source: &str, lexemes: &[Lexeme], reading: &Reading) -> Resu
     ))
 }
 
-/// The builder as the state of the parser, where nothing moves it from token to token.
+/// The parser state: the builder, which is not moved between tokens.
 type Building<'s> = extra::Full<Stop, SimpleState<Builder<'s>>, ()>;
 
-/// The grammar: literals, brackets and prefixes in any order, which the fold puts together.
+/// The grammar: literals, brackets and prefixes in any order; the fold combines them.
 fn program<'t, 's: 't>() -> impl Parser<'t, &'t [Lexeme], (), Building<'s>> {
     empty().try_foldl(any_ref().repeated(), |(), lexeme: &Lexeme, fold: &mut MapExtra<'t, '_, _, Building<'s>>| {
         fold.state().take(*lexeme).map_err(Stop::because)
     })
 }
 
-/// Why the fold stopped; nothing when it was the grammar that did, at the end of the tokens.
+/// The reason why the fold stopped; `None` if the grammar stopped it, at the end of the tokens.
 struct Stop(Option<Box<ReadError>>);
 
 impl Stop {
@@ -60,11 +60,11 @@ impl<'t> chumsky::error::Error<'t, &'t [Lexeme]> for Stop {
     }
 }
 
-/// A form that has begun: a bracket that is open, or a prefix that waits for its form.
+/// A form that has begun: an open bracket, or a prefix that waits for its form.
 struct Frame {
     token: Token,
     span: Span,
-    /// Where its items begin among the finished forms.
+    /// The index of its first item among the finished forms.
     items: usize,
 }
 
@@ -73,9 +73,9 @@ struct Builder<'s> {
     source: &'s str,
     reading: &'s Reading,
     frames: Vec<Frame>,
-    /// Finished forms that no frame has taken yet.
+    /// Finished forms that are not yet part of a frame.
     forms: Vec<Form>,
-    /// The arguments of the `#(…)` that is open, if one is.
+    /// The arguments of the current `#(…)`, if one is open.
     function: Option<FunctionLiteral>,
 }
 
@@ -137,7 +137,7 @@ impl<'s> Builder<'s> {
         self.deliver(Form::new(kind, span))
     }
 
-    /// Puts what a reader conditional stands for in its place.
+    /// Replaces a reader conditional by its chosen branch.
     fn conditional(&mut self, items: Vec<Form>, span: Span, splices: bool) -> Result<(), ReadError> {
         let error = |message: &str| ReadError::new("InvalidConditional", span, message);
         match self.reading.conditionals {
@@ -150,7 +150,8 @@ impl<'s> Builder<'s> {
         }
         let chosen = collections::choose(self.source, items, span, self.reading)?;
         if !splices {
-            // Who reads data form by form goes on behind the conditional.
+            // For data, the form gets the span of the conditional, so that a caller that reads form by form continues
+            // after it.
             let placed = |form| if self.reading.is_data { Form { span, ..form } } else { form };
             return chosen.map(placed).map_or(Ok(()), |form| self.deliver(form));
         }
@@ -160,7 +161,7 @@ impl<'s> Builder<'s> {
         collections::spliced(chosen)?.into_iter().try_for_each(|form| self.deliver(form))
     }
 
-    /// What a tag makes of the form behind it.
+    /// Applies a tag to the form after it.
     fn tagged(&self, tag: &Frame, form: Form, span: Span) -> Result<Form, ReadError> {
         let name = &text_of(self.source, tag.span)[1..];
         let is_conditional = |frame: &Frame| matches!(frame.token, Token::ConditionalOpen | Token::SpliceOpen);
@@ -172,13 +173,13 @@ impl<'s> Builder<'s> {
         }
         match known_tag(name, &form, span) {
             Some(form) => form,
-            // In a branch for another dialect, its tags are none of our business.
+            // Ignore unknown tags in branches for other dialects.
             None if self.is_passed_over() => Ok(form),
             None => Err(unknown_tag(self.source, name, tag.span)),
         }
     }
 
-    /// Hands a finished form to the prefixes in front of it, then to the bracket around it.
+    /// Passes a finished form to the prefixes before it, then to the enclosing bracket.
     fn deliver(&mut self, mut form: Form) -> Result<(), ReadError> {
         while let Some(frame) = self.frames.pop_if(|frame| frame.token.is_prefix()) {
             let span = frame.span.to(form.span);
@@ -216,7 +217,7 @@ impl<'s> Builder<'s> {
         Ok(())
     }
 
-    /// True inside a branch of a reader conditional that is not for this dialect.
+    /// Returns whether the position is inside a branch of a reader conditional for another dialect.
     fn is_passed_over(&self) -> bool {
         let ends = self.frames.iter().skip(1).map(|frame| frame.items).chain([self.forms.len()]);
         self.frames.iter().zip(ends).any(|(frame, end)| {

@@ -1,33 +1,33 @@
-//! Lines and columns, for messages that name several places at once.
+//! Lines and columns, for messages that name several positions.
 
 use std::fmt;
 
-/// Where the lines of a text begin.
+/// The offsets of the lines of a text.
 pub(super) struct Lines<'s> {
     source: &'s str,
     starts: Vec<u32>,
 }
 
 impl<'s> Lines<'s> {
-    /// The lines of a text.
+    /// Finds the lines of a text.
     pub(super) fn new(source: &'s str) -> Lines<'s> {
         let breaks = source.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
         let starts = std::iter::once(0).chain(breaks.map(|(at, _)| at as u32 + 1)).collect();
         Lines { source, starts }
     }
 
-    /// The number of the line that holds an offset, from 1.
+    /// Returns the number of the line that contains an offset, from 1.
     pub(super) fn line(&self, offset: u32) -> usize {
         self.starts.partition_point(|start| *start <= offset)
     }
 
-    /// How many bytes stand before an offset on its line.
+    /// Returns the number of bytes before an offset on its line.
     pub(super) fn indent(&self, offset: u32) -> u32 {
         let start = self.starts.get(self.line(offset) - 1).copied().unwrap_or_default();
         offset - start
     }
 
-    /// Line and column of an offset, for people.
+    /// Returns the line and column of an offset, for messages.
     pub(super) fn place(&self, offset: u32) -> Place {
         let start = offset - self.indent(offset);
         let before = self.source.get(start as usize..offset as usize).unwrap_or_default();

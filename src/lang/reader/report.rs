@@ -1,4 +1,4 @@
-//! How brackets that are not balanced are reported: the main culprit, what to do, and the others.
+//! Reports unbalanced brackets: the main fault, the suggested correction, and the other faults.
 
 use super::brackets::Fault;
 use super::indentation::{self, Ending};
@@ -7,15 +7,15 @@ use super::{ReadError, excerpt, text_of};
 use crate::lang::lexer::{Lexeme, Token};
 use crate::lang::span::Span;
 
-/// How many faults a report lists beside the main one.
+/// Maximum number of faults that a report lists besides the main one.
 const MOST_RELATED: usize = 8;
 
-/// The error for these faults, of which there is at least one, in the order in which the pass met them.
+/// Builds the error for these faults, which are in the order of the pass; there is at least one.
 pub(super) fn report(source: &str, lexemes: &[Lexeme], faults: &[Fault]) -> ReadError {
     Report { source, lexemes, lines: Lines::new(source) }.of(faults)
 }
 
-/// Everything that the wording of a report needs.
+/// The context for the wording of a report.
 struct Report<'s> {
     source: &'s str,
     lexemes: &'s [Lexeme],
@@ -34,7 +34,7 @@ impl Report<'_> {
         error
     }
 
-    /// Only closing brackets are missing: where, by the indentation, or at the end of the program.
+    /// Reports missing closing brackets: at the positions that the indentation suggests, or at the end of the program.
     fn missing(&self, faults: &[Fault]) -> ReadError {
         let endings = indentation::endings(self.lexemes, &self.lines).unwrap_or_default();
         let here = endings.iter().take_while(|ending| ending.before == endings[0].before).count();
@@ -55,7 +55,7 @@ impl Report<'_> {
         ))
     }
 
-    /// Only closing brackets are missing, and the indentation does not tell where.
+    /// Reports missing closing brackets whose positions the indentation does not show.
     fn missing_at_end(&self, faults: &[Fault]) -> ReadError {
         let opener = |fault: &Fault| match fault {
             Fault::Unclosed { opener } => Some(*opener),
@@ -99,7 +99,7 @@ impl Report<'_> {
         (self.opening_span(opener), message)
     }
 
-    /// The first fault is a closer that closes nothing; those right behind it are counted with it.
+    /// Reports a surplus closing bracket as the first fault, together with those directly after it.
     fn surplus(&self, faults: &[Fault], first: usize, inside: Option<usize>) -> ReadError {
         let run = (0..)
             .zip(faults)
@@ -138,7 +138,7 @@ impl Report<'_> {
         error
     }
 
-    /// The error for the first fault, with the others beside it.
+    /// Reports the first fault, with the others as related positions.
     fn one_and_others(&self, faults: &[Fault]) -> ReadError {
         let Some((fault, others)) = faults.split_first() else {
             return ReadError::new("UnbalancedBrackets", Span::default(), "brackets are not balanced");
@@ -210,7 +210,7 @@ impl Report<'_> {
         format!("`{}`", text_of(self.source, self.lexemes[index].span))
     }
 
-    /// The closing brackets that these openers need, in order.
+    /// Returns the closing brackets that these opening brackets need, in order.
     fn closers(&self, openers: &[usize]) -> String {
         let closer = |opener: &usize| match self.lexemes[*opener].token.closer() {
             Some(Token::VectorClose) => ']',
@@ -220,7 +220,8 @@ impl Report<'_> {
         openers.iter().map(closer).collect()
     }
 
-    /// An opening bracket with what makes it known: the head of a call, and the name behind `def…`.
+    /// Returns the span of an opening bracket with the text that identifies it: the head of a call, and the name after
+    /// `def…`.
     fn opening_span(&self, opener: usize) -> Span {
         let span = self.lexemes[opener].span;
         let name =

@@ -3,7 +3,7 @@
 use super::ReadError;
 use crate::lang::span::Span;
 
-/// The contents of a string token, escapes decoded.
+/// Decodes the contents of a string token.
 pub(super) fn string(text: &str, span: Span) -> Result<String, ReadError> {
     let body = &text[1..text.len() - 1];
     let mut decoded = String::with_capacity(body.len());
@@ -26,10 +26,10 @@ pub(super) fn string(text: &str, span: Span) -> Result<String, ReadError> {
     Ok(decoded)
 }
 
-/// Length, message and suggestion of a bad escape.
+/// The length, message and suggestion of an invalid escape.
 type BadEscape = (usize, String, Option<&'static str>);
 
-/// The character that an escape at the start of `text` stands for, and the bytes it takes.
+/// Decodes the escape at the start of `text`; returns its character, and its length in bytes.
 fn unescape(text: &str) -> Result<(char, usize), BadEscape> {
     let Some(selector) = text[1..].chars().next() else {
         return Err((1, "a backslash ends the string".to_string(), None));
@@ -67,7 +67,7 @@ fn unescape(text: &str) -> Result<(char, usize), BadEscape> {
     Ok((simple, 2))
 }
 
-/// `\uXXXX`, two of them where they are a surrogate pair.
+/// Decodes `\uXXXX`, or two of them that form a surrogate pair.
 fn unicode_escape(text: &str) -> Result<(char, usize), BadEscape> {
     let unit = |text: &str| {
         let digits = text.strip_prefix("\\u")?.get(..4)?;

@@ -1,4 +1,4 @@
-//! What is said when text is no token at all: unterminated strings, strange characters, habits of other languages.
+//! Error messages for text that is not a token: unterminated strings, unexpected characters, syntax of other languages.
 
 use super::brackets;
 use super::place::Lines;
@@ -6,7 +6,7 @@ use super::{ReadError, excerpt, text_of};
 use crate::lang::lexer::{LexError, LexFault, Token};
 use crate::lang::span::Span;
 
-/// The error for the first place where the text is no token.
+/// Builds the message for the first lexical error of a text.
 pub(super) fn explain(source: &str, error: &LexError) -> ReadError {
     match error.fault {
         LexFault::UnterminatedString => unterminated(source, error, "UnterminatedString", "string", "`\"`"),
@@ -30,8 +30,8 @@ fn unterminated(source: &str, error: &LexError, code: &'static str, what: &str, 
     if error.fault == LexFault::UnterminatedComment {
         return report;
     }
-    // With one quote too few, every later string is turned inside out: the first that runs over its line
-    // and has a name stuck to its end is where that began.
+    // If a quote is missing, every later string is inverted. The first string that continues on the next line and has a
+    // name attached to its end is where that began.
     let flipped = error.before.windows(2).find(|pair| {
         matches!(pair[0].token, Token::String | Token::Regex)
             && pair[0].span.end == pair[1].span.start
@@ -116,7 +116,7 @@ fn character(source: &str, error: &LexError) -> ReadError {
     }
 }
 
-/// The text in single quotes that an offset is inside of, if it looks like a string of another language.
+/// Returns the text in single quotes that contains the offset, if it looks like a string of another language.
 pub(super) fn single_quoted(source: &str, offset: u32) -> Option<String> {
     let before = source.get(..offset as usize)?;
     let line_start = before.rfind('\n').map_or(0, |at| at + 1);

@@ -1,20 +1,21 @@
-//! Last uses: where a name is read for the last time, its value is taken out of its slot instead of copied.
+//! Last-use analysis: the last read of a slot moves the value out instead of copying it.
 //!
-//! Who is then given a collection holds it alone, and may change it in place: `(recur (conj items x))`, or a function of
-//! `reduce` that adds to what it gets. Nobody can tell, since nothing reads the slot before it is set again.
+//! The receiver of a collection is then its only owner and may change it in place: `(recur (conj items x))`, or a
+//! function of `reduce` that adds to its accumulator. The program cannot observe the change, since nothing reads the
+//! slot before it is set again.
 //!
-//! Code is gone through backwards, with the slots that are read later on. Where code may be left early (`and`, `or`,
-//! `try`) or runs again (`loop`), everything that may be read then counts as read later. The first argument of a builtin
-//! is taken when the others have been evaluated: in `(assoc m :n (inc (:n m)))` it is the last use of `m`.
+//! The analysis walks the code backwards with the set of live slots. Where code may exit early (`and`, `or`, `try`)
+//! or repeat (`loop`), everything that may be read afterwards counts as live. The first argument of a builtin is
+//! taken after the others have been evaluated: in `(assoc m :n (inc (:n m)))` it is the last use of `m`.
 
 use crate::lang::node::{Lambda, LambdaResult, Let, Node, Try};
 
-/// The slots that are read later on, among the first 64; all others are.
+/// The set of live slots, as a bit mask of the first 64; slots beyond these always count as live.
 #[derive(Clone, Copy, Default)]
 struct Live(u64);
 
 impl Live {
-    /// Adds a slot; true if it was not there.
+    /// Adds a slot; returns true if it was absent.
     fn add(&mut self, slot: u32) -> bool {
         let before = self.0;
         self.0 |= bit(slot);
@@ -30,18 +31,18 @@ impl Live {
     }
 }
 
-/// The bit of a slot; none of a slot beyond the first 64.
+/// The bit of a slot; 0 for a slot beyond the first 64.
 pub fn bit(slot: u32) -> u64 {
     1_u64.checked_shl(slot).unwrap_or(0)
 }
 
-/// Marks the last uses in the body of a function, or in a form of the top level.
+/// Marks the last uses in the body of a function or in a top-level form.
 pub fn mark(body: &mut Node) {
     pass(body, &mut Live::default(), Live::default());
 }
 
-/// Goes through a node. `live` is what is read behind it, and becomes what is read from its beginning on; `again` is
-/// what is read where a `recur` leads, beside the slots that it sets.
+/// Analyses a node. `live` is the set of slots live after the node on entry, and before it on return. `again` is the
+/// set of slots live at the target of a `recur`, excluding those that it sets.
 fn pass(node: &mut Node, live: &mut Live, again: Live) {
     match node {
         Node::Local(slot) => {
@@ -61,7 +62,7 @@ fn pass(node: &mut Node, live: &mut Live, again: Live) {
         }
         Node::Do(nodes) | Node::Vector(nodes) | Node::Record(_, nodes) | Node::Set(nodes, _) => all(nodes, live, again),
         Node::And(nodes) | Node::Or(nodes) => {
-            // Each of them may be the last.
+            // Any of them may be the last one evaluated.
             let after = *live;
             for node in nodes.iter_mut().rev() {
                 *live = live.with(after);
@@ -123,14 +124,14 @@ fn pass(node: &mut Node, live: &mut Live, again: Live) {
     }
 }
 
-/// Nodes that are evaluated one after another.
+/// Analyses nodes that are evaluated in order.
 fn all(nodes: &mut [Node], live: &mut Live, again: Live) {
     for node in nodes.iter_mut().rev() {
         pass(node, live, again);
     }
 }
 
-/// A node whose value is only looked at: taking it would gain nothing.
+/// Analyses a node whose value is only inspected, so that moving it out would gain nothing.
 fn read(node: &mut Node, live: &mut Live, again: Live) {
     match node {
         Node::Local(slot) => {
@@ -140,7 +141,7 @@ fn read(node: &mut Node, live: &mut Live, again: Live) {
     }
 }
 
-/// The bindings of `let*` and `loop*`, of which each sets its slot.
+/// Analyses the bindings of `let*` and `loop*`; each sets its slot.
 fn values(binding: &mut Let, live: &mut Live, again: Live) {
     for (at, node) in binding.values.iter_mut().enumerate().rev() {
         live.remove(binding.slot + at as u32);
@@ -148,7 +149,7 @@ fn values(binding: &mut Let, live: &mut Live, again: Live) {
     }
 }
 
-/// Functions share what they capture: it is copied.
+/// Analyses the creation of functions. Captures are shared, so their values are copied.
 fn functions(lambda: &mut Lambda, live: &mut Live, again: Live) {
     if let LambdaResult::Slots(slot, body) = &mut lambda.result {
         pass(body, live, again);
@@ -161,7 +162,7 @@ fn functions(lambda: &mut Lambda, live: &mut Live, again: Live) {
     }
 }
 
-/// What a handler or `finally` reads may be read from anywhere in the body on.
+/// Analyses `try`. Slots that a handler or `finally` reads are live throughout the body.
 fn try_(parts: &mut Try, live: &mut Live, again: Live) {
     if let Some(finally) = &mut parts.finally {
         pass(finally, live, again);

@@ -1,8 +1,8 @@
-//! Resolution: from expanded forms to nodes.
+//! Resolution: compiles expanded forms to nodes.
 //!
-//! Every name is looked up once, here: a local becomes a slot or a captured value, a definition of the
-//! session an index, a builtin or a tool a constant. What is not found is an error before anything
-//! runs, with a suggestion, unless a later form of the same program defines it.
+//! Every name is looked up once, here. A local becomes a slot or a captured value, a definition of the session an
+//! index, and a builtin or a tool a constant. An unknown name is an error before anything runs, with a suggestion,
+//! unless a later form of the same program defines it.
 
 mod last_use;
 mod scope;
@@ -21,7 +21,7 @@ use scope::{Frames, Place};
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
-/// What a name outside of all functions stands for.
+/// The meaning of a name outside all functions.
 pub enum Meaning {
     /// A definition of the session, by index.
     Global(u32),
@@ -31,52 +31,54 @@ pub enum Meaning {
     Prelude(String, Arc<Closure>),
     /// A tool.
     Tool(Arc<ToolFunction>),
-    /// A value of the language, that stands in the code. It leads to no cell: a sweep does not look into code.
+    /// A constant of the language, embedded in the code. It must not reference a cell, because the cycle collector
+    /// does not traverse code.
     Constant(Value),
-    /// A value of the session under a name that means another one later, such as `*1`: functions capture it.
+    /// A value of the session under a name whose meaning changes later, such as `*1`. Functions capture the value.
     Held(Value),
 }
 
-/// What resolution needs to know of the session and the host.
+/// The services of the session and the host that resolution needs.
 pub trait Names {
-    /// Pays for steps of resolution.
+    /// Charges fuel for resolution steps.
     fn charge(&mut self, steps: u64) -> Outcome<()>;
 
-    /// An error where the stack does not suffice for more levels of code.
+    /// Returns an error if the stack does not suffice for more levels of code.
     fn check_stack(&self) -> Outcome<()> {
         Ok(())
     }
 
-    /// What a name means; an error says that it means nothing, and what may have been meant. `scope`
-    /// tells the names that are bound locally.
+    /// Returns the meaning of a name. For an unknown name, returns an error with a suggestion. `scope` returns the
+    /// names bound locally.
     fn meaning(&mut self, name: &str, scope: &dyn Fn() -> Vec<String>) -> Outcome<Meaning>;
 
-    /// The name under which a var refers to what a name means; an error says that it means nothing.
+    /// Returns the name under which a var refers to the meaning of `name`, or an error for an unknown name.
     fn var(&mut self, name: &str, scope: &dyn Fn() -> Vec<String>) -> Outcome<String>;
 
-    /// The index of a definition, made if need be.
+    /// Returns the index of a definition; adds the name if it is new.
     fn define(&mut self, name: &str) -> u32;
 
-    /// The name of the definition with an index.
+    /// Returns the name of the definition at an index.
     fn name_of(&self, definition: u32) -> String;
 
-    /// From here on the name means the session's definition, whatever else has it.
+    /// Shadows all other meanings of the name with the session's definition from here on.
     fn shadow(&mut self, name: &str);
 
-    /// True if the work of common functions may be done where they stand, to the same effect.
+    /// Returns whether calls of common functions may be compiled to inline fast paths of equal effect.
     fn takes_shortcuts(&self) -> bool;
 
-    /// A quoted form or a literal as a value.
+    /// Converts a quoted form or a literal to a value.
     fn constant(&mut self, form: &Form) -> Outcome<Value>;
 }
 
-/// How it is noted that a name, as it is written, means a definition of the session. `session/fork` is also the name of a
-/// builtin, so a definition that is written with a prefix has it twice.
+/// Encodes that a name, as written, refers to a definition of the session. `session/fork` is also the name of a
+/// builtin, so the prefix is doubled if the name was written with a prefix.
 fn qualified(written: &str, definition: &str) -> String {
     if written == definition { format!("session/{definition}") } else { format!("session/session/{definition}") }
 }
 
-/// The definition of the session that is noted for a name as it is written; `None` if that is none.
+/// Decodes the result of `qualified`: returns the definition of the session that a written name refers to; `None` if
+/// it refers to something else.
 pub fn definition<'m>(written: &str, noted: &'m str) -> Option<&'m str> {
     let base = noted.strip_prefix("session/")?;
     base.strip_prefix("session/").or_else(|| (base == written).then_some(base))
@@ -89,18 +91,18 @@ pub struct Resolver<'a> {
     frames: Frames,
 }
 
-/// Code that is ready to run: a body and the slots it needs.
+/// Executable code: a body and the size of its frame.
 pub struct Program {
     /// The code.
     pub body: Node,
-    /// Slots of its frame.
+    /// The number of slots in its frame.
     pub frame: u32,
-    /// How deep its nodes nest.
+    /// Nesting depth of its nodes.
     pub nesting: u32,
 }
 
 impl<'a> Resolver<'a> {
-    /// A resolver of forms of that source.
+    /// Creates a resolver for a form of the given source.
     pub fn new(names: &'a mut dyn Names, source: &'a Arc<Source>) -> Resolver<'a> {
         Resolver { names, source, frames: Frames::default() }
     }
@@ -108,7 +110,7 @@ impl<'a> Resolver<'a> {
     /// Resolves an expanded top-level form.
     ///
     /// # Errors
-    /// `UnboundVariable` and `SyntaxError`, with their places.
+    /// Returns `UnboundVariable` or `SyntaxError`, with the source location.
     pub fn program(mut self, form: &Form) -> Outcome<Program> {
         self.frames.enter_function(false, &[]);
         let body = self.form(form, Tail::No)?;
@@ -117,8 +119,7 @@ impl<'a> Resolver<'a> {
         Ok(Program { body, frame: frame.slots, nesting: frame.nesting })
     }
 
-    /// Resolves an expanded `(fn* …)` whose captured names have the given order: used when a function
-    /// is read back.
+    /// Resolves expanded `(fn* …)` forms whose captured names have the given order. Used to deserialize functions.
     pub fn function(mut self, functions: &[(Option<String>, Form)], captured: &[String]) -> Outcome<Arc<Group>> {
         self.frames.enter_function(false, captured);
         let functions: Vec<Named<'_>> = functions.iter().map(|(name, form)| (name.as_deref(), form)).collect();
@@ -126,7 +127,7 @@ impl<'a> Resolver<'a> {
         Ok(group)
     }
 
-    /// A whole body, with its last uses marked.
+    /// Marks the last uses in a complete body.
     fn marked(&self, mut body: Node) -> Node {
         if self.names.takes_shortcuts() {
             last_use::mark(&mut body);
@@ -141,7 +142,7 @@ impl<'a> Resolver<'a> {
     fn form(&mut self, form: &Form, tail: Tail) -> Outcome<Node> {
         self.names.check_stack()?;
         self.frames.deeper();
-        // An error ends the resolution, with functions that were entered and not left.
+        // An error aborts the resolution, so functions that were entered need not be left.
         let node = self.form_kind(form, tail)?;
         self.frames.shallower();
         Ok(node)
@@ -274,7 +275,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Forms of which only the last is in tail position.
+    /// Resolves a sequence of forms. Only the last may be in tail position.
     fn chain(&mut self, forms: &[Form], tail: Tail) -> Outcome<Box<[Node]>> {
         let last = forms.len().saturating_sub(1);
         forms.iter().enumerate().map(|(at, form)| self.form(form, if at == last { tail } else { Tail::No })).collect()
@@ -294,7 +295,7 @@ impl<'a> Resolver<'a> {
         let slot = self.frames.next_slot();
         let mut values = Vec::with_capacity(bindings.len() / 2);
         for pair in bindings.chunks_exact(2) {
-            // The slots of a binding's own lets lie behind it, so they are taken before it is bound.
+            // Reserve the slot first: the slots of lets inside the value must follow it.
             let reserved = self.frames.reserve();
             let value = self.form(&pair[1], Tail::No)?;
             self.frames.bind_at(pair[0].as_symbol().unwrap_or_default(), reserved);
@@ -320,7 +321,7 @@ impl<'a> Resolver<'a> {
             values.push(value);
         }
         let target = self.frames.set_recur_target(Some((slot, values.len())));
-        // A tail call out of the loop is the function's own where the loop is.
+        // A call in tail position of the loop is in tail position of the function only if the loop is.
         let inner = if tail == Tail::Yes { Tail::Yes } else { Tail::Loop };
         let before = self.frames.enter_loop();
         let body = self.body(&rest[1..], inner)?;
@@ -347,7 +348,7 @@ impl<'a> Resolver<'a> {
         Ok(Node::Recur(Box::new(Recur { slot, values: self.forms(rest)? })))
     }
 
-    /// The work of a common function, done where it stands: of a keyword, or of an operator.
+    /// Compiles a call of a keyword or an operator to an inline fast path, if one applies.
     fn shortcut(&mut self, callee: &Node, arguments: &[Form], span: Span) -> Outcome<Option<Node>> {
         let (Node::Constant(callee), [first] | [first, _]) = (callee, arguments) else { return Ok(None) };
         let operator = match callee {
@@ -386,19 +387,19 @@ impl<'a> Resolver<'a> {
             return Ok(Node::CallBuiltin(Box::new(CallBuiltin { builtin, arguments, span })));
         }
         let call = Box::new(Call { callee, arguments, span });
-        // At the top level there is no call to take the place of.
+        // At the top level there is no running function to replace.
         let replaces = tail == Tail::Yes && self.frames.in_function();
         Ok(if replaces { Node::TailCall(call) } else { Node::Call(call) })
     }
 
-    /// `(var name)`: by its name, whatever it comes to mean.
+    /// Resolves `(var name)` to a var, which looks up its name at each use.
     fn var(&mut self, form: &Form) -> Outcome<Node> {
         let name = form.as_symbol().unwrap_or_default();
         self.names.charge(self.frames.bound() as u64 / 64)?;
         let frames = &self.frames;
         let known = match self.names.var(name, &|| frames.names()) {
             Ok(known) => known,
-            // `(labels ((f (x) …)) (mapcar #'f xs))`: Common Lisp's way to name a local function.
+            // `(labels ((f (x) …)) (mapcar #'f xs))`: Common Lisp's notation for a local function.
             Err(_) if self.frames.find(name).is_some() => return self.name(name, form.span),
             Err(signal) => return Err(signal.at(self.source, form.span)),
         };
@@ -420,7 +421,8 @@ impl<'a> Resolver<'a> {
             [_, value] => (None, Some(value)),
             _ => (None, None),
         };
-        // A function that calls itself means its own definition; any other value is made before there is one.
+        // A function may refer recursively to the definition; any other value is computed before the definition
+        // exists.
         let is_function = value.is_some_and(|value| value.is_call_of("fn*"));
         if is_function {
             self.names.shadow(name);
@@ -476,12 +478,12 @@ impl<'a> Resolver<'a> {
         Ok(Node::Lambda(Box::new(Lambda { group, captures, result: LambdaResult::Slots(slot, Box::new(body)) })))
     }
 
-    /// Functions that see each other by name, and the nodes for what they capture.
+    /// Resolves functions that can refer to each other by name. Returns the group and the nodes for its captures.
     fn group(&mut self, functions: &[Named<'_>]) -> Outcome<(Arc<Group>, Box<[Node]>)> {
         let siblings: Vec<String> = functions
             .iter()
             .map(|(name, form)| match form.as_list().and_then(|items| items.get(1)) {
-                // It reaches itself through its definition.
+                // The function refers to itself through its definition.
                 Some(name) if is_display_name(name) => String::new(),
                 _ => name.unwrap_or_default().to_string(),
             })
@@ -558,30 +560,30 @@ impl<'a> Resolver<'a> {
     }
 }
 
-/// The name of a function, if it has one, and its `(fn* …)`.
+/// A function: its name, if any, and its `(fn* …)` form.
 type Named<'f> = (Option<&'f str>, &'f Form);
 
-/// The parameters in front of those that a macro is written with.
+/// The implicit parameters that precede the written parameters of a macro.
 pub const IMPLICIT: [&str; 2] = ["&form", "&env"];
 
-/// True for `"name"` in `(fn* "name" …)`, what a definition calls its function, which reaches itself through
-/// the definition; `(fn* name …)` binds the name inside.
+/// True for the `"name"` in `(fn* "name" …)`: the display name that a definition gives its function. Such a function
+/// refers to itself through the definition, whereas `(fn* name …)` binds the name inside.
 pub fn is_display_name(form: &Form) -> bool {
     matches!(form.kind, FormKind::Str(_))
 }
 
-/// Whether a form's value is its function's own.
+/// The tail position of a form.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Tail {
-    /// It is: `recur` goes round and calls replace the running one.
+    /// In tail position of a function: `recur` is allowed and calls become tail calls.
     Yes,
-    /// It is the value of a loop that is not in tail position: `recur` goes round.
+    /// In tail position of a loop that is not itself in tail position: only `recur` is allowed.
     Loop,
-    /// It is not.
+    /// Not in tail position.
     No,
 }
 
-/// The values, if all nodes are constant scalars.
+/// Returns the values if all nodes are constant scalars.
 fn constants(nodes: &[Node]) -> Option<Vec<Value>> {
     nodes
         .iter()

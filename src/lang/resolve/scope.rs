@@ -1,60 +1,60 @@
-//! Which name is where: slots of the running function, and what has to be captured from around it.
+//! Lexical scopes: the slots of the running function and the values captured from enclosing ones.
 
 use super::last_use::bit;
 
-/// Where a name was found.
+/// The location of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// In a slot of the frame.
     Slot(u32),
     /// Among the captured values.
     Captured(u32),
-    /// It is a function of the running function's group.
+    /// A function of the running function's group.
     Sibling(u32),
 }
 
-/// The function around the form at hand, and those around that.
+/// The function that encloses the current form, and the functions that enclose it.
 #[derive(Default)]
 pub struct Frames {
     function: FunctionFrame,
-    /// The groups, which own what is captured, each with the function around it; the innermost last.
+    /// The enclosing groups, which own the captures, each with its enclosing function; the innermost last.
     around: Vec<(GroupFrame, FunctionFrame)>,
 }
 
-/// One function body.
+/// The compile-time state of one function body.
 #[derive(Default)]
 pub struct FunctionFrame {
     bound: Vec<(String, u32)>,
     next: u32,
-    /// Slots the frame needs.
+    /// The number of slots that the frame needs.
     pub slots: u32,
     depth: u32,
-    /// How deep the nodes nest.
+    /// Nesting depth of the nodes.
     pub nesting: u32,
     recur: Option<(u32, usize)>,
-    /// The slots that have been read since the innermost loop began, each as a bit.
+    /// Bit mask of the slots that have been read since the innermost loop began.
     reads: u64,
     is_function: bool,
 }
 
-/// Functions that share what they capture.
+/// A group of functions that share their captures.
 #[derive(Default)]
 pub struct GroupFrame {
     siblings: Vec<String>,
     /// Names captured so far.
     pub captured: Vec<String>,
-    /// Names outside of all functions, with what they were resolved to.
+    /// Names outside all functions, each with its resolved meaning.
     pub names: Vec<(String, String)>,
 }
 
-/// A position in the list of bound names, to go back to.
+/// A saved scope to return to.
 pub struct Scope {
     bound: usize,
     next: u32,
 }
 
 impl Frames {
-    /// Begins a function body, or the top level, whose captured names are given.
+    /// Enters a function body, or the top level. `captured` lists captured names with a given order, if any.
     pub fn enter_function(&mut self, is_function: bool, captured: &[String]) {
         if !captured.is_empty() {
             self.enter(GroupFrame { captured: captured.to_vec(), ..GroupFrame::default() });
@@ -62,12 +62,12 @@ impl Frames {
         self.function = FunctionFrame { is_function, ..FunctionFrame::default() };
     }
 
-    /// Ends a function body.
+    /// Leaves a function body.
     pub fn leave_function(&mut self) -> FunctionFrame {
         std::mem::take(&mut self.function)
     }
 
-    /// Begins a group of functions of these names; unnamed ones are empty.
+    /// Enters a group of functions with these names; unnamed functions have empty names.
     pub fn enter_group(&mut self, siblings: &[String]) {
         self.enter(GroupFrame { siblings: siblings.to_vec(), ..GroupFrame::default() });
     }
@@ -77,7 +77,7 @@ impl Frames {
         self.around.push((group, function));
     }
 
-    /// Ends a group. What its functions resolved outside is also what the group around them did.
+    /// Leaves a group. Its resolved names are also recorded in the enclosing group.
     pub fn leave_group(&mut self) -> GroupFrame {
         let Some((group, function)) = self.around.pop() else { return GroupFrame::default() };
         self.function = function;
@@ -87,7 +87,7 @@ impl Frames {
         group
     }
 
-    /// Notes in the innermost group what a name outside of all functions means.
+    /// Records the meaning of a name outside all functions in the innermost group.
     pub fn note_name(&mut self, name: &str, meaning: impl FnOnce() -> String) {
         if let Some((group, _)) = self.around.last_mut()
             && !group.names.iter().any(|(known, _)| known == name)
@@ -96,12 +96,12 @@ impl Frames {
         }
     }
 
-    /// Begins a loop: what was read so far.
+    /// Enters a loop; returns the mask of the slots read so far.
     pub fn enter_loop(&mut self) -> u64 {
         std::mem::take(&mut self.function.reads)
     }
 
-    /// Ends a loop, before which that was read: what is read in it.
+    /// Leaves a loop; returns the mask of the slots read inside it. `before` is the result of `enter_loop`.
     pub fn leave_loop(&mut self, before: u64) -> u64 {
         let frame = &mut self.function;
         let reads = frame.reads;
@@ -109,35 +109,35 @@ impl Frames {
         reads
     }
 
-    /// Notes that a slot is read.
+    /// Records that a slot is read.
     pub fn note_read(&mut self, slot: u32) {
         self.function.reads |= bit(slot);
     }
 
-    /// True inside of a function, false at the top level.
+    /// True inside a function, false at the top level.
     pub fn in_function(&self) -> bool {
         self.function.is_function
     }
 
-    /// Remembers the scope as it is.
+    /// Saves the current scope.
     pub fn scope(&mut self) -> Scope {
         let frame = &mut self.function;
         Scope { bound: frame.bound.len(), next: frame.next }
     }
 
-    /// Goes back to a scope; its slots may be used anew.
+    /// Returns to a saved scope; the slots allocated since can be reused.
     pub fn close(&mut self, scope: Scope) {
         let frame = &mut self.function;
         frame.bound.truncate(scope.bound);
         frame.next = scope.next;
     }
 
-    /// The slot that is bound next.
+    /// The next free slot.
     pub fn next_slot(&mut self) -> u32 {
         self.function.next
     }
 
-    /// Takes the next slot without a name yet.
+    /// Reserves the next slot without a name.
     pub fn reserve(&mut self) -> u32 {
         let frame = &mut self.function;
         let slot = frame.next;
@@ -146,41 +146,41 @@ impl Frames {
         slot
     }
 
-    /// Gives a reserved slot its name.
+    /// Names a reserved slot.
     pub fn bind_at(&mut self, name: &str, slot: u32) {
         self.function.bound.push((name.to_string(), slot));
     }
 
-    /// Takes the next slot for that name.
+    /// Reserves the next slot and names it.
     pub fn bind(&mut self, name: &str) -> u32 {
         let slot = self.reserve();
         self.bind_at(name, slot);
         slot
     }
 
-    /// Notes one more level of nodes.
+    /// Enters one more level of nested nodes.
     pub fn deeper(&mut self) {
         let frame = &mut self.function;
         frame.depth += 1;
         frame.nesting = frame.nesting.max(frame.depth);
     }
 
-    /// Notes the end of a level of nodes.
+    /// Leaves a level of nested nodes.
     pub fn shallower(&mut self) {
         self.function.depth -= 1;
     }
 
-    /// Sets where `recur` goes, returning where it went.
+    /// Sets the target of `recur`; returns the old target.
     pub fn set_recur_target(&mut self, target: Option<(u32, usize)>) -> Option<(u32, usize)> {
         std::mem::replace(&mut self.function.recur, target)
     }
 
-    /// Where `recur` goes.
+    /// The target of `recur`.
     pub fn recur_target(&mut self) -> Option<(u32, usize)> {
         self.function.recur
     }
 
-    /// Looks a name up from the inside out, noting on the way back what each group captures.
+    /// Looks up a name from the inside out, recording the captures of each group on the way back.
     pub fn find(&mut self, name: &str) -> Option<Place> {
         match self.function.slot(name) {
             Some(slot) => Some(Place::Slot(slot)),
@@ -188,7 +188,7 @@ impl Frames {
         }
     }
 
-    /// Looks a name up in so many of the groups.
+    /// Looks up a name in the outermost `groups` groups.
     fn find_around(&mut self, groups: usize, name: &str) -> Option<Place> {
         let at = groups.checked_sub(1)?;
         let (group, function) = &self.around[at];
@@ -206,8 +206,7 @@ impl Frames {
         Some(Place::Captured((captured.len() - 1) as u32))
     }
 
-    /// Captures what a name outside of all functions holds, in every group around the form at hand; none at the
-    /// top level.
+    /// Captures the value of a name outside all functions in every enclosing group. Returns `None` at the top level.
     pub fn capture(&mut self, name: &str) -> Option<u32> {
         let mut index = None;
         for (group, _) in &mut self.around {
@@ -221,7 +220,7 @@ impl Frames {
         index.map(|index| index as u32)
     }
 
-    /// How many names are bound around the form at hand.
+    /// The number of names bound around the current form.
     pub fn bound(&self) -> usize {
         let around = self
             .around
@@ -230,7 +229,7 @@ impl Frames {
         self.function.bound.len() + around.sum::<usize>()
     }
 
-    /// All names that are bound around the form at hand.
+    /// Returns all names bound around the current form.
     pub fn names(&self) -> Vec<String> {
         let bound = |function: &FunctionFrame| function.bound.iter().rev().map(|(name, _)| name.clone()).collect();
         let mut out: Vec<String> = bound(&self.function);
@@ -243,7 +242,7 @@ impl Frames {
 }
 
 impl FunctionFrame {
-    /// The slot that a name is bound to.
+    /// Returns the slot bound to a name.
     fn slot(&self, name: &str) -> Option<u32> {
         self.bound.iter().rev().find(|(bound, _)| bound == name).map(|(_, slot)| *slot)
     }

@@ -1,10 +1,10 @@
-//! The shape of expanded code. The resolver takes it for granted of what the expander has made; code that
-//! stands in a snapshot is looked at first.
+//! Structural validation of expanded code. The resolver relies on this structure. The expander guarantees it; code
+//! from a snapshot is checked first.
 
 use super::is_display_name;
 use crate::lang::form::{Form, FormKind};
 
-/// The first part of expanded code that is not shaped as the resolver takes it to be; nothing if all are.
+/// Returns the first part of expanded code whose structure is invalid; `None` if there is none.
 pub fn misshapen(form: &Form) -> Option<&Form> {
     let parts = match &form.kind {
         FormKind::List(items) => match items.first().and_then(Form::as_symbol) {
@@ -20,8 +20,7 @@ pub fn misshapen(form: &Form) -> Option<&Form> {
     }
 }
 
-/// The forms inside of a form with that name in front which are code themselves; nothing if it has another shape
-/// than the name asks for.
+/// Returns the subforms of a special form that are code themselves; `None` if its structure is invalid.
 fn special<'f>(name: &str, form: &'f Form, rest: &'f [Form]) -> Option<Vec<&'f Form>> {
     Some(match name {
         "quote" => {
@@ -63,7 +62,7 @@ fn special<'f>(name: &str, form: &'f Form, rest: &'f [Form]) -> Option<Vec<&'f F
     })
 }
 
-/// The names and values of `[name value …]`.
+/// The names and values of a binding vector `[name value …]`.
 fn bindings(form: &Form) -> Option<impl Iterator<Item = (&str, &Form)>> {
     let pairs = form.as_vector()?;
     let is_named = pairs.iter().step_by(2).all(|name| name.as_symbol().is_some());

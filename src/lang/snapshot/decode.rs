@@ -1,4 +1,4 @@
-//! Reading an environment back.
+//! Snapshot decoder.
 
 use super::{CODE_NESTING, MOST_ROWS, VERSION};
 use crate::lang::error::{Error, Outcome, Raised};
@@ -18,10 +18,11 @@ use crate::lang::value::{Reduced, Value};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Reads an environment into a session that has none yet.
+/// Restores an environment into an empty session.
 ///
 /// # Errors
-/// `SnapshotError` with the line that cannot be read; limits.
+/// Returns `SnapshotError` if the text cannot be decoded, with the position of the damage where it is known. Halts,
+/// such as those of limits, pass through unchanged.
 pub fn decode(machine: &mut Machine, source: &Arc<Source>) -> Outcome<()> {
     read(machine, source).map_err(|signal| match signal.raised() {
         Raised::Fault(fault) => {
@@ -54,7 +55,7 @@ fn read(machine: &mut Machine, source: &Arc<Source>) -> Outcome<()> {
             Error::new("SnapshotError", "the snapshot is cut off: its last row, `(history …)`, is missing").into()
         );
     }
-    // Names come up in the order of their definitions, not in that of the functions that use them.
+    // Register the names in the order of their definitions, not in the order in which functions use them.
     for form in &forms {
         if let ("define", [name, ..]) = row_parts(form) {
             decoder.machine.core.globals.index(name.as_symbol().unwrap_or_default());
@@ -78,7 +79,7 @@ fn read(machine: &mut Machine, source: &Arc<Source>) -> Outcome<()> {
             _ => return Err(decoder.damaged(form).into()),
         }
     }
-    // What is written next has the same numbers, unless they leave no room for more.
+    // The next snapshot reuses the row numbers, unless they exceed `MOST_ROWS`.
     let mut rows: Vec<(i64, Object)> = decoder.objects.into_iter().collect();
     rows.retain(|(id, _)| (1..=MOST_ROWS).contains(id));
     rows.sort_unstable_by_key(|(id, _)| *id);
@@ -87,7 +88,7 @@ fn read(machine: &mut Machine, source: &Arc<Source>) -> Outcome<()> {
     Ok(())
 }
 
-/// A row's head and what is behind it.
+/// Splits a row into its head symbol and its arguments.
 fn row_parts(form: &Form) -> (&str, &[Form]) {
     match form.as_list() {
         Some([head, rest @ ..]) => (head.as_symbol().unwrap_or_default(), rest),
@@ -100,7 +101,7 @@ struct Decoder<'m> {
     source: &'m Arc<Source>,
     rows: HashMap<i64, Form>,
     objects: HashMap<i64, Object>,
-    /// Cells and the forms of their states, filled in when all rows have been read.
+    /// Cells and the forms of their states. The states are restored after all rows have been read.
     cells: Vec<(Arc<Handle>, Form)>,
 }
 
@@ -122,7 +123,7 @@ impl Decoder<'_> {
         }
     }
 
-    /// Reads every row once the rows that it refers to have been read.
+    /// Reads all rows in dependency order: each after the rows that it refers to.
     fn read_rows(&mut self, forms: &[Form]) -> Outcome<()> {
         for form in forms {
             if let ("object", [Form { kind: FormKind::Int(id), .. }, content]) = row_parts(form) {
@@ -193,8 +194,8 @@ impl Decoder<'_> {
             (("functions", [name, functions, names, captured]), _) => {
                 Object::Group(self.group(form, name, functions, names, captured)?)
             }
-            // The captured values of a function stand in a bare vector only at the top of a row; a
-            // shared vector does too, so both are kept at hand under one number.
+            // The captured values of a function are a bare vector at the top of a row, and so is a shared vector. The
+            // row is read as a vector first; `function` converts it to captures when it is used as such.
             _ => Object::Value(self.value(form)?),
         })
     }
@@ -369,7 +370,7 @@ impl Decoder<'_> {
         if codes.is_empty() {
             return Err(damaged.into());
         }
-        // What a function of the prelude made is shown as little as the prelude itself.
+        // Functions created by prelude code use the prelude's source, which is hidden in the same way.
         let source = match self.machine.core.registry.prelude().source(source_name) {
             Some(source) => source.clone(),
             None => {
@@ -405,7 +406,7 @@ impl Decoder<'_> {
     }
 }
 
-/// The rows that a row needs before it can be read. Cells are there from the beginning.
+/// Collects the rows that must be read before a row. Cells exist from the beginning.
 fn references(form: &Form, out: &mut Vec<i64>) {
     match (row_parts(form), &form.kind) {
         (("ref", [Form { kind: FormKind::Int(id), .. }]), _) => out.push(*id),
@@ -430,12 +431,12 @@ fn cell_kind(name: &str) -> CellKind {
     }
 }
 
-/// The code of an exception: one word, which need not be one that this build raises.
+/// True for a valid exception code: one alphanumeric word, not necessarily one that this build raises.
 fn is_code(code: &str) -> bool {
     code.starts_with(|c: char| c.is_ascii_alphabetic()) && code.chars().all(|c| c.is_ascii_alphanumeric())
 }
 
-/// What an exception tells beside its message: nil, or a text.
+/// Reads an optional text of an exception (its symbol or its suggestion): nil or a string.
 fn told(form: &Form) -> Option<String> {
     match &form.kind {
         FormKind::Str(text) => Some(text.clone()),
@@ -443,7 +444,7 @@ fn told(form: &Form) -> Option<String> {
     }
 }
 
-/// What a qualified name of the language means.
+/// Resolves a qualified name of the language.
 fn meaning_of(machine: &Machine, name: &str) -> Outcome<Option<Meaning>> {
     let registry = &machine.core.registry;
     match (registry.find_any(name), registry.find_any_prelude(name)) {
@@ -453,17 +454,18 @@ fn meaning_of(machine: &Machine, name: &str) -> Outcome<Option<Meaning>> {
     }
 }
 
-/// The names of a function that is read back mean what they meant.
+/// Resolves names in the code of a restored function to their recorded meanings.
 struct Meanings<'m> {
     machine: &'m mut Machine,
     meanings: HashMap<String, String>,
 }
 
 impl Meanings<'_> {
-    /// What a name means of which the text says nothing.
+    /// Resolves a name without a recorded meaning in the current session.
     fn free(&mut self, name: &str, scope: &dyn Fn() -> Vec<String>) -> Outcome<Meaning> {
         Ok(match self.machine.meaning(name, scope)? {
-            // What a function captures is said by the text; the first version did not capture `*1`.
+            // The snapshot lists the captures of a function, so a held value becomes a constant. Version 1 did not
+            // capture `*1`.
             Meaning::Held(value) => Meaning::Constant(value),
             meaning => meaning,
         })

@@ -1,4 +1,4 @@
-//! Writing an environment.
+//! Snapshot encoder.
 
 use super::failure::UNFINISHED;
 use super::{EncodeError, ROW_NESTING, VERSION};
@@ -22,10 +22,10 @@ use std::fmt::Write;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Writes the session's definitions, what they refer to, and `*1 *2 *3 *e`.
+/// Encodes the session's definitions, everything reachable from them, and `*1 *2 *3 *e`.
 ///
 /// # Errors
-/// What is in the way of which definition; the session is as it was then.
+/// Returns `EncodeError` with the offending definition and the cause. The session is unchanged in that case.
 pub fn encode(machine: &mut Machine) -> Result<String, EncodeError> {
     let mut owner = None;
     write(machine, &mut owner).map_err(|signal| {
@@ -40,10 +40,10 @@ pub fn encode(machine: &mut Machine) -> Result<String, EncodeError> {
     })
 }
 
-/// The names of the history, in its order.
+/// The names of the history entries, in order.
 const HISTORY: [&str; 4] = ["*1", "*2", "*3", "*e"];
 
-/// A definition as it is written.
+/// A definition to encode.
 struct Definition {
     name: String,
     value: Value,
@@ -52,8 +52,8 @@ struct Definition {
     metadata: Option<Value>,
 }
 
-/// Writes all of it. `owner` tells meanwhile what is being written: the ordinal of a definition, and from there on those of
-/// the history and of the hierarchy.
+/// Encodes the whole environment. `owner` tracks the item being encoded, for errors: the ordinal of a definition; the
+/// numbers after the definitions stand for the history entries, then the hierarchy.
 fn write(machine: &mut Machine, owner: &mut Option<usize>) -> Outcome<String> {
     let mut definitions = Vec::new();
     for global in machine.core.globals.kept() {
@@ -114,7 +114,7 @@ fn write(machine: &mut Machine, owner: &mut Option<usize>) -> Outcome<String> {
     Ok(text)
 }
 
-/// Counts how often each node is reached; those reached more than once get rows of their own.
+/// Counts how often each node is reached. Nodes reached more than once get their own rows.
 fn count_owners(machine: &mut Machine, roots: Vec<Value>, shared: &mut HashMap<usize, u32>) -> Outcome<()> {
     let mut waiting = roots;
     while let Some(value) = waiting.pop() {
@@ -129,7 +129,7 @@ fn count_owners(machine: &mut Machine, roots: Vec<Value>, shared: &mut HashMap<u
     Ok(())
 }
 
-/// What a node refers to.
+/// Collects the nodes that a node refers to, including the content and notes of a cell.
 fn parts(machine: &mut Machine, value: &Value, into: &mut Vec<Value>) -> Outcome<()> {
     value.for_each_child(&mut |child, _| into.extend(child.node().is_some().then(|| child.clone())));
     if let Value::Cell(handle) | Value::Lazy(handle) = value {
@@ -142,18 +142,18 @@ fn parts(machine: &mut Machine, value: &Value, into: &mut Vec<Value>) -> Outcome
 struct Encoder<'m> {
     machine: &'m mut Machine,
     shared: HashMap<usize, u32>,
-    /// Numbers of the rows, by the address of what they are about.
+    /// Row numbers by the address of the object.
     ids: HashMap<usize, i64>,
-    /// Those of the text before: what has a row still keeps its number, so that little of the text changes.
+    /// Row numbers of the previous snapshot. Objects keep their numbers, so that little of the text changes.
     earlier: HashMap<usize, i64>,
-    /// The number of the next new row.
+    /// Next unused row number.
     next: i64,
-    /// Rows that are still to be written, each with the owner that came upon it first.
+    /// Rows still to be written, each with the owner that first reached it.
     waiting: VecDeque<(i64, Object, Option<usize>)>,
-    /// Rows that have been written, and where each ends in the text.
+    /// Rows that have been written, each with its end offset in `text`.
     written: Vec<(i64, Object, usize)>,
     text: String,
-    /// What is being written, for errors.
+    /// The item being encoded, for errors.
     owner: &'m mut Option<usize>,
 }
 
@@ -165,7 +165,7 @@ impl<'m> Encoder<'m> {
         Encoder { machine, shared, ids, earlier, next, waiting, written, text: String::new(), owner }
     }
 
-    /// The number of the row about what is at that address.
+    /// Returns the row number of the object at that address. Allocates a number and queues the row on first use.
     fn row(&mut self, address: usize, object: impl FnOnce() -> Object) -> i64 {
         if let Some(id) = self.ids.get(&address) {
             return *id;
@@ -201,7 +201,7 @@ impl<'m> Encoder<'m> {
         Ok(())
     }
 
-    /// Puts the rows into a text in the order of their numbers, and has the session remember these.
+    /// Appends the rows to `out` in the order of their numbers, and stores the numbers in the session.
     fn take_rows(mut self, out: &mut String) -> Outcome<()> {
         *self.owner = None;
         self.machine.reserve(self.text.len() as u64)?;
@@ -218,7 +218,7 @@ impl<'m> Encoder<'m> {
         Ok(())
     }
 
-    /// A value where it is used: itself, or a reference to its row.
+    /// Encodes a value at a point of use: inline, or as a reference to its row.
     fn value(&mut self, value: &Value, out: &mut String, depth: u32) -> Outcome<()> {
         self.machine.step(1)?;
         if let Value::Cell(handle) | Value::Lazy(handle) = value {
@@ -265,7 +265,7 @@ impl<'m> Encoder<'m> {
         }
     }
 
-    /// A value without its metadata.
+    /// Encodes a value inline, without its metadata.
     fn plain(&mut self, value: &Value, out: &mut String, depth: u32) -> Outcome<()> {
         let inner = depth + 1;
         match value {
@@ -300,7 +300,8 @@ impl<'m> Encoder<'m> {
                 out.push(']');
             }
             Value::Map(map) => {
-                // Not a map literal: its keys may be references that look the same to the reader.
+                // Not a map literal: the decoder reads literals as constant data and does not resolve references in
+                // them.
                 out.push_str(match map.order() {
                     Some(_) => "(sorted-map ",
                     None if map.is_record() => "(record ",
@@ -390,7 +391,8 @@ impl<'m> Encoder<'m> {
         Ok(())
     }
 
-    /// The qualified name of a function of the prelude; none for what such a function has made.
+    /// Returns the qualified name of a function declared by the prelude; `None` for functions that prelude code has
+    /// created.
     fn prelude_name(&self, closure: &Closure) -> Option<String> {
         self.machine.core.registry.prelude().declared(closure).map(Function::qualified)
     }
@@ -427,7 +429,7 @@ impl<'m> Encoder<'m> {
         Ok(())
     }
 
-    /// `(functions "source" ([name form] …) ([name meaning] …) [captured …])`
+    /// Writes a group of functions: `(functions "source" ([name form] …) ([name meaning] …) [captured …])`.
     fn group(&mut self, group: &Group, out: &mut String) -> Outcome<()> {
         out.push_str("(functions ");
         write_quoted(out, &group.source.name.to_string());
@@ -463,7 +465,7 @@ impl<'m> Encoder<'m> {
     }
 }
 
-/// A form as the reader reads it.
+/// Writes a form as text that the reader reads back.
 fn write_form(out: &mut String, form: &Form) {
     if let Some(metadata) = &form.metadata {
         out.push('^');

@@ -1,37 +1,38 @@
-//! Why a session could not be written.
+//! Errors of encoding a session.
 
 use crate::lang::error::render::halt_message;
 use crate::lang::error::{Error, Fault, Halt, Raised, Signal};
 
-/// Why [`Session::encode`](crate::lang::Session::encode) could not write a session. Nothing was changed: it can be
-/// tried again, and succeeds once the definition that is named has been redefined or forgotten.
+/// The error of [`Session::encode`](crate::lang::Session::encode). The session is unchanged. Encoding can be retried,
+/// and succeeds once the named definition has been redefined or removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EncodeError {
-    /// The definition that could not be written, or `*1` and its kin; none if it is not a definition's fault.
+    /// The definition that could not be encoded, or one of `*1`, `*2`, `*3`, `*e`, or `derive` for the type hierarchy;
+    /// `None` if no single definition caused the error.
     pub name: Option<String>,
-    /// What is in the way.
+    /// The cause.
     pub reason: EncodeReason,
 }
 
-/// What is in the way of writing a session.
+/// The cause of an [`EncodeError`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EncodeReason {
-    /// Writing takes more time, memory or steps than writing may take; with the limit's name.
+    /// Encoding exceeded its limit on time, memory or steps: the name of the limit, and a message.
     Limit(&'static str, String),
-    /// The host stopped it.
+    /// The host cancelled the encoding.
     Cancelled,
-    /// A delay or lazy sequence was left in the middle of its computation, after a defect of lispbox.
+    /// A delay or lazy sequence is stuck in the middle of its computation, because of a defect in lispbox.
     Unfinished,
-    /// It holds an atom, a delay or a lazy sequence of another session, which a function of the host gave it.
+    /// The session holds an atom, a delay or a lazy sequence of another session, passed in by a host function.
     Foreign,
-    /// The system had no stack to give; trying again may help.
+    /// The system could not provide a stack; a retry may succeed.
     Busy,
-    /// A defect of lispbox, with its message.
+    /// A defect in lispbox, with its message.
     Defect(String),
 }
 
 impl EncodeError {
-    /// The error of what was raised while that definition was written.
+    /// Converts a signal raised while encoding the definition `name`.
     pub(crate) fn of(name: Option<String>, signal: &Signal) -> EncodeError {
         let reason = match signal.raised() {
             Raised::Halt(Halt::Cancelled) => EncodeReason::Cancelled,
@@ -45,14 +46,14 @@ impl EncodeError {
         EncodeError { name, reason }
     }
 
-    /// The error of an encoding that could not begin, or that a defect ended.
+    /// Converts the error of an encoding that could not start or that failed because of a defect.
     pub(crate) fn outside(error: Error) -> EncodeError {
         let reason = if error.code == "Busy" { EncodeReason::Busy } else { EncodeReason::Defect(error.message) };
         EncodeError { name: None, reason }
     }
 }
 
-/// The code of the error that a cell raises whose content is being computed.
+/// Error code for a cell whose content is still being computed.
 pub(super) const UNFINISHED: &str = "Unfinished";
 
 impl std::fmt::Display for EncodeError {

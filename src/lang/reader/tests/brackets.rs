@@ -1,8 +1,8 @@
-//! Which bracket is blamed, by whole messages.
+//! Tests which bracket is reported as faulty, by complete messages.
 
 use crate::lang::reader::{ReadError, read};
 
-/// The error with its message and suggestion, and the text it points to.
+/// Returns the error, its message with the suggestion, and the text at its position.
 fn blamed(source: &str) -> (ReadError, String, &str) {
     let error = read(source).expect_err("it is not balanced");
     assert_eq!(error.code, "UnbalancedBrackets");
@@ -63,7 +63,7 @@ fn the_indentation_shows_which_inner_form_is_unclosed() {
         "`[` opened at line 1, column 6 is not closed: 1 closing bracket `]` is missing; \
          going by the indentation of line 3, `]` belongs at the end of line 2",
     );
-    // Continuation lines under a quoted list are no evidence.
+    // Continuation lines under a quoted list are not evidence.
     check(
         "'(1 2\n 3",
         "(",

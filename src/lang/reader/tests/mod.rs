@@ -1,4 +1,4 @@
-//! Behaviour of the reader.
+//! Tests of the reader.
 
 mod brackets;
 mod programs;

@@ -1,4 +1,4 @@
-//! What the reader reads and refuses, by whole results and whole messages.
+//! Tests of accepted and rejected programs, by complete results and complete messages.
 
 use std::time::{Duration, Instant};
 
@@ -6,7 +6,7 @@ use crate::lang::form::{Form, FormKind};
 use crate::lang::reader::{ReadError, read, text_of};
 use crate::lang::span::Span;
 
-/// The forms of a program, written plainly.
+/// Reads a program and formats its forms.
 fn forms(source: &str) -> String {
     let forms = read(source).unwrap_or_else(|error| panic!("{source}: {error}"));
     forms.iter().map(shown).collect::<Vec<_>>().join(" ")
@@ -42,7 +42,7 @@ fn refused(source: &str) -> ReadError {
     }
 }
 
-/// Code, message and suggestion of what is refused, and the text that it points to.
+/// Returns code, message and suggestion of the error, and the text at its position.
 fn refusal(source: &str) -> String {
     let error = refused(source);
     format!("{} at {:?}: {error}", error.code, text_of(source, error.span))
