@@ -1,9 +1,9 @@
-//! The time since the machine was started, which nobody can set: for leases that processes of one machine share.
+//! The time since the machine was started, which cannot be set: a clock for leases shared by processes of one machine.
 
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// Names this start of the machine, where the system does; times since another start cannot be compared with ours.
+/// Identifies this boot of the machine, if the system can. Times since another boot are not comparable.
 pub(super) fn id() -> &'static str {
     static ID: OnceLock<String> = OnceLock::new();
     ID.get_or_init(|| {
@@ -12,7 +12,8 @@ pub(super) fn id() -> &'static str {
     })
 }
 
-/// How long ago the machine was started, with the time in which it slept. All its processes agree on it.
+/// The time since the machine was started, including suspension where the clock counts it. All processes of the machine
+/// agree on it.
 #[cfg(unix)]
 pub(crate) fn elapsed() -> Duration {
     #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -20,13 +21,13 @@ pub(crate) fn elapsed() -> Duration {
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
     const CLOCK: libc::clockid_t = libc::CLOCK_MONOTONIC;
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the pointer is to a `timespec` of ours, which the call fills in and does not keep.
+    // SAFETY: the pointer is to a local `timespec`, which the call fills in and does not retain.
     let told = unsafe { libc::clock_gettime(CLOCK, &raw mut time) };
     assert_eq!(told, 0, "the clock is one that the system has");
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or_default())
 }
 
-/// The time of day, where the system has no such clock for all processes.
+/// The time of day, on systems without such a clock shared by all processes.
 #[cfg(not(unix))]
 pub(crate) fn elapsed() -> Duration {
     std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default()

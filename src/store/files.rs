@@ -1,8 +1,8 @@
-//! Whether the files of a SQLite database are still those that were opened.
+//! Detects that the files of an open SQLite database were replaced, removed or truncated.
 //!
-//! A process that has a file open goes on writing to it when its name is gone or means another file, and when a part of
-//! it was cut off: what it acknowledges then can be read by nobody who comes after it. So the names are looked up before
-//! each transaction, and after one that has to last.
+//! A process that has a file open continues to write to it after its name was removed or refers to another file, and
+//! after a part of it was cut off: later readers cannot see what it acknowledges then. Therefore the names are checked
+//! before each transaction, and after one that has to be durable.
 
 use super::Problem;
 use std::ffi::OsString;
@@ -11,20 +11,20 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The files of an open database.
 pub(super) struct Files {
-    /// The database, its log, and the index of the log, each with what it was when it was opened.
+    /// The database, its write-ahead log and the index of the log, each with its identity when it was opened.
     files: Vec<(PathBuf, Identity)>,
-    /// How long the database has been seen to be, in bytes.
+    /// The greatest length of the database seen, in bytes.
     longest: AtomicU64,
 }
 
-/// What tells one file of a machine from another.
+/// The device and inode numbers of a file.
 type Identity = (u64, u64);
 
 impl Files {
-    /// The files of a database in WAL mode that has just been opened and used.
+    /// Records the files of a database in WAL mode that has just been opened and used.
     ///
     /// # Errors
-    /// [`Problem::Unavailable`] if they cannot be looked at.
+    /// Returns [`Problem::Unavailable`] if they cannot be examined.
     pub(super) fn of(path: &Path) -> Result<Files, Problem> {
         let path = path.canonicalize().map_err(|problem| Problem::Unavailable(problem.to_string()))?;
         let mut files = Vec::new();
@@ -33,7 +33,7 @@ impl Files {
             let mut name = OsString::from(&path);
             name.push(suffix);
             let file = PathBuf::from(name);
-            // A system without identities of files has nothing to compare.
+            // A system without file identities has nothing to compare.
             if let Some((identity, length)) = look(&file)? {
                 longest = longest.max(if suffix.is_empty() { length } else { 0 });
                 files.push((file, identity));
@@ -42,11 +42,12 @@ impl Files {
         Ok(Files { files, longest: AtomicU64::new(longest) })
     }
 
-    /// Looks whether they are the same files, and whether the database has lost its end; `is_whole` reads it then, as
-    /// one that was compacted has become shorter as well.
+    /// Checks that the files are the same and that the database was not truncated. If it has become shorter, `is_whole`
+    /// reads it to decide, because compaction shortens a database as well.
     ///
     /// # Errors
-    /// [`Problem::Unusable`].
+    /// Returns [`Problem::Unusable`] if a file is missing, replaced or truncated, and [`Problem::Unavailable`] if it
+    /// cannot be examined.
     pub(super) fn check(&self, is_whole: impl Fn() -> bool) -> Result<(), Problem> {
         for (at, (file, identity)) in self.files.iter().enumerate() {
             let found = look(file)?;
@@ -69,7 +70,7 @@ impl Files {
     }
 }
 
-/// The identity and the length of a file, if it is there and the system has such a thing.
+/// Returns the identity and the length of a file, if it exists and the system has file identities.
 #[cfg(unix)]
 fn look(file: &Path) -> Result<Option<(Identity, u64)>, Problem> {
     use std::os::unix::fs::MetadataExt;
@@ -85,7 +86,7 @@ fn look(_: &Path) -> Result<Option<(Identity, u64)>, Problem> {
     Ok(None)
 }
 
-/// That the store itself is not what it was.
+/// Creates the problem of a damaged store.
 pub(super) fn damaged(what: String) -> Problem {
     Problem::Unusable(format!("its file is damaged: {what}"))
 }

@@ -1,17 +1,18 @@
-//! Where sessions are kept between calls, processes and machines.
+//! Persistent storage of sessions, shared between calls, processes and machines.
 //!
-//! A store holds each session as the text that [`Session::encode`](crate::lang::Session::encode) gives, with the
-//! name of the principal it belongs to and a version that grows with every change. Whoever evaluates in a session
-//! takes its lease first, so that no two do at a time, and so that no tool is called twice. A lease that is not
-//! renewed ends by itself: its holder is gone, or is thought to be.
+//! A store holds each session as the text that [`Session::encode`](crate::lang::Session::encode) returns, together with
+//! the name of the principal that owns it and a version that grows with every change. A process that evaluates in a
+//! session takes its lease first, so that no two processes evaluate in it at the same time and no tool is called twice.
+//! A lease that is not renewed expires: its holder has died, or is presumed dead.
 //!
-//! Each lease has a fencing token, which is greater than that of every lease of the session before. A write proves its
-//! lease: token, holder and version are compared in the transaction that writes, so that a holder that was stopped for
-//! longer than its lease, and goes on, writes nothing once somebody else has had the next. A session that is not there
-//! yet has no lease: its handle is random and known to its maker alone, and making it fails where there is one already.
+//! Each lease has a fencing token, which is greater than that of every earlier lease of the session. A write proves its
+//! lease: token, holder and version are compared in the transaction that writes, so that a holder that was suspended
+//! for longer than its lease and then resumes writes nothing once another holder has taken the next lease. A session
+//! that does not exist yet has no lease: its handle is random and known to its creator alone, and creation fails if the
+//! handle already exists.
 //!
 //! Every method may block, for a bounded time, and may be called from several threads at once, though not from
-//! asynchronous code. A store holds what tools returned, as it is: who can read the store can read that.
+//! asynchronous code. A store holds the results of tools unencrypted: anyone who can read the store can read them.
 
 pub(crate) mod boot;
 mod files;
@@ -33,73 +34,73 @@ pub use sqlite::Sqlite;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-/// How long a lease holds without being renewed.
+/// The time for which a lease holds without being renewed.
 pub const LEASE: Duration = Duration::from_secs(10);
 
-/// A lease that was taken: the right to change a session until somebody else takes the next.
+/// A lease on a session: the right to change it until another holder takes the next lease.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Lease {
-    /// Who holds it: a name that no other lease has.
+    /// The name of the holder, unique to this lease.
     pub holder: String,
-    /// Its fencing token, which grows with every lease of the session.
+    /// The fencing token, which grows with every lease of the session.
     pub token: u64,
 }
 
-/// What a session is found by.
+/// The key under which a store finds a session.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Key {
-    /// Whose session it is; nobody else finds it.
+    /// The principal that owns the session; no other principal finds it.
     pub principal: String,
-    /// Its handle.
+    /// The handle of the session.
     pub handle: String,
 }
 
-/// A session as it was read.
+/// A session as read from a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stored {
-    /// Its version, from 1.
+    /// The version, starting at 1.
     pub version: u64,
-    /// Its environment.
+    /// The serialized environment.
     pub text: String,
 }
 
-/// What a list of sessions says of one.
+/// One session in the list of all sessions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Summary {
-    /// What it is found by.
+    /// The key of the session.
     pub key: Key,
-    /// Its version.
+    /// The version of the session.
     pub version: u64,
-    /// The size of its text in bytes.
+    /// The size of the session's text in bytes.
     pub bytes: u64,
-    /// The names that it defines.
+    /// The names that the session defines.
     pub names: Vec<String>,
-    /// When it was made.
+    /// The time at which the session was created.
     pub created: SystemTime,
-    /// When it was last evaluated in.
+    /// The time of the last evaluation in the session.
     pub used: SystemTime,
-    /// True while somebody holds its lease.
+    /// True while the session is leased.
     pub is_leased: bool,
 }
 
-/// Why a store did not do what it was asked to.
+/// The reason for which a store did not carry out a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Problem {
-    /// There is no such session, or it is another principal's.
+    /// No such session exists, or it belongs to another principal.
     Unknown,
-    /// It has been unused for longer than sessions are kept, or was made too long ago.
+    /// The session was unused for longer than sessions are kept, or was created too long ago.
     Expired,
-    /// Somebody else holds its lease.
+    /// Another holder has the lease.
     Leased,
-    /// The lease is held no more: it ran out, and somebody else took the next, or removed the session.
+    /// The lease no longer holds: it expired, and another holder took the next lease or removed the session.
     Lost,
-    /// It has another version than it had when it was read, or is there although it was to be made.
+    /// The version differs from the one that was read, or the session to be created already exists.
     Changed,
-    /// What the store has of it is not what was written; the text says what is wrong.
+    /// The stored data differs from what was written; the text describes the damage.
     Damaged(String),
-    /// The store itself could not be used, and may be later; the text says what is wrong with it.
+    /// The store is unavailable, perhaps temporarily; the text gives the reason.
     Unavailable(String),
-    /// The store itself cannot be used before somebody has done something about it, as the text says.
+    /// The store cannot be used until an operator intervenes; the text gives the reason.
     Unusable(String),
 }
 
@@ -123,99 +124,103 @@ impl std::fmt::Display for Problem {
 
 impl std::error::Error for Problem {}
 
-/// Where sessions are kept; see the module's text.
+/// A store of sessions; see the module documentation.
 pub trait Store: Send + Sync {
-    /// Takes the lease of a session for `holder`, a name that nobody else uses and that is used once, and notes that the
-    /// session is used. It holds for [`LEASE`].
+    /// Takes the lease of a session for `holder`, a unique name that is used only once, and updates the time of the
+    /// session's last use. The lease holds for [`LEASE`].
     ///
     /// # Errors
-    /// [`Problem::Leased`] at once where somebody else has it: this does not wait.
+    /// Returns [`Problem::Leased`] at once if another holder has the lease: this does not wait.
     fn lease(&self, session: &Key, holder: &str) -> Result<Lease, Problem>;
 
-    /// Makes the lease hold for [`LEASE`] from now on, also if it has run out and nobody has taken the next.
+    /// Extends the lease to [`LEASE`] from now. This also works for an expired lease, if no other holder has taken the
+    /// next one.
     ///
     /// # Errors
-    /// [`Problem::Lost`].
+    /// Returns [`Problem::Lost`] if the lease was lost.
     fn renew(&self, session: &Key, lease: &Lease) -> Result<(), Problem>;
 
-    /// Gives the lease back. One that was lost is no error.
+    /// Releases the lease. Releasing a lost lease is not an error.
     ///
     /// # Errors
-    /// [`Problem::Unavailable`], [`Problem::Unusable`].
+    /// Returns [`Problem::Unavailable`] or [`Problem::Unusable`].
     fn release(&self, session: &Key, lease: &Lease) -> Result<(), Problem>;
 
-    /// The session, if its version is not the known one; 0 is no version.
+    /// Reads the session; returns `None` if its version is the known one. Pass 0 if no version is known.
     ///
     /// # Errors
-    /// [`Problem::Unknown`], [`Problem::Expired`], [`Problem::Damaged`].
+    /// Returns [`Problem::Unknown`], [`Problem::Expired`] or [`Problem::Damaged`].
     fn read(&self, session: &Key, known: u64) -> Result<Option<Stored>, Problem>;
 
-    /// Makes a session, whose version is 1 then. It is there, whatever happens to this process, when this returns.
+    /// Creates a session with version 1. It is durable when this returns, whatever happens to this process.
     ///
     /// # Errors
-    /// [`Problem::Changed`] if there is one with that handle already: nothing is written then. After
-    /// [`Problem::Unavailable`] and [`Problem::Unusable`] it may have been made, or be made yet: reading tells.
+    /// Returns [`Problem::Changed`], having written nothing, if a session with that handle already exists. After
+    /// [`Problem::Unavailable`] or [`Problem::Unusable`] the session may have been created, or may still be created:
+    /// read it to find out.
     fn create(&self, session: &Key, text: &str, names: &[String]) -> Result<(), Problem>;
 
-    /// Writes the session, which takes effect as a whole, and gives its new version. It is there, whatever happens to
-    /// this process, when this returns. Of a large text only what is another than before is sent.
+    /// Writes the session atomically and returns its new version. The write is durable when this returns, whatever
+    /// happens to this process. Of a large text only the parts that changed are sent.
     ///
     /// # Errors
-    /// [`Problem::Lost`] if the lease is not the last that was taken, and [`Problem::Changed`] if the version is not the
-    /// known one: nothing is written then, nor will be. After [`Problem::Unavailable`] and [`Problem::Unusable`] it may
-    /// have been written, or be written yet, until somebody takes the next lease: reading tells then.
+    /// Returns [`Problem::Lost`] if the lease is not the last one taken, and [`Problem::Changed`] if the version is not
+    /// the known one: in both cases nothing is written, now or later. After [`Problem::Unavailable`] or
+    /// [`Problem::Unusable`] the session may have been written, or may still be written, until the next lease is taken:
+    /// read it after that to find out.
     fn write(&self, session: &Key, lease: &Lease, known: u64, text: &str, names: &[String]) -> Result<u64, Problem>;
 
-    /// The handle of the principal's most recently used session that defines a name, other than `except`.
+    /// Returns the handle of the principal's most recently used session that defines a name, other than `except`.
     ///
     /// # Errors
-    /// [`Problem::Unavailable`], [`Problem::Unusable`].
+    /// Returns [`Problem::Unavailable`] or [`Problem::Unusable`].
     fn definer(&self, principal: &str, name: &str, except: &str) -> Result<Option<String>, Problem>;
 
-    /// All sessions that have not expired, the most recently used first.
+    /// Lists all sessions that have not expired, the most recently used first.
     ///
     /// # Errors
-    /// [`Problem::Unavailable`], [`Problem::Unusable`].
+    /// Returns [`Problem::Unavailable`] or [`Problem::Unusable`].
     fn list(&self) -> Result<Vec<Summary>, Problem>;
 
-    /// Removes a session for good, whose lease is that one; without one, if nobody has it.
+    /// Removes a session permanently: under its `lease`, or, without one, only if the session is not leased.
     ///
     /// # Errors
-    /// [`Problem::Unknown`]; [`Problem::Lost`], or [`Problem::Leased`] without a lease. After [`Problem::Unavailable`] and
-    /// [`Problem::Unusable`] it may have been removed, or be removed yet, until somebody takes the next lease.
+    /// Returns [`Problem::Unknown`]; [`Problem::Lost`] if `lease` was lost, or [`Problem::Leased`] if no lease was
+    /// passed and one is held. After [`Problem::Unavailable`] or [`Problem::Unusable`] the session may have been
+    /// removed, or may still be removed, until the next lease is taken.
     fn remove(&self, session: &Key, lease: Option<&Lease>) -> Result<(), Problem>;
 
-    /// Lets sessions expire that nobody has used for so long, and says how many: their content is removed, and
-    /// their handles are remembered for as long again, to say why they are of no use any more.
+    /// Expires the sessions that were not used for `unused` and returns their number. Their content is removed. Their
+    /// handles are remembered for the same time again, so that a caller learns why its handle is no longer valid.
     ///
     /// # Errors
-    /// [`Problem::Unavailable`], [`Problem::Unusable`].
+    /// Returns [`Problem::Unavailable`] or [`Problem::Unusable`].
     fn expire(&self, unused: Duration) -> Result<u64, Problem>;
 
-    /// Lets sessions expire that were made so long ago, alike.
+    /// Expires the sessions that were created more than `lifetime` ago, in the same way as [`Store::expire`].
     ///
     /// # Errors
-    /// [`Problem::Unavailable`], [`Problem::Unusable`].
+    /// Returns [`Problem::Unavailable`] or [`Problem::Unusable`].
     fn expire_old(&self, lifetime: Duration) -> Result<u64, Problem>;
 
-    /// True if a principal has so many sessions, or more, that have not expired.
+    /// True if a principal has at least `count` sessions that have not expired.
     ///
     /// # Errors
-    /// [`Problem::Unavailable`], [`Problem::Unusable`].
+    /// Returns [`Problem::Unavailable`] or [`Problem::Unusable`].
     fn has_many(&self, principal: &str, count: u64) -> Result<bool, Problem>;
 
-    /// Looks whether the store can be used now.
+    /// Checks that the store can be used now.
     ///
     /// # Errors
-    /// [`Problem::Unavailable`], [`Problem::Unusable`].
+    /// Returns [`Problem::Unavailable`] or [`Problem::Unusable`].
     fn check(&self) -> Result<(), Problem>;
 }
 
-/// A name that cannot be guessed, for a session or the holder of a lease: 130 random bits in 26 letters and digits,
-/// none of which look alike.
+/// Generates an unguessable name for a session or the holder of a lease: 130 random bits as 26 letters and digits, none
+/// of which look alike.
 ///
 /// # Errors
-/// When the system has no randomness: a name that could be guessed is worse than none.
+/// Returns a message if the system has no randomness: a guessable name would be worse than none.
 pub fn handle() -> Result<String, String> {
     const LETTERS: &[u8; 32] = b"abcdefghijkmnopqrstuvwxyz2345678";
     let mut bytes = [0u8; 26];
@@ -223,10 +228,10 @@ pub fn handle() -> Result<String, String> {
     Ok(bytes.iter().map(|byte| char::from(LETTERS[usize::from(*byte) % LETTERS.len()])).collect())
 }
 
-/// Opens the store that a URL names, if it is there: looking into a store makes none.
+/// Opens the store that a URL names, if it exists; creates no store.
 ///
 /// # Errors
-/// As [`open`], or that there is no such store.
+/// Fails like [`open`], and if no such store exists.
 pub fn open_existing(url: &str) -> Result<Arc<dyn Store>, String> {
     match url.strip_prefix("sqlite:") {
         Some(path) if !std::path::Path::new(path).exists() => Err(format!("there is no store at {path}")),
@@ -238,7 +243,7 @@ pub fn open_existing(url: &str) -> Result<Arc<dyn Store>, String> {
 /// TLS) or `postgres://[USER:PASSWORD@]HOST[:PORT]/DATABASE` (`?sslmode=require` with TLS).
 ///
 /// # Errors
-/// A sentence that says what was expected, or why it cannot be opened; no password is in it.
+/// Returns a sentence that states what was expected, or why the store cannot be opened. It contains no password.
 pub fn open(url: &str) -> Result<Arc<dyn Store>, String> {
     let (scheme, rest) = url.split_once(':').unwrap_or_default();
     let opened: Result<Arc<dyn Store>, Problem> = match scheme {
@@ -266,10 +271,10 @@ pub fn open(url: &str) -> Result<Arc<dyn Store>, String> {
     opened.map_err(|problem| format!("{}: {problem}", without_secrets(url)))
 }
 
-/// A URL without what stands before its host and behind its path, where passwords are.
+/// Redacts a URL: removes the user information before the host and the query after the path, which may hold passwords.
 fn without_secrets(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
-    // A password that was not encoded may have any of these signs in it.
+    // An unencoded password may contain any of these characters.
     let (secret, rest) = rest.rsplit_once('@').map_or(("", rest), |(_, rest)| ("…@", rest));
     let (place, query) = rest.split_once(['?', '#']).map_or((rest, ""), |(place, _)| (place, "?…"));
     format!("{scheme}://{secret}{place}{query}")

@@ -1,33 +1,33 @@
-//! Large sessions in pieces, so that a small change is a small write.
+//! Splits large sessions into pieces, so that a small change is a small write.
 //!
-//! A text is cut where its content says, and not at every so many bytes: what was put in or taken out at one place
-//! leaves the pieces before and behind it as they were. Each is kept under its digest, once a session, beside the
-//! list of the digests in their order. So a writer sends the pieces that the list before did not have, and the list.
-//! A short text is kept whole, and has no list.
+//! A text is cut at boundaries that depend on its content, not at fixed offsets: an insertion or deletion leaves the
+//! pieces before and after it unchanged. Each piece is stored under its digest, once per session, beside the ordered
+//! list of digests. A writer therefore sends the pieces that the previous list did not have, and the new list. A short
+//! text is stored whole and has no list.
 
 use super::Problem;
 use fastcdc::v2020::FastCDC;
 use sha2::{Digest as _, Sha256};
 use std::collections::{HashMap, HashSet};
 
-/// The longest text that is kept whole, in bytes.
+/// Maximum length of a text that is stored whole, in bytes.
 const WHOLE: usize = 64 << 10;
 
-/// How long pieces are, in bytes: at least, about, and at most.
+/// Length of a piece in bytes: minimum, average, maximum.
 const PIECE: (usize, usize, usize) = (8 << 10, 32 << 10, 128 << 10);
 
-/// What a piece is known by: the first half of its SHA-256.
+/// The key of a piece: the first half of its SHA-256.
 pub(super) type Digest = [u8; 16];
 
-/// A text in its pieces.
+/// A text split into pieces.
 pub(super) struct Pieces<'t> {
-    /// Its length in eight bytes, the lowest first, and the digests of its pieces.
+    /// The length of the text in eight little-endian bytes, then the digests of its pieces.
     pub(super) list: Vec<u8>,
     pieces: HashMap<Digest, &'t [u8]>,
 }
 
 impl<'t> Pieces<'t> {
-    /// Cuts a text, if it is long enough.
+    /// Splits a text if it is longer than [`WHOLE`].
     pub(super) fn of(text: &'t str) -> Option<Pieces<'t>> {
         if text.len() <= WHOLE {
             return None;
@@ -44,26 +44,26 @@ impl<'t> Pieces<'t> {
         Some(Pieces { list, pieces })
     }
 
-    /// The pieces that are not there yet.
+    /// Iterates over the pieces whose digests are not in `there`.
     pub(super) fn added(&self, there: &HashSet<Digest>) -> impl Iterator<Item = (&Digest, &'t [u8])> {
         self.pieces.iter().filter(|(digest, _)| !there.contains(*digest)).map(|(digest, piece)| (digest, *piece))
     }
 }
 
-/// The digests in a list, in their order.
+/// Iterates over the digests in a list, in order.
 pub(super) fn digests(list: &[u8]) -> impl Iterator<Item = Digest> {
     list.get(8..).unwrap_or_default().as_chunks().0.iter().copied()
 }
 
-/// The length in bytes of the text that a list is of.
+/// The length in bytes of the text that a list describes.
 pub(super) fn length(list: &[u8]) -> u64 {
     list.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
 }
 
-/// Puts a text together again.
+/// Reassembles a text.
 ///
 /// # Errors
-/// [`Problem::Damaged`] where a piece is missing or is not what it was.
+/// Returns [`Problem::Damaged`] if a piece is missing or does not match its digest.
 pub(super) fn joined<P: AsRef<[u8]>>(list: &[u8], pieces: &HashMap<Digest, P>) -> Result<String, Problem> {
     let damaged = |what: &str| Problem::Damaged(format!("{what} of its text in the store"));
     let checked: HashMap<Digest, &[u8]> = pieces.iter().map(|(name, piece)| (*name, piece.as_ref())).collect();

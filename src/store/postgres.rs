@@ -1,8 +1,8 @@
-//! Sessions in PostgreSQL, which several machines may share.
+//! Stores sessions in PostgreSQL, which several machines may share.
 //!
-//! Each step is one statement, so that nothing is ever half done; times are those of the server's clock. A statement that
-//! waits for a row which somebody else has locked is given up by the server, and concerns its own session alone: leases
-//! are taken and renewed without waiting for a row at all, and renewals have connections of their own.
+//! Each step is one statement and therefore atomic; times are those of the server's clock. The server aborts a
+//! statement that waits too long for a locked row, and such a wait affects that row's session alone: leases are taken
+//! and renewed without waiting for a row at all, and renewals have dedicated connections.
 
 use super::pieces::{self, Digest, Pieces};
 use super::remote::{self, Remote};
@@ -18,27 +18,26 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{Config, Error, NoTls, Row};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-/// The version of the tables.
+/// The schema version.
 const VERSION: i32 = 3;
 
-/// How many connections there are at most, how many more for renewing leases, and for looking whether the
-/// server is there.
+/// Maximum number of connections: for ordinary statements, for renewing leases, and for probing the server.
 const CONNECTIONS: usize = 16;
 const RENEWING: usize = 2;
 const PROBING: usize = 2;
 
-/// How long a connection that is free is waited for.
+/// Timeout of waiting for a free connection.
 const FREE: Duration = Duration::from_secs(3);
 
-/// How many sessions expire with one statement.
+/// The number of sessions that one statement expires.
 const PAGE: i64 = 500;
 
-/// What is said on every new connection: the server gives up by itself, and says so, before we do not wait any longer.
+/// Settings of every new connection: the server aborts a statement and reports it before our own timeout elapses.
 const MANNERS: &str =
     "SET lock_timeout = '2500ms'; SET statement_timeout = '3500ms'; SET client_min_messages = 'warning'";
 
-/// Makes the tables, or makes those of an older version what they are now; two processes may come first at the same time.
-/// A process of an older version that goes on fails for want of the column by which it takes leases.
+/// Creates the tables, or migrates those of an older version. Two processes may do this at the same time. A process of
+/// an older version that is still running fails, because the column by which it takes leases is gone.
 const TABLES: &str = "
     BEGIN;
     SELECT pg_advisory_xact_lock(hashtext('lispbox'));
@@ -76,24 +75,25 @@ const TABLES: &str = "
     COMMIT;
 ";
 
-/// A store in PostgreSQL; see the module's text. What was written is as durable as the server's
-/// `synchronous_commit` says, by default on its disk.
+/// A store in PostgreSQL; see the module documentation. Writes are as durable as the server's `synchronous_commit`
+/// setting provides: by default they are on its disk.
 pub struct Postgres {
     pool: Pool,
-    /// For renewals, which must not wait until others have done with theirs.
+    /// Connections for renewals, which must not wait for other statements.
     renewing: Pool,
-    /// For looking whether the server is there.
+    /// Connections for probing the server.
     probing: Pool,
     remote: Remote,
 }
 
 impl Postgres {
-    /// Connects to the server of a URL, `postgres://[USER:PASSWORD@]HOST[:PORT]/DATABASE`, and makes the tables if
-    /// they are not there. With `?sslmode=require` the connection is encrypted, and the server's certificate has to
-    /// be good; otherwise it is not encrypted.
+    /// Connects to the server of a URL, `postgres://[USER:PASSWORD@]HOST[:PORT]/DATABASE`, and creates the tables if
+    /// they do not exist. With `?sslmode=require` the connection is encrypted and the server's certificate is verified;
+    /// otherwise it is not encrypted.
     ///
     /// # Errors
-    /// [`Problem::Unavailable`] if it cannot be reached, [`Problem::Unusable`] if it holds what was made by a newer version.
+    /// Returns [`Problem::Unavailable`] if the server cannot be reached, and [`Problem::Unusable`] if its tables were
+    /// created by a newer version.
     pub fn open(url: &str) -> Result<Postgres, Problem> {
         let mut config: Config = url.parse().map_err(|error| {
             let reason = reason(&error);
@@ -128,15 +128,15 @@ impl Postgres {
                 "its tables have version {version}, and this lispbox knows version {VERSION}: use a newer lispbox"
             )));
         }
-        // Who may only use the tables need not be allowed to make them.
+        // A user with access to the tables alone need not have the right to create them.
         if version < VERSION {
             store.ask(async |client, _| client.batch_execute(TABLES).await)?;
         }
         Ok(store)
     }
 
-    /// Says something to the server, and once more on another connection if this one has broken. `work` is told
-    /// whether it may have taken place already, and so is the caller.
+    /// Runs `work`, and retries it once on another connection if this one has broken. Both `work` and the caller
+    /// receive a flag that is true if the request may already have taken effect.
     fn ask<R>(&self, work: impl AsyncFn(&Object, bool) -> Result<R, Error>) -> Result<(R, bool), Problem> {
         self.ask_over(&self.pool, work)
     }
@@ -162,23 +162,23 @@ impl Postgres {
                 }
             }
         };
-        // A new connection, which is not given back.
+        // A new connection, which is not returned to the pool.
         let probe = async { Lent::from(&self.probing).await.is_ok() };
         self.remote.wait(asked, probe, |is_there| {
             if !is_there {
-                // The idle ones may never answer again, though others would.
+                // Idle connections may never answer again, though new ones would.
                 self.pool.retain(|_, _| false);
                 self.renewing.retain(|_, _| false);
             }
         })
     }
 
-    /// The rows of one statement.
+    /// Returns the rows of one statement.
     fn rows(&self, statement: &str, values: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>, Problem> {
         self.rows_over(&self.pool, statement, values).map(|(rows, _)| rows)
     }
 
-    /// The rows of one statement, and whether it was said twice.
+    /// Returns the rows of one statement, and whether it was sent twice.
     fn rows_over(
         &self,
         pool: &Pool,
@@ -188,7 +188,7 @@ impl Postgres {
         self.ask_over(pool, async |client, _| client.query(&client.prepare_cached(statement).await?, values).await)
     }
 
-    /// Lets sessions expire of which that column is so long ago, unless they are in use.
+    /// Expires the sessions whose `column` is older than `age`, unless they are leased.
     fn expire_before(&self, column: &str, age: Duration) -> Result<u64, Problem> {
         let statement = format!(
             "WITH expired AS (
@@ -212,7 +212,7 @@ impl Postgres {
         }
     }
 
-    /// What stands in the row of a session, which a statement has passed over for some reason.
+    /// Reads the state of a session that a statement did not affect, to find out why.
     fn state(&self, session: &Key) -> Result<State, Problem> {
         let rows = self.rows(
             "SELECT stamp, expired, version, coalesce(holder, '') AS holder, fence FROM lispbox_session
@@ -229,23 +229,23 @@ impl Postgres {
         }
     }
 
-    /// The digests of the pieces that there are of a session.
+    /// Returns the digests of the stored pieces of a session.
     fn digests(&self, session: &Key) -> Result<HashSet<Digest>, Problem> {
         let rows = self.rows("SELECT digest FROM lispbox_piece WHERE handle = $1", &[&session.handle])?;
         Ok(rows.iter().filter_map(|row| Digest::try_from(row.get::<_, &[u8]>("digest")).ok()).collect())
     }
 }
 
-/// What stands in a row beside the content of a session.
+/// The columns of a session other than its content.
 struct State {
     stamp: String,
     version: u64,
-    /// The last that was taken and not given back.
+    /// The last lease that was taken and not released.
     lease: Lease,
 }
 
-/// A connection of a pool, which is closed and not used again unless it is given back: whoever gives up waiting leaves
-/// a statement behind that others would wait for.
+/// A connection of a pool, which is closed instead of reused unless it is returned explicitly: a wait that times out
+/// leaves a running statement on it, for which the next user would have to wait.
 struct Lent(Option<Object>);
 
 impl Lent {
@@ -289,7 +289,7 @@ impl Store for Postgres {
                 .await?;
             let values: [&(dyn ToSql + Sync); 5] = [handle, principal, &holder, &LEASE.as_secs_f64(), &again];
             match client.query_opt(&statement, &values).await {
-                // Somebody is just taking it, or holds the row for something else.
+                // Another process is taking the lease, or has locked the row for something else.
                 Err(problem) if problem.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) => Ok(None),
                 leased => leased,
             }
@@ -371,7 +371,7 @@ impl Store for Postgres {
         if made.len() == 1 {
             return Ok(());
         }
-        // It may have been said twice, because the answer to the first was lost.
+        // The statement may have been sent twice, because the answer to the first was lost.
         match self.state(session) {
             Ok(State { stamp: last, .. }) if last == stamp => Ok(()),
             Ok(_) | Err(Problem::Unknown | Problem::Expired) => Err(Problem::Changed),
@@ -386,7 +386,7 @@ impl Store for Postgres {
         let list = pieces.as_ref().map(|pieces| &pieces.list[..]);
         let stays: Vec<Digest> = list.into_iter().flat_map(pieces::digests).collect();
         let stays: Vec<&[u8]> = stays.iter().map(|digest| &digest[..]).collect();
-        // If they are another version's, nothing is written.
+        // If these pieces belong to another version, the write below fails.
         let there = if pieces.is_some() { self.digests(session)? } else { HashSet::new() };
         let (digests, added) = columns(pieces.as_ref(), &there);
         let (written, is_again) = self.rows_over(
@@ -423,7 +423,7 @@ impl Store for Postgres {
         }
         match self.state(session)? {
             State { stamp: last, .. } if last == stamp => Ok(known + 1),
-            // The first may have taken place before somebody else wrote.
+            // The first attempt may have taken effect before another process wrote.
             State { version, .. } if is_again && version != known => Err(Problem::Unavailable(
                 "the connection broke while it was written, and somebody else has written since".to_owned(),
             )),
@@ -505,13 +505,13 @@ impl Store for Postgres {
     }
 }
 
-/// The pieces that are not there yet: their digests, and what they are.
+/// Returns the digests and contents of the pieces that are not stored yet, as columns.
 fn columns<'p>(pieces: Option<&'p Pieces<'_>>, there: &HashSet<Digest>) -> (Vec<&'p [u8]>, Vec<&'p [u8]>) {
     let added = pieces.into_iter().flat_map(|pieces| pieces.added(there));
     added.map(|(digest, piece)| (&digest[..], piece)).unzip()
 }
 
-/// An age as PostgreSQL counts it back: a century, which nobody means to wait for, can be.
+/// Returns an age in seconds, capped at about a century so that PostgreSQL can subtract it.
 fn seconds(age: Duration) -> f64 {
     age.as_secs_f64().min(3e9)
 }
@@ -520,7 +520,7 @@ fn version(row: &Row) -> u64 {
     row.get::<_, i64>("version") as u64
 }
 
-/// TLS with servers that the system trusts.
+/// Sets up TLS with the system's trusted certificates.
 fn tls() -> Result<MakeRustlsConnect, Problem> {
     remote::prepare_tls();
     let (connect, _) = MakeRustlsConnect::with_native_certs().map_err(|problems| {
@@ -530,7 +530,7 @@ fn tls() -> Result<MakeRustlsConnect, Problem> {
     Ok(connect)
 }
 
-/// True where another connection might do.
+/// True if a retry on another connection may succeed.
 fn is_broken(problem: &Error) -> bool {
     let ended = [&SqlState::ADMIN_SHUTDOWN, &SqlState::CRASH_SHUTDOWN];
     let is_io = std::error::Error::source(problem).is_some_and(|source| source.is::<std::io::Error>());
@@ -551,7 +551,7 @@ impl From<Error> for Problem {
             &SqlState::UNDEFINED_COLUMN,
         ];
         match error.code() {
-            // A text with a zero character, which PostgreSQL does not take: nothing is there by such a name.
+            // A text with a NUL character, which PostgreSQL rejects: nothing is stored under such a name.
             Some(code) if *code == SqlState::CHARACTER_NOT_IN_REPERTOIRE => Problem::Unknown,
             Some(code) if *code == SqlState::LOCK_NOT_AVAILABLE => {
                 Problem::Unavailable("somebody else in the database has locked what belongs to the session".to_owned())
@@ -566,7 +566,7 @@ impl From<Error> for Problem {
     }
 }
 
-/// What went wrong, in a sentence.
+/// Returns the cause of an error as a sentence.
 fn reason(error: &Error) -> String {
     match (error.as_db_error(), std::error::Error::source(error)) {
         (Some(answer), _) => answer.message().to_owned(),

@@ -1,7 +1,8 @@
-//! Sessions in Redis, which several machines may share.
+//! Stores sessions in Redis, which several machines may share.
 //!
-//! What has to be one step is a script, which Redis runs alone; times are those of its clock. The keys all begin with
-//! `lispbox:`. Connecting and looking write nothing, so that they work on a replica and where memory is out.
+//! Each step that has to be atomic is a script, which Redis runs exclusively; times are those of its clock. All keys
+//! begin with `lispbox:`. Connecting and checking write nothing, so that they work on a replica and when memory is
+//! exhausted.
 
 use super::pieces::{self, Digest, Pieces};
 use super::remote::{self, Remote};
@@ -14,37 +15,36 @@ use std::collections::{HashMap, HashSet};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::Mutex;
 
-/// The version of the keys and what is in them.
-/// The versions before have nothing that this one has not: sessions in pieces are new, and fencing tokens. Whoever makes
-/// a session or takes a lease notes it.
+/// The version of the keys and their content. The versions are compatible upwards: this one adds sessions in pieces and
+/// fencing tokens. Creating a session or taking a lease records it.
 const VERSION: u64 = 3;
 
 const VERSION_KEY: &str = "lispbox:version";
-/// Before a handle: what there is of the session, a hash.
+/// Prefix of a handle: the session, a hash.
 const SESSION: &str = "lispbox:session:";
-/// Before a handle: the holder of the lease, which ends with the key. Who has had it last stands in the session too, with
-/// the fencing token.
+/// Prefix of a handle: the holder of the lease; the key expires with the lease. The last holder and the fencing token
+/// are in the session as well.
 const LEASED: &str = "lispbox:lease:";
-/// Before a principal: the handles of its sessions by their last use.
+/// Prefix of a principal: the handles of its sessions by their last use.
 const OWN: &str = "lispbox:principal:";
 /// The handles of all sessions by their last use.
 const ALL: &str = "lispbox:sessions";
 /// The principals that have, or had, sessions.
 const PRINCIPALS: &str = "lispbox:principals";
 
-/// How much may be sent over the connection that all share, in bytes: what is larger would hold up the others.
+/// Maximum size of a request on the shared connection, in bytes: a larger one would delay the others.
 const SHARED: usize = 256 << 10;
 
-/// Before the digest of a piece: its field in a session.
+/// Prefix of the digest of a piece: its field in a session.
 const PIECE: &[u8] = b"piece:";
 
-/// How many sessions are listed, or looked at, with one request.
+/// The number of sessions that one request lists or examines.
 const PAGE: usize = 500;
 
-/// A store in Redis; see the module's text. It keeps what it is told as well as the server is configured to.
+/// A store in Redis; see the module documentation. Writes are as durable as the server's configuration provides.
 pub struct Redis {
     client: Client,
-    /// One connection for all, while there is one.
+    /// The shared connection, if there is one.
     connection: Mutex<Option<MultiplexedConnection>>,
     scripts: Scripts,
     remote: Remote,
@@ -86,8 +86,8 @@ impl Redis {
     /// Connects to the server of a URL: `redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE]`, `rediss:` with TLS.
     ///
     /// # Errors
-    /// [`Problem::Unavailable`] if it cannot be reached, [`Problem::Unusable`] if it does not let us in or holds what was
-    /// made by a newer version.
+    /// Returns [`Problem::Unavailable`] if the server cannot be reached, and [`Problem::Unusable`] if it denies access
+    /// or its keys were created by a newer version.
     pub fn open(url: &str) -> Result<Redis, Problem> {
         remote::prepare_tls();
         let client = Client::open(url)?;
@@ -96,7 +96,7 @@ impl Redis {
         Ok(store)
     }
 
-    /// The connection that all share, which is made if there is none.
+    /// Returns the shared connection, and opens it if necessary.
     async fn connected(&self) -> Result<MultiplexedConnection, Problem> {
         let mut slot = self.connection.lock().await;
         if let Some(connection) = &*slot {
@@ -107,12 +107,12 @@ impl Redis {
         Ok(connection)
     }
 
-    /// A new connection.
+    /// Opens a new connection.
     async fn connect(&self) -> Result<MultiplexedConnection, Problem> {
-        // Waiting is bounded as a whole.
+        // The caller bounds the total wait.
         let config = AsyncConnectionConfig::new().set_connection_timeout(None).set_response_timeout(None);
         let mut connection = self.client.get_multiplexed_async_connection_with_config(&config).await?;
-        // A server that has lost everything is a new one.
+        // A server that has lost all data counts as new.
         let version: Option<u64> = ::redis::cmd("GET").arg(VERSION_KEY).query_async(&mut connection).await?;
         match version {
             Some(version) if version > VERSION => Err(newer(version)),
@@ -120,9 +120,9 @@ impl Redis {
         }
     }
 
-    /// Says something to the server, and once more on another connection if this one has broken: it may have been
-    /// idle for too long for somebody on the way. `work` is told whether it may have taken place already, and so is the
-    /// caller.
+    /// Runs `work`, and retries it once on another connection if this one has broken, for example because a device on
+    /// the path dropped it while idle. Both `work` and the caller receive a flag that is true if the request may
+    /// already have taken effect.
     fn ask<R>(
         &self,
         work: impl AsyncFn(&mut MultiplexedConnection, bool) -> Result<R, RedisError>,
@@ -130,7 +130,7 @@ impl Redis {
         self.ask_with(0, work)
     }
 
-    /// The same, for a request of that size.
+    /// Like [`Redis::ask`], for a request of the given size.
     fn ask_with<R>(
         &self,
         bytes: usize,
@@ -152,13 +152,13 @@ impl Redis {
         };
         self.remote.wait(asked, probe, |_| {
             if let Ok(mut connection) = self.connection.try_lock() {
-                // It may never answer again, though another would.
+                // This connection may never answer again, though a new one would.
                 *connection = None;
             }
         })
     }
 
-    /// Runs a script over a session, whose first two arguments are the principal and the handle.
+    /// Runs a script on a session. Its first two arguments are the principal and the handle.
     fn run<R: FromRedisValue>(
         &self,
         script: &Script,
@@ -168,7 +168,7 @@ impl Redis {
         self.run_with(0, script, session, arguments)
     }
 
-    /// The same, with arguments of that size.
+    /// Like [`Redis::run`], with arguments of the given size.
     fn run_with<R: FromRedisValue>(
         &self,
         bytes: usize,
@@ -194,7 +194,8 @@ impl Redis {
         Ok(answer)
     }
 
-    /// Runs a script that makes or writes a session, with that before what it is: its pieces are sent that are not there.
+    /// Runs a script that creates or writes a session: passes the arguments of `before`, then the content. Only pieces
+    /// that are not stored yet are sent.
     fn put<R: FromRedisValue>(
         &self,
         script: &Script,
@@ -210,7 +211,7 @@ impl Redis {
                 invocation.arg(put.text).arg(&names).arg(&stamp).arg("");
             });
         };
-        // If they are another version's, nothing is written.
+        // If these pieces belong to another version, nothing is written.
         let there = if put.is_new { HashSet::new() } else { self.digests(session)? };
         let bytes = pieces.added(&there).map(|(_, piece)| piece.len()).sum();
         self.run_with(bytes, script, session, |invocation, again| {
@@ -222,7 +223,7 @@ impl Redis {
         })
     }
 
-    /// The digests of the pieces that there are of a session.
+    /// Returns the digests of the stored pieces of a session.
     fn digests(&self, session: &Key) -> Result<HashSet<Digest>, Problem> {
         let (fields, _): (Vec<Vec<u8>>, _) = self.ask(async |connection, _| {
             ::redis::cmd("HKEYS").arg(format!("{SESSION}{}", session.handle)).query_async(connection).await
@@ -231,7 +232,7 @@ impl Redis {
         Ok(digests.collect())
     }
 
-    /// Removes the handles of sessions that are no more, as the server has evicted them, from what their principals have.
+    /// Removes the handles of sessions that no longer exist, because the server has evicted them, from the indexes.
     fn tidy(&self) -> Result<(), Problem> {
         let (principals, _): (Vec<String>, _) =
             self.ask(async |connection, _| ::redis::cmd("SMEMBERS").arg(PRINCIPALS).query_async(connection).await)?;
@@ -252,7 +253,7 @@ impl Redis {
         Ok(())
     }
 
-    /// Lets sessions expire that were used or created so long ago, page by page.
+    /// Expires the sessions whose last use or creation is older than `age`, page by page.
     fn expire_by(&self, what: &str, age: Duration) -> Result<u64, Problem> {
         let (mut expired, mut passed) = (0, 0);
         loop {
@@ -269,7 +270,7 @@ impl Redis {
         }
     }
 
-    /// What a list says of some sessions; those that are gone meanwhile are left out.
+    /// Returns the summaries of some sessions, without those that were removed meanwhile.
     fn summaries(&self, page: &[(String, f64)]) -> Result<Vec<Summary>, Problem> {
         type Row = (Option<String>, Option<u64>, Option<String>, Option<u64>, Option<Vec<u8>>);
         let mut pipe = ::redis::pipe();
@@ -399,14 +400,14 @@ impl Store for Redis {
     }
 }
 
-/// What a session is to be.
+/// The content of a session to be written.
 struct Put<'t> {
     text: &'t str,
     names: &'t [String],
     is_new: bool,
 }
 
-/// What the script answers that reads a session.
+/// The answer of the script that reads a session.
 struct Read {
     version: u64,
     text: String,
@@ -421,7 +422,7 @@ impl FromRedisValue for Read {
         let (version, text, list) = (next(), next(), next());
         let mut pieces = HashMap::new();
         while let (Some(digest), Some(piece)) = (parts.next(), parts.next()) {
-            // A piece that is gone is missed when the text is put together.
+            // Reassembling the text detects a missing piece.
             if let Some(piece) = Option::<Vec<u8>>::from_redis_value(piece)? {
                 pieces.insert(Digest::from_redis_value(digest)?, piece);
             }
@@ -435,7 +436,7 @@ impl FromRedisValue for Read {
     }
 }
 
-/// A name as it stands in a list of names: a line that no other name is a part of.
+/// Encodes a name as a line in a list of names; no line is part of another.
 fn line(name: &str) -> String {
     format!("{}\n", serde_json::Value::from(name))
 }
@@ -448,7 +449,7 @@ fn time(millis: f64) -> SystemTime {
     UNIX_EPOCH + Duration::from_millis(millis as u64)
 }
 
-/// That a newer lispbox has used the server.
+/// The problem of a server that a newer lispbox has used.
 fn newer(version: u64) -> Problem {
     Problem::Unusable(format!(
         "its keys have version {version}, and this lispbox knows version {VERSION}: use a newer lispbox"
@@ -502,8 +503,8 @@ impl From<RedisError> for Problem {
     }
 }
 
-/// The code of an error: that of what a script did, which Redis before version 7 wraps, and of a connection that asks for
-/// its database before its password.
+/// Returns the code of an error. It unwraps the codes of scripts, which Redis before version 7 wraps, and those of a
+/// connection that selects its database before it authenticates.
 fn code(error: &RedisError) -> Option<&str> {
     let detail = error.detail().unwrap_or_default();
     if detail.contains("Authentication required") {
@@ -513,7 +514,7 @@ fn code(error: &RedisError) -> Option<&str> {
     wrapped.filter(|code| code.chars().all(|letter| letter.is_ascii_uppercase())).or_else(|| error.code())
 }
 
-/// A message of Redis without the digests by which it names our scripts.
+/// Removes from a message of Redis the digests by which it names our scripts.
 fn without_scripts(message: &str) -> String {
     let message = message.split(" script: ").next().unwrap_or_default();
     let is_digest = |word: &&str| word.chars().filter(char::is_ascii_hexdigit).count() >= 40;

@@ -1,4 +1,4 @@
-//! Speaking with a database over the network: on a runtime of the store's own, with a bound on every wait.
+//! Communication with a database over the network, on a runtime owned by the store, with a bound on every wait.
 
 use super::Problem;
 use std::future::Future;
@@ -6,42 +6,42 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
 
-/// How long an answer is waited for, with everything that it takes to get it.
+/// Timeout of a request, including connecting and retrying.
 pub(super) const PATIENCE: Duration = Duration::from_secs(4);
 
-/// How long a database may take to show that it is there, when it has not answered something else in time.
+/// Timeout of the probe that follows a request which timed out.
 const PROBE: Duration = Duration::from_secs(1);
 
-/// How long nobody asks a database that has just been silent, so that not everybody waits for it in turn.
+/// Back-off after a silent database: requests fail at once, so that callers do not wait for it one after another.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Where what is said to a database is said.
+/// The runtime on which a store talks to its database.
 pub(super) struct Remote {
     /// Taken when this is dropped.
     runtime: Option<Runtime>,
-    /// Since when the database has been silent.
+    /// The time at which the database was found silent.
     silent: Mutex<Option<Instant>>,
 }
 
 impl Remote {
-    /// A runtime of one thread, which keeps the connections.
+    /// Creates a runtime with one worker thread, which drives the connections.
     ///
     /// # Errors
-    /// [`Problem::Unavailable`] if the system has no thread for it.
+    /// Returns [`Problem::Unavailable`] if the system has no thread for it.
     pub(super) fn new() -> Result<Remote, Problem> {
         let runtime = Builder::new_multi_thread().worker_threads(1).thread_name("store").enable_all().build();
         let runtime = runtime.map_err(|problem| Problem::Unavailable(problem.to_string()))?;
         Ok(Remote { runtime: Some(runtime), silent: Mutex::default() })
     }
 
-    /// Does some work and waits for it, though not for long. Work that is given up may take place all the same.
+    /// Runs `work` and waits for it for at most [`PATIENCE`]. Work that has timed out may still take effect.
     ///
-    /// Work that does not end in time is its own: another row may be free, another text be shorter. Only when `probe`,
-    /// which is to make a connection of its own, gets no answer either is the database taken to be silent, and nobody asks
-    /// it for a second; `is_silent` is called then.
+    /// A timeout may concern only this work: another row may be unlocked, another text shorter. Only if `probe`, which
+    /// has to open its own connection, gets no answer either is the database considered silent, and requests fail at
+    /// once for [`PAUSE`]. After a timeout `late` is called with the result of the probe.
     ///
     /// # Errors
-    /// The work's own, or [`Problem::Unavailable`] if it does not end in time.
+    /// Returns the error of `work`, or [`Problem::Unavailable`] if it times out.
     pub(super) fn wait<R>(
         &self,
         work: impl Future<Output = Result<R, Problem>>,
@@ -82,7 +82,7 @@ impl Remote {
     }
 }
 
-/// Lets TLS be done by ring, unless the program has chosen something else.
+/// Installs ring as the TLS provider, unless the program has installed another one.
 pub(super) fn prepare_tls() {
     let _ = rustls::crypto::ring::default_provider().install_default();
 }
@@ -90,7 +90,7 @@ pub(super) fn prepare_tls() {
 impl Drop for Remote {
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
-            // Whoever drops a store may be on a runtime of its own, where nobody may wait for another to end.
+            // A store may be dropped on another runtime, whose threads must not block until this one has shut down.
             runtime.shutdown_background();
         }
     }

@@ -1,7 +1,7 @@
-//! Sessions in a SQLite file, which several processes on one machine may share.
+//! Stores sessions in a SQLite file, which several processes on one machine may share.
 //!
-//! Leases are counted in the time since the machine was started, so that setting its clock ends none and lets none last;
-//! one of before the last start is void, and so is one that would have to have been taken in the future.
+//! Leases use the time since the machine was started, so that setting the clock neither ends nor extends one. A lease
+//! of an earlier boot is void, and so is one that could only have been taken in the future.
 
 use super::files::{self, Files};
 use super::pieces::{self, Digest, Pieces};
@@ -12,19 +12,19 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// How long a statement waits for another process that writes.
+/// Timeout of a statement that waits for another process's write.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How often it looks whether that has ended: often enough to get a turn between the pages of an expiry.
+/// Polling interval during that wait: short enough to get a turn between the pages of an expiry.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// How many sessions, and how many pieces, expire in one transaction.
+/// The number of sessions, or pieces, that one transaction expires.
 const PAGE: u32 = 100;
 
-/// How long others have for their transactions between two pages.
+/// The pause between two pages, in which other processes can run their transactions.
 const TURN: Duration = Duration::from_millis(10);
 
-/// The version of the tables.
+/// The schema version.
 const VERSION: i64 = 3;
 
 const TABLES: &str = "
@@ -43,7 +43,7 @@ const TABLES: &str = "
     CREATE INDEX session_used ON session (principal, used);
 ";
 
-/// What version 2 has beside that: the pieces of large sessions, whose own text is empty.
+/// The additions of version 2: the pieces of large sessions, whose own text is empty.
 const PIECES: &str = "
     ALTER TABLE session ADD COLUMN pieces BLOB;
     CREATE TABLE piece (
@@ -54,8 +54,8 @@ const PIECES: &str = "
     ) STRICT;
 ";
 
-/// What version 3 has beside that: fencing tokens, and leases by the time since the start of the machine. A process of an
-/// older version that has the file open still cannot take leases by the old column, and fails.
+/// The additions of version 3: fencing tokens, and leases by the time since the machine was started. A process of an
+/// older version that still has the file open cannot take leases by the old column, and fails.
 const FENCES: &str = "
     ALTER TABLE session RENAME COLUMN leased_until TO lease_until;
     ALTER TABLE session ADD COLUMN lease_boot TEXT;
@@ -64,30 +64,30 @@ const FENCES: &str = "
     CREATE INDEX session_made ON session (expired, created);
 ";
 
-/// True while a row is leased, by named parameters that [`named_now`] gives.
+/// True while a row is leased, with the named parameters of [`named_now`].
 const IS_LEASED: &str =
     "(holder IS NOT NULL AND lease_boot IS :boot AND lease_until > :now AND lease_until <= :latest)";
 
-/// A store in a file; see the module's text. What was written is on the disk before anybody is told so.
+/// A store in a file; see the module documentation. A write is on the disk before it is acknowledged.
 pub struct Sqlite {
     path: PathBuf,
-    /// For what must outlast the machine.
+    /// For writes that must survive a crash of the machine.
     durable: Mutex<Connection>,
-    /// For leases, which need not, and for reading.
+    /// For reads, and for leases, which need not survive one.
     quick: Mutex<Connection>,
     files: Files,
 }
 
 impl Sqlite {
-    /// Opens the file, which is made if it is not there; only its owner may read it.
+    /// Opens the file and creates it if it does not exist; only its owner may read it.
     ///
     /// # Errors
-    /// [`Problem::Unavailable`] or [`Problem::Unusable`] if it cannot be opened, is no such file, or was made by a newer
-    /// version.
+    /// Returns [`Problem::Unavailable`] or [`Problem::Unusable`] if the file cannot be opened, is not such a database,
+    /// or was created by a newer version.
     pub fn open(path: &Path) -> Result<Sqlite, Problem> {
         make_private(path)?;
         let mut durable = connect(path, "FULL")?;
-        // A file that has its tables is only read, whoever may be writing to it.
+        // Up-to-date tables are only read, even while another process writes.
         if version(&durable)? != VERSION {
             let transaction = durable.transaction_with_behavior(TransactionBehavior::Immediate)?;
             let version = version(&transaction)?;
@@ -110,25 +110,25 @@ impl Sqlite {
         Ok(Sqlite { path: path.to_owned(), durable: Mutex::new(durable), quick, files: Files::of(path)? })
     }
 
-    /// Does something that has to last.
+    /// Runs a transaction that has to be durable.
     fn lasting<R>(&self, work: impl FnOnce(&Transaction<'_>) -> Result<R, Problem>) -> Result<R, Problem> {
         self.is_there()?;
         Sqlite::within(&self.durable, TransactionBehavior::Immediate, work)
     }
 
-    /// Does something that the end of the machine may undo.
+    /// Runs a transaction that a crash of the machine may undo.
     fn quickly<R>(&self, work: impl FnOnce(&Transaction<'_>) -> Result<R, Problem>) -> Result<R, Problem> {
         self.is_there()?;
         Sqlite::within(&self.quick, TransactionBehavior::Immediate, work)
     }
 
-    /// Does something that only reads, and that nobody who writes has to wait for.
+    /// Runs a transaction that only reads, and for which no writer has to wait.
     fn reading<R>(&self, work: impl FnOnce(&Transaction<'_>) -> Result<R, Problem>) -> Result<R, Problem> {
         self.is_there()?;
         Sqlite::within(&self.quick, TransactionBehavior::Deferred, work)
     }
 
-    /// Looks whether the file is still the one that was opened.
+    /// Checks that the file is still the one that was opened.
     fn is_there(&self) -> Result<(), Problem> {
         self.files.check(|| {
             let checked = connect(&self.path, "NORMAL").and_then(|connection| {
@@ -138,10 +138,10 @@ impl Sqlite {
         })
     }
 
-    /// Looks whether what was just written is what a reader finds, who has none of it in its cache.
+    /// Checks that a reader with an empty cache finds what was just written.
     ///
     /// # Errors
-    /// [`Problem::Unusable`] where it is not.
+    /// Returns [`Problem::Unusable`] if it does not.
     fn is_written(&self, session: &Key, version: u64, text: &str, list: Option<&[u8]>) -> Result<(), Problem> {
         let is_found = self.reading(|transaction| {
             let found: Option<(u64, String, Option<Vec<u8>>)> = transaction
@@ -151,13 +151,13 @@ impl Sqlite {
             let Some((found, read, pieces)) = found else {
                 return Err(Problem::Unavailable("the session was removed while it was written".to_owned()));
             };
-            // Somebody else may have taken the session and written since.
+            // Another process may have taken the session and written since.
             Ok(found > version || (found == version && read == text && pieces.as_deref() == list))
         })?;
         if is_found { Ok(()) } else { Err(files::damaged("what was written cannot be read".to_owned())) }
     }
 
-    /// Does one page of a larger work after another until one says that it was the last, so that others have their turns.
+    /// Runs the pages of a larger job until one is not full, pausing between them so that others get their turns.
     fn in_pages(&self, page: impl Fn(&Transaction<'_>) -> Result<usize, Problem>) -> Result<u64, Problem> {
         let mut done = 0;
         loop {
@@ -170,7 +170,7 @@ impl Sqlite {
         }
     }
 
-    /// Lets sessions expire of which that column is before a time, unless they are in use.
+    /// Expires the sessions whose `column` is before a time, unless they are leased.
     fn expire_by(&self, column: &str, since: i64) -> Result<u64, Problem> {
         let expire = format!(
             "UPDATE session SET expired = 1, text = '', pieces = NULL, names = '[]' WHERE handle IN (
@@ -192,7 +192,7 @@ impl Sqlite {
         Ok(expired)
     }
 
-    /// Does something in one transaction, which is undone if it fails.
+    /// Runs one transaction, which is rolled back if `work` fails.
     fn within<R>(
         connection: &Mutex<Connection>,
         behavior: TransactionBehavior,
@@ -206,7 +206,7 @@ impl Sqlite {
     }
 }
 
-/// A connection to the file, which waits for the disk as that level of `synchronous` says.
+/// Opens a connection to the file, with that `synchronous` level.
 fn connect(path: &Path, synchronous: &str) -> Result<Connection, Problem> {
     let mut connection = Connection::open(path)?;
     connection.busy_handler(Some(|looked: i32| {
@@ -219,13 +219,13 @@ fn connect(path: &Path, synchronous: &str) -> Result<Connection, Problem> {
     Ok(connection)
 }
 
-/// The version of the tables; 0 where there are none yet.
+/// Returns the schema version; 0 if there are no tables yet.
 fn version(connection: &Connection) -> Result<i64, Problem> {
     Ok(connection.pragma_query_value(None, "user_version", |row| row.get(0))?)
 }
 
-/// Makes the file, if it is not there, so that others on the machine cannot read it. One that is there is left alone: a
-/// process that closes it would give up the locks that SQLite has on it in that process.
+/// Creates the file, if it does not exist, so that other users of the machine cannot read it. An existing file is not
+/// opened: closing it would release the locks that SQLite holds on it in this process.
 fn make_private(path: &Path) -> Result<(), Problem> {
     let mut options = std::fs::OpenOptions::new();
     options.append(true).create_new(true);
@@ -239,7 +239,7 @@ fn make_private(path: &Path) -> Result<(), Problem> {
     }
 }
 
-/// What stands in a row beside the content of a session.
+/// The columns of a session other than its content.
 struct State {
     version: u64,
     expired: bool,
@@ -248,13 +248,13 @@ struct State {
 }
 
 impl State {
-    /// Looks whether a lease is the last that was taken, also if it has run out since.
+    /// Checks that a lease is the last one taken, even if it has expired since.
     fn proves(&self, lease: &Lease) -> Result<(), Problem> {
         if self.lease == *lease { Ok(()) } else { Err(Problem::Lost) }
     }
 }
 
-/// The state of a session that is there for its principal.
+/// Returns the state of a session that exists for its principal and has not expired.
 fn state(transaction: &Transaction<'_>, session: &Key) -> Result<State, Problem> {
     let state = transaction
         .prepare_cached(
@@ -281,7 +281,7 @@ fn is_leased(in_boot: Option<String>, until: i64) -> bool {
     in_boot.as_deref() == Some(boot) && until > now && until <= latest
 }
 
-/// The start of the machine, the time since, and when a lease ends at the latest that was taken by now.
+/// Returns the boot identifier, the time since boot, and the latest end of a lease taken by now.
 fn named_now() -> (&'static str, i64, i64) {
     let now = millis(boot::elapsed());
     (boot::id(), now, now + millis(LEASE))
@@ -446,7 +446,7 @@ impl Store for Sqlite {
     }
 
     fn has_many(&self, principal: &str, count: u64) -> Result<bool, Problem> {
-        // The index alone tells, unless what has expired makes the difference.
+        // The index alone decides, unless expired sessions make the difference.
         self.reading(|transaction| {
             let has_many = transaction
                 .prepare_cached(
@@ -463,15 +463,15 @@ impl Store for Sqlite {
     }
 }
 
-/// The pieces of a session.
+/// Returns the pieces of a session.
 fn pieces_of(transaction: &Transaction<'_>, session: &Key) -> Result<HashMap<Digest, Vec<u8>>, Problem> {
     let mut statement = transaction.prepare_cached("SELECT digest, piece FROM piece WHERE handle = ?1")?;
     let pieces = statement.query_map(params![session.handle], |row| Ok((row.get(0)?, row.get(1)?)))?;
     Ok(pieces.collect::<Result<_, _>>()?)
 }
 
-/// Keeps the pieces that a session has now, and no others. Which there are is looked up: one that was lost is written
-/// again.
+/// Stores the current pieces of a session and deletes all others. The stored digests are looked up, so that a lost
+/// piece is written again.
 fn write_pieces(transaction: &Transaction<'_>, session: &Key, pieces: Option<&Pieces<'_>>) -> Result<(), Problem> {
     let mut statement = transaction.prepare_cached("SELECT digest FROM piece WHERE handle = ?1")?;
     let there =
@@ -505,7 +505,7 @@ fn summary(row: &Row<'_>) -> rusqlite::Result<Summary> {
     })
 }
 
-/// The time of day in milliseconds, as the tables have it.
+/// The time of day in milliseconds, the unit of the tables.
 fn now() -> i64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, millis)
 }
@@ -527,7 +527,7 @@ impl From<rusqlite::Error> for Problem {
             )),
             Some(ErrorCode::NotADatabase) => Problem::Unusable("the file is no SQLite database".to_owned()),
             Some(ErrorCode::DatabaseCorrupt) => files::damaged(error.to_string()),
-            // A part that the log or the index of the log says is there cannot be read.
+            // A part that the log or its index refers to cannot be read.
             Some(ErrorCode::SystemIoFailure) if is_short(&error) => files::damaged(error.to_string()),
             Some(ErrorCode::DiskFull) => Problem::Unusable("the disk is full: make room on it".to_owned()),
             Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen) => {
@@ -538,7 +538,7 @@ impl From<rusqlite::Error> for Problem {
     }
 }
 
-/// True where a file is shorter than it has to be.
+/// True if a file is shorter than expected.
 fn is_short(error: &rusqlite::Error) -> bool {
     error.sqlite_error().is_some_and(|code| code.extended_code == rusqlite::ffi::SQLITE_IOERR_SHORT_READ)
 }
