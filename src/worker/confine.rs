@@ -1,9 +1,9 @@
-//! What takes a worker's powers away, before it has read a byte of any program.
+//! Drops a worker's privileges before it has read a byte of any program.
 //!
-//! Two walls of the kernel, each enough against files and network: *landlock* takes all files, TCP,
-//! and signals to others; *seccomp* leaves the few system calls that computing, threads and the one
-//! pipe take. Whatever else is asked for fails with `EPERM`. A kernel that has one of them is enough;
-//! where neither is had, the worker says so and does not run.
+//! Two kernel mechanisms: *landlock* denies files, TCP, abstract Unix sockets, and signals to other processes, as far
+//! as the kernel supports each; *seccomp* allows only the few system calls that computation, threads and the pipe
+//! need. Any other call fails with `EPERM`. One of them suffices to run; if a kernel has neither, the worker reports
+//! so and does not run.
 
 use std::io;
 
@@ -12,13 +12,13 @@ use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
 };
 
-/// The newest landlock that we know of; what a kernel lacks of it is left out.
+/// The newest landlock ABI that is known here; features that the kernel lacks are left out.
 const LANDLOCK: ABI = ABI::V6;
 
-/// Takes the process's powers away, for good. Gives the names of the walls that stand.
+/// Drops the privileges of the process irrevocably. Returns the names of the mechanisms that are in force.
 ///
 /// # Errors
-/// When no wall could be built: what each of them said.
+/// Returns the error of each mechanism if none could be enabled.
 pub(super) fn confine() -> Result<Vec<String>, String> {
     give_up_privileges().map_err(|problem| format!("the process could not give up its privileges: {problem}"))?;
     let mut walls = Vec::new();
@@ -37,15 +37,16 @@ pub(super) fn confine() -> Result<Vec<String>, String> {
     Ok(walls)
 }
 
-/// Closes every descriptor but the three standard ones: what an embedder's process passed on by
-/// mistake. It comes before anything of ours is opened.
+/// Closes all descriptors except the three standard ones, which the embedding process may have passed on by mistake.
+/// Called before we open anything.
 pub(super) fn close_descriptors() {
-    // SAFETY: a plain system call on integers; nothing of ours has a descriptor yet. A kernel that does
-    // not know it leaves open what only a process can use that may make system calls of other kinds.
+    // SAFETY: a plain system call on integers; none of our code owns a descriptor yet. On a kernel without
+    // `close_range` inherited descriptors stay open, and seccomp still allows `read` and `write` on them.
     unsafe { libc::syscall(libc::SYS_close_range, 3_u32, u32::MAX, 0_u32) };
 }
 
-/// No privileges through programs, no core dumps, and nobody of the same user who looks into the memory.
+/// Disables privilege gain through `execve`, core dumps, file writes, and access to the memory by processes of the
+/// same user.
 fn give_up_privileges() -> io::Result<()> {
     let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: plain system calls on integers and on one live struct.
@@ -85,7 +86,7 @@ fn seccomp() -> Result<(), String> {
     Ok(())
 }
 
-/// System calls that computing, memory, threads and the pipe take.
+/// The system calls that computation, memory, threads and the pipe need.
 const COMPUTING: &[i64] = &[
     libc::SYS_brk,
     libc::SYS_clock_gettime,
@@ -128,12 +129,12 @@ fn computing_only() -> Result<BpfProgram, String> {
         rules.extend([
             // Threads, but no processes.
             (libc::SYS_clone, vec![masked(0, libc::CLONE_THREAD, libc::CLONE_THREAD)?]),
-            // Memory that is never run.
+            // Memory that is never executable.
             (libc::SYS_mmap, vec![masked(2, libc::PROT_EXEC, 0)?]),
             (libc::SYS_mprotect, vec![masked(2, libc::PROT_EXEC, 0)?]),
             // Names of threads and of their memory.
             (libc::SYS_prctl, vec![equal(0, libc::PR_SET_NAME as u32)?, equal(0, libc::PR_SET_VMA as u32)?]),
-            // The end of a process that aborts, which is a signal to itself.
+            // `abort`, which sends a signal to the process itself.
             (libc::SYS_tgkill, vec![equal(0, std::process::id())?]),
         ]);
         let refused = SeccompAction::Errno(libc::EPERM as u32);
@@ -142,8 +143,8 @@ fn computing_only() -> Result<BpfProgram, String> {
     build().map_err(|problem| problem.to_string())
 }
 
-/// The flags of `clone3` stand in memory, where no filter looks: it is said to be missing, and the C
-/// library takes `clone` instead.
+/// The flags of `clone3` are in memory, which no filter can read. It is reported as missing, and the C library falls
+/// back to `clone`.
 fn threads_only() -> Result<BpfProgram, seccompiler::BackendError> {
     let missing = SeccompAction::Errno(libc::ENOSYS as u32);
     filter(vec![(libc::SYS_clone3, Vec::new())], SeccompAction::Allow, missing)

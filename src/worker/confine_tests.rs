@@ -1,7 +1,7 @@
 use std::io;
 use std::process::Command;
 
-/// What a confined process tries; each must fail, and the computing at the end must not.
+/// The operations that a confined process attempts; each must fail, except the computation at the end.
 fn attempts() -> Vec<(&'static str, io::Result<()>)> {
     vec![
         ("read a file", std::fs::read("/etc/passwd").map(drop)),
@@ -20,7 +20,7 @@ fn attempts() -> Vec<(&'static str, io::Result<()>)> {
         ("make code", {
             let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
             let all = libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC;
-            // SAFETY: new memory that nobody has, if it is given at all.
+            // SAFETY: a fresh mapping that nothing else uses, if it succeeds at all.
             let page = unsafe { libc::mmap(std::ptr::null_mut(), 4_096, all, flags, -1, 0) };
             result(if page == libc::MAP_FAILED { -1 } else { 0 })
         }),
@@ -36,7 +36,7 @@ fn result(code: i32) -> io::Result<()> {
     if code < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// The body of the process that the test below starts; by itself it does nothing.
+/// The body of the process that the test below starts; does nothing on its own.
 #[test]
 fn confined_process() {
     if std::env::var_os("LISPBOX_TEST_CONFINED").is_none() {

@@ -1,8 +1,8 @@
-//! The worker itself: one session, orders from a pipe, nothing else.
+//! The worker side: one session, orders from a pipe, nothing else.
 //!
-//! The first thread reads the pipe and never runs a program, so that answers and cancellations get
-//! through while one runs. Programs run on a second thread, in the order in which they came. The end
-//! of the pipe ends the process, whatever it is doing.
+//! The first thread reads the pipe and never runs a program, so that answers and cancellations arrive while one runs.
+//! Programs run on a second thread, in the order of their arrival. The end of the pipe ends the process, whatever it
+//! is doing.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -20,11 +20,11 @@ use crate::lang::{
 use super::lock;
 use super::wire::{self, Answer, Described, Done, Kept, Order, Question, Report, receive, send};
 
-/// The body of a worker process: whoever starts workers runs it, and nothing before it, in a process
-/// whose standard input is the pipe. It returns when the pipe has ended.
+/// Runs a worker process. The program that starts workers calls this first, in a process whose standard input is the
+/// pipe. Returns at the end of the pipe.
 ///
 /// # Errors
-/// When the process cannot be confined, when its engine cannot be built, or when the pipe breaks.
+/// Returns an error if the process cannot be confined, its engine cannot be built, or the pipe breaks.
 ///
 /// ```no_run
 /// if std::env::args().nth(1).as_deref() == Some("worker") {
@@ -63,10 +63,10 @@ pub fn run() -> io::Result<()> {
     Ok(())
 }
 
-/// Carries out one order after the other.
+/// Carries out the orders in sequence.
 fn carry_out(engine: &Arc<Engine>, orders: &Receiver<Order>, link: &Arc<Link>) {
     let mut session = engine.session();
-    // What the server knows of the session.
+    // The version of the session that the server has.
     let mut known = session.changes();
     while let Ok(order) = orders.recv() {
         let largest = match &order {
@@ -87,10 +87,10 @@ fn carry_out(engine: &Arc<Engine>, orders: &Receiver<Order>, link: &Arc<Link>) {
             Order::Describe { query, servers } => {
                 Done::Described(session.describe(query.as_deref(), link.host(servers)))
             }
-            // The first thread keeps these to itself.
+            // The first thread handles these.
             Order::Answer(..) | Order::Cancel => continue,
         };
-        // A server that has gone needs no reports; the first thread sees the end of the pipe.
+        // If the server has gone, it needs no reports; the first thread sees the end of the pipe.
         let _ = link.report(&Report::Done(done));
         let text = (session.changes() != known).then(|| {
             let text = session.encode(link.undisturbed()).map_err(|error| error.to_string())?;
@@ -99,7 +99,7 @@ fn carry_out(engine: &Arc<Engine>, orders: &Receiver<Order>, link: &Arc<Link>) {
                 _ => Ok(text),
             }
         });
-        // What could not be written is tried again after the next order.
+        // A session that could not be serialized is retried after the next order.
         if !matches!(text, Some(Err(_))) {
             known = session.changes();
         }
@@ -114,7 +114,7 @@ fn kept(session: &Session, text: Option<Result<String, String>>) -> Kept {
 /// The worker's end of the pipe.
 struct Link {
     pipe: Mutex<File>,
-    /// Who waits for which answer.
+    /// The channels on which threads wait for answers, by question number.
     waiting: Mutex<HashMap<u32, Sender<Answer>>>,
     asked: AtomicU32,
     cancelled: AtomicBool,
@@ -141,8 +141,8 @@ impl Link {
         })
     }
 
-    /// For writing what a program left: that the program was cancelled does not stop it, or the server would go on
-    /// with the session as it was before.
+    /// Returns a host for serializing the session after a program. It ignores the cancellation of the program:
+    /// otherwise the server would continue with the previous state of the session.
     fn undisturbed(self: &Arc<Self>) -> Arc<dyn Host> {
         Arc::new(PipeHost {
             link: Arc::clone(self),
@@ -158,7 +158,7 @@ impl Link {
         send(&*lock(&self.pipe), report)
     }
 
-    /// Asks the server and waits for its answer; `None` when the server has gone.
+    /// Asks the server and waits for its answer; `None` if the server has gone.
     fn ask(&self, question: Question) -> Option<Answer> {
         let number = self.asked.fetch_add(1, Ordering::Relaxed);
         let (answer, answered) = channel();
@@ -169,31 +169,31 @@ impl Link {
 
     fn answered(&self, number: u32, answer: Answer) {
         if let Some(waiting) = lock(&self.waiting).remove(&number) {
-            // Whoever asked waits until it is answered.
+            // The thread that asked waits until it is answered.
             let _ = waiting.send(answer);
         }
     }
 }
 
-/// The [`Host`] at the other end of the pipe, as one evaluation sees it.
+/// The proxy of the [`Host`] at the other end of the pipe, for one evaluation.
 struct PipeHost {
     link: Arc<Link>,
     servers: Vec<Server>,
     listed: Mutex<Listed>,
-    /// What there is to say about calls that were answered.
+    /// Notes about answered calls, by call.
     notes: Mutex<HashMap<CallId, String>>,
     begun: Instant,
     may_be_cancelled: bool,
 }
 
-/// What the server has said of its tools in this evaluation.
+/// The tools that the server has listed during this evaluation.
 #[derive(Default)]
 struct Listed {
     catalogue: Option<Catalogue>,
     tools: HashMap<String, Vec<Arc<Tool>>>,
 }
 
-/// The error of a server that answers out of turn, or no more.
+/// The error for an answer of the wrong kind, or a missing one.
 fn lost() -> ToolError {
     ToolError::unavailable("the answer was lost on its way")
 }
@@ -227,7 +227,7 @@ impl Host for PipeHost {
     }
 
     fn refused(&self, server: &str, tool: &str) {
-        // A server that has gone keeps no records.
+        // If the server has gone, it keeps no records.
         let _ = self.link.report(&Report::Refused { server: server.to_string(), tool: tool.to_string() });
     }
 
@@ -239,7 +239,7 @@ impl Host for PipeHost {
             return Catalogue::default();
         };
         let catalogue = Catalogue { tools: taken(tools), missing };
-        // A server that did not answer may do so the next time it is asked for.
+        // A server that did not answer may do so the next time.
         if catalogue.missing.is_empty() {
             lock(&self.listed).catalogue = Some(catalogue.clone());
         }
@@ -272,12 +272,12 @@ impl Host for PipeHost {
     }
 
     fn give_up(&self, call: &CallId) {
-        // A server that has gone makes no calls.
+        // If the server has gone, it makes no calls.
         let _ = self.link.report(&Report::GiveUp(call.clone()));
     }
 
     fn print(&self, text: &str) {
-        // A server that has gone reads no prints.
+        // If the server has gone, it reads no output.
         let _ = self.link.report(&Report::Print(text.to_string()));
     }
 

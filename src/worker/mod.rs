@@ -1,17 +1,17 @@
-//! The second wall: evaluation in worker processes that have no network, no files and no privileges.
+//! The second line of defence: evaluation in worker processes that the kernel confines.
 //!
-//! The language keeps its limits by itself; this is for the day on which it does not. Each live session
-//! has a worker process of its own, which is confined by the kernel before it reads a byte
-//! (`confine`). The server holds the session's text as of its last evaluation. A worker that aborts,
-//! is killed, takes too much memory or does not come back costs the one evaluation that ran in it:
-//! the next one goes to a fresh worker, which takes the session up from its text.
+//! The language enforces its limits itself; workers contain the damage if it fails to. Each live session has a
+//! dedicated worker process, which is confined by the kernel before it reads a byte (`confine`). The server holds the
+//! session's text as of its last evaluation. A worker that aborts, is killed, takes too much memory or hangs costs
+//! only the evaluation that ran in it, and earlier changes that could not be serialized: the next evaluation goes to a
+//! fresh worker, which restores the session from its text.
 //!
-//! - `wire`: messages and frames. `inside`: the worker's own side. `process`: one worker from outside.
-//! - `pool`: workers that stand ready, and how many there are. `session`: [`WorkerSession`], which is used
-//!   like a [`Session`](crate::lang::Session) and carries out what a worker asks of its host.
+//! - `wire`: messages and frames. `inside`: the worker side. `process`: one worker as seen by the server.
+//! - `pool`: spare workers and limits on their number. `session`: [`WorkerSession`], which is used like a
+//!   [`Session`](crate::lang::Session) and answers the worker's questions to its host.
 //!
-//! Nothing here needs a runtime: whoever evaluates waits on their own thread. A worker that was in the
-//! hands of a program is never given to another session.
+//! No async runtime is needed: an evaluation blocks the calling thread. A worker that has run a program is never given
+//! to another session.
 //!
 //! ```no_run
 //! use lispbox::lang::Environment;
@@ -39,10 +39,10 @@ pub use pool::{WorkerOptions, Workers};
 pub use process::Program;
 pub use session::WorkerSession;
 
-/// What both ends of a pipe must agree on.
+/// The version on which both ends of a pipe must agree.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// What is behind a lock, also if whoever held it panicked: nothing is left half done behind ours.
+/// Locks a mutex and ignores poisoning: no data under our locks is left inconsistent by a panic.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! Workers that stand ready, and how many there are in all.
+//! The pool of spare and idle workers.
 
 use std::collections::VecDeque;
 use std::io;
@@ -9,52 +9,52 @@ use super::lock;
 use super::process::{Program, Worker};
 use super::session::WorkerSession;
 
-/// How many workers there are, and how they are started.
+/// Options of the pool.
 #[derive(Clone, Debug)]
 pub struct WorkerOptions {
-    /// What is started.
+    /// The program to start as a worker.
     pub program: Program,
-    /// How many stand ready for sessions to come.
+    /// The number of spare workers for new sessions.
     pub spare: usize,
-    /// The most sessions that keep their worker while nothing runs in them; beyond it the one longest
-    /// unused gives its up, and takes a fresh one when it is used again.
+    /// Maximum number of idle sessions that keep their worker. Beyond it the worker of the least recently used session
+    /// is ended; the session gets a fresh one when it is used again.
     pub idle: usize,
 }
 
 impl WorkerOptions {
-    /// The defaults: two spare workers, thirty-two idle ones.
+    /// Returns the defaults: two spare workers, thirty-two idle ones.
     pub fn new(program: Program) -> WorkerOptions {
         WorkerOptions { program, spare: 2, idle: 32 }
     }
 }
 
-/// The place of a session's worker, empty while it is in use or has none.
+/// The slot of a session's worker; empty while the worker is in use or if there is none.
 pub(super) type Seat = Mutex<Option<Worker>>;
 
-/// The seat of a session that nothing runs in.
+/// The seat of an idle session.
 struct Idle {
     seat: Weak<Seat>,
-    /// True where the worker has what would be lost with it.
+    /// True if the worker has changes that would be lost with it.
     is_unwritten: bool,
 }
 
-/// A pool of worker processes. They end when it and its sessions are dropped, and when this process
-/// ends, however that happens.
+/// A pool of worker processes. They end when the pool and its sessions are dropped, and when this process ends for any
+/// reason.
 pub struct Workers {
     options: WorkerOptions,
     spare: Arc<Mutex<Vec<Worker>>>,
-    /// Tells the thread that starts workers that one is missing.
+    /// Wakes the thread that starts workers.
     missing: Sender<()>,
-    /// Seats of sessions that nothing runs in, the longest unused first.
+    /// Seats of idle sessions, least recently used first.
     idle: Mutex<VecDeque<Idle>>,
     walls: Vec<String>,
 }
 
 impl Workers {
-    /// Starts the pool, and waits for its first worker.
+    /// Starts the pool and waits for its first worker.
     ///
     /// # Errors
-    /// When that cannot be started, or the system offers nothing that confines it
+    /// Returns an error if the worker cannot be started, or if the system has no means to confine it
     /// ([`Unsupported`](io::ErrorKind::Unsupported)).
     pub fn start(options: WorkerOptions) -> io::Result<Arc<Workers>> {
         let first = Worker::start(&options.program)?;
@@ -66,28 +66,28 @@ impl Workers {
         std::thread::Builder::new().name("workers".to_string()).spawn(move || {
             while asked.recv().is_ok() {
                 while lock(&stock).len() < wanted {
-                    // One that cannot be started now is started, or complained of, when it is needed.
+                    // A worker that cannot be started now is started on demand, which also reports the error.
                     let Ok(worker) = Worker::start(&program) else { break };
                     lock(&stock).push(worker);
                 }
             }
         })?;
-        // The thread is there to hear it.
+        // The receiver is owned by the running thread.
         let _ = missing.send(());
         Ok(Arc::new(Workers { options, spare, missing, idle: Mutex::default(), walls }))
     }
 
-    /// By what the workers are confined: `landlock`, `seccomp`.
+    /// The mechanisms that confine the workers: `landlock`, `seccomp`.
     pub fn walls(&self) -> &[String] {
         &self.walls
     }
 
-    /// A session with nothing defined.
+    /// Creates a session with nothing defined.
     pub fn session(self: &Arc<Self>) -> WorkerSession {
         WorkerSession::new(Arc::clone(self))
     }
 
-    /// A worker that nobody has used.
+    /// Returns a worker that no session has used.
     pub(super) fn take(&self) -> io::Result<Worker> {
         let spare = std::iter::from_fn(|| lock(&self.spare).pop()).find_map(Worker::if_alive);
         let _ = self.missing.send(());
@@ -97,8 +97,8 @@ impl Workers {
         }
     }
 
-    /// Takes note that a session's worker has nothing to do, and ends those longest unused if there are too many: first
-    /// those with which nothing is lost.
+    /// Records that a session's worker is idle. If too many are, ends the least recently used, preferring those
+    /// without unsaved changes.
     pub(super) fn rests(&self, seat: &Arc<Seat>, is_unwritten: bool) {
         let mut idle = lock(&self.idle);
         idle.retain(|other| other.seat.strong_count() > 0 && !std::ptr::eq(other.seat.as_ptr(), Arc::as_ptr(seat)));

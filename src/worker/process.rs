@@ -1,5 +1,4 @@
-//! One worker process as its starter sees it: orders in, reports out, and an end that it does not
-//! choose.
+//! One worker process as seen by the server: orders in, reports out, and termination.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -13,13 +12,13 @@ use std::time::{Duration, Instant};
 use super::lock;
 use super::wire::{Order, Report, Reports, send};
 
-/// How long a worker may take until it is ready.
+/// Timeout for a worker to become ready.
 const READY: Duration = Duration::from_secs(20);
 
-/// The largest message of a worker that has not been given anything to do.
+/// Maximum size of a message of a worker that has no order yet, in bytes.
 const SMALL: u64 = 1 << 20;
 
-/// How a worker is started.
+/// The program that is started as a worker.
 #[derive(Clone, Debug)]
 pub struct Program {
     file: PathBuf,
@@ -27,40 +26,40 @@ pub struct Program {
 }
 
 impl Program {
-    /// The program that runs now, with these arguments; on Linux this very file even if another one has
-    /// taken its place since.
+    /// Returns the current program, with these arguments; on Linux this very executable, even if the file has been
+    /// replaced since.
     ///
     /// # Errors
-    /// When the system does not say which program this is.
+    /// Returns an error if the system does not report the path of the executable.
     pub fn this(arguments: &[&str]) -> io::Result<Program> {
         let own = Path::new("/proc/self/exe");
         let file = if own.exists() { own.to_path_buf() } else { std::env::current_exe()? };
         Ok(Program::new(file, arguments))
     }
 
-    /// A program that calls [`run`](super::run) when it is started with these arguments.
+    /// Returns a program that calls [`run`](super::run) when it is started with these arguments.
     pub fn new(file: impl Into<PathBuf>, arguments: &[&str]) -> Program {
         Program { file: file.into(), arguments: arguments.iter().map(ToString::to_string).collect() }
     }
 }
 
-/// The end of the pipe through which a worker is told things; several threads may hold it.
+/// The sending end of the pipe to a worker; shared between threads.
 #[derive(Clone)]
 pub(super) struct Orders(Arc<Mutex<UnixStream>>);
 
 impl Orders {
-    /// Tells the worker something. That it has gone shows in its reports.
+    /// Sends an order to the worker. Errors are ignored: the loss of a worker shows when its reports are read.
     pub(super) fn give(&self, order: &Order) {
         let _ = send(&*lock(&self.0), order);
     }
 }
 
-/// A worker process; it ends when this is dropped.
+/// A worker process, which is killed when this is dropped.
 pub(super) struct Worker {
     child: Child,
     pub(super) orders: Orders,
     pub(super) reports: Reports,
-    /// By what it is confined.
+    /// The mechanisms that confine it.
     pub(super) walls: Vec<String>,
 }
 
@@ -68,13 +67,13 @@ impl Worker {
     /// Starts a worker and waits until it is ready.
     ///
     /// # Errors
-    /// When it cannot be started, is of another version, or cannot be confined.
+    /// Returns an error if it cannot be started, has another version, or cannot be confined.
     pub(super) fn start(program: &Program) -> io::Result<Worker> {
         let (ours, theirs) = UnixStream::pair()?;
         let child = Command::new(&program.file)
             .args(&program.arguments)
             .env_clear()
-            // Room that is only set aside is not to count as used.
+            // Memory that is only reserved must not count as used.
             .env("MIMALLOC_ARENA_EAGER_COMMIT", "0")
             .current_dir("/")
             .stdin(Stdio::from(OwnedFd::from(theirs)))
@@ -98,12 +97,12 @@ impl Worker {
         }
     }
 
-    /// The worker, unless its process has ended.
+    /// Returns the worker, unless its process has ended.
     pub(super) fn if_alive(mut self) -> Option<Worker> {
         matches!(self.child.try_wait(), Ok(None)).then_some(self)
     }
 
-    /// Bytes that the process has in memory, program and libraries included, where the system tells.
+    /// The resident memory of the process in bytes, program and libraries included, if the system reports it.
     pub(super) fn resident(&self) -> Option<u64> {
         const PAGE: u64 = 4_096;
         let counts = std::fs::read_to_string(format!("/proc/{}/statm", self.child.id())).ok()?;
@@ -111,18 +110,18 @@ impl Worker {
         Some(pages * PAGE)
     }
 
-    /// Sets how many bytes of memory of its own the process may have at all: the kernel refuses more.
+    /// Limits the private memory of the process (`RLIMIT_DATA`), in bytes: the kernel refuses more.
     pub(super) fn bound(&self, bytes: u64) {
         let limit = libc::rlimit { rlim_cur: bytes, rlim_max: libc::RLIM_INFINITY };
         let id = libc::pid_t::try_from(self.child.id()).unwrap_or_default();
-        // SAFETY: a plain system call on one live struct. The number is that of our unreaped child. If
-        // it fails, because the process has just ended, there is nothing to bound.
+        // SAFETY: a plain system call on one live struct. The process ID is that of our unreaped child. If the call
+        // fails because the process has just ended, there is nothing to limit.
         unsafe { libc::prlimit(id, libc::RLIMIT_DATA, &limit, std::ptr::null_mut()) };
     }
 
-    /// Ends the process and says how it ended, or would have.
+    /// Ends the process and describes how it ended.
     pub(super) fn end(&mut self) -> String {
-        // One that is dying by itself is given a moment, so that its own end is the one that is told.
+        // A process that is exiting by itself is given a moment, so that its own exit status is reported.
         let patience = Instant::now() + Duration::from_millis(100);
         loop {
             match self.child.try_wait() {

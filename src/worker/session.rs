@@ -1,4 +1,4 @@
-//! A session whose programs run in a worker: used like one of this process.
+//! A session whose programs run in a worker process, used like an in-process session.
 
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,43 +17,43 @@ use super::pool::{Seat, Workers};
 use super::process::Worker;
 use super::wire::{self, Answer, Described, Done, Kept, Order, Question, Report};
 
-/// How often the clock, the memory and the host are looked at.
+/// Polling interval for the clock, the memory and the cancellation by the host.
 const TICK: Duration = Duration::from_millis(20);
 
-/// How far a worker may be behind the time limits that it keeps by itself.
+/// How long a worker may exceed the time limits that it enforces itself.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// How long a worker may take to write or read the text of a session.
+/// Timeout for a worker to write or read the text of a session.
 const WRITING: Duration = Duration::from_secs(60);
 
-/// The most bytes beside its text that are said of a session.
+/// Maximum size of a report about a session, besides its text, in bytes.
 const BESIDE_TEXT: u64 = 16 << 20;
 
-/// Memory that a worker has beside what programs fill: code, tables, what the allocator sets aside.
+/// Memory of a worker that is not a program's data, in bytes: code, tables, allocator reserves.
 const OWN_MEMORY: u64 = 96 << 20;
 
 /// A session in a worker process.
 pub struct WorkerSession {
     workers: Arc<Workers>,
     seat: Arc<Seat>,
-    /// The session as of its last evaluation, if there is anything in it.
+    /// The session as of its last evaluation; `None` while nothing is defined.
     text: Option<String>,
     names: Vec<String>,
     live_bytes: u64,
-    /// How often the text has changed.
+    /// The number of changes of the text.
     changes: u64,
     /// The names and the size of the session that the text describes.
     of_text: (Vec<String>, u64),
-    /// That what the worker has could not be written; it lives on there, and is lost with it.
+    /// Set if the worker's session could not be serialized: its changes exist only in the worker and are lost with it.
     unwritten: Option<Unwritten>,
     programs: u32,
 }
 
-/// Changes of a session that only its worker has.
+/// Changes of a session that exist only in its worker.
 struct Unwritten {
-    /// When the first of them was made.
+    /// When the first of the changes was made.
     since: Timestamp,
-    /// Why they could not be written.
+    /// Why they could not be serialized.
     problem: String,
 }
 
@@ -64,21 +64,21 @@ impl std::fmt::Display for Unwritten {
     }
 }
 
-/// Why a worker does not go on.
+/// The reason why a worker cannot continue.
 enum Lost {
-    /// It could not be had.
+    /// No worker could be started.
     Unavailable(io::Error),
-    /// The pipe broke, or something came that no worker says.
+    /// The pipe broke, or the worker violated the protocol.
     Broken(io::Error),
-    /// It ended between two orders, with changes that only it had.
+    /// The worker ended between two orders, with changes that were not serialized.
     Between(Unwritten),
-    /// It could not read the session.
+    /// The worker could not deserialize the session.
     Unreadable(String),
-    /// It did not keep its time.
+    /// The worker exceeded a time limit.
     Late { limit: &'static str, allowed: Duration },
-    /// It has more memory than it may.
+    /// The worker exceeded its memory limit.
     Large { resident: u64, allowed: u64 },
-    /// It made more tool calls than it may.
+    /// The worker exceeded its limit of tool calls.
     Calls(u32),
 }
 
@@ -97,12 +97,12 @@ impl WorkerSession {
         }
     }
 
-    /// The session as text, as of its last evaluation; `None` while nothing is defined.
+    /// Returns the session as text, as of its last evaluation; `None` while nothing is defined.
     pub fn text(&self) -> Option<&str> {
         self.text.as_deref()
     }
 
-    /// Takes down that the worker is gone: the session is what its text says. Gives what only the worker had.
+    /// Reverts the session to its text after the loss of its worker. Returns the changes that only the worker had.
     fn fall_back(&mut self) -> Option<Unwritten> {
         let unwritten = self.unwritten.take()?;
         (self.names, self.live_bytes) = self.of_text.clone();
@@ -110,7 +110,7 @@ impl WorkerSession {
         Some(unwritten)
     }
 
-    /// The session's worker, or a fresh one that has taken up the session.
+    /// Returns the session's worker, or a fresh one that has loaded the session.
     fn worker(&mut self, host: &Arc<dyn Host>) -> Result<Worker, Lost> {
         let own = lock(&self.seat).take();
         if let Some(worker) = own.and_then(Worker::if_alive) {
@@ -119,7 +119,7 @@ impl WorkerSession {
         if let Some(unwritten) = self.fall_back() {
             return Err(Lost::Between(unwritten));
         }
-        // One that stands ready may be dying; several that do so are no accident.
+        // A single spare worker may have died; if the next ones fail too, that is not an accident.
         let taken = self.fresh_worker(host);
         match taken {
             Err(Lost::Broken(_)) => self.fresh_worker(host).or_else(|_| self.fresh_worker(host)),
@@ -127,7 +127,7 @@ impl WorkerSession {
         }
     }
 
-    /// A worker that has taken up the session.
+    /// Returns a fresh worker that has loaded the session.
     fn fresh_worker(&self, host: &Arc<dyn Host>) -> Result<Worker, Lost> {
         match &self.text {
             Some(text) => self.worker_with(text, host).map(|(worker, _)| worker),
@@ -135,7 +135,7 @@ impl WorkerSession {
         }
     }
 
-    /// A worker that has taken up the session that a text describes, and what that is.
+    /// Returns a fresh worker that has loaded the session that a text describes, and its report of that session.
     fn worker_with(&self, text: &str, host: &Arc<dyn Host>) -> Result<(Worker, Kept), Lost> {
         let mut worker = self.workers.take().map_err(Lost::Unavailable)?;
         let limits = Limits { memory: text.len() as u64 * 8, ..Limits::default() };
@@ -147,7 +147,7 @@ impl WorkerSession {
         }
     }
 
-    /// Has an order carried out, and takes down what the session is afterwards.
+    /// Has the worker carry out an order, and records the resulting state of the session.
     fn order(&mut self, order: &Order, host: &Arc<dyn Host>, limits: &Limits) -> Result<Done, (Lost, Costs)> {
         let mut is_first_try = true;
         loop {
@@ -162,7 +162,7 @@ impl WorkerSession {
                     self.rest(worker, kept);
                     return Ok(done);
                 }
-                // It was dying when it was given the order, and nothing has come of it.
+                // The worker died before it began with the order, so a retry is safe.
                 Err(Lost::Broken(_)) if is_first_try && !has_begun => is_first_try = false,
                 Err(Lost::Broken(_)) => return Err((Lost::Broken(io::Error::other(worker.end())), costs)),
                 Err(lost) => return Err((lost, costs)),
@@ -170,7 +170,7 @@ impl WorkerSession {
         }
     }
 
-    /// Leaves the worker in its seat, and takes down what the session is now.
+    /// Puts the worker back in its seat and records the state of the session.
     fn rest(&mut self, worker: Worker, kept: Kept) {
         *lock(&self.seat) = Some(worker);
         self.names = kept.names;
@@ -192,9 +192,9 @@ impl WorkerSession {
         self.workers.rests(&self.seat, self.unwritten.is_some());
     }
 
-    /// The reply of an evaluation whose worker is gone.
+    /// Builds the reply of an evaluation whose worker is lost.
     fn lost_reply(&mut self, lost: &Lost, costs: Costs) -> Reply {
-        // One that says what no worker says is there still.
+        // A worker that violated the protocol may still be alive.
         drop(lock(&self.seat).take());
         let (status, error, limit) = match lost {
             Lost::Unavailable(_) => (Status::Error, "Busy", None),
@@ -285,7 +285,7 @@ impl Environment for WorkerSession {
     fn decode(&mut self, text: &str, host: Arc<dyn Host>) -> Result<(), String> {
         let (worker, kept) = match self.worker_with(text, &host) {
             Ok(taken) => taken,
-            // Nothing is wrong with the text: whatever comes next needs a worker too, and says what is missing.
+            // The text is not at fault: the next operation needs a worker too and reports the failure.
             Err(Lost::Unavailable(_)) => {
                 lock(&self.seat).take();
                 self.text = Some(text.to_string());
@@ -307,33 +307,33 @@ impl Environment for WorkerSession {
     }
 }
 
-/// What an evaluation that came to nothing had cost.
+/// The cost of an evaluation that failed.
 #[derive(Default)]
 struct Costs {
     calls: Vec<CallRecord>,
     spent: Spent,
 }
 
-/// One order, from when it is given until what it left is known.
+/// One order, from its transmission until the worker has reported the resulting state.
 struct Conversation<'a> {
     worker: &'a mut Worker,
     host: Arc<dyn Host>,
     limits: Limits,
-    /// What is allowed of the worker's own time until it has carried out the order.
+    /// The compute time that the worker may use until it has carried out the order.
     compute: Duration,
     begun: Instant,
     computed: Duration,
-    /// Questions that other threads are putting to the host.
+    /// Number of questions that other threads are putting to the host.
     outstanding: Arc<AtomicUsize>,
     calls: Arc<Mutex<Vec<CallRecord>>>,
     cancelled: Option<Instant>,
-    /// True once the worker has been heard of.
+    /// True once a report of the worker has arrived.
     heard: bool,
 }
 
 impl<'a> Conversation<'a> {
     fn begin(worker: &'a mut Worker, host: Arc<dyn Host>, limits: &Limits, compute: Duration) -> Conversation<'a> {
-        // The stacks are set aside as a whole, and hardly any of them is used.
+        // The stacks are reserved as a whole, but hardly any of their memory is used.
         let stacks = (u64::from(limits.parallel) + 2).saturating_mul(Stacks::default().size() as u64);
         worker.bound(most_memory(limits).saturating_add(stacks));
         Conversation {
@@ -350,7 +350,7 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    /// Does what the worker asks until it has carried out its order and has said what it left.
+    /// Serves the worker's requests until it has carried out its order and reported the resulting state.
     fn carry_out(&mut self) -> Result<(Done, Kept), Lost> {
         let mut looked = Instant::now();
         let done = loop {
@@ -363,13 +363,13 @@ impl<'a> Conversation<'a> {
                 Some(Report::Done(done)) => break done,
                 Some(Report::Ready { .. } | Report::Unconfined(_) | Report::Kept(_)) => return Err(nonsense()),
             }
-            // One that talks without end, as in a flood of prints, is looked at all the same.
+            // A worker that reports without pause, such as in a flood of prints, is checked all the same.
             if looked.elapsed() >= TICK {
                 self.look()?;
                 looked = Instant::now();
             }
         };
-        // Writing a large session takes its time, which is nobody's limit.
+        // Serializing a large session takes time that counts towards no limit of the program.
         let most = wire::largest_text(&self.limits).saturating_add(BESIDE_TEXT);
         match self.worker.reports.next(WRITING, most) {
             Ok(Some(Report::Kept(kept))) => Ok((done, kept)),
@@ -379,8 +379,8 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    /// The next report, or nothing for a while. The time until it comes is the worker's unless somebody
-    /// else is being waited for.
+    /// Returns the next report, or `None` after [`TICK`]. The elapsed time counts as compute time of the worker unless
+    /// a tool call is outstanding.
     fn next(&mut self) -> Result<Option<Report>, Lost> {
         let waits = self.outstanding.load(Ordering::Acquire) > 0;
         let from = Instant::now();
@@ -393,7 +393,7 @@ impl<'a> Conversation<'a> {
         Ok(report)
     }
 
-    /// Looks at what the worker is to keep by itself, and ends it where it does not.
+    /// Checks the limits that the worker is to enforce itself; returns an error if it exceeds one.
     fn look(&mut self) -> Result<(), Lost> {
         let allowed = most_memory(&self.limits);
         if let Some(resident) = self.worker.resident().filter(|resident| *resident > allowed) {
@@ -441,8 +441,8 @@ impl<'a> Conversation<'a> {
         Ok(())
     }
 
-    /// Makes a tool call. The only branch that runs waits for nobody else, so this thread makes its call;
-    /// calls of branches beside each other get threads of their own.
+    /// Makes a tool call. With no parallel branches, nothing else waits for the host, so this thread makes the call;
+    /// each call of a parallel branch gets a thread.
     fn call(&mut self, number: u32, mut call: ToolCall) -> Result<(), Lost> {
         let place = {
             let mut calls = lock(&self.calls);
@@ -453,7 +453,7 @@ impl<'a> Conversation<'a> {
             calls.push(CallRecord { server, tool, ms: 0, outcome: "running".into(), note: None });
             calls.len() - 1
         };
-        // A worker that lies about the time gets no more of it.
+        // A worker that misreports the time gets no more of it.
         call.remaining = call.remaining.min(self.limits.total.saturating_sub(self.begun.elapsed()));
         call.timeout = call.timeout.min(self.limits.tool);
         let alone = call.id.branch.is_empty();
@@ -488,8 +488,7 @@ impl<'a> Conversation<'a> {
         Ok(())
     }
 
-    /// True if the worker may have done something of its order: it has been heard of, or had the time to
-    /// die of it.
+    /// True if the worker may have begun with its order: a report has arrived, or it had time to fail on the order.
     fn has_begun(&self) -> bool {
         self.heard || self.begun.elapsed() > TICK
     }
@@ -505,8 +504,8 @@ impl<'a> Conversation<'a> {
     }
 }
 
-/// The most memory that a worker may have under these limits: what a program may fill and what the
-/// allocator wastes of it, and its session as text.
+/// The memory limit of a worker, in bytes: what a program may use, the allocator's overhead on it, and the session as
+/// text.
 fn most_memory(limits: &Limits) -> u64 {
     let programs = limits.memory.saturating_add(limits.memory / 2);
     OWN_MEMORY.saturating_add(programs).saturating_add(limits.session.saturating_mul(3))

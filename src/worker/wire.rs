@@ -1,7 +1,7 @@
-//! What goes over the pipe between a server and its worker, and how it is framed.
+//! Messages on the pipe between a server and its worker, and their framing.
 //!
-//! A frame is its length in eight bytes, the smallest first, and a message in the format of `postcard`.
-//! Tool calls cross as the texts that they are for a [`Host`](crate::lang::Host) anyway.
+//! A frame is its length in eight bytes, little-endian, followed by a message in the `postcard` format. Tool calls are
+//! sent as the texts that a [`Host`](crate::lang::Host) handles anyway.
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -13,39 +13,39 @@ use serde::{Deserialize, Serialize};
 
 use crate::lang::{CallId, Catalogue, Found, Limits, Reply, Server, Tool, ToolCall, ToolError, ToolHints, ToolReply};
 
-/// Bytes of a frame's length.
+/// Size of the length prefix of a frame, in bytes.
 const HEAD: usize = 8;
 
-/// How much of a frame is made room for before it has come.
+/// Maximum size by which the buffer grows at once before the data of a frame has arrived, in bytes.
 const PIECE: usize = 256 << 10;
 
-/// What a worker is told.
+/// A message to a worker.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Order {
-    /// Take up the environment that this text describes, instead of the one there is.
+    /// Replace the environment by the one that this text describes.
     Restore(String),
     /// Run a program.
     Evaluate { program: String, data: Option<String>, limits: Limits, name: String, servers: Vec<Server> },
-    /// Bind a name to what JSON text says.
+    /// Bind a name to the value of a JSON text.
     Bind { name: String, text: String },
-    /// Answer a question about what there is.
+    /// Describe the environment.
     Describe { query: Option<String>, servers: Vec<Server> },
     /// The answer to the question of that number.
     Answer(u32, Answer),
-    /// Stop what runs.
+    /// Cancel the running program.
     Cancel,
 }
 
-/// What a worker says.
+/// A message from a worker.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Report {
     /// It is confined, by these means, and waits for orders.
     Ready { version: String, walls: Vec<String> },
-    /// It cannot be confined, for this reason, and ends.
+    /// It cannot be confined, for this reason, and exits.
     Unconfined(String),
-    /// A program asks something of its host.
+    /// A program asks its host a question.
     Ask(u32, Question),
-    /// Nobody waits for the reply to this call any more.
+    /// The program no longer waits for the reply to this call.
     GiveUp(CallId),
     /// A program printed something.
     Print(String),
@@ -53,38 +53,38 @@ pub(super) enum Report {
     Refused { server: String, tool: String },
     /// An order has been carried out.
     Done(Done),
-    /// What the session is after that, when it has changed.
+    /// The state of the session after that order.
     Kept(Kept),
 }
 
-/// What an order came to.
+/// The outcome of an order.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Done {
-    /// The reply's record as JSON, and how its failure is rendered.
+    /// The reply's record as JSON, and the rendered failure.
     Evaluated {
         record: String,
         rendered: Option<String>,
     },
     Described(String),
-    /// Of `Bind` and `Restore`; an error says what is wrong with the text.
+    /// For `Bind` and `Restore`; an error describes what is wrong with the text.
     Taken(Result<(), String>),
 }
 
-/// A session as the server knows it.
+/// The state of a session as the server knows it.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Kept {
     pub names: Vec<String>,
     pub live_bytes: u64,
-    /// The environment as text, if it is another than before; or why it could not be written.
+    /// The environment as text, if it has changed; or why it could not be serialized.
     pub text: Option<Result<String, String>>,
 }
 
-/// The most bytes that the text of a session may have behind an order with these limits.
+/// Maximum size of the text of a session after an order with these limits, in bytes.
 pub(super) fn largest_text(limits: &Limits) -> u64 {
     limits.session.saturating_mul(8).saturating_add(limits.memory)
 }
 
-/// What a program asks of its host.
+/// A question of a program to its host.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Question {
     Call(ToolCall),
@@ -98,10 +98,10 @@ pub(super) enum Question {
     Close,
 }
 
-/// What the host says to it.
+/// The answer of the host to a question.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Answer {
-    /// The reply to a call, and what there is to say about how it was made.
+    /// The reply to a call, and a note about how it was made.
     Called(ToolReply, Option<String>),
     Tools(Result<Vec<Described>, ToolError>),
     Denied(Vec<(String, String)>),
@@ -121,7 +121,7 @@ pub(super) enum Answer {
     Closed(Result<(), String>),
 }
 
-/// A [`Tool`], its schemas as text.
+/// A [`Tool`] with its schemas as text.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Described {
     server: String,
@@ -163,7 +163,7 @@ impl From<Described> for Arc<Tool> {
 }
 
 impl Answer {
-    /// All tools, as they cross the pipe.
+    /// Encodes a catalogue for the pipe.
     pub(super) fn catalogue(catalogue: Catalogue) -> Answer {
         let Catalogue { tools, missing } = catalogue;
         Answer::Catalogue { tools: tools.iter().map(Described::from).collect(), missing }
@@ -179,14 +179,14 @@ impl From<Found> for Answer {
 }
 
 impl Done {
-    /// A reply as it crosses the pipe.
+    /// Encodes a reply for the pipe.
     pub(super) fn evaluated(reply: &Reply) -> Done {
         let rendered = reply.failure.as_ref().map(|failure| failure.rendered.clone());
         Done::Evaluated { record: serde_json::to_string(reply).unwrap_or_default(), rendered }
     }
 }
 
-/// The reply behind its record; `None` if the record is none.
+/// Decodes a reply from its record; `None` if the record is invalid.
 pub(super) fn reply(record: &str, rendered: Option<String>) -> Option<Reply> {
     let mut reply: Reply = serde_json::from_str(record).ok()?;
     if let (Some(failure), Some(rendered)) = (&mut reply.failure, rendered) {
@@ -203,7 +203,7 @@ pub(super) fn send(mut stream: impl Write, message: &impl Serialize) -> io::Resu
     stream.write_all(&frame)
 }
 
-/// Reads one message and waits for it; `None` at the end of the stream.
+/// Waits for one message and reads it; `None` at the end of the stream.
 pub(super) fn receive<M: DeserializeOwned>(mut stream: impl Read) -> io::Result<Option<M>> {
     let mut head = [0; HEAD];
     match stream.read_exact(&mut head) {
@@ -215,10 +215,10 @@ pub(super) fn receive<M: DeserializeOwned>(mut stream: impl Read) -> io::Result<
     postcard::from_bytes(&body).map(Some).map_err(io::Error::other)
 }
 
-/// Reads the messages of a worker, who may be slow, silent or hostile.
+/// Reads the messages of a worker, which may be slow, silent or hostile.
 pub(super) struct Reports {
     stream: UnixStream,
-    /// What has come of the next frames.
+    /// The received bytes of the current frame.
     come: Vec<u8>,
 }
 
@@ -227,7 +227,7 @@ impl Reports {
         Reports { stream, come: Vec::new() }
     }
 
-    /// The next message; `None` if it is not there after `wait`. A frame of more than `most` bytes is an
+    /// Returns the next message; `None` if it does not arrive within `wait`. A frame of more than `most` bytes is an
     /// error, and so is the end of the stream.
     pub(super) fn next(&mut self, wait: Duration, most: u64) -> io::Result<Option<Report>> {
         let until = Instant::now() + wait;
@@ -240,7 +240,7 @@ impl Reports {
                         let problem = format!("a frame of {length} bytes came, and at most {most} may");
                         return Err(io::Error::new(io::ErrorKind::InvalidData, problem));
                     }
-                    // Never is more read than one frame.
+                    // Never reads beyond the current frame.
                     HEAD + length as usize - self.come.len()
                 }
             };
@@ -257,7 +257,7 @@ impl Reports {
         }
     }
 
-    /// Takes the whole frame that is there.
+    /// Decodes the complete frame in the buffer.
     fn take(&mut self) -> io::Result<Report> {
         let message = postcard::from_bytes(&self.come[HEAD..]).map_err(io::Error::other);
         self.come.clear();
@@ -267,9 +267,9 @@ impl Reports {
         message
     }
 
-    /// Reads some of what is missing; false if nothing came in time.
+    /// Reads some of the missing bytes; returns false if none arrived in time.
     fn read(&mut self, missing: usize, wait: Duration) -> io::Result<bool> {
-        // The system rounds to its own ticks, and takes zero for ever.
+        // The system rounds to its own ticks, and takes zero as no timeout.
         self.stream.set_read_timeout(Some(wait.max(Duration::from_millis(1))))?;
         let begun = self.come.len();
         self.come.resize(begun + missing.min(PIECE), 0);
