@@ -1,5 +1,5 @@
-//! Tools with the checks of their arguments: nothing is sent that does not fit the schema. What was seen of their results
-//! is kept beside.
+//! Tools with the validation of their arguments: only arguments that fit the schema are sent. Learned result shapes
+//! are stored with each tool.
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
@@ -24,43 +24,43 @@ use super::seen::Seen;
 use super::trial::{Problem, Trial};
 use super::words::Words;
 
-/// What other implementations of JSON can be trusted to take.
+/// Maximum nesting depth of arguments; other JSON implementations can be expected to accept it.
 const DEEPEST: u32 = 100;
 
-/// How many pairs of an unknown argument and a declared one are compared in one call.
+/// Maximum number of comparisons of unknown arguments with declared ones in one call.
 const COMPARED: usize = 100_000;
 
-/// How many arguments of one call are changed into what they mean.
+/// Maximum number of repairs of the arguments of one call.
 const REPAIRS: usize = 64;
 
-/// A tool with the check of its arguments.
+/// A tool with the validation of its arguments.
 pub(super) struct CheckedTool {
     pub(super) tool: Arc<Tool>,
-    /// The tool as those see it who have seen none of its results.
+    /// The tool as shown to principals who have seen none of its results.
     plain: Arc<Tool>,
-    /// The words that it uses of itself.
+    /// The words that the tool uses to describe itself.
     words: OnceLock<Words>,
-    /// By principal, the least recent first: the shape of one's data is not shown to others.
+    /// Results by principal, least recently used first: the shape of one principal's data is not shown to others.
     results: Mutex<IndexMap<String, Results>>,
 }
 
-/// How many principals' results are kept of one tool.
+/// Maximum number of principals whose results are kept for one tool.
 const PRINCIPALS: usize = 16;
 
-/// What one principal saw of a tool's results, and the tool with it.
+/// The result shape that one principal has seen, and the tool with that shape.
 #[derive(Clone)]
 struct Results {
     seen: Seen,
     shown: Arc<Tool>,
 }
 
-/// Tools with their checks.
+/// Prepares tools for the validation of their arguments.
 pub(super) fn checked(tools: Vec<Arc<Tool>>) -> Vec<Arc<CheckedTool>> {
     tools.into_iter().map(|tool| Arc::new(CheckedTool::new(tool))).collect()
 }
 
 impl CheckedTool {
-    /// A tool; what was seen of its results is what [`LOCAL`] saw.
+    /// Wraps a tool; a result shape that it brings along counts as seen by [`LOCAL`].
     fn new(tool: Arc<Tool>) -> CheckedTool {
         let seen = tool.seen.as_ref().map(Seen::of);
         let tool = match seen {
@@ -88,15 +88,15 @@ impl CheckedTool {
         self.words.get_or_init(|| Words::of(&self.tool))
     }
 
-    /// The tool with what a principal saw of its results.
+    /// Returns the tool with the result shape that a principal has seen.
     pub(super) fn shown(&self, principal: &str) -> Arc<Tool> {
         Arc::clone(self.results().get(principal).map_or(&self.plain, |results| &results.shown))
     }
 
-    /// Takes in a result that a principal got; true if something new was seen that is kept on disk.
+    /// Learns from a result that a principal received; returns true if there is something new to write to disk.
     pub(super) fn learn(&self, principal: &str, reply: &ToolReply) -> bool {
         let mut seen = self.results().get(principal).map(|results| results.seen.clone()).unwrap_or_default();
-        // Not under the lock, which threads of the runtime take: this looks at much of the reply.
+        // Not under the lock, which threads of the runtime take: this examines much of the reply.
         let is_new = seen.learn(reply, self.words());
         let shown = if is_new { shown(&self.tool, &seen) } else { self.shown(principal) };
         let mut results = self.results();
@@ -108,7 +108,7 @@ impl CheckedTool {
         is_new && principal == LOCAL
     }
 
-    /// Goes on from what was seen of the tool of that name before it was listed anew.
+    /// Continues with the result shapes of the tool of the same name from before it was listed anew.
     pub(super) fn resume(&self, before: &CheckedTool) {
         let before = before.results().clone();
         let resumed =
@@ -116,12 +116,12 @@ impl CheckedTool {
         *self.results() = before.into_iter().map(resumed).collect();
     }
 
-    /// Reads the text of an object of arguments and checks it. Arguments that do not fit and plainly mean something that
-    /// does are changed into that, as [`coercion`] says. This may take as long as the budget of a [`Trial`] allows, needs
-    /// a deep stack, and is given up between two looks at the arguments once the deadline is over.
+    /// Parses the text of an object of arguments and validates it. Arguments that do not fit but have an unambiguous
+    /// repair are repaired; see [`coercion`]. This may take as long as the budget of a [`Trial`] allows, needs a deep
+    /// stack, and stops between two passes over the arguments once the deadline has passed.
     ///
     /// # Errors
-    /// Which argument is wrong, what was expected and what came.
+    /// Returns an error that names the wrong argument, the expected value and the given one.
     pub(super) fn check(&self, schemas: &Schemas, arguments: &str, deadline: Instant) -> Result<Checked, ToolError> {
         let arguments = self.read(arguments)?;
         if let Some(error) = self.unknown_argument(&arguments) {
@@ -140,7 +140,8 @@ impl CheckedTool {
         loop {
             let found = match self.first_problem(&mut trial, &instance) {
                 Ok(found) => found,
-                // The budget is used up: by the first check, or by repairs.
+                // The budget is exhausted. In the first pass the arguments are then sent unchecked; during repairs the
+                // last error is returned.
                 Err(unchecked) => return wrong.map_or_else(|| Ok(Checked::without(object(instance), &unchecked)), Err),
             };
             let Some((place, path, error)) = found else { break };
@@ -184,14 +185,14 @@ impl CheckedTool {
         }
     }
 
-    /// The declared arguments.
+    /// Returns the declared arguments.
     fn properties(&self) -> Option<&Map<String, Value>> {
         self.tool.input_schema.get("properties")?.as_object().filter(|properties| !properties.is_empty())
     }
 
-    /// An argument that is not declared is an error where the schema forbids others, and also where it
-    /// only says nothing of them but the name is a slip of a declared one that is not given: many
-    /// servers pass over such an argument in silence.
+    /// Reports an undeclared argument. It is an error if the schema forbids undeclared arguments, and also if the
+    /// schema does not mention them and the name is a likely misspelling of a declared argument that is not given:
+    /// many servers silently ignore such an argument.
     fn unknown_argument(&self, arguments: &Map<String, Value>) -> Option<ToolError> {
         let schema = &self.tool.input_schema;
         let forbidden = schema.get("additionalProperties") == Some(&Value::Bool(false));
@@ -225,7 +226,7 @@ impl CheckedTool {
         None
     }
 
-    /// The first thing that is wrong: where, as a pointer and as a person writes it, and its error.
+    /// Returns the first problem: its place, as a JSON pointer and in readable form, and its error.
     fn first_problem(
         &self,
         trial: &mut Trial<'_>,
@@ -292,7 +293,7 @@ impl CheckedTool {
         self.error(message, option_meant(problem))
     }
 
-    /// What a missing top-level argument is, as far as the schema says.
+    /// Describes a missing top-level argument, if the schema does.
     fn described(&self, name: &str, place: &[String]) -> String {
         let schema = self.properties().filter(|_| place.is_empty()).and_then(|properties| properties.get(name));
         schema.and_then(expected).map(|expected| format!(" ({expected})")).unwrap_or_default()
@@ -303,7 +304,7 @@ impl CheckedTool {
     }
 
     fn error(&self, message: String, suggestion: Option<String>) -> ToolError {
-        // Types, options and names of arguments are the server's.
+        // Types, options and names of arguments come from the server.
         let suggestion = suggestion.map(|suggestion| foreign_text::line(&suggestion));
         ToolError { kind: ToolErrorKind::Arguments, message: foreign_text::line(&message), suggestion }
     }
@@ -313,15 +314,15 @@ impl CheckedTool {
 #[derive(Debug)]
 pub(super) struct Checked {
     pub(super) arguments: Map<String, Value>,
-    /// The changes that were made to them.
+    /// A note about the repairs that were made to them.
     pub(super) note: Option<String>,
-    /// Why they were not checked although there is a schema that says how, as a clause: "its schema has …".
+    /// Why they were not validated although a schema exists, as a clause: "its schema has …".
     pub(super) unchecked: Option<String>,
 }
 
 impl Checked {
     fn without(arguments: Map<String, Value>, unchecked: &Unchecked) -> Checked {
-        // A schema that cannot be read is for its server to check with.
+        // If a schema cannot be understood, validation is left to its server.
         let unchecked = match unchecked {
             Unchecked::Unreadable(_) => None,
             Unchecked::Beyond(clause) => Some(clause.clone()),
@@ -345,8 +346,8 @@ fn option_meant(problem: &ValidationError<'_>) -> Option<String> {
     closest(given, options).map(|option| format!("Did you mean \"{option}\"?"))
 }
 
-/// A tool as programs see it: with what was seen of its results, and what it promises without the wrapping that is
-/// taken off.
+/// Returns the tool as shown to programs: with the learned result shape, and with the output schema without the
+/// wrapping that is removed from results.
 fn shown(tool: &Arc<Tool>, seen: &Seen) -> Arc<Tool> {
     match (seen.schema(), result::promised(tool)) {
         (seen, promised) if seen == tool.seen && promised == tool.output_schema => Arc::clone(tool),
@@ -354,7 +355,7 @@ fn shown(tool: &Arc<Tool>, seen: &Seen) -> Arc<Tool> {
     }
 }
 
-/// `filters[0].name`
+/// Formats a place as a path, such as `filters[0].name`.
 pub(super) fn path(place: &[String]) -> String {
     let mut path = String::new();
     for part in place {
@@ -370,7 +371,7 @@ pub(super) fn path(place: &[String]) -> String {
     path
 }
 
-/// What a schema asks for, in a few words, where it is simple enough to be said.
+/// Describes in a few words what a schema expects, if it is simple enough.
 fn expected(schema: &Value) -> Option<String> {
     if let Some(options) = schema.get("enum") {
         return expected_of_options(options);
@@ -395,7 +396,7 @@ fn expected_of_options(options: &Value) -> Option<String> {
     Some(format!("one of {}", listed(options.iter().map(String::as_str))))
 }
 
-/// A short list in backticks.
+/// Formats a short list in backticks.
 fn listed<'a>(items: impl Iterator<Item = &'a str>) -> String {
     let items: Vec<String> = items.map(|item| format!("`{}`", cut(item, 60))).collect();
     match items.len() {

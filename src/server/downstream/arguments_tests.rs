@@ -1,4 +1,4 @@
-//! What is said of arguments that do not fit.
+//! Error messages for arguments that do not fit.
 
 use std::time::Duration;
 

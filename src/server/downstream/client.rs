@@ -1,9 +1,9 @@
-//! Our face towards a server: what it is told of us, and the answers to what it asks.
+//! The MCP client that a server sees: our identity, and the answers to the server's requests.
 //!
-//! A server may ask for more than that its tools are called. It is answered at once, whatever it asks: that it is heard
-//! (`ping`), that there are no folders (`roots/list`), that neither a model nor a person can be asked. The call in which
-//! it asked goes on, and what the tool says of it is what the program gets. Of what it tells us, log lines and changes of
-//! its resources and prompts are passed over.
+//! A server may send requests too. Each is answered at once: `ping` is acknowledged, `roots/list` returns no folders,
+//! and requests to sample a model or to ask a person are refused. The call during which it asked continues, and the
+//! program receives the tool's result. Of the server's notifications, log messages and changes of resources and
+//! prompts are ignored.
 
 #![expect(deprecated, reason = "older servers ask for what newer ones may not")]
 
@@ -17,9 +17,9 @@ use rmcp::model::{
 use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{ClientHandler, RoleClient};
 
-/// Our face towards a server.
+/// The MCP client that a server sees.
 pub(super) struct Client {
-    /// Set when the server says that its tools have changed.
+    /// Set when the server reports a change of its tools.
     pub(super) list_changed: Arc<AtomicBool>,
 }
 
@@ -50,7 +50,7 @@ impl ClientHandler for Client {
     }
 }
 
-/// The answer to a request of a server that is for another client.
+/// The error for a server's request that this client does not support.
 fn refused(reason: &'static str) -> ErrorData {
     ErrorData::new(ErrorCode::METHOD_NOT_FOUND, reason, None)
 }

@@ -1,7 +1,8 @@
-//! Arguments that do not fit a schema but plainly mean something that does.
+//! Repairs arguments that do not fit a schema but have an unambiguous meaning that does.
 //!
-//! What is done is what cannot be misunderstood: a number or boolean in a text, spelt as JSON spells it; a whole
-//! number for a text; one item for a list of such; nothing for an option that is null. Each but the last is noted.
+//! Only unambiguous changes are made: a text that is a number or boolean as JSON writes it becomes that value; a whole
+//! number becomes a text; a single item becomes a list of one; a null for an optional field is dropped. Each change
+//! except the last is noted.
 
 use jsonschema::error::ValidationErrorKind;
 use serde_json::{Number, Value};
@@ -11,14 +12,14 @@ use crate::server::config::cut;
 
 use super::trial::Trial;
 
-/// How long a value is in a note, in characters.
+/// Maximum length of a value in a note, in characters.
 const SHOWN: usize = 40;
-/// How many notes are kept of one call.
+/// Maximum number of notes kept for one call.
 const NOTES: usize = 3;
-/// Whole numbers up to here are exact as floats.
+/// Whole numbers below this magnitude are exact as floats.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// What was changed in the arguments of one call.
+/// The changes made to the arguments of one call.
 #[derive(Default)]
 pub(super) struct Notes {
     first: Vec<String>,
@@ -35,14 +36,14 @@ impl Notes {
         self.first.push(format!("{path} was {}, sent as {}", shown(was), shown(sent)));
     }
 
-    /// All of it in one line, if there is anything to say.
+    /// Returns the notes as one line; `None` if there are none.
     pub(super) fn line(self) -> Option<String> {
         let more = if self.more > 0 { format!(", and {} more", self.more) } else { String::new() };
         (!self.first.is_empty()).then(|| self.first.join(", ") + &more)
     }
 }
 
-/// Changes what stands at a place and does not fit there into what fits; false if it means nothing that does.
+/// Replaces a value that does not fit its place by one that it means and that fits; returns false if there is none.
 pub(super) fn repair(trial: &mut Trial<'_>, instance: &mut Value, place: &str, path: &str, notes: &mut Notes) -> bool {
     if instance.pointer(place).is_some_and(Value::is_null) {
         return drop_null(trial, instance, place);
@@ -67,22 +68,22 @@ fn put(instance: &mut Value, place: &str, value: Value) {
     }
 }
 
-/// True if nothing is wrong with what stands at that place. Where that cannot be said within the budget, it is not so.
+/// True if the value at a place has no errors; false also if the budget does not suffice to find out.
 fn fits(trial: &mut Trial<'_>, instance: &Value, place: &str) -> bool {
     let is_there = |at: String| at.strip_prefix(place).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
     trial.any_error(instance, |problem| is_there(problem.instance_path().to_string())) == Ok(false)
 }
 
-/// What a value may mean that is of another type, the likeliest first.
+/// The values of other types that a value may mean, the likeliest first.
 fn meanings(value: &Value) -> Vec<Value> {
     let one = |value: &Value| Value::Array(vec![value.clone()]);
     match value {
         Value::String(text) => {
-            // `1e3` and `01` are not how JSON writes these numbers: they may be meant as text.
+            // JSON does not write numbers as `1e3` or `01`: these may be meant as text.
             let read = serde_json::from_str::<Value>(text).ok();
             let is_scalar = |read: &Value| read.is_number() || read.is_boolean();
             let exact = read.filter(|read| is_scalar(read) && *text == format!("{read}"));
-            // A text with separators may be a list that somebody has written as one text.
+            // A text with separators may be a whole list written as one text.
             let is_list = text.contains([',', ';', '\n', '[']);
             exact.into_iter().chain((!is_list).then(|| one(value))).collect()
         }
@@ -107,7 +108,7 @@ fn without_nulls(value: &Value) -> Value {
     }
 }
 
-/// Leaves out a field that is null, unless it has to be there.
+/// Removes a null field, unless the field is required.
 fn drop_null(trial: &mut Trial<'_>, instance: &mut Value, place: &str) -> bool {
     let Some((parent, _)) = place.rsplit_once('/') else { return false };
     let name = place[parent.len() + 1..].replace("~1", "/").replace("~0", "~");
@@ -125,13 +126,13 @@ fn drop_null(trial: &mut Trial<'_>, instance: &mut Value, place: &str) -> bool {
     may_go
 }
 
-/// Writes floats that are whole as integers where the schema asks for integers: to many servers `5.0` is none.
+/// Rewrites whole floats as integers where the schema expects integers: many servers reject `5.0`.
 pub(super) fn whole_numbers(schema: &Value, value: &mut Value, notes: &mut Notes) {
     let mut walk = WholeNumbers { root: schema, path: Vec::new(), left: LOOKS, notes };
     walk.of(schema, value);
 }
 
-/// How many values and alternatives are looked at in search of whole numbers.
+/// Maximum number of values and alternatives that are examined for whole numbers.
 const LOOKS: usize = 200_000;
 
 struct WholeNumbers<'a> {

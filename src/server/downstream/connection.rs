@@ -1,4 +1,4 @@
-//! One connection to a server, from its handshake to its end: the requests on it, and what becomes of them.
+//! One connection to a server, from its handshake to its end, and the requests on it.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Deref;
@@ -28,34 +28,34 @@ use super::listing;
 use super::process::ServerProcess;
 use super::result::late;
 
-/// How long it may take to say that it is there.
+/// Timeout of a ping.
 const PING: Duration = Duration::from_secs(2);
-/// How long one page of the list of tools may take.
+/// Timeout for one page of the tool list.
 const PAGE: Duration = Duration::from_secs(10);
-/// More pages than this are a server that turns in circles.
+/// Maximum number of pages of the tool list; a server with more is assumed to repeat them endlessly.
 const MOST_PAGES: usize = 200;
-/// A list of tools is taken in up to this many bytes of names, descriptions and schemas.
+/// Maximum size of the tool list, in bytes of names, descriptions and schemas.
 const LARGEST_LIST: u64 = 8 << 20;
 
-/// How many reasons for leaving tools out are told.
+/// Maximum number of reported reasons for leaving tools out.
 const LEFT_OUT: usize = 20;
-/// The longest name of a tool, in bytes.
+/// Maximum length of a tool name, in bytes.
 const LONGEST_NAME: usize = 1024;
 
-/// Why a request has no answer.
+/// The reason why a request has no answer.
 pub(super) enum Failure {
     /// The server could not be started, or not in time.
     NotStarted(Option<ToolError>),
-    /// The connection broke before the server got anything of the request.
+    /// The connection broke before the server received any part of the request.
     Unsent(ToolError),
-    /// The connection broke, and nobody knows what the server has done.
+    /// The connection broke, and it is unknown whether the server has carried out the request.
     Lost(ToolError),
-    /// Anything else.
+    /// Any other failure.
     Final(ToolError),
 }
 
 impl Failure {
-    /// The same where a server that got the request may get it again.
+    /// Makes a lost request retryable; for requests that a server may safely receive twice.
     pub(super) fn harmless(self) -> Failure {
         match self {
             Failure::Lost(error) => Failure::Unsent(error),
@@ -63,7 +63,7 @@ impl Failure {
         }
     }
 
-    /// What is said of it.
+    /// The error to report.
     pub(super) fn error(self) -> ToolError {
         match self {
             Failure::Unsent(error) | Failure::Lost(error) | Failure::Final(error) => error,
@@ -74,11 +74,11 @@ impl Failure {
     }
 }
 
-/// A connection that is being used, until this is dropped.
+/// A lease on a connection: the connection counts as used until this is dropped.
 pub(super) struct InUse(Arc<Connection>);
 
 impl InUse {
-    /// Takes a connection into use.
+    /// Marks a connection as used.
     pub(super) fn of(connection: &Arc<Connection>) -> InUse {
         connection.uses().open += 1;
         InUse(Arc::clone(connection))
@@ -101,31 +101,31 @@ impl Drop for InUse {
     }
 }
 
-/// How a connection is used.
+/// Usage of a connection.
 struct Uses {
     open: usize,
     last: Instant,
 }
 
-/// A connection that has had its handshake.
+/// A connection whose handshake is complete.
 pub(super) struct Connection {
     name: String,
     peer: Peer<RoleClient>,
     running: Mutex<Option<RunningService<RoleClient, Client>>>,
     process: Option<ServerProcess>,
-    /// True where the end may stand for a reply over the cap.
+    /// True if the end of the connection may mean that a reply exceeded the size limit.
     ends_silently: bool,
-    /// Cancelled when the server closes its side, or when a call found the connection broken.
+    /// Cancelled when the server closes its side, or when a call finds the connection broken.
     ended: CancellationToken,
     list_changed: Arc<AtomicBool>,
     begun: Instant,
     uses: StdMutex<Uses>,
-    /// What is taken out of all that the server says.
+    /// The secrets that are redacted from everything that the server sends.
     secrets: Secrets,
 }
 
 impl Connection {
-    /// A connection to the server of that name, which is broken once `ended` is cancelled.
+    /// Creates a connection to the named server. The connection is broken once `ended` is cancelled.
     pub(super) fn new(
         name: &str,
         running: RunningService<RoleClient, Client>,
@@ -147,12 +147,13 @@ impl Connection {
         }
     }
 
-    /// The same to a process.
+    /// Attaches the server process of the connection.
     pub(super) fn to(self, process: ServerProcess) -> Connection {
         Connection { process: Some(process), ..self }
     }
 
-    /// The same where a reply over the cap ends the connection without a word, as rmcp's streamable HTTP does.
+    /// Marks the connection as one that ends without an error if a reply exceeds the size limit, as rmcp's streamable
+    /// HTTP does.
     pub(super) fn that_ends_silently(self) -> Connection {
         Connection { ends_silently: true, ..self }
     }
@@ -166,34 +167,35 @@ impl Connection {
         self.uses.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How long nobody has used it, unless somebody does.
+    /// Returns how long the connection has been unused; `None` while it is in use.
     pub(super) fn idle(&self) -> Option<Duration> {
         let uses = self.uses();
         (uses.open == 0).then(|| uses.last.elapsed())
     }
 
-    /// How long it has lasted.
+    /// The time since the connection was opened.
     pub(super) fn age(&self) -> Duration {
         self.begun.elapsed()
     }
 
-    /// Asks the server whether it is there.
+    /// Pings the server; returns whether it answers.
     pub(super) async fn answers(&self) -> bool {
         let ping = self.peer.send_request(ClientRequest::PingRequest(PingRequest::default()));
         match tokio::time::timeout(PING, ping).await {
             Ok(Ok(_)) => true,
-            // From 2026-07-28 on there is no `ping`. Any other refusal is of one that has forgotten our session.
+            // MCP versions from 2026-07-28 on have no `ping`. Any other refusal means that the server has forgotten
+            // our session.
             Ok(Err(ServiceError::McpError(error))) => error.code == ErrorCode::METHOD_NOT_FOUND,
             Ok(Err(_)) | Err(_) => false,
         }
     }
 
-    /// True once after the server said that its tools changed.
+    /// Returns true once after the server has reported a change of its tools.
     pub(super) fn take_list_changed(&self) -> bool {
         self.list_changed.swap(false, Ordering::AcqRel)
     }
 
-    /// All pages of the list of tools.
+    /// Fetches all pages of the tool list.
     pub(super) async fn list(&self) -> Result<List, Failure> {
         let mut tools = List::default();
         let mut cursor = None;
@@ -225,8 +227,8 @@ impl Connection {
         Ok(tools.without_twins(&self.name))
     }
 
-    /// One page of the list of tools, with why tools on it cannot be read. One such tool makes the reply another one than
-    /// that of the protocol's library, so the page is asked for once more, and each tool on it is read by itself.
+    /// Fetches one page of the tool list, with the reasons why tools on it are unreadable. One such tool makes rmcp's
+    /// typed parse of the reply fail, so the page is requested once more, and each tool on it is parsed separately.
     async fn page(&self, page: PaginatedRequestParams) -> Result<(ListToolsResult, Vec<String>), ServiceError> {
         match self.peer.list_tools(Some(page.clone())).await {
             Err(ServiceError::UnexpectedResponse) => {
@@ -303,7 +305,8 @@ impl Connection {
                 let cannot = if status.is_some() { "used" } else { "reached" };
                 let problem = ToolError::unavailable(format!("server `{}` cannot be {cannot}: {reason}", self.name));
                 return match status {
-                    // One answer like that is of the call: the server is still there, and has not forgotten our session.
+                    // Such a status concerns only this call: the server is still reachable and has not forgotten our
+                    // session.
                     Some(status @ (300..=399 | 402 | 405..)) => {
                         let message = format!("server `{}` answered `{what}` with HTTP status {status}", self.name);
                         let is_for_now = matches!(status, 429 | 502..=504);
@@ -328,7 +331,7 @@ impl Connection {
         Failure::Final(ToolError::new(kind, message))
     }
 
-    /// The server has gone, with the last that it said.
+    /// Returns the error that the server has gone, with its last output.
     async fn gone(&self, what: &str) -> ToolError {
         self.ended.cancel();
         let words = match &self.process {
@@ -342,11 +345,11 @@ impl Connection {
         ToolError::unavailable(format!("server `{}` went away during `{what}`{words}", self.name))
     }
 
-    /// Ends the connection: closes the server's input, and its process, if it does not end by itself.
+    /// Ends the connection: closes the server's input, and kills its process if it does not exit on its own.
     pub(super) async fn close(&self) {
         self.ended.cancel();
         if let Some(mut running) = self.running.lock().await.take() {
-            // The bound is for a service that does not let go; the process is ended all the same.
+            // The bound is for a service that does not stop; the process is ended all the same.
             let _ = running.close_with_timeout(Duration::from_millis(300)).await;
         }
         if let Some(process) = &self.process {
@@ -359,13 +362,13 @@ fn failed(message: String) -> Failure {
     Failure::Final(ToolError::failed(message))
 }
 
-/// A list of tools as it is taken in.
+/// A tool list while it is being received.
 #[derive(Default)]
 pub(super) struct List {
     pub(super) tools: Vec<Tool>,
-    /// Why tools are not among them, a clause each.
+    /// Why tools are left out, a clause each.
     pub(super) left_out: Vec<String>,
-    /// The effects of each by its name, and the names of several with different ones.
+    /// The hints of each tool by name, and the names that several tools with different hints share.
     names: HashMap<String, ToolHints>,
     twins: BTreeSet<String>,
     bytes: u64,
@@ -373,7 +376,7 @@ pub(super) struct List {
 }
 
 impl List {
-    /// Adds a page of a server's tools; false if it is too long.
+    /// Adds a page of a server's tools; returns false if the list becomes too long.
     fn add(&mut self, server: &str, page: Vec<rmcp::model::Tool>, secrets: &Secrets) -> bool {
         for tool in page {
             let Some(tool) = secrets.redact_tool(converted(server, tool)) else {
@@ -406,8 +409,8 @@ impl List {
         true
     }
 
-    /// The list without tools that have one name and different effects: no rule could say which of them it means, and
-    /// nothing tells which of them a call reaches.
+    /// Removes tools that share a name but have different hints: no rule could tell them apart, and it is unknown
+    /// which of them a call reaches.
     fn without_twins(mut self, server: &str) -> List {
         let twins = std::mem::take(&mut self.twins);
         self.tools.retain(|tool| !twins.contains(&tool.name));

@@ -1,9 +1,9 @@
-//! Bounds the work of checking arguments against a schema before the check begins.
+//! Bounds the work of validating arguments against a schema before the validation begins.
 //!
-//! The validator cannot be interrupted, and both the schema and the arguments come from strangers: forty definitions,
-//! each of which refers to the one before it twice, expand to 2^40 visits. A [`Graph`] holds the parts of a schema once,
-//! however often they are referred to. [`Graph::estimate`] looks at each pair of a part and a value once and adds up
-//! the visits that a validator without a memory would make, so it is cheap where the expansion is exponential.
+//! The validator cannot be interrupted, and both the schema and the arguments are untrusted: forty definitions, each
+//! of which refers to the one before it twice, expand to 2^40 visits. A [`Graph`] holds the parts of a schema once,
+//! however often they are referred to. [`Graph::estimate`] visits each pair of a part and a value once and adds up the
+//! visits that a validator without memoization would make, so it is cheap where the expansion is exponential.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -12,33 +12,33 @@ use serde_json::{Map, Value};
 
 use super::patterns::Patterns;
 
-/// The largest number of schema parts that is compiled.
+/// Maximum number of schema parts that are compiled.
 const MOST_PARTS: usize = 50_000;
-/// The memory that a compiled part takes, about.
+/// Approximate memory of a compiled part, in bytes.
 const PART_BYTES: u64 = 1 << 10;
-/// The most pairs of a part and a value that an estimate remembers, of some 60 bytes each.
+/// Maximum number of memoized pairs of a part and a value in an estimate, of some 60 bytes each.
 const MOST_PAIRS: usize = 500_000;
-/// The largest sum of the lengths of the JSON pointers of all parts, each of which the validator stores.
+/// Maximum sum of the lengths of the JSON pointers of all parts, in bytes; the validator stores each pointer.
 const LONGEST_POINTERS: usize = 16 << 20;
-/// The deepest recursion of the validator; [`super::super::offload`] has a stack for it.
+/// Maximum recursion depth of the validator; the threads of [`super::super::offload`] have enough stack for it.
 const DEEPEST: usize = 1_000;
 
-/// The most parts that are compiled of a schema with `unevaluated…` keywords, with repetitions.
+/// Maximum number of parts that are compiled for the `unevaluated…` keywords of a schema, with repetitions.
 const COMPILED: u64 = 200_000;
 
-/// The most that may be spent on one call, in visits of a schema part, of 50 to 500 ns each.
+/// The budget of one call, in visits of a schema part, of 50 to 500 ns each.
 pub(super) const WORK: u64 = 4_000_000;
-/// The most visits during which errors are collected: each may leave an error of some 300 bytes.
+/// Maximum number of visits during which errors are collected: each may produce an error of some 300 bytes.
 pub(super) const COLLECTING: u64 = 200_000;
 
 const CIRCULAR: &str = "applies a part of itself to the value that it is applied to";
 
-/// Why arguments are not checked.
+/// The reason why arguments are not validated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Unchecked {
-    /// The schema cannot be understood, for that reason.
+    /// The schema cannot be understood, for the given reason.
     Unreadable(String),
-    /// Checking takes more than the budget; a clause about the schema that says why.
+    /// Validation exceeds the budget; the clause about the schema gives the reason.
     Beyond(String),
 }
 
@@ -61,14 +61,14 @@ impl Unchecked {
     }
 }
 
-/// An upper bound of what one check visits.
+/// An upper bound on the visits of one validation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Estimate {
-    /// To say whether the value is valid.
+    /// Visits that decide whether the value is valid.
     pub(super) test: u64,
-    /// To collect all errors.
+    /// Visits that collect all errors.
     pub(super) collect: u64,
-    /// To find out which members and items a part has evaluated, for the `unevaluated…` keywords.
+    /// Visits that determine which members and items a part has evaluated, for the `unevaluated…` keywords.
     mark: u64,
 }
 
@@ -91,7 +91,7 @@ impl Estimate {
     }
 }
 
-/// The parts of one schema, and which of them apply to what.
+/// The parts of one schema and the values to which each applies.
 #[derive(Debug)]
 pub(super) struct Graph {
     parts: Vec<Part>,
@@ -99,36 +99,37 @@ pub(super) struct Graph {
 
 #[derive(Debug, Default)]
 struct Part {
-    /// True if several ways lead to it, so that it may apply to one value more than once.
+    /// True if several edges lead to the part, so that it may apply to one value more than once.
     is_shared: bool,
-    /// Keywords, constants, names: what is looked at for each value.
+    /// Cost of its keywords, constants and names, which are examined for each value.
     own: u64,
-    /// States of the patterns that texts are matched with, and of those for the names of members.
+    /// Number of states of the patterns for texts, and of those for the names of members.
     states: u64,
     key_states: u64,
     is_unique: bool,
-    /// Applied to the value itself: as a matter of course, by reference, and as alternatives or conditions.
+    /// Parts applied to the value itself: unconditionally, by reference, and as alternatives or conditions.
     always: Vec<usize>,
     references: Vec<usize>,
     tested: Vec<usize>,
-    /// Applied to members: one by name, all that are not named, those whose names match a pattern.
+    /// Parts applied to members: one by name, those for members that are not named, those by pattern, and those for
+    /// names.
     properties: HashMap<String, usize>,
     others: Vec<usize>,
     members: Vec<usize>,
     names: Vec<usize>,
-    /// Applied to items: one by position, all of them.
+    /// Parts applied to items: by position, to the rest, and by `contains`.
     prefix: Vec<usize>,
     items: Vec<usize>,
     contains: Vec<usize>,
-    /// What the `unevaluated…` keywords apply.
+    /// Parts applied by the `unevaluated…` keywords.
     unevaluated: Vec<usize>,
 }
 
 impl Graph {
-    /// The parts of a schema that can be reached from its root; its patterns were measured before.
+    /// Builds the graph of all parts that are reachable from the root of a schema; its patterns were measured before.
     ///
     /// # Errors
-    /// Why the schema is not compiled.
+    /// Returns the reason if the schema is not compiled.
     pub(super) fn of<'s>(schema: &'s Value, patterns: &'s Patterns<'s>) -> Result<Graph, Unchecked> {
         let mut survey = Survey::of(schema, patterns)?;
         survey.index(schema, 0);
@@ -149,11 +150,10 @@ impl Graph {
         Ok(graph)
     }
 
-    /// Marks the parts to which several ways lead. A part with one way is visited once for each visit of the part
-    /// that leads to it.
+    /// Marks the parts with several incoming edges. A part with one edge is visited once for each visit of its parent.
     fn find_shared(&mut self) {
         let mut ways = vec![0_u32; self.parts.len()];
-        // Checking begins with the root.
+        // Validation begins at the root.
         ways[0] = 1;
         for part in &self.parts {
             let members = part.properties.values().chain(&part.others).chain(&part.members).chain(&part.names);
@@ -166,15 +166,15 @@ impl Graph {
         }
     }
 
-    /// About how many bytes the compiled schema takes, without its patterns.
+    /// The approximate size of the compiled schema in bytes, without its patterns.
     pub(super) fn bytes(&self) -> u64 {
         self.parts.len() as u64 * PART_BYTES
     }
 
-    /// An upper bound of what checking `value` visits.
+    /// Returns an upper bound on the visits of validating `value`.
     ///
     /// # Errors
-    /// `Beyond` when that is more than [`WORK`], or when a part applies itself to the value that it is applied to.
+    /// Returns `Beyond` if that is more than [`WORK`], or if a part applies itself to the value that it is applied to.
     pub(super) fn estimate(&self, value: &Value) -> Result<Estimate, Unchecked> {
         let estimate = Walk { graph: self, known: HashMap::new(), visits: 0 }.of(0, Instance::Value(value), 0)?;
         match estimate.test <= WORK {
@@ -184,13 +184,13 @@ impl Graph {
     }
 }
 
-/// Makes a [`Graph`].
+/// Builds a [`Graph`].
 struct Survey<'s> {
     root: &'s Value,
     parts: Vec<Part>,
-    /// The ordinals of the parts, by where they are in memory.
+    /// The indexes of the parts, by address.
     known: HashMap<*const Value, usize>,
-    /// Parts without their contents yet, with the lengths of their pointers.
+    /// Parts whose contents are not known yet, with the lengths of their pointers.
     waiting: Vec<(usize, &'s Value, usize)>,
     anchors: HashMap<&'s str, Vec<&'s Value>>,
     pointers: usize,
@@ -214,7 +214,7 @@ impl<'s> Survey<'s> {
         })
     }
 
-    /// The ordinal of a part, whose pointer has that length.
+    /// Returns the index of a part, whose pointer has the given length; adds the part if it is new.
     fn index(&mut self, schema: &'s Value, pointer: usize) -> usize {
         *self.known.entry(schema).or_insert_with(|| {
             self.parts.push(Part::default());
@@ -239,7 +239,7 @@ impl<'s> Survey<'s> {
         Ok(part)
     }
 
-    /// Adds a keyword of a schema to its part; gives what it costs for each value.
+    /// Adds a keyword of a schema to its part; returns the cost of the keyword for each value.
     fn keyword(
         &mut self,
         schema: &'s Value,
@@ -259,7 +259,7 @@ impl<'s> Survey<'s> {
             }
             ("$ref" | "$dynamicRef" | "$recursiveRef", Value::String(reference)) => {
                 for target in self.targets(reference)? {
-                    // The validator passes over a reference of a part to itself.
+                    // The validator ignores a reference of a part to itself.
                     if keyword == "$recursiveRef" || !std::ptr::eq(target, schema) {
                         part.references.push(self.index(target, reference.len()));
                     }
@@ -298,7 +298,7 @@ impl<'s> Survey<'s> {
         schemas.iter().map(part).collect()
     }
 
-    /// The parts that a reference may lead to. `$dynamicRef` leads to one of several of that name.
+    /// Resolves a reference to the parts that it may denote. `$dynamicRef` denotes one of several of that name.
     fn targets(&self, reference: &str) -> Result<Vec<&'s Value>, Unchecked> {
         let foreign = || Unchecked::foreign("the reference", reference);
         let base = self.root.get("$id").or_else(|| self.root.get("id")).and_then(Value::as_str).unwrap_or_default();
@@ -317,10 +317,10 @@ impl<'s> Survey<'s> {
     }
 }
 
-/// Finds the parts that have names of their own. `base` is the keyword that names a schema.
+/// Finds the parts that have anchors. `base` is the keyword that names a schema.
 ///
 /// # Errors
-/// `Unreadable` for a schema within the schema that is named: references in it have another base.
+/// Returns `Unreadable` for a named subschema: references within it have another base.
 fn find_anchors<'s>(
     value: &'s Value,
     base: &str,
@@ -337,7 +337,7 @@ fn find_anchors<'s>(
             for keyword in ["$id", "id"] {
                 let Some(id) = fields.get(keyword).and_then(Value::as_str) else { continue };
                 match id.strip_prefix('#') {
-                    // Drafts up to 7 write an anchor so.
+                    // Drafts up to 7 write an anchor this way.
                     Some(name) => anchors.entry(name).or_default().push(value),
                     None if is_root || keyword != base => {}
                     None => return Err(Unchecked::foreign("the schema within it named", id)),
@@ -350,7 +350,7 @@ fn find_anchors<'s>(
     }
 }
 
-/// A fragment without percent-encoding; nothing if that is no UTF-8.
+/// Decodes the percent-encoding of a fragment; `None` if the result is not UTF-8.
 fn decoded(fragment: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(fragment.len());
     let mut rest = fragment.as_bytes();
@@ -370,7 +370,7 @@ fn decoded(fragment: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// How many values and stretches of text a constant consists of.
+/// Counts the values of a constant, plus one for each 64 bytes of its texts.
 fn constants(value: &Value) -> u64 {
     1 + match value {
         Value::Array(items) => items.iter().map(constants).sum(),
@@ -384,13 +384,13 @@ fn stretches(text: &str) -> u64 {
     text.len() as u64 / 64
 }
 
-/// Bounds how many parts the validator compiles. It compiles each part once, except for an `unevaluated…` keyword: there
-/// it compiles anew all parts that apply to the same value, for each way that leads to them.
+/// Bounds the number of parts that the validator compiles. It compiles each part once, except for an `unevaluated…`
+/// keyword: there it compiles all parts that apply to the same value anew, once for each path to them.
 struct Compilation<'g> {
     graph: &'g Graph,
-    /// How many parts are within a part, itself included, without those that it refers to.
+    /// The number of parts within each part, itself included, without the parts that it refers to.
     sizes: Vec<Option<u64>>,
-    /// How many parts are compiled for a keyword that looks at a part.
+    /// The number of parts that are compiled for a keyword that evaluates a part.
     known: Vec<Ways>,
 }
 
@@ -408,7 +408,7 @@ impl Compilation<'_> {
     }
 
     /// # Errors
-    /// `Beyond` for a part that leads back to itself.
+    /// Returns `Beyond` for a part that leads back to itself.
     fn ways(&mut self, at: usize) -> Result<u64, Unchecked> {
         match self.known[at] {
             Ways::Known(ways) => return Ok(ways),
@@ -439,7 +439,7 @@ impl Compilation<'_> {
     }
 }
 
-/// What a part is applied to.
+/// The instance to which a part is applied.
 #[derive(Clone, Copy)]
 enum Instance<'v> {
     Value(&'v Value),
@@ -463,10 +463,10 @@ impl<'v> Instance<'v> {
     }
 }
 
-/// Makes an [`Estimate`].
+/// Computes an [`Estimate`].
 struct Walk<'g> {
     graph: &'g Graph,
-    /// What is known of pairs of a shared part and a value; nothing of those that are being looked at.
+    /// Memoized estimates of pairs of a shared part and a value; `None` while the pair is being visited.
     known: HashMap<(usize, *const u8), Option<Estimate>>,
     visits: u64,
 }
@@ -480,7 +480,7 @@ impl Walk<'_> {
         if depth == DEEPEST {
             return Err(Unchecked::beyond("is nested more deeply than is followed"));
         }
-        // Every circle has a part that is shared: one way leads into the circle, another comes from within.
+        // Every cycle contains a shared part: one edge enters the cycle, another comes from within it.
         if !self.graph.parts[at].is_shared {
             return self.parts(at, instance, depth + 1);
         }
@@ -550,7 +550,7 @@ impl Walk<'_> {
                     sum.mark = sum.mark.saturating_add(1);
                 }
                 if part.is_unique {
-                    // Few items are compared with each other, many are hashed.
+                    // Short arrays are compared pairwise, long ones are hashed.
                     let size = constants(value);
                     self.visits = self.visits.saturating_add(size);
                     sum.add_both(size.saturating_mul(16));

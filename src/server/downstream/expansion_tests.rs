@@ -1,4 +1,4 @@
-//! Schemas whose expansion is out of proportion to their size, and estimates beside what a validator visits.
+//! Schemas whose expansion is disproportionate to their size, and estimates compared with the visits of a validator.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,14 +12,14 @@ use super::super::trial::{Schema, Trial};
 use super::*;
 use crate::server::offload::Offload;
 
-/// Runs work where checks run.
+/// Runs work on the threads on which arguments are validated.
 fn offloaded<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
     let deadline = Instant::now() + Duration::from_secs(120);
     runtime.block_on(Offload::default().run("ann", deadline, work)).expect("an outcome in time")
 }
 
-/// A chain of definitions, each of which `link` makes of a reference to the one before.
+/// Builds a chain of definitions; `link` builds each from a reference to the one before.
 fn chain(length: usize, link: impl Fn(Value) -> Value) -> Value {
     let mut definitions = Map::new();
     definitions.insert("a0".into(), json!({"type": "string"}));
@@ -29,7 +29,7 @@ fn chain(length: usize, link: impl Fn(Value) -> Value) -> Value {
     json!({"type": "object", "properties": {"x": {"$ref": format!("#/$defs/a{length}")}}, "$defs": definitions})
 }
 
-/// What comes of checking arguments with a schema: whether they fit.
+/// Returns whether the arguments fit the schema, or why they are not validated.
 fn checked(schema: Value, arguments: Value) -> Result<bool, Unchecked> {
     offloaded(move || {
         let schema = Schema::of(&schema)?;
@@ -77,7 +77,7 @@ fn exponential_expansions_are_beyond_the_budget() {
     for link in links {
         is_beyond(chain(40, link), json!({"x": {"a": 1}}));
     }
-    // Here it is not the value itself that parts are applied to, but what is in it.
+    // Here the parts apply not to the value itself but to its members.
     let deep = |depth: usize| (0..depth).fold(json!("text"), |inner, _| json!({"p": inner}));
     is_beyond(
         chain(60, |one| json!({"properties": {"p": one}, "patternProperties": {"p": one}})),
@@ -88,7 +88,7 @@ fn exponential_expansions_are_beyond_the_budget() {
     is_beyond(chain(60, |one| json!({"items": one, "contains": one})), json!({"x": lists}));
 }
 
-/// Parts that apply to what is in a value are compiled once, however many ways lead to them.
+/// Parts that apply to the members of a value are compiled once, however many paths lead to them.
 #[test]
 fn expansions_that_the_arguments_do_not_reach_are_no_work() {
     let links: [fn(Value) -> Value; 9] = [
@@ -133,7 +133,7 @@ fn references_are_found_however_they_are_written() {
     let mut dynamic = bomb(&|at| format!("#n{at}"), &anchored("$dynamicAnchor")).to_string();
     dynamic = dynamic.replace("\"$ref\"", "\"$dynamicRef\"");
     is_beyond(serde_json::from_str(&dynamic).expect("JSON"), json!({}));
-    // Parts that no keyword leads to.
+    // Parts that no keyword references.
     let links: Vec<Value> =
         (0..40).map(|at| if at == 0 { json!({}) } else { double(&format!("#/enum/{}", at - 1)) }).collect();
     is_beyond(json!({"enum": links, "$ref": "#/enum/39"}), json!({}));
@@ -150,7 +150,7 @@ fn parts_that_apply_themselves_to_the_same_value_are_beyond_the_budget() {
     ] {
         is_beyond(schema, json!({"a": 1}));
     }
-    // All lead to all: as many paths as there are orders of them.
+    // Each refers to all: there are as many paths as permutations.
     let all: Vec<Value> = (0..12).map(|at| json!({"$ref": format!("#/$defs/{at}")})).collect();
     let definitions: Map<String, Value> = (0..12).map(|at| (at.to_string(), json!({"anyOf": all}))).collect();
     is_beyond(json!({"$defs": definitions, "anyOf": all, "unevaluatedProperties": false}), json!({}));
@@ -219,7 +219,7 @@ fn references_out_of_the_schema_are_not_followed() {
     assert!(matches!(checked(embedded, json!({})), Err(Unchecked::Unreadable(_))));
 }
 
-/// A schema at the limit of every depth: compiled, used and dropped.
+/// A schema at the limit of every depth is compiled, used and dropped.
 #[test]
 fn the_deepest_schemas_that_are_compiled_overflow_no_stack() {
     let nest = |inner: Value| (0..60).fold(inner, |inner, _| json!({"allOf": [inner]}));
@@ -235,7 +235,7 @@ fn the_deepest_schemas_that_are_compiled_overflow_no_stack() {
     assert_eq!(checked(lists, json!({"x": arguments})), Ok(false));
 }
 
-/// Counts how often a validator visits the parts of a schema.
+/// Counts the visits of a validator to the parts of a schema.
 struct Visits(Arc<AtomicU64>);
 
 impl<'i> Keyword<'i> for Visits {
@@ -250,7 +250,7 @@ impl<'i> Keyword<'i> for Visits {
     }
 }
 
-/// One of the definitions before `at`, applied to the value itself; `all` may be applied to what is in it.
+/// One of the definitions before `at`, applied to the value itself; `all` may be applied to its members.
 fn part(at: usize, all: usize) -> BoxedStrategy<Value> {
     let leaf = prop_oneof![
         Just(json!({"type": "string"})),
@@ -297,7 +297,7 @@ fn merged(schemas: [Value; 3]) -> Value {
     schemas.into_iter().flat_map(|schema| schema.as_object().cloned().unwrap_or_default()).collect()
 }
 
-/// Adds the keyword that counts to all parts; true members of other keywords are no parts.
+/// Adds the counting keyword to all parts; `true` members of other keywords are not parts.
 fn counting(schema: &mut Value) {
     match schema {
         Value::Object(keywords) => {

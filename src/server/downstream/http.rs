@@ -1,4 +1,4 @@
-//! A server behind HTTP: the client, its TLS, streamable HTTP, and what failures are called.
+//! HTTP connections to servers: the client, its TLS, streamable HTTP, and the classification of failures.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -17,13 +17,13 @@ use crate::server::config::cut;
 
 use super::login::Login;
 
-/// How many requests to one server may be under way at once.
+/// Maximum number of concurrent requests to one server.
 pub(super) const MOST_REQUESTS: usize = 64;
 
-/// A transport over streamable HTTP to an address.
+/// Creates a streamable HTTP transport to an address.
 ///
 /// # Errors
-/// When a header cannot be sent or the system's certificates cannot be used.
+/// Returns an error if a header cannot be sent or the system's certificates cannot be used.
 pub(super) async fn transport(
     url: &str,
     headers: &BTreeMap<String, String>,
@@ -37,10 +37,10 @@ pub(super) async fn transport(
     Ok(StreamableHttpClientTransport::with_client(login.client().await?, config))
 }
 
-/// Headers as they are sent.
+/// Converts the configured headers.
 ///
 /// # Errors
-/// When one of them cannot be.
+/// Returns an error if one of them is invalid.
 pub(super) fn sent<Headers: FromIterator<(HeaderName, HeaderValue)>>(
     headers: &BTreeMap<String, String>,
 ) -> Result<Headers, String> {
@@ -54,12 +54,12 @@ pub(super) fn sent<Headers: FromIterator<(HeaderName, HeaderValue)>>(
     headers.iter().map(header).collect()
 }
 
-/// A client for an address, which sends what it is given nowhere else.
+/// Creates a client for an address; it follows redirects only within the origin of that address.
 ///
 /// # Errors
-/// When it is no address or the system's certificates cannot be used.
+/// Returns an error if the address is invalid or the system's certificates cannot be used.
 pub(super) fn client(url: &str) -> Result<reqwest::Client, String> {
-    // Credentials in headers go to the configured server and nowhere else.
+    // Credentials in headers are sent only to the configured server.
     client_with(
         url,
         Policy::custom(|attempt| {
@@ -73,10 +73,10 @@ pub(super) fn client(url: &str) -> Result<reqwest::Client, String> {
     )
 }
 
-/// A client for one address.
+/// Creates a client for one address.
 ///
 /// # Errors
-/// As [`client`].
+/// As for [`client`].
 pub(super) fn client_with(url: &str, redirects: Policy) -> Result<reqwest::Client, String> {
     let url = reqwest::Url::parse(url).map_err(|problem| format!("its `url` is no address: {problem}"))?;
     let builder = reqwest::Client::builder()
@@ -91,7 +91,7 @@ pub(super) fn client_with(url: &str, redirects: Policy) -> Result<reqwest::Clien
     builder.build().map_err(|problem| format!("no HTTP client: {problem}"))
 }
 
-/// TLS on ring, with the system's certificates where they are needed.
+/// Configures TLS with ring, and with the system's certificates if they are needed.
 fn tls(needed: bool) -> Result<rustls::ClientConfig, String> {
     let problem = |problem: rustls::Error| format!("TLS cannot be used: {problem}");
     let builder = rustls::ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
@@ -104,7 +104,7 @@ fn tls(needed: bool) -> Result<rustls::ClientConfig, String> {
     }
 }
 
-/// What went wrong in a transport, in words that name no address of ours.
+/// Describes a transport failure without naming the address.
 pub(super) fn problem(error: &(dyn Error + 'static)) -> String {
     if let Some(status) = status(error) {
         return answered(status);
@@ -120,24 +120,24 @@ pub(super) fn problem(error: &(dyn Error + 'static)) -> String {
     }
 }
 
-/// True for the error of a pipe or socket that the other side has closed.
+/// True for the error of a pipe or socket that the peer has closed.
 pub(super) fn is_closed(error: &(dyn Error + 'static)) -> bool {
     let kinds = causes(error).filter_map(|cause| cause.downcast_ref::<io::Error>()).map(io::Error::kind);
     let closed = [io::ErrorKind::BrokenPipe, io::ErrorKind::ConnectionReset, io::ErrorKind::NotConnected];
     kinds.into_iter().any(|kind| closed.contains(&kind))
 }
 
-/// The error of a transport whose request failed.
+/// The transport error for a failed request.
 pub(super) fn unsent(request: reqwest::Error) -> io::Error {
     io::Error::other(StreamableHttpError::Client(request))
 }
 
-/// The error of a transport whose request was answered with a status that is neither success nor an error.
+/// The transport error for a response whose status is neither success nor an error.
 pub(super) fn refused(status: u16) -> io::Error {
     io::Error::other(StreamableHttpError::<reqwest::Error>::UnexpectedServerResponse(format!("HTTP {status}").into()))
 }
 
-/// Why a request has no answer.
+/// Describes why a request has no answer.
 pub(super) fn failed(request: &reqwest::Error) -> String {
     match request.status() {
         Some(status) => answered(status.as_u16()),
@@ -147,7 +147,7 @@ pub(super) fn failed(request: &reqwest::Error) -> String {
     }
 }
 
-/// What it means that a server answered with a status.
+/// Describes a response status that is not a success.
 pub(super) fn answered(status: u16) -> String {
     match status {
         401 => "it asks for authorization (HTTP status 401)".into(),
@@ -156,7 +156,7 @@ pub(super) fn answered(status: u16) -> String {
     }
 }
 
-/// The HTTP status with which a server refused a request, where that is what went wrong.
+/// The HTTP status with which a server refused a request, if that is the cause of the error.
 pub(super) fn status(error: &(dyn Error + 'static)) -> Option<u16> {
     causes(error).find_map(|cause| match cause.downcast_ref::<StreamableHttpError<reqwest::Error>>()? {
         StreamableHttpError::Client(request) => request.status().map(|status| status.as_u16()),
@@ -164,7 +164,7 @@ pub(super) fn status(error: &(dyn Error + 'static)) -> Option<u16> {
         StreamableHttpError::AuthRequired(_)
         | StreamableHttpError::Auth(AuthError::AuthorizationRequired | AuthError::TokenRefreshRejected(_)) => Some(401),
         StreamableHttpError::InsufficientScope(_) => Some(403),
-        // This is how rmcp says it where the body is no JSON-RPC: `HTTP 404 Not Found: …`.
+        // rmcp reports a status this way if the body is not JSON-RPC: `HTTP 404 Not Found: …`.
         StreamableHttpError::UnexpectedServerResponse(words) => {
             words.strip_prefix("HTTP ")?.split(' ').next()?.parse().ok()
         }
@@ -172,7 +172,7 @@ pub(super) fn status(error: &(dyn Error + 'static)) -> Option<u16> {
     })
 }
 
-/// True when it is certain that nothing of a request has come to the server.
+/// True if it is certain that the server has received no part of a request.
 pub(super) fn is_unsent(error: &(dyn Error + 'static)) -> bool {
     use io::ErrorKind::{BrokenPipe, NotConnected};
     causes(error).any(|cause| match cause.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
@@ -182,7 +182,7 @@ pub(super) fn is_unsent(error: &(dyn Error + 'static)) -> bool {
     })
 }
 
-/// True when a request has begun and has no answer.
+/// True if a request failed without a response status.
 pub(super) fn is_lost(error: &(dyn Error + 'static)) -> bool {
     causes(error).any(|cause| {
         matches!(
@@ -192,7 +192,7 @@ pub(super) fn is_lost(error: &(dyn Error + 'static)) -> bool {
     })
 }
 
-/// True when a reply was larger than may be taken in.
+/// True if a reply exceeded the size limit.
 pub(super) fn is_too_large(error: &(dyn Error + 'static)) -> bool {
     causes(error).any(|cause| {
         matches!(
@@ -205,7 +205,7 @@ pub(super) fn is_too_large(error: &(dyn Error + 'static)) -> bool {
 fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
     std::iter::successors(Some(error), |error: &&'a (dyn Error + 'static)| {
         let error: &'a (dyn Error + 'static) = *error;
-        // An I/O error is silent about the one that it was made of.
+        // The `source` of an I/O error skips the error that it wraps.
         let made_of = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
         made_of.map_or_else(|| error.source(), |inner| Some(inner))
     })

@@ -1,10 +1,10 @@
-//! The index of the catalogue, kept from one search to the next.
+//! The search index of the catalogue, reused across searches.
 
 use std::sync::Arc;
 
 use crate::lang::{Index, Tool};
 
-/// An index and the tools that it was made of.
+/// An index and the tools from which it was built.
 #[derive(Default)]
 pub(super) struct KeptIndex {
     tools: Vec<Arc<Tool>>,
@@ -12,7 +12,7 @@ pub(super) struct KeptIndex {
 }
 
 impl KeptIndex {
-    /// The index of these tools: the one of the last time, if they say what they said then.
+    /// Returns the index of these tools; reuses the last one if their indexed text is unchanged.
     pub(super) fn of(&mut self, tools: &[Arc<Tool>]) -> Arc<Index> {
         let as_before =
             self.tools.len() == tools.len() && self.tools.iter().zip(tools).all(|(one, other)| same(one, other));
@@ -26,7 +26,7 @@ impl KeptIndex {
     }
 }
 
-/// True if two tools are found by the same words.
+/// True if two tools have the same indexed text.
 fn same(one: &Arc<Tool>, other: &Arc<Tool>) -> bool {
     Arc::ptr_eq(one, other)
         || (one.server == other.server

@@ -1,4 +1,4 @@
-//! What the calls of a server's tools go over: a connection to it, or nothing, where the tools are here.
+//! The transport of calls to the tools of a server: a connection to it, or direct calls of local tools.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,17 +14,17 @@ use crate::server::offload;
 use crate::server::policy::Effect;
 use crate::server::secrets::Secrets;
 
-/// What calls go over.
+/// The transport of calls.
 pub(super) enum Link<'s> {
     /// A connection to a server.
     Server(InUse),
-    /// Tools without one.
+    /// Local tools, which need no connection.
     Local(&'s Local),
 }
 
 impl Link<'_> {
-    /// Calls a tool with arguments that have been checked. Dropping the future ends the call where it is made. The reply
-    /// has no secrets.
+    /// Calls a tool with validated arguments. Dropping the future cancels the call. The secrets in the reply are
+    /// redacted.
     pub(super) async fn call(
         &self,
         tool: &Arc<Tool>,

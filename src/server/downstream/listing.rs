@@ -1,4 +1,4 @@
-//! Lists of tools of which some are not described as MCP asks for.
+//! Tolerant parsing of tool lists in which some tools violate the MCP schema.
 
 use rmcp::model::{ListToolsResult, ServerResult, Tool};
 use serde_json::{Value, json};
@@ -6,15 +6,15 @@ use serde_json::{Value, json};
 use crate::lang::foreign_text;
 use crate::server::config::cut;
 
-/// Fields that nothing here depends on.
+/// Fields that are not used here.
 const ORNAMENTS: [&str; 4] = ["title", "icons", "execution", "_meta"];
 /// The annotations that are read.
 const HINTS: [&str; 4] = ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"];
-/// How much of a wrong value is shown, in characters.
+/// Maximum length of a wrong value in a message, in characters.
 const VALUE: usize = 60;
 
-/// The tools of a reply to `tools/list` that can be read, with why the others cannot, a clause each; nothing for a reply
-/// that is no list of tools.
+/// Parses a reply to `tools/list` tool by tool. Returns the valid tools, and why the others are left out, a clause
+/// each; `None` for a reply that is not a tool list.
 pub(super) fn readable(reply: ServerResult) -> Option<(ListToolsResult, Vec<String>)> {
     let ServerResult::CustomResult(reply) = reply else { return None };
     let Value::Object(mut fields) = reply.0 else { return None };
@@ -45,7 +45,7 @@ fn read(item: &Value) -> Result<Tool, String> {
     })
 }
 
-/// The field of a tool that is not as MCP asks for.
+/// Describes the first field of a tool that violates the MCP schema.
 fn fault(tool: &Value) -> Option<String> {
     let is_hint = |value: &Value| value.is_boolean() || value.is_null();
     let is_text = |value: &Value| value.is_string() || value.is_null();

@@ -1,5 +1,5 @@
-//! Logging in to a server that asks for it (OAuth 2.1, by rmcp): a person does so once, at `lispbox login`; the tokens are
-//! kept in a file of that person's, and refreshed when they are used.
+//! Logins to servers that require them (OAuth 2.1, by rmcp). A person logs in once, with `lispbox login`; the tokens
+//! are stored in a file of that user and refreshed when they are used.
 
 use std::fs;
 use std::io;
@@ -27,20 +27,20 @@ use crate::server::secrets::{Secrets, names_a_secret};
 
 use super::http;
 
-/// How long a person may take to log in.
+/// Timeout for a person to log in.
 const PATIENCE: Duration = Duration::from_secs(300);
-/// How long one request may take.
+/// Timeout of one request.
 const REQUEST: Duration = Duration::from_secs(20);
-/// What an authorization server answers is not larger.
+/// Maximum size of a response of the authorization server, in bytes.
 const LARGEST: usize = 1 << 20;
 
 /// The login at the server of one address: a file with its tokens.
 #[derive(Clone, Debug)]
 pub(super) struct Login {
     url: String,
-    /// Nothing where logins are not kept.
+    /// `None` if logins are not stored.
     file: Option<PathBuf>,
-    /// Where its tokens are taken down, so that they are redacted.
+    /// The secrets to which its tokens are added, so that they are redacted.
     secrets: Secrets,
 }
 
@@ -51,17 +51,17 @@ impl Login {
         Login { url: url.to_owned(), file, secrets: secrets.clone() }
     }
 
-    /// A client for the server that sends the token, if there is one.
+    /// Creates a client for the server that sends the token, if one is stored.
     pub(super) async fn client(&self) -> Result<AuthClient<reqwest::Client>, String> {
         let mut manager = self.manager().await?;
-        // A login that cannot be used is none: the server then says that it asks for one.
+        // A login that cannot be used is ignored: the server then reports that it requires one.
         if let Err(problem) = manager.initialize_from_store().await {
             tracing::warn!(problem = %self.secrets.redact(&problem.to_string()), "a login cannot be used");
         }
         Ok(AuthClient::new(http::client(&self.url)?, manager))
     }
 
-    /// Takes down the tokens in what is kept of a login.
+    /// Adds the tokens of a stored login to the secrets.
     fn conceal(&self, kept: &[u8]) {
         fn tokens<'v>(value: &'v Value, found: &mut Vec<&'v str>) {
             match value {
@@ -92,10 +92,10 @@ impl Login {
         Ok(manager)
     }
 
-    /// Has a person log in at the address that `show` is given, and keeps the tokens.
+    /// Lets a person log in at the address that is passed to `show`, and stores the tokens.
     ///
     /// # Errors
-    /// Why there is no login.
+    /// Returns the reason if the login fails.
     pub(super) async fn log_in(&self, show: impl FnOnce(&str)) -> Result<(), String> {
         let words = |problem: AuthError| cut(&self.secrets.redact(&problem.to_string()), 300);
         if self.file.is_none() {
@@ -120,11 +120,11 @@ impl Login {
     }
 }
 
-/// Waits until a browser is sent back to us; gives the path and query with which it came.
+/// Waits until the authorization server redirects the browser to us; returns the path and query of that request.
 async fn redirected(listener: TcpListener) -> String {
     let (sender, mut receiver) = mpsc::channel(1);
     let answer = move |uri: Uri| async move {
-        // Only the first counts.
+        // Only the first request counts.
         let _ = sender.try_send(uri.to_string());
         "You can close this page and go back to lispbox."
     };
@@ -135,7 +135,7 @@ async fn redirected(listener: TcpListener) -> String {
     came
 }
 
-/// What the authorization server says against it, if anything.
+/// The reason for which the authorization server refuses the login, if it does.
 fn refusal(address: &str) -> Option<String> {
     let address = reqwest::Url::parse(address).ok()?;
     let said = |name: &str| address.query_pairs().find(|(key, _)| key == name).map(|(_, value)| value.into_owned());
@@ -175,7 +175,7 @@ fn failed(problem: &dyn std::error::Error) -> AuthError {
     AuthError::CredentialStoreError(problem.to_string())
 }
 
-/// The requests that a login takes, by our own client.
+/// The HTTP requests of a login, made by our own client.
 struct Requests {
     following: reqwest::Client,
     stopping: reqwest::Client,

@@ -1,11 +1,12 @@
-//! The servers behind us: started when first named, shared by all evaluations, closed together.
+//! Downstream servers: started on first use, shared by all evaluations, closed together.
 //!
-//! [`Downstreams`] is the set of them and answers for the catalogue of their tools; [`server`] is one of them with its
-//! state over time, [`link`] what its calls go over: a connection, or [`local`], where there is no server. [`start`] makes a
-//! [`connection`], on which [`client`] is our face: through [`process`], [`http`] or [`sse`], with a [`login`] where one is
-//! asked for; [`restarts`] says when that may be done again. [`arguments`] checks what goes out and [`coercion`] mends it,
-//! in a [`trial`] whose work [`expansion`] bounds, [`result`] unwraps what comes in and [`seen`] learns its shape, [`index`]
-//! serves searches, [`shelf`] remembers lists of tools on disk, and [`unfit`] reports rules that fit no tool.
+//! [`Downstreams`] is the set of servers and builds the catalogue of their tools. [`server`] is one server with its
+//! state over time; [`link`] is the transport of its calls: a connection, or [`local`] where no server process exists.
+//! [`start`] opens a [`connection`], on which [`client`] is our MCP client, over [`process`], [`http`] or [`sse`],
+//! with a [`login`] where the server requires one; [`restarts`] rate-limits new starts. [`arguments`] validates
+//! outgoing arguments and [`coercion`] repairs them in a [`trial`] whose work [`expansion`] bounds. [`result`] unwraps
+//! results and [`seen`] learns their shape. [`index`] serves searches, [`shelf`] caches tool lists on disk, and
+//! [`unfit`] reports rules that match no tool.
 
 mod arguments;
 mod client;
@@ -57,29 +58,29 @@ use schemas::Schemas;
 use server::Downstream;
 use unfit::Unfit;
 
-/// How long the servers that the catalogue lacks may take to list their tools.
+/// Timeout for listing the tools of servers that the catalogue does not have yet.
 const LISTING: Duration = Duration::from_secs(10);
 
-/// How much of a tool is indexed for searches, at the most, in bytes.
+/// Maximum number of bytes of one tool that are indexed for searches.
 const INDEXED: usize = 12_000;
 
-/// How the connections behave, apart from what the configuration says of each.
+/// Options of the connections, apart from the per-server configuration.
 #[derive(Clone, Debug)]
 pub struct DownstreamOptions {
-    /// The largest message that is taken in from a server, in bytes.
+    /// Maximum size of a message from a server, in bytes.
     pub largest_message: usize,
-    /// The folder in which lists of tools are remembered; `None` for not at all.
+    /// The folder in which tool lists are cached; `None` disables the cache.
     pub cache: Option<PathBuf>,
-    /// The folder in which logins at servers are kept; `None` for nowhere.
+    /// The folder in which logins at servers are stored; `None` disables storing them.
     pub logins: Option<PathBuf>,
-    /// What may be done with tools, beside what the configuration says, which may change.
+    /// The policy for tools that applies in addition to the configuration, which may change.
     pub policy: Policy,
-    /// Secrets that are taken out of all that leaves, at first those in the environment of this process; those of the
+    /// Secrets that are redacted from all output: initially those in the environment of this process; those of the
     /// configuration are added.
     pub secrets: Secrets,
-    /// Where calls are recorded.
+    /// The audit log in which calls are recorded.
     pub audit: Option<Arc<AuditLog>>,
-    /// A connection that was idle for longer is asked whether it still works before it is used.
+    /// A connection that has been idle for longer is pinged before it is used.
     pub ping_after: Duration,
 }
 
@@ -97,16 +98,16 @@ impl Default for DownstreamOptions {
     }
 }
 
-/// What came of a call.
+/// The outcome of a call.
 pub(super) struct Answered {
     pub(super) reply: ToolReply,
-    /// The rule that decided on it, where one did.
+    /// The rule that decided on the call, if one did.
     pub(super) rule: Option<String>,
-    /// What was changed in the arguments.
+    /// A note about changes that were made to the arguments.
     pub(super) note: Option<String>,
 }
 
-/// What all servers of a process have together.
+/// State shared by all servers of a process.
 struct Shared {
     options: DownstreamOptions,
     lifeline: Arc<Lifeline>,
@@ -117,24 +118,24 @@ struct Shared {
     schemas: Arc<Schemas>,
 }
 
-/// All configured servers. Its methods need the runtime in which they are called to stay alive for as
-/// long as the connections do.
+/// All configured servers. Its methods require that the Tokio runtime in which they are called outlives the
+/// connections.
 pub struct Downstreams {
     servers: RwLock<Vec<Arc<Downstream>>>,
     shared: Arc<Shared>,
-    /// Where the configuration was read, if it is looked at again.
+    /// The source of the configuration, if it is checked for changes.
     origin: Mutex<Option<Origin>>,
-    /// What may be done with the tools of all servers, as the configuration says.
+    /// The configured policy for the tools of all servers.
     policy: Mutex<Policy>,
-    /// The calls that quotas count.
+    /// Counts of calls, for quotas.
     counts: Counts,
     index: Arc<Mutex<KeptIndex>>,
-    /// True once it is known which rules of the audit log fit no argument.
+    /// True once the rules of the audit log that match no argument have been reported.
     redaction_is_reported: AtomicBool,
 }
 
 impl Downstreams {
-    /// The servers of a configuration; none is started yet.
+    /// Creates the servers of a configuration; none is started yet.
     pub fn new(mut configuration: Configuration, options: DownstreamOptions) -> Downstreams {
         let origin = Mutex::new(configuration.origin.take());
         let downstreams = Downstreams {
@@ -158,8 +159,9 @@ impl Downstreams {
         downstreams
     }
 
-    /// Looks whether the files of the configuration have changed, and takes them up if so: servers that are as they
-    /// were stay connected. Files that cannot be used leave what they said before as it is. To be called in the runtime.
+    /// Checks whether the configuration files have changed and applies them if so. Servers whose configuration is
+    /// unchanged stay connected. A file that cannot be used leaves its previous content in force. Must be called
+    /// within the Tokio runtime.
     pub fn refresh(&self) {
         let mut origin = self.origin.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(origin) = &mut *origin else { return };
@@ -179,12 +181,12 @@ impl Downstreams {
         }
     }
 
-    /// Makes the servers those of a configuration; gives those that are not among them any more.
+    /// Replaces the servers by those of a configuration; returns the servers that it no longer contains.
     fn take_up(&self, mut configuration: Configuration) -> Vec<Arc<Downstream>> {
         let mut servers = self.servers.write().unwrap_or_else(PoisonError::into_inner);
         self.shared.options.secrets.add(configuration.servers.iter().flat_map(|server| server.secrets.texts()));
         let mut before = std::mem::take(&mut *servers);
-        // What a file said that cannot be used now holds on, and what no file said.
+        // Rules from files that are unusable now stay in force, as do rules that came from no file.
         let mut policy = self.policy.lock().unwrap_or_else(PoisonError::into_inner);
         configuration.policy.merge(std::mem::take(&mut *policy).of_files(&configuration.unusable));
         *policy = configuration.policy;
@@ -214,18 +216,18 @@ impl Downstreams {
         before
     }
 
-    /// What is counted of these servers, and of who calls them.
+    /// The metrics of these servers and of their callers.
     pub(super) fn metrics(&self) -> &Metrics {
         &self.shared.metrics
     }
 
-    /// Counts a call that has ended. The name of a server that is not there is a program's own.
+    /// Counts a call that has ended. A name without a server is counted as `unknown`, since programs choose it freely.
     pub(super) fn counted(&self, server: &str, took: Duration, reply: &ToolReply) {
         let server = if self.find(server).is_ok() { server } else { "unknown" };
         self.shared.metrics.tool_call(server, took, reply);
     }
 
-    /// The servers, each with whether it is connected now.
+    /// Returns each server's name and whether it is connected now.
     pub(super) async fn connected(&self) -> Vec<(String, bool)> {
         let servers = self.all();
         let state = async |server: &Arc<Downstream>| (server.name().to_owned(), server.is_connected().await);
@@ -241,7 +243,7 @@ impl Downstreams {
         self.all().iter().map(|server| server.name().to_owned()).collect()
     }
 
-    /// The servers with a line on each, from the configuration or from what is remembered of them.
+    /// Returns the servers with a one-line description each, from the configuration or from the cached tool list.
     pub fn servers(&self) -> Vec<Server> {
         let server =
             |server: &Arc<Downstream>| Server { name: server.name().to_owned(), description: server.description() };
@@ -257,33 +259,33 @@ impl Downstreams {
         })
     }
 
-    /// The tools of one server that may be called; the server is started for it.
+    /// Returns the tools of one server that may be called; starts the server if necessary.
     ///
     /// # Errors
-    /// When there is no such server or it cannot be started.
+    /// Returns an error if no such server exists or it cannot be started.
     pub async fn tools(&self, name: &str) -> Result<Vec<Arc<Tool>>, ToolError> {
         self.tools_for(LOCAL, name).await
     }
 
-    /// [`Downstreams::tools`], with the shapes that a principal has seen of their results.
+    /// Like [`Downstreams::tools`], with the result shapes that a principal has seen.
     pub(super) async fn tools_for(&self, principal: &str, name: &str) -> Result<Vec<Arc<Tool>>, ToolError> {
         let tools = self.find(name)?.tools(principal).await;
         self.log_unfit_rules();
         tools
     }
 
-    /// The tools of one server that are known and may not be called, each with the rule that says so.
+    /// Returns the known tools of one server that may not be called, each with the rule that denies it.
     pub fn denied(&self, name: &str) -> Vec<(String, String)> {
         self.find(name).map(|server| server.denied()).unwrap_or_default()
     }
 
-    /// Why tools of a server are not among those that it has, though it has listed them: a clause each, such as "the tools
-    /// send are left out: several have this name, with different annotations".
+    /// Returns why tools that a server has listed are left out: a clause each, such as "the tools send are left out:
+    /// several have this name, with different annotations".
     pub fn left_out(&self, name: &str) -> Vec<String> {
         self.find(name).map(|server| server.left_out()).unwrap_or_default()
     }
 
-    /// What of the arguments of a server's tools is not checked, as their schemas cannot be used.
+    /// Returns which arguments of a server's tools are not validated because their schemas cannot be used.
     pub(super) async fn unchecked(&self, name: &str) -> Vec<String> {
         match self.find(name) {
             Ok(server) => server.unchecked().await,
@@ -291,28 +293,28 @@ impl Downstreams {
         }
     }
 
-    /// What is taken out of all that leaves.
+    /// The secrets that are redacted from all output.
     pub fn secrets(&self) -> &Secrets {
         &self.shared.options.secrets
     }
 
-    /// Where calls are recorded, if anywhere.
+    /// The audit log, if calls are recorded.
     pub(super) fn audit(&self) -> Option<&Arc<AuditLog>> {
         self.shared.options.audit.as_ref()
     }
 
-    /// What is done when a program calls that tool; nothing where its server is not there.
+    /// Returns the policy's decision on a tool; `None` if its server does not exist.
     pub fn decide(&self, tool: &Tool) -> Option<Decision> {
         self.find(&tool.server).ok().map(|server| server.decide(tool))
     }
 
-    /// The tools of all servers that may be called. Servers of which nothing is known yet are started and listed side
-    /// by side; one that fails is not tried again here for a minute.
+    /// Returns the tools of all servers that may be called. Servers whose tools are unknown are started and listed
+    /// concurrently; one that fails is not retried here for a minute.
     pub async fn catalogue(&self) -> Catalogue {
         self.catalogue_for(LOCAL).await
     }
 
-    /// [`Downstreams::catalogue`], with the shapes that a principal has seen of results.
+    /// Like [`Downstreams::catalogue`], with the result shapes that a principal has seen.
     pub(super) async fn catalogue_for(&self, principal: &str) -> Catalogue {
         let servers = self.all();
         let lists = futures::future::join_all(servers.iter().map(|server| async move {
@@ -334,17 +336,17 @@ impl Downstreams {
         catalogue
     }
 
-    /// The tools of all servers that may be called and fit a query best, at most so many.
+    /// Returns the allowed tools of all servers that match a query best, at most `most` of them.
     pub async fn search(&self, query: &str, most: usize) -> Found {
         self.search_for(LOCAL, query, most).await
     }
 
-    /// [`Downstreams::search`], with the shapes that a principal has seen of results.
+    /// Like [`Downstreams::search`], with the result shapes that a principal has seen.
     pub(super) async fn search_for(&self, principal: &str, query: &str, most: usize) -> Found {
         let catalogue = self.catalogue_for(principal).await;
         let (index, query) = (Arc::clone(&self.index), query.to_owned());
         let tools = catalogue.tools.len();
-        // Up to some kilobytes of text are indexed for each tool.
+        // Up to `INDEXED` bytes of text are indexed for each tool.
         let search = move || {
             let index = index.lock().unwrap_or_else(PoisonError::into_inner).of(&catalogue.tools);
             Found::by(&index, catalogue, &query, most)
@@ -352,7 +354,8 @@ impl Downstreams {
         offload::linear(tools.saturating_mul(INDEXED), search).await
     }
 
-    /// The rules of a redaction that fit no argument of any known tool, each as a clause; nothing while the tools of a server are not known.
+    /// Returns the rules of a redaction that match no argument of any known tool, each as a clause; `None` while the
+    /// tools of any server are unknown.
     pub fn without_effect(&self, redaction: &Redaction) -> Option<Vec<String>> {
         let lists: Option<Vec<_>> = self.all().iter().map(|server| server.known_anyhow()).collect();
         let lists = lists?;
@@ -360,7 +363,7 @@ impl Downstreams {
         Some(redaction.without_effect(&tools))
     }
 
-    /// Logs the rules for the audit log that fit no argument, once all tools are known.
+    /// Logs once the audit redaction rules that match no argument, as soon as all tools are known.
     pub(super) fn report_redaction(&self) {
         if let Some(audit) = self.audit()
             && !self.redaction_is_reported.load(Ordering::Relaxed)
@@ -373,9 +376,9 @@ impl Downstreams {
         }
     }
 
-    /// Calls a tool with the text of a JSON object. `timeout` holds where the configuration of the server has none;
-    /// starting the server does not count into it. Dropping the future cancels the call downstream. Nobody is asked: what
-    /// the policy asks about is refused.
+    /// Calls a tool with the text of a JSON object. `timeout` applies if the configuration of the server has none;
+    /// starting the server does not count towards it. Dropping the future cancels the call downstream. No person is
+    /// asked for consent: calls for which the policy requires consent are refused.
     pub async fn call(&self, server: &str, tool: &str, arguments: &str, timeout: Duration) -> ToolReply {
         let (server, tool, arguments) = (server.into(), tool.into(), arguments.to_owned());
         let call = ToolCall { id: CallId::default(), server, tool, arguments, remaining: timeout, timeout };
@@ -391,13 +394,14 @@ impl Downstreams {
         let reply = self.secrets().redact_reply(reply);
         let ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
         let audited = audited.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        // An outcome that cannot be written keeps the next call from being made.
+        // If an outcome cannot be written, the audit log refuses the next call.
         let _ = audited.end(Outcome { reply: &reply, rule, ms });
         reply
     }
 
-    /// The same for an evaluation, with that consent; asking a person does not count into the time-out either. The
-    /// announcer has the intent written before anything is sent; a call of which it cannot be written is denied.
+    /// Like [`Downstreams::call`], for an evaluation with its consent; the time in which a person is asked does not
+    /// count towards the timeout either. The announcer writes the intent before anything is sent; a call whose intent
+    /// cannot be written is denied.
     pub(super) async fn call_as_decided(
         &self,
         call: &ToolCall,
@@ -414,20 +418,20 @@ impl Downstreams {
         }
     }
 
-    /// Has a person log in to a server that asks for it (OAuth): `show` is given the address to open in a browser.
+    /// Lets a person log in to a server that requires it (OAuth): `show` is passed the address to open in a browser.
     ///
     /// # Errors
-    /// When there is no such server, or nobody logs in within five minutes, or the server refuses.
+    /// Returns an error if no such server exists, no login is completed within five minutes, or the server refuses.
     pub async fn log_in(&self, server: &str, show: impl FnOnce(&str)) -> Result<(), String> {
         self.find(server).map_err(|error| error.message)?.log_in(show).await
     }
 
-    /// What tools answered that is no text.
+    /// The non-text content of tool results.
     pub(super) fn blobs(&self) -> &Arc<Blobs> {
         &self.shared.blobs
     }
 
-    /// Closes all connections, side by side, within about a second.
+    /// Closes all connections concurrently, within about a second.
     pub async fn close(&self) {
         let servers = self.all();
         futures::future::join_all(servers.iter().map(|server| server.close())).await;

@@ -1,7 +1,7 @@
-//! Sizes of the patterns of a schema, measured before the validator compiles them.
+//! Measures the patterns of a schema before the validator compiles them.
 //!
-//! A pattern of a dozen bytes can compile to gigabytes: repetitions of repetitions multiply, with or without
-//! parentheses. Its automaton is therefore built once under a limit of bytes, and its states are counted.
+//! A pattern of a dozen bytes can compile to gigabytes: nested repetitions multiply, with or without parentheses. Its
+//! automaton is therefore built once under a size limit, and its states are counted.
 
 use std::collections::HashMap;
 
@@ -10,23 +10,23 @@ use serde_json::Value;
 
 use super::expansion::Unchecked;
 
-/// The largest number of patterns in one schema: each has a cache of its own.
+/// Maximum number of patterns in one schema: each has a separate cache.
 const MOST: usize = 1_000;
-/// The longest pattern, in bytes: translating one takes time that is quadratic in its length at worst.
+/// Maximum length of a pattern, in bytes: translating one takes quadratic time in the worst case.
 const LONGEST: usize = 8 << 10;
-/// The most states that a pattern has; larger ones are not compiled.
+/// Maximum number of states of a pattern; larger ones are not compiled.
 const MOST_STATES: u64 = 50_000;
-/// The most states that the patterns of one schema have together.
+/// Maximum total number of states of the patterns of one schema.
 const MOST_STATES_TOGETHER: u64 = 200_000;
-/// The most memory that the automaton of one pattern takes: room for [`MOST_STATES`].
+/// Maximum memory of the automaton of one pattern, in bytes: room for [`MOST_STATES`].
 pub(super) const AUTOMATON: usize = 4 << 20;
-/// The memory that a state takes in the several automata that the validator makes of a pattern.
+/// Memory of a state in the several automata that the validator builds for a pattern, in bytes.
 const STATE_BYTES: u64 = 200;
 
 /// The sizes of all patterns of one schema.
 #[derive(Debug, Default)]
 pub(super) struct Patterns<'s> {
-    /// By pattern, how many states it has; `None` for one that the validator cannot match.
+    /// The number of states of each pattern; `None` for one that the validator cannot match.
     sizes: HashMap<&'s str, Option<u64>>,
     together: u64,
 }
@@ -35,29 +35,30 @@ impl<'s> Patterns<'s> {
     /// Measures the patterns of a schema.
     ///
     /// # Errors
-    /// `Beyond` for too many or too large ones.
+    /// Returns `Beyond` if they are too many or too large.
     pub(super) fn of(schema: &'s Value) -> Result<Patterns<'s>, Unchecked> {
         let mut patterns = Patterns::default();
         patterns.add_all(schema)?;
         Ok(patterns)
     }
 
-    /// How many states a pattern has; 0 for one that is not matched.
+    /// The number of states of a pattern; 0 for one that is not matched.
     pub(super) fn states(&self, pattern: &str) -> u64 {
         self.sizes.get(pattern).copied().flatten().unwrap_or(0)
     }
 
-    /// True if the validator cannot match the pattern: it looks around, refers back, or is no pattern.
+    /// True if the validator cannot match the pattern: it uses look-around or back-references, or is invalid.
     pub(super) fn is_unsupported(&self, pattern: &str) -> bool {
         self.sizes.get(pattern) == Some(&None)
     }
 
-    /// About how many bytes all of them take when they are compiled.
+    /// The approximate memory of all compiled patterns, in bytes.
     pub(super) fn bytes(&self) -> u64 {
         self.together.saturating_mul(STATE_BYTES)
     }
 
-    /// The schema without the `pattern` keywords that the validator cannot match, and these; nothing if there are none.
+    /// Returns the schema without the `pattern` keywords that the validator cannot match, and the removed patterns;
+    /// `None` if there are none.
     pub(super) fn without_unsupported(&self, schema: &Value) -> Option<(Value, Vec<String>)> {
         if !self.sizes.values().any(Option::is_none) {
             return None;
@@ -118,12 +119,12 @@ impl<'s> Patterns<'s> {
     }
 }
 
-/// True for keywords whose value is data, in which `pattern` is a field like any other.
+/// True for keywords whose value is data, in which `pattern` is an ordinary field.
 fn is_constant(keyword: &str) -> bool {
     matches!(keyword, "const" | "enum" | "default" | "example" | "examples")
 }
 
-/// How many states a pattern has, `Some(None)` if it cannot be matched, nothing if it is too large.
+/// Counts the states of a pattern. `Some(None)` means that it cannot be matched, `None` that it is too large.
 #[expect(clippy::option_option, reason = "too large and not matched are different outcomes")]
 fn states(pattern: &str) -> Option<Option<u64>> {
     let Ok(translated) = jsonschema_regex::to_rust_regex(pattern) else { return Some(None) };

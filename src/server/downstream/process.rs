@@ -1,4 +1,4 @@
-//! A server that is a child process: its streams, its last words, its end.
+//! A server that runs as a child process: its streams, its last output, its termination.
 
 use std::collections::VecDeque;
 use std::process::{ExitStatus, Stdio};
@@ -13,23 +13,23 @@ use crate::server::config::{Endpoint, ServerConfig, cut};
 use crate::server::platform::{self, Lifeline, ProcessGroup, Started};
 use crate::server::secrets::Secrets;
 
-/// How long a process may take to end by itself once its input is closed, and again once it is asked.
+/// Grace period for a process to exit once its input is closed, and again once it is asked to terminate.
 const PATIENCE: Duration = Duration::from_millis(500);
-/// How long the streams may stay open after the process itself has ended, held by its children.
+/// How long the children of a process may hold its streams open after it has exited.
 const AFTERMATH: Duration = Duration::from_secs(1);
 const LINES_KEPT: usize = 4;
 const LINE_KEPT: usize = 160;
 
-/// So many bytes of a line are looked at: its secrets are taken out before it is cut.
+/// Maximum number of bytes kept of a line before its secrets are redacted and it is cut.
 const LINE_READ: usize = 8 << 10;
 
-/// The process of a server; it and its children are killed when this is dropped.
+/// The process of a server; the process and its children are killed when this is dropped.
 pub(super) struct ServerProcess {
     group: Arc<ProcessGroup>,
     said: Arc<Mutex<VecDeque<String>>>,
-    /// How the process ended, once it has.
+    /// The exit status of the process, once it has exited.
     exit: watch::Receiver<Option<Option<ExitStatus>>>,
-    /// False once its errors have been read to their end.
+    /// False once its standard error has been read to its end.
     talking: watch::Receiver<bool>,
 }
 
@@ -37,7 +37,7 @@ impl ServerProcess {
     /// Starts the process of a configuration.
     ///
     /// # Errors
-    /// Why it cannot be started.
+    /// Returns the reason if it cannot be started.
     pub(super) fn start(
         config: &ServerConfig,
         lifeline: &Arc<Lifeline>,
@@ -85,8 +85,8 @@ impl ServerProcess {
         Ok((ServerProcess { group, said, exit, talking }, output, input))
     }
 
-    /// How the process ended and the last that it said, for an error message. Waits an instant for
-    /// both, since a process that dies takes its streams with it in no fixed order.
+    /// Returns the exit status of the process and its last output, for an error message. Waits up to 200 ms for both,
+    /// since the exit and the end of the streams come in no fixed order.
     pub(super) async fn last_words(&self) -> Option<String> {
         let (mut exit, mut talking) = (self.exit.clone(), self.talking.clone());
         let _ = tokio::time::timeout(Duration::from_millis(200), async {
@@ -108,7 +108,7 @@ impl ServerProcess {
         }
     }
 
-    /// Waits for the process to end, asks it to, and ends it.
+    /// Waits for the process to exit, then asks it to terminate, then kills it.
     pub(super) async fn end(&self) {
         let mut exit = self.exit.clone();
         for ask in [false, true] {
@@ -123,7 +123,7 @@ impl ServerProcess {
     }
 }
 
-/// Reads a server's errors to their end, so that it never waits for us, and keeps the last lines.
+/// Reads a server's standard error to its end, so that the server never blocks on it, and keeps the last lines.
 async fn drain(mut errors: impl AsyncRead + Unpin, server: &str, lines: &Mutex<VecDeque<String>>, secrets: &Secrets) {
     let mut buffer = vec![0; 8 << 10];
     let mut line: Vec<u8> = Vec::new();
@@ -133,7 +133,7 @@ async fn drain(mut errors: impl AsyncRead + Unpin, server: &str, lines: &Mutex<V
             Ok(length) => length,
         };
         for piece in buffer[..length].split_inclusive(|byte| *byte == b'\n') {
-            // A line can be longer than anything worth keeping; the rest of it is passed over.
+            // Only the beginning of a very long line is kept; the rest is skipped.
             let room = LINE_READ.saturating_sub(line.len());
             line.extend_from_slice(&piece[..piece.len().min(room)]);
             if piece.ends_with(b"\n") {

@@ -1,15 +1,17 @@
-//! When a server that fails may be started again: at once after its first two ends, then later and later.
+//! Back-off for restarts of a failing server: exponential after failed starts, and after the third unexpected end in a
+//! row.
 
 use std::time::{Duration, Instant};
 
-/// A server that ran for so long is sound: its end is like a first one.
+/// A server that ran for at least this long is healthy: its end starts a new series.
 const SOUND: Duration = Duration::from_secs(60);
-/// How often it may die and is started again at once: as often as a call is made again.
+/// Number of unexpected ends after which the server may be restarted at once; equal to the number of retries of a
+/// call.
 const AT_ONCE: u32 = 2;
-/// It is never left alone for longer.
+/// Maximum back-off.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// The bad ends of a server, one after the other.
+/// The failures of a server since it was last healthy.
 #[derive(Debug, Default)]
 pub(super) struct Restarts {
     bad_ends: u32,
@@ -17,13 +19,13 @@ pub(super) struct Restarts {
 }
 
 impl Restarts {
-    /// It did not start.
+    /// Records a failed start.
     pub(super) fn failed(&mut self, now: Instant) {
         self.not_before = Some(now + pause(self.bad_ends));
         self.bad_ends += 1;
     }
 
-    /// It ended by itself after so long.
+    /// Records that the server ended by itself after running for `lived`.
     pub(super) fn died(&mut self, now: Instant, lived: Duration) {
         if lived >= SOUND {
             self.bad_ends = 0;
@@ -32,18 +34,18 @@ impl Restarts {
         self.bad_ends += 1;
     }
 
-    /// How often it failed or died since it was last sound.
+    /// The number of failed starts and unexpected ends since the server was last healthy.
     pub(super) fn bad_ends(&self) -> u32 {
         self.bad_ends
     }
 
-    /// How long it is still to be left alone.
+    /// The remaining back-off; `None` if the server may be started now.
     pub(super) fn pause(&self, now: Instant) -> Option<Duration> {
         self.not_before.and_then(|until| until.checked_duration_since(now)).filter(|pause| !pause.is_zero())
     }
 }
 
-/// 1 s, 2 s, 4 s and so on.
+/// Exponential back-off: 1 s, 2 s, 4 s and so on, up to [`LONGEST`].
 fn pause(before: u32) -> Duration {
     Duration::from_secs(2u64.saturating_pow(before)).min(LONGEST)
 }

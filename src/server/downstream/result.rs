@@ -1,5 +1,4 @@
-//! What a tool answered, without its wrapping: the structured content, else JSON that is in the text,
-//! else the text.
+//! Unwraps the result of a tool: the structured content, else JSON in the text, else the text.
 
 use std::time::Duration;
 
@@ -14,13 +13,13 @@ use crate::server::blobs::Owned;
 use crate::server::config::cut;
 use crate::server::secrets::Secrets;
 
-/// That a call took longer than it may.
+/// The error for a call that timed out.
 pub(super) fn late(what: &str, timeout: Duration) -> ToolError {
     let message = format!("`{what}` did not answer within {} s", timeout.as_secs_f64());
     ToolError::new(ToolErrorKind::Timeout, message)
 }
 
-/// About how large a result is, in bytes; a large one is not measured to its end.
+/// Returns the approximate size of a result in bytes; stops measuring once it is large.
 pub(super) fn weight(result: &CallToolResult) -> usize {
     const EACH: usize = 64;
     const LARGE: usize = 1 << 20;
@@ -46,7 +45,7 @@ pub(super) fn weight(result: &CallToolResult) -> usize {
 /// Unwraps the result of `tool`.
 ///
 /// # Errors
-/// When the tool says that it failed; with its words.
+/// Returns an error with the tool's message if the tool reports that it failed.
 pub(super) fn unwrap(
     mut result: CallToolResult,
     tool: &Tool,
@@ -77,7 +76,7 @@ pub(super) fn unwrap(
     Ok(ToolReply::Json(whole.to_string()))
 }
 
-/// Python's SDK and FastMCP wrap what is no object as `{"result": …}` and say so in the schema.
+/// Removes the `{"result": …}` with which Python's SDK and FastMCP wrap non-objects, as their schema declares.
 fn bare(structured: Value, tool: &Tool) -> Value {
     match structured {
         Value::Object(mut fields) if fields.len() == 1 && fields.contains_key("result") && is_wrapped(tool) => {
@@ -87,7 +86,7 @@ fn bare(structured: Value, tool: &Tool) -> Value {
     }
 }
 
-/// The schema of what is left of a result once it is [unwrapped](unwrap).
+/// Returns the output schema of a result after [unwrapping](unwrap).
 pub(super) fn promised(tool: &Tool) -> Option<Value> {
     let schema = tool.output_schema.clone()?;
     if !is_wrapped(tool) {
@@ -113,25 +112,26 @@ fn is_wrapped(tool: &Tool) -> bool {
     only && title.is_some_and(|title| title == format!("{}Output", tool.name))
 }
 
-/// Objects and arrays in a text are meant as data. A bare `42` or `true` may just as well be the
-/// content of a file, so it stays text.
+/// True for a text that is a JSON object or array, which is meant as data. A bare `42` or `true` may just as well be
+/// the content of a file, so it stays text.
 fn is_json(text: &str) -> bool {
     let text = text.trim_ascii();
     matches!(text.as_bytes().first(), Some(b'{' | b'[')) && serde_json::from_str::<IgnoredAny>(text).is_ok()
 }
 
-/// What a text is that a tool answers.
+/// Converts the text of a tool: JSON objects and arrays become JSON, anything else text.
 pub(super) fn text_or_json(text: String) -> ToolReply {
     if is_json(&text) { ToolReply::Json(text) } else { ToolReply::Text(text) }
 }
 
-/// One text among several blocks. JSON that is nested too deep to be taken apart here stays text.
+/// Converts one text among several blocks. JSON that is nested too deeply to be parsed here stays text.
 fn embedded(text: String) -> Value {
     let json = is_json(&text).then(|| serde_json::from_str(&text).ok()).flatten();
     json.unwrap_or(Value::String(text))
 }
 
-/// What stands for a block that is no text: what it is, how large, and where the client finds the bytes.
+/// Describes a block that is not text: its kind, its size, and the identifier under which the client can fetch the
+/// bytes.
 fn described(block: ContentBlock, blobs: &Owned, secrets: &Secrets) -> Value {
     let blob = |kind: &str, mime_type: Option<String>, data: String, more: Value| {
         let data = harmless(data, secrets);
@@ -167,7 +167,7 @@ fn described(block: ContentBlock, blobs: &Owned, secrets: &Secrets) -> Value {
     }
 }
 
-/// How many bytes a text in base64 stands for.
+/// The number of bytes that a base64 text encodes.
 fn decoded_length(base64: &str) -> usize {
     base64.trim_end_matches('=').len() * 3 / 4
 }
@@ -179,10 +179,11 @@ fn without_nulls(mut value: Value) -> Value {
     value
 }
 
-/// Takes secrets out of the text blocks, also where one is spread over several of them.
+/// Redacts secrets in the text blocks, including those split across several blocks.
 fn redact_texts(content: &mut [ContentBlock], secrets: &Secrets) {
     let mut texts: Vec<String> = content.iter_mut().filter_map(text_of).map(std::mem::take).collect();
-    // A text of its own may be JSON, where a key must not be masked as text is; it is redacted with the reply.
+    // A single text may be JSON, in which redaction must treat keys differently from text; it is redacted with the
+    // reply.
     if texts.len() > 1 {
         secrets.redact_parts(&mut texts);
     }
@@ -196,13 +197,13 @@ fn text_of(block: &mut ContentBlock) -> Option<&mut String> {
     }
 }
 
-/// Bytes in base64 without secrets in them.
+/// Redacts secrets in base64-encoded bytes.
 fn harmless(data: String, secrets: &Secrets) -> String {
     let redacted = STANDARD.decode(&data).ok().and_then(|bytes| secrets.redact_bytes(&bytes));
     redacted.map_or(data, |bytes| STANDARD.encode(bytes))
 }
 
-/// The words of a tool that failed.
+/// Builds the error message of a tool that failed.
 fn failure(result: &CallToolResult, tool: &Tool, secrets: &Secrets) -> String {
     let texts: Vec<&str> =
         result.content.iter().filter_map(|block| block.as_text().map(|text| text.text.trim())).collect();

@@ -1,4 +1,4 @@
-//! Results of tools, unwrapped.
+//! Unwrapping of tool results.
 
 use super::*;
 use crate::server::blobs::Blobs;
@@ -8,7 +8,7 @@ fn tool(output_schema: Option<Value>) -> Tool {
     Tool { server: "files".into(), name: "read".into(), input_schema: json!({}), output_schema, ..Tool::default() }
 }
 
-/// The reply to a result that is written as JSON, as `json:…` or `text:…`.
+/// The reply to a result that is given as JSON, formatted as `json:…` or `text:…`.
 fn reply(result: Value, output_schema: Option<Value>) -> String {
     let result: CallToolResult = serde_json::from_value(result).expect("a result");
     let blobs = Arc::<Blobs>::default().of("ann");

@@ -1,4 +1,4 @@
-//! Compiled schemas of tools. The least recently used ones are evicted when all of them take too much memory.
+//! Compiled schemas of tools. The least recently used ones are evicted when all of them together take too much memory.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -9,26 +9,27 @@ use crate::lang::{Tool, foreign_text};
 use super::expansion::Unchecked;
 use super::trial::Schema;
 
-/// The most memory of all compiled schemas, about; a single one may take more.
+/// Approximate memory limit for all compiled schemas, in bytes; a single schema may take more.
 const MOST_BYTES: u64 = 64 << 20;
-/// The memory of a schema that was not compiled.
+/// Memory of a cache entry whose schema could not be compiled, in bytes; also the overhead of each other entry.
 const LEAST_BYTES: u64 = 1 << 10;
 
-/// A schema, or why arguments are not checked with it.
+/// A compiled schema, or the reason why arguments are not validated with it.
 pub(super) type Prepared = Result<Schema, Unchecked>;
 
-/// The schemas that were compiled, by the address of their tool, the least recently used first.
+/// The compiled schemas, by the address of their tool, least recently used first.
 #[derive(Default)]
 pub(super) struct Schemas(Mutex<IndexMap<usize, Kept>>);
 
 struct Kept {
-    /// Keeps the address from being given to another tool.
+    /// Keeps the address from being reused for another tool.
     _tool: Weak<Tool>,
     schema: Arc<Prepared>,
 }
 
 impl Schemas {
-    /// The schema of a tool's arguments, compiled unless it is kept. Takes as long as the budget of [`Schema::of`] allows.
+    /// Returns the schema of a tool's arguments; compiles it unless it is cached. Takes as long as the budget of
+    /// [`Schema::of`] allows.
     pub(super) fn of(&self, tool: &Arc<Tool>) -> Arc<Prepared> {
         let address = Arc::as_ptr(tool).addr();
         if let Some(schema) = self.kept(address) {
@@ -47,7 +48,7 @@ impl Schemas {
         schema
     }
 
-    /// What of a tool's arguments is not checked, a clause each.
+    /// Returns which of a tool's arguments are not validated, a clause each.
     pub(super) fn unchecked(&self, tool: &Arc<Tool>) -> Vec<String> {
         let name = foreign_text::qualified(&tool.server, &tool.name);
         let clause = |why: &str| foreign_text::line(&format!("the arguments of {name} are not checked{why}"));
@@ -78,7 +79,7 @@ fn bytes(schema: &Prepared) -> u64 {
     schema.as_ref().map_or(0, Schema::bytes) + LEAST_BYTES
 }
 
-/// Logs what of a schema is not checked.
+/// Logs which parts of a schema are not validated.
 fn report(tool: &Tool, schema: &Prepared) {
     match schema {
         Ok(schema) => {

@@ -1,13 +1,14 @@
-//! The shape of what a tool has returned: learned from its results, as a JSON Schema.
+//! Learns the shape of the results of a tool, as a JSON Schema.
 //!
-//! No value of the data is kept, and no key that may be data. A key is shown as the name of a field if it is made of
-//! [`words`](super::words) that tools have in common or that this one uses of itself, or if nearly all of several objects
-//! at one place of one result have it, such as the items of a list. The values of all other keys are shown as those of a
-//! dictionary, without the keys: `{"name": "Sales", "alice": 1, "bob": true}` is `{:name string _ integer|boolean}`.
+//! No value of the data is kept, and no key that may be data. A key is shown as a field name if it is composed of
+//! [`words`](super::words) that are common to tools or that the tool uses to describe itself, or if nearly all of
+//! several objects at one place of one result have it, such as the items of a list. The values of all other keys are
+//! shown as those of a dictionary, without the keys: `{"name": "Sales", "alice": 1, "bob": true}` is
+//! `{:name string _ integer|boolean}`.
 //!
 //! An object is a dictionary as a whole if it has many keys, if one of them cannot be a name (an address, a number, a
-//! date), if it has more unknown keys than names, or if its values are all of one kind and a key is not made of such
-//! words: `{"alice": 1, "bob": 2}`, also where a list repeats it.
+//! date), if it has more unknown keys than names, or if its values are all of one kind and a key is not composed of
+//! such words: `{"alice": 1, "bob": 2}`, also where a list repeats it.
 
 use std::fmt;
 
@@ -19,26 +20,26 @@ use crate::lang::ToolReply;
 
 use super::words::Words;
 
-/// How deep a result is looked into, and at how many items of each array.
+/// Maximum depth to which a result is examined, and maximum number of items that are examined of each array.
 const DEEPEST: usize = 6;
 const ITEMS: usize = 40;
-/// How many values of one result are looked at.
+/// Maximum number of values of one result that are examined.
 const VALUES: usize = 4_000;
 /// Objects with more keys than this are dictionaries.
 const KEYS: usize = 40;
-/// So many objects have to have an unknown key for it to be a name, and so many of ten at its place.
+/// An unknown key is a name if at least `SEVERAL` objects at its place have it and at least `OF_TEN` of ten do.
 const SEVERAL: u32 = 3;
 const OF_TEN: u32 = 9;
-/// Longer names are data.
+/// Maximum length of a name, in bytes; longer keys are data.
 const NAME: usize = 40;
-/// A larger result is not looked at: walking over it would take more than a small part of the time that it costs anyway.
+/// Larger results are not examined: that would add more than a small fraction to the time that they take anyway.
 const LARGEST: usize = 4 << 20;
-/// A shape with more parts than this takes up nothing more.
+/// Maximum number of parts of a shape; a result that would exceed it is ignored.
 const PARTS: usize = 2_000;
-/// So many results of a tool are looked at, and then only each time as many again have come.
+/// All of the first `RESULTS` results of a tool are examined, then only those whose ordinal is a power of two.
 const RESULTS: u64 = 16;
 
-/// What was seen of the results of one tool, merged.
+/// The merged shape of the results of one tool.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Seen {
     shape: Shape,
@@ -46,13 +47,13 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    /// What a schema says that [`Seen::schema`] gave.
+    /// Restores the shape from a schema that [`Seen::schema`] returned.
     pub(super) fn of(schema: &Value) -> Seen {
         let shape = Shape::of(schema, 0);
         if shape.parts() > PARTS { Seen::default() } else { Seen { shape, results: 1 } }
     }
 
-    /// Takes in one more result of a tool that uses those words of itself; true if the shape has changed by it.
+    /// Merges one more result of a tool that uses `words` to describe itself; returns true if the shape has changed.
     pub(super) fn learn(&mut self, reply: &ToolReply, words: &Words) -> bool {
         let mut shape = Shape::default();
         match reply {
@@ -81,32 +82,32 @@ impl Seen {
         self.results <= RESULTS || self.results.is_power_of_two()
     }
 
-    /// The shape as a JSON Schema; nothing before the first result.
+    /// Returns the shape as a JSON Schema; `None` before the first result.
     pub(super) fn schema(&self) -> Option<Value> {
         (self.shape != Shape::default()).then(|| self.shape.schema())
     }
 }
 
-/// What was seen at one place.
+/// The shape of the values at one place.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Shape {
-    /// The types, as JSON Schema names them, in the order in which they came.
+    /// The types, by their JSON Schema names, in order of first occurrence.
     types: Vec<&'static str>,
     items: Option<Box<Shape>>,
     /// The fields of objects.
     fields: IndexMap<String, Field>,
-    /// The values of a dictionary, or of the keys that are not shown beside fields.
+    /// The values of a dictionary, or of the keys that are not shown as fields.
     values: Option<Box<Shape>>,
-    /// How many objects of the result that is looked at are here; zero of what was learned.
+    /// The number of objects here in the result being examined; zero in a learned shape.
     objects: u32,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Field {
     shape: Shape,
-    /// Whether all objects had it.
+    /// True if all objects had it.
     always: bool,
-    /// How many objects of the result that is looked at have it; zero of what was learned.
+    /// The number of objects in the result being examined that have it; zero in a learned shape.
     objects: u32,
 }
 
@@ -114,7 +115,7 @@ const TYPES: [&str; 7] = ["null", "boolean", "integer", "number", "string", "arr
 
 impl Shape {
     fn add(&mut self, name: &'static str) {
-        // A number may be whole.
+        // `number` includes integers.
         if name == "number" {
             self.types.retain(|known| *known != "integer");
         }
@@ -124,7 +125,7 @@ impl Shape {
         }
     }
 
-    /// Makes a dictionary of what was taken for a record.
+    /// Turns a record into a dictionary.
     fn dictionary(&mut self) -> &mut Shape {
         let fields = std::mem::take(&mut self.fields);
         let values = self.values.get_or_insert_default();
@@ -136,8 +137,8 @@ impl Shape {
         self.values.is_some() && self.fields.is_empty()
     }
 
-    /// Takes away the keys that may be data. `before` is the shape of the same place in earlier results: its names are
-    /// names.
+    /// Removes the keys that may be data. `before` is the shape of the same place in earlier results: its field names
+    /// count as names.
     fn settle(&mut self, before: Option<&Shape>, words: &Words) {
         let objects = std::mem::take(&mut self.objects);
         let is_known = |name: &str| before.is_some_and(|before| before.fields.contains_key(name)) || words.name(name);
@@ -164,7 +165,7 @@ impl Shape {
         inner(&mut self.values, before.and_then(|before| before.values.as_deref()));
     }
 
-    /// True if there is a kind that all fields have; null says nothing.
+    /// True if all fields have a kind in common; fields that are only null are ignored.
     fn is_of_one_kind(&self) -> bool {
         let kind = |name: &'static str| if name == "integer" { "number" } else { name };
         let mut common: Option<Vec<&str>> = None;
@@ -180,7 +181,7 @@ impl Shape {
         common.is_none_or(|common| !common.is_empty())
     }
 
-    /// How many parts it has.
+    /// Counts its parts, itself included.
     fn parts(&self) -> usize {
         let inner = [&self.items, &self.values].into_iter().flatten().map(|part| part.parts());
         1 + self.fields.values().map(|field| field.shape.parts()).chain(inner).sum::<usize>()
@@ -269,7 +270,7 @@ impl Shape {
     }
 }
 
-/// True for a key that can be the name of a field: a word or several, with at most two digits behind them.
+/// True for a key that can be a field name: one or more words, followed by at most two digits.
 fn is_name(key: &str) -> bool {
     let letters = key.trim_end_matches(|c: char| c.is_ascii_digit());
     let plain = |c: char| c.is_alphabetic() || matches!(c, '_' | '-' | '$');
@@ -279,7 +280,7 @@ fn is_name(key: &str) -> bool {
         && letters.chars().all(plain)
 }
 
-/// Walks over JSON text and takes down the shapes of what it passes.
+/// Walks JSON text and records the shapes of its values.
 struct Look<'a> {
     shape: &'a mut Shape,
     depth: usize,
@@ -367,7 +368,7 @@ impl<'de> Visitor<'de> for Look<'_> {
                 object.fields.insert(name, Field { shape: field, always: true, objects: 1 });
             }
         }
-        // What was not looked at for want of room is not known to be missing.
+        // A key that was not examined because the budget is exhausted is not known to be missing.
         if *self.left > 0 || self.shape.fields.is_empty() {
             self.shape.merge(object);
         }
@@ -521,7 +522,7 @@ mod tests {
         assert!(begun.elapsed() < std::time::Duration::from_secs(10), "{:?}", begun.elapsed());
     }
 
-    /// A name of letters for a number.
+    /// Spells a number in letters.
     fn letters(number: usize) -> String {
         number.to_string().bytes().map(|digit| char::from(digit - b'0' + b'a')).collect()
     }

@@ -1,4 +1,4 @@
-//! One server: its tools, its rules, and the calls of it.
+//! One downstream server: its tools, its rules and the calls to it.
 
 mod lifetime;
 
@@ -26,56 +26,56 @@ use super::start::Start;
 use super::{Answered, Shared};
 use lifetime::Connecting;
 
-/// How long a failure to list the tools is remembered by the catalogue.
+/// How long the catalogue remembers a failure to list the tools.
 const FAILURE_KEPT: Duration = Duration::from_secs(60);
 
-/// How often a call is made again at most.
+/// Maximum number of retries of a call.
 const RETRIES: u32 = 2;
 
-/// How long the schemas of all tools of a server may take to be compiled, for a report about them.
+/// Timeout for compiling the schemas of all tools of a server, for a report about them.
 const SCHEMAS: Duration = Duration::from_secs(30);
 
-/// How long what was seen of results waits at the least before it is written to disk again.
+/// Minimum interval between two writes of learned result shapes to disk.
 const KEEPING: Duration = Duration::from_secs(10);
 
-/// One configured server.
+/// One configured server and the state of its connection and tools.
 pub(super) struct Downstream {
     start: Start,
     /// The rules for its tools.
     rules: RwLock<Arc<Rules>>,
     timeouts: Timeouts,
     shelf: Shelf,
-    /// Held while the server is being started, so that it is started once.
+    /// Locked while the server is being started, so that only one start runs at a time.
     connection: AsyncMutex<Connecting>,
-    /// What its calls go over where there is nothing to start.
+    /// The in-process endpoint of its calls, if there is nothing to start.
     local: Option<Local>,
     known: Mutex<Known>,
     shared: Arc<Shared>,
 }
 
-/// The rules for the tools of a server, and what its name is compared with.
+/// The rules for the tools of a server, and the server names that its name is matched against.
 #[derive(Default)]
 struct Rules {
     policy: Policy,
     servers: Arc<Names>,
 }
 
-/// What is known of its tools.
+/// The known tools of a server.
 #[derive(Default)]
 struct Known {
     tools: Option<Vec<Arc<CheckedTool>>>,
     /// The names of these tools.
     names: Option<Arc<Names>>,
-    /// Why others, which the server has listed, are not among them.
+    /// Why other tools that the server has listed are left out.
     left_out: Vec<String>,
-    /// True for those that the server itself has listed, not those from disk.
+    /// True if the server itself has listed the tools; false if they were read from disk.
     is_own_list: bool,
-    /// The connection from which they were listed; nothing for those from disk.
+    /// The connection over which they were listed; `None` for those from disk.
     listed_by: Option<Arc<Connection>>,
-    /// Why the catalogue could not list them, and when.
+    /// Why the catalogue could not list them, and when that was.
     failed: Option<(Instant, String)>,
     shelf_was_read: bool,
-    /// When they were last written to disk, and whether there is something new since.
+    /// When they were last written to disk, and whether there have been changes since.
     kept: Option<Instant>,
     unkept: bool,
 }
@@ -118,12 +118,12 @@ impl Downstream {
         &self.start.config.name
     }
 
-    /// How it is configured.
+    /// Its configuration.
     pub(super) fn config(&self) -> &ServerConfig {
         &self.start.config
     }
 
-    /// Has a person log in; see [`super::Downstreams::log_in`].
+    /// Lets a person log in; see [`super::Downstreams::log_in`].
     pub(super) async fn log_in(&self, show: impl FnOnce(&str)) -> Result<(), String> {
         self.start.log_in(show).await
     }
@@ -154,7 +154,7 @@ impl Downstream {
         &self.timeouts
     }
 
-    /// Decides on one of its tools.
+    /// Returns the policy's decision on one of its tools.
     pub(super) fn decide(&self, tool: &Tool) -> Decision {
         let (rules, names) = (self.rules(), self.names());
         rules.policy.decide_on(&self.named(&tool.name, &rules, names.as_deref()), &tool.hints)
@@ -165,7 +165,7 @@ impl Downstream {
         ToolName::among(self.name(), tool, &rules.servers, known)
     }
 
-    /// The tools that may be called, with the shapes that a principal has seen.
+    /// Returns the tools that may be called, with the result shapes that a principal has seen.
     fn allowed(&self, tools: &[Arc<CheckedTool>], principal: &str) -> Vec<Arc<Tool>> {
         let (rules, names) = (self.rules(), self.names());
         let is_denied = |checked: &CheckedTool| self.is_denied(&rules, names.as_deref(), checked);
@@ -176,7 +176,7 @@ impl Downstream {
         rules.policy.denies_it(&self.named(&checked.tool.name, rules, names), &checked.tool.hints)
     }
 
-    /// The known tools that may not be called, each with the rule that says so.
+    /// Returns the known tools that may not be called, each with the rule that denies it.
     pub(super) fn denied(&self) -> Vec<(String, String)> {
         let Some(tools) = self.known_anyhow() else { return Vec::new() };
         let (rules, names) = (self.rules(), self.names());
@@ -184,12 +184,12 @@ impl Downstream {
         denied.map(|checked| (checked.tool.name.clone(), self.decide(&checked.tool).rule)).collect()
     }
 
-    /// Why tools that the server has listed cannot be called, a clause each.
+    /// Returns why tools that the server has listed cannot be called, a clause each.
     pub(super) fn left_out(&self) -> Vec<String> {
         self.known().left_out.clone()
     }
 
-    /// What of the arguments of its known tools is not checked, a clause each.
+    /// Returns which arguments of its known tools are not validated, a clause each.
     pub(super) async fn unchecked(&self) -> Vec<String> {
         let (tools, schemas) = (self.known_anyhow().unwrap_or_default(), Arc::clone(&self.shared.schemas));
         let look = move || tools.iter().flat_map(|checked| schemas.unchecked(&checked.tool)).collect();
@@ -200,7 +200,7 @@ impl Downstream {
         }
     }
 
-    /// One line: what the configuration says, else the first tools that are known.
+    /// Returns one line: the configured description, or else the names of the first known tools.
     pub(super) fn description(&self) -> String {
         let given = &self.start.config.description;
         if !given.is_empty() {
@@ -218,17 +218,17 @@ impl Downstream {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The tools as last listed, in this process or in an earlier one, that may be called.
+    /// Returns the allowed tools as last listed, in this process or in an earlier one.
     pub(super) fn known_tools(&self, principal: &str) -> Option<Vec<Arc<Tool>>> {
         self.known_anyhow().map(|tools| self.allowed(&tools, principal))
     }
 
-    /// The tools as last listed, denied ones too.
+    /// Returns all tools as last listed, including denied ones.
     pub(super) fn known_anyhow(&self) -> Option<Vec<Arc<CheckedTool>>> {
         if self.is_unread() {
             // Not under the lock: the file may be large.
             let kept = self.shelf.read(self.name());
-            // They may have been kept before a secret was known as one.
+            // The list may have been written before a text in it was known to be a secret.
             let secrets = &self.shared.options.secrets;
             let harmless = |tool: Arc<Tool>| secrets.redact_tool(Arc::unwrap_or_clone(tool)).map(Arc::new);
             let read = kept.map(|tools| arguments::checked(tools.into_iter().filter_map(harmless).collect()));
@@ -241,13 +241,13 @@ impl Downstream {
         self.known().tools.clone()
     }
 
-    /// True if the list on disk may say more than is known.
+    /// True if the list on disk has not been read and the tools are unknown.
     fn is_unread(&self) -> bool {
         let known = self.known();
         known.tools.is_none() && !known.shelf_was_read
     }
 
-    /// Reads the list on disk, if that has not been done, on a thread for what blocks.
+    /// Reads the list on disk if that has not been done, on a thread for blocking work.
     pub(super) async fn recall(self: &Arc<Self>) {
         if self.is_unread() {
             let this = Arc::clone(self);
@@ -255,13 +255,13 @@ impl Downstream {
         }
     }
 
-    /// The tools that may be called, from the server itself.
+    /// Lists the tools that may be called, from the server itself.
     pub(super) async fn tools(self: &Arc<Self>, principal: &str) -> Result<Vec<Arc<Tool>>, ToolError> {
         let link = self.link().await?;
         Ok(self.allowed(&self.listed(&link).await.map_err(Failure::error)?, principal))
     }
 
-    /// The tools for the catalogue, or the reason why they are not to be had.
+    /// Lists the tools for the catalogue, or returns the reason why they are unavailable.
     pub(super) async fn list_within(
         self: &Arc<Self>,
         principal: &str,
@@ -277,8 +277,8 @@ impl Downstream {
         listed.inspect_err(|reason| self.known().failed = Some((Instant::now(), reason.clone())))
     }
 
-    /// Calls one tool, if it is decided so; see [`super::Downstreams::call`]. A call that was lost with its connection is
-    /// made again where that cannot do any harm; what this takes counts as time of the call.
+    /// Calls one tool if the policy allows it; see [`super::Downstreams::call`]. A call that was lost with its
+    /// connection is retried if that is harmless; retries count towards the timeout of the call.
     pub(super) async fn call(
         self: &Arc<Self>,
         given: &ToolCall,
@@ -309,7 +309,7 @@ impl Downstream {
 
     async fn attempts(self: &Arc<Self>, call: &mut Call<'_>) -> Result<ToolReply, ToolError> {
         let tool = &*call.given.tool;
-        // What is denied by its name does not start a server.
+        // A tool that is denied by name does not start the server.
         let (rules, names) = (self.rules(), self.names());
         if let Some(denied) = rules.policy.denial_by_name(&self.named(tool, &rules, names.as_deref())) {
             call.rule = Some(denied.rule.clone());
@@ -338,7 +338,7 @@ impl Downstream {
         unreachable!("the last attempt returns")
     }
 
-    /// One attempt at a call.
+    /// Makes one attempt at a call.
     async fn attempt(self: &Arc<Self>, call: &mut Call<'_>) -> Result<ToolReply, Failure> {
         let tool = &*call.given.tool;
         let link = self.link().await.map_err(|error| Failure::NotStarted(Some(error)))?;
@@ -382,7 +382,7 @@ impl Downstream {
         Ok(reply)
     }
 
-    /// Checks the arguments of a call, off the threads of the runtime.
+    /// Validates the arguments of a call, off the threads of the runtime.
     async fn check(&self, call: &Call<'_>, checked: &Arc<CheckedTool>) -> Result<Checked, ToolError> {
         let left = call.given.remaining.saturating_sub(call.asked.elapsed()).min(call.timeout);
         let deadline = Instant::now() + left;
@@ -412,7 +412,7 @@ impl Downstream {
         })
     }
 
-    /// Writes what is known of the tools to disk, unless that was done a moment ago and can wait.
+    /// Writes the known tools to disk, unless that was done less than [`KEEPING`] ago and `at_once` is false.
     async fn remember(self: Arc<Self>, at_once: bool) {
         {
             let mut known = self.known();
@@ -426,8 +426,8 @@ impl Downstream {
         offload::linear(usize::MAX, move || self.shelf.write(|| self.known().tools.clone().unwrap_or_default())).await;
     }
 
-    /// Decides on a call, once for all attempts at it; gives the reply to one that is not made.
-    /// `unchecked` says why its arguments were not checked.
+    /// Decides on a call, once for all attempts; returns the reply if the call is refused. `unchecked` is the reason
+    /// why its arguments were not validated.
     async fn refuses(
         &self,
         call: &mut Call<'_>,
@@ -455,7 +455,8 @@ impl Downstream {
         ruling.refused
     }
 
-    /// The tools of this connection, listed now unless they have been and did not change since.
+    /// Returns the tools of this connection: the known list if it is from this connection and unchanged, or else a new
+    /// one.
     async fn listed(self: &Arc<Self>, link: &Link<'_>) -> Result<Vec<Arc<CheckedTool>>, Failure> {
         let Link::Server(connection) = link else { return Ok(self.known_anyhow().unwrap_or_default()) };
         let changed = connection.take_list_changed();
@@ -493,21 +494,21 @@ impl Downstream {
     }
 }
 
-/// A call, over all attempts at it.
+/// A call, across all its attempts.
 struct Call<'a> {
-    /// As the program makes it.
+    /// The call as the program made it.
     given: &'a ToolCall,
     timeout: Duration,
     consent: &'a Consent,
     counts: &'a Counts,
-    /// Has the intent of it written before it is sent.
+    /// Writes the intent to the audit log before the call is sent.
     announcer: Option<&'a Announcer>,
-    /// When the program made it.
+    /// When the program made the call.
     asked: Instant,
-    /// When it was first sent.
+    /// When the call was first sent.
     begun: Option<Instant>,
-    /// The rule that has decided on it.
+    /// The rule that decided on the call.
     rule: Option<String>,
-    /// What was changed in its arguments.
+    /// A note about changes that were made to its arguments.
     note: Option<String>,
 }

@@ -1,9 +1,9 @@
-//! Lists of tools kept on disk, by server and configuration, so that a bare name or a search need not
-//! start every server.
+//! A disk cache of tool lists, by server and configuration, so that resolving a bare name or searching need not start
+//! every server.
 //!
-//! The shapes of results that the [`LOCAL`] principal saw are kept with them, in a file that only its owner can read. A list is as old as the last time the server was started,
-//! and is replaced each time it is. What a server needs to run (its arguments, its environment) goes into the key only
-//! as a hash.
+//! The result shapes that the [`LOCAL`] principal has seen are stored with the lists, in a file that only its owner
+//! can read. A list is rewritten whenever the server lists its tools anew, and when new result shapes are learned. The
+//! parameters with which a server runs (its arguments, its environment) enter the key only as a hash.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Read;
@@ -22,10 +22,10 @@ use crate::server::lines::MOST_MARKS;
 
 use super::arguments::CheckedTool;
 
-/// A list larger than this is not worth reading at every start.
+/// Maximum size of a stored list, in bytes; a larger one is not worth reading at every start.
 const LARGEST: u64 = 8 << 20;
 
-/// The place of one server's list; `None` when nothing is to be kept.
+/// The location of one server's list; `file` is `None` if nothing is stored.
 pub(super) struct Shelf {
     file: Option<PathBuf>,
     writing: Mutex<()>,
@@ -40,7 +40,8 @@ struct Kept {
     output_schema: Option<Value>,
     #[serde(default)]
     hints: ToolHints,
-    /// Named otherwise than it was before only keys that are no data were in it, so that none of those is read.
+    /// Stored under a new name: under the former name files may contain keys that are data, and those must not be
+    /// read.
     #[serde(rename = "shape", default, skip_serializing_if = "Option::is_none")]
     seen: Option<Value>,
 }
@@ -55,7 +56,7 @@ impl Shelf {
                     (command, arguments, environment, folder, &config.inherit).hash(&mut hasher);
                 }
                 Endpoint::Http { url, headers, .. } => (url, headers).hash(&mut hasher),
-                // What is here need not be remembered.
+                // Local tools need no cache.
                 Endpoint::Local(_) | Endpoint::Functions(_) => return None,
             }
             let readable: String =
@@ -65,7 +66,7 @@ impl Shelf {
         Shelf { file, writing: Mutex::default() }
     }
 
-    /// The list as last kept; nothing when there is none that can be read.
+    /// Reads the stored list; `None` if there is none that can be used.
     pub(super) fn read(&self, server: &str) -> Option<Vec<Arc<Tool>>> {
         let file = self.file.as_ref()?;
         if !std::fs::metadata(file).ok()?.is_file() {
@@ -94,8 +95,8 @@ impl Shelf {
         Some(kept.into_iter().map(|kept| Arc::new(tool(kept))).collect())
     }
 
-    /// Keeps the list that `tools` gives once its turn has come, so that the last one to be written is the latest. A list
-    /// that cannot be kept is made again next time.
+    /// Stores the list that `tools` returns. `tools` is called under the lock, so that the last list written is the
+    /// latest. If the list cannot be stored, it is fetched anew next time.
     pub(super) fn write(&self, tools: impl FnOnce() -> Vec<Arc<CheckedTool>>) {
         let Some(file) = &self.file else { return };
         let _turn = self.writing.lock().unwrap_or_else(PoisonError::into_inner);

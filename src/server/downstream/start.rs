@@ -1,4 +1,4 @@
-//! How a server is started, or reached, and shaken hands with.
+//! Starting or reaching a server, and the handshake with it.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -24,28 +24,28 @@ use super::login::Login;
 use super::process::ServerProcess;
 use super::{http, sse};
 
-/// How long a server may take to answer the handshake unless its configuration says otherwise.
+/// Timeout of the handshake, unless the configuration of the server sets one.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 
-/// All that is needed to start a server, as often as it takes.
+/// The parameters for starting a server, reusable for each start.
 pub(super) struct Start {
     pub(super) config: ServerConfig,
     pub(super) lifeline: Arc<Lifeline>,
     pub(super) largest: usize,
-    /// Where logins are kept.
+    /// The folder in which logins are stored.
     pub(super) logins: Option<PathBuf>,
-    /// What is taken out of all that the server says.
+    /// The secrets that are redacted from everything that the server sends.
     pub(super) secrets: Secrets,
 }
 
 impl Start {
-    /// Starts the server and shakes hands.
+    /// Starts the server and performs the handshake.
     ///
     /// # Errors
-    /// The reason, with the last that the server said.
+    /// Returns the reason, with the last output of the server.
     pub(super) async fn connect(&self) -> Result<Connection, String> {
         let outcome = match self.connect_as(ClientLifecycleMode::Initialize).await {
-            // A server that knows only the protocol without a handshake refuses `initialize`.
+            // A server that knows only the protocol version without a handshake refuses `initialize`.
             Err(Refusal::Protocol(reason)) => {
                 let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
                 self.connect_as(ClientLifecycleMode::Discover { preferred_versions }).await.map_err(|_| reason)
@@ -79,12 +79,12 @@ impl Start {
                 let streamable = http::transport(url, headers, self.largest, &login);
                 let streamable = tokio::time::timeout(self.patience(), streamable).await.map_err(|_| self.silence())?;
                 match self.shake_hands(streamable.map_err(Refusal::Other)?, lifecycle.clone(), ended.clone()).await {
-                    // MCP asks clients that want to reach older servers to take this for one.
+                    // MCP requires clients that support older servers to take this status for one.
                     Err(Refusal::Status(404 | 405, reason)) if *transport == HttpTransport::Unsaid => {
                         let older = self.connect_by_events(url, headers, lifecycle, ended).await;
                         older.map_err(|older| Refusal::Other(format!("{reason}; as `sse`: {}", older.reason())))
                     }
-                    // Who has given a header for it has chosen another way.
+                    // A configured `Authorization` header means that no login is wanted.
                     Err(Refusal::Status(401, reason))
                         if !headers.keys().any(|name| name.eq_ignore_ascii_case("authorization")) =>
                     {
@@ -110,10 +110,10 @@ impl Start {
         self.shake_hands(opened.map_err(Refusal::Other)?, lifecycle, ended).await
     }
 
-    /// Has a person log in; see [`Login::log_in`].
+    /// Lets a person log in; see [`Login::log_in`].
     ///
     /// # Errors
-    /// Why there is no login.
+    /// Returns the reason if the login fails.
     pub(super) async fn log_in(&self, show: impl FnOnce(&str)) -> Result<(), String> {
         match self.config.endpoint.as_ref().map_err(Clone::clone)? {
             Endpoint::Http { url, .. } => Login::new(self.logins.as_deref(), url, &self.secrets).log_in(show).await,
@@ -123,7 +123,7 @@ impl Start {
         }
     }
 
-    /// How long the server may take to begin to speak, and again to shake hands.
+    /// Timeout for opening the transport, and again for the handshake.
     fn patience(&self) -> Duration {
         self.config.start_timeout.unwrap_or(HANDSHAKE)
     }
@@ -132,8 +132,8 @@ impl Start {
         Refusal::Other(format!("it did not answer within {} s", self.patience().as_secs_f64()))
     }
 
-    /// On Linux a child dies with the thread that started it: that has to be one of the runtime's own,
-    /// whoever asks.
+    /// On Linux a child dies with the thread that started it, so the server is started on a thread of the runtime,
+    /// whichever thread calls this.
     async fn start_process(&self) -> Result<(ServerProcess, ChildStdout, ChildStdin), String> {
         let (config, lifeline, secrets) = (self.config.clone(), Arc::clone(&self.lifeline), self.secrets.clone());
         let starting = tokio::spawn(async move { ServerProcess::start(&config, &lifeline, &secrets) });
@@ -161,7 +161,7 @@ impl Start {
     }
 }
 
-/// Why there is no connection: the server answered with an error, with an HTTP status, or anything else.
+/// The reason why there is no connection: an error reply of the server, an HTTP status, or anything else.
 enum Refusal {
     Protocol(String),
     Status(u16, String),

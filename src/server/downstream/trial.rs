@@ -1,4 +1,4 @@
-//! Checks of arguments under a budget.
+//! Validation of arguments under a budget.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,23 +10,24 @@ use serde_json::{Map, Value};
 use super::expansion::{COLLECTING, Graph, Unchecked, WORK};
 use super::patterns::{AUTOMATON, Patterns};
 
-/// The schema of a tool's arguments, ready to check them.
+/// The compiled schema of a tool's arguments.
 pub(super) struct Schema {
     validator: Validator,
     graph: Graph,
     bytes: u64,
-    /// The patterns that are left out, as the validator cannot match them.
+    /// The patterns that are left out because the validator cannot match them.
     pub(super) unsupported: Vec<String>,
 }
 
-/// The memory in which the validator remembers the states of a pattern that it has gone through.
+/// Size limit of the validator's lazy DFA cache for a pattern, in bytes.
 const PATTERN_CACHE: usize = 64 << 10;
 
 impl Schema {
-    /// Compiles a schema whose size is bounded. Nothing is fetched. Patterns that cannot be matched are left out.
+    /// Compiles a schema of bounded size. Nothing is fetched over the network. Patterns that cannot be matched are
+    /// left out.
     ///
     /// # Errors
-    /// Why arguments are not checked with it.
+    /// Returns the reason if arguments are not validated with it.
     pub(super) fn of(schema: &Value) -> Result<Schema, Unchecked> {
         let patterns = Patterns::of(schema)?;
         let (supported, unsupported) = match patterns.without_unsupported(schema) {
@@ -35,8 +36,8 @@ impl Schema {
         };
         let graph = Graph::of(&supported, &patterns)?;
         let validator = jsonschema::options()
-            // Schemas come from servers: their patterns must be matched in linear time. The validator makes several
-            // automata of a pattern, which may differ a little in size from the one that was measured.
+            // Schemas come from servers, so their patterns must be matched in linear time. The validator builds
+            // several automata for a pattern, which may differ a little in size from the measured one.
             .with_pattern_options(PatternOptions::regex().size_limit(2 * AUTOMATON).dfa_size_limit(PATTERN_CACHE))
             .should_validate_formats(false)
             .build(&supported)
@@ -45,16 +46,16 @@ impl Schema {
         Ok(Schema { validator, graph, bytes, unsupported })
     }
 
-    /// Whether a call without arguments is within the budget; one with more takes as much at the least.
+    /// Checks that a call without arguments is within the budget; one with arguments costs at least as much.
     ///
     /// # Errors
-    /// Why no arguments are checked.
+    /// Returns the reason if no arguments are validated.
     pub(super) fn is_affordable(&self) -> Result<(), Unchecked> {
         let estimate = self.graph.estimate(&Value::Object(Map::default()))?;
         if estimate.test > WORK { Err(beyond()) } else { Ok(()) }
     }
 
-    /// About how much memory it takes.
+    /// The approximate size of the schema, in bytes.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -70,31 +71,31 @@ impl fmt::Debug for Schema {
     }
 }
 
-/// The checks of the arguments of one call, which have one budget.
+/// The validations of the arguments of one call, which share one budget.
 pub(super) struct Trial<'s> {
     schema: &'s Schema,
     left: u64,
     deadline: Instant,
 }
 
-/// That a value does not fit.
+/// A violation of the schema.
 pub(super) enum Problem<'v> {
     /// The first error.
     Known(ValidationError<'v>),
-    /// Finding the first error takes more than the budget.
+    /// Finding the first error exceeds the budget.
     Unknown,
 }
 
 impl<'s> Trial<'s> {
-    /// A trial that has used nothing of its budget.
+    /// Creates a trial with its full budget.
     pub(super) fn of(schema: &'s Schema, deadline: Instant) -> Trial<'s> {
         Trial { schema, left: WORK, deadline }
     }
 
-    /// Looks for something that does not fit.
+    /// Finds the first violation of the schema; `None` if the arguments fit.
     ///
     /// # Errors
-    /// When that takes more than what is left of the budget, or the deadline is over.
+    /// Returns `Beyond` if that exceeds the remaining budget, or the deadline has passed.
     pub(super) fn first_problem<'v>(&mut self, instance: &'v Value) -> Result<Option<Problem<'v>>, Unchecked> {
         let estimate = self.schema.graph.estimate(instance)?;
         self.spend(estimate.test)?;
@@ -107,7 +108,7 @@ impl<'s> Trial<'s> {
         Ok(self.schema.validator.validate(instance).err().map(Problem::Known))
     }
 
-    /// True if one of the errors is such.
+    /// Returns whether `is_such` holds for one of the errors.
     ///
     /// # Errors
     /// As for [`Trial::first_problem`].

@@ -1,4 +1,4 @@
-//! Reports rules that fit no tool of the servers.
+//! Reports rules that match no tool of the servers.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::Downstreams;
 use crate::server::policy::{self, Listed, Names, UnfitRule};
 
-/// The rules that were reported, and whether there may be others.
+/// The rules that have been reported, and whether there may be others.
 #[derive(Default)]
 pub(super) struct Unfit {
     is_due: AtomicBool,
@@ -15,14 +15,15 @@ pub(super) struct Unfit {
 }
 
 impl Unfit {
-    /// Notes that a list of tools, or the rules, have changed.
+    /// Records that a tool list, or the rules, have changed.
     pub(super) fn look_again(&self) {
         self.is_due.store(true, Ordering::Release);
     }
 }
 
 impl Downstreams {
-    /// The rules, time-outs of tools among them, that fit no tool of the servers as far as these have listed their tools.
+    /// Returns the rules, including tool timeouts, that match no tool of the servers, as far as the servers have
+    /// listed their tools.
     pub fn unfit_rules(&self) -> Vec<UnfitRule> {
         let servers = self.all();
         let names = Names::of(servers.iter().map(|server| server.name()));
@@ -41,7 +42,8 @@ impl Downstreams {
         unfit
     }
 
-    /// Logs the rules that fit no tool, each once, as soon as the lists of all servers that it may mean are known.
+    /// Logs the rules that match no tool, each once, as soon as the lists of all servers to which it may apply are
+    /// known.
     pub(super) fn log_unfit_rules(&self) {
         if !self.shared.unfit.is_due.swap(false, Ordering::AcqRel) {
             return;

@@ -1,4 +1,4 @@
-//! Words of which the names of fields are made, as opposed to keys that are data.
+//! Words that occur in field names, as opposed to keys that are data.
 
 use std::collections::HashSet;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::lang::Tool;
 use crate::lang::value::map::kebab;
 
-/// Words that are in the names of fields everywhere and that nobody and nothing is called, singular, sorted.
+/// Common words of field names that are not proper names, in the singular, sorted.
 #[rustfmt::skip]
 const COMMON: &[&str] = &[
     "about", "abstract", "accepted", "access", "account", "action", "active", "activity", "actual", "added",
@@ -53,16 +53,18 @@ const COMMON: &[&str] = &[
     "weight", "width", "word", "workspace", "written", "x", "y", "year", "z", "zip", "zone",
 ];
 
-/// How much of a description is looked at, in bytes, and how many parts of a schema.
+/// Maximum number of bytes of a description, and of parts of a schema, that are examined.
 const DESCRIPTION: usize = 4_000;
 const PARTS: usize = 2_000;
 
-/// The words that a tool uses of itself: they come from whoever wrote the tool, not from the data that it returns.
+/// The words that a tool uses to describe itself: they come from the author of the tool, not from the data that it
+/// returns.
 #[derive(Debug, Default)]
 pub(super) struct Words(HashSet<String>);
 
 impl Words {
-    /// The words of the tool's name, its description, and the names of its arguments and promised fields.
+    /// Collects the words of the tool's name, its description, and the names of its arguments and declared result
+    /// fields.
     pub(super) fn of(tool: &Tool) -> Words {
         let mut words = Words::default();
         words.add(&tool.name);
@@ -105,7 +107,7 @@ impl Words {
         }
     }
 
-    /// True if a key consists of such words, or of common ones.
+    /// True if a key consists only of such words and common ones.
     pub(super) fn name(&self, key: &str) -> bool {
         let is_known = |word: String| COMMON.binary_search(&word.as_str()).is_ok() || self.0.contains(&word);
         let mut words = split(key).peekable();
@@ -113,7 +115,7 @@ impl Words {
     }
 }
 
-/// The words of a text in lower case, without the `s` of a plural and without digits behind them.
+/// Splits a text into words in lower case, without a plural `s` and without trailing digits.
 fn split(text: &str) -> impl Iterator<Item = String> {
     let words: Vec<String> = kebab(text)
         .to_lowercase()

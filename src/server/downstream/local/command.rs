@@ -1,4 +1,4 @@
-//! A command as a tool: one process for each call, without a shell, that ends with the call.
+//! A command as a tool: one process per call, without a shell, that ends with the call.
 
 use std::process::Stdio;
 use std::sync::Arc;
@@ -15,24 +15,24 @@ use crate::server::downstream::result::text_or_json;
 use crate::server::platform::{self, Lifeline, Started};
 use crate::server::secrets::Secrets;
 
-/// How much of the end of what a command says is kept, in bytes.
+/// Maximum size of the reported end of a command's output, in bytes.
 const WORDS_KEPT: usize = 2_000;
-/// How much of it is read, so that a secret is whole before the rest is cut.
+/// Number of bytes of that end that are read, so that a secret is complete when it is redacted before the cut.
 const END_READ: usize = 16 << 10;
 
-/// A command of the configuration.
+/// A configured command.
 pub(super) struct Command {
     tool: LocalTool,
-    /// What all tools of the configuration inherit.
+    /// The environment variables that all tools of the configuration inherit.
     inherit: Inherit,
     lifeline: Arc<Lifeline>,
     most_output: usize,
-    /// What is taken out of all that it says.
+    /// The secrets that are redacted from its output in error messages.
     secrets: Secrets,
 }
 
 impl Command {
-    /// That command; its answers have so many bytes at most.
+    /// Creates the command; its results have at most `most_output` bytes.
     pub(super) fn new(
         tool: LocalTool,
         inherit: Inherit,
@@ -47,7 +47,7 @@ impl Command {
         let Action::Command { program, words, environment, inherit, folder, takes_json } = &self.tool.action else {
             return Err(ToolError::failed("it is no command"));
         };
-        // Never a shell, as servers need one on Windows: words from a program would be read by it.
+        // No shell, unlike servers on Windows: it would interpret the words from a program.
         let mut command = tokio::process::Command::new(program);
         let mut inherited = self.inherit.clone();
         inherited.extend(inherit);
@@ -62,7 +62,7 @@ impl Command {
             command.current_dir(folder);
         }
         let input = takes_json.then(|| others(&arguments, &self.tool.action.placed()).to_string());
-        // A child dies with the thread that started it: that has to be one of the runtime's own.
+        // On Linux a child dies with the thread that started it, so the child is started on a thread of the runtime.
         let lifeline = Arc::clone(&self.lifeline);
         let started = tokio::spawn(async move { lifeline.start(&mut command) }).await;
         let started = started.map_err(|_| ToolError::failed("the runtime is ending"))?;
@@ -71,7 +71,7 @@ impl Command {
         let (given, output, errors) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let ended = async {
             let status = child.wait().await;
-            // Whatever it has left behind holds its streams open.
+            // Processes that it has left running hold its streams open.
             group.kill();
             status.map_err(|problem| ToolError::failed(format!("nobody knows how it ended: {problem}")))
         };
@@ -98,10 +98,10 @@ impl Function for Command {
     }
 }
 
-/// The words of a command with these arguments in their places, each of which stays one word.
+/// Fills the arguments into the words of a command; each stays one word.
 ///
 /// # Errors
-/// When an argument would be read as an option or a response file; see [`check_beginning`].
+/// Returns an error if an argument would be taken for an option or a response file; see [`check_beginning`].
 fn filled(words: &[Words], arguments: &Map<String, Value>) -> Result<Vec<String>, ToolError> {
     let mut filled = Vec::new();
     let mut options_ended = false;
@@ -134,7 +134,7 @@ fn filled(words: &[Words], arguments: &Map<String, Value>) -> Result<Vec<String>
     Ok(filled)
 }
 
-/// A number, or a list of nothing but numbers: `-5` is no option where the schema lets numbers through.
+/// True for a number or a list of only numbers: `-5` is not an option where the schema admits numbers.
 fn is_numeric(value: &Value) -> bool {
     match value {
         Value::Array(items) => items.iter().all(Value::is_number),
@@ -142,18 +142,19 @@ fn is_numeric(value: &Value) -> bool {
     }
 }
 
-/// True for an option of the configuration whose value is the next word: `-n`, `--author`, but neither `--` nor `--a=b`.
+/// True for an option of the configuration whose value is the next word: `-n`, `--author`, but neither `--` nor
+/// `--a=b`.
 fn takes_the_next_word(word: &str) -> bool {
     word.len() > 1 && word.starts_with('-') && word != "--" && !word.contains('=')
 }
 
-/// Refuses a word whose arguments make it an option, or change which option it is.
+/// Rejects a word whose arguments turn it into an option, or change which option it is.
 ///
-/// Before `--`, a word that begins with an argument must begin neither with `@`, by which many commands name a file of
-/// further arguments, nor with a dash, unless the configuration puts an option right before it in its group. Blanks and
-/// invisible characters at the beginning are looked through, and dashes of all scripts count: some commands trim, and
-/// some systems convert them to `-`. Behind the beginning of an option's name (`--{a}`, `--no-{a}`) an argument can
-/// only be a part of that name, up to a `=` of the template itself.
+/// Before `--`, a word that begins with an argument must begin neither with `@`, which many commands use for a file of
+/// further arguments, nor with a dash, unless the configuration puts an option directly before it in its group.
+/// Leading blanks and invisible characters are skipped, and dashes of all scripts count: some commands trim, and some
+/// systems convert them to `-`. After the beginning of an option's name (`--{a}`, `--no-{a}`) an argument can only be
+/// a part of that name, up to a `=` of the template itself.
 fn check_beginning(
     name: &str,
     template: &Template,
@@ -164,7 +165,7 @@ fn check_beginning(
     let beginning = template.beginning();
     if beginning.is_empty() {
         let first = word.chars().find(|c| !c.is_whitespace() && !shows_nothing(*c));
-        // The soft hyphen is invisible, and `-` in some conversions.
+        // The soft hyphen is invisible, and becomes `-` in some conversions.
         if !behind_option && (word.contains('\u{AD}') || first.is_some_and(is_dash)) {
             return Err(unfit(format!(
                 "argument `{name}` begins with `-`, which the command would take for an option"
@@ -184,7 +185,7 @@ fn check_beginning(
     let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let is_wrong = |name: &&str| round.get(*name).is_some_and(|text| !text.chars().all(is_part));
     let given = &word[beginning.len()..];
-    // `-` is standard input to many commands, and `--` ends the options behind it.
+    // `-` is standard input to many commands, and `--` ends the options.
     if beginning.chars().all(|c| c == '-') && (given.is_empty() || given.starts_with('=')) {
         return Err(unfit(format!("argument `{name}` is empty, where an option needs a name")));
     }
@@ -197,7 +198,7 @@ fn check_beginning(
     }
 }
 
-/// A character that is a dash, or that looks or is converted like one.
+/// True for a character that is a dash, or that looks like one or is converted to one.
 fn is_dash(c: char) -> bool {
     matches!(
         c,
@@ -224,17 +225,18 @@ fn is_dash(c: char) -> bool {
     )
 }
 
-/// All of a stream.
+/// Reads a stream to its end; returns an error if it has more than `most` bytes.
 async fn whole(stream: Option<impl AsyncRead + Unpin>, most: usize) -> Result<Vec<u8>, ToolError> {
     let mut bytes = Vec::new();
     if let Some(stream) = stream {
-        // What cannot be read any more is at its end.
+        // A read error counts as the end of the stream.
         let _ = stream.take(most as u64 + 1).read_to_end(&mut bytes).await;
     }
     if bytes.len() > most { Err(too_large(most)) } else { Ok(bytes) }
 }
 
-/// The end of a stream, which is read whole so that nobody waits for us, and whether something was before it.
+/// Reads a stream to its end, so that the writer does not block; returns the last bytes and whether earlier ones were
+/// dropped.
 async fn end(stream: Option<impl AsyncRead + Unpin>) -> Result<(Vec<u8>, bool), ToolError> {
     let (mut kept, mut was_cut) = (Vec::new(), false);
     let mut buffer = vec![0; 8 << 10];
@@ -249,7 +251,7 @@ async fn end(stream: Option<impl AsyncRead + Unpin>) -> Result<(Vec<u8>, bool), 
     Ok((kept, was_cut))
 }
 
-/// The end of what was said, without blanks round it and without secrets, which are taken out before it is cut.
+/// Returns the end of the output, trimmed; secrets are redacted before it is cut.
 fn last(bytes: &[u8], was_cut: bool, secrets: &Secrets) -> String {
     let text = secrets.redact_cut(&String::from_utf8_lossy(bytes), was_cut, false);
     let text = text.trim();
@@ -257,7 +259,7 @@ fn last(bytes: &[u8], was_cut: bool, secrets: &Secrets) -> String {
     if from == 0 { text.to_owned() } else { format!("…{}", &text[from..]) }
 }
 
-/// Writes the input and closes it. A command that does not read it has its reasons.
+/// Writes the input and closes the stream. A command may ignore its input, so write errors are ignored.
 async fn write(stream: Option<ChildStdin>, input: Option<String>) -> Result<(), ToolError> {
     if let (Some(mut stream), Some(input)) = (stream, input) {
         let _ = stream.write_all(input.as_bytes()).await;
@@ -271,7 +273,7 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 
-    /// The words for groups of templates.
+    /// The filled words for groups of templates.
     fn words(groups: &[&[&str]], arguments: Value) -> Result<Vec<String>, String> {
         let template = |text: &&str| Template::parse(text).expect("a template");
         let groups: Vec<Words> = groups

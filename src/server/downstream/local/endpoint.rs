@@ -1,4 +1,4 @@
-//! An endpoint over HTTP as a tool: one request for each call.
+//! An HTTP endpoint as a tool: one request per call.
 
 use std::sync::{Arc, OnceLock};
 
@@ -13,25 +13,25 @@ use crate::server::downstream::http::client;
 use crate::server::downstream::result::text_or_json;
 use crate::server::secrets::Secrets;
 
-/// What stands for itself in an address; a `.` does not, since two of them lead elsewhere.
+/// The characters that are percent-encoded in an address. `.` is among them, since `..` leads elsewhere.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'~');
 
-/// How much of the answer of an endpoint that refuses is kept, in bytes and in characters.
+/// Maximum number of bytes read, and of characters kept, of an error response.
 const REFUSAL_READ: usize = 16 << 10;
 const REFUSAL_KEPT: usize = 2_000;
 
-/// An endpoint of the configuration.
+/// A configured endpoint.
 pub(super) struct Request {
     tool: LocalTool,
     most_output: usize,
-    /// What is taken out of all that it says.
+    /// The secrets that are redacted from its error responses.
     secrets: Secrets,
-    /// Made for the first call.
+    /// Created for the first call.
     client: OnceLock<Result<reqwest::Client, String>>,
 }
 
 impl Request {
-    /// That endpoint; its answers have so many bytes at most.
+    /// Creates the endpoint; its results have at most `most_output` bytes.
     pub(super) fn new(tool: LocalTool, most_output: usize, secrets: Secrets) -> Request {
         Request { tool, most_output, secrets, client: OnceLock::new() }
     }
@@ -91,8 +91,8 @@ impl Function for Request {
     }
 }
 
-/// The address with these arguments in their places. Each stays within its part of the path or query: it is
-/// percent-encoded, makes no `.` and no `..` of its segment, and leaves scheme, user, host and port as they are.
+/// Fills the arguments into the address. Each stays within its part of the path or query: it is percent-encoded, does
+/// not turn its segment into `.` or `..`, and does not change scheme, user, host and port.
 fn address(template: &Template, arguments: &Map<String, Value>) -> Result<reqwest::Url, ToolError> {
     let mut rounds = rounds(template.arguments(), arguments).map_err(unfit)?;
     let (Some(mut round), true) = (rounds.pop(), rounds.is_empty()) else {
@@ -110,10 +110,10 @@ fn address(template: &Template, arguments: &Map<String, Value>) -> Result<reqwes
         let url = reqwest::Url::parse(text);
         url.map_err(|problem| ToolError::failed(format!("its `url` is no address: {problem}")))
     };
-    // An encoded argument brings none of these signs, so the parts of both texts correspond.
+    // An encoded argument contains none of these separators, so the parts of both texts correspond.
     let parts = |text: &str| text.split(['/', '\\', '?', '#']).map(str::to_owned).collect::<Vec<_>>();
     let leads_elsewhere = parts(&text).iter().zip(&parts(&expected)).any(|(part, as_expected)| {
-        // The parser reads `%2e` as a dot, and passes over tabs and line ends.
+        // The parser decodes `%2e` as a dot, and skips tabs and line ends.
         let mut read = part.to_ascii_lowercase().replace("%2e", ".");
         read.retain(|c| !matches!(c, '\t' | '\n' | '\r'));
         part != as_expected && matches!(&*read, "." | "..")
@@ -125,7 +125,7 @@ fn address(template: &Template, arguments: &Map<String, Value>) -> Result<reqwes
     Ok(url)
 }
 
-/// At most so many bytes of an answer, and whether they are all.
+/// Reads at most `most` bytes of a response; returns them and whether they are complete.
 async fn read(mut answer: reqwest::Response, most: usize) -> Result<(Vec<u8>, bool), ToolError> {
     let mut bytes = Vec::new();
     while let Some(chunk) = answer.chunk().await.map_err(|problem| unavailable(&problem))? {
@@ -138,7 +138,7 @@ async fn read(mut answer: reqwest::Response, most: usize) -> Result<(Vec<u8>, bo
     Ok((bytes, true))
 }
 
-/// JSON where it is said to be or looks like it, else text, else what it is and how large.
+/// Converts a body: JSON if it is declared as such or parses as JSON, else text, else its media type and size.
 fn reply(bytes: Vec<u8>, kind: &str) -> ToolReply {
     if bytes.is_empty() {
         return ToolReply::Json("null".to_owned());
@@ -160,7 +160,7 @@ fn refused(status: StatusCode, text: &str) -> ToolError {
     ToolError::failed(format!("it answered with HTTP status {}{elsewhere}{said}", status.as_u16()))
 }
 
-/// What went wrong on the way, in words that name no address of ours.
+/// Describes a failed request without naming the address.
 fn unavailable(problem: &reqwest::Error) -> ToolError {
     ToolError::unavailable(if problem.is_connect() {
         "the connection was refused or the host was not found"

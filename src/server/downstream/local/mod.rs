@@ -1,7 +1,7 @@
-//! Tools without a server: commands and endpoints of the configuration, and Rust functions of whoever embeds us.
+//! Tools without a server: configured commands and endpoints, and Rust functions of the embedding application.
 //!
-//! All of them are a [`Function`]. To programs, rules and records they are tools like those of a server, in a namespace
-//! of their own; nothing is started for it.
+//! All of them are a [`Function`]. To programs, rules and records they look like the tools of a server, in a separate
+//! namespace; no server is started.
 
 mod command;
 mod endpoint;
@@ -23,11 +23,11 @@ use endpoint::Request;
 
 use super::result::late;
 
-/// What a [`Function`] comes to.
+/// The future outcome of a [`Function`].
 pub type Answering = BoxFuture<'static, Result<ToolReply, ToolError>>;
 
-/// A function in Rust that programs call as a tool; [`Configuration::add_functions`](crate::server::Configuration::add_functions)
-/// makes it one.
+/// A Rust function that programs call as a tool;
+/// [`Configuration::add_functions`](crate::server::Configuration::add_functions) registers it.
 ///
 /// ```
 /// use lispbox::lang::{Tool, ToolReply};
@@ -73,20 +73,20 @@ pub type Answering = BoxFuture<'static, Result<ToolReply, ToolError>>;
 /// configuration.add_functions("shop", "what the shop has", vec![Arc::new(Sum), Arc::new(Stock)]).unwrap();
 /// ```
 pub trait Function: Send + Sync {
-    /// What programs see of it: the name, the description, the JSON Schema of its arguments (an object schema), and what
-    /// it says of its effects. `server` is filled in. Asked once.
+    /// Describes the tool to programs: the name, the description, the JSON Schema of its arguments (an object schema),
+    /// and hints about its effects. `server` is filled in. Called once.
     fn describe(&self) -> Tool;
 
-    /// Does it, with arguments that the schema allows, on a runtime of tokio. A call whose time is over, or that nobody
-    /// waits for any more, is dropped.
+    /// Carries out a call on a Tokio runtime, with arguments that the schema allows. The future is dropped when the
+    /// call times out or is cancelled.
     ///
     /// # Errors
-    /// Whatever went wrong, which a program can catch: [`ToolError::failed`] is the usual kind.
+    /// Returns any failure, which a program can catch; usually [`ToolError::failed`].
     fn call(self: Arc<Self>, arguments: Map<String, Value>) -> Answering;
 }
 
-/// Does work that blocks, on a thread that may. Nobody can end it before it ends itself; what it then comes to is dropped
-/// where nobody waits for it.
+/// Runs blocking work on a thread for it. The work cannot be interrupted; its result is dropped if the caller no
+/// longer waits for it.
 pub fn blocking(work: impl FnOnce() -> Result<ToolReply, ToolError> + Send + 'static) -> Answering {
     Box::pin(async move {
         let outcome = tokio::task::spawn_blocking(work).await;
@@ -94,7 +94,7 @@ pub fn blocking(work: impl FnOnce() -> Result<ToolReply, ToolError> + Send + 'st
     })
 }
 
-/// Functions that make up a namespace.
+/// The functions of a namespace.
 #[derive(Clone)]
 pub struct Functions(pub(in crate::server) Vec<Arc<dyn Function>>);
 
@@ -118,7 +118,8 @@ pub(super) struct Local {
 }
 
 impl Local {
-    /// Those of a configuration, if that is what it says; `largest` bounds the answers where it says nothing of them.
+    /// Creates the local tools of a configuration; `None` if it has none. `largest` bounds the results of tools for
+    /// which no limit is configured.
     pub(super) fn of(
         config: &ServerConfig,
         lifeline: &Arc<Lifeline>,
@@ -149,12 +150,12 @@ impl Local {
         Some(Local { functions: functions.into_iter().filter_map(described).collect() })
     }
 
-    /// The tools.
+    /// Returns the tools.
     pub(super) fn tools(&self) -> Vec<Arc<Tool>> {
         self.functions.iter().map(|(tool, _)| Arc::clone(tool)).collect()
     }
 
-    /// Calls one with arguments that its schema allows, and ends it when its time is over.
+    /// Calls a tool with arguments that its schema allows, and drops the call after `timeout`.
     pub(super) async fn call(
         &self,
         tool: &Tool,
@@ -176,7 +177,7 @@ impl Local {
     }
 }
 
-/// Arguments that are not given are what the schema says of them: a server would see to that itself.
+/// Fills in the schema's defaults for arguments that are not given; a server would do so itself.
 fn add_defaults(arguments: &mut Map<String, Value>, tool: &Tool) {
     let properties = tool.input_schema.get("properties").and_then(Value::as_object);
     for (name, schema) in properties.into_iter().flatten() {
@@ -186,19 +187,19 @@ fn add_defaults(arguments: &mut Map<String, Value>, tool: &Tool) {
     }
 }
 
-/// The arguments that have no place of their own.
+/// Returns the arguments that no template places.
 fn others(arguments: &Map<String, Value>, placed: &[&str]) -> Value {
     let others = arguments.iter().filter(|(name, _)| !placed.contains(&name.as_str()));
     Value::Object(others.map(|(name, value)| (name.clone(), value.clone())).collect())
 }
 
-/// That an answer is larger than it may be.
+/// The error for a result that exceeds the size limit.
 fn too_large(most: usize) -> ToolError {
     let message = format!("it answered more than {most} bytes (`max_output_bytes`)");
     ToolError::new(ToolErrorKind::TooLarge, message)
 }
 
-/// That an argument cannot stand where it is to.
+/// The error for an argument that cannot be used in its place.
 fn unfit(message: String) -> ToolError {
     ToolError::new(ToolErrorKind::Arguments, message)
 }
@@ -209,7 +210,7 @@ mod tests {
     use crate::server::config::Sources;
     use crate::server::downstream::{DownstreamOptions, Downstreams};
 
-    /// Says what it was given.
+    /// Returns its arguments.
     struct Echo;
 
     impl Function for Echo {

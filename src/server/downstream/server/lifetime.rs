@@ -1,4 +1,4 @@
-//! One server over time: not yet started, connected, gone, connected again.
+//! The lifetime of a server: not yet started, connected, lost, reconnected.
 
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -10,26 +10,26 @@ use super::super::link::Link;
 use super::super::restarts::Restarts;
 use super::Downstream;
 
-/// How long nobody calls a server until it is stopped, unless its configuration says otherwise.
+/// Default idle time after which a server is stopped.
 const IDLE: Duration = Duration::from_secs(600);
 
-/// How long calls go on of a server that is not in the configuration any more.
+/// How long calls to a server that has been removed from the configuration may continue.
 const LAST_CALLS: Duration = Duration::from_secs(60);
 
-/// How long a look at the connection waits for who holds it: longer is held while a server starts.
+/// Timeout for the connection lock in a status query; the lock is held for longer while a server starts.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// The connection to a server, and how it went before.
+/// The connection to a server, and the history of its starts.
 #[derive(Default)]
 pub(super) struct Connecting {
     current: Option<Arc<Connection>>,
     restarts: Restarts,
-    /// Why it did not start the last time.
+    /// The error of the last start, if it failed.
     failed: Option<ToolError>,
 }
 
 impl Downstream {
-    /// True while there is a connection that lives; one that is being made is none yet.
+    /// True while a live connection exists; one that is being opened does not count.
     pub(in crate::server::downstream) async fn is_connected(&self) -> bool {
         if self.local.is_some() {
             return true;
@@ -38,7 +38,7 @@ impl Downstream {
         connecting.is_ok_and(|connecting| connecting.current.as_ref().is_some_and(|current| current.lives()))
     }
 
-    /// What calls go over, made ready.
+    /// Returns the link for calls, connecting first if necessary.
     pub(super) async fn link(self: &Arc<Self>) -> Result<Link<'_>, ToolError> {
         match &self.local {
             Some(local) => Ok(Link::Local(local)),
@@ -46,7 +46,7 @@ impl Downstream {
         }
     }
 
-    /// The connection, made now unless there is one that lives.
+    /// Returns the live connection, or opens a new one.
     async fn connect(self: &Arc<Self>) -> Result<InUse, ToolError> {
         let mut connecting = self.connection.lock().await;
         if let Some(connection) = connecting.current.clone() {
@@ -87,7 +87,7 @@ impl Downstream {
         }
     }
 
-    /// Says in the log what became of the server: once, as long as it goes on like that.
+    /// Warns once per series of failures; repeats are logged at debug level.
     fn report(&self, restarts: &Restarts, event: &'static str, reason: &str) {
         if restarts.bad_ends() == 1 {
             tracing::warn!(server = self.name(), reason, "{event}");
@@ -96,7 +96,7 @@ impl Downstream {
         }
     }
 
-    /// Why the server is not started now, and when it is.
+    /// The error that the server is not started during its back-off, and when it may be.
     fn left_alone(&self, connecting: &Connecting, pause: Duration) -> ToolError {
         let error = connecting.failed.clone().unwrap_or_else(|| {
             let times = connecting.restarts.bad_ends();
@@ -106,7 +106,7 @@ impl Downstream {
         ToolError { suggestion: Some(format!("It is started again by a call in {seconds} s.")), ..error }
     }
 
-    /// Ends the connection once nobody else uses the server, or after a while.
+    /// Closes the connection once the server has no other users, or after [`LAST_CALLS`].
     pub(in crate::server::downstream) async fn close_when_idle(self: Arc<Self>) {
         let begun = Instant::now();
         while Arc::strong_count(&self) > 1 && begun.elapsed() < LAST_CALLS {
@@ -115,7 +115,7 @@ impl Downstream {
         self.close().await;
     }
 
-    /// Ends a connection that has been idle for so long; false when it is in use again.
+    /// Closes a connection that has been idle for at least `idle`; returns false if it is in use again.
     async fn stop(&self, connection: &Arc<Connection>, idle: Duration) -> bool {
         let mut connecting = self.connection.lock().await;
         if connection.idle().is_none_or(|now| now < idle) {
@@ -131,7 +131,7 @@ impl Downstream {
         true
     }
 
-    /// Ends the connection, if there is one.
+    /// Closes the connection, if one exists.
     pub(in crate::server::downstream) async fn close(self: &Arc<Self>) {
         let current = self.connection.lock().await.current.take();
         let unkept = {
@@ -148,7 +148,7 @@ impl Downstream {
     }
 }
 
-/// Stops a server when nobody has called it for so long.
+/// Stops a server once its connection has been idle for `idle`.
 async fn stop_when_idle(server: Weak<Downstream>, connection: Weak<Connection>, idle: Duration) {
     let mut rest = idle;
     loop {
