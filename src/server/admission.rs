@@ -1,4 +1,4 @@
-//! How many calls there may be at once, and how those of several principals share what there is.
+//! Limits the number of concurrent calls, and shares resources between principals.
 
 use std::collections::HashMap;
 use std::num::NonZero;
@@ -9,19 +9,20 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::allowances::Allowances;
 use super::request::Refused;
 
-/// How many evaluations there may be, and how large.
+/// Limits on the number and size of evaluations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Admission {
-    /// At once; by default twice the number of cores. Where there are several principals, one has a half of them,
-    /// unless its [`Allowance`](super::Allowance) says how many.
+    /// Maximum number of concurrent evaluations; by default twice the number of cores. If there are several principals,
+    /// each has half of them, unless its [`Allowance`](super::Allowance) sets another number.
     pub running: usize,
-    /// Waiting for their turn beside those. Beyond it a call is refused as `Busy`, and where there are several
-    /// principals also one whose principal would have more than it leaves to the others.
+    /// Maximum number of waiting evaluations in addition. Beyond it a call is refused as `Busy`; if there are several
+    /// principals, so is a further call of a principal that would then hold more places than it leaves to the others.
     pub waiting: usize,
-    /// The programs and data of all those, in bytes. Beyond it a call is refused alike.
+    /// Maximum total size of the programs and data of all these calls, in bytes. Beyond it a call is refused in the
+    /// same way.
     pub texts: u64,
-    /// What those that run at once may allocate together, in bytes: the sum of their limits of memory.
-    /// One for which there is no room waits for its turn. Where there are several principals, one has a half.
+    /// Maximum memory that concurrent evaluations may allocate together, in bytes: the sum of their memory limits. An
+    /// evaluation for which there is no room waits. If there are several principals, each has half.
     pub memory: u64,
 }
 
@@ -33,12 +34,12 @@ impl Default for Admission {
 }
 
 impl Admission {
-    /// The most calls that are admitted at a time.
+    /// The maximum number of calls admitted at a time.
     pub(super) fn places(&self) -> usize {
         self.running + self.waiting
     }
 
-    /// The most memory that one call may be promised.
+    /// The maximum memory that one call may be promised.
     pub(super) fn most_memory(&self, are_several: bool) -> u64 {
         if are_several { self.memory / 2 } else { self.memory }
     }
@@ -47,27 +48,27 @@ impl Admission {
 /// The unit in which memory is promised.
 const PIECE: u64 = 1 << 20;
 
-/// So much memory in units of [`PIECE`].
+/// Converts an amount of memory to units of [`PIECE`].
 fn pieces(memory: u64) -> usize {
     usize::try_from(memory.div_ceil(PIECE)).unwrap_or(usize::MAX).clamp(1, Semaphore::MAX_PERMITS)
 }
 
-/// What calls have to pass.
+/// Admission control of calls.
 pub(super) struct Gate {
     admission: Admission,
     allowances: Arc<Allowances>,
     admitted: Mutex<Admitted>,
     all: Share,
-    /// Those of the principals that are known and have asked.
+    /// The shares of the known principals that have made calls.
     shares: Mutex<HashMap<String, Arc<Share>>>,
 }
 
-/// What evaluations that run at once take.
+/// The resources of one principal's concurrent evaluations.
 struct Share {
     turns: Arc<Semaphore>,
     memory: Arc<Semaphore>,
     pieces: usize,
-    /// The turns and the memory that it was made with.
+    /// The turns and the memory with which this share was created.
     size: (usize, u64),
 }
 
@@ -103,7 +104,7 @@ struct Load {
     texts: u64,
 }
 
-/// The place of one call among those admitted; given back when it is dropped.
+/// The place of one admitted call; released when it is dropped.
 pub(super) struct Place<'g> {
     gate: &'g Gate,
     principal: String,
@@ -125,7 +126,7 @@ impl Drop for Place<'_> {
     }
 }
 
-/// The room to run in; given back when it is dropped.
+/// The room to run in; released when it is dropped.
 pub(super) struct Room {
     _own: Option<[OwnedSemaphorePermit; 2]>,
     _all: [OwnedSemaphorePermit; 2],
@@ -137,7 +138,7 @@ impl Gate {
         Gate { admission, allowances, admitted: Mutex::default(), all, shares: Mutex::default() }
     }
 
-    /// The share of a principal that is known, as large as the operator has it now.
+    /// Returns the share of a known principal, with the size that the operator currently sets.
     fn share(&self, principal: &str) -> Option<Arc<Share>> {
         let allowance = self.allowances.find(principal)?;
         let several = self.allowances.are_of_several();
@@ -162,17 +163,17 @@ impl Gate {
         self.admitted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many calls run now, and how many wait.
+    /// Returns the numbers of running and of waiting calls.
     pub(super) fn load(&self) -> (usize, usize) {
         let all = self.admitted().all.calls;
         let running = self.admission.running.saturating_sub(self.all.turns.available_permits()).min(all);
         (running, all - running)
     }
 
-    /// Lets a call in, with so many bytes of program and data.
+    /// Admits a call with `texts` bytes of program and data.
     ///
     /// # Errors
-    /// `Busy`, with what there is too much of.
+    /// Refuses with `Busy`, naming the limit that was exceeded.
     pub(super) fn admit(&self, principal: &str, texts: u64) -> Result<Place<'_>, Refused> {
         let (places, most) = (self.admission.places(), self.admission.texts);
         let mut admitted = self.admitted();
@@ -185,7 +186,7 @@ impl Gate {
                 all.calls
             ));
         }
-        // One alone is bounded by the largest message.
+        // A single call is bounded by the maximum message size.
         if all.calls > 0 && all.texts + texts > most {
             return busy(format!(
                 "the programs and data of {} evaluations that are running or waiting have {} MiB, which is the most that this server takes",
@@ -214,8 +215,8 @@ impl Gate {
         Ok(Place { gate: self, principal: principal.to_owned(), texts })
     }
 
-    /// Waits until there is room to run for an evaluation of that limit of memory: first among those of the same
-    /// principal, so that they do not stand before others, then among all.
+    /// Waits for room to run an evaluation with that memory limit: first within the share of its principal, so that a
+    /// principal's waiting calls do not block others, then among all.
     pub(super) async fn room(&self, principal: &str, memory: u64) -> Room {
         let memory = memory.min(self.admission.most_memory(self.allowances.are_of_several()));
         let own = match self.share(principal) {
@@ -240,7 +241,8 @@ mod tests {
         Gate::new(Admission { running: 4, waiting: 16, texts: 1_000, memory: 64 << 20 }, Arc::new(allowances))
     }
 
-    /// How many calls a principal has in at most, of so many bytes each, and what is said to one more.
+    /// Fills the gate with calls of a principal, of `texts` bytes each. Returns their places and the refusal of the
+    /// next call.
     fn filled<'g>(gate: &'g Gate, principal: &str, texts: u64) -> (Vec<Place<'g>>, String) {
         let mut places = Vec::new();
         loop {

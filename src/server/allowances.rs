@@ -1,4 +1,4 @@
-//! What the operator lets one principal have, beside what the server lets everybody have.
+//! Limits that the operator sets for single principals, beside the server's limits for all.
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;
@@ -11,16 +11,16 @@ use crate::lang::error::suggest::closest;
 
 use super::config::kind;
 
-/// What one principal may have. What is not said is bounded as for everybody.
+/// The allowance of one principal. A field that is not set leaves the general limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Allowance {
-    /// The most that its calls may ask for, each of which [`Limits::set`] takes.
+    /// The maximum limits that its calls may request, each in a form that [`Limits::set`] accepts.
     pub(super) limits: Vec<(String, String)>,
-    /// The most sessions that it may have.
+    /// Maximum number of its sessions.
     pub sessions: Option<usize>,
-    /// The most of its evaluations that run at once; more wait.
+    /// Maximum number of its concurrent evaluations; further ones wait.
     pub evaluations: Option<usize>,
-    /// The most requests that it may send a minute.
+    /// Maximum number of its requests per minute.
     pub requests_per_minute: Option<NonZeroU32>,
 }
 
@@ -28,20 +28,20 @@ pub struct Allowance {
 pub(super) const KEYS: [&str; 4] = ["limits", "sessions", "evaluations", "requests_per_minute"];
 
 impl Allowance {
-    /// Sets the most that its calls may ask for of a limit, which is within what the server allows anyhow.
+    /// Sets the maximum that its calls may request of a limit; the server's own maximum still applies.
     ///
     /// # Errors
-    /// As [`Limits::set`].
+    /// Fails like [`Limits::set`].
     pub fn set_limit(&mut self, name: &str, text: &str) -> Result<(), String> {
         Limits::default().set(name, text)?;
         self.limits.push((name.to_owned(), text.to_owned()));
         Ok(())
     }
 
-    /// Reads an allowance from the fields of a JSON object, of which `others` belong to somebody else.
+    /// Reads an allowance from the fields of a JSON object. The fields in `others` are not part of the allowance.
     ///
     /// # Errors
-    /// Which field is wrong, what was expected and what came.
+    /// Returns which field is wrong, what was expected and what was found.
     pub(super) fn read(fields: &Map<String, Value>, others: &[&str]) -> Result<Allowance, String> {
         let known: Vec<&str> = others.iter().copied().chain(KEYS).collect();
         if let Some(name) = fields.keys().find(|name| !known.contains(&name.as_str())) {
@@ -85,7 +85,7 @@ impl Allowance {
         Ok(allowance)
     }
 
-    /// The limits of a call that asks for none and those that none exceeds, within those of the server.
+    /// Returns the default and the maximum limits of a call, within those of the server.
     pub(super) fn within(&self, usual: &Limits, most: &Limits) -> (Limits, Limits) {
         let mut own = most.clone();
         for (name, text) in &self.limits {
@@ -98,25 +98,25 @@ impl Allowance {
     }
 }
 
-/// What each principal may have, which may change while the server runs.
+/// The allowances of all principals, which may change while the server runs.
 #[derive(Debug, Default)]
 pub(super) struct Allowances(RwLock<HashMap<String, Arc<Allowance>>>);
 
 impl Allowances {
-    /// What each of those principals may have.
+    /// Creates the allowances of those principals.
     pub(super) fn of_each(each: HashMap<String, Allowance>) -> Allowances {
         let allowances = Allowances::default();
         allowances.replace(each);
         allowances
     }
 
-    /// Replaces all that is known of principals.
+    /// Replaces all allowances.
     pub(super) fn replace(&self, each: HashMap<String, Allowance>) {
         let each = each.into_iter().map(|(name, allowance)| (name, Arc::new(allowance))).collect();
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = each;
     }
 
-    /// Takes down what a principal may have.
+    /// Sets the allowance of one principal.
     #[cfg(test)]
     pub(super) fn insert(&mut self, principal: &str, allowance: Allowance) {
         let known = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
@@ -127,17 +127,17 @@ impl Allowances {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What a principal may have, if it is known.
+    /// Returns the allowance of a principal, if the principal is known.
     pub(super) fn find(&self, principal: &str) -> Option<Arc<Allowance>> {
         self.known().get(principal).cloned()
     }
 
-    /// What a principal may have; one that is not known, whatever is there.
+    /// Returns the allowance of a principal; the default for an unknown one.
     pub(super) fn of(&self, principal: &str) -> Arc<Allowance> {
         self.find(principal).unwrap_or_default()
     }
 
-    /// True where one principal may take from another.
+    /// True if there may be several principals, which compete for resources.
     pub(super) fn are_of_several(&self) -> bool {
         self.known().len() > 1
     }

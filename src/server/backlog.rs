@@ -1,13 +1,13 @@
-//! What a connection owes its peer: requests that have no reply yet, and what is not written yet.
+//! Back-pressure of a connection: the requests that have no reply yet, and the messages that are not written yet.
 //!
-//! rmcp starts a task for a request as soon as it is read and keeps a reply until it is written, so a
-//! peer that writes and never reads would make us grow without end. The transport takes in nothing
-//! while too much is owed; what the peer writes then stays in its own pipe.
+//! rmcp starts a task for a request as soon as it is read and keeps a reply until it is written, so a peer that writes
+//! and never reads would make us grow without bound. The transport accepts nothing while too much is owed; further
+//! input of the peer then stays in its own pipe.
 //!
-//! A cancellation that stands behind it waits there too. Reading on and refusing requests on the spot
-//! would let it through, but each refusal is one more reply to keep. Instead the evaluations that are
-//! admitted are fewer than the requests that may be owed, and the others are refused as `Busy` at once:
-//! a peer that reads its replies never comes to the end of the room, and its cancellations get through.
+//! A cancellation queued after that input waits there too. Reading on and refusing requests immediately would let it
+//! through, but each refusal is one more reply to keep. Instead fewer evaluations are admitted than requests may be
+//! owed, and the others are refused as `Busy` at once: a peer that reads its replies never exhausts the room, and its
+//! cancellations get through.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,13 +15,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rmcp::model::RequestId;
 use tokio::sync::Notify;
 
-/// How many requests of a peer may be without a reply, unless something else is configured.
+/// Default maximum number of a peer's requests without a reply.
 pub(super) const MOST_REQUESTS: usize = 64;
-/// Nothing is taken in while replies of this many bytes wait to be written.
+/// Threshold of unwritten replies, in bytes, above which nothing is accepted.
 const MOST_REPLIES: usize = 8 << 20;
-/// What is ours to say (requests to a server behind us) is refused while this much of it waits.
+/// Limit of our own unwritten messages (requests to a downstream server), in bytes; further ones are refused.
 const MOST_SAID: usize = 32 << 20;
-/// What a message takes beside its bytes until it is written: its task and its place in lists.
+/// The overhead of a message until it is written, in bytes: its task and its list entries.
 const BESIDE: usize = 1 << 10;
 
 /// The books of one connection.
@@ -34,19 +34,19 @@ pub(super) struct Backlog {
 #[derive(Default)]
 struct Owed {
     requests: HashSet<RequestId>,
-    /// Bytes of replies that wait to be written, and of what is ours to say.
+    /// Bytes of unwritten replies, and of our own unwritten messages.
     replies: usize,
     said: usize,
 }
 
-/// What a message is: a reply that is owed, or something that we begin ourselves.
+/// The kind of a message: a reply that is owed, or a message of our own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Reply,
     Ours,
 }
 
-/// A message that waits to be written, until it has been or never will be.
+/// A message that waits to be written; dropped when it was written or never will be.
 pub(super) struct Unwritten {
     backlog: Arc<Backlog>,
     kind: Kind,
@@ -54,7 +54,7 @@ pub(super) struct Unwritten {
 }
 
 impl Backlog {
-    /// Books in which at most so many requests are open.
+    /// Creates the books of a connection with at most `most_requests` open requests.
     pub(super) fn new(most_requests: usize) -> Arc<Backlog> {
         Arc::new(Backlog { owed: Mutex::default(), settled: Notify::new(), most_requests })
     }
@@ -63,14 +63,15 @@ impl Backlog {
         self.owed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until there is room for another message. One task waits at a time.
+    /// Waits until there is room for another message. Only one task may wait at a time.
     pub(super) async fn room(&self) {
         while !self.has_room() {
             self.settled.notified().await;
         }
     }
 
-    /// Waits until nothing is owed: all requests are answered, and the replies are written. One task waits at a time.
+    /// Waits until nothing is owed: all requests are answered and all replies written. Only one task may wait at a
+    /// time.
     pub(super) async fn settled(&self) {
         while !self.is_settled() {
             self.settled.notified().await;
@@ -82,7 +83,7 @@ impl Backlog {
         owed.requests.is_empty() && owed.replies == 0
     }
 
-    /// True where all requests are answered, and perhaps the replies not written yet.
+    /// True if all requests are answered, though replies may not be written yet.
     pub(super) fn is_answered(&self) -> bool {
         self.owed().requests.is_empty()
     }
@@ -92,24 +93,24 @@ impl Backlog {
         owed.requests.len() < self.most_requests && owed.replies < MOST_REPLIES
     }
 
-    /// Takes down a request; false when one of the same identity is still open.
+    /// Records a request; false if one with the same identity is still open.
     pub(super) fn open(&self, id: &RequestId) -> bool {
         self.owed().requests.insert(id.clone())
     }
 
-    /// True for the identity of a request that is open.
+    /// True if a request with that identity is open.
     pub(super) fn is_open(&self, id: &RequestId) -> bool {
         self.owed().requests.contains(id)
     }
 
-    /// Strikes a request out: it has its reply, or was withdrawn and gets none.
+    /// Removes a request: it has its reply, or was withdrawn and gets none.
     pub(super) fn close(&self, id: &RequestId) {
         self.owed().requests.remove(id);
         self.settled.notify_one();
     }
 
-    /// Takes down a message until what this gives is dropped; nothing for a message of ours when the
-    /// peer has left too much unread.
+    /// Records a message until the returned value is dropped; `None` for a message of our own if the peer has left too
+    /// much unread.
     pub(super) fn write(self: &Arc<Self>, kind: Kind, length: usize) -> Option<Unwritten> {
         let bytes = length + BESIDE;
         let mut owed = self.owed();

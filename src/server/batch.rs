@@ -1,4 +1,4 @@
-//! The messages of a batch, which the protocol revision 2025-03-26 has.
+//! Batches of messages, a feature of protocol revision 2025-03-26.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -10,53 +10,53 @@ use serde_json::value::RawValue;
 use super::cursor;
 use super::envelope::Envelope;
 
-/// The most messages of a batch.
+/// Maximum number of messages in a batch.
 const MOST: usize = 100;
 
-/// What is wrong with a message that is JSON and not one of MCP's.
+/// The error for JSON that is not a message of MCP.
 pub(super) const NO_MESSAGE: &str = "expected a request, a notification or a response of JSON-RPC 2.0, as MCP has them";
 
-/// What is said to a batch in a session of another revision.
+/// The error for a batch in a session of another revision.
 pub(super) const NO_BATCHES: &str =
     "expected one message, got a batch, which the protocol revision 2025-03-26 alone has; send each message by itself";
 
 /// One message of a batch.
 #[derive(Debug)]
 pub(super) enum Item<'t> {
-    /// A message to be handled, with its identity where it is a request.
+    /// A message to be handled, with its identity if it is a request.
     Message {
-        /// Its text.
+        /// The text of the message.
         text: &'t str,
-        /// Its identity, where it is a request.
+        /// The identity, if the message is a request.
         id: Option<RequestId>,
     },
-    /// Something that is answered by an error at once.
+    /// A message that is answered with an error at once.
     Wrong {
-        /// Its identity, where there is one.
+        /// The identity, if there is one.
         id: Option<RequestId>,
         /// The code of the error.
         code: ErrorCode,
-        /// What is wrong with it.
+        /// A description of the error.
         problem: &'static str,
     },
 }
 
-/// True where a session of that revision takes batches.
+/// True if a session of that revision supports batches.
 pub(super) fn are_known_to(version: &str) -> bool {
     version == ProtocolVersion::V_2025_03_26.as_str()
 }
 
-/// What of a message says how to handle it.
+/// The parts of a message that decide how to handle it.
 #[derive(Deserialize)]
 struct Head<'t> {
     #[serde(borrow, default)]
     method: Option<Cow<'t, str>>,
 }
 
-/// Takes a batch apart.
+/// Splits a batch.
 ///
 /// # Errors
-/// What is wrong with the batch as a whole.
+/// Returns the problem of the batch as a whole.
 pub(super) fn items(text: &[u8]) -> Result<Vec<Item<'_>>, String> {
     let messages: Vec<&RawValue> =
         serde_json::from_slice(text).map_err(|problem| format!("the batch is not JSON: {problem}"))?;
@@ -94,7 +94,7 @@ fn item<'t>(text: &'t str, ids: &mut HashSet<RequestId>) -> Result<Item<'t>, Str
     }
 }
 
-/// The batches of one connection over lines: which replies wait for the others of theirs.
+/// The batches of one connection over lines: replies are held until all others of their batch exist.
 #[derive(Default)]
 pub(super) struct Batches {
     /// The request that negotiates the revision, until it is answered.
@@ -103,29 +103,29 @@ pub(super) struct Batches {
     open: Vec<Open>,
 }
 
-/// A batch that is not answered yet.
+/// A batch that is not fully answered yet.
 struct Open {
     waiting: HashSet<RequestId>,
     replies: Vec<Vec<u8>>,
 }
 
-/// What to do with a reply.
+/// The treatment of a reply.
 pub(super) enum Outgoing {
-    /// Write it by itself.
+    /// Write it on its own.
     Alone(Vec<u8>),
-    /// Write the replies to a batch, of which it was the last.
+    /// Write the replies to the batch that it completes.
     Batch(Vec<u8>),
-    /// It waits for others.
+    /// It is held until the others exist.
     Kept,
 }
 
 impl Batches {
-    /// True once the revision is negotiated that has batches.
+    /// True once a revision with batches has been negotiated.
     pub(super) fn are_known(&self) -> bool {
         self.are_known
     }
 
-    /// Looks at a message from the client that may negotiate the revision.
+    /// Inspects a message from the client that may negotiate the revision.
     pub(super) fn comes(&mut self, line: &[u8]) {
         const NAME: &[u8] = b"\"initialize\"";
         if line.windows(NAME.len()).take(FRONT).any(|window| window == NAME) {
@@ -133,7 +133,8 @@ impl Batches {
         }
     }
 
-    /// Begins a batch, of which these replies are there and those are to come; gives the text of them if none is.
+    /// Begins a batch with the replies that exist and the requests that are pending. Returns the text of the replies if
+    /// none is pending.
     pub(super) fn begin(&mut self, waiting: HashSet<RequestId>, replies: Vec<Vec<u8>>) -> Option<Vec<u8>> {
         if !waiting.is_empty() {
             self.open.push(Open { waiting, replies });
@@ -142,7 +143,7 @@ impl Batches {
         (!replies.is_empty()).then(|| array(&replies))
     }
 
-    /// Takes a reply to the client.
+    /// Processes a reply to the client.
     pub(super) fn goes(&mut self, id: &RequestId, line: Vec<u8>) -> Outgoing {
         if self.initialize.as_ref() == Some(id) {
             self.initialize = None;
@@ -156,8 +157,8 @@ impl Batches {
         self.settled(place, id).map_or(Outgoing::Kept, Outgoing::Batch)
     }
 
-    /// Takes down that there will be no reply to a request, as it was withdrawn; gives the replies to its batch if they
-    /// waited for no other.
+    /// Records that a request gets no reply because it was withdrawn. Returns the replies to its batch if no other
+    /// reply was pending.
     pub(super) fn withdrawn(&mut self, id: &RequestId) -> Option<Vec<u8>> {
         let place = self.open.iter().position(|open| open.waiting.contains(id))?;
         self.settled(place, id)
@@ -173,10 +174,10 @@ impl Batches {
     }
 }
 
-/// Where in a message `initialize` is looked for: its parameters are small.
+/// The length of the prefix of a message in which `initialize` is looked for: its parameters are small.
 const FRONT: usize = 64 << 10;
 
-/// What of the answer to `initialize` says which revision it is.
+/// The part of the answer to `initialize` that contains the revision.
 #[derive(Deserialize)]
 struct Answer {
     result: Negotiated,
@@ -188,7 +189,7 @@ struct Negotiated {
     protocol_version: String,
 }
 
-/// The text of an array of messages.
+/// Encodes an array of messages.
 fn array(messages: &[Vec<u8>]) -> Vec<u8> {
     let mut text = Vec::with_capacity(messages.iter().map(|message| message.len() + 1).sum::<usize>() + 1);
     for message in messages {

@@ -1,7 +1,7 @@
-//! What tools answer that is no text (images, audio, files): kept for a while under a reference.
+//! Non-text results of tools (images, audio, files), kept for a while under a reference.
 //!
-//! A program sees what it is and how large, and the reference, which can be part of its answer; the client reads the
-//! bytes by it, as an MCP resource. A reference cannot be guessed, and is of use to the principal alone whose program
+//! A program sees the type, the size and the reference, which can be part of its answer; the client reads the bytes by
+//! the reference, as an MCP resource. A reference cannot be guessed, and is valid only for the principal whose program
 //! called the tool.
 
 use std::collections::{HashMap, VecDeque};
@@ -9,13 +9,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::random;
 
-/// The most that all blobs may take, in bytes; beyond it the oldest go, of the principal that has the most.
+/// Maximum total size of all blobs, in bytes; beyond it the oldest of the principal that has the most are evicted.
 const MOST: usize = 64 << 20;
 
-/// The bytes that a blob counts beside its texts, so that empty ones are bounded too.
+/// The overhead charged for each blob, in bytes, so that empty ones are bounded too.
 const EACH: usize = 256;
 
-/// The beginning of every reference.
+/// The prefix of every reference.
 const PREFIX: &str = "lispbox://blob/";
 
 /// The blobs of one lispbox.
@@ -38,21 +38,21 @@ struct Queue {
     bytes: usize,
 }
 
-/// The blobs of one principal.
+/// A view of the blobs of one principal.
 #[derive(Clone)]
 pub(super) struct Owned {
     blobs: Arc<Blobs>,
     principal: String,
 }
 
-/// Something that is no text.
+/// A non-text result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Blob {
-    /// What refers to it.
+    /// The reference to it.
     pub(super) reference: String,
-    /// What the server says that it is.
+    /// The media type that the server reported.
     pub(super) mime_type: Option<String>,
-    /// Its bytes, in base64.
+    /// The bytes, in base64.
     pub(super) data: String,
 }
 
@@ -63,7 +63,7 @@ impl Blob {
 }
 
 impl Blobs {
-    /// Those of one principal.
+    /// Returns the view of one principal.
     pub(super) fn of(self: &Arc<Self>, principal: &str) -> Owned {
         Owned { blobs: Arc::clone(self), principal: principal.to_owned() }
     }
@@ -86,7 +86,7 @@ impl Kept {
 }
 
 impl Owned {
-    /// Keeps a blob; gives the reference to it.
+    /// Stores a blob and returns its reference.
     pub(super) fn keep(&self, mime_type: Option<String>, data: String) -> String {
         let reference = format!("{PREFIX}{:016x}{:016x}", random::bits(), random::bits());
         let blob = Blob { reference: reference.clone(), mime_type, data };
@@ -100,7 +100,7 @@ impl Owned {
         reference
     }
 
-    /// The blob of a reference, while it is kept and if it is the principal's.
+    /// Returns the blob of a reference, if it is still stored and belongs to the principal.
     pub(super) fn find(&self, reference: &str) -> Option<Blob> {
         let kept = self.blobs.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.queues.get(&self.principal)?.blobs.iter().find(|blob| blob.reference == reference).cloned()

@@ -1,4 +1,4 @@
-//! Tools for programs at a terminal: the servers of a configuration without the MCP front.
+//! Tools for programs at a terminal: the servers of a configuration without the MCP front end.
 
 use std::io;
 use std::sync::Arc;
@@ -15,43 +15,43 @@ use super::downstream::{DownstreamOptions, Downstreams};
 use super::host::EvaluationHost;
 use super::policy::Approver;
 
-/// A runtime and the servers that are reached through it. Dropping it closes them, which blocks: not a
-/// thing to do on a thread of another runtime.
+/// A runtime and the servers that are reached through it. Dropping it closes them, which blocks: do not drop it on a
+/// thread of another runtime.
 pub struct Connections {
     runtime: Option<Runtime>,
     downstreams: Arc<Downstreams>,
     evaluations: AtomicU64,
 }
 
-/// What became of starting a server.
+/// The result of starting a server.
 pub struct Checked {
     /// The name of the server.
     pub server: String,
     /// Its tools that may be called, or why it cannot be used.
     pub tools: Result<Vec<Arc<Tool>>, ToolError>,
-    /// What of their arguments is not checked, a clause each, such as "the arguments of files/read are not checked: its
+    /// The arguments that are not checked, a clause each, such as "the arguments of files/read are not checked: its
     /// schema expands to more parts than are compiled".
     pub unchecked: Vec<String>,
 }
 
-/// A runtime of our own, on which connections live.
+/// Creates the runtime on which connections live.
 pub(super) fn runtime() -> io::Result<Runtime> {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).thread_name("lispbox-io").enable_all().build()
 }
 
 impl Connections {
-    /// Makes ready to reach the servers of a configuration; none is started yet.
+    /// Prepares the connections to the servers of a configuration; none is started yet.
     ///
     /// # Errors
-    /// When the system has no threads left.
+    /// Fails if the system has no threads left.
     pub fn open(configuration: Configuration) -> io::Result<Connections> {
         Connections::open_with(configuration, DownstreamOptions::default())
     }
 
-    /// As [`Connections::open`], with options.
+    /// Like [`Connections::open`], with options.
     ///
     /// # Errors
-    /// As [`Connections::open`].
+    /// Fails like [`Connections::open`].
     pub fn open_with(configuration: Configuration, options: DownstreamOptions) -> io::Result<Connections> {
         Ok(Connections {
             runtime: Some(runtime()?),
@@ -60,12 +60,13 @@ impl Connections {
         })
     }
 
-    /// A host for one evaluation. Its tool calls and its computing stop when `cancel` is cancelled.
+    /// Creates a host for one evaluation. Its tool calls and its computation stop when `cancel` is cancelled.
     pub fn host(&self, cancel: CancellationToken, limits: &Limits) -> Arc<dyn Host> {
         Arc::new(self.evaluation(cancel, limits))
     }
 
-    /// The same for that program, in which a person is asked there about the calls on which the policy wants one asked.
+    /// Like [`Connections::host`], for a program whose approver asks a person about calls for which the policy requires
+    /// approval.
     pub fn host_asking(
         &self,
         cancel: CancellationToken,
@@ -85,7 +86,7 @@ impl Connections {
         EvaluationHost::new(Arc::clone(&self.downstreams), runtime, cancel, limits.parallel, evaluation)
     }
 
-    /// The tools of all servers, listed anew where nothing is known of them.
+    /// Returns the tools of all servers, and lists those of servers about which nothing is known.
     pub fn catalogue(&self) -> Catalogue {
         let runtime = self.runtime.as_ref().expect("the runtime is there until the drop");
         let downstreams = Arc::clone(&self.downstreams);
@@ -93,7 +94,7 @@ impl Connections {
         runtime.block_on(listing).unwrap_or_default()
     }
 
-    /// Starts all servers, side by side, and lists the tools of each that may be called, or says why it cannot be used.
+    /// Starts all servers concurrently. Returns the tools of each that may be called, or why it cannot be used.
     pub fn check(&self) -> Vec<Checked> {
         let runtime = self.runtime.as_ref().expect("the runtime is there until the drop");
         let downstreams = Arc::clone(&self.downstreams);
@@ -110,10 +111,10 @@ impl Connections {
         runtime.block_on(checking).unwrap_or_default()
     }
 
-    /// Has a person log in to a server that asks for it; see [`Downstreams::log_in`].
+    /// Logs a person in to a server that requires it; see [`Downstreams::log_in`].
     ///
     /// # Errors
-    /// Why there is no login.
+    /// Returns why the login failed.
     pub fn log_in(&self, server: &str, show: impl FnOnce(&str)) -> Result<(), String> {
         let runtime = self.runtime.as_ref().expect("the runtime is there until the drop");
         runtime.block_on(self.downstreams.log_in(server, show))
@@ -124,7 +125,7 @@ impl Connections {
         &self.downstreams
     }
 
-    /// Closes the connections and ends the servers' processes, within a couple of seconds.
+    /// Closes the connections and ends the servers' processes, within about two seconds.
     pub fn close(self) {
         drop(self);
     }

@@ -1,14 +1,14 @@
-//! Cursors of another type than text, which rmcp takes for none.
+//! Detects cursors that are not strings, which rmcp treats as absent.
 
 use std::borrow::Cow;
 
 use serde::Deserialize;
 use serde_json::Value;
 
-/// A request for a list is no larger, whatever else is in it.
+/// Maximum size of a request for a list, whatever else it contains.
 const LARGEST: usize = 64 << 10;
 
-/// What of a message says whether it has a cursor.
+/// The parts of a message that show whether it has a cursor.
 #[derive(Deserialize)]
 struct Head<'t> {
     #[serde(borrow)]
@@ -23,7 +23,7 @@ struct Parameters {
     cursor: Option<Value>,
 }
 
-/// Says that the cursor of a request for a list is no text, if it is none.
+/// Returns the problem of a request for a list whose cursor is not a string.
 pub(super) fn problem(message: &[u8]) -> Option<&'static str> {
     if message.len() > LARGEST {
         return None;

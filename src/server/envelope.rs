@@ -1,9 +1,9 @@
-//! Finds the identity of a JSON-RPC message that is too large or too odd to be decoded, so that the
-//! one who waits for it can be told at once.
+//! Extracts the identity of a JSON-RPC message that is too large or too malformed to be decoded, so that its waiting
+//! sender or caller can be notified at once.
 
 use rmcp::model::RequestId;
 
-/// A scan over the bytes of one message, in pieces of any size. It keeps a few hundred bytes.
+/// An incremental scan over the bytes of one message, in pieces of any size. It keeps a few hundred bytes.
 #[derive(Debug, Default)]
 pub(super) struct Envelope {
     depth: u32,
@@ -12,7 +12,7 @@ pub(super) struct Envelope {
     marks: u64,
     string: Str,
     key: Vec<u8>,
-    /// What comes next at the top level of the object.
+    /// The position at the top level of the object.
     place: Place,
     id: Vec<u8>,
     has_id: bool,
@@ -36,7 +36,7 @@ enum Place {
     Value,
 }
 
-/// No identity that a peer of ours gives is longer.
+/// Maximum length of an identity; no peer of ours uses a longer one.
 pub(super) const LONGEST_ID: usize = 256;
 const LONGEST_KEY: usize = 16;
 
@@ -56,32 +56,32 @@ impl Envelope {
         }
     }
 
-    /// How many bytes have been scanned.
+    /// The number of bytes scanned.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// How deep objects and arrays lie in each other.
+    /// The maximum nesting depth of objects and arrays.
     pub(super) fn deepest(&self) -> u32 {
         self.deepest
     }
 
-    /// About how many values and keys there are: commas, colons and opening brackets.
+    /// The approximate number of values and keys: commas, colons and opening brackets.
     pub(super) fn marks(&self) -> u64 {
         self.marks
     }
 
-    /// True for an array of messages, which older protocols knew.
+    /// True for an array of messages, a batch of older protocol revisions.
     pub(super) fn is_batch(&self) -> bool {
         self.batch
     }
 
-    /// True when there is an identity, be it one that can be read or not.
+    /// True if there is an identity, even an unreadable one.
     pub(super) fn has_id(&self) -> bool {
         self.has_id
     }
 
-    /// The identity, where there is one that can be read.
+    /// Returns the identity, if there is a readable one.
     pub(super) fn id(&self) -> Option<RequestId> {
         serde_json::from_slice(&self.id).ok()
     }

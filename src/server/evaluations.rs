@@ -1,4 +1,4 @@
-//! Running programs for a caller: admission, the right session, cancellation, the log.
+//! Runs programs for a caller: admission, session selection, cancellation and the log.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -28,19 +28,19 @@ use super::sessions::{Ended, Entry, Left, Sessions};
 use super::shutdown::Shutdown;
 use super::wishes::Wishes;
 
-/// Who asks, and in which session an unnamed one is.
+/// The caller of an evaluation, with the session that a call without a handle uses.
 pub(super) struct Caller {
-    /// Whose sessions it may use.
+    /// The principal whose sessions it may use.
     pub(super) name: String,
-    /// The session of the connection, where the protocol knows such a thing.
+    /// The session of the connection, if the protocol revision has one.
     pub(super) own: Option<Arc<Entry>>,
-    /// The handles that its connection knows, where the protocol knows such a thing; others are never suggested.
+    /// The handles that its connection knows, if the protocol revision tracks them; no other handle is suggested.
     pub(super) handles: Option<Arc<Handles>>,
-    /// Cancelled when the client withdraws the call or goes away.
+    /// Cancelled when the client withdraws the call or disconnects.
     pub(super) withdrawn: CancellationToken,
-    /// Where what the call is about is taken down.
+    /// Records the current activity of the call.
     pub(super) activity: Arc<Activity>,
-    /// Who asks a person about tool calls.
+    /// Asks a person to approve tool calls.
     pub(super) approver: Arc<dyn Approver>,
 }
 
@@ -50,7 +50,8 @@ impl Caller {
         self.own.as_ref().is_some_and(|own| Arc::ptr_eq(own, entry))
     }
 
-    /// The refusal of a call in that session. A connection whose own session is gone is told so once, and begins another.
+    /// Returns the refusal of a call in that session. A connection whose own session is gone receives this once, and
+    /// then starts another.
     fn refused(&self, entry: &Arc<Entry>, is_named: bool, mut refused: Refused) -> Refused {
         if !refused.is_session_lost()
             && let Some(unkept) = entry.unkept()
@@ -65,13 +66,13 @@ impl Caller {
     }
 }
 
-/// What there is, and what of the session is not kept and why, as a clause.
+/// A description of the environment, with the changes that are not stored and the reason, as a clause.
 pub(super) struct Described {
     pub(super) text: String,
     pub(super) unkept: Option<String>,
 }
 
-/// Everything that evaluations share.
+/// State shared by all evaluations.
 pub(super) struct Evaluations {
     sandbox: Arc<dyn Sandbox>,
     downstreams: Arc<Downstreams>,
@@ -83,7 +84,7 @@ pub(super) struct Evaluations {
     count: AtomicU64,
 }
 
-/// A session whose turn it is, with the room that its program may take.
+/// The lock of a session, with the admission to run its program.
 struct Turn {
     session: OwnedMutexGuard<Box<dyn Environment>>,
     _room: Room,
@@ -115,37 +116,37 @@ impl Evaluations {
         &self.downstreams
     }
 
-    /// A new session for a caller, which is not kept yet.
+    /// Creates a session for a caller; it is not kept yet.
     ///
     /// # Errors
-    /// When the system has no randomness for its handle.
+    /// Refuses if the system has no randomness for the handle.
     pub(super) fn new_session(&self, caller: &str) -> Result<Arc<Entry>, Refused> {
         Entry::new(caller, Arc::clone(&self.sandbox).environment())
             .map_err(|message| Refused::new("InternalError", message))
     }
 
-    /// What is wrong with the audit log or the store of the sessions, if anything is. This may block for as long as they do.
+    /// Returns the current problem of the audit log or the session store, if any. May block for as long as they do.
     pub(super) fn trouble(&self) -> Option<String> {
         let audit = self.downstreams.audit().and_then(|audit| audit.trouble());
         audit.or_else(|| self.keeper.as_ref()?.trouble())
     }
 
-    /// How far the server is with its end.
+    /// The state of the server's shutdown.
     pub(super) fn shutdown(&self) -> &Arc<Shutdown> {
         &self.shutdown
     }
 
-    /// True where sessions are about to be lost with the server.
+    /// True if sessions are about to be lost because the server is shutting down.
     pub(super) fn loses_sessions(&self) -> bool {
         self.keeper.is_none() && self.shutdown.is_closing()
     }
 
-    /// Forgets the session of a connection that has ended; what is in a store stays there.
+    /// Drops the session of a connection that has ended; its copy in a store remains.
     pub(super) fn discard(&self, entry: &Entry) {
         self.sessions.discard(&entry.handle);
     }
 
-    /// Runs a program and waits for its reply; says which evaluation it was.
+    /// Runs a program and waits for its reply. Also returns the identity of the evaluation.
     pub(super) async fn evaluate(&self, request: EvalRequest, caller: Caller) -> (Reply, Identity) {
         let number = self.count.fetch_add(1, Ordering::Relaxed);
         let program = log::kept(&self.downstreams.secrets().redact(&request.program));
@@ -172,28 +173,28 @@ impl Evaluations {
         (reply, identity)
     }
 
-    /// True where nothing of that principal's is done that cannot be written down.
+    /// True if nothing may be done for that principal without an audit record.
     pub(super) fn fails_closed(&self, principal: &str) -> bool {
         self.downstreams.audit().is_some_and(|audit| audit.fails_closed(principal))
     }
 
-    /// Why nothing of that principal's may be done, if nothing may for want of records.
+    /// Returns why nothing may be done for that principal, if audit records are required and cannot be written.
     fn unrecorded(&self, principal: &str) -> Option<String> {
         self.downstreams.audit().filter(|audit| audit.fails_closed(principal)).and_then(|audit| audit.trouble())
     }
 
-    /// Writes a record of something that has happened, if there is an audit log.
+    /// Writes a record of an event that has happened, if there is an audit log.
     ///
     /// # Errors
-    /// Why it waits to be written, as a clause.
+    /// Returns why the record is still waiting to be written, as a clause.
     pub(super) async fn recorded(&self, record: Record) -> Result<(), String> {
         self.with_audit(move |audit, secrets| audit.write(record, secrets)).await
     }
 
-    /// Writes a record of something that is about to happen, if there is an audit log.
+    /// Writes a record of an event that is about to happen, if there is an audit log.
     ///
     /// # Errors
-    /// Why it is not written, as a clause: then it must not happen.
+    /// Returns why the record was not written, as a clause; the event must not happen then.
     pub(super) async fn recorded_first(&self, record: Record) -> Result<(), String> {
         let written = move |audit: &AuditLog, secrets: &Secrets| match audit.write_first(record, secrets) {
             Ok(_) => Ok(()),
@@ -202,7 +203,7 @@ impl Evaluations {
         self.with_audit(written).await
     }
 
-    /// Does what blocks with the audit log, if there is one.
+    /// Runs blocking work with the audit log, if there is one.
     async fn with_audit(
         &self,
         work: impl FnOnce(&AuditLog, &Secrets) -> Result<(), String> + Send + 'static,
@@ -215,7 +216,7 @@ impl Evaluations {
         })
     }
 
-    /// What has been counted, and what is so now, as [`metrics`](super::metrics) has it.
+    /// Renders the counters and current gauges in the text format of [`metrics`](super::metrics).
     pub(super) async fn metrics(&self) -> String {
         let (running, waiting) = self.gate.load();
         let servers = self.downstreams.connected().await;
@@ -274,7 +275,7 @@ impl Evaluations {
                 let left = if let Some(Ok(())) = closed {
                     *session = sandbox.environment();
                     kept.close(closes_its_own);
-                    // A reply lists what is there.
+                    // The reply lists only names that still exist.
                     reply.defined.clear();
                     Left::Closed
                 } else {
@@ -321,7 +322,7 @@ impl Evaluations {
                     suggest(&mut reply, hint);
                 }
             }
-            // Which sessions the client knows is known to itself alone.
+            // Only the client knows which sessions it has.
             (Some(symbol), None) if !request_names_it => {
                 let symbol = foreign_text::symbol(symbol);
                 let hint = format!(
@@ -334,10 +335,10 @@ impl Evaluations {
         Ok(reply)
     }
 
-    /// Looks whether a session whose turn it is can be used still.
+    /// Checks, once the session is locked, that it is still usable.
     ///
     /// # Errors
-    /// When it was closed or is too old.
+    /// Refuses if the session was closed or has exceeded its lifetime.
     fn is_usable(&self, entry: &Arc<Entry>, caller: &Caller, is_named: bool) -> Result<(), Refused> {
         let is_own = caller.owns(entry);
         if is_own && self.sessions.is_old(entry) {
@@ -350,7 +351,8 @@ impl Evaluations {
         }
     }
 
-    /// Answers a question about what there is, or gives the reply that says why not; says which evaluation it was.
+    /// Answers a query about the environment, or returns the reply that explains the refusal. Also returns the identity
+    /// of the evaluation.
     pub(super) async fn describe(
         &self,
         request: EnvRequest,
@@ -396,7 +398,7 @@ impl Evaluations {
         .map_err(refused)?
     }
 
-    /// The session that is meant: the named one, the connection's, or a fresh one.
+    /// Resolves the session of a call: the named one, the connection's, or a new one.
     fn entry(&self, handle: Option<&str>, caller: &Caller) -> Result<Arc<Entry>, Refused> {
         match (handle, &caller.own) {
             (Some(handle), Some(own)) if own.handle == handle => Ok(Arc::clone(own)),
@@ -411,8 +413,8 @@ impl Evaluations {
         }
     }
 
-    /// Waits until the session is free and there is room to run. Calls of one session come in order,
-    /// and do not take up room while they wait for each other.
+    /// Waits until the session is free and there is room to run. Calls of one session run in order, and take up no room
+    /// while they wait for each other.
     async fn turn(&self, entry: &Entry, caller: &Caller, memory: u64) -> Result<Turn, Refused> {
         let turn = async {
             let session = Arc::clone(&entry.session).lock_owned().await;
@@ -427,7 +429,7 @@ impl Evaluations {
         }
     }
 
-    /// Does work that blocks, in a session, until it ends; it is told when it should stop.
+    /// Runs blocking work in a session to its end, and cancels the host if the call is withdrawn.
     async fn blocking<T: Send + 'static>(
         &self,
         mut turn: Turn,
@@ -460,7 +462,7 @@ impl Evaluations {
     }
 }
 
-/// The refusal of what cannot be written down first.
+/// The refusal of an action that requires an audit record which could not be written.
 pub(super) fn unwritten(problem: String) -> Refused {
     Refused::new("AuditUnavailable", format!("{problem}; nothing was evaluated (`serve --audit-failure`)"))
 }
@@ -469,13 +471,13 @@ fn unknown_session() -> Refused {
     Refused::session_lost("UnknownSession", "there is no session with this handle: it was closed, or never was")
 }
 
-/// The name that a program failed for because it is not defined.
+/// Returns the undefined name because of which a program failed.
 fn unbound(reply: &Reply) -> Option<&str> {
     let failure = reply.failure.as_ref().filter(|failure| failure.error == "UnboundVariable")?;
     failure.symbol.as_deref().filter(|_| reply.status == Status::Error)
 }
 
-/// Says in a failed reply what to do, before what was suggested already.
+/// Prepends a hint to the suggestion of a failed reply.
 fn suggest(reply: &mut Reply, hint: String) {
     let Some(failure) = reply.failure.as_mut() else { return };
     let before = failure.suggestion.take();

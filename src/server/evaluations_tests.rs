@@ -27,7 +27,7 @@ fn a_call_that_was_withdrawn_before_its_turn_does_not_begin() {
     let withdrawn = CancellationToken::new();
     withdrawn.cancel();
     runtime.block_on(async {
-        // Where both were looked at in any order, half of these would begin.
+        // If the two were checked in arbitrary order, half of these would begin.
         for _ in 0..40 {
             let arguments = json!({"program": "(def x 1)"}).as_object().cloned().unwrap_or_default();
             let request = EvalRequest::read(arguments, &Limits::default(), &Limits::default()).expect("right");

@@ -1,15 +1,15 @@
-//! Where this system keeps what is a user's.
+//! The folders in which this system keeps a user's files.
 
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// The folder that a variable of the environment names.
+/// Returns the folder that an environment variable names.
 fn named(variable: &str) -> Option<PathBuf> {
     std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
-/// `$LISPBOX_CACHE`, else a folder where this system keeps what can be made again.
+/// Returns `$LISPBOX_CACHE`, or else the system's folder for data that can be recreated.
 pub(super) fn cache() -> Option<PathBuf> {
     if let Some(folder) = named("LISPBOX_CACHE") {
         return Some(folder);
@@ -24,7 +24,7 @@ pub(super) fn cache() -> Option<PathBuf> {
     parent.map(|parent| parent.join("lispbox"))
 }
 
-/// The folder for lispbox where this system keeps a user's settings.
+/// Returns the folder for lispbox among the user's settings on this system.
 pub fn usual_folder() -> Option<PathBuf> {
     let parent = if cfg!(windows) {
         named("APPDATA")
@@ -34,15 +34,15 @@ pub fn usual_folder() -> Option<PathBuf> {
     parent.map(|parent| parent.join("lispbox"))
 }
 
-/// Replaces a file as a whole, so that another process never reads half of it; makes its folder. Only their owner can
-/// read the two, where the system knows that, whatever they were before and whatever the umask is.
+/// Replaces a file atomically, so that another process never reads half of it, and creates its folder. Only their owner
+/// can read the two, if the system has such permissions, whatever they were before and whatever the umask is.
 pub(super) fn replace(file: &Path, content: &[u8]) -> io::Result<()> {
     if let Some(folder) = file.parent() {
         fs::create_dir_all(folder)?;
         restrict(folder, 0o700)?;
     }
     let draft = file.with_extension(format!("{}.draft", std::process::id()));
-    // A draft that a process of the same number left behind may be readable by others.
+    // A draft left by an earlier process with the same number may be readable by others.
     match fs::remove_file(&draft) {
         Err(problem) if problem.kind() != io::ErrorKind::NotFound => return Err(problem),
         _ => {}
@@ -60,10 +60,10 @@ pub(super) fn replace(file: &Path, content: &[u8]) -> io::Result<()> {
     })
 }
 
-/// Takes a file and its folder away from all but their owner, where the system knows that.
+/// Restricts a file and its folder to their owner, if the system has such permissions.
 ///
 /// # Errors
-/// When that is not possible, as for what belongs to someone else.
+/// Fails if that is not possible, for example because they belong to another user.
 pub(super) fn make_private(file: &Path) -> io::Result<()> {
     if let Some(folder) = file.parent() {
         restrict(folder, 0o700)?;
@@ -71,7 +71,7 @@ pub(super) fn make_private(file: &Path) -> io::Result<()> {
     restrict(file, 0o600)
 }
 
-/// Gives a file or folder those permissions, unless it has them.
+/// Sets the permissions of a file or folder, unless it has them already.
 #[cfg(unix)]
 fn restrict(path: &Path, mode: u32) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;

@@ -1,12 +1,12 @@
-//! The handles of sessions that a connection has used or was told.
+//! The session handles that a connection has used or received.
 //!
-//! A handle opens its session. Several clients may be one principal (without tokens everybody is), so a handle is
-//! repeated only to the connection that knows it already.
+//! A handle grants access to its session. Several clients may be one principal (without tokens all are), so a handle is
+//! repeated only to a connection that already knows it.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
-/// The most handles that are remembered of a connection; the oldest are forgotten.
+/// Maximum number of handles remembered for a connection; the oldest are forgotten.
 const MOST: usize = 256;
 
 /// The handles that a connection knows.
@@ -14,7 +14,7 @@ const MOST: usize = 256;
 pub(super) struct Handles(Mutex<VecDeque<String>>);
 
 impl Handles {
-    /// Takes down that the connection knows this handle.
+    /// Records that the connection knows this handle.
     pub(super) fn add(&self, handle: &str) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if !known.iter().any(|other| other == handle) {
@@ -23,7 +23,7 @@ impl Handles {
         }
     }
 
-    /// Whether the connection knows this handle.
+    /// Returns whether the connection knows this handle.
     pub(super) fn has(&self, handle: &str) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().any(|known| known == handle)
     }

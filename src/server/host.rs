@@ -1,8 +1,8 @@
-//! The language's [`Host`] over the servers behind us, for one evaluation.
+//! Implements the language's [`Host`] over the downstream servers, for one evaluation.
 //!
-//! The language blocks; the connections do not. A call is handed to the runtime as a task, and the
-//! evaluation's thread waits for its answer on a channel. The task ends as soon as the evaluation is
-//! cancelled or its time is over, which cancels the call at the server.
+//! The language blocks; the connections do not. A call is spawned on the runtime as a task, and the evaluation's thread
+//! waits for its answer on a channel. The task ends as soon as the evaluation is cancelled or its time has run out,
+//! which cancels the call at the server.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
@@ -26,30 +26,30 @@ use super::policy::{Approver, Consent, nobody};
 use super::progress::Activity;
 use super::wishes::Wishes;
 
-/// The world as one evaluation sees it.
+/// The host of one evaluation.
 pub struct EvaluationHost {
     downstreams: Arc<Downstreams>,
     runtime: Handle,
     slots: Arc<Semaphore>,
     cancel: CancellationToken,
     begun: Instant,
-    /// The calls that are under way or given up, each with what ends it.
+    /// The calls that are under way or abandoned, each with the token that cancels it.
     calls: Mutex<HashMap<CallId, CancellationToken>>,
-    /// What there is to say about calls that were answered.
+    /// Notes on calls that were answered.
     notes: Mutex<HashMap<CallId, String>>,
     identity: Arc<Identity>,
     activity: Arc<Activity>,
-    /// Where what is to become of the session is taken down, if anything can.
+    /// Records the program's requests for its session, if it has one.
     wishes: Option<Arc<Wishes>>,
-    /// What it is allowed.
+    /// The permissions of the evaluation.
     consent: Arc<Consent>,
     /// The denied tools that the program has named, as server and tool.
     refused: Mutex<HashSet<(String, String)>>,
 }
 
 impl EvaluationHost {
-    /// A host whose tool calls, at most `slots` at once, run on `runtime` until `cancel` is cancelled.
-    /// It must not be used from the runtime's own threads, which it would block.
+    /// Creates a host whose tool calls, at most `slots` at once, run on `runtime` until `cancel` is cancelled. It must
+    /// not be used from the runtime's async threads, which it would block.
     pub fn new(
         downstreams: Arc<Downstreams>,
         runtime: Handle,
@@ -75,42 +75,42 @@ impl EvaluationHost {
         }
     }
 
-    /// The same for that program, in which a person is asked there about the calls on which the policy wants one asked.
+    /// Sets the program, and the approver that asks a person about calls for which the policy requires approval.
     pub fn asking(self, program: &str, approver: Arc<dyn Approver>) -> EvaluationHost {
         let identity = Identity { program: sha256(program.as_bytes()), ..Identity::clone(&self.identity) };
         self.known_as(Arc::new(identity), approver)
     }
 
-    /// The same, which is known as that and asks there.
+    /// Sets the identity of the evaluation and its approver.
     pub(super) fn known_as(self, identity: Arc<Identity>, approver: Arc<dyn Approver>) -> EvaluationHost {
         let consent = Arc::new(Consent::new(Arc::clone(&identity), approver));
         EvaluationHost { identity, consent, ..self }
     }
 
-    /// The same, which takes down there what it is about, and what is to become of its session.
+    /// Sets where the activity of the evaluation and its requests for its session are recorded.
     pub(super) fn observed(self, activity: Arc<Activity>, wishes: Arc<Wishes>) -> EvaluationHost {
         wishes.stop_by(self.cancel.clone());
         EvaluationHost { activity, wishes: Some(wishes), ..self }
     }
 
-    /// True once the session may be another process's: nothing more may be done in it.
+    /// True once another process may have the session: nothing more may be done in it.
     fn has_lost_session(&self) -> bool {
         self.wishes.as_ref().is_some_and(|wishes| wishes.is_lost())
     }
 
-    /// All servers, with the reason why nothing is known of them.
+    /// Lists all servers, with the reason why nothing is known about them.
     fn missing(&self, interrupted: &Interrupted) -> Vec<(String, String)> {
         let names = self.downstreams.names().into_iter();
         names.map(|name| (name.clone(), interrupted.error(&name).message)).collect()
     }
 
-    /// What ends this call.
+    /// Returns the token that cancels this call.
     fn end_of(&self, call: &CallId) -> CancellationToken {
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         calls.entry(call.clone()).or_insert_with(|| self.cancel.child_token()).clone()
     }
 
-    /// Runs a future on the runtime and waits for it until `cancel` is cancelled or the time is over, which comes as
+    /// Runs a future on the runtime and waits for it until `cancel` is cancelled or the time has run out, which returns
     /// [`Interrupted`].
     fn wait<T: Send + 'static>(
         &self,
@@ -123,8 +123,8 @@ impl EvaluationHost {
         answered.recv().unwrap_or(Err(Interrupted::Lost))
     }
 
-    /// Runs a future on the runtime until `cancel` is cancelled or the time is over. `finish` gets the outcome, and is
-    /// dropped where there is none; the evaluation's thread may have gone then.
+    /// Runs a future on the runtime until `cancel` is cancelled or the time has run out. `finish` receives the outcome,
+    /// and is dropped if there is none; the evaluation's thread may have gone by then.
     fn spawn<T: Send + 'static>(
         &self,
         cancel: CancellationToken,
@@ -134,7 +134,7 @@ impl EvaluationHost {
     ) {
         let wishes = self.wishes.clone();
         self.runtime.spawn(async move {
-            // A process that was stopped goes on in the middle of its work: it is looked at before each part of it.
+            // A suspended process resumes in the middle of its work: the lease is checked before each poll of it.
             let lost = std::future::poll_fn(|_| match &wishes {
                 Some(wishes) if wishes.is_lost() => Poll::Ready(()),
                 _ => Poll::Pending,
@@ -156,17 +156,17 @@ impl EvaluationHost {
     }
 }
 
-/// One thing that the thread of an evaluation hears of a call that it waits for.
+/// A message to an evaluation's thread about a call that it waits for.
 enum Step {
-    /// It is about to be sent.
+    /// The call is about to be sent.
     Announced(Announcement),
-    /// It has ended, after so much time of its own.
+    /// The call has ended, with the time that it took.
     Ended(Result<(Answered, Duration), Interrupted>),
 }
 
-/// Why there is no answer.
+/// The reason for which there is no answer.
 enum Interrupted {
-    /// The evaluation was cancelled or its time is over.
+    /// The evaluation was cancelled or its time has run out.
     Stopped,
     /// The runtime dropped the task: it is shutting down, or the task panicked.
     Lost,
@@ -199,19 +199,19 @@ impl Host for EvaluationHost {
 
     fn refused(&self, server: &str, tool: &str) {
         let Some(audit) = self.downstreams.audit() else { return };
-        // The rule is ours to say, and the tool to be one that is denied: a worker may claim anything.
+        // Only we decide on the rule, and that the tool is denied: a worker may claim anything.
         let denied = self.downstreams.denied(server);
         let Some((tool, rule)) = denied.into_iter().find(|(denied, _)| denied == tool) else { return };
         let is_new = {
             let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
             refused.insert((server.to_owned(), tool.clone()))
         };
-        // One record of each, however often the program tries: an attempt does not count into the limit of calls.
+        // One record per tool, however often the program tries: an attempt does not count towards the limit of calls.
         if is_new {
             let outcome = ToolReply::Denied(String::new()).outcome().to_owned();
             let (server, rule) = (server.to_owned(), Some(rule));
             let record = Record { server, tool, rule, outcome, ..Record::of(Kind::Call, &self.identity) };
-            // What cannot be written waits, and is in the log of the process.
+            // A record that cannot be written waits, and is in the log of the process.
             let _ = audit.write(record, self.downstreams.secrets());
         }
     }
@@ -251,11 +251,11 @@ impl Host for EvaluationHost {
         let (asked, bound) = (Instant::now(), call.remaining);
         let (id, end) = (call.id.clone(), self.end_of(&call.id));
         let (steps, heard) = mpsc::channel();
-        // A person may be asked first, which takes its time: the lease is looked at again before anything is sent.
+        // Approval by a person may take time: the lease is checked again before anything is sent.
         let is_leased = self.wishes.as_ref().is_some_and(|wishes| wishes.has_lease());
         let announcer = (audited.is_some() || is_leased).then(|| {
             let steps = steps.clone();
-            // An announcement that nobody hears is answered by its drop.
+            // An announcement that is not received is answered by its drop.
             Announcer::new(move |announced| _ = steps.send(Step::Announced(announced)))
         });
         let work = async move {
@@ -268,7 +268,7 @@ impl Host for EvaluationHost {
         self.spawn(end.clone(), Some(bound), work.instrument(span.clone()), ended);
         let answered = loop {
             match (heard.recv(), &mut audited) {
-                // That stops the task before it hears that nobody answers.
+                // This stops the task before it learns that there is no answer.
                 (Ok(Step::Announced(_)), _) if self.has_lost_session() => {}
                 (Ok(Step::Announced(announced)), Some(audited)) => announced.write(audited),
                 (Ok(Step::Announced(announced)), None) => announced.pass(),

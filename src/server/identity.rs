@@ -1,31 +1,31 @@
-//! Which evaluation it is: what consent, audit and logs say of it.
+//! The identity of an evaluation, as consent, audit and logs report it.
 
 use sha2::{Digest, Sha256};
 use tracing::Span;
 
-/// One evaluation, and whose it is.
+/// An evaluation and its principal.
 #[derive(Clone, Debug)]
 pub(super) struct Identity {
     /// Its ordinal in this process.
     pub(super) evaluation: u64,
-    /// Whose it is.
+    /// Its principal.
     pub(super) principal: String,
-    /// The session that it runs in, by the beginning of the hash of its handle.
+    /// The session that it runs in, as a prefix of the hash of its handle.
     pub(super) session: Option<String>,
-    /// The SHA-256 of the program's text, in hexadecimal; empty for a question.
+    /// The SHA-256 of the program's text, in hexadecimal; empty for a query.
     pub(super) program: String,
-    /// Its span, in which its calls are.
+    /// Its span, the parent of the spans of its calls.
     pub(super) span: Span,
 }
 
 impl Default for Identity {
-    /// Of nobody in particular.
+    /// An identity without a principal.
     fn default() -> Self {
         Identity { evaluation: 0, principal: String::new(), session: None, program: String::new(), span: Span::none() }
     }
 }
 
-/// The SHA-256 of a text, in hexadecimal.
+/// Returns the SHA-256 of a text, in hexadecimal.
 pub(super) fn sha256(text: &[u8]) -> String {
     Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,4 +1,4 @@
-//! Sessions in a store: taken up before a program runs in them, written when it has changed them.
+//! Sessions in a store: loaded before a program runs in them, written after it has changed them.
 
 use std::collections::HashMap;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -15,42 +15,40 @@ use super::request::Refused;
 use super::sessions::{Entry, SessionBounds, Stored};
 use super::wishes::Wishes;
 
-/// How long an evaluation waits for a session that another process evaluates in. It is longer than a lease, so that
-/// it outlasts one whose holder is gone.
+/// Timeout of an evaluation that waits for a session in use by another process. It exceeds the duration of a lease, so
+/// that it outlasts the lease of a dead holder.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// How often it looks whether the session is free.
+/// Polling interval while waiting for a session.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// How often sessions that are to expire are looked for, unless they last so shortly that it is done more often, and how
-/// long after the start for the first time.
+/// Maximum interval between expiry runs, and the delay of the first run; shorter if sessions live for a shorter time.
 const EXPIRY: Duration = Duration::from_secs(600);
 const FIRST_EXPIRY: Duration = Duration::from_secs(3);
 
 /// Keeps sessions in a store.
 pub(super) struct Keeper {
     store: Arc<dyn Store>,
-    /// The most sessions of one principal, and what is said of single ones.
+    /// Maximum number of sessions of one principal, and the allowances that may lower it.
     most: u64,
     allowances: Arc<Allowances>,
-    /// How many more sessions each principal may have before the store is asked how many it has.
+    /// The number of sessions that each principal may still create before the store is asked for its count.
     spare: Mutex<HashMap<String, u64>>,
     leases: Leases,
-    /// Dropped with the keeper, which ends the thread that lets sessions expire.
+    /// Dropped with the keeper, which ends the expiry thread.
     _end: Sender<()>,
 }
 
-/// The right to evaluate in a session, until it is dropped.
+/// The right to evaluate in a session; ends when it is dropped.
 pub(super) struct Lease<'k> {
     keeper: &'k Keeper,
     key: Key,
-    /// The lease of one that is in the store.
+    /// The lease, if the session is in the store.
     held: Option<Arc<Held>>,
 }
 
 impl Keeper {
-    /// A keeper of the sessions in that store, which lets those expire that nobody has used for too long, or that were
-    /// made too long ago.
+    /// Creates a keeper for a store. It expires sessions that were unused for too long or created too long ago.
     pub(super) fn new(store: Arc<dyn Store>, bounds: &SessionBounds, allowances: Arc<Allowances>) -> Keeper {
         let SessionBounds { kept, lifetime, stored: most, .. } = *bounds;
         let often = EXPIRY.min(kept.min(lifetime) / 10).max(FIRST_EXPIRY);
@@ -76,11 +74,11 @@ impl Keeper {
         Keeper { store, most, allowances, spare: Mutex::default(), leases, _end: end }
     }
 
-    /// Gives the right to evaluate in a session, which is what the store says then.
+    /// Acquires the right to evaluate in a session, and loads the session from the store if it differs.
     ///
     /// # Errors
-    /// When there is no such session, when another process does not give it free in time, when the store cannot be
-    /// used, or when what it holds cannot be read.
+    /// Refuses if no such session exists, if another process does not release it in time, if the store cannot be used,
+    /// or if the stored content cannot be read.
     pub(super) fn begin(
         &self,
         entry: &Entry,
@@ -90,7 +88,7 @@ impl Keeper {
     ) -> Result<Lease<'_>, Refused> {
         let key = entry.key();
         if *lock(&entry.stored) == Stored::Nothing {
-            // Nobody else knows it yet.
+            // No other process knows it yet.
             return Ok(Lease { keeper: self, key, held: None });
         }
         let holder = crate::store::handle().map_err(|message| Refused::new("InternalError", message))?;
@@ -120,10 +118,10 @@ impl Keeper {
         Ok(lease)
     }
 
-    /// Makes a session what the store says, if that is something else.
+    /// Loads the session from the store if it differs.
     ///
     /// # Errors
-    /// As [`Keeper::begin`], but that nobody is waited for.
+    /// Fails like [`Keeper::begin`], except that it does not wait for another process.
     pub(super) fn refresh(&self, entry: &Entry, session: &mut dyn Environment) -> Result<(), Refused> {
         let known = match *lock(&entry.stored) {
             Stored::Nothing | Stored::Perhaps => return Ok(()),
@@ -133,7 +131,7 @@ impl Keeper {
         let Some(read) = self.store.read(&entry.key(), known).map_err(|problem| refused(&problem))? else {
             return Ok(());
         };
-        // What was written and not confirmed is not another's.
+        // A write of ours that was not confirmed is not a change by another process.
         let is_kept = entry.unkept().is_none() || session.encode(undisturbed()).is_ok_and(|text| text == read.text);
         let shown = "`lispbox sessions export` shows it";
         session.decode(&read.text, undisturbed()).map_err(|problem| damaged(&format!("{problem}; {shown}")))?;
@@ -150,25 +148,25 @@ impl Keeper {
         }
     }
 
-    /// What is wrong with the store, if anything is.
+    /// Returns the current problem of the store, if any.
     pub(super) fn trouble(&self) -> Option<String> {
         self.store.check().err().map(|problem| problem.to_string())
     }
 
-    /// Puts a new session into the store.
+    /// Creates a session in the store.
     ///
     /// # Errors
-    /// That there are too many, or what is wrong with the store.
+    /// Returns a message if the principal has too many sessions, or the store's problem.
     pub(super) fn make(&self, key: &Key, text: &str, names: &[String]) -> Result<(), String> {
         self.room(&key.principal)?;
         self.store.create(key, text, names).map_err(|problem| problem.to_string())
     }
 
-    /// Looks whether a principal may have one more session in the store. One that cannot be asked says so when the
-    /// session is written.
+    /// Checks that a principal may have one more session in the store. If the store cannot be asked, writing the
+    /// session reports the problem.
     ///
     /// # Errors
-    /// That there are too many.
+    /// Returns a message if there are too many.
     fn room(&self, principal: &str) -> Result<(), String> {
         let own = self.allowances.of(principal).sessions;
         let most = own.map_or(self.most, |own| self.most.min(own as u64));
@@ -191,7 +189,7 @@ impl Keeper {
         ))
     }
 
-    /// The handle of another session of the same caller that defines a name.
+    /// Returns the handle of another session of the same caller that defines a name.
     pub(super) fn definer(&self, entry: &Entry, name: &str) -> Option<String> {
         let Key { principal, handle } = entry.key();
         self.store.definer(&principal, name, &handle).ok().flatten()
@@ -199,7 +197,7 @@ impl Keeper {
 }
 
 impl Lease<'_> {
-    /// Writes what the program has changed; the reply says so where that fails.
+    /// Writes the program's changes; if that fails, the reply reports it.
     pub(super) fn end(self, entry: &Entry, session: &mut dyn Environment, reply: &mut Reply) {
         let changes = session.changes();
         let stored = *lock(&entry.stored);
@@ -261,10 +259,10 @@ impl Lease<'_> {
         }
     }
 
-    /// Takes the session out of the store, if it is there, while nobody else can have it.
+    /// Removes the session from the store, if it is there, while no other process can have it.
     ///
     /// # Errors
-    /// Why it is there still, or may be: [`Lease::goes_on`] is to say so.
+    /// Returns why the session still exists, or may exist: the caller has to report it with [`Lease::goes_on`].
     pub(super) fn close(&self) -> Result<(), Problem> {
         let Some(held) = &self.held else { return Ok(()) };
         if held.lost().is_some() {
@@ -276,8 +274,8 @@ impl Lease<'_> {
         }
     }
 
-    /// Says in the reply that a session goes on which was to be closed. Nothing is written: where it is not known whether
-    /// it was removed, it may be yet, until the next lease is taken.
+    /// Reports in the reply that a session to be closed remains. Nothing is written: if its removal is uncertain, it
+    /// may still happen until the next lease is taken.
     pub(super) fn goes_on(self, entry: &Entry, problem: &Problem, reply: &mut Reply) {
         let message = match problem {
             Problem::Unavailable(_) | Problem::Unusable(_) => format!(
@@ -305,7 +303,7 @@ impl Drop for Lease<'_> {
     }
 }
 
-/// What is said of a program that had to be stopped because its session may be another's by now.
+/// The message for a program that was stopped because another process may have its session.
 fn lost(why: &str) -> String {
     format!(
         "the lease of the session was lost while the program ran: {why}; it was stopped before its next tool call, and \
@@ -317,14 +315,14 @@ fn changed_since(since: String) -> String {
     format!("all that was changed since {since}")
 }
 
-/// Says in a reply that its session cannot be written as text, so that nothing keeps what was changed in it.
+/// Reports in a reply that its session cannot be serialized, so that its changes are not stored.
 pub(super) fn unwritable(reply: &mut Reply, entry: &Entry, problem: &str) {
     let unkept = entry.not_kept(problem, &reply.defined);
     let advice = "make smaller or `session/forget` what is too large or cannot be written: each program in this session tries to keep it again";
     failed(reply, "SessionNotKept", &format!("the session could not be kept: {unkept}; {advice}"));
 }
 
-/// Makes a reply one that failed behind the program, whatever that came to.
+/// Marks a reply as failed after the program ran, whatever its result.
 pub(super) fn failed(reply: &mut Reply, error: &str, problem: &str) {
     let came_to = match (&reply.value, &reply.failure) {
         (Some(value), None) => format!("; the program ran and came to {}", shortened(value)),
@@ -340,7 +338,7 @@ pub(super) fn failed(reply: &mut Reply, error: &str, problem: &str) {
     reply.failure = Some(failure);
 }
 
-/// As much of a value as a message takes.
+/// Shortens a value to fit into a message.
 fn shortened(value: &str) -> String {
     const MOST: usize = 2_000;
     if value.len() <= MOST {
@@ -349,12 +347,12 @@ fn shortened(value: &str) -> String {
     format!("{} … ({} bytes in all)", &value[..value.floor_char_boundary(MOST)], value.len())
 }
 
-/// A session whose text cannot be read.
+/// The refusal of a session whose text cannot be read.
 fn damaged(problem: &str) -> Refused {
     Refused::session_lost("SessionDamaged", format!("{problem}; it is kept as it is"))
 }
 
-/// A call that cannot be begun for want of its session.
+/// The refusal of a call whose session could not be acquired.
 fn refused(problem: &Problem) -> Refused {
     match problem {
         Problem::Unknown => Refused::session_lost("UnknownSession", format!("{problem}: it was closed, or never was")),
@@ -374,7 +372,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The host of what is done for a session and not for a program: nobody cancels it.
+/// The host for work on a session outside any program; it is never cancelled.
 pub(super) fn undisturbed() -> Arc<dyn Host> {
     Arc::new(Undisturbed(Instant::now()))
 }

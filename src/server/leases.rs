@@ -1,8 +1,8 @@
-//! The leases that this process holds: renewed beside each other while programs run, and looked at before each tool call.
+//! The leases that this process holds: renewed concurrently while programs run, and checked before each tool call.
 //!
-//! A lease holds for so long from when it was taken, or its last renewal asked for that the store has confirmed. A process
-//! that was stopped, or that the store did not answer for so long, knows by its own clock that somebody else may have the
-//! session now: the program is cancelled, and nothing of it is written.
+//! A lease is valid for a fixed time after the request that took it, or after the request of its last confirmed
+//! renewal. A process that was suspended, or that got no answer from the store for that long, detects by its own clock
+//! that another process may have the session: the program is cancelled, and none of its changes is written.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -14,22 +14,22 @@ use tokio_util::sync::CancellationToken;
 
 use crate::store::{Key, LEASE, Lease, Problem, Store, boot};
 
-/// How long before its end a lease counts as over: clocks of two machines do not go alike, and a call takes its time to
-/// be sent.
+/// Safety margin by which a lease counts as expired early: the clocks of two machines drift apart, and sending a call
+/// takes time.
 const MARGIN: Duration = Duration::from_millis(500);
 
-/// How long after the last one a renewal is due, and how long after one that failed.
+/// Interval between renewals, and the delay of a retry after one that failed.
 const RENEWAL: Duration = Duration::from_secs(3);
 const RETRY: Duration = Duration::from_millis(500);
 
-/// How often it looks which are due, while there are leases and while there are none.
+/// Interval at which due renewals are looked for, with and without leases.
 const LOOK: Duration = Duration::from_millis(250);
 const REST: Duration = Duration::from_secs(1);
 
 /// The leases of this process.
 pub(super) struct Leases {
     held: Arc<Mutex<HashMap<String, Arc<Held>>>>,
-    /// Dropped with this, which ends the thread that has them renewed.
+    /// Dropped with this, which ends the renewal thread.
     _end: Sender<()>,
 }
 
@@ -37,18 +37,18 @@ pub(super) struct Leases {
 pub(super) struct Held {
     pub(super) key: Key,
     pub(super) lease: Lease,
-    /// Until when nobody else can have it, in milliseconds since the start of the machine.
+    /// The time before which no other holder can take the lease, in milliseconds since the machine was started.
     until: AtomicU64,
-    /// When it is to be renewed next, alike.
+    /// The time of the next renewal, in the same unit.
     due: AtomicU64,
     is_being_renewed: AtomicBool,
     lost: OnceLock<&'static str>,
-    /// Ends the program.
+    /// Cancels the program.
     stop: CancellationToken,
 }
 
 impl Held {
-    /// A lease that was asked for when so much time had passed since the start of the machine.
+    /// Creates a lease that was requested at the time `asked` since the machine was started.
     pub(super) fn new(key: Key, lease: Lease, asked: Duration, stop: CancellationToken) -> Held {
         let held = Held {
             key,
@@ -63,13 +63,13 @@ impl Held {
         held
     }
 
-    /// Takes down that the store has confirmed what was asked for then.
+    /// Records that the store has confirmed a request made at the time `asked`.
     fn confirm(&self, asked: Duration) {
         self.until.store(millis(asked + LEASE - MARGIN), Ordering::Release);
         self.due.store(millis(asked + RENEWAL), Ordering::Release);
     }
 
-    /// Why it may be somebody else's by now, if it may; it stays so.
+    /// Returns why another holder may have the lease by now, if so. Once lost, it remains lost.
     pub(super) fn lost(&self) -> Option<&'static str> {
         if self.lost.get().is_none() && millis(boot::elapsed()) >= self.until.load(Ordering::Acquire) {
             self.lose("this process was stopped, or the store did not answer it, for longer than a lease holds");
@@ -78,12 +78,12 @@ impl Held {
     }
 
     fn lose(&self, why: &'static str) {
-        // The reason that came first stays.
+        // The first reason is kept.
         let _ = self.lost.set(why);
         self.stop.cancel();
     }
 
-    /// Has the store renew it.
+    /// Renews the lease in the store.
     fn renew(&self, store: &dyn Store) {
         let asked = boot::elapsed();
         match store.renew(&self.key, &self.lease) {
@@ -99,7 +99,7 @@ impl Held {
         self.is_being_renewed.store(false, Ordering::Release);
     }
 
-    /// True if it has to be renewed now, and nobody does so yet: then the caller has to.
+    /// True if a renewal is due and none is under way; the caller then has to renew.
     fn is_due(&self) -> bool {
         self.lost().is_none()
             && millis(boot::elapsed()) >= self.due.load(Ordering::Acquire)
@@ -108,8 +108,8 @@ impl Held {
 }
 
 impl Leases {
-    /// Has leases of that store renewed. Each renewal has a thread of its own, so that none waits for another whose row is
-    /// locked.
+    /// Starts the renewal of leases of that store. Each renewal has its own thread, so that none waits for another
+    /// whose row is locked.
     pub(super) fn new(store: Arc<dyn Store>) -> Leases {
         let held = Arc::<Mutex<HashMap<String, Arc<Held>>>>::default();
         let (end, ended) = channel::<()>();
@@ -129,19 +129,19 @@ impl Leases {
                 }
             }
         };
-        // Without the thread leases hold for as long as one does.
+        // Without the thread each lease lasts only for its initial duration.
         if let Err(problem) = std::thread::Builder::new().name("leases".to_owned()).spawn(look) {
             tracing::error!(%problem, "leases cannot be renewed");
         }
         Leases { held, _end: end }
     }
 
-    /// Has a lease renewed from now on.
+    /// Starts renewing a lease.
     pub(super) fn add(&self, held: &Arc<Held>) {
         lock(&self.held).insert(held.lease.holder.clone(), Arc::clone(held));
     }
 
-    /// Has it renewed no more.
+    /// Stops renewing a lease.
     pub(super) fn remove(&self, held: &Held) {
         lock(&self.held).remove(&held.lease.holder);
     }

@@ -1,12 +1,12 @@
-//! MCP over lines of JSON: the transport of standard input and output, towards our client and towards
-//! the servers behind us. What comes and goes in other frames can be had as lines as well: [`Lines::between`].
+//! MCP over lines of JSON: the transport of standard input and output, towards our client and the downstream servers.
+//! Transports with other frames can be adapted to lines as well: [`Lines::between`].
 //!
-//! It differs from rmcp's own in what happens to a message that cannot be taken in. A line over the cap
-//! is scanned and dropped, never held, and whoever waits for it is told its size at once; the same goes
-//! for a line that is nested too deep, has too many values or is not what it should be. rmcp drops such
-//! lines with a log entry, and the call runs into its time-out.
+//! It differs from rmcp's own transport in the treatment of messages that cannot be accepted. A line over the cap is
+//! scanned and dropped, never buffered, and the waiting peer learns its size at once; the same applies to a line that
+//! is nested too deeply, has too many values or is malformed. rmcp drops such lines with a log entry, and the call runs
+//! into its timeout.
 //!
-//! And it takes in nothing while too much is owed to the peer; see [`super::backlog`].
+//! It also provides back-pressure: it accepts nothing while too much is owed to the peer; see [`super::backlog`].
 
 use std::collections::{HashSet, VecDeque};
 use std::io;
@@ -29,25 +29,25 @@ use super::batch::{self, Batches, Item, Outgoing};
 use super::cursor;
 use super::envelope::{Envelope, LONGEST_ID};
 
-/// The largest message that is taken in unless something else is configured: 16 MiB.
+/// Default maximum size of an accepted message: 16 MiB.
 pub(super) const LARGEST_LINE: usize = 16 << 20;
 
-/// The code of the errors that stand for a message which could not be taken in.
+/// The code of errors that replace a message which could not be accepted.
 pub(super) const UNREADABLE: ErrorCode = ErrorCode(-32099);
 
-/// Deeper messages are not decoded: serde_json stops at 128 levels, as decoding and dropping them would
-/// take stack in proportion. rmcp's own layers are within this number.
+/// Maximum nesting depth; deeper messages are not decoded. serde_json stops at 128 levels, because decoding and
+/// dropping take stack in proportion. rmcp's own layers are within this number.
 const DEEPEST: u32 = 120;
 
-/// A message of more values and keys is not decoded: what takes two bytes in a line takes up to 350
-/// while rmcp decodes it.
+/// Maximum number of values and keys; larger messages are not decoded. Two bytes of a line take up to 350 bytes while
+/// rmcp decodes them.
 pub(super) const MOST_MARKS: u64 = 1_000_000;
 
-/// How long nothing at all may move on a connection that owes too much before we ask whether its peer is
-/// still there.
+/// The time without any progress on a connection that owes too much, after which we check that its peer is still
+/// connected.
 const STUCK: Duration = Duration::from_secs(1);
 
-/// What a peer sent instead of a readable message.
+/// The reason for which a message of a peer is unreadable.
 enum Unreadable {
     Large {
         bytes: u64,
@@ -56,18 +56,18 @@ enum Unreadable {
     Deep(u32),
     Many(u64),
     Odd(String),
-    /// It is a batch in a session of a revision that has none, or a wrong one.
+    /// A malformed batch, or a batch in a session of a revision without batches.
     Batch(String),
 }
 
 impl Unreadable {
-    /// Says that a message is nested too deep, if it is.
+    /// Returns the problem of a message that is nested too deeply.
     fn deep(envelope: &Envelope) -> Option<Unreadable> {
         let depth = envelope.deepest();
         (depth > DEEPEST).then_some(Unreadable::Deep(depth))
     }
 
-    /// Says that a message has too many values, if it has.
+    /// Returns the problem of a message that has too many values.
     fn many(envelope: &Envelope) -> Option<Unreadable> {
         let marks = envelope.marks();
         (marks > MOST_MARKS).then_some(Unreadable::Many(marks))
@@ -93,17 +93,17 @@ impl Unreadable {
     }
 }
 
-/// What keeps a message from being decoded, if anything does.
+/// Returns why a message must not be decoded, if so.
 pub(super) fn problem_of(envelope: &Envelope) -> Option<ErrorData> {
     Unreadable::deep(envelope).or_else(|| Unreadable::many(envelope)).map(|unreadable| unreadable.error())
 }
 
-/// The number of bytes, when an error of [`UNREADABLE`] stands for a message that was too large.
+/// Returns the number of bytes if an error of [`UNREADABLE`] replaces a message that was too large.
 pub(super) fn bytes_of(error: &ErrorData) -> Option<u64> {
     error.data.as_ref()?.get("bytes")?.as_u64()
 }
 
-/// Where the lines of a transport go.
+/// The destination of a transport's lines.
 pub(super) trait Outlet: Clone + Send + Sync + 'static {
     /// Writes one line, which ends in a newline.
     fn write(self, line: Vec<u8>) -> impl Future<Output = io::Result<()>> + Send + 'static;
@@ -112,7 +112,7 @@ pub(super) trait Outlet: Clone + Send + Sync + 'static {
     fn close(&self) -> impl Future<Output = ()> + Send;
 }
 
-/// A byte stream that lines are written to, one after the other.
+/// A byte stream to which lines are written in order.
 pub(super) struct Stream<Write> {
     write: Arc<Mutex<Option<Write>>>,
     ended: CancellationToken,
@@ -134,7 +134,7 @@ impl<Write: AsyncWrite + Unpin + Send + 'static> Outlet for Stream<Write> {
             write.write_all(&line).await?;
             write.flush().await
         };
-        // Whoever closed the side that we write to cannot be answered any more.
+        // A peer that has closed the side to which we write cannot be answered any more.
         written.await.inspect_err(|_| {
             self.gone.cancel();
             self.ended.cancel();
@@ -155,38 +155,39 @@ pub(super) struct Lines<Read, Out> {
     oversized: Option<Envelope>,
     largest: usize,
     backlog: Arc<Backlog>,
-    /// Asked when too much is owed and nothing has moved for a while: whether the peer counts as gone.
+    /// Called when too much is owed and there was no progress for a while; true if the peer counts as gone.
     given_up: fn() -> bool,
     /// False until the peer's first request.
     begun: bool,
-    /// Answers of ours that are being written.
+    /// Our own answers that are being written.
     answers: JoinSet<()>,
     batches: Batches,
-    /// Messages of a batch that have not been taken in yet.
+    /// Messages of a batch that have not been accepted yet.
     of_batch: VecDeque<Box<RawValue>>,
     /// Cancelled when the peer closes either side.
     ended: CancellationToken,
-    /// Towards a client: cancelled when nothing more is to be taken in. All that has come is answered before the end.
+    /// Towards a client: cancelled when nothing more is to be accepted. All accepted requests are answered before the
+    /// end.
     finish: Option<CancellationToken>,
 }
 
 impl<Read: AsyncRead + Unpin, Write> Lines<Read, Stream<Write>> {
-    /// A transport over a pair of byte streams that takes in lines of up to `largest` bytes and cancels `ended` at the
-    /// end.
+    /// Creates a transport over a pair of byte streams that accepts lines of up to `largest` bytes and cancels `ended`
+    /// at the end.
     pub(super) fn new(read: Read, write: Write, largest: usize, ended: CancellationToken) -> Self {
         let write = Arc::new(Mutex::new(Some(write)));
         let outlet = Stream { write, ended: ended.clone(), gone: CancellationToken::new() };
         Lines::between(read, outlet, largest, ended)
     }
 
-    /// Cancelled when nothing can be written to the peer any more.
+    /// Returns a token that is cancelled when nothing can be written to the peer any more.
     pub(super) fn gone(&self) -> CancellationToken {
         self.outlet.gone.clone()
     }
 }
 
 impl<Read: AsyncRead + Unpin, Out> Lines<Read, Out> {
-    /// The same over a byte stream and an outlet.
+    /// Creates a transport over a byte stream and an outlet.
     pub(super) fn between(read: Read, outlet: Out, largest: usize, ended: CancellationToken) -> Self {
         Lines {
             read: BufReader::with_capacity(64 << 10, read),
@@ -195,7 +196,7 @@ impl<Read: AsyncRead + Unpin, Out> Lines<Read, Out> {
             oversized: None,
             largest,
             backlog: Backlog::new(MOST_REQUESTS),
-            // A server behind us that asks and does not read is of no more use.
+            // A downstream server that sends requests and does not read is of no further use.
             given_up: || true,
             begun: false,
             answers: JoinSet::new(),
@@ -206,20 +207,20 @@ impl<Read: AsyncRead + Unpin, Out> Lines<Read, Out> {
         }
     }
 
-    /// The same towards a client, which may have so many requests at once and read as late as it likes,
-    /// until `hung_up` says that it has closed its side. Behind its last message, or when `finish` is cancelled, the
-    /// stream ends when all its requests have been answered.
+    /// Configures the transport for a client, which may have up to `most_requests` requests at once and read as late as
+    /// it likes, until `hung_up` reports that it has closed its side. After its last message, or when `finish` is
+    /// cancelled, the stream ends once all its requests have been answered.
     pub(super) fn serving(self, most_requests: usize, hung_up: fn() -> bool, finish: CancellationToken) -> Self {
         Lines { backlog: Backlog::new(most_requests), given_up: hung_up, finish: Some(finish), ..self }
     }
 
-    /// What is owed to the peer.
+    /// The books on what is owed to the peer.
     pub(super) fn backlog(&self) -> Arc<Backlog> {
         Arc::clone(&self.backlog)
     }
 
-    /// Waits for room and reads the next line; `None` where there is no more, or no more is to be taken in. A message of
-    /// a batch that waits comes as an empty line.
+    /// Waits for room and reads the next line; `None` if there is none, or no more is to be accepted. A pending message
+    /// of a batch is returned as an empty line.
     async fn next(&mut self) -> Option<Option<Envelope>> {
         let finish = self.finish.clone();
         let next = async {
@@ -238,7 +239,7 @@ impl<Read: AsyncRead + Unpin, Out> Lines<Read, Out> {
         }
     }
 
-    /// Waits until another message may be taken in; false when there is nobody left to answer to.
+    /// Waits until another message may be accepted; false if the peer is gone.
     async fn room(&mut self) -> bool {
         loop {
             match tokio::time::timeout(STUCK, self.backlog.room()).await {
@@ -249,8 +250,8 @@ impl<Read: AsyncRead + Unpin, Out> Lines<Read, Out> {
         }
     }
 
-    /// Reads up to the end of a line, which is then in `self.line`; `Some` for one over the cap, `None`
-    /// at the end of the stream. What has been read stays in `self` when the future is dropped.
+    /// Reads up to the end of a line, which is then in `self.line`; `Some` for one over the cap, `None` at the end of
+    /// the stream. Cancel-safe: data that was read stays in `self` when the future is dropped.
     async fn next_line(&mut self) -> Option<Option<Envelope>> {
         loop {
             let available = match self.read.fill_buf().await {
@@ -304,7 +305,7 @@ impl<Role: ServiceRole, Read: AsyncRead + Unpin + Send, Out: Outlet> Transport<R
             if line.is_some()
                 && let Some(message) = self.of_batch.pop_front()
             {
-                // It was decoded before, so it can be.
+                // It was decoded before, so decoding succeeds.
                 match serde_json::from_str(message.get()).ok().and_then(|message| self.taken_in::<Role>(message)) {
                     Some(message) => return Some(message),
                     None => continue,
@@ -315,7 +316,7 @@ impl<Role: ServiceRole, Read: AsyncRead + Unpin + Send, Out: Outlet> Transport<R
                 if self.finish.is_some() {
                     self.backlog.settled().await;
                 }
-                // The connection is closed behind this, and whoever waits for an answer is still to get it.
+                // The connection is closed after this, and pending answers still have to be delivered.
                 while self.answers.join_next().await.is_some() {}
                 return None;
             };
@@ -352,9 +353,8 @@ impl<Role: ServiceRole, Read: AsyncRead + Unpin + Send, Out: Outlet> Transport<R
                     }
                 }
             };
-            // A response that cannot be read becomes an error response for the one who waits; a request
-            // that cannot be read is answered with an error, without an identity where that is what
-            // cannot be read.
+            // An unreadable response becomes an error response for the waiting caller. An unreadable request is
+            // answered with an error, without an identity if the identity is unreadable.
             let id = envelope.id();
             tracing::warn!(id = id.as_ref().map(ToString::to_string), problem = %problem.error().message, "a message was not taken in");
             if Role::IS_CLIENT {
@@ -374,7 +374,7 @@ impl<Role: ServiceRole, Read: AsyncRead + Unpin + Send, Out: Outlet> Transport<R
 }
 
 impl<Read: AsyncRead + Unpin + Send, Out: Outlet> Lines<Read, Out> {
-    /// Keeps the books on a message that was read; nothing when it is not for the service.
+    /// Updates the books for a message that was read; `None` if the message is not for the service.
     fn taken_in<Role: ServiceRole>(&mut self, message: RxJsonRpcMessage<Role>) -> Option<RxJsonRpcMessage<Role>> {
         match message {
             JsonRpcMessage::Request(request) => {
@@ -389,7 +389,7 @@ impl<Read: AsyncRead + Unpin + Send, Out: Outlet> Lines<Read, Out> {
                 self.answer::<Role>(ErrorData::new(ErrorCode::INVALID_REQUEST, problem, None), id);
                 None
             }
-            // rmcp takes a client that begins with anything but a request for a stranger, and ends.
+            // rmcp ends the connection of a client whose first message is not a request.
             _ if !Role::IS_CLIENT && !self.begun => None,
             JsonRpcMessage::Notification(JsonRpcNotification { jsonrpc, notification }) => {
                 let notification = match TryInto::<CancelledNotification>::try_into(notification) {
@@ -411,10 +411,10 @@ impl<Read: AsyncRead + Unpin + Send, Out: Outlet> Lines<Read, Out> {
         }
     }
 
-    /// Takes a batch apart: its messages are taken in one after the other.
+    /// Splits a batch: its messages are accepted one after the other.
     ///
     /// # Errors
-    /// What is wrong with the batch as a whole.
+    /// Returns the problem of the batch as a whole.
     fn batch<Role: ServiceRole>(&mut self, line: &[u8]) -> Result<(), String> {
         let (mut waiting, mut replies) = (HashSet::new(), Vec::new());
         let mut refuse = |code: ErrorCode, id: Option<RequestId>, problem: &str| {
@@ -464,8 +464,8 @@ impl<Read: AsyncRead + Unpin + Send, Out: Outlet> Lines<Read, Out> {
         });
     }
 
-    /// Writes a message, which may be the reply to that request. It is encoded now, so that what waits is no larger than
-    /// what will be written.
+    /// Writes a message, which may be the reply to that request. It is encoded now, so that a queued message is no
+    /// larger than its encoding.
     fn write<Role: ServiceRole>(
         &mut self,
         message: TxJsonRpcMessage<Role>,
@@ -502,14 +502,14 @@ impl<Read: AsyncRead + Unpin + Send, Out: Outlet> Lines<Read, Out> {
     }
 }
 
-/// Decodes one line; `None` for what is to be passed over: empty lines, log lines that a server prints
-/// where it should not, notifications of other protocols.
+/// Decodes one line; `None` for lines to be ignored: empty lines, log lines that a server prints by mistake,
+/// notifications of other protocols.
 fn read_message<Role: ServiceRole>(line: &[u8]) -> Result<Option<RxJsonRpcMessage<Role>>, (Envelope, Unreadable)> {
     let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii();
     if line.is_empty() {
         return Ok(None);
     }
-    // A value or key takes a byte and its mark, so that a short line need not be looked at twice.
+    // A value or key takes a byte and its mark, so that a short line need not be scanned twice.
     if line.len() as u64 > 2 * MOST_MARKS {
         let envelope = Envelope::of(line);
         if let Some(many) = Unreadable::many(&envelope) {

@@ -1,11 +1,11 @@
-//! What becomes of lines that are large, deep, odd or cut.
+//! Tests of lines that are large, deeply nested, malformed or truncated.
 
 use rmcp::{RoleClient, RoleServer};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::*;
 
-/// Feeds `input` to a client's transport and gives what it takes in, as JSON.
+/// Feeds `input` to a client's transport and returns the messages that it accepts, as JSON.
 async fn received(input: Vec<u8>, largest: usize) -> Vec<serde_json::Value> {
     let (mut far, near) = tokio::io::duplex(1 << 16);
     let (read, write) = tokio::io::split(near);
@@ -57,7 +57,7 @@ async fn a_request_that_cannot_be_read_is_answered() {
     far.shutdown().await.expect("closed");
     assert!(Transport::<RoleServer>::receive(&mut lines).await.is_none());
     assert!(ended.is_cancelled());
-    // As rmcp does at the end; what is still to be said has been said.
+    // As rmcp does at the end; everything still to be written has been queued.
     Transport::<RoleServer>::close(&mut lines).await.expect("closed");
     drop(lines);
     let mut answer = Vec::new();

@@ -1,8 +1,8 @@
-//! What is logged: one event per evaluation and one per tool call in it.
+//! Logging: one event per evaluation and one per tool call in it.
 //!
 //! Events go through `tracing`; the binary writes them as lines of JSON, each with the [`Identity`] of its evaluation.
-//! Handles of sessions are secrets and appear only as the beginning of a hash, arguments and results of tools not at
-//! all.
+//! Session handles are secrets and appear only as a prefix of their hash; arguments and results of tools are never
+//! logged.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Write};
@@ -20,15 +20,15 @@ use super::config::cut;
 use super::identity::Identity;
 use super::secrets::Secrets;
 
-/// The target of the spans of programs and of calls in them, for whoever collects traces.
+/// The target of the spans of programs and of calls in them, for trace collectors.
 pub const SPANS: &str = "lispbox::trace";
 
-/// The span of an evaluation; it [`ends`](ended) with the reply.
+/// Creates the span of an evaluation; it [`ends`](ended) with the reply.
 pub(super) fn evaluation_span(evaluation: u64, principal: &str) -> Span {
     tracing::info_span!(target: SPANS, "evaluation", evaluation, principal, session = Empty, outcome = Empty, otel.status_code = Empty)
 }
 
-/// The span of a tool call.
+/// Creates the span of a tool call.
 pub(super) fn call_span(identity: &Identity, server: &str, tool: &str) -> Span {
     let Identity { evaluation, principal, session, .. } = identity;
     let name = format!("{server}/{tool}");
@@ -38,7 +38,7 @@ pub(super) fn call_span(identity: &Identity, server: &str, tool: &str) -> Span {
     )
 }
 
-/// Takes down in a span what became of it.
+/// Records the outcome in a span.
 pub(super) fn ended(span: &Span, outcome: &str) {
     span.record("outcome", outcome);
     if outcome != "ok" {
@@ -46,15 +46,15 @@ pub(super) fn ended(span: &Span, outcome: &str) {
     }
 }
 
-/// How much of a program is logged, in characters.
+/// Maximum length of a logged program, in characters.
 const PROGRAM_KEPT: usize = 2000;
 
-/// What is logged of a program.
+/// Returns the part of a program that is logged.
 pub(super) fn kept(program: &str) -> String {
     cut(program, PROGRAM_KEPT)
 }
 
-/// Logs an evaluation of a program, as [`kept`], that has ended.
+/// Logs an evaluation that has ended; `program` is the result of [`kept`].
 pub(super) fn evaluation(identity: &Identity, program: &str, reply: &Reply) {
     let code = reply.failure.as_ref().map_or("ok", |failure| failure.error.as_str());
     identity.span.record("session", identity.session.as_deref());
@@ -93,33 +93,33 @@ pub(super) fn tool_call(identity: &Identity, span: &Span, server: &str, tool: &s
     );
 }
 
-/// The beginning of the hash of a handle: enough to follow a session through a log.
+/// Returns a prefix of the hash of a handle: enough to follow a session through a log.
 pub(super) fn hashed(handle: &str) -> String {
     let mut hasher = DefaultHasher::new();
     handle.hash(&mut hasher);
     format!("{:08x}", hasher.finish() >> 32)
 }
 
-/// How many log lines may wait for whoever reads them.
+/// Capacity of the queue of log lines.
 const LINES_WAITING: usize = 1024;
 
-/// Where log lines go.
+/// The destination of log lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogStream {
-    /// Standard output, for a server that says nothing else there.
+    /// Standard output, for a server that writes nothing else there.
     Output,
     /// Standard error.
     Errors,
 }
 
-/// A stream for log lines, without ever waiting for whoever reads it: a client that leaves our pipe unread must not
-/// stop us. Lines that find no room are dropped.
+/// A writer of log lines that never blocks on its reader: a client that leaves our pipe unread must not stop us. Lines
+/// are dropped when the queue is full.
 #[derive(Clone)]
 pub struct LogWriter {
     lines: SyncSender<Line>,
-    /// The other end, until lines begin to be written.
+    /// The receiving end, until writing begins.
     held: Arc<Held>,
-    /// What is taken out of all lines, once it is known.
+    /// The secrets to redact in all lines, once they are known.
     secrets: Arc<OnceLock<Secrets>>,
 }
 
@@ -127,26 +127,26 @@ type Held = Mutex<Option<(Receiver<Line>, LogStream)>>;
 
 enum Line {
     Text(Vec<u8>),
-    /// Everything before this has been written.
+    /// All lines before this have been written.
     Written(SyncSender<()>),
 }
 
 impl LogWriter {
-    /// A writer whose lines wait until [`LogWriter::begin`].
+    /// Creates a writer whose lines wait until [`LogWriter::begin`].
     pub fn new(stream: LogStream) -> LogWriter {
         let (lines, waiting) = sync_channel(LINES_WAITING);
         LogWriter { lines, held: Arc::new(Mutex::new(Some((waiting, stream)))), secrets: Arc::default() }
     }
 
-    /// Takes these secrets out of all further lines, which have to be JSON. Only the first call counts.
+    /// Redacts these secrets in all further lines, which have to be JSON. Only the first call has an effect.
     pub fn redact(&self, secrets: &Secrets) {
         self.secrets.get_or_init(|| secrets.clone());
     }
 
-    /// Begins to write, from a thread of its own.
+    /// Starts writing, from a dedicated thread.
     ///
     /// # Errors
-    /// When the system has no threads left.
+    /// Fails if the system has no threads left.
     pub fn begin(&self) -> io::Result<()> {
         let held = self.held.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some((waiting, stream)) = held else { return Ok(()) };
@@ -154,11 +154,11 @@ impl LogWriter {
         Ok(())
     }
 
-    /// Waits until all lines so far have been written, but no longer than `bound`.
+    /// Waits until all lines so far have been written, at most for `bound`.
     pub fn flush_within(&self, bound: Duration) {
         let (written, done) = sync_channel(1);
         if self.begin().is_ok() && self.lines.try_send(Line::Written(written)).is_ok() {
-            // No answer in time: the pipe is not read, and the lines are lost.
+            // On a timeout the pipe is not being read, and the lines are lost.
             let _ = done.recv_timeout(bound);
         }
     }
@@ -167,7 +167,7 @@ impl LogWriter {
 fn write_lines(waiting: &Receiver<Line>, stream: LogStream) {
     for line in waiting {
         match line {
-            // Nothing can be done about a stream that is closed.
+            // Nothing can be done about a closed stream.
             Line::Text(text) => drop(match stream {
                 LogStream::Output => io::stdout().write_all(&text),
                 LogStream::Errors => io::stderr().write_all(&text),
@@ -183,7 +183,7 @@ impl Write for LogWriter {
             (Some(secrets), Ok(line)) => secrets.redact_json(line).into_owned().into_bytes(),
             _ => text.to_vec(),
         };
-        // A full queue means that nobody reads.
+        // A full queue means that the stream is not being read.
         let _ = self.lines.try_send(Line::Text(line));
         Ok(text.len())
     }

@@ -1,8 +1,7 @@
-//! MCP towards our client: the two tools, on every revision of the protocol.
+//! MCP towards the client: the two tools, on every revision of the protocol.
 //!
-//! From 2026-07-28 on nothing may be inferred from the connection, so a call that names no session gets
-//! a fresh one. The revisions before have sessions of their own: there the connection has one, which
-//! ends with it.
+//! From 2026-07-28 on nothing may be inferred from the connection, so a call that names no session gets a new one.
+//! Earlier revisions have protocol sessions: there the connection has a session, which ends with the connection.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -41,7 +40,7 @@ use super::sessions::Entry;
 use super::shutdown::{SESSION_ENDS, SHUTTING_DOWN, UnderWay};
 use super::tools;
 
-/// What a successful reply consists of.
+/// The form of a successful reply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReplyForm {
     /// Text alone.
@@ -66,16 +65,16 @@ impl std::str::FromStr for ReplyForm {
     }
 }
 
-/// What every connection's front has in common.
+/// Settings shared by all connections.
 pub(super) struct Manner {
     pub(super) form: ReplyForm,
-    /// The limits of a call that asks for none.
+    /// The default limits of a call.
     pub(super) usual: Limits,
-    /// The limits that no call exceeds.
+    /// The maximum limits of a call.
     pub(super) most: Limits,
-    /// What principals may have beside that.
+    /// Limits of individual principals.
     pub(super) allowances: Arc<Allowances>,
-    /// What replies are held against.
+    /// The rules that replies are checked against.
     pub(super) quarantine: Quarantine,
 }
 
@@ -84,21 +83,21 @@ pub(super) struct Front {
     evaluations: Arc<Evaluations>,
     manner: Arc<Manner>,
     replies: Replies,
-    /// True where each request says whose it is.
+    /// True if each request carries its principal.
     over_http: bool,
-    /// The session of this connection, made at the first call that belongs into it.
+    /// The session of this connection, created by the first call that needs it.
     own: Mutex<Option<Arc<Entry>>>,
-    /// The handles that this connection knows.
+    /// The session handles that this connection knows.
     handles: Arc<Handles>,
 }
 
 impl Front {
-    /// The front of a client of this machine, who is behind a pair of streams.
+    /// Creates the front of a local client, connected by a pair of streams.
     pub(super) fn over_streams(evaluations: Arc<Evaluations>, manner: Arc<Manner>) -> Front {
         Front::new(evaluations, manner, false)
     }
 
-    /// The front of what came over HTTP.
+    /// Creates the front of a connection over HTTP.
     pub(super) fn over_http(evaluations: Arc<Evaluations>, manner: Arc<Manner>) -> Front {
         Front::new(evaluations, manner, true)
     }
@@ -108,17 +107,17 @@ impl Front {
         Front { evaluations, manner, replies, over_http, own: Mutex::default(), handles: Arc::default() }
     }
 
-    /// Takes down that a request is under way.
+    /// Registers a request as under way.
     ///
     /// # Errors
-    /// When the server is shutting down. Over HTTP a request was admitted before it came here.
+    /// Returns an error if the server is shutting down. Over HTTP a request was admitted before it reached this.
     fn under_way(&self) -> Result<UnderWay, ErrorData> {
         let shutdown = self.evaluations.shutdown();
         let admitted = if self.over_http { Some(shutdown.enter()) } else { shutdown.admit() };
         admitted.ok_or_else(|| ErrorData::new(UNREADABLE, SHUTTING_DOWN, None))
     }
 
-    /// Whose request it is.
+    /// Returns the principal of a request.
     fn principal(&self, context: &RequestContext<RoleServer>) -> Result<String, Refused> {
         if !self.over_http {
             return Ok(LOCAL.to_owned());
@@ -147,13 +146,13 @@ impl Front {
             ));
         }
         let approver = self.approver(stateless, context);
-        // Requests over HTTP that belong to no session of the protocol may each be another client's.
+        // Requests over HTTP that belong to no protocol session may each come from a different client.
         let handles = (!stateless || !self.over_http).then(|| Arc::clone(&self.handles));
         Ok(Caller { name, own, handles, withdrawn: context.ct.clone(), activity: Arc::default(), approver })
     }
 
-    /// Who asks the person in front of the client. From 2026-07-28 on a server sends no requests, and over HTTP a
-    /// client may have no stream on which one would reach it.
+    /// Returns the approver that asks the person using the client. From 2026-07-28 on a server sends no requests, and
+    /// over HTTP a client may have no stream on which a request would reach it.
     fn approver(&self, stateless: bool, context: &RequestContext<RoleServer>) -> Arc<dyn Approver> {
         let why = if self.over_http {
             "over HTTP nobody can be asked"
@@ -186,7 +185,7 @@ impl Front {
                     advise_on_limit(failure, &limits, &most);
                 }
                 let record = Record::of_evaluation(&identity, &reply);
-                // An error says by itself what was kept.
+                // An error states what was kept.
                 let is_lost = reply.failure.is_none() && !reply.defined.is_empty() && self.evaluations.loses_sessions();
                 let replies = self.replies.clone();
                 let size = usize::try_from(output).unwrap_or(usize::MAX);
@@ -236,15 +235,15 @@ impl Front {
         self.recorded(said, record).await
     }
 
-    /// A record of a request that is no evaluation, or not yet.
+    /// Creates a record of a request that is not an evaluation, or not yet.
     fn record_of(&self, kind: Kind, context: &RequestContext<RoleServer>) -> Record {
         Record { kind, principal: self.principal(context).unwrap_or_default(), ..Record::default() }
     }
 
-    /// Writes the record of a reply, and gives the reply, which says it if the record could not be written.
+    /// Writes the record of a reply and returns the reply, which mentions it if the record could not be written.
     async fn recorded(&self, said: Said, record: Record) -> CallToolResult {
         let Said { mut result, bytes, quarantine } = said;
-        // A question has no effects: without its record its answer is not given.
+        // A query has no effects: without its record its answer is withheld.
         let is_withheld = record.kind == Kind::Env && self.evaluations.fails_closed(&record.principal);
         let written = self.evaluations.recorded(Record { bytes: Some(bytes), quarantine, ..record }).await;
         if let Err(problem) = written {
@@ -259,7 +258,7 @@ impl Front {
     }
 }
 
-/// How much of the hash of a reference is in a record: enough to tell references apart.
+/// The length of the recorded hash of a reference: enough to tell references apart.
 const REFERENCE_KEPT: usize = 16;
 
 impl Drop for Front {
@@ -277,7 +276,7 @@ fn is_stateless(context: &RequestContext<RoleServer>) -> bool {
     version.is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
 }
 
-/// Checks that a list is asked for from its beginning: each of ours is one page, so that we give no cursors.
+/// Checks that a list is requested from its beginning: each of our lists is one page, so we issue no cursors.
 fn first_page(request: Option<&PaginatedRequestParams>) -> Result<(), ErrorData> {
     match request.and_then(|request| request.cursor.as_ref()) {
         None => Ok(()),
@@ -288,10 +287,10 @@ fn first_page(request: Option<&PaginatedRequestParams>) -> Result<(), ErrorData>
     }
 }
 
-/// The methods that this server has, of which a request comes as a custom one if its parameters have another shape.
+/// The supported methods that rmcp passes on as custom requests if their parameters have an unexpected shape.
 const WITH_PARAMETERS: [&str; 4] = ["tools/list", "resources/list", "resources/templates/list", "resources/read"];
 
-/// The error of a method that we have not.
+/// The error for an unsupported method.
 fn no_method(name: &str) -> ErrorData {
     ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("method not found: {}", cut(name, 200)), None)
 }
@@ -343,7 +342,7 @@ impl ServerHandler for Front {
         Ok(result.into())
     }
 
-    /// Lists no resources: the reference to one is the key to it.
+    /// Lists no resources: the reference to one is a secret.
     async fn list_resources(
         &self,
         request: Option<PaginatedRequestParams>,
@@ -361,7 +360,7 @@ impl ServerHandler for Front {
         first_page(request.as_ref()).map(|()| ListResourceTemplatesResult::default())
     }
 
-    /// The one kind of resource: what a tool answered to a program of the same principal that is no text.
+    /// Reads the only kind of resource: non-text content that a tool returned to a program of the same principal.
     async fn read_resource(
         &self,
         request: ReadResourceRequestParams,
@@ -389,8 +388,8 @@ impl ServerHandler for Front {
         Ok(ReadResourceResult::new(vec![contents]).into())
     }
 
-    // rmcp would answer some of the following with empty lists, as a server does that could have more, and the others with
-    // nothing but their names.
+    // For some of the following requests rmcp would return empty lists, as if there could be more; for the others it
+    // would return only the name of the method.
 
     async fn list_prompts(
         &self,
@@ -446,8 +445,8 @@ impl ServerHandler for Front {
         request: CustomRequest,
         context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        // A known method comes here when its parameters have another shape than it asks for. Inside a
-        // tool call that is a mistake of the model, which sees results but seldom protocol errors.
+        // A known method arrives here if its parameters have an unexpected shape. In a tool call that is a mistake of
+        // the model, which sees results but seldom protocol errors.
         if WITH_PARAMETERS.contains(&&*request.method) {
             let message = format!("the parameters of `{}` are not of the types that it takes", request.method);
             return Err(ErrorData::invalid_params(message, None));
@@ -461,7 +460,7 @@ impl ServerHandler for Front {
         );
         let mut result = self.replies.of(refused.reply(), self.manner.usual.output).result;
         if !is_stateless(&context) {
-            // Results that rmcp knows by their type lose it by themselves.
+            // rmcp removes it from results whose type it knows.
             result.result_type = None;
         }
         serde_json::to_value(result)

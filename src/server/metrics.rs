@@ -1,7 +1,7 @@
-//! What is counted while programs run and tools are called, for Prometheus.
+//! Metrics of programs and tool calls, for Prometheus.
 //!
-//! Labels have few values: the names of configured servers, codes of outcomes, names of limits and of quarantine's
-//! rules. Nothing that a program, a client or a reply says becomes one.
+//! Labels have few values: the names of configured servers, outcome codes, names of limits and of quarantine rules. No
+//! text of a program, a client or a reply becomes a label.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
@@ -18,19 +18,19 @@ use prometheus_client::registry::{Metric, Registry, Unit};
 use crate::lang::ToolReply;
 use crate::lang::reply::Reply;
 
-/// The upper ends of what is told apart of times, in seconds: from a call of nothing to the longest evaluation.
+/// Upper bounds of the histogram buckets of times, in seconds: from an empty call to the longest evaluation.
 const TIMES: [f64; 12] = [0.001, 0.005, 0.02, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0, 300.0];
 
-/// More codes of outcomes than there are; what comes beyond them has been made up.
+/// Maximum number of outcome codes as labels, above the number of real ones; further codes are invented.
 const MOST_OUTCOMES: usize = 80;
 
-/// The form in which the metrics are written.
+/// The media type of the metrics.
 pub(super) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 type Label = (&'static str, String);
 type Times<const LABELS: usize> = Family<[Label; LABELS], Histogram, fn() -> Histogram>;
 
-/// Everything that is counted.
+/// All counters and histograms.
 pub(super) struct Metrics {
     registry: Registry,
     outcomes: Mutex<HashSet<String>>,
@@ -51,15 +51,15 @@ pub(super) struct Metrics {
     tokens_stale: Gauge,
 }
 
-/// What is so now, rather than counted as it happens.
+/// Gauges that are read when the metrics are rendered.
 pub(super) struct Now {
-    /// Evaluations that run.
+    /// Number of running evaluations.
     pub(super) running: usize,
-    /// Evaluations that wait for their turn.
+    /// Number of evaluations that wait for their turn.
     pub(super) waiting: usize,
-    /// Sessions in memory, and what they hold in bytes.
+    /// Number of sessions in memory, and their total size in bytes.
     pub(super) sessions: (usize, u64),
-    /// The servers behind us, each with whether it is connected.
+    /// The downstream servers, each with a flag that is true if it is connected.
     pub(super) servers: Vec<(String, bool)>,
 }
 
@@ -124,21 +124,21 @@ fn times() -> Histogram {
     Histogram::new(TIMES)
 }
 
-/// A metric that is shown under that name.
+/// Registers a metric under a name.
 fn counted<M: Metric + Clone + Default>(registry: &mut Registry, name: &str, help: &str) -> M {
     let metric = M::default();
     registry.register(name, help, metric.clone());
     metric
 }
 
-/// A metric that is shown under that name with its unit.
+/// Registers a metric under a name, with its unit.
 fn measured<M: Metric + Clone>(registry: &mut Registry, name: &str, help: &str, unit: Unit, metric: M) -> M {
     registry.register_with_unit(name, help, unit, metric.clone());
     metric
 }
 
 impl Metrics {
-    /// Takes down whether the tokens file cannot be used as it is.
+    /// Records whether the tokens file is unusable in its current state.
     pub(super) fn tokens_stale(&self, is_stale: bool) {
         self.tokens_stale.set(i64::from(is_stale));
     }
@@ -148,7 +148,7 @@ impl Metrics {
         let failure = reply.failure.as_ref();
         let outcome = self.outcome(failure.map_or("ok", |failure| &failure.error));
         self.evaluations.get_or_create(&[("outcome", outcome)]).inc();
-        // One that was refused took no time of anybody's.
+        // A refused evaluation took no time.
         if reply.spent.fuel > 0 {
             self.evaluation_times.observe(Duration::from_millis(reply.spent.total_ms).as_secs_f64());
         }
@@ -157,7 +157,7 @@ impl Metrics {
         }
     }
 
-    /// Counts a call of a tool of that server that has ended.
+    /// Counts a tool call of that server that has ended.
     pub(super) fn tool_call(&self, server: &str, took: Duration, reply: &ToolReply) {
         let server = ("server", server.to_owned());
         let outcome = ("outcome", reply.outcome().to_owned());
@@ -165,20 +165,20 @@ impl Metrics {
         self.call_times.get_or_create(&[server]).observe(took.as_secs_f64());
     }
 
-    /// Counts a reply that those rules of the quarantine found something in.
+    /// Counts a reply in which those quarantine rules matched.
     pub(super) fn quarantined(&self, rules: &[&str]) {
         for rule in rules {
             self.quarantined.get_or_create(&[("rule", (*rule).to_owned())]).inc();
         }
     }
 
-    /// Counts a connection to a server that was made, or could not be.
+    /// Counts a connection attempt to a server, successful or not.
     pub(super) fn started(&self, server: &str, is_up: bool) {
         let starts = if is_up { &self.starts } else { &self.failed_starts };
         starts.get_or_create(&[("server", server.to_owned())]).inc();
     }
 
-    /// All of it, in the form of [`CONTENT_TYPE`].
+    /// Renders all metrics in the format of [`CONTENT_TYPE`].
     pub(super) fn text(&self, now: &Now) -> String {
         let amount = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
         self.running.set(amount(now.running as u64));
@@ -195,7 +195,7 @@ impl Metrics {
         text
     }
 
-    /// An outcome as a label: a worker or a function of the host may call it anything.
+    /// Maps an outcome to a label: a worker or a function of the host may use any code.
     fn outcome(&self, code: &str) -> String {
         let mut known = self.outcomes.lock().unwrap_or_else(PoisonError::into_inner);
         if known.contains(code) {
@@ -209,7 +209,7 @@ impl Metrics {
     }
 }
 
-/// What the process takes of the machine's memory, in bytes, as Linux tells it.
+/// Returns the resident memory of the process in bytes, as Linux reports it.
 fn resident() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let size = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;

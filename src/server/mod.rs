@@ -1,29 +1,29 @@
-//! The MCP server: two tools towards a client, any number of servers behind it.
+//! The MCP server: two tools towards a client, any number of downstream servers.
 //!
 //! - `config`: the configuration: files and folders, their forms, the servers and rules in them.
-//! - `serve`: the server of one client, on standard input and output or other streams; `mcp` speaks the protocol, `tools` is what
-//!   the client sees of our two tools, `request` reads their arguments, `toon` writes tables.
-//! - `evaluations`: runs programs in `sessions`, with the `host` that the language sees; `keeper` takes sessions up from a
-//!   store and writes them there; `progress` tells a client how one goes on, `wishes` are a program's for its own session.
-//! - `admission`: how many evaluations there may be at once, and how principals share what there is; `allowances` are what
-//!   the operator lets one of them have.
-//! - `policy`: which tools may be called, whether a person is asked, and how often; `audit` keeps a record of all that was
-//!   called, `secrets` are taken out of all that leaves; `identity` is what both say of an evaluation.
-//! - `quarantine`: replies that read like instructions to the model are announced as such.
-//! - `http`: the server of many clients, over HTTP, and who may use it.
-//! - `downstream`: the servers behind us, and tools that need none; `connections` offers them to programs at a terminal.
-//! - `lines`: the transport over lines of JSON, with `envelope` for what cannot be decoded and
-//!   `backlog` for what is owed to a peer; `batch` takes batches of messages apart, `cursor`
-//!   looks for cursors that rmcp passes over.
-//! - `shutdown`: how the server ends: requests under way are answered first.
-//! - `blobs`: what tools answer that is no text, kept for a while for the client.
-//! - `metrics`: what is counted for Prometheus, which `http` serves.
-//! - `platform`: no child process outlives us. `folders`, `log`, `random`.
-//! - `offload`: work that may take long, off the threads of the runtime.
+//! - `serve`: the server of one client, on standard input and output or other streams; `mcp` implements the protocol,
+//!   `tools` defines our two tools for the client, `request` parses their arguments, `toon` writes tables.
+//! - `evaluations`: runs programs in `sessions`, with the `host` that the language sees; `keeper` loads sessions from a
+//!   store and writes them to it; `progress` reports progress to a client, `wishes` holds a program's requests for its
+//!   session.
+//! - `admission`: limits concurrent evaluations and shares resources between principals; `allowances` are the limits
+//!   that the operator sets for individual principals.
+//! - `policy`: decides which tools may be called, whether a person is asked, and how often; `audit` records all calls,
+//!   `secrets` redacts all output; `identity` identifies an evaluation to both.
+//! - `quarantine`: marks replies that read like instructions to the model.
+//! - `http`: the server of many clients, over HTTP, and their authentication.
+//! - `downstream`: the downstream servers, and tools that need none; `connections` offers them to programs at a
+//!   terminal.
+//! - `lines`: the transport over lines of JSON, with `envelope` for messages that cannot be decoded and `backlog` for
+//!   back-pressure; `batch` splits batches of messages, `cursor` detects cursors that rmcp ignores.
+//! - `shutdown`: shuts the server down; requests under way are answered first.
+//! - `blobs`: non-text results of tools, kept for a while for the client.
+//! - `metrics`: counters for Prometheus, which `http` serves.
+//! - `platform`: ensures that no child process outlives us. `folders`, `log`, `random`.
+//! - `offload`: runs long work off the threads of the runtime.
 //!
-//! The runtime's threads for what does not block hold bytes and sessions, never values of the language: those
-//! are made and dropped on its threads for what blocks, where programs run. Nothing here is global: what is
-//! shared is passed in.
+//! The runtime's async threads hold bytes and sessions, never values of the language: those are created and dropped on
+//! its blocking threads, where programs run. Nothing here is global: shared state is passed in.
 
 mod admission;
 mod allowances;

@@ -1,8 +1,8 @@
-//! Work that may take long, off the threads of the runtime.
+//! Runs long work off the threads of the runtime.
 //!
-//! The runtime has few threads, and connections, time-outs and signals all depend on them. Work whose length a stranger
-//! decides runs on threads of its own ([`Offload::run`]), with a deadline for whoever waits. Work that is linear in a
-//! message of bounded size goes to the runtime's own threads for what blocks ([`linear`]) if the message is large.
+//! The runtime has few threads, and connections, timeouts and signals all depend on them. Work whose duration an
+//! untrusted party controls runs on dedicated threads ([`Offload::run`]), with a deadline for the caller. Work that is
+//! linear in a message of bounded size runs on the runtime's blocking threads ([`linear`]) if the message is large.
 
 use std::collections::HashMap;
 use std::io;
@@ -12,28 +12,28 @@ use std::time::Instant;
 
 use tokio::sync::{AcquireError, Semaphore, oneshot};
 
-/// The stack of a thread; memory is taken up only as far as it is used.
+/// Stack size of a thread; memory is committed only as far as it is used.
 const STACK: usize = 64 << 20;
 
-/// The fewest threads at once.
+/// Minimum number of concurrent threads.
 const FEWEST: usize = 2;
 
-/// Runs work on threads of its own, at most as many at once as there are cores. One principal has all of them but one,
-/// so that its work does not keep others waiting. Copies share the threads.
+/// Runs work on dedicated threads, at most as many at once as there are cores, though at least [`FEWEST`]. One
+/// principal may use all of them but one, so that its work does not block others. Clones share the threads.
 #[derive(Clone, Debug)]
 pub(super) struct Offload {
     turns: Arc<Semaphore>,
-    /// How many threads one principal has at most, and the shares of those that use or wait for one.
+    /// Maximum number of threads of one principal, and the shares of those that use or wait for one.
     each: usize,
     shares: Arc<Mutex<HashMap<String, Weak<Semaphore>>>>,
 }
 
-/// Why work has no outcome.
+/// The reason for which work has no outcome.
 #[derive(Debug)]
 pub(super) enum NotDone {
-    /// The deadline came while other work had all threads; the work has not begun.
+    /// The deadline expired while other work had all threads; the work has not begun.
     NoTurn,
-    /// The deadline came first. The work may still be going on.
+    /// The deadline expired first. The work may still be running.
     Late,
     /// No thread could be started, or the work panicked.
     Failed(String),
@@ -51,11 +51,11 @@ impl Offload {
         Offload { turns: Arc::new(Semaphore::new(threads)), each, shares: Arc::default() }
     }
 
-    /// Runs `work` of a principal and waits for it, and for its turn, until the deadline. Work that has begun keeps its
-    /// thread until it ends.
+    /// Runs `work` of a principal and waits for its turn and its outcome, until the deadline. Work that has begun keeps
+    /// its thread until it ends.
     ///
     /// # Errors
-    /// [`NotDone`].
+    /// Returns [`NotDone`] if there is no outcome.
     pub(super) async fn run<T: Send + 'static>(
         &self,
         principal: &str,
@@ -63,14 +63,14 @@ impl Offload {
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, NotDone> {
         let (share, turns) = (self.share(principal), Arc::clone(&self.turns));
-        // The share comes first: whoever waits for a turn has no more work before others than its share.
+        // The share is acquired first: a principal never queues more work for a turn than its share.
         let turn = async move { Ok((share.acquire_owned().await?, turns.acquire_owned().await?)) };
         let turn: Result<_, AcquireError> =
             tokio::time::timeout_at(deadline.into(), turn).await.map_err(|_| NotDone::NoTurn)?;
         let turn = turn.expect("the semaphores are never closed");
         let (answer, answered) = oneshot::channel();
         let work = move || {
-            // The receiver is gone once the deadline is over.
+            // The receiver has been dropped if the deadline has expired.
             let _ = answer.send(work());
             drop(turn);
         };
@@ -97,14 +97,14 @@ fn spawn(work: impl FnOnce() + Send + 'static) -> io::Result<thread::JoinHandle<
     thread::Builder::new().name("lispbox-work".to_owned()).stack_size(STACK).spawn(work)
 }
 
-/// The largest input that is worked on where it is; some tenths of a millisecond.
+/// Maximum size of an input that is processed on the current thread; that takes some tenths of a millisecond.
 const SMALL: usize = 64 << 10;
 
-/// Runs work that is linear in an input of that many bytes: here if the input is small, else on a thread for what
-/// blocks.
+/// Runs work that is linear in an input of `bytes` bytes: on the current thread if the input is small, else on a
+/// blocking thread.
 ///
 /// # Panics
-/// When the work panics.
+/// Panics if the work panics.
 pub(super) async fn linear<T: Send + 'static>(bytes: usize, work: impl FnOnce() -> T + Send + 'static) -> T {
     if bytes <= SMALL {
         return work();
@@ -137,7 +137,7 @@ mod tests {
         let (release, released) = mpsc::channel::<()>();
         let stuck = offload.run("ann", soon(), move || released.recv());
         assert!(matches!(stuck.await, Err(NotDone::Late)));
-        // The thread is still taken.
+        // The thread is still in use.
         assert!(matches!(offload.run("ann", soon(), || 1).await, Err(NotDone::NoTurn)));
         assert!(matches!(offload.run("bob", soon(), || 1).await, Err(NotDone::NoTurn)));
         release.send(()).expect("the work waits");

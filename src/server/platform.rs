@@ -1,18 +1,16 @@
-//! What only some systems offer: keeping child processes from outliving us, however we end.
+//! Platform-specific code that keeps child processes from outliving us, however we end.
 //!
-//! On Unix every downstream server is the leader of a process group of its own, and the group is
-//! killed when its [`ProcessGroup`] is dropped. For the case that nothing of ours runs any more (we are
-//! killed with SIGKILL), a [`Lifeline`] stands by: one small shell that reads the numbers of the groups
-//! from a pipe and kills what it still knows of when the pipe closes, which the kernel does for us. A
-//! child writes its own number between fork and exec, so there is no moment at which it runs unknown.
-//! A shell rather than our own binary, because an embedder's binary is not ours to run again. On Linux
-//! the child itself also asks to be killed when the thread that started it ends (`PR_SET_PDEATHSIG`):
-//! it is therefore started from a worker thread of the runtime, which lives as long as we do.
+//! On Unix every downstream server leads its own process group, and the group is killed when its [`ProcessGroup`] is
+//! dropped. In case none of our code can run any more (we are killed with SIGKILL), a [`Lifeline`] is ready: one small
+//! shell that reads the group numbers from a pipe and kills the remaining groups when the pipe closes, which the kernel
+//! does for us. A child writes its own number between fork and exec, so it is never running unregistered. A shell is
+//! used rather than our own binary, because an embedder's binary is not ours to run again. On Linux the child also asks
+//! to be killed when the thread that started it ends (`PR_SET_PDEATHSIG`): it is therefore started from a worker thread
+//! of the runtime, which lives as long as we do.
 //!
-//! A process that moves to a session of its own leaves the group and is not followed.
+//! A process that moves to a new session leaves the group and is not tracked.
 //!
-//! Elsewhere (Windows) the child is killed on drop; its own children are left to notice that their
-//! pipes have closed.
+//! Elsewhere (Windows) the child is killed on drop; its own children have to notice that their pipes have closed.
 
 use std::io;
 
@@ -24,15 +22,15 @@ pub(super) use unix::{Lifeline, ProcessGroup};
 #[cfg(not(unix))]
 pub(super) use elsewhere::{Lifeline, ProcessGroup};
 
-/// A child that was started in a group of its own.
+/// A child that was started in a new process group.
 pub(super) struct Started {
-    /// The child; reaped by whoever waits for it.
+    /// The child; its owner reaps it by waiting for it.
     pub child: Child,
     /// The group that it leads, killed on drop.
     pub group: ProcessGroup,
 }
 
-/// The command that runs `program`, which may be a script for the shell on Windows (`npx.cmd`).
+/// Returns the command that runs `program`, which may be a script for the shell on Windows (`npx.cmd`).
 pub(super) fn command(program: &str) -> Command {
     if cfg!(windows) && std::path::Path::new(program).extension().is_none() {
         let mut command = Command::new("cmd");
@@ -54,7 +52,7 @@ mod unix {
 
     use super::{Command, Started};
 
-    /// Reads `+ GROUP` and `- GROUP`, and at the end of its input kills the groups that remain.
+    /// Reads `+ GROUP` and `- GROUP`, and kills the remaining groups at the end of its input.
     const SCRIPT: &str = r#"trap '' HUP INT TERM PIPE
 groups=
 while read -r sign group; do
@@ -67,7 +65,7 @@ while read -r sign group; do
 done
 for each in $groups; do kill -s KILL -- "-$each" 2>/dev/null; done"#;
 
-    /// The process that outlives us for an instant, to kill what we started.
+    /// The process that briefly outlives us to kill the processes that we started.
     pub(in crate::server) struct Lifeline {
         pipe: Mutex<Option<Watcher>>,
     }
@@ -78,12 +76,12 @@ for each in $groups; do kill -s KILL -- "-$each" 2>/dev/null; done"#;
     }
 
     impl Lifeline {
-        /// A lifeline that starts its process when the first server is started.
+        /// Creates a lifeline that starts its process together with the first server.
         pub(in crate::server) fn new() -> Arc<Lifeline> {
             Arc::new(Lifeline { pipe: Mutex::new(None) })
         }
 
-        /// Starts a child in a group of its own that dies with us.
+        /// Starts a child in a new process group that dies with us.
         pub(in crate::server) fn start(self: &Arc<Lifeline>, command: &mut Command) -> io::Result<Started> {
             let mut pipe = self.pipe.lock().unwrap_or_else(PoisonError::into_inner);
             if pipe.is_none() {
@@ -109,7 +107,7 @@ for each in $groups; do kill -s KILL -- "-$each" 2>/dev/null; done"#;
         fn release(&self, number: i32) {
             let mut pipe = self.pipe.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(watcher) = pipe.as_mut() {
-                // When the watcher is gone there is nobody left to tell.
+                // If the watcher has ended, there is no process to notify.
                 let _ = writeln!(watcher.input, "- {number}");
             }
         }
@@ -120,7 +118,7 @@ for each in $groups; do kill -s KILL -- "-$each" 2>/dev/null; done"#;
             let pipe = self.pipe.get_mut().unwrap_or_else(PoisonError::into_inner);
             if let Some(Watcher { mut process, input }) = pipe.take() {
                 drop(input);
-                // It has nothing left to wait for; without this it would stay a zombie in an embedder.
+                // It ends at once; without this it would remain a zombie in an embedder.
                 let _ = process.wait();
             }
         }
@@ -146,17 +144,17 @@ for each in $groups; do kill -s KILL -- "-$each" 2>/dev/null; done"#;
         if let Some(descriptor) = descriptor {
             let mut line = [0u8; 16];
             let length = number_line(std::process::id(), &mut line);
-            // SAFETY: `line` is a live buffer of at least `length` bytes; a failed write leaves the
-            // child to `PR_SET_PDEATHSIG`.
+            // SAFETY: `line` is a live buffer of at least `length` bytes. If the write fails, the child still relies on
+            // `PR_SET_PDEATHSIG`.
             unsafe { libc::write(descriptor, line.as_ptr().cast(), length) };
         }
         #[cfg(target_os = "linux")]
         {
-            // SAFETY: plain system calls on integers. If the parent died before the request, the
-            // signal would never come, hence the check.
+            // SAFETY: plain system calls on integers. If the parent died before the request, the signal would never
+            // arrive, hence the check.
             unsafe {
                 libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-                // What we may have chosen for ourselves is not for the child.
+                // Our own setting must not be inherited by the child.
                 libc::prctl(libc::PR_SET_THP_DISABLE, 0, 0, 0, 0);
                 if u32::try_from(libc::getppid()) != Ok(parent) {
                     return Err(io::Error::from_raw_os_error(libc::ESRCH));
@@ -168,7 +166,7 @@ for each in $groups; do kill -s KILL -- "-$each" 2>/dev/null; done"#;
         Ok(())
     }
 
-    /// Writes `+ NUMBER` and a newline without allocating; gives the length.
+    /// Writes `+ NUMBER` and a newline without allocating, and returns the length.
     fn number_line(number: u32, line: &mut [u8; 16]) -> usize {
         line[0] = b'+';
         line[1] = b' ';
@@ -182,7 +180,7 @@ for each in $groups; do kill -s KILL -- "-$each" 2>/dev/null; done"#;
         3 + digits
     }
 
-    /// A group of processes, killed when it is dropped.
+    /// A process group, killed when it is dropped.
     pub(in crate::server) struct ProcessGroup {
         number: Option<i32>,
         finished: AtomicBool,
@@ -190,15 +188,14 @@ for each in $groups; do kill -s KILL -- "-$each" 2>/dev/null; done"#;
     }
 
     impl ProcessGroup {
-        /// Asks the processes to end.
+        /// Asks the processes to terminate (SIGTERM).
         pub(in crate::server) fn terminate(&self) {
             if !self.finished.load(Ordering::Acquire) {
                 self.signal(libc::SIGTERM);
             }
         }
 
-        /// Ends the processes. Only the first call does something: afterwards the number may belong to
-        /// someone else.
+        /// Kills the processes. Only the first call has an effect: afterwards the number may belong to another group.
         pub(in crate::server) fn kill(&self) {
             if !self.finished.swap(true, Ordering::AcqRel) {
                 self.signal(libc::SIGKILL);
@@ -210,9 +207,8 @@ for each in $groups; do kill -s KILL -- "-$each" 2>/dev/null; done"#;
 
         fn signal(&self, signal: i32) {
             if let Some(number) = self.number {
-                // SAFETY: a plain system call on integers. The group is ours: it was made by us and its
-                // number is not given to another one while a process of it, or its unreaped leader, is
-                // there.
+                // SAFETY: a plain system call on integers. The group is ours: we created it, and its number is not
+                // reused while one of its processes, or its unreaped leader, exists.
                 unsafe { libc::killpg(number, signal) };
             }
         }
@@ -244,11 +240,11 @@ mod elsewhere {
 
     use super::{Command, Started};
 
-    /// Nothing stands by on this system.
+    /// A lifeline without function on this system.
     pub(in crate::server) struct Lifeline;
 
     impl Lifeline {
-        /// A lifeline.
+        /// Creates a lifeline.
         pub(in crate::server) fn new() -> Arc<Lifeline> {
             Arc::new(Lifeline)
         }
@@ -260,11 +256,11 @@ mod elsewhere {
         }
     }
 
-    /// Groups of processes do not exist here; the child is killed by its owner.
+    /// A placeholder: process groups do not exist here, and the owner of the child kills it.
     pub(in crate::server) struct ProcessGroup;
 
     impl ProcessGroup {
-        /// Does nothing: closing the child's input is all that can be asked.
+        /// Does nothing: the only request to terminate is closing the child's input.
         pub(in crate::server) fn terminate(&self) {}
 
         /// Does nothing: the child's owner kills it.
@@ -272,8 +268,7 @@ mod elsewhere {
     }
 }
 
-/// Whether whoever writes to our standard input has closed it, even while there is something left in it
-/// to be read.
+/// Returns whether the writer of our standard input has closed it, even while unread data remains in it.
 #[cfg(unix)]
 pub(super) fn input_hung_up() -> bool {
     #[cfg(target_os = "linux")]
@@ -281,33 +276,33 @@ pub(super) fn input_hung_up() -> bool {
     #[cfg(not(target_os = "linux"))]
     const CLOSED: libc::c_short = 0;
     let mut input = libc::pollfd { fd: libc::STDIN_FILENO, events: CLOSED, revents: 0 };
-    // SAFETY: one entry, which lives through the call; with a time-out of zero it returns at once.
+    // SAFETY: one entry, which lives through the call; with a timeout of zero the call returns at once.
     let ready = unsafe { libc::poll(&mut input, 1, 0) };
     ready == 1 && input.revents & (CLOSED | libc::POLLHUP | libc::POLLERR) != 0
 }
 
-/// Elsewhere this shows only when everything has been read.
+/// Always false: on this system a closed input is detected only after all data has been read.
 #[cfg(not(unix))]
 pub(super) fn input_hung_up() -> bool {
     false
 }
 
-/// Whether nobody can read our standard output any more.
+/// Returns whether our standard output can no longer be read.
 #[cfg(unix)]
 pub(super) fn output_is_closed() -> bool {
     let mut output = libc::pollfd { fd: libc::STDOUT_FILENO, events: 0, revents: 0 };
-    // SAFETY: one entry, which lives through the call; with a time-out of zero it returns at once.
+    // SAFETY: one entry, which lives through the call; with a timeout of zero the call returns at once.
     let ready = unsafe { libc::poll(&mut output, 1, 0) };
     ready == 1 && output.revents & (libc::POLLHUP | libc::POLLERR) != 0
 }
 
-/// Elsewhere this shows only when something is written.
+/// Always false: on this system a closed output is detected only by writing.
 #[cfg(not(unix))]
 pub(super) fn output_is_closed() -> bool {
     false
 }
 
-/// Why a program did not start, without the paths of this machine.
+/// Returns why a program did not start, without the paths of this machine.
 pub(super) fn start_problem(program: &str, problem: &io::Error) -> String {
     let name = std::path::Path::new(program)
         .file_name()

@@ -1,4 +1,4 @@
-//! What a client that asked for progress is told while an evaluation goes on.
+//! Progress notifications to a client that requested them for an evaluation.
 
 use std::convert::Infallible;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,10 +11,10 @@ use tokio::time::{Instant, interval_at};
 
 use crate::lang::foreign_text;
 
-/// How often the client is told; progress is the number of seconds since the call came in.
+/// Interval of the notifications; progress is the number of seconds since the call arrived.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// What an evaluation is about.
+/// The current activity of an evaluation.
 #[derive(Default)]
 pub(super) struct Activity(Mutex<Stage>);
 
@@ -23,17 +23,17 @@ enum Stage {
     #[default]
     Waiting,
     Running,
-    /// So many tools have been called, this one last.
+    /// The number of tools called so far, and the last of them.
     Called(u64, String),
 }
 
 impl Activity {
-    /// Takes down that its turn has come.
+    /// Records that its turn has come.
     pub(super) fn begins(&self) {
         *self.stage() = Stage::Running;
     }
 
-    /// Takes down that it calls a tool.
+    /// Records that it calls a tool.
     pub(super) fn calls(&self, server: &str, tool: &str) {
         let mut stage = self.stage();
         let before = if let Stage::Called(count, _) = &*stage { *count } else { 0 };
@@ -54,7 +54,7 @@ impl Activity {
     }
 }
 
-/// Waits for the work, and tells the client about it if it has asked for that.
+/// Waits for the work, and sends progress to the client if it has requested that.
 pub(super) async fn reporting<T>(
     context: &RequestContext<RoleServer>,
     activity: &Activity,
@@ -74,7 +74,7 @@ async fn reports(context: &RequestContext<RoleServer>, activity: &Activity) -> I
     loop {
         let seconds = interval.tick().await.duration_since(begun).as_secs_f64();
         let progress = ProgressNotificationParam::new(token.clone(), seconds).with_message(activity.message());
-        // Who does not read misses some, and its call goes on.
+        // A client that does not read misses notifications, and its call continues.
         let _ = context.peer.notify_progress(progress).await;
     }
 }

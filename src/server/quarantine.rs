@@ -1,9 +1,9 @@
-//! A stranger's words in a reply: text that reads like instructions to the model is looked for before the model
-//! reads it, and announced as what it is.
+//! Detects untrusted text in replies that reads like instructions to the model, and marks it before the model reads it.
 //!
-//! The value itself stays as it is. Patterns are matched with [`views`] of a text without what hides them: invisible
-//! characters, markup, character references, letters that look like others, and line ends, which printed strings have as
-//! `\n`. That finds the usual phrases of some languages and no others: it is a smoke detector, not a wall.
+//! The value itself is not changed. Patterns are matched against [`views`] of a text without common obfuscations:
+//! invisible characters, markup, character references, look-alike letters, and line ends, which printed strings contain
+//! as `\n`. This finds the usual phrases of some languages and no others: it is a heuristic warning, not a security
+//! boundary.
 
 mod rules;
 mod views;
@@ -14,7 +14,7 @@ use regex::Regex;
 
 pub(super) use crate::lang::foreign_text::shows_nothing;
 
-/// What texts are held against.
+/// The rules that texts are checked against.
 #[derive(Clone, Debug, Default)]
 pub struct Quarantine {
     rules: Rules,
@@ -22,14 +22,14 @@ pub struct Quarantine {
 
 #[derive(Clone, Debug, Default)]
 enum Rules {
-    /// Those that are built in.
+    /// The built-in rules.
     #[default]
     Usual,
     Own(Arc<[Rule]>),
 }
 
-/// The rules that are built in, compiled when a text is first held against them: a program that serves nobody does not
-/// pay for them.
+/// The built-in rules, compiled when a text is first checked against them, so that a program which does not serve
+/// avoids the cost.
 static USUAL: LazyLock<Vec<Rule>> = LazyLock::new(|| {
     let rule = |(name, pattern): &(&str, &str)| Rule::new(name, &rules::plain(pattern));
     rules::USUAL.iter().map(rule).collect::<Result<_, _>>().expect("the usual patterns are right")
@@ -39,11 +39,11 @@ static USUAL: LazyLock<Vec<Rule>> = LazyLock::new(|| {
 struct Rule {
     name: String,
     pattern: Regex,
-    /// Whether the pattern has a group named [`UNLESS`].
+    /// True if the pattern has a group named [`UNLESS`].
     has_exceptions: bool,
 }
 
-/// The longest file of rules.
+/// Maximum size of a file of rules.
 const LARGEST: usize = 64 << 10;
 
 impl Rule {
@@ -54,27 +54,28 @@ impl Rule {
         Ok(Rule { name: name.to_owned(), pattern, has_exceptions })
     }
 
-    /// Whether the pattern matches anywhere without its exception.
+    /// Returns whether the pattern matches anywhere without its exception.
     fn finds(&self, view: &str) -> bool {
         self.pattern.is_match(view)
             && (!self.has_exceptions || self.pattern.captures_iter(view).any(|found| found.name(UNLESS).is_none()))
     }
 }
 
-/// The group of a pattern that makes a match none.
+/// The name of a group that voids a match in which it takes part.
 const UNLESS: &str = "unless";
 
 impl Quarantine {
-    /// No rules: nothing is looked for.
+    /// No rules: no text is checked.
     pub fn none() -> Quarantine {
         Quarantine { rules: Rules::Own(Arc::new([])) }
     }
 
-    /// Reads rules that take the place of the usual ones: one a line, a name, a blank, and a regular expression; empty
-    /// lines and those that begin with `#` are passed over. A match in which a group named `unless` takes part is none.
+    /// Reads rules that replace the built-in ones: one per line, consisting of a name, a blank, and a regular
+    /// expression. Empty lines and lines that begin with `#` are ignored. A match in which a group named `unless` takes
+    /// part does not count.
     ///
     /// # Errors
-    /// A sentence that says which line is wrong.
+    /// Returns a sentence that names the wrong line.
     pub fn read(text: &str) -> Result<Quarantine, String> {
         if text.len() > LARGEST {
             return Err(format!("expected at most {LARGEST} bytes of rules, got {}", text.len()));
@@ -89,7 +90,7 @@ impl Quarantine {
         Ok(Quarantine { rules: Rules::Own(rules.collect::<Result<_, _>>()?) })
     }
 
-    /// The names of the rules that find something in a text, each once.
+    /// Returns the names of the rules that match in a text, each once.
     pub(super) fn hits(&self, text: &str) -> Vec<&str> {
         let mut hits: Vec<&str> = Vec::new();
         let rules: &[Rule] = match &self.rules {

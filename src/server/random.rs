@@ -1,9 +1,9 @@
-//! Randomness of the operating system.
+//! Randomness from the operating system.
 
 use std::hash::{BuildHasher, RandomState};
 
-/// Sixty-four random bits.
+/// Returns sixty-four random bits.
 pub(super) fn bits() -> u64 {
-    // A system that has no randomness to give still seeds its hash tables with something.
+    // If the system has no randomness, fall back to the seeds of hash tables.
     getrandom::u64().unwrap_or_else(|_| RandomState::new().hash_one(0))
 }

@@ -1,4 +1,4 @@
-//! The arguments of our two tools, read from what the client sent.
+//! The arguments of our two tools, parsed from the client's request.
 
 use serde_json::{Map, Value};
 
@@ -25,13 +25,13 @@ pub(super) struct EnvRequest {
     pub(super) query: Option<String>,
 }
 
-/// A call that cannot be begun: the code and what to say.
+/// A refusal of a call that cannot begin: a code and a message.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Refused {
     pub(super) code: &'static str,
     pub(super) message: String,
     pub(super) suggestion: Option<String>,
-    /// True where the session of the call is no more, and nothing brings it back.
+    /// True if the session of the call is lost permanently.
     is_session_lost: bool,
 }
 
@@ -40,17 +40,17 @@ impl Refused {
         Refused { code, message: message.into(), suggestion: None, is_session_lost: false }
     }
 
-    /// That the session of the call is no more, and why.
+    /// Creates the refusal of a call whose session no longer exists, with the reason.
     pub(super) fn session_lost(code: &'static str, why: impl Into<String>) -> Refused {
         Refused { is_session_lost: true, ..Refused::new(code, why) }
     }
 
-    /// True where the session of the call is no more.
+    /// True if the session of the call no longer exists.
     pub(super) fn is_session_lost(&self) -> bool {
         self.is_session_lost
     }
 
-    /// The same where it is the session of the connection, which begins another at the next call.
+    /// Adapts the refusal to the session of a connection, which begins another session at the next call.
     pub(super) fn of_connection(self) -> Refused {
         if !self.is_session_lost {
             return self;
@@ -62,7 +62,7 @@ impl Refused {
         Refused { message, is_session_lost: false, ..self }
     }
 
-    /// The record that says so.
+    /// Converts the refusal to a reply.
     pub(super) fn reply(mut self) -> Reply {
         if self.is_session_lost {
             self.message.push_str("; leave `session` out for a new one");
@@ -91,10 +91,10 @@ impl From<Refused> for Box<Reply> {
 const CODE: &str = "InvalidArguments";
 
 impl EvalRequest {
-    /// Reads the arguments. What they ask of limits begins at `usual` and ends at `most`.
+    /// Reads the arguments. Limits default to `usual` and may not exceed `most`.
     ///
     /// # Errors
-    /// Which argument is wrong, what was expected and what came.
+    /// Refuses with the wrong argument, what was expected and what was found.
     pub(super) fn read(arguments: Map<String, Value>, usual: &Limits, most: &Limits) -> Result<EvalRequest, Refused> {
         let mut arguments = Arguments::new("lisp_eval", &["program", "session", "data", "limits"], arguments)?;
         let program = arguments.text("program")?.ok_or_else(|| {
@@ -120,7 +120,7 @@ impl EvalRequest {
         }
         limits.clamp_to(most);
         let data = arguments.take("data").map(|data| match data {
-            // Clients that know no argument without a type send objects as their text.
+            // Clients that do not support untyped arguments send objects as text.
             Value::String(text) if is_object_or_array(&text) => text,
             other => other.to_string(),
         });
@@ -132,7 +132,7 @@ impl EnvRequest {
     /// Reads the arguments.
     ///
     /// # Errors
-    /// Which argument is wrong, what was expected and what came.
+    /// Refuses with the wrong argument, what was expected and what was found.
     pub(super) fn read(arguments: Map<String, Value>) -> Result<EnvRequest, Refused> {
         let mut arguments = Arguments::new("lisp_env", &["session", "query"], arguments)?;
         let some = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
@@ -140,7 +140,7 @@ impl EnvRequest {
     }
 }
 
-/// Says how a limit that was exceeded is raised: by the field `limits` of a request, up to the operator's maximum.
+/// Adds advice on raising an exceeded limit: by the field `limits` of a request, up to the operator's maximum.
 pub(super) fn advise_on_limit(failure: &mut Failure, limits: &Limits, most: &Limits) {
     let Some(name) = failure.limit.clone() else { return };
     let of = |limits: &Limits| limits.shown().into_iter().find(|(known, _)| *known == name).map(|(_, value)| value);
@@ -157,7 +157,7 @@ fn is_object_or_array(text: &str) -> bool {
     matches!(text.as_bytes().first(), Some(b'{' | b'[')) && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
 }
 
-/// The arguments of one call, of which only the known ones are there.
+/// The arguments of one call; only known ones are accepted.
 struct Arguments {
     tool: &'static str,
     given: Map<String, Value>,
@@ -177,7 +177,7 @@ impl Arguments {
         }
     }
 
-    /// Takes an argument out; null counts as not given.
+    /// Removes and returns an argument; null counts as absent.
     fn take(&mut self, name: &str) -> Option<Value> {
         self.given.remove(name).filter(|value| !value.is_null())
     }

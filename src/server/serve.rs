@@ -1,4 +1,4 @@
-//! The server of one client, over standard input and output or any other streams, from its start to its end.
+//! The server of one client, over standard input and output or any other streams, from start to shutdown.
 
 use std::fmt;
 use std::io;
@@ -29,41 +29,41 @@ use super::quarantine::Quarantine;
 use super::sessions::{SessionBounds, Sessions};
 use super::shutdown::{Shutdown, Stop};
 
-/// How long the last replies may take to be written.
+/// Timeout of writing the last replies.
 const LAST_REPLIES: Duration = Duration::from_millis(500);
-/// How long replies may be left unread once all requests are answered and the input has ended.
+/// The time for which replies may stay unread after all requests are answered and the input has ended.
 const UNREAD: Duration = Duration::from_secs(1);
-/// How often we look whether somebody reads what we write, while the server ends.
+/// The interval at which we check, during shutdown, that our output can still be read.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// How to serve.
+/// The options of a server.
 #[derive(Clone)]
 pub struct ServeOptions {
-    /// The servers behind us.
+    /// The downstream servers.
     pub configuration: Configuration,
-    /// What a successful reply consists of.
+    /// The form of a successful reply.
     pub reply: ReplyForm,
-    /// The limits of a call that asks for none.
+    /// The default limits of a call.
     pub limits: Limits,
-    /// The limits that no call exceeds, whatever it asks for.
+    /// The maximum limits of a call, whatever it requests.
     pub most: Limits,
-    /// The largest message that is taken in from the client, in bytes.
+    /// Maximum size of a message from the client, in bytes.
     pub largest_message: usize,
-    /// How many evaluations there may be, and how large.
+    /// Limits on the number and size of evaluations.
     pub admission: Admission,
-    /// How many sessions there may be, and for how long.
+    /// Limits on the number and lifetime of sessions.
     pub sessions: SessionBounds,
-    /// How long evaluations may go on once the server is told to end; then they are cancelled, which may take two
-    /// seconds more.
+    /// Grace period of running evaluations during shutdown. After it they are cancelled, which may take two more
+    /// seconds.
     pub grace: Duration,
-    /// Where sessions are kept beyond the life of the process, if anywhere.
+    /// The store that keeps sessions beyond the life of the process, if any.
     pub store: Option<Arc<dyn Store>>,
-    /// How the connections to the servers behave.
+    /// Options of the connections to the downstream servers.
     pub downstream: DownstreamOptions,
-    /// What replies are held against, before a model reads them.
+    /// The rules that replies are checked against before a model reads them.
     pub quarantine: Quarantine,
-    /// Where metrics are served to whoever reaches that address, at `/metrics`. Without one, [`serve_http`] serves them
-    /// to its own clients.
+    /// The address at which metrics are served, at `/metrics`, to anyone who can reach it. Without one, [`serve_http`]
+    /// serves them to its own clients.
     ///
     /// [`serve_http`]: super::serve_http
     pub metrics: Option<SocketAddr>,
@@ -95,7 +95,7 @@ impl fmt::Debug for ServeOptions {
             .field("admission", admission)
             .field("sessions", sessions)
             .field("grace", grace)
-            // What a store knows of itself may have a password in it.
+            // The debug output of a store may contain a password.
             .field("store", &store.as_ref().map(|_| format_args!("…")))
             .field("downstream", downstream)
             .field("quarantine", quarantine)
@@ -105,7 +105,7 @@ impl fmt::Debug for ServeOptions {
 }
 
 impl ServeOptions {
-    /// The defaults, for these servers.
+    /// Returns the default options for these servers.
     pub fn new(configuration: Configuration) -> ServeOptions {
         let limits = Limits::default();
         let most = Limits {
@@ -135,21 +135,20 @@ impl ServeOptions {
         }
     }
 
-    /// Sets a limit as the operator wants it: what a call gets, and the most that it can ask for.
+    /// Sets a limit for the operator: both the default of a call and the maximum that it can request.
     ///
     /// # Errors
-    /// As [`Limits::set`].
+    /// Fails like [`Limits::set`].
     pub fn set_limit(&mut self, name: &str, text: &str) -> Result<(), String> {
         self.limits.set(name, text)?;
         self.most.set(name, text)
     }
 
-    /// Sets the memory of the server as a whole, such as `4GiB`. One half is for the evaluations that
-    /// run at a time, whose limits of memory together never exceed it; the other is for the sessions
-    /// that are kept.
+    /// Sets the memory of the whole server, such as `4GiB`. One half is for concurrent evaluations, whose memory limits
+    /// together never exceed it; the other is for the sessions that are kept.
     ///
     /// # Errors
-    /// As [`parse_size`].
+    /// Fails like [`parse_size`].
     pub fn set_total_memory(&mut self, text: &str) -> Result<(), String> {
         let bytes = parse_size(text, "the total memory")?;
         self.admission.memory = bytes / 2;
@@ -158,13 +157,13 @@ impl ServeOptions {
     }
 }
 
-/// Serves one client, whose programs run in that sandbox, on standard input and output, until it closes our
-/// input or we are told to end (SIGTERM, SIGINT, SIGHUP). Requests that were taken in are answered before, within
-/// [`ServeOptions::grace`]; a second signal ends that at once. All that was started is closed when this returns; the
-/// thread that reads standard input may still hang there, so the process should exit then.
+/// Serves one client, whose programs run in `sandbox`, on standard input and output, until it closes our input or a
+/// signal (SIGTERM, SIGINT, SIGHUP) requests shutdown. Accepted requests are answered first, within
+/// [`ServeOptions::grace`]; a second signal ends that at once. Everything that was started is closed when this returns;
+/// the thread that reads standard input may still block there, so the process should exit then.
 ///
 /// # Errors
-/// When the runtime cannot be made, or the client's first message is not MCP.
+/// Fails if the runtime cannot be created, or if the client's first message is not MCP.
 pub fn serve_stdio(sandbox: Arc<dyn Sandbox>, options: ServeOptions) -> io::Result<()> {
     until_told_to_end(async |stop| {
         let (input, output) = rmcp::transport::stdio_pipes();
@@ -173,7 +172,7 @@ pub fn serve_stdio(sandbox: Arc<dyn Sandbox>, options: ServeOptions) -> io::Resu
     })
 }
 
-/// Serves on a runtime of its own until it is told to end, the second time at once.
+/// Serves on a dedicated runtime until a signal requests shutdown; a second signal ends it at once.
 pub(super) fn until_told_to_end(serving: impl AsyncFnOnce(Stop) -> io::Result<()>) -> io::Result<()> {
     let runtime = connections::runtime()?;
     let outcome = runtime.block_on(async {
@@ -181,7 +180,7 @@ pub(super) fn until_told_to_end(serving: impl AsyncFnOnce(Stop) -> io::Result<()
         let stop = Stop::default();
         let serving = serving(stop.clone());
         let telling = async {
-            // Not within the macro, which evaluates nothing where the level is off.
+            // Not inside the macro, which evaluates no arguments if the level is disabled.
             let signal = signals.next().await;
             tracing::info!(signal, "told to end");
             stop.told.cancel();
@@ -199,13 +198,12 @@ pub(super) fn until_told_to_end(serving: impl AsyncFnOnce(Stop) -> io::Result<()
     outcome
 }
 
-/// Serves one client over a pair of streams (a socket, a pipe inside the process), in the runtime that it
-/// is awaited in, until the client closes its side or `stop` is cancelled. Requests that were taken in are answered
-/// before, within [`ServeOptions::grace`]. What was started is closed when this returns: evaluations, and the servers
-/// behind us.
+/// Serves one client over a pair of streams (a socket, a pipe inside the process), in the runtime that awaits this
+/// future, until the client closes its side or `stop` is cancelled. Accepted requests are answered first, within
+/// [`ServeOptions::grace`]. Evaluations and downstream servers that were started are closed when this returns.
 ///
 /// # Errors
-/// When the client's first message is not MCP.
+/// Fails if the client's first message is not MCP.
 pub async fn serve_streams<Read, Write>(
     sandbox: Arc<dyn Sandbox>,
     options: ServeOptions,
@@ -217,20 +215,20 @@ where
     Read: AsyncRead + Send + Unpin + 'static,
     Write: AsyncWrite + Send + Unpin + 'static,
 {
-    // Only reading and writing tell that another stream has ended.
+    // For other streams only reading and writing detect the end.
     let pipes = Pipes { input_hung_up: || false, output_is_closed: || false };
     let stop = Stop { told: stop, ..Stop::default() };
     serve(sandbox, options, input, output, stop, pipes).await
 }
 
-/// What connections have in common.
+/// State shared by all connections.
 pub(super) struct Assembled {
     pub(super) evaluations: Arc<Evaluations>,
     pub(super) manner: Arc<Manner>,
     pub(super) downstreams: Arc<Downstreams>,
 }
 
-/// Puts together what serves connections of those principals.
+/// Assembles the shared state of the connections of those principals.
 pub(super) fn assemble(sandbox: Arc<dyn Sandbox>, options: ServeOptions, allowances: Arc<Allowances>) -> Assembled {
     let downstreams = Arc::new(Downstreams::new(options.configuration, options.downstream));
     let keeper = options.store.map(|store| Keeper::new(store, &options.sessions, Arc::clone(&allowances)));
@@ -252,11 +250,11 @@ pub(super) fn assemble(sandbox: Arc<dyn Sandbox>, options: ServeOptions, allowan
     Assembled { evaluations, manner, downstreams }
 }
 
-/// What the system says of the streams to a client, beside reading and writing.
+/// System-level checks on the streams to a client, beside reading and writing.
 struct Pipes {
-    /// Whether the client has closed our input, even while there is something left in it to be read.
+    /// True if the client has closed our input, even while unread data remains in it.
     input_hung_up: fn() -> bool,
-    /// Whether nobody can read our output any more.
+    /// True if our output can no longer be read.
     output_is_closed: fn() -> bool,
 }
 
@@ -289,7 +287,7 @@ where
     let connection = async {
         match serve_server_with_ct(front, transport, CancellationToken::new()).await {
             Ok(running) => running.waiting().await.map(|_| ()).map_err(io::Error::other),
-            // A client that goes away before it says anything is no error.
+            // A client that disconnects before its first message is not an error.
             Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
             Err(problem) => Err(io::Error::other(format!("the client's first message is not MCP: {problem}"))),
         }
@@ -311,8 +309,8 @@ where
         tokio::select! {
             () = stop.told.cancelled() => shutdown.run(unread, &stop.at_once).await,
             () = ended.cancelled() => {
-                // Nothing more can come, and what has come is answered: the connection ends by itself behind that.
-                // Who tells us to end as well does not want to wait.
+                // No more input can arrive and all requests are answered, so the connection ends by itself. A caller
+                // that also requests shutdown does not want to wait.
                 let answered = async {
                     while !backlog.is_answered() {
                         tokio::time::sleep(LOOK).await;
@@ -335,14 +333,14 @@ where
         outcome = &mut connection => outcome,
         () = ending => tokio::time::timeout(LAST_REPLIES, &mut connection).await.unwrap_or(Ok(())),
     };
-    // Evaluations whose client does not wait for them.
+    // Ends evaluations whose client does not wait for them.
     shutdown.run(std::future::ready(()), &stop.at_once).await;
     downstreams.close().await;
     tracing::info!("ended");
     outcome
 }
 
-/// The signals by which the system tells us to end.
+/// The signals by which the system requests shutdown.
 #[cfg(unix)]
 struct Signals {
     terminate: tokio::signal::unix::Signal,
@@ -361,7 +359,7 @@ impl Signals {
         })
     }
 
-    /// Waits for the next signal; gives its name.
+    /// Waits for the next signal and returns its name.
     async fn next(&mut self) -> &'static str {
         tokio::select! {
             _ = self.terminate.recv() => "SIGTERM",
@@ -371,7 +369,7 @@ impl Signals {
     }
 }
 
-/// The signals by which the system tells us to end.
+/// The signals by which the system requests shutdown.
 #[cfg(not(unix))]
 struct Signals;
 
@@ -381,7 +379,7 @@ impl Signals {
         Ok(Signals)
     }
 
-    /// Waits for the next signal; gives its name.
+    /// Waits for the next signal and returns its name.
     async fn next(&mut self) -> &'static str {
         match tokio::signal::ctrl_c().await {
             Ok(()) => "Ctrl-C",

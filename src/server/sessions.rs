@@ -1,7 +1,7 @@
-//! Sessions between calls: who may use which, how long they last, how many there may be.
+//! Sessions between calls: ownership, lifetimes and limits.
 //!
-//! They live in this process. A session is found again by its handle, which cannot be guessed; it gets
-//! one when it is made and is kept here from its first definition on.
+//! Sessions live in the memory of this process. A session is found by its handle, which cannot be guessed. It gets the
+//! handle when it is created, and is kept here from its first definition on.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::fmt;
@@ -16,27 +16,27 @@ use crate::store::Key;
 use super::allowances::Allowances;
 use super::request::Refused;
 
-/// How many handles of sessions that have ended are remembered for each principal, to say why they are of no use.
+/// The number of handles of ended sessions that are remembered for each principal, to report why they are invalid.
 const REMEMBERED: usize = 1_000;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// How many sessions there may be, how large in all, and for how long.
+/// Limits on the number, total size and lifetime of sessions.
 #[derive(Clone, Debug)]
 pub struct SessionBounds {
-    /// A session that was not used for this long leaves memory: it ends, or is left to its store.
+    /// Maximum idle time of a session in memory. After it the session ends, or remains only in its store.
     pub idle: Duration,
-    /// A session that was made so long ago ends, also if it is used; with [`Duration::MAX`] none does.
+    /// Maximum age of a session, even if it is in use; [`Duration::MAX`] means no limit.
     pub lifetime: Duration,
-    /// The most sessions that are held in memory. Beyond it the one longest unused goes, of the principal that has the
-    /// most: nobody loses one to another who has more.
+    /// Maximum number of sessions in memory. Beyond it the least recently used session of the principal that has the
+    /// most is evicted: no principal loses a session to one that has more.
     pub count: usize,
-    /// The most bytes that they may hold in all; beyond it alike.
+    /// Maximum total size of the sessions in memory, in bytes. Beyond it sessions are evicted in the same way.
     pub bytes: u64,
-    /// How long a session that nobody uses is kept in a store.
+    /// The time for which an unused session is kept in a store.
     pub kept: Duration,
-    /// The most sessions that one principal may have in a store. A further one is not kept there, and its caller is
-    /// told.
+    /// Maximum number of sessions of one principal in a store. A further session is not stored, and its caller receives
+    /// a message to that effect.
     pub stored: u64,
 }
 
@@ -53,44 +53,44 @@ impl Default for SessionBounds {
     }
 }
 
-/// Why a session is not there any more.
+/// The reason for which a session has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ended {
-    /// It was not used for too long.
+    /// It was unused for too long.
     Unused,
-    /// It was made too long ago.
+    /// It was created too long ago.
     Old,
-    /// Newer ones needed its room.
+    /// It was evicted to make room for newer sessions.
     Crowded,
 }
 
-/// A session with what the server knows of it. Its evaluations take turns at the lock, in order.
+/// A session with its metadata. Evaluations in it take turns at the lock, in order.
 pub(super) struct Entry {
-    /// The secret that gives it back to its caller.
+    /// The secret by which its caller refers to it.
     pub(super) handle: String,
     caller: String,
-    /// The session; held while a program runs in it.
+    /// The session; locked while a program runs in it.
     pub(super) session: Arc<tokio::sync::Mutex<Box<dyn Environment>>>,
     facts: Mutex<Facts>,
-    /// What the store has of it; looked at by whoever holds the session.
+    /// The state of the session in the store; read and changed only by the holder of the session's lock.
     pub(super) stored: Mutex<Stored>,
 }
 
-/// What the store of the sessions has of one.
+/// The state of a session in the store, relative to the session in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stored {
-    /// Nothing.
+    /// The store has nothing of it.
     Nothing,
-    /// Nothing, or what there is here: nobody knows whether it was written.
+    /// Unknown: a write may or may not have taken effect.
     Perhaps,
-    /// Something else than there is here: it has to be read.
+    /// The store has different content, which has to be read.
     Other,
-    /// That version, which is what the session was when it had changed so often.
+    /// The store has that version, which equals the session in memory at that change count.
     Version { version: u64, changes: u64 },
 }
 
 struct Facts {
-    /// When it was made, if it was made here.
+    /// The time at which it was created, if that was in this process.
     made: Option<Instant>,
     used: Instant,
     names: HashSet<String>,
@@ -100,11 +100,11 @@ struct Facts {
     unkept: Option<Unkept>,
 }
 
-/// Changes of a session that could not be kept.
+/// Changes of a session that could not be stored.
 struct Unkept {
-    /// When the first of them was made.
+    /// The time of the first of them.
     since: Timestamp,
-    /// What programs have defined since.
+    /// The names that programs have defined since.
     names: Vec<String>,
     problem: String,
 }
@@ -124,26 +124,26 @@ impl fmt::Display for Unkept {
     }
 }
 
-/// A time in a message.
+/// Formats a time for a message.
 fn shown(time: Timestamp) -> impl fmt::Display {
     time.strftime("%Y-%m-%d %H:%M:%S UTC")
 }
 
-/// What has become of a session.
+/// The state of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Fate {
-    /// It is there.
+    /// It is open.
     Open,
-    /// It was closed, and is open again once something is defined in it: the session of a connection goes on.
+    /// It was closed by its own connection. It reopens once something is defined in it.
     Closed,
-    /// It was closed by another connection than its own, which does not know that yet.
+    /// It was closed by another connection, and its own connection has not been notified yet.
     ClosedElsewhere,
-    /// It is gone, as its connection was told: with that code and reason.
+    /// It is gone, and its connection has been notified with this code and reason.
     Lost(&'static str, String),
 }
 
 impl Facts {
-    /// Of a session in which nothing is known to be.
+    /// Creates the facts of a session with no known content.
     fn new(announced: bool) -> Facts {
         let now = Instant::now();
         Facts { made: Some(now), used: now, names: HashSet::new(), bytes: 0, announced, fate: Fate::Open, unkept: None }
@@ -151,16 +151,16 @@ impl Facts {
 }
 
 impl Entry {
-    /// A session for `caller` that is not kept yet.
+    /// Creates a session for `caller` that is not kept yet.
     ///
     /// # Errors
-    /// When the system has no randomness for a handle.
+    /// Returns a message if the system has no randomness for a handle.
     pub(super) fn new(caller: &str, session: Box<dyn Environment>) -> Result<Arc<Entry>, String> {
         let handle = crate::store::handle()?;
         Ok(Arc::new(Entry::with(caller, handle, session, Stored::Nothing)))
     }
 
-    /// A session that is in the store, if it is anywhere; `session` is to take it up.
+    /// Creates an entry for a session that, if it exists at all, is in the store; it is to be loaded into `session`.
     pub(super) fn in_store(caller: &str, handle: &str, session: Box<dyn Environment>) -> Arc<Entry> {
         let entry = Entry::with(caller, handle.to_owned(), session, Stored::Other);
         entry.facts().made = None;
@@ -178,22 +178,22 @@ impl Entry {
         }
     }
 
-    /// Whose it is.
+    /// The principal that owns the session.
     pub(super) fn caller(&self) -> &str {
         &self.caller
     }
 
-    /// What a store finds it by.
+    /// The key of the session in a store.
     pub(super) fn key(&self) -> Key {
         self.key_of(self.handle.clone())
     }
 
-    /// What a store finds another session of the same caller by.
+    /// The key in a store of another session of the same caller.
     pub(super) fn key_of(&self, handle: String) -> Key {
         Key { principal: self.caller.clone(), handle }
     }
 
-    /// A session of the same caller, of which it has been told, with what is in `session`.
+    /// Creates an entry with the content of `session`, for the same caller, which already knows the handle.
     pub(super) fn copied(&self, handle: String, session: Box<dyn Environment>) -> Arc<Entry> {
         let (names, bytes) = (session.names().into_iter().collect(), session.live_bytes());
         let entry = Entry::with(&self.caller, handle, session, Stored::Nothing);
@@ -201,19 +201,19 @@ impl Entry {
         Arc::new(entry)
     }
 
-    /// Takes down that nothing is left of it; `by_its_own` is true where the connection closed it whose session it is.
+    /// Records that the session was closed and is now empty; `by_its_own` is true if its own connection closed it.
     pub(super) fn close(&self, by_its_own: bool) {
         let fate = if by_its_own { Fate::Closed } else { Fate::ClosedElsewhere };
         *self.facts() = Facts { fate, ..Facts::new(false) };
         *self.stored.lock().unwrap_or_else(PoisonError::into_inner) = Stored::Nothing;
     }
 
-    /// True once it was closed, until something is defined in it again: the session of a connection goes on.
+    /// True after the session was closed or lost, until something is defined in it again.
     pub(super) fn is_closed(&self) -> bool {
         self.facts().fate != Fate::Open
     }
 
-    /// Why its connection cannot use it any more, if it cannot.
+    /// Returns why its connection can no longer use the session, if it cannot.
     pub(super) fn why_gone(&self) -> Option<Refused> {
         match &self.facts().fate {
             Fate::Open | Fate::Closed => None,
@@ -224,7 +224,8 @@ impl Entry {
         }
     }
 
-    /// Takes down that it is gone, and that its connection is told. One that its connection has closed goes on.
+    /// Records that the session is gone and that its connection has been notified. A session that its own connection
+    /// has closed remains usable.
     pub(super) fn lose(&self, why: &Refused) {
         let mut facts = self.facts();
         if facts.fate != Fate::Closed {
@@ -232,7 +233,7 @@ impl Entry {
         }
     }
 
-    /// True once its connection was told that it is gone.
+    /// True once its connection has been notified that the session is gone.
     pub(super) fn is_lost(&self) -> bool {
         matches!(self.facts().fate, Fate::Lost(..))
     }
@@ -241,8 +242,8 @@ impl Entry {
         self.facts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes down that what a program changed could not be kept, and what it defined; gives what is not kept and why, as a
-    /// clause.
+    /// Records that a program's changes could not be stored, and the names that it defined. Returns what is not stored
+    /// and why, as a clause.
     pub(super) fn not_kept(&self, problem: &str, defined: &[String]) -> String {
         let mut facts = self.facts();
         let new = || Unkept { since: Timestamp::now(), names: Vec::new(), problem: String::new() };
@@ -254,28 +255,29 @@ impl Entry {
         unkept.to_string()
     }
 
-    /// Takes down that all of it is kept.
+    /// Records that the whole session is stored.
     pub(super) fn kept(&self) {
         self.facts().unkept = None;
     }
 
-    /// Takes down that what was not kept is lost; says since when that was changed, if anything was.
+    /// Records that the changes that were not stored are lost. Returns the time of the first of them, if there were
+    /// any.
     pub(super) fn lose_unkept(&self) -> Option<String> {
         self.facts().unkept.take().map(|unkept| shown(unkept.since).to_string())
     }
 
-    /// What of it is not kept and why, as a clause.
+    /// Returns which changes are not stored and why, as a clause.
     pub(super) fn unkept(&self) -> Option<String> {
         self.facts().unkept.as_ref().map(Unkept::to_string)
     }
 
-    /// Takes down what an evaluation left, and says what to do about the session.
+    /// Updates the facts after an evaluation and returns how to proceed with the session.
     pub(super) fn used(&self, session: &dyn Environment, defined: &[String]) -> Left {
         let mut facts = self.facts();
         facts.used = Instant::now();
         facts.bytes = session.live_bytes();
         facts.names.extend(defined.iter().cloned());
-        // Names that were forgotten since must not be suggested.
+        // Names that are no longer defined must not be suggested.
         facts.names.retain(|name| session.defines(name));
         if session.bindings() == 0 {
             return Left::Nothing;
@@ -285,20 +287,20 @@ impl Entry {
     }
 }
 
-/// What an evaluation left in its session.
+/// The state in which an evaluation left its session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Left {
-    /// Nothing to come back to.
+    /// Empty: not worth keeping.
     Nothing,
-    /// The first definition: the caller is told the handle.
+    /// It holds its first definition: the caller receives the handle.
     First,
-    /// Definitions, in a session of which the caller has been told.
+    /// It holds definitions, and the caller already has the handle.
     More,
-    /// The end of the session.
+    /// It was closed.
     Closed,
 }
 
-/// The sessions that can be come back to.
+/// The sessions that a later call can use.
 pub(super) struct Sessions {
     bounds: SessionBounds,
     allowances: Arc<Allowances>,
@@ -311,14 +313,14 @@ struct Held {
     places: HashMap<String, Place>,
     by_principal: HashMap<String, Own>,
     bytes: u64,
-    /// Grows with every use of a session.
+    /// A counter that grows with every use of a session.
     turn: u64,
 }
 
-/// Where a session stands.
+/// A session in memory, with its position in the least-recently-used order.
 struct Place {
     entry: Arc<Entry>,
-    /// When it was last used, as [`Held::turn`] counts.
+    /// The value of [`Held::turn`] at its last use.
     turn: u64,
     bytes: u64,
 }
@@ -328,12 +330,12 @@ struct Place {
 struct Own {
     by_turn: BTreeMap<u64, Arc<Entry>>,
     bytes: u64,
-    /// Those that have ended, the latest last.
+    /// The handles of sessions that have ended, the latest last.
     ended: VecDeque<(String, Ended)>,
 }
 
 impl Own {
-    /// The one longest unused but for that one.
+    /// Returns the least recently used session other than `but`.
     fn oldest(&self, but: &Entry) -> Option<&Arc<Entry>> {
         self.by_turn.values().find(|entry| entry.handle != but.handle)
     }
@@ -366,8 +368,7 @@ impl Held {
         own.by_turn.remove(&turn);
     }
 
-    /// Removes a session, and remembers why. One that is in use right now is held by its evaluation and goes when that
-    /// ends.
+    /// Removes a session and remembers why. A session that is in use is kept alive by its evaluation until that ends.
     fn end(&mut self, entry: &Entry, why: Ended) {
         self.remove(&entry.handle);
         let ended = &mut self.own(&entry.caller).ended;
@@ -387,10 +388,10 @@ impl Sessions {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The session of a handle, if it is there and belongs to the caller.
+    /// Returns the session with a handle, if it is in memory and belongs to the caller.
     ///
     /// # Errors
-    /// Why it is there no more.
+    /// Returns the reason if the session has ended.
     pub(super) fn find(&self, caller: &str, handle: &str) -> Result<Option<Arc<Entry>>, Ended> {
         let mut held = self.held();
         let entry = held.places.get(handle).map(|place| &place.entry).filter(|entry| entry.caller == caller);
@@ -409,12 +410,12 @@ impl Sessions {
         ended.map_or(Ok(None), |(_, why)| Err(*why))
     }
 
-    /// True if a session was made so long ago that it is to end.
+    /// True if a session has exceeded its lifetime.
     pub(super) fn is_old(&self, entry: &Entry) -> bool {
         entry.facts().made.is_some_and(|made| made.elapsed() > self.bounds.lifetime)
     }
 
-    /// What a call is told that names a session which has ended.
+    /// The refusal of a call that names a session which has ended.
     pub(super) fn refused(&self, why: Ended) -> Refused {
         let shown = |time: Duration| format!("{:#}", jiff::SignedDuration::try_from(time).unwrap_or_default());
         let why = match why {
@@ -425,7 +426,7 @@ impl Sessions {
         Refused::session_lost("SessionExpired", format!("the session has expired: {why}"))
     }
 
-    /// Keeps a session that was just used, and drops others as the bounds ask for.
+    /// Keeps a session that was just used, and evicts others as the limits require.
     pub(super) fn keep(&self, entry: &Arc<Entry>) {
         let mut held = self.held();
         held.insert(entry);
@@ -445,9 +446,9 @@ impl Sessions {
         }
     }
 
-    /// Drops the sessions that nobody has used for too long.
+    /// Ends the sessions that have been unused for too long.
     fn drop_unused(&self, held: &mut Held, but: &Entry) {
-        // Whatever was not used for a lifetime was made before that.
+        // A session that was not used for a lifetime was created before that.
         let idle = self.bounds.idle.min(self.bounds.lifetime);
         let is_unused = |entry: &&Arc<Entry>| entry.facts().used.elapsed() > idle;
         while let Some(entry) =
@@ -458,18 +459,19 @@ impl Sessions {
         }
     }
 
-    /// How many sessions there are in memory, and what they hold in bytes.
+    /// Returns the number of sessions in memory and their total size in bytes.
     pub(super) fn load(&self) -> (usize, u64) {
         let held = self.held();
         (held.places.len(), held.bytes)
     }
 
-    /// Drops a session.
+    /// Removes a session without remembering why.
     pub(super) fn discard(&self, handle: &str) {
         self.held().remove(handle);
     }
 
-    /// The handle of the caller's most recently used session that defines `name`, among those that `may_be` it.
+    /// Returns the handle of the caller's most recently used session that defines `name`, among those that `may_be`
+    /// accepts.
     pub(super) fn definer(&self, caller: &str, name: &str, may_be: impl Fn(&str) -> bool) -> Option<String> {
         let held = self.held();
         let mut latest_first = held.by_principal.get(caller)?.by_turn.values().rev();

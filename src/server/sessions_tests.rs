@@ -1,4 +1,4 @@
-//! Which sessions are kept, and who finds them.
+//! Tests of which sessions are kept, and which callers find them.
 
 use super::*;
 use crate::lang::Engine;
@@ -12,7 +12,7 @@ fn bounded(bounds: SessionBounds) -> Sessions {
     Sessions::new(bounds, Arc::default())
 }
 
-/// Whether a session is found.
+/// Returns whether a session is found.
 fn is_there(sessions: &Sessions, caller: &str, handle: &str) -> bool {
     matches!(sessions.find(caller, handle), Ok(Some(_)))
 }

@@ -1,8 +1,8 @@
-//! Shutting down, in three steps: no further request is taken in, evaluations are cancelled, and at last requests are
+//! Shutdown in three steps: no further request is accepted, evaluations are cancelled, and finally requests are
 //! answered without waiting for their evaluations.
 //!
-//! A request that has been taken in is [under way](UnderWay) until its reply has been handed on and its record is
-//! written. The server ends when none is, or when the last step has taken its time.
+//! An accepted request is [under way](UnderWay) until its reply has been handed on and its record is written. The
+//! server ends when no request is under way, or when the time of the last step has elapsed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,22 +15,22 @@ use crate::lang::reply::{Reply, Status};
 
 use super::request::Refused;
 
-/// How long evaluations that were cancelled may take to end, and their sessions to be written.
+/// Time limit for cancelled evaluations to end and their sessions to be written.
 const SAVING: Duration = Duration::from_millis(1_500);
 
-/// How long the last replies may take.
+/// Time limit for the last replies.
 const REPLIES: Duration = Duration::from_millis(500);
 
-/// When to shut down.
+/// The tokens that trigger shutdown.
 #[derive(Clone, Default)]
 pub(super) struct Stop {
-    /// Cancelled when the server is to end.
+    /// Cancelled when the server is to shut down.
     pub(super) told: CancellationToken,
-    /// Cancelled when it is to end at once.
+    /// Cancelled when it is to shut down at once.
     pub(super) at_once: CancellationToken,
 }
 
-/// How far a server is with its end, and the requests that it has to answer before.
+/// The state of a server's shutdown, with the requests that it has to answer first.
 pub(super) struct Shutdown {
     grace: Duration,
     closing: CancellationToken,
@@ -39,7 +39,7 @@ pub(super) struct Shutdown {
     under_way: watch::Sender<usize>,
 }
 
-/// A request that was taken in, until this is dropped.
+/// A request under way, until this is dropped.
 pub(super) struct UnderWay(Arc<Shutdown>);
 
 impl Drop for UnderWay {
@@ -49,7 +49,7 @@ impl Drop for UnderWay {
 }
 
 impl Shutdown {
-    /// The end of a server that lets evaluations go on for so long.
+    /// Creates the state for a server that lets evaluations continue for `grace`.
     pub(super) fn new(grace: Duration) -> Arc<Shutdown> {
         Arc::new(Shutdown {
             grace,
@@ -60,15 +60,15 @@ impl Shutdown {
         })
     }
 
-    /// Takes down that a request is under way.
+    /// Registers a request as under way.
     pub(super) fn enter(self: &Arc<Self>) -> UnderWay {
         self.under_way.send_modify(|count| *count += 1);
         UnderWay(Arc::clone(self))
     }
 
-    /// Takes a request in, unless the server is shutting down.
+    /// Accepts a request, unless the server is shutting down.
     pub(super) fn admit(self: &Arc<Self>) -> Option<UnderWay> {
-        // Counted first, so that the server does not end between the question and the count.
+        // Counted before the check, so that the server does not end between the two.
         let under_way = self.enter();
         (!self.is_closing()).then_some(under_way)
     }
@@ -83,17 +83,17 @@ impl Shutdown {
         self.closing.cancelled().await;
     }
 
-    /// Cancelled in the second step.
+    /// The token that is cancelled in the second step.
     pub(super) fn cancelling(&self) -> &CancellationToken {
         &self.cancelling
     }
 
-    /// Cancelled in the third step, which every end comes to.
+    /// The token that is cancelled in the third step, which every shutdown reaches.
     pub(super) fn over(&self) -> &CancellationToken {
         &self.over
     }
 
-    /// Shuts down: returns when no request is under way, or when there is no time left. `hurry` ends the grace.
+    /// Shuts down: returns when no request is under way or the time has run out. `hurry` ends the grace period.
     pub(super) async fn run(&self, hurry: impl Future<Output = ()>, at_once: &CancellationToken) {
         self.closing.cancel();
         tokio::select! {
@@ -117,7 +117,7 @@ impl Shutdown {
     /// Waits until no request is under way.
     async fn idle(&self) {
         let mut under_way = self.under_way.subscribe();
-        // The sender lives as long as this.
+        // The sender lives as long as `self`.
         let _ = under_way.wait_for(|count| *count == 0).await;
     }
 
@@ -126,7 +126,7 @@ impl Shutdown {
         Refused::new("Cancelled", format!("{}; nothing was evaluated", self.came_before("the turn of this program")))
     }
 
-    /// The refusal of a request whose evaluation is not waited for any longer.
+    /// The refusal of a request whose evaluation is no longer waited for.
     pub(super) fn given_up(&self) -> Refused {
         let message = format!(
             "{}; it may have run to its end, and what it defined may or may not have been kept",
@@ -139,8 +139,8 @@ impl Shutdown {
         format!("the server is shutting down, which came before {what}")
     }
 
-    /// Says in the reply of a program that was cancelled by the second step why, and what was kept. `is_stored` is true
-    /// where its session was written to a store.
+    /// Explains, in the reply of a program that the second step cancelled, the reason and what was kept. `is_stored` is
+    /// true if its session is kept in a store.
     pub(super) fn explain(&self, reply: &mut Reply, is_stored: bool) {
         let Some(failure) = reply.failure.as_mut().filter(|failure| failure.error == "Cancelled") else { return };
         if reply.status != Status::Cancelled || !self.cancelling.is_cancelled() {
@@ -160,10 +160,10 @@ impl Shutdown {
     }
 }
 
-/// The message to a request that comes while the server is shutting down.
+/// The message to a request that arrives during shutdown.
 pub(super) const SHUTTING_DOWN: &str = "the server is shutting down and takes no further requests; nothing was done";
 
-/// The note on a reply that comes while a server without a store is shutting down.
+/// The note on a reply that is sent while a server without a store is shutting down.
 pub(super) const SESSION_ENDS: &str = "[the server is shutting down and has no store: the session ends with it]";
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Our two tools as a client sees them. Every client pays for these words in every conversation, so
-//! names, descriptions, schemas and annotations of both stay within 220 tokens whatever is behind us.
+//! Our two tools as a client sees them. Every client spends tokens on these texts in every conversation, so the names,
+//! descriptions, schemas and annotations of both stay within 220 tokens, whatever servers are configured.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -10,12 +10,12 @@ use serde_json::{Value, json};
 use super::config::cut;
 use crate::lang::{Server, foreign_text};
 
-/// The most that the list of servers may cost, in tokens as [`cost`] estimates them.
+/// Maximum cost of the list of servers, in tokens as [`cost`] estimates them.
 const NAMES_COST: usize = 60;
-/// A longer name is cut.
+/// Maximum length of a name; a longer one is truncated.
 const NAME_KEPT: usize = 32;
 
-/// Both tools, for these servers.
+/// Returns both tools, for these servers.
 pub(super) fn both(servers: &[&str]) -> Vec<Tool> {
     let names = named(servers);
     let eval = tool(
@@ -48,7 +48,7 @@ fn tool(name: &'static str, description: String, schema: Value) -> Tool {
     Tool::new(name, Cow::Owned(description), Arc::new(schema))
 }
 
-/// ` Servers: a, b +3 more`: all names as far as the budget goes.
+/// Returns ` Servers: a, b +3 more`: as many names as the budget allows.
 fn named(servers: &[&str]) -> String {
     let mut list = String::new();
     let mut spent = 0;
@@ -65,8 +65,8 @@ fn named(servers: &[&str]) -> String {
     if list.is_empty() { list } else { format!(" Servers:{list}") }
 }
 
-/// An upper bound, for names of the usual kind a close one, of the tokens in a text: words of letters
-/// cost one for each four letters, digits one for each three, anything else one for each byte.
+/// Returns an upper bound of the number of tokens in a text, close for names of the usual kind: words of letters cost
+/// one for each four letters, digits one for each three, anything else one for each byte.
 fn cost(text: &str) -> usize {
     let mut cost = 0;
     let mut run = 0;
@@ -82,11 +82,11 @@ fn cost(text: &str) -> usize {
     cost
 }
 
-/// How many servers a client is told of when it connects, and how long a line is, in characters.
+/// Maximum number of servers described to a connecting client, and maximum length of a line, in characters.
 const TOLD: usize = 40;
 const LINE_KEPT: usize = 120;
 
-/// What a client is told of each server when it connects: one line each.
+/// Returns the description of the servers for a connecting client, one line each.
 pub(super) fn instructions(servers: &[Server]) -> Option<String> {
     let line = |server: &Server| match foreign_text::line(&server.description) {
         description if description.is_empty() => foreign_text::name(&server.name).into_owned(),

@@ -10,7 +10,7 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
-/// The table for a value that is one: two or more objects with the same keys and plain fields.
+/// Encodes a value as a table if it is one: two or more objects with the same keys and plain fields.
 pub(super) fn table(value: &Value) -> Option<String> {
     let rows = value.as_array().filter(|rows| rows.len() > 1)?;
     let first = rows.first()?.as_object().filter(|first| !first.is_empty())?;
@@ -47,7 +47,7 @@ fn push_field(table: &mut String, field: &Value) -> Option<()> {
     Some(())
 }
 
-/// A text that would be read as something else, or would end its field.
+/// True for a text that would be parsed as something else, or would end its field.
 fn needs_quotes(text: &str) -> bool {
     text.is_empty()
         || text.trim() != text
@@ -57,7 +57,7 @@ fn needs_quotes(text: &str) -> bool {
         || text.contains(|c: char| c.is_control() || ",:\"\\[]{}".contains(c))
 }
 
-/// TOON knows five escapes; other control characters cannot be said and become spaces.
+/// Appends a quoted text. TOON has five escapes; other control characters cannot be encoded and become spaces.
 fn push_quoted(table: &mut String, text: &str) {
     table.push('"');
     for c in text.chars() {

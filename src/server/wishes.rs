@@ -1,5 +1,5 @@
-//! What a program wants done with its own session when it has ended, copies of it or its end, and the lease under which it
-//! may go on.
+//! A program's requests for its own session, carried out when the program has ended (copying or closing it), and the
+//! lease under which the program may continue.
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -11,14 +11,14 @@ use super::keeper::{Keeper, undisturbed};
 use super::leases::Held;
 use super::sessions::Entry;
 
-/// The most copies that one program may make.
+/// Maximum number of copies that one program may make.
 const MOST_COPIES: usize = 16;
 
-/// Taken down while a program runs.
+/// The requests recorded while a program runs.
 #[derive(Default)]
 pub(super) struct Wishes {
     wished: Mutex<Wished>,
-    /// What ends the program.
+    /// The token that cancels the program.
     stop: OnceLock<CancellationToken>,
     /// The lease of its session, if that is in a store.
     held: OnceLock<Arc<Held>>,
@@ -36,18 +36,18 @@ impl Wishes {
         self.wished.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes down what ends the program.
+    /// Records the token that cancels the program.
     pub(super) fn stop_by(&self, stop: CancellationToken) {
-        // A host is made once for each program.
+        // A host is created once for each program.
         let _ = self.stop.set(stop);
     }
 
-    /// What ends the program.
+    /// Returns the token that cancels the program.
     pub(super) fn stop(&self) -> CancellationToken {
         self.stop.get().cloned().unwrap_or_default()
     }
 
-    /// Takes down the lease under which the program runs.
+    /// Records the lease under which the program runs.
     pub(super) fn run_under(&self, held: Arc<Held>) {
         // A lease is taken once for each program.
         let _ = self.held.set(held);
@@ -63,10 +63,10 @@ impl Wishes {
         self.held.get().is_some_and(|held| held.lost().is_some())
     }
 
-    /// Promises a copy, and gives its handle.
+    /// Promises a copy and returns its handle.
     ///
     /// # Errors
-    /// When there are too many, or the system has no randomness for a handle.
+    /// Returns a message if there are too many copies, or if the system has no randomness for a handle.
     pub(super) fn fork(&self) -> Result<String, String> {
         let mut wished = self.wished();
         if wished.copies.len() >= MOST_COPIES {
@@ -77,20 +77,20 @@ impl Wishes {
         Ok(handle)
     }
 
-    /// Promises the end of the session.
+    /// Promises to close the session.
     pub(super) fn close(&self) {
         self.wished().closes = true;
     }
 
-    /// True if the session is to end.
+    /// True if the session is to be closed.
     pub(super) fn closes(&self) -> bool {
         self.wished().closes
     }
 
-    /// Makes the copies that were promised: in the store, or as sessions that are to be kept here.
+    /// Makes the promised copies: in the store, or as sessions to be kept in memory.
     ///
     /// # Errors
-    /// Why the session cannot be copied.
+    /// Returns why the session cannot be copied.
     pub(super) fn copies(
         &self,
         entry: &Entry,

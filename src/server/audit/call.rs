@@ -1,4 +1,4 @@
-//! The two records of a call: the intent before it is sent, and the outcome.
+//! The two audit records of a call: the intent, written before the call is sent, and the outcome.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::lang::{ToolCall, ToolReply};
 use crate::server::identity::Identity;
 use crate::server::secrets::Secrets;
 
-/// A call of a tool that the audit log is to know of.
+/// A tool call that is recorded in the audit log.
 #[derive(Clone)]
 pub(in crate::server) struct AuditedCall {
     audit: Arc<AuditLog>,
@@ -20,16 +20,16 @@ pub(in crate::server) struct AuditedCall {
     is_announced: bool,
 }
 
-/// How a call ended.
+/// The outcome of a call.
 pub(in crate::server) struct Outcome<'r> {
     pub(in crate::server) reply: &'r ToolReply,
     pub(in crate::server) rule: Option<String>,
-    /// How long it took, in milliseconds.
+    /// The duration of the call, in milliseconds.
     pub(in crate::server) ms: u64,
 }
 
 impl AuditedCall {
-    /// A call in that evaluation, of which nothing is written yet.
+    /// Creates an audited call of that evaluation; writes nothing yet.
     pub(in crate::server) fn new(
         audit: &Arc<AuditLog>,
         secrets: &Secrets,
@@ -48,7 +48,7 @@ impl AuditedCall {
     /// Writes the intent, once for all attempts at the call.
     ///
     /// # Errors
-    /// Why it cannot be written, as a clause. Nothing may be sent then.
+    /// Returns why it cannot be written, as a clause. The call must then not be sent.
     fn intend(&mut self, rule: Option<String>) -> Result<(), String> {
         if self.is_announced {
             return Ok(());
@@ -70,35 +70,35 @@ impl AuditedCall {
     /// Writes the outcome.
     ///
     /// # Errors
-    /// Why it waits, as a clause. No call is made before it is written.
+    /// Returns why the record is still buffered, as a clause. No call is made before it is written.
     pub(in crate::server) fn end(self, Outcome { reply, rule, ms }: Outcome<'_>) -> Result<(), String> {
         let (outcome, bytes) = (reply.outcome().to_owned(), Some(reply.bytes()));
-        // A call that was stopped does not come back with the rule that allowed it.
+        // The reply to an aborted call does not carry the rule that allowed it.
         let rule = rule.or_else(|| self.record.rule.clone());
         let record = Record { outcome, rule, bytes, ms: Some(ms), intent: self.intent, ..self.record };
         self.audit.write(record, &self.secrets)
     }
 }
 
-/// Has intents written by whoever waits for the call, whose thread may block.
+/// Passes intents to the caller that waits for the call, whose thread may block on writing.
 pub(in crate::server) struct Announcer(Box<dyn Fn(Announcement) + Send + Sync>);
 
-/// That a call is about to be sent.
+/// An announcement that a call is about to be sent.
 pub(in crate::server) struct Announcement {
     rule: Option<String>,
     answer: oneshot::Sender<Result<(), String>>,
 }
 
 impl Announcer {
-    /// One that passes announcements on there.
+    /// Creates an announcer that hands announcements to `pass_on`.
     pub(in crate::server) fn new(pass_on: impl Fn(Announcement) + Send + Sync + 'static) -> Announcer {
         Announcer(Box::new(pass_on))
     }
 
-    /// Waits until the intent of the call is written, which that rule allows.
+    /// Waits until the intent of a call allowed by `rule` has been written.
     ///
     /// # Errors
-    /// Why it is not, as a clause.
+    /// Returns why it has not been written, as a clause.
     pub(in crate::server) async fn announce(&self, rule: Option<String>) -> Result<(), String> {
         let (answer, answered) = oneshot::channel();
         (self.0)(Announcement { rule, answer });
@@ -107,17 +107,17 @@ impl Announcer {
 }
 
 impl Announcement {
-    /// Lets a call be sent that is not written down.
+    /// Lets the call be sent without a record.
     pub(in crate::server) fn pass(self) {
-        // Who does not wait any more sends nothing.
+        // A caller that has stopped waiting sends nothing.
         let _ = self.answer.send(Ok(()));
     }
 
-    /// Writes the intent of that call, if it is waited for still.
+    /// Writes the intent of the call, if the caller is still waiting.
     pub(in crate::server) fn write(self, call: &mut AuditedCall) {
         if !self.answer.is_closed() {
             let written = call.intend(self.rule);
-            // Who does not wait any more sends nothing.
+            // A caller that has stopped waiting sends nothing.
             let _ = self.answer.send(written);
         }
     }

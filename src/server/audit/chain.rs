@@ -1,4 +1,4 @@
-//! Reading chains: whether they are whole, and what is in them.
+//! Reading and verification of audit chains.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -8,31 +8,31 @@ use std::path::{Path, PathBuf};
 use super::{HEAD, Head, Kind, PART, Record};
 use crate::server::identity::sha256;
 
-/// More problems than this of one chain are not told apart.
+/// Maximum number of problems reported per chain; further ones are only counted.
 const MOST_PROBLEMS: usize = 20;
 
-/// What one process has written.
+/// The chain that one process has written.
 #[derive(Clone, Debug, Default)]
 pub struct Chain {
-    /// Its name: when it began, and the number of the process.
+    /// The name of the chain: its time of beginning, the process id, and random digits.
     pub name: String,
-    /// Its parts by their numbers.
+    /// The parts by number.
     pub parts: BTreeMap<u32, PathBuf>,
     head: Option<PathBuf>,
 }
 
-/// The intents of a chain that have no outcome, in order: calls and programs that were or are under way.
+/// The intents of a chain that have no outcome yet, in order: calls and programs in progress, or interrupted.
 ///
-/// It is fed the records one after the other.
+/// The records of the chain must be passed in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OpenIntents {
     open: BTreeMap<u64, Record>,
-    /// The numbers of the records of programs, by the ordinals of their evaluations.
+    /// The numbers of program records, by the ordinals of their evaluations.
     programs: BTreeMap<u64, u64>,
 }
 
 impl OpenIntents {
-    /// Takes in the next record; false for the outcome of an intent that is not open.
+    /// Processes the next record. Returns false for the outcome of an intent that is not open or names another tool.
     pub fn take(&mut self, record: &Record) -> bool {
         match (record.kind, record.intent, record.evaluation) {
             (Kind::Intent, ..) => {
@@ -49,7 +49,7 @@ impl OpenIntents {
                 true
             }
             (Kind::Evaluation, _, Some(evaluation)) => {
-                // One that was refused before it ran was not announced.
+                // A program that was refused before it ran was not announced.
                 let announced = self.programs.remove(&evaluation);
                 announced.and_then(|number| self.open.remove(&number));
                 true
@@ -58,38 +58,39 @@ impl OpenIntents {
         }
     }
 
-    /// The intents that are open so far.
+    /// Returns the intents that are still open.
     pub fn into_records(self) -> impl Iterator<Item = Record> {
         self.open.into_values()
     }
 }
 
-/// The result of reading a chain.
+/// The result of verifying a chain.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verified {
-    /// How many records there are.
+    /// The number of records.
     pub records: u64,
-    /// The time of the first of them.
+    /// The time of the first record.
     pub from: String,
-    /// The time of the last.
+    /// The time of the last record.
     pub to: String,
-    /// True where the process ended in order. Without it, it runs still or was killed.
+    /// True if the process ended in order. If false, it is still running or was killed.
     pub ended: bool,
-    /// True where the last line is cut as by a kill while it was written. The head does not know that line, and nothing
-    /// was done on it.
+    /// True if the last line is incomplete, as after a kill during the write. The head does not include that line, and
+    /// no action was based on it.
     pub cut: bool,
-    /// The intents without an outcome: calls that may have been made and programs that may have run, or are under way.
+    /// The intents without an outcome: calls that may have been made and programs that may have run, or that are in
+    /// progress.
     pub open: Vec<Record>,
-    /// How many records were dropped while the log could not be written, as it says itself.
+    /// The number of records dropped while the log could not be written, as recorded in the log.
     pub lost: u64,
-    /// What is missing or changed, a sentence each; nothing where the chain is whole.
+    /// Descriptions of what is missing or changed, one sentence each; empty if the chain is intact.
     pub problems: Vec<String>,
 }
 
-/// The chains in a folder, the oldest first, with the heads in another one or in the same.
+/// Finds the chains in a folder, oldest first. The heads are in `heads`, or in the same folder.
 ///
 /// # Errors
-/// When a folder cannot be read.
+/// Returns an error if a folder cannot be read.
 pub fn chains(folder: &Path, heads: Option<&Path>) -> io::Result<Vec<Chain>> {
     let mut chains: BTreeMap<String, Chain> = BTreeMap::new();
     let mut chain = |name: &str, add: &dyn Fn(&mut Chain)| {
@@ -115,15 +116,15 @@ pub fn chains(folder: &Path, heads: Option<&Path>) -> io::Result<Vec<Chain>> {
 
 /// One line of a part.
 struct Line {
-    /// `PART line 12`.
+    /// The position, as `PART line 12`.
     place: String,
     text: String,
-    /// False for a last line that is cut.
+    /// False for a last line that is incomplete.
     is_whole: bool,
 }
 
 impl Chain {
-    /// All lines of all parts, in order.
+    /// Returns all lines of all parts, in order.
     fn lines(&self) -> impl Iterator<Item = io::Result<Line>> {
         self.parts.values().flat_map(|path| {
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -132,7 +133,7 @@ impl Chain {
             std::iter::from_fn(move || {
                 let reader = match &mut reader {
                     Ok(reader) => reader,
-                    // Said once.
+                    // Report the error once.
                     Err(problem) if number == 0 => {
                         number += 1;
                         return Some(Err(io::Error::new(problem.kind(), format!("{name}: {problem}"))));
@@ -154,10 +155,10 @@ impl Chain {
         })
     }
 
-    /// The records that can be read, in order.
+    /// Returns the readable records, in order.
     ///
     /// # Errors
-    /// When a part cannot be read.
+    /// An item is an error if a part cannot be read.
     pub fn records(&self) -> impl Iterator<Item = io::Result<Record>> {
         self.lines().filter_map(|line| match line {
             Ok(line) => serde_json::from_str(&line.text).ok().map(Ok),
@@ -165,11 +166,11 @@ impl Chain {
         })
     }
 
-    /// Reads the chain as a whole: each line has the hash of the one before it, the numbers have no gap, and the end is
-    /// the one that the head knows.
+    /// Verifies the whole chain: each line has the hash of the previous one, the numbers have no gap, and the end
+    /// matches the head.
     ///
     /// # Errors
-    /// When a file cannot be read.
+    /// Returns an error if a file cannot be read.
     pub fn verify(&self) -> io::Result<Verified> {
         let head: Option<Head> = match &self.head {
             Some(head) => serde_json::from_slice(&std::fs::read(head)?).ok(),
@@ -183,7 +184,7 @@ impl Chain {
                 break;
             }
         }
-        // The hash of the line before, and the number that comes next.
+        // The hash of the previous line and the next expected number.
         let (mut previous, mut next) = (String::new(), 0);
         let mut at_head = None;
         let mut open = OpenIntents::default();

@@ -1,17 +1,17 @@
-//! The audit log: records of each tool call, evaluation, question and resource, in files that show it if one is taken out.
+//! The audit log: tamper-evident records of all tool calls, evaluations, questions and resource reads.
 //!
-//! Every process writes a chain of its own, in a folder that several may share: lines of JSON, each with the SHA-256 of
-//! the line before it, in parts that are numbered. The head of a chain, its length and last hash, is in a file apart:
-//! without it, missing last lines would not show. [`AuditLog`] writes, [`chains`] finds the chains of a folder, and
-//! [`Chain::verify`] reads one again.
+//! Each process writes its own chain, in a folder that several processes may share: lines of JSON, each with the
+//! SHA-256 of the previous line, in numbered parts. The head of a chain, its length and last hash, is kept in a
+//! separate file: without it, missing lines at the end would go unnoticed. [`AuditLog`] writes a chain, [`chains`]
+//! finds the chains of a folder, and [`Chain::verify`] checks one.
 //!
-//! A call leaves two records: its intent, written before anything is sent, and its outcome, which has the number of the
-//! intent. A call whose intent cannot be written is not made; an intent without an outcome says that the process ended
-//! while the call was under way. A program is announced alike before it runs ([`Kind::Program`]), and its evaluation has
-//! a record when it has ended: a kill leaves no evaluation unmentioned that was acknowledged.
+//! A call has two records: its intent, written before anything is sent, and its outcome, which refers to the number of
+//! the intent. A call whose intent cannot be written is not made; an intent without an outcome means that the process
+//! ended during the call. A program is likewise announced before it runs ([`Kind::Program`]), and its evaluation is
+//! recorded when it has ended: no evaluation that was acknowledged is lost from the log if the process is killed.
 //!
-//! A chain proves no more than that it is whole. Who can write to the folder and to the heads can write another one:
-//! keep the heads where the machine that is audited cannot change them.
+//! A chain proves only its own integrity. Anyone who can write to the folder and to the heads can forge a chain: keep
+//! the heads where the audited machine cannot change them.
 
 mod call;
 mod chain;
@@ -27,20 +27,20 @@ pub use write::{AuditFailure, AuditLog, AuditOptions};
 
 use serde::{Deserialize, Serialize};
 
-/// The length and the end of a chain.
+/// The length and the last hash of a chain.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
     /// The name of the chain.
     pub chain: String,
-    /// How many records there are.
+    /// The number of records.
     pub records: u64,
     /// The SHA-256 of the last line.
     pub hash: String,
-    /// True once the process has ended in order.
+    /// True if the process has ended in order.
     pub ended: bool,
 }
 
-/// The ending of a part: `CHAIN.0001.jsonl`.
+/// The suffix of a part: `CHAIN.0001.jsonl`.
 const PART: &str = ".jsonl";
-/// The ending of a head: `CHAIN.head`.
+/// The suffix of a head: `CHAIN.head`.
 const HEAD: &str = ".head";

@@ -1,4 +1,4 @@
-//! One record of the audit log.
+//! The records of the audit log.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -6,18 +6,18 @@ use serde_json::Value;
 use crate::lang::reply::Reply;
 use crate::server::identity::Identity;
 
-/// What a record is about.
+/// The event that a record describes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
     /// The process began to write.
     Begin,
-    /// A tool is about to be called: written before anything is sent.
+    /// A tool is about to be called; written before anything is sent.
     Intent,
-    /// A tool was called, or refused.
+    /// A tool was called, or the call was refused.
     #[default]
     Call,
-    /// A program is about to run: written before it does, with its text where texts are written.
+    /// A program is about to run; written before it does, with its text if texts are recorded.
     Program,
     /// A program ended, or was refused.
     Evaluation,
@@ -31,76 +31,76 @@ pub enum Kind {
     End,
 }
 
-/// One line of the audit log. Fields that have nothing to say are left out.
+/// One line of the audit log. Empty fields are omitted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Record {
-    /// Its place in its chain, from 0.
+    /// The index in the chain, from 0.
     pub number: u64,
-    /// When it was written, in UTC, to the millisecond (RFC 3339).
+    /// The time of writing, in UTC with milliseconds (RFC 3339).
     pub time: String,
-    /// What it is about.
+    /// The event that the record describes.
     pub kind: Kind,
     /// Ordinal of the evaluation in its process.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub evaluation: Option<u64>,
-    /// Whose it was.
+    /// The principal of the evaluation.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub principal: String,
-    /// The beginning of the hash of the session's handle.
+    /// A prefix of the hash of the session handle.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub session: String,
-    /// The SHA-256 of the program's text, in hexadecimal.
+    /// The SHA-256 of the program text, in hexadecimal.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub program: String,
-    /// The program's text, without secrets; only of [`Kind::Program`].
+    /// The program text with secrets redacted; only in records of [`Kind::Program`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// The server's name.
+    /// The name of the server.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub server: String,
-    /// The tool's exact name.
+    /// The exact name of the tool.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub tool: String,
-    /// The arguments as the program gave them, redacted by rule; of `lisp_env` its query.
+    /// The arguments of the call, redacted by the rules; for `lisp_env` its query.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arguments: Option<Value>,
-    /// The beginning of the SHA-256 of the reference of a resource.
+    /// A prefix of the SHA-256 of the resource reference.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub resource: String,
-    /// The rule of the policy that decided on the call.
+    /// The policy rule that decided on the call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
-    /// The number of the [`Kind::Intent`] in this chain whose outcome this is.
+    /// The number of the [`Kind::Intent`] record in this chain to which this outcome belongs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub intent: Option<u64>,
     /// `ok`, or the stable code of the error.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub outcome: String,
-    /// How large the result, or the reply to the client, was.
+    /// The size in bytes of the result, or of the reply to the client.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
-    /// How long it took, in milliseconds; a call with the waiting for its turn and for a person.
+    /// The duration in milliseconds; for a call it includes the wait for its turn and for a person.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ms: Option<u64>,
-    /// How many tools the program called.
+    /// The number of tool calls that the program made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub calls: Option<u64>,
-    /// The rules of the quarantine that found something in the reply.
+    /// The quarantine rules that matched in the reply.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub quarantine: Vec<String>,
-    /// How many records were dropped.
+    /// The number of dropped records.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lost: Option<u64>,
-    /// The version of lispbox, where the chain begins.
+    /// The version of lispbox, in the first record of a chain.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// The SHA-256 of the line before this one; empty in the first.
+    /// The SHA-256 of the previous line; empty in the first record.
     pub previous: String,
 }
 
 impl Record {
-    /// A record about an evaluation, or about something in it.
+    /// Creates a record about an evaluation, or about an event in one.
     pub(in crate::server) fn of(kind: Kind, identity: &Identity) -> Record {
         Record {
             kind,
@@ -112,13 +112,13 @@ impl Record {
         }
     }
 
-    /// A record about an evaluation that came to that.
+    /// Creates the record of an evaluation with this reply.
     pub(in crate::server) fn of_evaluation(identity: &Identity, reply: &Reply) -> Record {
         let (ms, calls) = (Some(reply.spent.total_ms), Some(reply.calls.len() as u64));
         Record { ms, calls, ..Record::of(Kind::Evaluation, identity).with_outcome(reply) }
     }
 
-    /// The same with the outcome that a reply says.
+    /// Returns the record with the outcome of a reply.
     pub(in crate::server) fn with_outcome(self, reply: &Reply) -> Record {
         let outcome = reply.failure.as_ref().map_or("ok", |failure| failure.error.as_str()).to_owned();
         Record { outcome, ..self }

@@ -1,4 +1,4 @@
-//! What of a call's arguments is written into the audit log.
+//! Redaction of call arguments for the audit log.
 
 use std::borrow::Cow;
 
@@ -9,20 +9,20 @@ use crate::server::identity::sha256;
 use crate::server::policy::{Name, NamePattern, ToolPattern};
 use crate::server::secrets::Secrets;
 
-/// The longest text among arguments that is written as it is, in characters.
+/// Maximum length of a text argument that is recorded in full, in characters.
 const TEXT_KEPT: usize = 2_000;
-/// The most bytes of arguments that are written as they are.
+/// Maximum size of arguments that are recorded in full, in bytes.
 const ARGUMENTS_KEPT: usize = 32 << 10;
-/// The most arguments of a call of which each is named when they exceed [`ARGUMENTS_KEPT`] together.
+/// Maximum number of arguments that are recorded by name when they exceed [`ARGUMENTS_KEPT`] together.
 const NAMES_KEPT: usize = 200;
-/// The longest name of an argument that is written as it is, in characters.
+/// Maximum length of an argument name that is recorded in full, in characters.
 const NAME_KEPT: usize = 200;
-/// The shortest beginning that is kept of an argument, in characters.
+/// Minimum length of the prefix that is kept of an argument, in characters.
 const BEGINNING_KEPT: usize = 40;
-/// What stands where a redacted argument stood.
+/// Replaces the value of a redacted argument.
 const MASK: &str = "[redacted]";
 
-/// The names of arguments whose values are never written.
+/// Names of arguments whose values are never recorded.
 const USUAL: &[&str] = &[
     "*password*",
     "*passwd*",
@@ -37,7 +37,7 @@ const USUAL: &[&str] = &[
     "*privatekey*",
 ];
 
-/// Which arguments are not written.
+/// The rules that decide which arguments are not recorded.
 #[derive(Clone, Debug)]
 pub struct Redaction {
     rules: Vec<Rule>,
@@ -45,16 +45,16 @@ pub struct Redaction {
 
 #[derive(Clone, Debug)]
 struct Rule {
-    /// As it was given; nothing for the usual ones.
+    /// The text of the rule; `None` for the built-in ones.
     text: Option<String>,
-    /// Of which tools; of all without it.
+    /// The tools to which it applies; `None` means all.
     tools: Option<ToolPattern>,
-    /// The names of the arguments, also of those inside others.
+    /// The names of the arguments, including nested ones.
     arguments: NamePattern,
 }
 
 impl Default for Redaction {
-    /// The usual names of secrets.
+    /// Returns the rules for common names of secrets.
     fn default() -> Self {
         let rule = |name: &&str| Rule { text: None, ..Rule::read(name).expect("the usual patterns are right") };
         Redaction { rules: USUAL.iter().map(rule).collect() }
@@ -90,14 +90,15 @@ impl Rule {
         self.tools.as_ref().is_none_or(|tools| tools.fits(&tool.server, &tool.name))
     }
 
-    /// True if the rule fits an argument that the schema declares.
+    /// True if the rule matches an argument that the schema declares.
     fn fits_argument(&self, schema: &Value) -> bool {
         let mut is_among = false;
         each_property(schema, &mut |name| is_among |= self.arguments.fits(&Name::new(name)));
         is_among
     }
 
-    /// The clause "`mail/*:bdoy` fits no argument of any tool" where that is so, with the tools whose schemas do not tell.
+    /// Returns the clause "`mail/*:bdoy` fits no argument of any tool" if it applies, with the tools whose schemas do
+    /// not declare their arguments.
     fn without_effect(&self, tools: &[&Tool]) -> Option<String> {
         let text = self.text.as_deref()?;
         let concerned: Vec<&Tool> = tools.iter().copied().filter(|tool| self.concerns(tool)).collect();
@@ -118,7 +119,7 @@ impl Rule {
     }
 }
 
-/// True for a schema that tells nothing about the names of arguments, not even that there are none.
+/// True if a schema does not declare the names of arguments, nor that there are none.
 fn declares_nothing(schema: &Value) -> bool {
     let mut count = 0;
     each_property(schema, &mut |_| count += 1);
@@ -130,7 +131,7 @@ fn declares_nothing(schema: &Value) -> bool {
         }
 }
 
-/// The names of all properties in a schema, at any depth.
+/// Calls `take` with the names of all properties in a schema, at any depth.
 fn each_property(schema: &Value, take: &mut impl FnMut(&str)) {
     match schema {
         Value::Object(fields) => {
@@ -147,28 +148,29 @@ fn each_property(schema: &Value, take: &mut impl FnMut(&str)) {
 }
 
 impl Redaction {
-    /// Adds a rule: a pattern of names of arguments, or `server/tool:name` for those of some tools. Names agree up to
-    /// `-`, `_` and case.
+    /// Adds a rule: a pattern of argument names, or `server/tool:name` for the arguments of some tools. Names are
+    /// compared ignoring `-`, `_` and case.
     ///
     /// # Errors
-    /// When it is no such rule.
+    /// Returns a description of what is wrong with the rule.
     pub fn add(&mut self, rule: &str) -> Result<(), String> {
         self.rules.push(Rule::read(rule)?);
         Ok(())
     }
 
-    /// True if rules were added to the usual ones.
+    /// True if rules were added to the built-in ones.
     pub fn has_own_rules(&self) -> bool {
         self.rules.iter().any(|rule| rule.text.is_some())
     }
 
-    /// The rules that were added and fit no declared argument of any of those tools, each as a clause.
+    /// Returns the added rules that match no declared argument of any of the tools, each as a clause.
     pub fn without_effect(&self, tools: &[&Tool]) -> Vec<String> {
         self.rules.iter().filter_map(|rule| rule.without_effect(tools)).collect()
     }
 
-    /// The arguments of a call, the text of a JSON object, as they are written. Secrets are taken out before anything is
-    /// cut, so that no cut leaves a part of one; sizes and hashes are of the text without them.
+    /// Returns the arguments of a call, given as the text of a JSON object, in the form in which they are recorded.
+    /// Secrets are redacted before anything is cut, so that no cut leaves part of one; sizes and hashes are those of
+    /// the redacted text.
     pub(in crate::server) fn apply(&self, server: &str, tool: &str, arguments: &str, secrets: &Secrets) -> Value {
         let fits = |rule: &&Rule| rule.tools.as_ref().is_none_or(|tools| tools.fits(server, tool));
         let rules: Vec<&Rule> = self.rules.iter().filter(fits).collect();
@@ -199,7 +201,7 @@ fn redacted(value: Value, rules: &[&Rule], secrets: &Secrets) -> Value {
     }
 }
 
-/// A scalar without secrets; some of them are numbers.
+/// Redacts secrets in a scalar; some secrets are numbers.
 fn without_secrets(value: Value, secrets: &Secrets) -> Value {
     let text = match &value {
         Value::String(text) => Cow::Borrowed(text.as_str()),
@@ -212,7 +214,7 @@ fn without_secrets(value: Value, secrets: &Secrets) -> Value {
     }
 }
 
-/// True if they take more than that many bytes as JSON.
+/// True if the fields take more than `bytes` bytes as JSON.
 fn larger(fields: &Map<String, Value>, bytes: usize) -> bool {
     serde_json::to_string(fields).is_ok_and(|text| text.len() > bytes)
 }
@@ -229,7 +231,7 @@ fn cut_texts(value: Value) -> Value {
     }
 }
 
-/// `beginning… [3000 bytes, SHA-256 9be1…]` for a text that is longer than so many characters.
+/// Cuts a text of more than `kept` characters to `beginning… [3000 bytes, SHA-256 9be1…]`.
 fn cut(text: String, kept: usize) -> String {
     match text.char_indices().nth(kept) {
         Some((end, _)) => {
@@ -239,8 +241,8 @@ fn cut(text: String, kept: usize) -> String {
     }
 }
 
-/// Arguments that are too large together: each one's name, and of those that are longer than their share the beginning,
-/// the size and the hash of their JSON (of a text: of itself).
+/// Shortens arguments that are too large together: keeps each name, and replaces a value that exceeds its share by the
+/// prefix, the size and the hash of its JSON (for a text: of the text itself).
 fn shortened(fields: Map<String, Value>) -> Value {
     let count = fields.len();
     let share = (ARGUMENTS_KEPT / count.clamp(1, NAMES_KEPT)).clamp(BEGINNING_KEPT, TEXT_KEPT);

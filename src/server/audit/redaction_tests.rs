@@ -1,7 +1,7 @@
 use super::*;
 use proptest::prelude::*;
 
-/// As a redaction with that rule writes these arguments of `mail/send_email`.
+/// Returns these arguments of `mail/send_email` as recorded under that rule.
 fn applied(rule: &str, arguments: &Value) -> Value {
     let mut redaction = Redaction::default();
     redaction.add(rule).expect("a rule");
@@ -39,7 +39,7 @@ fn names_agree_up_to_dashes_underscores_and_case() {
     ] {
         assert_eq!(applied(&format!("{tool}:reply-to-id"), &arguments), expected, "{tool}");
     }
-    // A `?` stands for the end of a word too, also where only a program writes one.
+    // A `?` also matches a word boundary, including one that only the program writes.
     assert_eq!(
         applied("reply?to?id", &json!({"reply-to-id": 1, "replyToId": 2, "replytoid": 3, "replyid": 4})),
         json!({"reply-to-id": MASK, "replyToId": MASK, "replytoid": MASK, "replyid": 4})
@@ -169,7 +169,7 @@ fn a_text_is_cut_after_secrets_were_taken_out() {
     assert_eq!(unreadable["sha256"], sha256(b"{[redacted]"), "no hash is a secret's own");
 }
 
-/// A name of some words, and its spellings.
+/// Returns a name of these words in one of its spellings.
 fn spelled(words: &[String], spelling: usize) -> String {
     match spelling {
         0 => words.join("-"),

@@ -1,4 +1,4 @@
-//! Chains that are whole, and chains that are not.
+//! Tests of intact and damaged chains.
 
 use serde_json::json;
 
@@ -7,7 +7,7 @@ use super::*;
 use crate::server::identity::Identity;
 use crate::server::secrets::Secrets;
 
-/// A folder with a chain of so many calls, in parts of some records each.
+/// Writes a chain of `calls` calls, in parts of a few records each.
 fn written(calls: u64) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     let log = AuditLog::begin(AuditOptions { part_bytes: 2_000, ..AuditOptions::new(folder.path().to_owned()) });
@@ -146,7 +146,7 @@ fn an_outcome_without_its_intent_shows() {
     }
 }
 
-/// A process that is killed may leave half a line.
+/// A killed process may leave an incomplete line.
 #[test]
 fn a_line_that_a_kill_has_cut_is_no_problem_where_the_head_does_not_know_it() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -183,7 +183,7 @@ fn a_log_without_intents_verifies() {
     assert_eq!((found.records, found.open.len(), &found.problems[..]), (2, 0, &[][..]));
 }
 
-/// The file that a part goes on in is there already, so that nothing more can be written.
+/// A log whose next part already exists as a file, so that nothing more can be written.
 fn blocked() -> (tempfile::TempDir, AuditLog, PathBuf) {
     let folder = tempfile::tempdir().expect("a folder");
     let log = AuditLog::begin(AuditOptions { part_bytes: 1, ..AuditOptions::new(folder.path().to_owned()) });

@@ -1,4 +1,4 @@
-//! Writing a chain.
+//! Writing of audit chains.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -15,37 +15,37 @@ use crate::server::http::LOCAL;
 use crate::server::identity::sha256;
 use crate::server::secrets::Secrets;
 
-/// The most records that wait for a disk that takes none; further ones are dropped, and counted.
+/// Maximum number of records buffered while the disk cannot be written; further ones are dropped and counted.
 const MOST_WAITING: usize = 10_000;
-/// The most bytes of such records, as JSON.
+/// Maximum size of the buffered records, in bytes of JSON.
 const MOST_WAITING_BYTES: usize = 16 << 20;
 
-/// How to write an audit log.
+/// Options of the audit log.
 #[derive(Clone, Debug)]
 pub struct AuditOptions {
-    /// The folder with the parts; made if it is not there.
+    /// The folder for the parts; created if it does not exist.
     pub folder: PathBuf,
-    /// The folder with the heads, if it is another one.
+    /// The folder for the heads, if it differs.
     pub heads: Option<PathBuf>,
-    /// The size in bytes at which a further part is begun.
+    /// The size in bytes at which a new part is begun.
     pub part_bytes: u64,
-    /// Which arguments are not written.
+    /// The rules that decide which arguments are not recorded.
     pub redaction: Redaction,
-    /// Forces each intent to the disk before its call is made, so that it survives the loss of power.
+    /// Syncs each intent to disk before its call is made, so that it survives a power failure.
     pub sync: bool,
-    /// Writes the texts of programs too.
+    /// Also records the texts of programs.
     pub programs: bool,
-    /// What becomes of programs and questions while nothing can be written; without it those of token principals are
-    /// [refused](AuditFailure::Refuse), and those of the local user get a [warning](AuditFailure::Warn).
+    /// Handling of programs and questions while the log cannot be written. `None` [refuses](AuditFailure::Refuse) those
+    /// of token principals and [warns](AuditFailure::Warn) for those of the local user.
     pub failure: Option<AuditFailure>,
 }
 
-/// What becomes of programs and questions while the log cannot be written. Calls are never made then.
+/// Handling of programs and questions while the log cannot be written. Tool calls are never made then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AuditFailure {
-    /// They are refused before they do anything.
+    /// Refuses them before they have any effect.
     Refuse,
-    /// They are answered with a warning. Their records wait, and are lost if the process is killed meanwhile.
+    /// Answers them with a warning. Their records are buffered, and are lost if the process is killed in the meantime.
     Warn,
 }
 
@@ -62,7 +62,7 @@ impl std::str::FromStr for AuditFailure {
 }
 
 impl AuditOptions {
-    /// The defaults, in that folder: parts of 64 MiB.
+    /// Returns the default options for a folder, with parts of 64 MiB.
     pub fn new(folder: PathBuf) -> AuditOptions {
         AuditOptions {
             folder,
@@ -76,7 +76,7 @@ impl AuditOptions {
     }
 }
 
-/// The chain that this process writes. It is ended when this is dropped.
+/// The chain that this process writes, which ends on drop.
 pub struct AuditLog {
     open: Mutex<Open>,
     redaction: Redaction,
@@ -88,34 +88,34 @@ struct Open {
     options: AuditOptions,
     head: Head,
     head_file: File,
-    /// The length of the head's file. It never shrinks: a shorter text over a longer one, cut in a second step, would be
-    /// unreadable in between.
+    /// The length of the head file. It never shrinks: if a shorter text overwrote a longer one and the file were
+    /// truncated in a second step, it would be unreadable in between.
     head_length: usize,
     part: u32,
     file: File,
-    /// How much of the part is whole lines.
+    /// The length of the complete lines in the part, in bytes.
     written: u64,
-    /// True where something may stand behind them.
+    /// True if a partial line may follow them.
     torn: bool,
     waiting: Waiting,
-    /// True where the file of the head does not say what the head is.
+    /// True if the head file is outdated.
     head_is_behind: bool,
 }
 
 /// Records that have not been written yet.
 #[derive(Default)]
 struct Waiting {
-    /// Each with its size.
+    /// Each record with its size in bytes.
     records: VecDeque<(Record, usize)>,
     bytes: usize,
-    /// How many found no room here.
+    /// The number of records dropped because the buffer was full.
     lost: u64,
 }
 
-/// Why a record was not written at once.
+/// Reason why a record was not written immediately.
 #[derive(Debug)]
 pub(in crate::server) struct Unwritten {
-    /// Its number, where it is in the chain all the same, and only the head is behind.
+    /// The number of the record if it is in the chain nevertheless, because only the head or a sync failed.
     pub(in crate::server) number: Option<u64>,
     /// The reason, as a clause.
     pub(in crate::server) problem: String,
@@ -125,7 +125,7 @@ impl AuditLog {
     /// Begins a chain.
     ///
     /// # Errors
-    /// When the files cannot be made.
+    /// Returns an error if the files cannot be created.
     pub fn begin(options: AuditOptions) -> io::Result<AuditLog> {
         let heads = options.heads.as_ref().unwrap_or(&options.folder);
         for folder in [&options.folder, heads] {
@@ -161,12 +161,12 @@ impl AuditLog {
         Ok(AuditLog { open: Mutex::new(open), redaction, programs, failure })
     }
 
-    /// Which arguments are not written.
+    /// Returns the rules that decide which arguments are not recorded.
     pub fn redaction(&self) -> &Redaction {
         &self.redaction
     }
 
-    /// True where nothing of that principal's is done that cannot be written down.
+    /// True if actions of that principal are refused when they cannot be recorded.
     pub(in crate::server) fn fails_closed(&self, principal: &str) -> bool {
         match self.failure {
             Some(failure) => failure == AuditFailure::Refuse,
@@ -174,17 +174,17 @@ impl AuditLog {
         }
     }
 
-    /// Writes that a program is about to run, with its text where texts are written. One that cannot be written waits
-    /// where its principal may go on all the same.
+    /// Writes the record of a program that is about to run, with its text if texts are recorded. If it cannot be
+    /// written, it is buffered for a principal whose programs may run nevertheless.
     ///
     /// # Errors
-    /// Why it is not written, as a clause, where the program must not run for that.
+    /// Returns why it cannot be written, as a clause, if the program must not run for that reason.
     pub(in crate::server) fn write_program(&self, record: Record, text: &str, secrets: &Secrets) -> Result<(), String> {
         let record = Record { text: self.programs.then(|| text.to_owned()), ..record };
         if self.fails_closed(&record.principal) {
             return self.write_first(record, secrets).map(drop).map_err(|unwritten| unwritten.problem);
         }
-        // The reply says it when the record of the evaluation cannot be written either.
+        // If the log is still unwritable when the evaluation is recorded, the reply reports it.
         let _ = self.write(record, secrets);
         Ok(())
     }
@@ -193,11 +193,11 @@ impl AuditLog {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes a record of something that has happened, without secrets. One that cannot be written waits, and keeps
-    /// further calls from being made.
+    /// Writes a record of a past event, with secrets redacted. A record that cannot be written is buffered, and blocks
+    /// further calls until it is written.
     ///
     /// # Errors
-    /// Why it waits or is lost, as a clause.
+    /// Returns why it is buffered or lost, as a clause.
     pub(in crate::server) fn write(&self, record: Record, secrets: &Secrets) -> Result<(), String> {
         let record = stamped(without(record, secrets));
         let mut open = self.open();
@@ -213,10 +213,10 @@ impl AuditLog {
         })
     }
 
-    /// Writes a record of something that is about to happen, without secrets, behind all that waits; gives its number.
+    /// Writes a record of an imminent event, with secrets redacted, after all buffered records, and returns its number.
     ///
     /// # Errors
-    /// Why it was not written. Nothing of it waits then, and it must not happen.
+    /// Returns why it was not written. The record is then not buffered, and the event must not happen.
     pub(in crate::server) fn write_first(&self, record: Record, secrets: &Secrets) -> Result<u64, Unwritten> {
         let record = stamped(without(record, secrets));
         let mut open = self.open();
@@ -233,26 +233,26 @@ impl AuditLog {
         written.map(|()| number).map_err(|problem| unwritten(Some(number), problem))
     }
 
-    /// Why nothing can be written, if that is so: tries what waits.
+    /// Tries to write the buffered records; returns why the log cannot be written, if it cannot.
     pub(in crate::server) fn trouble(&self) -> Option<String> {
         let mut open = self.open();
         open.catch_up().and_then(|()| open.is_in_place()).err().map(|problem| unwritable(&problem))
     }
 
-    /// Why no further record may come to wait, if none may.
+    /// Returns why no further record can be buffered, if the buffer is full and cannot be written.
     pub(in crate::server) fn is_full(&self) -> Option<String> {
         let mut open = self.open();
         let problem = open.waiting.is_full().then(|| open.catch_up().err()).flatten()?;
         Some(format!("{}, and too many records wait for it", unwritable(&problem)))
     }
 
-    /// Ends the chain, once: nothing is written any more.
+    /// Ends the chain, once: nothing is written to it afterwards.
     pub fn end(&self) {
         let mut open = self.open();
         if open.head.ended {
             return;
         }
-        // What waits comes before it, and the number of those that were dropped.
+        // The buffered records and the number of dropped ones come before the final record.
         let caught_up = open.catch_up();
         open.head.ended = true;
         let last = stamped(Record { kind: Kind::End, ..Record::default() });
@@ -279,8 +279,8 @@ impl fmt::Debug for AuditLog {
     }
 }
 
-/// A record in which no secret stands: of each text by itself, so that what is left is a record still. Arguments have
-/// been through this [before they were cut](Redaction::apply).
+/// Redacts secrets in each text of a record separately, so that the result is still a valid record. Arguments have been
+/// redacted [before they were cut](Redaction::apply).
 fn without(record: Record, secrets: &Secrets) -> Record {
     let redact = |text: String| match secrets.redact(&text) {
         Cow::Borrowed(_) => text,
@@ -319,8 +319,7 @@ impl Waiting {
 }
 
 impl Open {
-    /// Looks whether the file that records are written to still has its name: one that was removed takes records that
-    /// nobody will read.
+    /// Checks that the open part still has its name: records written to a removed file would be lost.
     #[cfg(unix)]
     fn is_in_place(&self) -> io::Result<()> {
         use std::os::unix::fs::MetadataExt;
@@ -333,13 +332,13 @@ impl Open {
         }
     }
 
-    /// Elsewhere an open file cannot be removed.
+    /// On other systems an open file cannot be removed.
     #[cfg(not(unix))]
     fn is_in_place(&self) -> io::Result<()> {
         Ok(())
     }
 
-    /// Writes what waits.
+    /// Writes the buffered records, and the head if it is outdated.
     fn catch_up(&mut self) -> io::Result<()> {
         while let Some((record, bytes)) = self.waiting.records.pop_front() {
             if let Err(problem) = self.append(&record) {
@@ -352,7 +351,7 @@ impl Open {
         if self.head_is_behind { self.write_head() } else { Ok(()) }
     }
 
-    /// Writes how many records were dropped, if any were.
+    /// Writes the number of dropped records, if any were dropped.
     fn append_lost(&mut self) -> io::Result<()> {
         let lost = self.waiting.lost;
         if lost > 0 {
@@ -362,7 +361,7 @@ impl Open {
         Ok(())
     }
 
-    /// Writes one record as the next of the chain, or nothing; gives its number.
+    /// Appends one record to the chain, completely or not at all, and returns its number.
     fn append(&mut self, record: &Record) -> io::Result<u64> {
         if self.written >= self.options.part_bytes {
             self.begin_part()?;
@@ -373,7 +372,7 @@ impl Open {
         let hash = sha256(line.as_bytes());
         line.push('\n');
         if self.torn {
-            // Half a line would be taken for a change.
+            // A partial line would look like tampering.
             self.file.set_len(self.written)?;
             self.file.seek(SeekFrom::Start(self.written))?;
             self.torn = false;
@@ -388,15 +387,16 @@ impl Open {
         Ok(number)
     }
 
-    /// Takes half a line away, at once if that can be done: the process may be killed before there is room for another.
+    /// Removes a partial line, at once if possible: the process may be killed before space for another write is
+    /// available.
     fn cut(&mut self) {
         let cut = self.file.set_len(self.written).and_then(|()| self.file.seek(SeekFrom::Start(self.written)));
         self.torn = cut.is_err();
     }
 
-    /// A part ends when it is full; the chain goes on in the next.
+    /// Ends a full part; the chain continues in the next.
     fn begin_part(&mut self) -> io::Result<()> {
-        // First what may fail and be tried again: a file that is there already is not made a second time.
+        // The steps that may fail and be retried come first: a file that already exists is not created again.
         self.file.sync_all()?;
         self.file = make_file(&part_file(&self.options.folder, &self.head.chain, self.part + 1))?;
         self.part += 1;
@@ -409,10 +409,10 @@ impl Open {
         Ok(())
     }
 
-    /// Forces the names of files that were made to the disk.
+    /// Syncs the directory entries of created files to disk.
     fn sync_names(&self) -> io::Result<()> {
         let mut folders = std::iter::once(&self.options.folder).chain(&self.options.heads);
-        // Elsewhere than on Unix a folder cannot be opened, and its names are the system's business.
+        // Other systems than Unix cannot open a folder, and take care of its entries themselves.
         if cfg!(unix) { folders.try_for_each(|folder| File::open(folder)?.sync_all()) } else { Ok(()) }
     }
 
@@ -431,7 +431,7 @@ fn part_file(folder: &Path, chain: &str, part: u32) -> PathBuf {
     folder.join(format!("{chain}.{part:04}{PART}"))
 }
 
-/// A folder that is the owner's alone.
+/// Creates a folder that only its owner can access.
 fn make_folder(folder: &Path) -> io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
@@ -440,7 +440,7 @@ fn make_folder(folder: &Path) -> io::Result<()> {
     builder.create(folder)
 }
 
-/// A new file that is the owner's alone.
+/// Creates a file that only its owner can access.
 fn make_file(file: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);

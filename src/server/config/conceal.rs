@@ -1,4 +1,4 @@
-//! The secrets of one server's configuration.
+//! The secrets in the configuration of one server.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,10 +12,10 @@ use crate::server::secrets::{
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Concealed(Vec<Secret>);
 
-/// A text that is secret.
+/// A secret text.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Secret {
-    /// Where it stands, such as `env.TOKEN`, `args[2]` or `${file:key}`.
+    /// Its place, such as `env.TOKEN`, `args[2]` or `${file:key}`.
     pub(super) place: String,
     pub(super) text: String,
 }
@@ -27,8 +27,9 @@ impl fmt::Debug for Concealed {
 }
 
 impl Concealed {
-    /// The secrets in a server's configuration: files, inputs and variables that it names, variables, headers, options
-    /// and parameters with the name of a secret, and whatever looks like a credential in any other value.
+    /// Collects the secrets in the configuration of a server: referenced files, inputs and variables, values of
+    /// variables, headers, options and parameters with the name of a secret, and text that looks like a credential in
+    /// any other value.
     pub(super) fn of(endpoint: &Result<Endpoint, String>, expanded: Vec<Secret>) -> Concealed {
         let mut concealed = Concealed(expanded);
         match endpoint {
@@ -77,14 +78,14 @@ impl Concealed {
         self.0.push(Secret { place: place.to_owned(), text: text.to_owned() });
     }
 
-    /// The values of a table with the name of a secret, and the credentials in the others.
+    /// Adds the values of a table with the name of a secret, and the credentials in the other values.
     fn add_table(&mut self, place: &str, table: &BTreeMap<String, String>) {
         for (name, value) in table {
             let is_secret = if place == "env" { is_secret_variable(name, value) } else { names_a_secret(name) };
             let place = format!("{place}.{name}");
             if is_secret {
                 self.push(&place, value);
-                // `Bearer TOKEN`: the token alone is as secret.
+                // `Bearer TOKEN`: the token alone is secret as well.
                 if let Some((_, rest)) = value.split_once(' ') {
                     self.push(&place, rest);
                 }
@@ -93,7 +94,7 @@ impl Concealed {
         }
     }
 
-    /// The words of a command: those behind an option with the name of a secret, and the credentials in any.
+    /// Adds the words of a command that follow an option with the name of a secret, and the credentials in any word.
     fn add_words<'w>(&mut self, words: impl Iterator<Item = &'w str>) {
         let mut before = "";
         for (index, word) in words.enumerate() {
@@ -112,18 +113,18 @@ impl Concealed {
         }
     }
 
-    /// The texts.
+    /// Returns the secret texts.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|secret| secret.text.as_str())
     }
 
-    /// Where there are secrets, each place once.
+    /// Returns the places of redactable secrets, each once.
     pub fn places(&self) -> Vec<&str> {
         distinct(self.0.iter().filter(|secret| is_redactable(&secret.text)))
     }
 
-    /// Where there are texts that are secret by their place and too short, or too much like a word, to be told from data:
-    /// they are not redacted.
+    /// Returns the places of texts that are secret because of their place, but too short or too similar to ordinary
+    /// words to be distinguished from data: they are not redacted.
     pub fn exposed(&self) -> Vec<&str> {
         distinct(self.0.iter().filter(|secret| {
             let text = secret.text.trim();

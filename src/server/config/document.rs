@@ -1,25 +1,25 @@
-//! The text of a configuration as a value, by the form that the name of its file tells.
+//! Parsing of a configuration text to a value, in the format given by the file name.
 
 use serde_json::Value;
 
 use crate::lang::Unclosed;
 
-/// True for a file in YAML or TOML, which few clients write.
+/// True for a YAML or TOML file, formats that few other clients use.
 pub(super) fn is_yaml_or_toml(file: &str) -> bool {
     matches!(ending(file).as_str(), "yaml" | "yml" | "toml")
 }
 
-/// Reads the text of a configuration as YAML or TOML, if the name of its file ends like that, or else as JSON with
-/// comments and trailing commas. What it says is not looked at.
+/// Parses the text of a configuration as YAML or TOML, according to the extension of the file name, or otherwise as
+/// JSON with comments and trailing commas. Does not interpret the value.
 ///
 /// # Errors
-/// A sentence that says where it is not readable.
+/// Returns a sentence that describes where the text is invalid.
 pub fn read_document(text: &str, file: &str) -> Result<Value, String> {
     let text = text.trim_start_matches('\u{feff}');
     match ending(file).as_str() {
         "yaml" | "yml" => serde_norway::from_str(text).map_err(|problem| format!("not readable as YAML: {problem}")),
         "toml" => {
-            // The whole message repeats the line, in which a secret may be.
+            // The full message repeats the line, which may contain a secret.
             toml::from_str(text).map_err(|problem: toml::de::Error| {
                 let before = &text[..problem.span().map_or(0, |span| text.floor_char_boundary(span.start))];
                 format!("not readable as TOML: line {}: {}", before.matches('\n').count() + 1, problem.message())
@@ -29,13 +29,14 @@ pub fn read_document(text: &str, file: &str) -> Result<Value, String> {
     }
 }
 
-/// The problem of a JSON text. Where it ends too early, which bracket or quote it leaves open says more than the end.
+/// Describes the error in a JSON text. If the text ends too early, reports the unclosed bracket or quote, which is more
+/// helpful than the position of the end.
 fn json_problem(text: &str, problem: &json5::Error) -> String {
     use json5::ErrorCode::{
         EofParsingArray, EofParsingBool, EofParsingComment, EofParsingEscapeSequence, EofParsingIdentifier,
         EofParsingNull, EofParsingNumber, EofParsingObject, EofParsingString, EofParsingValue,
     };
-    // A string that the last line leaves open was cut off, though a line break was put behind it.
+    // A string left open on the last line means a truncated file, even if a line break follows it.
     let kept = text.trim_end();
     let ends_in_string = problem.code() == Some(json5::ErrorCode::LineTerminatorInString)
         && Unclosed::in_json(kept)

@@ -1,7 +1,7 @@
 //! The allow-list of environment variables that child processes inherit.
 //!
-//! Our own environment holds the credentials of every server, the tokens of principals and the password of the store.
-//! A child gets only what programs need to run at all, and what the configuration names.
+//! The environment of lispbox holds the credentials of all servers, the tokens of principals and the password of the
+//! store. A child gets only the variables that programs need to run at all, and those that the configuration names.
 
 use std::ffi::{OsStr, OsString};
 
@@ -10,10 +10,11 @@ use serde_json::Value;
 use super::{Wrong, wrong};
 use crate::server::secrets::has_credentials;
 
-/// Names inherited by every child, in upper case; a trailing `*` stands for any ending.
+/// Names inherited by every child, in upper case; a trailing `*` matches any suffix.
 ///
-/// They contain what the MCP SDKs let a server inherit (`HOME`, `LOGNAME`, `PATH`, `SHELL`, `TERM`, `USER`; the Windows
-/// names below), the locale, folders, certificates, proxies, and where Node, Python and uv find themselves.
+/// They include the names that the MCP SDKs let a server inherit (`HOME`, `LOGNAME`, `PATH`, `SHELL`, `TERM`, `USER`;
+/// the Windows names below), and those for the locale, folders, certificates, proxies, and the installations of Node,
+/// Python and uv.
 const INHERITED: &[&str] = &[
     "HOME",
     "LOGNAME",
@@ -110,7 +111,7 @@ const INHERITED: &[&str] = &[
     "WINDIR",
 ];
 
-/// Also inherited in lower case, which is how most programs on Unix read them.
+/// Also inherited in lower case, as most programs on Unix expect them.
 const LOWER_CASE_TOO: &[&str] = &[
     "http_proxy",
     "https_proxy",
@@ -122,15 +123,15 @@ const LOWER_CASE_TOO: &[&str] = &[
     "npm_config_userconfig",
 ];
 
-/// No child inherits these, whatever the configuration names: they are settings and credentials of lispbox itself.
+/// Prefix of settings and credentials of lispbox itself, which no child inherits even if the configuration names them.
 const OURS: &str = "LISPBOX_";
 
-/// Names that the configuration adds to the allow-list, each with an optional `*` at its end.
+/// Names that the configuration adds to the allow-list, each with an optional trailing `*`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Inherit(Vec<String>);
 
 impl Inherit {
-    /// Reads a list of names, such as `[GH_TOKEN, AWS_*]`.
+    /// Parses a list of names, such as `[GH_TOKEN, AWS_*]`.
     pub(super) fn read(value: Option<&Value>, path: &str) -> Result<Inherit, Wrong> {
         let items = match value {
             None | Some(Value::Null) => return Ok(Inherit::default()),
@@ -162,15 +163,15 @@ impl Inherit {
         }
     }
 
-    /// The variables among `all` that a child inherits. One that is on the list of every child is held back where its
-    /// value has credentials in it, as a proxy's address may, unless the configuration names it.
+    /// Returns the variables among `all` that a child inherits. A variable on the default list is withheld if its value
+    /// contains credentials, such as a proxy address with a password, unless the configuration names it.
     pub fn of(&self, all: impl Iterator<Item = (OsString, OsString)>) -> impl Iterator<Item = (OsString, OsString)> {
         all.filter(|(name, value)| self.allows(name, value))
     }
 
     fn allows(&self, name: &OsStr, value: &OsStr) -> bool {
         let (Some(name), value) = (name.to_str(), value.to_string_lossy()) else { return false };
-        // A function of a shell, which old versions of it run as code.
+        // A shell function, which old versions of the shell execute as code.
         if is_ours(name) || value.starts_with("()") {
             return false;
         }
@@ -183,7 +184,7 @@ fn is_ours(name: &str) -> bool {
     name.get(..OURS.len()).is_some_and(|start| start.eq_ignore_ascii_case(OURS))
 }
 
-/// Whether a name fits a pattern. Windows does not tell names by their case.
+/// Returns whether a name matches a pattern. Windows ignores the case of names.
 fn fits(pattern: &str, name: &str) -> bool {
     let is_same = |one: &str, other: &str| if cfg!(windows) { one.eq_ignore_ascii_case(other) } else { one == other };
     match pattern.strip_suffix('*') {

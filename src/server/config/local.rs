@@ -1,4 +1,4 @@
-//! Tools of a configuration that need no server: a command, or an endpoint over HTTP, with the schema of its arguments.
+//! Tools of a configuration without a server: a command or an HTTP endpoint, with the schema of its arguments.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -39,81 +39,81 @@ const KEYS: &[&str] = &[
     "enabled",
 ];
 
-/// Those that belong to a command alone, and to an endpoint alone.
+/// The keys that only a command has, and those that only an endpoint has.
 const OF_COMMANDS: &[&str] = &["args", "env", "inherit", "cwd", "stdin"];
 const OF_ENDPOINTS: &[&str] = &["method", "query", "headers", "body"];
 
-/// The methods that an endpoint may be asked with.
+/// The HTTP methods that an endpoint may use.
 const METHODS: &[&str] = &["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"];
 
-/// Headers that decide which host a request reaches, or how long it is.
+/// Headers that determine the target host or the length of a request.
 const FIXED_HEADERS: &[&str] = &["host", "connection", "content-length", "transfer-encoding"];
 
-/// What is wrong with an address that is not [settled](is_settled).
+/// The error message about an address that is not [settled](is_settled).
 const UNSETTLED: &str = "expected an address that begins with `http://` or `https://` and a host without arguments";
 
 /// A tool without a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LocalTool {
-    /// What programs see of it.
+    /// The description of the tool, as visible to programs.
     pub tool: Tool,
-    /// What a call of it does.
+    /// The action of a call.
     pub action: Action,
-    /// The most bytes that it may answer; without a number as many as a server may.
+    /// Maximum size of its output, in bytes; `None` means the limit for servers.
     pub most_output: Option<usize>,
 }
 
-/// What a call of a tool without a server does.
+/// The action of a call of a tool without a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Runs a command, without a shell.
     Command {
         /// The program.
         program: String,
-        /// Its arguments.
+        /// The arguments.
         words: Vec<Words>,
-        /// Variables added to those that it inherits.
+        /// Variables added to the inherited ones.
         environment: BTreeMap<String, String>,
-        /// Variables that it inherits beside the usual ones.
+        /// Variables that it inherits in addition to the usual ones.
         inherit: Inherit,
-        /// Its working folder, where one is given.
+        /// The working folder, if given.
         folder: Option<PathBuf>,
-        /// True where the arguments without a place come as JSON on its standard input.
+        /// True if the arguments without a placeholder are passed as JSON on standard input.
         takes_json: bool,
     },
-    /// Asks an endpoint over HTTP.
+    /// Sends a request to an HTTP endpoint.
     Request {
         /// `GET`, `POST`, ….
         method: String,
         /// The address.
         url: Template,
-        /// What is added to the address behind `?`.
+        /// Parameters appended to the address after `?`.
         query: Vec<(String, Template)>,
         /// Headers.
         headers: Vec<(String, Template)>,
-        /// True where the arguments without a place are the body, as JSON.
+        /// True if the arguments without a placeholder are sent as the body, as JSON.
         takes_json: bool,
     },
 }
 
-/// Words of a command that are there together or not at all, again for each item of a list.
+/// Words of a command that are included or omitted together, and repeated for each item of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Words {
-    /// The argument that has to be true.
+    /// The argument that must be true for the words to be included.
     pub condition: Option<String>,
     /// The words.
     pub templates: Vec<Template>,
 }
 
 impl Words {
-    /// The arguments without which they are not there.
+    /// Returns the arguments without which the words are omitted.
     pub(in crate::server) fn arguments(&self) -> impl Iterator<Item = &str> {
         self.templates.iter().flat_map(Template::arguments)
     }
 }
 
 impl Action {
-    /// The arguments that have a place.
+    /// Returns the arguments that have a placeholder.
     pub(in crate::server) fn placed(&self) -> Vec<&str> {
         match self {
             Action::Command { words, .. } => {
@@ -133,7 +133,7 @@ impl Action {
     }
 }
 
-/// Reads the tools, those of one namespace together, each with what makes them unusable.
+/// Reads the tools and groups them by namespace; a tool that is unusable makes its namespace unusable, with the reason.
 pub(super) fn read(tools: Option<&Value>, scope: &Scope<'_>) -> Result<Vec<ServerConfig>, Wrong> {
     let mut servers: Vec<ServerConfig> = Vec::new();
     let Some(tools) = tools.filter(|tools| !tools.is_null()) else { return Ok(servers) };
@@ -172,7 +172,7 @@ pub(super) fn read(tools: Option<&Value>, scope: &Scope<'_>) -> Result<Vec<Serve
 }
 
 impl ServerConfig {
-    /// A namespace of tools without a server.
+    /// Creates a namespace of tools without a server.
     pub(super) fn without_server(
         name: String,
         description: String,
@@ -195,7 +195,7 @@ impl ServerConfig {
     }
 }
 
-/// One tool's object.
+/// Parses the object of one tool.
 struct Reading<'a> {
     entry: Entry<'a>,
     server: String,
@@ -240,7 +240,8 @@ impl Reading<'_> {
         Ok(self.expanded(action).map(|action| LocalTool { tool, action, most_output }))
     }
 
-    /// The schema of the arguments, which every place has to be among. Where nothing is said of others there are none.
+    /// Returns the schema of the arguments, which must declare every placeholder. By default it forbids other
+    /// arguments, unless the tool takes those without a placeholder as JSON.
     fn schema(&self, action: &Action) -> Result<Value, Wrong> {
         let mut schema = match self.entry.field("parameters") {
             None => Map::new(),
@@ -299,7 +300,8 @@ impl Reading<'_> {
         })
     }
 
-    /// A word, words that belong together, or `{argument: words}` for what is there when the argument is true.
+    /// Parses a word, words that belong together, or `{argument: words}` for words that are included if the argument is
+    /// true.
     fn words(&self, item: &Value, path: &str) -> Result<Words, Wrong> {
         match item {
             Value::Array(items) => {
@@ -322,7 +324,7 @@ impl Reading<'_> {
 
     fn request(&self, url: &str) -> Result<Action, Wrong> {
         let url = Template::parse(url).map_err(|message| self.wrong(".url", &message))?;
-        // An address with variables is checked once they are replaced.
+        // An address with variables is checked after their expansion.
         if !url.has_variables() && !is_settled(&url) {
             return Err(self.wrong(".url", UNSETTLED));
         }
@@ -334,7 +336,7 @@ impl Reading<'_> {
         Ok(Action::Request { method, url, query: self.templates("query")?, headers: self.headers()?, takes_json })
     }
 
-    /// The headers. Those that say where a request goes or where it ends have no places for arguments.
+    /// Returns the headers. Those that determine the target or the length of a request must not have placeholders.
     fn headers(&self) -> Result<Vec<(String, Template)>, Wrong> {
         let headers = self.templates("headers")?;
         let is_fixed = |name: &str| FIXED_HEADERS.iter().any(|fixed| name.trim().eq_ignore_ascii_case(fixed));
@@ -367,7 +369,7 @@ impl Reading<'_> {
         Template::parse(&text).map_err(|message| self.wrong(path, &message))
     }
 
-    /// The same with what its variables stand for.
+    /// Returns the action with its variables expanded.
     fn expanded(&self, action: Action) -> Result<Action, String> {
         let scope = self.entry.scope;
         let variable = |text: &str| expand(text, scope);
@@ -417,17 +419,17 @@ pub(in crate::server) fn same_origin(one: &reqwest::Url, other: &reqwest::Url) -
     parts(one) == parts(other)
 }
 
-/// True for an address that leads to one scheme, user, host and port, whatever its arguments are.
+/// True for an address with the same scheme, user, host and port for all values of its arguments.
 fn is_settled(url: &Template) -> bool {
     let beginning = url.beginning();
     let parsed = |behind: &str| reqwest::Url::parse(&format!("{beginning}{behind}")).ok();
     let Some(base) = parsed("").filter(|base| matches!(base.scheme(), "http" | "https")) else { return false };
-    // Letters, digits and signs that would go on with a host, a port or a user, if one were still open.
+    // Prefixes of an argument that would extend the host, the port or the user if one of them were not terminated.
     let stays = |behind: &str| parsed(behind).is_some_and(|url| same_origin(&base, &url));
     url.arguments().next().is_none() || ["a", "1", ".a", ":1", "@a"].into_iter().all(stays)
 }
 
-/// A path in a file, whatever the folder is in which it is used.
+/// Makes a path of a file absolute, so that it does not depend on the current folder.
 fn absolute(scope: &Scope<'_>, path: &str) -> PathBuf {
     let path = scope.path(path);
     std::path::absolute(&path).unwrap_or(path)

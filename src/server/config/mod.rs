@@ -1,11 +1,11 @@
-//! What the operator has written down: servers, which of their tools may be called, how programs run.
+//! The configuration of the operator: servers, which of their tools may be called, and how programs run.
 //!
-//! [`Configuration::parse`] reads the text of one file, in the forms that people own already: `mcpServers` as Claude
-//! Desktop, Claude Code and Cursor write it, VS Code's `servers`, and our own, with a list of `servers`, `tools`,
-//! `policy` and `execution`, in YAML, TOML or JSON. `document` makes values of texts, `entry` reads one server, `local`
-//! tools that need none, with `template`s for their arguments, `variables` are what stands in `${…}`, `conceal` finds
-//! what is secret; what may be done with tools is read by [`Policy`]. [`Sources`] are the files and folders that a
-//! configuration comes from, and tells when they have changed.
+//! [`Configuration::parse`] reads the text of one file, in the formats that users already have: `mcpServers` as written
+//! by Claude Desktop, Claude Code and Cursor, `servers` of VS Code, and the native format, with a list of `servers`,
+//! `tools`, `policy` and `execution`, in YAML, TOML or JSON. `document` parses texts to values, `entry` reads one
+//! server, `local` the tools without a server, with `template`s for their arguments, `variables` expands `${…}`, and
+//! `conceal` finds secrets; the rules about tools are read by [`Policy`]. [`Sources`] are the files and folders of a
+//! configuration; an [`Origin`] detects when they have changed.
 
 mod conceal;
 mod document;
@@ -46,93 +46,93 @@ pub use entry::namespace as server_namespace;
 pub use inherit::Inherit;
 use variables::Scope;
 
-/// Replaces `${NAME}` in a text that stands in no configuration.
+/// Expands `${NAME}` in a text outside a configuration file.
 ///
 /// # Errors
-/// As [`variables::expand`].
+/// As for [`variables::expand`].
 pub(super) fn expand(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<String, String> {
     variables::expand(text, &Scope::new("", variable))
 }
 
-/// The downstream servers of one lispbox, in the order in which the file names them, and what may be done with them.
+/// The downstream servers of one lispbox, in the order of the file, and the rules about their tools.
 #[derive(Clone, Debug, Default)]
 pub struct Configuration {
-    /// The servers, without those that are marked `disabled`.
+    /// The servers, without those marked `disabled`.
     pub servers: Vec<ServerConfig>,
-    /// What may be done with the tools of all servers; that of a server says more for it.
+    /// The rules about the tools of all servers; each server can add its own.
     pub policy: Policy,
-    /// Limits of every program, by their names.
+    /// Limits of every program, by name.
     pub limits: BTreeMap<String, String>,
-    /// How long nobody calls a server that says nothing of it until it is stopped; zero for never.
+    /// Idle time after which a server without a setting of its own is stopped; zero means never.
     pub idle: Option<Duration>,
-    /// What was passed over, a sentence each.
+    /// Descriptions of what was ignored, one sentence each.
     pub warnings: Vec<String>,
-    /// The files among what was passed over, by their names.
+    /// The names of the files that were skipped.
     pub unusable: Vec<String>,
-    /// Environment variables that all child processes inherit beside the usual ones.
+    /// Environment variables that all child processes inherit in addition to the usual ones.
     pub inherit: Inherit,
-    /// Where it was read, if it is to be looked at again.
+    /// The origin of the configuration, if it can be reloaded.
     pub origin: Option<Origin>,
 }
 
-/// How one downstream server is reached.
+/// The configuration of one downstream server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ServerConfig {
-    /// Its name: the namespace of its tools.
+    /// The name, which is the namespace of its tools.
     pub name: String,
-    /// One line on what it is for; empty when the file says nothing.
+    /// A one-line description; empty if the file has none.
     pub description: String,
-    /// How to reach it, or the reason why this configuration cannot work. A server that cannot work
-    /// does not keep the others from working; a program that names it sees the reason.
+    /// The endpoint, or the reason why this configuration cannot work. An unusable server does not affect the others; a
+    /// program that names it gets the reason.
     pub endpoint: Result<Endpoint, String>,
-    /// What may be done with its tools.
+    /// The rules about its tools.
     pub policy: Policy,
-    /// How long one call of its tools may take, where the file says so.
+    /// The timeout of a call of its tools, if configured.
     pub timeout: Option<Duration>,
-    /// How long a call of one of them may take, by the name of the tool in any spelling, or a pattern.
+    /// Timeouts of individual tools, by the name of the tool in any spelling, or a pattern.
     pub tool_timeouts: BTreeMap<String, Duration>,
-    /// How long it may take to start, where the file says so.
+    /// The timeout of its start, if configured.
     pub start_timeout: Option<Duration>,
-    /// How long nobody calls it until it is stopped, where the file says so; zero for never.
+    /// Idle time after which it is stopped, if configured; zero means never.
     pub idle: Option<Duration>,
-    /// Environment variables that its processes inherit beside the usual ones.
+    /// Environment variables that its processes inherit in addition to the usual ones.
     pub inherit: Inherit,
-    /// The secrets that stand in it.
+    /// The secrets in its configuration.
     pub secrets: Concealed,
-    /// The file that says so, as the caller named it.
+    /// The file that defines it, as named by the caller.
     pub file: String,
 }
 
-/// The ways to reach a server, and what there is in place of one.
+/// The ways to reach a server, or its replacement.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Endpoint {
-    /// A child process that speaks MCP on its standard input and output.
+    /// A child process that speaks MCP on standard input and output.
     Process {
         /// The program.
         command: String,
-        /// Its arguments.
+        /// The arguments.
         arguments: Vec<String>,
-        /// Variables added to those that it inherits.
+        /// Variables added to the inherited ones.
         environment: BTreeMap<String, String>,
-        /// Its working folder, where one is given.
+        /// The working folder, if given.
         folder: Option<PathBuf>,
     },
-    /// An address.
+    /// An HTTP address.
     Http {
         /// The address.
         url: String,
-        /// What is spoken there.
+        /// The protocol used at the address.
         transport: HttpTransport,
         /// Headers sent with every request.
         headers: BTreeMap<String, String>,
     },
-    /// No server: commands and endpoints that the configuration describes.
+    /// No server: commands and endpoints described in the configuration.
     Local(Vec<LocalTool>),
-    /// No server: functions of this program.
+    /// No server: functions of the host program.
     Functions(Functions),
 }
 
-/// Without the values of variables and headers, which may be secret.
+/// Omits the values of variables and headers, which may be secret.
 impl fmt::Debug for Endpoint {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -160,20 +160,20 @@ impl fmt::Debug for Endpoint {
 pub enum HttpTransport {
     /// Streamable HTTP.
     Streamable,
-    /// The one of 2024-11-05: a stream of events, and an address for what is sent.
+    /// HTTP with SSE, of revision 2024-11-05: an event stream, and a separate address for sending.
     Sse,
-    /// The configuration does not say: streamable HTTP, or the older one where that is refused.
+    /// Not configured: streamable HTTP, or the older transport if that is refused.
     Unsaid,
 }
 
-/// Why a configuration cannot be used.
+/// Reason why a configuration cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigurationError {
-    /// The file, as the caller named it.
+    /// The file, as named by the caller.
     pub file: String,
     /// The path of keys, such as `mcpServers.mail.args[1]`; empty for the file as a whole.
     pub path: String,
-    /// What was expected and what came.
+    /// A description of the expected and the actual value.
     pub message: String,
 }
 
@@ -190,12 +190,12 @@ impl fmt::Display for ConfigurationError {
 impl std::error::Error for ConfigurationError {}
 
 impl Configuration {
-    /// Reads a configuration from the text of a file. The name of the file tells the form: YAML (`.yaml`, `.yml`), TOML
-    /// (`.toml`), or else JSON, in which comments and trailing commas are accepted. `file` is also what errors call it,
-    /// and where relative paths in it begin; `variable` looks up the environment for `${NAME}`.
+    /// Reads a configuration from the text of a file. The file name determines the format: YAML (`.yaml`, `.yml`), TOML
+    /// (`.toml`), or otherwise JSON, with comments and trailing commas allowed. `file` is also the name of the file in
+    /// errors, and the base of relative paths in it; `variable` looks up environment variables for `${NAME}`.
     ///
     /// # Errors
-    /// When the text cannot be read or a value has the wrong shape; the message has the path of keys.
+    /// Returns an error with the path of keys if the text cannot be parsed or a value has the wrong shape.
     pub fn parse(
         text: &str,
         file: &str,
@@ -268,10 +268,10 @@ impl Configuration {
         Ok(configuration)
     }
 
-    /// Adds functions of this program, which programs call as tools of that server; they stay when files are read again.
+    /// Adds functions of the host program, which programs call as tools of that server; they are kept on reload.
     ///
     /// # Errors
-    /// When the name is none, or there is a server of that name already.
+    /// Returns an error if the name is invalid, or if a server of that name exists.
     pub fn add_functions(
         &mut self,
         server: &str,
@@ -287,7 +287,7 @@ impl Configuration {
         Ok(())
     }
 
-    /// Takes in what another file says, which goes before what was there.
+    /// Merges the configuration of another file, which takes precedence.
     pub fn merge(&mut self, other: Configuration) {
         for server in other.servers {
             match self.servers.iter_mut().find(|known| known.name == server.name) {
@@ -307,32 +307,32 @@ impl Configuration {
     }
 }
 
-/// Where servers stand: other clients' keys, and ours.
+/// The keys of server collections: those of other clients, and the native one.
 const SERVERS: &[&str] = &["mcpServers", "mcp_servers", "servers"];
 
-/// What else a file of ours has.
+/// The other keys of a native file.
 const OURS: &[&str] = &["local", "tools", "policy", "execution"];
 
-/// True for a file that another client wrote: what else stands in it may be anything.
+/// True for a file of another client, in which other keys may have any value.
 fn is_a_clients(root: &Map<String, Value>) -> bool {
     root.contains_key("mcpServers") || root.contains_key("mcp_servers")
 }
 
-/// True for a file that was written for lispbox alone: there an unknown key is a slip.
+/// True for a native file, written for lispbox alone, in which an unknown key is an error.
 fn is_ours(root: &Map<String, Value>, file: &str) -> bool {
     let is_list = root.get("servers").is_some_and(Value::is_array);
     let has_ours = OURS.iter().any(|key| root.contains_key(*key));
     !is_a_clients(root) && (is_list || has_ours || document::is_yaml_or_toml(file))
 }
 
-/// A server as it stands in a file: the path of keys to it, its name and its fields.
+/// A server in a file: the path of keys to it, its name and its fields.
 struct Listed<'v> {
     path: String,
     name: String,
     fields: &'v Map<String, Value>,
 }
 
-/// The servers, or what else `what` is, of an object or a list.
+/// Returns the servers, or other entries called `what`, of an object or a list.
 fn listed<'v>(servers: &'v Value, path: &str, what: &str) -> Result<Vec<Listed<'v>>, Wrong> {
     let fields = |path: &str, value: &'v Value| match value {
         Value::Object(fields) => Ok(fields),
@@ -364,7 +364,7 @@ fn listed<'v>(servers: &'v Value, path: &str, what: &str) -> Result<Vec<Listed<'
     }
 }
 
-/// Limits by their names, from `execution`.
+/// Reads the limits from `execution`, by name.
 fn execution(value: Option<&Value>) -> Result<BTreeMap<String, String>, Wrong> {
     let mut limits = BTreeMap::new();
     let fields = match value {
@@ -402,12 +402,12 @@ fn execution(value: Option<&Value>) -> Result<BTreeMap<String, String>, Wrong> {
     Ok(limits)
 }
 
-/// A field, where `null` counts as absent.
+/// Returns a field; `null` counts as absent.
 pub(super) fn given<'v>(fields: &'v Map<String, Value>, key: &str) -> Option<&'v Value> {
     fields.get(key).filter(|value| !value.is_null())
 }
 
-/// Whether all fields are known; `place` goes before the key in the path of one that is not.
+/// Checks that all fields are known; `place` is the prefix of the key in the path of an unknown one.
 pub(super) fn known_keys(
     fields: &Map<String, Value>,
     known: impl IntoIterator<Item = &'static str, IntoIter: Clone>,
@@ -422,7 +422,7 @@ pub(super) fn known_keys(
     Err(Wrong { path: format!("{place}{key}"), message: format!("there is no such key; {meant}") })
 }
 
-/// A value of the wrong shape: where, and what was wrong.
+/// A value of the wrong shape: its path and what is wrong.
 pub(super) struct Wrong {
     pub(super) path: String,
     pub(super) message: String,
@@ -433,20 +433,20 @@ pub(super) fn wrong<T>(path: impl Into<String>, expected: &str, came: &Value) ->
     let key = path.rsplit('.').next().unwrap_or_default();
     let came = match came {
         Value::String(_) | Value::Number(_) if names_a_secret(key) => "a value that is not shown".to_owned(),
-        // No credential is that short.
+        // Shorter texts are not credentials.
         Value::String(text) if holds_secrets(key) && text.len() >= 8 => "a text that is not shown".to_owned(),
         other => kind(other),
     };
     Err(Wrong { path, message: format!("expected {expected}, got {came}") })
 }
 
-/// True for the keys of a server whose values often are credentials, whatever they look like.
+/// True for the keys of a server whose values are often credentials of any form.
 fn holds_secrets(key: &str) -> bool {
     let name = key.split('[').next().unwrap_or(key);
     ["args", "env", "headers", "query", "url"].contains(&name)
 }
 
-/// Numbers and booleans stand for their text, as people write `"env": {"PORT": 8080}`.
+/// Converts numbers and booleans to text, since users write `"env": {"PORT": 8080}`.
 fn scalar(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
@@ -456,7 +456,7 @@ fn scalar(value: &Value) -> Option<String> {
     }
 }
 
-/// What a JSON value is, for the second half of "expected …, got …".
+/// Describes a JSON value, for the second half of "expected …, got …".
 pub(super) fn kind(value: &Value) -> String {
     match value {
         Value::Null => "null".into(),
@@ -470,7 +470,7 @@ pub(super) fn kind(value: &Value) -> String {
     }
 }
 
-/// At most `most` characters of a text, with a mark where it was cut.
+/// Truncates a text to `most` characters and marks the truncation.
 pub(super) fn cut(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -478,7 +478,7 @@ pub(super) fn cut(text: &str, most: usize) -> String {
     }
 }
 
-/// A text on one line, cut to a length that fits into a listing.
+/// Puts a text on one line, truncated to fit into a listing.
 pub(super) fn one_line(text: &str) -> String {
     cut(&text.split_whitespace().collect::<Vec<_>>().join(" "), 200)
 }

@@ -1,4 +1,4 @@
-//! Whether what a tool without a server needs is there: its command, its folder, its address.
+//! Checks that the command, the folder and the address of a tool without a server are usable.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -8,7 +8,7 @@ use super::local::{Action, LocalTool};
 use super::template::{Round, Template};
 
 impl LocalTool {
-    /// The reason why a call cannot work on this machine as it is now, if there is one. Nothing is run or asked.
+    /// Returns why a call cannot work on this machine at present, if so. Runs no command and sends no request.
     pub fn problem(&self) -> Option<String> {
         match &self.action {
             Action::Command { program, environment, folder, .. } => {
@@ -30,15 +30,15 @@ impl LocalTool {
     }
 }
 
-/// Where a command is.
+/// The result of looking up a command.
 enum Found {
     Runnable,
-    /// There is a file or folder of that name which cannot be run.
+    /// A file or folder of that name exists but cannot be run.
     Unrunnable(PathBuf),
     Nowhere,
 }
 
-/// Looks for a command as the system does when it starts one: with the PATH of the command itself.
+/// Looks up a command as the system does when it starts one, including the PATH set for the command itself.
 fn found(program: &str, environment: &BTreeMap<String, String>, folder: Option<&Path>) -> Found {
     let places: Vec<PathBuf> = if has_folder(program) {
         vec![folder.unwrap_or(Path::new("")).join(program)]
@@ -58,7 +58,7 @@ fn found(program: &str, environment: &BTreeMap<String, String>, folder: Option<&
     unrunnable.map_or(Found::Nowhere, Found::Unrunnable)
 }
 
-/// True for a command that is named with its folder, and not looked for.
+/// True for a command that is given with its folder, and not looked up in PATH.
 fn has_folder(program: &str) -> bool {
     program.contains('/') || (cfg!(windows) && program.contains('\\'))
 }
@@ -73,7 +73,7 @@ fn is_executable(_metadata: &std::fs::Metadata) -> bool {
     true
 }
 
-/// The names that a command may have on disk.
+/// Returns the file names that a command may have on disk.
 fn spellings(place: PathBuf) -> Vec<PathBuf> {
     if !cfg!(windows) {
         return vec![place];
@@ -86,7 +86,7 @@ fn spellings(place: PathBuf) -> Vec<PathBuf> {
     [with(".exe"), with(".cmd"), with(".bat"), with(".com")].into_iter().chain([place.clone()]).collect()
 }
 
-/// A text of a template with something in each place.
+/// Fills a template with an example value for each argument.
 fn example(template: &Template) -> String {
     let round: Round = template.arguments().map(|name| (name.to_owned(), "1".to_owned())).collect();
     template.filled(&round)
@@ -96,7 +96,7 @@ fn example(template: &Template) -> String {
 mod tests {
     use crate::server::config::{Configuration, Endpoint};
 
-    /// The problem of the one tool of a configuration.
+    /// Returns the problem of the only tool of a configuration.
     fn problem(tool: serde_json::Value) -> Option<String> {
         let text = serde_json::json!({"local": {"a/b": tool}}).to_string();
         let configuration = Configuration::parse(&text, "/etc/lispbox.json", &|name| std::env::var(name).ok());

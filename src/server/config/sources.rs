@@ -1,4 +1,4 @@
-//! The files and folders that a configuration comes from.
+//! The files and folders of a configuration.
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -6,21 +6,21 @@ use std::time::SystemTime;
 use super::{Configuration, ConfigurationError};
 use crate::server::folders::usual_folder;
 
-/// The endings of files that are read in a folder.
+/// The extensions of files that are read in a folder.
 const ENDINGS: &[&str] = &["json", "yaml", "yml", "toml"];
 
-/// Files and drop-in folders, read one after another: what comes later goes before what came earlier.
+/// Files and drop-in folders, read in order: later ones take precedence over earlier ones.
 #[derive(Clone, Debug, Default)]
 pub struct Sources {
     paths: Vec<PathBuf>,
-    /// True for the places where a user's configuration usually is: they need not be there.
+    /// True for the default locations of a user's configuration, which need not exist.
     are_usual: bool,
 }
 
-/// What files looked like when they were read.
+/// The modification times and sizes of files when they were read.
 type Stamp = Vec<(PathBuf, Option<(SystemTime, u64)>)>;
 
-/// Where a configuration was read, and what was there then.
+/// The sources of a configuration and their state when it was read.
 #[derive(Clone, Debug)]
 pub struct Origin {
     sources: Sources,
@@ -28,10 +28,10 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// Reads the configuration again if something has changed since it was last read, or last could not be.
+    /// Reads the configuration again if its files have changed since the last attempt, even if that attempt failed.
     ///
     /// # Errors
-    /// As [`Sources::read`].
+    /// As for [`Sources::read`].
     pub fn reread(&mut self) -> Result<Option<Configuration>, ConfigurationError> {
         let stamp = self.sources.stamp();
         if stamp == self.stamp {
@@ -43,30 +43,30 @@ impl Origin {
 }
 
 impl Sources {
-    /// These files and folders; all of them have to be there.
+    /// Creates sources of these files and folders, all of which must exist.
     pub fn new(paths: Vec<PathBuf>) -> Sources {
         Sources { paths, are_usual: false }
     }
 
-    /// A user's own configuration: `config.yaml`, `config.toml` or `config.json` in the folder for lispbox where this
-    /// system keeps settings, and all files in its folder `config.d`.
+    /// Returns the sources of a user's own configuration: `config.yaml`, `config.yml`, `config.toml` or `config.json`
+    /// in the settings folder of lispbox on this system, and all files in its folder `config.d`.
     pub fn usual() -> Sources {
         let Some(folder) = usual_folder() else { return Sources::default() };
         let files = ["config.yaml", "config.yml", "config.toml", "config.json", "config.d"];
         Sources { paths: files.iter().map(|file| folder.join(file)).collect(), are_usual: true }
     }
 
-    /// Where they are.
+    /// Returns the paths of the files and folders.
     pub fn paths(&self) -> &[PathBuf] {
         &self.paths
     }
 
-    /// The files that there are now, in the order in which they are read.
+    /// Returns the files that exist now, in the order in which they are read.
     pub fn files(&self) -> Vec<PathBuf> {
         self.found().into_iter().map(|(file, _)| file).collect()
     }
 
-    /// The files that there are now, and whether each was found in a folder.
+    /// Returns the files that exist now, and whether each was found in a folder.
     fn found(&self) -> Vec<(PathBuf, bool)> {
         let mut files = Vec::new();
         for path in &self.paths {
@@ -79,7 +79,7 @@ impl Sources {
         files
     }
 
-    /// What the files look like now.
+    /// Returns the current modification times and sizes of the files.
     fn stamp(&self) -> Stamp {
         let look = |file: PathBuf| {
             let metadata = std::fs::metadata(&file).ok();
@@ -89,12 +89,12 @@ impl Sources {
         self.files().into_iter().map(look).collect()
     }
 
-    /// Reads them. A file in a folder that cannot be used is passed over with a warning.
+    /// Reads the configuration. An invalid file in a folder is skipped with a warning.
     ///
     /// # Errors
-    /// When a file that was named cannot be read or has the wrong shape.
+    /// Returns an error if a file that was named explicitly cannot be read or has the wrong shape.
     pub fn read(&self) -> Result<Configuration, ConfigurationError> {
-        // What changes while it is read is read again.
+        // Take the stamp first, so that a change during reading causes a reload.
         let origin = Origin { sources: self.clone(), stamp: self.stamp() };
         let mut configuration = Configuration { origin: Some(origin), ..Configuration::default() };
         for (file, was_dropped) in self.found() {
@@ -121,7 +121,7 @@ fn read(file: &Path) -> Result<Configuration, ConfigurationError> {
     Configuration::parse(&text, &name, &|variable| std::env::var(variable).ok())
 }
 
-/// The files of a folder that are configurations by their names, in the order of these.
+/// Returns the configuration files of a folder, recognized and sorted by name.
 fn dropped_into(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(|file| is_configuration(file)).collect();

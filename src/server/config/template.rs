@@ -1,13 +1,13 @@
-//! Texts with places for arguments, as `--max-count={count}`.
+//! Templates with placeholders for arguments, such as `--max-count={count}`.
 //!
-//! A template is taken apart before its variables are replaced and before any argument is known, so neither a secret nor
-//! an argument can bring a place of its own.
+//! A template is parsed before its variables are expanded and before any argument is known, so neither a secret nor an
+//! argument can add a placeholder.
 
 use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-/// A text in which `{name}` stands for an argument; `{{` and `}}` are braces.
+/// A text in which `{name}` is a placeholder for an argument; `{{` and `}}` are literal braces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template {
     pieces: Vec<Piece>,
@@ -16,16 +16,16 @@ pub struct Template {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Piece {
     Text(String),
-    /// `${NAME}`, until variables are replaced.
+    /// `${NAME}`, until variables are expanded.
     Variable(String),
     Argument(String),
 }
 
-/// The texts of arguments by their names, for one filling of templates that belong together.
+/// The texts of arguments by name, for one instantiation of templates that belong together.
 pub(in crate::server) type Round = HashMap<String, String>;
 
 impl Template {
-    /// The text, if no place is in it.
+    /// Returns the text, if it consists of literal text only.
     pub(super) fn plain(&self) -> Option<String> {
         let mut plain = String::new();
         for piece in &self.pieces {
@@ -35,7 +35,7 @@ impl Template {
         Some(plain)
     }
 
-    /// The texts between the places.
+    /// Returns the texts between the placeholders.
     pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
         self.pieces.iter().filter_map(|piece| match piece {
             Piece::Text(text) => Some(text.as_str()),
@@ -43,10 +43,10 @@ impl Template {
         })
     }
 
-    /// Takes a text apart.
+    /// Parses a template.
     ///
     /// # Errors
-    /// Which brace has no partner.
+    /// Returns a description of an unmatched brace.
     pub(in crate::server) fn parse(text: &str) -> Result<Template, String> {
         let mut pieces = Vec::new();
         let mut plain = String::new();
@@ -82,10 +82,10 @@ impl Template {
         Ok(Template { pieces })
     }
 
-    /// The same with what its variables stand for.
+    /// Returns the template with its variables expanded.
     ///
     /// # Errors
-    /// Those of `expand`.
+    /// As for `expand`.
     pub(super) fn expanded(self, expand: &dyn Fn(&str) -> Result<String, String>) -> Result<Template, String> {
         let piece = |piece| match piece {
             Piece::Variable(text) => expand(&text).map(Piece::Text),
@@ -94,7 +94,7 @@ impl Template {
         Ok(Template { pieces: self.pieces.into_iter().map(piece).collect::<Result<_, _>>()? })
     }
 
-    /// The arguments that it has places for.
+    /// Returns the arguments that have placeholders.
     pub(in crate::server) fn arguments(&self) -> impl Iterator<Item = &str> {
         self.pieces.iter().filter_map(|piece| match piece {
             Piece::Argument(name) => Some(name.as_str()),
@@ -102,7 +102,7 @@ impl Template {
         })
     }
 
-    /// True while variables are not replaced.
+    /// True if variables have not been expanded yet.
     pub(super) fn has_variables(&self) -> bool {
         self.pieces.iter().any(|piece| matches!(piece, Piece::Variable(_)))
     }
@@ -112,7 +112,7 @@ impl Template {
         matches!(self.pieces.as_slice(), [Piece::Argument(_)])
     }
 
-    /// What stands before the first argument.
+    /// Returns the text before the first argument.
     pub(in crate::server) fn beginning(&self) -> String {
         let plain = self.pieces.iter().map_while(|piece| match piece {
             Piece::Text(text) | Piece::Variable(text) => Some(text.as_str()),
@@ -121,7 +121,7 @@ impl Template {
         plain.collect()
     }
 
-    /// The arguments in front of the first `=` that the template itself has, or all of them where it has none.
+    /// Returns the arguments before the first `=` in the text of the template, or all of them if it has none.
     pub(in crate::server) fn arguments_before_equals(&self) -> impl Iterator<Item = &str> {
         let has_equals = |piece: &Piece| match piece {
             Piece::Text(text) | Piece::Variable(text) => text.contains('='),
@@ -134,7 +134,7 @@ impl Template {
         })
     }
 
-    /// The text, with the arguments of a round in their places.
+    /// Returns the text with the arguments of a round filled in.
     pub(in crate::server) fn filled(&self, round: &Round) -> String {
         let piece = |piece: &Piece| match piece {
             Piece::Text(text) | Piece::Variable(text) => text.clone(),
@@ -144,11 +144,11 @@ impl Template {
     }
 }
 
-/// The rounds in which templates with places for those arguments are filled: none where one of them is not given, as
-/// many as a list has items, otherwise one.
+/// Returns the rounds in which templates with placeholders for those arguments are filled: none if one of the arguments
+/// is not given, one per item of a list argument, and otherwise exactly one.
 ///
 /// # Errors
-/// When more than one of them is a list.
+/// Returns an error if more than one argument is a list.
 pub(in crate::server) fn rounds<'n>(
     names: impl Iterator<Item = &'n str>,
     arguments: &Map<String, Value>,
@@ -176,7 +176,7 @@ pub(in crate::server) fn rounds<'n>(
     Ok(items.iter().map(with).collect())
 }
 
-/// A value as an argument of a command or in an address: texts as they are, everything else as JSON.
+/// Formats a value as an argument of a command or in an address: texts unchanged, other values as JSON.
 fn text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

@@ -1,4 +1,4 @@
-//! The shapes of configuration files, right and wrong.
+//! Tests of valid and invalid configuration files.
 
 use super::*;
 use crate::lang::ToolHints;
@@ -7,7 +7,7 @@ fn parse(text: &str) -> Result<Configuration, String> {
     parse_as("servers.json", text)
 }
 
-/// The same, from a file of that name.
+/// Parses a text as the file of that name.
 fn parse_as(file: &str, text: &str) -> Result<Configuration, String> {
     let variable = |name: &str| (name == "TOKEN").then(|| "secret".to_owned());
     Configuration::parse(text, file, &variable).map_err(|error| error.to_string())

@@ -1,4 +1,4 @@
-//! `${NAME}` and its kin in a configuration.
+//! Expansion of `${NAME}` and similar references in a configuration.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -9,17 +9,17 @@ use serde_json::Value;
 use super::conceal::Secret;
 use crate::server::secrets::{credentials_in, is_secret_variable};
 
-/// The largest file that a `${file:…}` stands for, in bytes.
+/// Maximum size of a file that `${file:…}` includes, in bytes.
 const LARGEST: u64 = 64 << 10;
 
-/// What `${…}` in a file can stand for.
+/// The definitions of `${…}` references in a file.
 pub(super) struct Scope<'a> {
-    /// The file, as the caller named it.
+    /// The file, as named by the caller.
     pub(super) file: &'a str,
     variable: &'a dyn Fn(&str) -> Option<String>,
-    /// What VS Code would ask a person for, with what it would propose.
+    /// The inputs for which VS Code would prompt, with their defaults.
     inputs: HashMap<String, Option<String>>,
-    /// What has been expanded and is secret by where it came from.
+    /// Expanded values that are secret because of their source.
     secrets: RefCell<Vec<Secret>>,
 }
 
@@ -28,7 +28,7 @@ impl<'a> Scope<'a> {
         Scope { file, variable, inputs: HashMap::new(), secrets: RefCell::default() }
     }
 
-    /// Takes in the `inputs` that a file of VS Code declares.
+    /// Adds the `inputs` that a VS Code file declares.
     pub(super) fn add_inputs(&mut self, inputs: Option<&Value>) {
         for input in inputs.and_then(Value::as_array).into_iter().flatten() {
             let text = |key: &str| input.get(key).and_then(Value::as_str).map(str::to_owned);
@@ -38,13 +38,13 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// The secrets that have been expanded since this was last asked: files, inputs, variables with such a name or with
-    /// credentials in them.
+    /// Takes the secrets expanded since the last call: files, inputs, and variables that have the name of a secret or
+    /// contain credentials.
     pub(super) fn take_secrets(&self) -> Vec<Secret> {
         self.secrets.take()
     }
 
-    /// A path in the file, which begins where the file is unless it is absolute or at home.
+    /// Resolves a path in the file: relative to the folder of the file, unless it is absolute or begins with `~/`.
     pub(super) fn path(&self, path: &str) -> PathBuf {
         match (path.strip_prefix("~/"), self.home()) {
             (Some(rest), Some(home)) => Path::new(&home).join(rest),
@@ -60,14 +60,15 @@ impl<'a> Scope<'a> {
         (self.variable)(if cfg!(windows) { "USERPROFILE" } else { "HOME" })
     }
 
-    /// The folder that VS Code would have open: the one that its own folder is in.
+    /// Returns the folder that VS Code would have open: the parent of the settings folder in which the file is, or
+    /// otherwise the folder of the file.
     fn workspace(&self) -> PathBuf {
         let folder = std::path::absolute(self.folder()).unwrap_or_else(|_| self.folder().to_owned());
         let is_its = folder.file_name().is_some_and(|name| name == ".vscode" || name == ".cursor");
         if is_its { folder.parent().map(Path::to_owned).unwrap_or(folder) } else { folder }
     }
 
-    /// Takes down what is secret in the value of `${inside}`.
+    /// Records the secrets in the value of `${inside}`.
     fn conceal(&self, inside: &str, value: &str) {
         let name = inside.split(":-").next().unwrap_or_default();
         let variable = name.strip_prefix("env:").unwrap_or(name);
@@ -79,10 +80,10 @@ impl<'a> Scope<'a> {
         self.secrets.borrow_mut().extend(texts.into_iter().map(|text| Secret { place: place.clone(), text }));
     }
 
-    /// What stands for `${inside}`.
+    /// Returns the value of `${inside}`.
     fn value(&self, inside: &str) -> Result<String, String> {
         if let Some(path) = inside.strip_prefix("file:") {
-            // Without its folder, since programs are told why a server cannot be used.
+            // Omit the folder, since programs see why a server cannot be used.
             let name = Path::new(path).file_name().unwrap_or_default().to_string_lossy().into_owned();
             let path = self.path(path);
             let failed = |problem: std::io::Error| format!("the file {name}: {problem}");
@@ -118,12 +119,12 @@ impl<'a> Scope<'a> {
     }
 }
 
-/// Replaces `${NAME}` (`${env:NAME}`) by the variable's value, `${NAME:-default}` by it or the default, `${file:PATH}`
-/// by what stands in the file, without the end of the last line, `${input:ID}` by the variable `LISPBOX_INPUT_ID`, and
-/// VS Code's `${workspaceFolder}` and `${userHome}`. Any other `$` stands for itself.
+/// Expands `${NAME}` (`${env:NAME}`) to the value of the variable, `${NAME:-default}` to the value or the default,
+/// `${file:PATH}` to the content of the file without trailing line breaks, `${input:ID}` to the variable
+/// `LISPBOX_INPUT_ID`, and VS Code's `${workspaceFolder}` and `${userHome}`. Any other `$` is literal.
 ///
 /// # Errors
-/// What is not there, or a `${` without its `}`.
+/// Returns a description of an undefined reference, an unreadable file, or a `${` without `}`.
 pub(super) fn expand(text: &str, scope: &Scope<'_>) -> Result<String, String> {
     let mut expanded = String::with_capacity(text.len());
     let mut rest = text;

@@ -1,5 +1,5 @@
-//! Batches of messages, which the protocol revision 2025-03-26 has: each is handled by itself, and the replies to its
-//! requests are one array.
+//! Batches of messages, as in protocol revision 2025-03-26: each message is handled separately, and the replies to the
+//! requests are returned as one array.
 
 use axum::body::{Body, to_bytes};
 use axum::extract::Request;
@@ -14,10 +14,11 @@ use serde_json::value::RawValue;
 use super::refusal::{Later, error, failed};
 use crate::server::batch::{self, Item};
 
-/// The most bytes of the reply to one message.
+/// Maximum size of the reply to one message, in bytes.
 const LARGEST_REPLY: usize = 64 << 20;
 
-/// Passes on the messages of a batch and answers with the array of what came back. `count` counts one request more.
+/// Passes on the messages of a batch and answers with the array of replies. Each call of `count` counts one more
+/// request against the rate limit.
 pub(super) async fn answer(
     mut parts: Parts,
     text: &[u8],
@@ -29,7 +30,7 @@ pub(super) async fn answer(
         Ok(items) => items,
         Err(problem) => return failed(StatusCode::BAD_REQUEST, ErrorCode::INVALID_REQUEST, None, &problem),
     };
-    // The first is counted as the request that it came in.
+    // The HTTP request that carried the batch has already been counted, which covers the first message.
     for _ in items.iter().skip(1) {
         if let Err(later) = count() {
             return later.response(None);
@@ -49,7 +50,7 @@ pub(super) async fn answer(
     }
 }
 
-/// The reply to one message, if it has one.
+/// Returns the reply to one message; `None` if it needs none.
 async fn reply(parts: &Parts, item: &Item<'_>, next: &Next) -> Option<Box<RawValue>> {
     let (text, id) = match item {
         Item::Wrong { id, code, problem } => return raw(error(*code, id.clone(), problem)),
@@ -74,7 +75,7 @@ async fn reply(parts: &Parts, item: &Item<'_>, next: &Next) -> Option<Box<RawVal
     }
 }
 
-/// True for the text of a response or an error with that identity.
+/// True if `text` is a result or an error with this id.
 fn answers(text: &str, id: &RequestId) -> bool {
     let Ok(message) = serde_json::from_str::<Value>(text) else { return false };
     let is_reply = message.get("result").is_some() || message.get("error").is_some();

@@ -1,4 +1,4 @@
-//! Connections over which requests come: how many there may be, and how long one may keep us waiting.
+//! Connections of clients: limits on their number and on the time that each may take.
 
 use std::convert::Infallible;
 use std::io;
@@ -27,33 +27,34 @@ use super::CONNECTIONS_EACH;
 use super::places::{OnConnection, Places, Seat};
 use super::refusal::{Later, REFUSAL};
 
-/// How long answers may take to be written once a connection is to be closed.
+/// Maximum time for writing responses once a connection is being closed.
 const LAST_ANSWERS: Duration = Duration::from_millis(500);
 
-/// The most bytes of the head of a request.
+/// Maximum size of the head of a request, in bytes.
 const HEAD: usize = 32 << 10;
 
-/// How long a client may leave what we write unread.
+/// Maximum time for which a client may leave written data unread.
 const UNREAD: Duration = Duration::from_secs(30);
 
-/// How many connections beyond the most are told at once that they are too many, or how the server is. Of those that
-/// ask for nothing, the first to come is closed for another.
+/// Number of connections beyond the limit that still get a response, a refusal or the health of the server; when all of
+/// these are taken, an idle one is evicted for a new one. Also the number of evicted connections that may finish their
+/// responses.
 const RESERVE: usize = 64;
 
-/// The paths at which everybody is told how the server is.
+/// The paths that report health to everyone.
 const ABOUT_HEALTH: [&str; 2] = ["/healthz", "/readyz"];
 
-/// How long nothing is accepted when the system has no more sockets.
+/// Pause in accepting connections when the system has no sockets left.
 const RESPITE: Duration = Duration::from_millis(100);
 
-/// Who is at the other end of a connection: an address, or the network of one that has many.
+/// The peer of a connection: its address, or the /64 network of an IPv6 address.
 #[derive(Clone, Copy)]
 pub(super) struct Peer(pub(super) IpAddr);
 
 impl Peer {
     fn of(address: IpAddr) -> Peer {
         match address.to_canonical() {
-            // Whoever has one address of the new kind has as many as fill a network.
+            // An owner of one IPv6 address usually has a whole /64 network of them.
             IpAddr::V6(address) if !address.is_loopback() => {
                 let network = Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << 64));
                 Peer(IpAddr::V6(network))
@@ -63,17 +64,18 @@ impl Peer {
     }
 }
 
-/// What connections are held against.
+/// Limits on connections.
 pub(super) struct Bounds {
-    /// The most at a time.
+    /// Maximum number of concurrent connections.
     pub(super) most: usize,
-    /// The most at a time from one peer; without a number a usual one, that does not hold for this machine.
+    /// Maximum number of concurrent connections from one peer. `None` means [`CONNECTIONS_EACH`], and no limit for this
+    /// machine.
     pub(super) each: Option<usize>,
-    /// How long the head of a request may take to come, the wait for it included.
+    /// Maximum time for the head of a request to arrive, including the wait for its first byte.
     pub(super) arrival: Duration,
 }
 
-/// Answers until `stop` is cancelled; what is under way then may end within [`LAST_ANSWERS`].
+/// Serves connections until `stop` is cancelled; requests in progress may then finish within [`LAST_ANSWERS`].
 pub(super) async fn listen(router: Router, listener: TcpListener, bounds: Bounds, stop: CancellationToken) {
     let (places, reserve) = (Places::new(bounds.most), Places::new(RESERVE));
     let lingering = Arc::new(Semaphore::new(RESERVE));
@@ -129,11 +131,11 @@ pub(super) async fn listen(router: Router, listener: TcpListener, bounds: Bounds
                     connection.await
                 }
                 () = place.evicted.cancelled() => {
-                    // A client that has just connected is not to find its connection closed without a word.
+                    // A client that has just connected must get a response before its connection is closed.
                     if answers.has_begun.load(Ordering::Relaxed) {
                         connection.as_mut().graceful_shutdown();
                     }
-                    // Others than these are cut off with what was not yet sent.
+                    // Connections beyond these are cut off, including data not yet sent.
                     let Ok(_permit) = lingering.try_acquire() else { return };
                     tokio::time::timeout(REFUSAL, connection).await.unwrap_or(Ok(()))
                 }
@@ -147,10 +149,10 @@ pub(super) async fn listen(router: Router, listener: TcpListener, bounds: Bounds
     let _ = tokio::time::timeout(LAST_ANSWERS, under_way.shutdown()).await;
 }
 
-/// The connections that are served, which can be told to end.
+/// The connections being served, which can be signalled to end.
 struct UnderWay(watch::Sender<bool>);
 
-/// Tells a connection when to end; the server waits until it is dropped.
+/// Signals a connection when to end; the server waits until this is dropped.
 struct Told(watch::Receiver<bool>);
 
 impl UnderWay {
@@ -162,7 +164,7 @@ impl UnderWay {
         Told(self.0.subscribe())
     }
 
-    /// Tells all connections to end when their requests are answered, and waits until they have.
+    /// Signals all connections to end once their requests are answered, and waits until they have ended.
     async fn shutdown(self) {
         self.0.send_replace(true);
         self.0.closed().await;
@@ -181,11 +183,11 @@ struct Answers {
     router: Router,
     peer: Peer,
     seat: Seat,
-    /// Why the connection is one too many, if it is; then only questions after the server's health are answered.
+    /// The refusal of a connection beyond a limit; only health requests are then answered.
     refusal: Option<Later>,
-    /// Cancelled when the connection has made room for another; its requests are refused then.
+    /// Cancelled when the connection is evicted; its later requests are refused.
     evicted: CancellationToken,
-    /// True from the first request on.
+    /// True once the first request has arrived.
     has_begun: AtomicBool,
 }
 
@@ -199,7 +201,8 @@ impl Answers {
         });
         let refusal = self.refusal.as_ref().or(evicted.as_ref());
         let (mut response, open) = match refusal {
-            // It does not count as open: whoever sends no message is not to take the room of a question after health.
+            // Not counted as an open request: a client that sends no message must not block a slot needed for health
+            // requests.
             Some(later) if !ABOUT_HEALTH.contains(&path) => {
                 (later.response_to(Body::new(request.into_body())).await, None)
             }
@@ -218,7 +221,8 @@ impl Answers {
     }
 }
 
-/// A response that keeps `held` until a body of unknown size has ended; others are there and only have to be sent.
+/// Returns a response that keeps `held` until a body of unknown size has ended; a body of known size is already
+/// complete.
 fn held(response: Response, held: Option<OnConnection>) -> Response {
     if response.body().size_hint().exact().is_some() {
         return response;
@@ -231,16 +235,16 @@ fn held(response: Response, held: Option<OnConnection>) -> Response {
     Response::from_parts(parts, Body::from_stream(chunks))
 }
 
-/// A connection as answers are written to it: at once, and to somebody who reads them.
+/// Configures a connection: responses are written without delay, and only to a client that reads them.
 fn prepared(stream: TcpStream) -> TimeoutStream<TcpStream> {
-    // An answer is written in pieces, of which none is to wait for the client to confirm the one before.
+    // Responses are written in several pieces, and none must wait for the client to acknowledge the previous one.
     let _ = stream.set_nodelay(true);
     let mut stream = TimeoutStream::new(stream);
     stream.set_write_timeout(Some(UNREAD));
     stream
 }
 
-/// True where another connection may be accepted at once.
+/// True if the error concerns one connection only, so that the next can be accepted at once.
 fn is_of_one_connection(problem: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
     matches!(problem.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted)
@@ -256,7 +260,7 @@ mod tests {
         let _client = TcpStream::connect(listener.local_addr().expect("it listens")).await.expect("it is accepted");
         let (accepted, _) = listener.accept().await.expect("a connection");
         let stream = prepared(accepted);
-        // Otherwise one call in eight takes the 40 ms after which a client confirms what it was sent.
+        // Otherwise one call in eight takes 40 ms, the delayed acknowledgement of the client.
         assert!(stream.get_ref().nodelay().expect("a socket"));
         assert_eq!(stream.write_timeout(), Some(UNREAD));
     }

@@ -1,4 +1,4 @@
-//! Checks of the head of a request that hold for every route.
+//! Checks of the request head that apply to all routes.
 
 use axum::extract::Request;
 use axum::middleware::Next;
@@ -6,8 +6,8 @@ use axum::response::{IntoResponse, Response};
 use http::uri::Authority;
 use http::{HeaderMap, StatusCode, Uri, Version, header};
 
-/// Refuses a request of which it is unclear which host it is meant for: what a proxy or a browser checked must be what
-/// we check.
+/// Rejects a request with an ambiguous target host: the host that a proxy or a browser checked must be the host that
+/// this server checks.
 pub(super) async fn of_one_host(request: Request, next: Next) -> Response {
     match check(request.version(), request.uri(), request.headers()) {
         Ok(()) => next.run(request).await,
@@ -19,7 +19,7 @@ fn check(version: Version, uri: &Uri, headers: &HeaderMap) -> Result<(), String>
     let mut hosts = headers.get_all(header::HOST).iter();
     let host = match hosts.next() {
         Some(host) => host,
-        // Health checks of balancers speak HTTP/1.0; what else needs a host looks for it.
+        // Health checks of load balancers use HTTP/1.0; handlers that need a host check for it themselves.
         None if version == Version::HTTP_10 => return Ok(()),
         None => return Err("expected a `Host` header, got none".to_owned()),
     };
@@ -42,10 +42,10 @@ fn check(version: Version, uri: &Uri, headers: &HeaderMap) -> Result<(), String>
     }
 }
 
-/// The name and the port of an authority, in a form that can be compared.
+/// Returns the host name and the port of an authority in a canonical form that can be compared.
 fn place(authority: &Authority, uri: &Uri) -> (String, String) {
     let usual = if uri.scheme_str() == Some("https") { "443" } else { "80" };
-    // As text: a port that is no number must not compare as none.
+    // Compare the port as text: a port that is not a number must not compare equal to a missing one.
     let text = authority.as_str();
     let text = text.rsplit_once('@').map_or(text, |(_, place)| place);
     let text = text.rsplit_once(']').map_or(text, |(_, rest)| rest);

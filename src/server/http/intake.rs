@@ -1,4 +1,5 @@
-//! Taking in requests: whose they are, whether there is room for them, and whether they can be decoded.
+//! Request intake: authentication, rate limits, admission by available buffer space, and checks that the body can be
+//! decoded.
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -33,26 +34,26 @@ use crate::server::envelope::Envelope;
 use crate::server::lines;
 use crate::server::shutdown::{Shutdown, UnderWay};
 
-/// The bytes of messages that are taken in at once, in units of [`UNIT`]; who comes later waits. Where there are
-/// several principals, one has half of it.
+/// Budget for the bytes of messages that are received at the same time, in units of [`UNIT`] bytes; later messages
+/// wait. With several principals, each of them may use at most half of it.
 const ROOM: usize = 64 << 10;
 const UNIT: usize = 1 << 10;
 
-/// A message of more values and keys takes much more while it is decoded than it has bytes: such messages have no more
-/// values together at once than one may have.
+/// Number of values and keys above which decoding a message takes much more memory than the message has bytes. All
+/// messages above it that are being decoded have together at most as many values and keys as a single message may have.
 const MANY: u64 = 50_000;
 
-/// The header that names a session of the protocol.
+/// The header that names a protocol session.
 const SESSION: &str = "mcp-session-id";
 
-/// What every request is held against.
+/// State shared by the checks of all requests.
 pub(super) struct Intake {
     directory: Arc<Directory>,
     sessions: Arc<ProtocolSessions>,
     allowances: Arc<Allowances>,
     rates: Rates,
     shares: Shares,
-    /// True where requests from this machine count like those from others.
+    /// True if requests from this machine are rate-limited like those from others.
     counts_this_machine: bool,
     largest: usize,
     arrival: Duration,
@@ -62,17 +63,17 @@ pub(super) struct Intake {
     shutdown: Arc<Shutdown>,
 }
 
-/// The room that a message takes until it has been decoded.
+/// The buffer space that a message holds until it has been decoded.
 #[derive(Clone, Default)]
 struct Room(Arc<Mutex<Vec<OwnedSemaphorePermit>>>);
 
-/// Keeps a session from being idle until its request has been handled.
+/// Keeps a session from becoming idle until its request has been handled.
 #[derive(Clone)]
 struct Held {
     _session: Option<Arc<InUse>>,
 }
 
-/// Gives back the room that the message of a request took, now that it has been decoded.
+/// Releases the buffer space of a request's message, which has been decoded.
 pub(in crate::server) fn taken_in(extensions: &Extensions) {
     let parts = extensions.get::<http::request::Parts>();
     if let Some(Room(permits)) = parts.and_then(|parts| parts.extensions.get::<Room>()) {
@@ -105,20 +106,21 @@ impl Intake {
         }
     }
 
-    /// The most bytes of a message.
+    /// Maximum size of a message, in bytes.
     pub(super) fn largest(&self) -> usize {
         self.largest
     }
 
-    /// The sessions of the protocol.
+    /// Returns the protocol sessions.
     pub(super) fn sessions(&self) -> Arc<ProtocolSessions> {
         Arc::clone(&self.sessions)
     }
 
-    /// Whose request it is, if anybody's; counts it.
+    /// Authenticates a request and counts it against its rate limit: that of the principal, or that of the peer address
+    /// if the request has no known token.
     ///
     /// # Errors
-    /// When whoever asks has asked too often.
+    /// Returns `Later` if the rate limit is exceeded.
     fn counted(&self, request: &Request) -> Result<Result<Known, Unauthorized>, Later> {
         let known = self.known(request.headers());
         match (&known, request.extensions().get::<Peer>()) {
@@ -149,10 +151,10 @@ impl Intake {
         self.directory.find(token.ok_or(Unauthorized::NoToken)?).ok_or(Unauthorized::InvalidToken)
     }
 
-    /// The session of the protocol that a request names, in use.
+    /// Returns the protocol session that a request names, marked as in use.
     ///
     /// # Errors
-    /// The response where there is no such session of that principal, or more than one is named.
+    /// Returns the response to send if the principal has no such session, or if the request names more than one.
     fn session(&self, request: &Request, principal: &str) -> Result<Option<InUse>, Box<Response>> {
         let kind = if request.method() == Method::GET { Kind::Stream } else { Kind::Request };
         let mut named = Vec::new();
@@ -167,7 +169,7 @@ impl Intake {
         Ok(named.pop())
     }
 
-    /// Waits for room for a message of that size.
+    /// Waits for buffer space for a message of `size` bytes.
     async fn room(&self, principal: &Arc<str>, size: usize) -> Room {
         let units = |most: usize| u32::try_from(size / UNIT + 1).unwrap_or(u32::MAX).min(most as u32);
         let mut permits = Vec::new();
@@ -185,14 +187,14 @@ impl Intake {
     }
 }
 
-/// The token of `Bearer …`; none where there is another scheme.
+/// Returns the token of a `Bearer …` value; `None` for any other scheme.
 fn bearer(value: &str) -> Option<&str> {
     let value = value.trim();
     let (scheme, token) = value.split_once(' ').unwrap_or((value, ""));
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
-/// Counts a request that needs no token.
+/// Rate-limits a request that needs no token.
 pub(super) async fn count(State(intake): State<Arc<Intake>>, request: Request, next: Next) -> Response {
     match intake.counted(&request) {
         Ok(_) => next.run(request).await,
@@ -200,8 +202,8 @@ pub(super) async fn count(State(intake): State<Arc<Intake>>, request: Request, n
     }
 }
 
-/// Passes on a request of somebody who may ask, if there is room for it and it can be decoded. It ends when its token
-/// is revoked.
+/// Passes on a request of an authenticated principal if there is capacity for it and it can be decoded. The request
+/// ends when its token is revoked.
 pub(super) async fn take_in(State(intake): State<Arc<Intake>>, mut request: Request, next: Next) -> Response {
     let known = match intake.counted(&request) {
         Ok(Ok(known)) => known,
@@ -244,7 +246,8 @@ pub(super) async fn take_in(State(intake): State<Arc<Intake>>, mut request: Requ
     ending(response, (open, session, stream, under_way), known.revoked, evicted)
 }
 
-/// A response whose body ends when the token is revoked or the stream is evicted, and keeps `held` until it has ended.
+/// Returns a response whose body ends when the token is revoked or the stream is evicted, and which keeps `held` alive
+/// until then.
 fn ending<T: Send + 'static>(
     response: Response,
     held: T,
@@ -268,8 +271,8 @@ fn ending<T: Send + 'static>(
     Response::from_parts(parts, Body::from_stream(chunks))
 }
 
-/// Passes on a message, or a batch of them. What is given beside the response keeps the server from ending before that
-/// has been read.
+/// Passes on a message or a batch of messages. The guard returned with the response keeps the server running until the
+/// response has been sent.
 async fn post(
     intake: &Intake,
     principal: &Arc<str>,
@@ -287,7 +290,7 @@ async fn post(
         Ok(message) => message,
         Err(refused) => return (*refused, None),
     };
-    // What is no request withdraws one that is under way, or answers one of ours.
+    // A message that is not a request cancels one in progress, or is a response to a request of the server.
     let is_request = envelope.is_batch() || (envelope.has_method() && envelope.has_id());
     let under_way = intake.shutdown.admit();
     if is_request && under_way.is_none() {
@@ -298,10 +301,10 @@ async fn post(
     (answer(intake, principal, session, (parts, bytes, envelope, room), next).await, under_way)
 }
 
-/// Takes in a message: its bytes, its scan, and the room that it takes until it is decoded.
+/// Receives a message: returns its bytes, its envelope, and the buffer space that it holds until it is decoded.
 ///
 /// # Errors
-/// The response to one that is too large, comes too late, or cannot be decoded.
+/// Returns the response to send if the message is too large, does not arrive in time, or cannot be decoded.
 async fn message(
     intake: &Intake,
     principal: &Arc<str>,
@@ -353,7 +356,7 @@ async fn message(
     Ok((bytes, envelope, room))
 }
 
-/// The response to a message that is compressed, if it is.
+/// Returns the error response to a message that has a content encoding.
 fn encoded(headers: &HeaderMap) -> Option<Response> {
     let is_encoded = |value: &&HeaderValue| !value.as_bytes().eq_ignore_ascii_case(b"identity");
     let encoding = headers.get_all(header::CONTENT_ENCODING).iter().find(is_encoded)?;
@@ -364,7 +367,7 @@ fn encoded(headers: &HeaderMap) -> Option<Response> {
     Some(response)
 }
 
-/// Why a message ended before its end, unless it was only too large.
+/// Returns why the transport broke off a body; `None` if the body was only too large.
 fn broken_off(problem: &axum::Error) -> Option<String> {
     let mut cause: &(dyn Error + 'static) = problem;
     let mut is_of_transport = false;
@@ -375,7 +378,7 @@ fn broken_off(problem: &axum::Error) -> Option<String> {
     is_of_transport.then(|| cause.to_string())
 }
 
-/// Passes on a message, or a batch of them, that was taken in.
+/// Passes on a received message or batch of messages.
 async fn answer(
     intake: &Intake,
     principal: &Arc<str>,
@@ -398,7 +401,7 @@ async fn answer(
     one(parts, bytes, id, principal, next).await
 }
 
-/// Passes on one message.
+/// Passes on a single message.
 async fn one(
     parts: http::request::Parts,
     bytes: Bytes,
@@ -417,19 +420,19 @@ async fn one(
     }
 }
 
-/// True where rmcp answers 415 to nothing but a message that it cannot decode.
+/// True if the content type is JSON, in which case rmcp answers 415 only to a message that it cannot decode.
 fn is_json(headers: &HeaderMap) -> bool {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     kind.is_some_and(|kind| kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json"))
 }
 
-/// Looks whether that is JSON, without keeping any of it.
+/// Checks that the bytes are valid JSON, without keeping any value.
 fn parse(bytes: &[u8]) -> Result<(), String> {
     let text = std::str::from_utf8(bytes).map_err(|problem| problem.to_string())?;
     serde_json::from_str::<IgnoredAny>(text).map(drop).map_err(|problem| problem.to_string())
 }
 
-/// True in a session of the one revision that has batches.
+/// True in a session of the only protocol revision that supports batches.
 fn takes_batches(session: Option<&InUse>, headers: &HeaderMap) -> bool {
     let negotiated = session.and_then(|session| session.version.as_ref());
     let mut named = headers.get_all("mcp-protocol-version").iter();

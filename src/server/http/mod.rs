@@ -1,8 +1,8 @@
-//! The server over HTTP: MCP at `/mcp`, on every revision of the protocol, how it is at `/healthz` and `/readyz`, and
-//! what it has counted at `/metrics`.
+//! The server over HTTP: MCP at `/mcp` for every protocol revision, health at `/healthz` and `/readyz`, and metrics at
+//! `/metrics`.
 //!
-//! rmcp speaks the protocol. What comes in is looked at before that: who asks, by a bearer token, and whether the
-//! message is one that can be decoded at no great cost. TLS is the business of a proxy in front.
+//! rmcp implements the protocol. Requests are checked before they reach it: the caller is authenticated by a bearer
+//! token, and a message must be decodable at bounded cost. TLS is left to a reverse proxy.
 
 mod batches;
 mod connections;
@@ -49,47 +49,49 @@ use super::mcp::Front;
 use super::serve::{Assembled, ServeOptions, assemble, until_told_to_end};
 use super::shutdown::{Shutdown, Stop};
 
-/// The principal of a request, as its handlers find it.
+/// The principal of a request, as a request extension for handlers.
 #[derive(Clone)]
 pub(super) struct Principal(pub(super) String);
 
-/// Where and for whom to serve over HTTP.
+/// Options of the HTTP server: its addresses, principals and limits.
 #[derive(Clone)]
 pub struct HttpOptions {
-    /// The address; port 0 takes a free one.
+    /// The address to bind; port 0 selects a free port.
     pub address: SocketAddr,
-    /// Further addresses of the same name, for a system that does not have the first. Each has to be one that may be
-    /// served.
+    /// Further addresses of the same host name, for a system that lacks the first. Each of them must pass
+    /// [`HttpOptions::objection`].
     pub alternatives: Vec<SocketAddr>,
-    /// Who may use it; without any, everybody who reaches the address.
+    /// The principals that may use the server; if empty, everyone who reaches the address may.
     pub principals: Principals,
-    /// Names under which it is reached beside those of this machine, as `Host` has them.
+    /// Accepted `Host` names, in addition to those of this machine.
     pub hosts: Vec<String>,
-    /// Origins of web pages that may use it, such as `https://app.example.com:443`. No other page may, but for those of
-    /// the address itself where it is one that only this machine reaches.
+    /// Allowed origins of web pages, such as `https://app.example.com:443`. Other origins are rejected, except those of
+    /// the address itself if it is a loopback address.
     pub origins: Vec<String>,
-    /// Serves everybody who reaches an address that other machines reach, without tokens.
+    /// Serves without tokens even at an address that other machines can reach.
     pub open: bool,
-    /// The most connections at a time; one more is refused.
+    /// Maximum number of concurrent connections; further ones are refused.
     pub connections: usize,
-    /// The most from one address (of IPv6: from one network of 64 bits); without a number [`CONNECTIONS_EACH`] from
-    /// other machines, and any from this one, where a proxy may stand for many.
+    /// Maximum number of connections from one address (for IPv6: from one /64 network). `None` means
+    /// [`CONNECTIONS_EACH`] for other machines and no limit for this one, where a proxy may forward for many clients.
     pub connections_each: Option<usize>,
-    /// The most requests a minute from one address without a token that is known; without a number
-    /// [`REQUESTS_PER_MINUTE`] from other machines, and any from this one.
+    /// Maximum number of requests per minute from one address without a known token. `None` means
+    /// [`REQUESTS_PER_MINUTE`] for other machines and no limit for this one.
     pub requests_per_minute: Option<NonZeroU32>,
-    /// How long the head of a request may take to come, from when the connection is free for it, and then its message.
+    /// Maximum time for the head of a request to arrive, counted from when the connection is free for it; then also for
+    /// its body.
     pub arrival: Duration,
 }
 
-/// The most connections from one address of another machine, unless [`HttpOptions::connections_each`] is set.
+/// Maximum number of connections from one address of another machine, unless [`HttpOptions::connections_each`] is set.
 pub const CONNECTIONS_EACH: usize = 100;
 
-/// The most requests a minute from one address of another machine, unless [`HttpOptions::requests_per_minute`] is set.
+/// Maximum number of requests per minute from one address of another machine, unless
+/// [`HttpOptions::requests_per_minute`] is set.
 pub const REQUESTS_PER_MINUTE: NonZeroU32 = NonZeroU32::new(1_200).expect("it is not 0");
 
 impl HttpOptions {
-    /// At that address, for this machine alone.
+    /// Creates default options for an address, with no principals.
     pub fn new(address: SocketAddr) -> HttpOptions {
         HttpOptions {
             address,
@@ -105,7 +107,7 @@ impl HttpOptions {
         }
     }
 
-    /// What connections are held against.
+    /// Returns the limits on connections.
     fn bounds(&self) -> connections::Bounds {
         connections::Bounds { most: self.connections, each: self.connections_each, arrival: self.arrival }
     }
@@ -114,7 +116,7 @@ impl HttpOptions {
         std::iter::once(self.address).chain(self.alternatives.iter().copied())
     }
 
-    /// Why it must not be served like that, if it must not.
+    /// Returns why the server must not be started with these options, or `None` if it may.
     pub fn objection(&self) -> Option<String> {
         let reachable = self.addresses().find(|address| !address.ip().is_loopback())?;
         (self.principals.is_empty() && !self.open).then(|| {
@@ -125,11 +127,11 @@ impl HttpOptions {
     }
 }
 
-/// Serves over HTTP until we are told to end (SIGTERM, SIGINT, SIGHUP). Requests that were taken in are answered before,
-/// within [`ServeOptions::grace`]; a second signal ends that at once. `listening` is told the address.
+/// Serves over HTTP until a termination signal (SIGTERM, SIGINT, SIGHUP). Admitted requests are answered first, within
+/// [`ServeOptions::grace`]; a second signal ends that at once. `listening` is called with the bound address.
 ///
 /// # Errors
-/// When the address cannot be had, or must not be served without tokens.
+/// Returns an error if the address cannot be bound, or must not be served without tokens.
 pub fn serve_http(
     sandbox: Arc<dyn Sandbox>,
     options: ServeOptions,
@@ -150,13 +152,13 @@ pub fn serve_http(
     })
 }
 
-/// Why an address cannot be listened at, and the way out.
+/// Reason why an address cannot be bound, with a remedy.
 const IN_USE: &str = "in use by another process; end it or choose another port";
 
-/// Listens at the first of these addresses that this system has.
+/// Binds the first of the addresses that this system has.
 ///
 /// # Errors
-/// With the address, when it is in use or may not be listened at.
+/// Returns an error that names the address if it is in use or binding it is not permitted.
 async fn bind(addresses: impl Iterator<Item = SocketAddr>) -> io::Result<TcpListener> {
     let mut last = io::Error::other("there is no address to listen at");
     for address in addresses {
@@ -169,7 +171,7 @@ async fn bind(addresses: impl Iterator<Item = SocketAddr>) -> io::Result<TcpList
             _ => format!("cannot listen at {address}: {problem}"),
         };
         last = io::Error::new(problem.kind(), message);
-        // Another address of the same name is no way round a port that is taken or forbidden.
+        // Trying another address of the same name does not help if the port is taken or forbidden.
         if matches!(problem.kind(), io::ErrorKind::AddrInUse | io::ErrorKind::PermissionDenied) {
             break;
         }
@@ -210,7 +212,7 @@ async fn serve(
     };
     tokio::spawn(watching);
     let intake = Arc::new(Intake::new(&http, directory, sessions, allowances, largest, Arc::clone(&shutdown)));
-    // Streams of events and the connections themselves end when all requests have been answered.
+    // Event streams and the connections themselves end once all requests have been answered.
     let answered = CancellationToken::new();
     let ready = (readiness, is_stopping);
     let router = router(front, ready, metrics, http, intake, listener.local_addr()?, answered.clone());
@@ -226,13 +228,13 @@ async fn serve(
     Ok(())
 }
 
-/// Serves another handler of MCP than our own as [`serve_http`] serves that one, until `stop` is cancelled.
+/// Serves a custom MCP handler as [`serve_http`] serves the built-in one, until `stop` is cancelled.
 ///
-/// It is public for `tests/conformance`: MCP's conformance suite expects tools, resources and prompts that lispbox has
-/// not, and is to say something about this server nevertheless.
+/// Public for `tests/conformance`: MCP's conformance suite expects tools, resources and prompts that lispbox does not
+/// have, but is still used to test this server's transport.
 ///
 /// # Errors
-/// When the listener breaks.
+/// Returns an error if the listener has no local address.
 #[doc(hidden)]
 pub async fn serve_handler<Handler: ServerHandler>(
     handler: impl Fn() -> Handler + Send + Sync + 'static,
@@ -253,8 +255,8 @@ pub async fn serve_handler<Handler: ServerHandler>(
     Ok(())
 }
 
-/// What is answered at which path: MCP by the handlers, until `ending` is cancelled, how the server is, and by `metrics`
-/// what it has counted. `ready` says what is wrong and whether the server is stopping, `address` is where we listen.
+/// Builds the routes: MCP, served by the handlers until `ending` is cancelled, health, and `metrics`. `ready` reports
+/// what is wrong and whether the server is stopping; `address` is the bound address.
 fn router<Handler: ServerHandler>(
     handler: impl Fn() -> Handler + Send + Sync + 'static,
     ready: (Readiness, impl Fn() -> bool + Send + Sync + 'static),
@@ -264,7 +266,8 @@ fn router<Handler: ServerHandler>(
     address: SocketAddr,
     ending: CancellationToken,
 ) -> Router {
-    // Who could have a page there but us is on this machine, and reaches us without one.
+    // Only a process on this machine could serve a page from a loopback address, and it can reach the server directly
+    // anyway.
     let own = match address.ip().is_loopback() {
         true => vec![format!("http://{address}"), format!("http://localhost:{}", address.port())],
         false => Vec::new(),

@@ -1,4 +1,4 @@
-//! Places of connections: how many there are, whose they are, and which idle one is closed to let another in.
+//! Connection slots: their number, their owners, and the eviction of idle connections to admit new ones.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -10,53 +10,53 @@ use tokio_util::sync::CancellationToken;
 
 use super::refusal::Later;
 
-/// So many places, given to connections.
+/// A bounded set of connection slots.
 pub(super) struct Places {
     most: usize,
     table: Arc<Mutex<Table>>,
 }
 
-/// The connections that are open.
+/// The open connections.
 #[derive(Default)]
 struct Table {
     open: HashMap<u64, Entry>,
-    /// How many connections each owner has.
+    /// The number of connections of each owner.
     owners: HashMap<Owner, usize>,
-    /// How many came from each address.
+    /// The number of connections from each address.
     addresses: HashMap<IpAddr, usize>,
-    /// Counts the connections and the ends of requests: the lowest number is the longest ago.
+    /// Logical clock, advanced by each new connection and each end of a request; lower values are older.
     clock: u64,
 }
 
-/// A connection.
+/// An open connection.
 struct Entry {
     owner: Owner,
     address: IpAddr,
-    /// How many requests are open on it.
+    /// The number of open requests on it.
     requests: usize,
-    /// When it became idle.
+    /// The clock value at which it became idle.
     idle_since: u64,
-    /// Cancelled when it is evicted.
+    /// Cancelled when the connection is evicted.
     evicted: CancellationToken,
 }
 
-/// Whom a connection is counted for.
+/// The owner to which a connection is charged.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Owner {
-    /// The address, until a request on it has had a token that is known.
+    /// The address, until a request on the connection has a known token.
     Address(IpAddr),
-    /// The principal of its last request that had one.
+    /// The principal of the most recent request with a known token.
     Principal(Arc<str>),
 }
 
-/// The place of a connection, given back when this is dropped.
+/// The slot of a connection, released on drop.
 pub(super) struct Place {
     seat: Seat,
-    /// Cancelled when the connection has to be closed, to make room for another.
+    /// Cancelled when the connection must be closed to make room for another.
     pub(super) evicted: CancellationToken,
 }
 
-/// A connection as its requests see it.
+/// A handle on a connection for its requests.
 #[derive(Clone)]
 pub(super) struct Seat {
     table: Arc<Mutex<Table>>,
@@ -70,7 +70,7 @@ fn lock(table: &Mutex<Table>) -> MutexGuard<'_, Table> {
     table.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Counts one down, to nothing.
+/// Decrements a count and removes it at zero.
 fn less<Key: std::hash::Hash + Eq>(counts: &mut HashMap<Key, usize>, key: &Key) {
     match counts.get_mut(key) {
         Some(count) if *count > 1 => *count -= 1,
@@ -91,8 +91,8 @@ impl Table {
         Some(entry)
     }
 
-    /// Evicts an idle connection of those that `may_go`: of the owner that has the most connections, the one that has
-    /// been idle for longest. False where none is idle.
+    /// Evicts an idle connection among those that `may_go` accepts: of the owner with the most connections, the one
+    /// that has been idle longest. Returns false if none is idle.
     fn evict(&mut self, may_go: impl Fn(&Entry) -> bool) -> bool {
         let idle = self.open.iter().filter(|(_, entry)| entry.requests == 0 && may_go(entry));
         let rank = |entry: &Entry| (Reverse(self.owners.get(&entry.owner).copied()), entry.idle_since);
@@ -105,16 +105,16 @@ impl Table {
 }
 
 impl Places {
-    /// So many places.
+    /// Creates `most` slots.
     pub(super) fn new(most: usize) -> Places {
         Places { most, table: Arc::default() }
     }
 
-    /// Takes a place for a connection from an address that may have so many. Where there is none, the longest idle
-    /// connection is closed: of that address where it has all of its own, else of the owner that has the most.
+    /// Takes a slot for a connection from an address that may have at most `each`. Evicts an idle connection, chosen by
+    /// [`Table::evict`], if a limit is reached: one of the same address if `each` is, any one if all slots are taken.
     ///
     /// # Errors
-    /// When all connections have an open request.
+    /// Returns `Later` if a limit is reached and every connection that could be evicted has an open request.
     pub(super) fn take(&self, address: IpAddr, each: usize) -> Result<Place, Later> {
         let mut table = lock(&self.table);
         let own = table.addresses.get(&address).copied().unwrap_or(0);
@@ -141,7 +141,7 @@ impl Places {
 }
 
 impl Place {
-    /// The connection as its requests see it.
+    /// Returns the handle on the connection for its requests.
     pub(super) fn seat(&self) -> Seat {
         self.seat.clone()
     }
@@ -162,7 +162,7 @@ impl Seat {
         OnConnection(self.clone())
     }
 
-    /// Counts the connection for a principal from now on.
+    /// Charges the connection to a principal from now on.
     pub(super) fn belongs_to(&self, principal: &Arc<str>) {
         let mut table = lock(&self.table);
         let Some(entry) = table.open.get_mut(&self.id) else { return };
@@ -213,7 +213,7 @@ mod tests {
         open.push(take(&places, 2));
         assert_eq!(evicted(&open), [true, false, true, false, false], "the second has a request");
         drop(busy);
-        // The places of the closed ones were given to others, and are not given back twice.
+        // The slots of the evicted connections were reassigned, and are not released a second time.
         open.drain(..1);
         assert_eq!(lock(&places.table).open.len(), 3);
     }
@@ -221,7 +221,7 @@ mod tests {
     #[test]
     fn whoever_has_the_most_makes_room() {
         let (places, ann, bob) = (Places::new(6), Arc::<str>::from("ann"), Arc::<str>::from("bob"));
-        // All come from one proxy: nothing tells them apart but their tokens.
+        // All connections come from one proxy and differ only in their tokens.
         let of_bob = [take(&places, 1), take(&places, 1)];
         let of_ann: Vec<Place> = (0..3).map(|_| take(&places, 1)).collect();
         let unknown = [take(&places, 1)];

@@ -1,4 +1,4 @@
-//! Who may use the server over HTTP: a token each, and what it may have.
+//! The principals that may use the server over HTTP, with their tokens and allowances.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -17,37 +17,37 @@ use crate::server::allowances::{Allowance, Allowances};
 use crate::server::config::kind;
 use crate::server::secrets::Secrets;
 
-/// The principal of everybody, where nobody needs a token: that of `serve` on standard input and output.
+/// The principal of all requests where no token is needed; also that of `serve` on standard input and output.
 pub(in crate::server) const LOCAL: &str = "local";
 
-/// The shortest token that is taken: what is shorter can be tried out.
+/// Minimum length of a token: a shorter one could be found by brute force.
 const SHORTEST: usize = 16;
 
-/// Gives the value of a variable of the environment.
+/// Looks up an environment variable.
 type Variables = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
-/// The principals and their tokens, of which only digests are kept.
+/// The principals and digests of their tokens; the tokens themselves are not kept.
 #[derive(Clone, Default)]
 pub struct Principals {
     credentials: Vec<Credential>,
     allowances: HashMap<String, Allowance>,
-    /// The file that is read again when it changes.
+    /// The file that is reloaded when it changes.
     file: Option<TokensFile>,
-    /// The digest of the text that was read from it.
+    /// The digest of the text that was last read from it.
     text: [u8; 32],
-    /// Why its tokens are exposed by the permissions of the file, if they are.
+    /// A description of how the permissions of the file expose its tokens, if they do.
     exposure: Option<String>,
-    /// Where tokens that are read are added, so that none is shown.
+    /// Collects the tokens that are read, so that they are redacted from all output.
     secrets: Secrets,
 }
 
-/// The digest of a token, and whose it is.
+/// The digest of a token and its principal.
 #[derive(Clone)]
 struct Credential {
     digest: [u8; 32],
     principal: Arc<str>,
     is_of_file: bool,
-    /// Cancelled when the token is of no more use.
+    /// Cancelled when the token is revoked.
     revoked: CancellationToken,
 }
 
@@ -57,7 +57,7 @@ struct TokensFile {
     variables: Variables,
 }
 
-/// Whose request it is.
+/// The authenticated principal of a request.
 #[derive(Clone)]
 pub(super) struct Known {
     /// The name of the principal.
@@ -67,27 +67,27 @@ pub(super) struct Known {
 }
 
 impl Known {
-    /// Everybody, where nobody needs a token.
+    /// Returns the principal of all requests where no token is needed.
     pub(super) fn everybody() -> Known {
         Known { principal: LOCAL.into(), revoked: CancellationToken::new() }
     }
 }
 
 impl Principals {
-    /// Reads a JSON object from names to tokens, such as `{"ann": "${ANN_TOKEN}"}`; `${…}` is a variable of the
-    /// environment. In place of a token may stand an object, `{"token": "…", "limits": {"memory": "64MiB"}, "sessions":
-    /// 100, "evaluations": 2, "requests_per_minute": 60}`, all but the token as an [`Allowance`].
+    /// Reads a JSON object from names to tokens, such as `{"ann": "${ANN_TOKEN}"}`; `${…}` refers to an environment
+    /// variable. Instead of a token, a value may be an object, `{"token": "…", "limits": {"memory": "64MiB"},
+    /// "sessions": 100, "evaluations": 2, "requests_per_minute": 60}`, whose other fields form an [`Allowance`].
     ///
     /// # Errors
-    /// A sentence that says what is wrong with the text. It never has a token in it.
+    /// Returns a sentence that describes what is wrong with the text. It never contains a token.
     pub fn read(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<Principals, String> {
         Principals::read_concealing(text, variable, &Secrets::default())
     }
 
-    /// [`Principals::read`], which adds the tokens to the secrets that are redacted.
+    /// Like [`Principals::read`], and adds the tokens to the secrets that are redacted.
     ///
     /// # Errors
-    /// As [`Principals::read`].
+    /// As for [`Principals::read`].
     pub fn read_concealing(
         text: &str,
         variable: &dyn Fn(&str) -> Option<String>,
@@ -98,11 +98,11 @@ impl Principals {
         if principals.is_empty() { Err(format!("{SHAPE}; it has no names")) } else { Ok(principals) }
     }
 
-    /// Reads the text of a file, which `serve_http` reads again when it changes. Its tokens are added to the secrets that
-    /// are redacted, now and then.
+    /// Reads a file, which `serve_http` reloads when it changes. The tokens are added to the secrets that are redacted,
+    /// now and on each reload.
     ///
     /// # Errors
-    /// As [`Principals::read`]; also when the file cannot be read, and when others than its owner may write it.
+    /// As for [`Principals::read`]; also if the file cannot be read, or if anyone other than its owner may write it.
     pub fn open(
         path: &Path,
         variables: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
@@ -117,11 +117,11 @@ impl Principals {
         Ok(principals)
     }
 
-    /// The same principals with those of their file as it is now. Tokens that are there still are as valid as before.
-    /// A file without names leaves none of its principals.
+    /// Reloads the file and returns the updated principals, or `None` if the file has not changed. Tokens that are
+    /// still in the file stay valid. A file without names leaves none of its principals.
     ///
     /// # Errors
-    /// As [`Principals::open`].
+    /// As for [`Principals::open`].
     pub(super) fn read_again(&self) -> Result<Option<Principals>, String> {
         let Some(file) = &self.file else { return Ok(None) };
         let text = tokens::read_private(&file.path)?;
@@ -150,7 +150,7 @@ impl Principals {
         Ok(Some(again))
     }
 
-    /// Revokes the tokens that are not among those.
+    /// Revokes the tokens that `others` does not contain.
     pub(super) fn revoke_all_but(&self, others: &Principals) {
         for credential in &self.credentials {
             if !others.credentials.iter().any(|other| other.is_same(credential)) {
@@ -159,19 +159,19 @@ impl Principals {
         }
     }
 
-    /// Why its tokens are exposed, and what to do about it, where others may read the file.
+    /// Returns how the tokens are exposed and a remedy, if others may read the file.
     pub(super) fn exposure(&self) -> Option<&str> {
         self.exposure.as_deref()
     }
 
-    /// The file that is read again, if there is one.
+    /// Returns the file that is reloaded, if any.
     pub(super) fn file(&self) -> Option<&Path> {
         self.file.as_ref().map(|file| &*file.path)
     }
 
     fn add_all(&mut self, text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<(), String> {
         let Fields(fields) = serde_json::from_str(text).map_err(|problem| {
-            // Other messages may have a piece of the text in them.
+            // Other error messages may contain part of the text.
             let again = problem.to_string().starts_with(TWICE);
             let why = if again { format!("; {TWICE}") } else { String::new() };
             format!("{SHAPE}{why}; line {}", problem.line())
@@ -197,10 +197,10 @@ impl Principals {
         Ok(())
     }
 
-    /// Adds a principal that may have whatever is there.
+    /// Adds a principal with the default allowance.
     ///
     /// # Errors
-    /// As [`Principals::add_with`].
+    /// As for [`Principals::add_with`].
     pub fn add(&mut self, name: &str, token: &str) -> Result<(), String> {
         self.add_with(name, token, Allowance::default())
     }
@@ -208,7 +208,8 @@ impl Principals {
     /// Adds a principal.
     ///
     /// # Errors
-    /// When the token is too short, or another principal's.
+    /// Returns an error if the name is empty, if the token is too short or has characters that are not allowed, or if
+    /// another principal has the same token.
     pub fn add_with(&mut self, name: &str, token: &str, allowance: Allowance) -> Result<(), String> {
         if name.is_empty() {
             return Err("a principal needs a name".to_owned());
@@ -231,27 +232,28 @@ impl Principals {
         Ok(())
     }
 
-    /// True when nobody needs a token.
+    /// True if there are no principals, so that no token is needed.
     pub fn is_empty(&self) -> bool {
         self.credentials.is_empty()
     }
 
-    /// True for the name of a principal.
+    /// True if a principal has that name.
     pub(super) fn has(&self, principal: &str) -> bool {
         self.allowances.contains_key(principal)
     }
 
-    /// What each of them may have, by its name.
+    /// Returns the allowances of the principals, by name.
     pub(super) fn each_allowance(&self) -> HashMap<String, Allowance> {
         self.allowances.clone()
     }
 
-    /// What each of them may have, to be replaced when that changes.
+    /// Returns the allowances of the principals, which can be replaced when the file changes.
     pub(super) fn allowances(&self) -> Arc<Allowances> {
         Arc::new(Allowances::of_each(self.each_allowance()))
     }
 
-    /// Whose token that is. All digests are compared to their end, so that the time says nothing about any token.
+    /// Finds the principal of a token. Compares all digests in full, so that the timing reveals nothing about any
+    /// token.
     pub(super) fn find(&self, token: &str) -> Option<Known> {
         let digest = digest(token);
         let mut found = None;
@@ -268,13 +270,13 @@ impl Principals {
 }
 
 impl Credential {
-    /// True for the same token of the same principal.
+    /// True if both are the same token of the same principal.
     fn is_same(&self, other: &Credential) -> bool {
         self.principal == other.principal && self.digest == other.digest
     }
 }
 
-/// Compares in a time that does not depend on what is compared.
+/// Compares in constant time.
 fn are_equal(one: &[u8; 32], other: &[u8; 32]) -> bool {
     let difference = one.iter().zip(other).fold(0, |difference, (one, other)| black_box(difference | (one ^ other)));
     difference == 0
@@ -284,13 +286,14 @@ fn digest(text: &str) -> [u8; 32] {
     Sha256::digest(text.as_bytes()).into()
 }
 
-/// The form of the text that principals are read from.
+/// The expected format of the text from which principals are read.
 const SHAPE: &str = "expected a JSON object from names to tokens, such as `{\"ann\": \"${ANN_TOKEN}\"}`";
 
-/// The beginning of the message about a name that comes again.
+/// The prefix of the error message about a duplicate name.
 const TWICE: &str = "a name comes twice";
 
-/// The fields of a JSON object, each name once: of two tokens of a name, one would not be revoked with the other.
+/// The fields of a JSON object without duplicate names: if a name had two tokens, one would not be revoked with the
+/// other.
 struct Fields(Vec<(String, Value)>);
 
 impl<'de> Deserialize<'de> for Fields {

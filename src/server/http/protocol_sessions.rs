@@ -1,7 +1,7 @@
-//! The sessions of protocols before 2026-07-28, each bound to the principal that began it.
+//! Sessions of protocol revisions before 2026-07-28, each bound to the principal that created it.
 //!
-//! rmcp finds such a session by its `Mcp-Session-Id` alone. This table says whose it is, so that an id is of no use to
-//! another principal, and shares the number of sessions among the principals.
+//! rmcp finds such a session by its `Mcp-Session-Id` alone. This table records the owner of each session, so that
+//! another principal cannot use its id, and distributes the number of sessions fairly among the principals.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -16,26 +16,25 @@ use rmcp::transport::streamable_http_server::session::{ServerSseMessage, Session
 
 use super::refusal::Later;
 
-/// The most sessions of the protocol at a time, of all principals together.
+/// Maximum number of concurrent protocol sessions of all principals together.
 const MOST: usize = 1_000;
 
 tokio::task_local! {
-    /// Who begins a session, while a request that may begin one is handled.
+    /// The creator of sessions while a request that may create one is handled.
     static BEGINNER: Beginner;
 }
 
 #[derive(Clone)]
 struct Beginner {
     principal: Arc<str>,
-    /// Why there is no session for it, if there is none.
+    /// The refusal, if the session could not be created.
     refused: Arc<Mutex<Option<Later>>>,
 }
 
-/// Runs `handling`, in which sessions of the protocol begin as those of that principal. Gives the refusal where there
-/// was no room for one.
+/// Runs `handling`, in which new protocol sessions belong to `principal`.
 ///
 /// # Errors
-/// When a session was to begin for which there is no room.
+/// Returns `Later` if a session could not be created for lack of room.
 pub(super) async fn as_beginner<T>(principal: &Arc<str>, handling: impl Future<Output = T>) -> Result<T, Later> {
     let beginner = Beginner { principal: Arc::clone(principal), refused: Arc::default() };
     let refused = Arc::clone(&beginner.refused);
@@ -46,7 +45,7 @@ pub(super) async fn as_beginner<T>(principal: &Arc<str>, handling: impl Future<O
     }
 }
 
-/// rmcp's sessions, with the table that says whose they are.
+/// The sessions of rmcp, with a table of their owners.
 #[derive(Default)]
 pub(super) struct ProtocolSessions {
     inner: LocalSessionManager,
@@ -58,14 +57,14 @@ struct Table {
     sessions: HashMap<SessionId, Bound>,
 }
 
-/// One session, and whose it is.
+/// A session and its owner.
 struct Bound {
     principal: Arc<str>,
-    /// The negotiated revision, once the handshake is done.
+    /// The negotiated revision, once the handshake is complete.
     version: Option<ProtocolVersion>,
-    /// Requests and notifications that are being handled.
+    /// The number of requests and notifications that are being handled.
     requests: usize,
-    /// Open event streams (GET).
+    /// The number of open event streams (GET).
     streams: usize,
     used: Instant,
 }
@@ -76,16 +75,16 @@ impl Bound {
     }
 }
 
-/// How a session is in use.
+/// The kind of use of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// A message is handled.
+    /// A message is being handled.
     Request,
     /// An event stream is open.
     Stream,
 }
 
-/// A use of a session; the session is not idle until it is dropped.
+/// A use of a session, which is not idle until this is dropped.
 pub(super) struct InUse {
     table: Arc<Mutex<Table>>,
     id: SessionId,
@@ -112,14 +111,14 @@ fn lock(table: &Mutex<Table>) -> MutexGuard<'_, Table> {
 }
 
 impl Table {
-    /// Makes room for one more session of a principal: gives the session to evict, if one has to go.
+    /// Makes room for one more session of a principal: returns the session to evict, if one must be evicted.
     ///
-    /// The longest idle session goes, of the principal that has the most; never one of a principal that has no more
-    /// than the newcomer, unless it is the newcomer's own. Where no session is idle, one goes that has nothing but an
-    /// open event stream, of another principal that has at least two more.
+    /// Evicts the longest-idle session of the principal with the most sessions, and never one of a principal that has
+    /// no more than the newcomer, except the newcomer's own. If no session is idle, evicts one that has only an open
+    /// event stream, of another principal that has at least two more.
     ///
     /// # Errors
-    /// When no session may be evicted.
+    /// Returns `Later` if no session may be evicted.
     fn make_room(&self, principal: &Arc<str>, most: usize) -> Result<Option<SessionId>, Later> {
         if self.sessions.len() < most {
             return Ok(None);
@@ -132,7 +131,7 @@ impl Table {
         let own = count(principal);
         let longest_unused = |may_go: &dyn Fn(&Bound) -> bool| {
             let going = self.sessions.iter().filter(|(_, bound)| may_go(bound));
-            // Among principals that have as many, the newcomer's own go first.
+            // Among principals with equal counts, the newcomer's own sessions are evicted first.
             going
                 .max_by_key(|(_, bound)| (count(&bound.principal), bound.principal == *principal, bound.used.elapsed()))
                 .map(|(id, _)| Arc::clone(id))
@@ -154,7 +153,7 @@ impl Table {
 }
 
 impl ProtocolSessions {
-    /// Uses a session of that principal; nothing where there is no such session, or it is another principal's.
+    /// Marks a session of that principal as in use; `None` if it does not exist or belongs to another principal.
     pub(super) fn enter(&self, principal: &str, id: &str, kind: Kind) -> Option<InUse> {
         let mut table = lock(&self.table);
         let (id, _) = table.sessions.get_key_value(id)?;
@@ -169,7 +168,7 @@ impl ProtocolSessions {
         Some(InUse { table: Arc::clone(&self.table), id, kind, version })
     }
 
-    /// Closes the sessions of all principals but those.
+    /// Closes all sessions except those of the principals for which `is_known` is true.
     pub(super) async fn keep_only(&self, is_known: impl Fn(&str) -> bool) {
         let gone: Vec<SessionId> = {
             let table = lock(&self.table);
@@ -188,12 +187,12 @@ impl ProtocolSessions {
     }
 }
 
-/// Why rmcp gets no session.
+/// Reason why rmcp gets no session.
 #[derive(Debug)]
 pub(super) enum SessionProblem {
-    /// There is no room for it, or no principal that begins it.
+    /// There is no room for the session, or no principal that creates it.
     Refused,
-    /// As rmcp says.
+    /// The error of rmcp.
     Inner(LocalSessionManagerError),
 }
 
@@ -219,7 +218,7 @@ impl SessionManager for ProtocolSessions {
     type Transport = <LocalSessionManager as SessionManager>::Transport;
 
     async fn create_session(&self) -> Result<(SessionId, Self::Transport), SessionProblem> {
-        // A session without a principal would be open to all.
+        // A session without an owner would be open to all principals.
         let beginner = BEGINNER.try_with(Clone::clone).map_err(|_| SessionProblem::Refused)?;
         let (id, transport) = self.inner.create_session().await?;
         let evicted = {
@@ -311,7 +310,8 @@ impl SessionManager for ProtocolSessions {
 mod tests {
     use super::*;
 
-    /// A table of sessions: for each principal how many idle ones, with a stream, and with a request under way.
+    /// Builds a table of sessions: for each principal, the number of idle ones, of those with a stream, and of those
+    /// with a request.
     fn table(principals: &[(&str, usize, usize, usize)]) -> Table {
         let mut table = Table::default();
         for (name, idle, streaming, busy) in principals {

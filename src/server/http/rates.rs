@@ -1,4 +1,4 @@
-//! How often somebody may ask.
+//! Rate limits of requests.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -14,12 +14,11 @@ use http::StatusCode;
 use super::refusal::Later;
 use crate::server::allowances::Allowances;
 
-/// Addresses that have not asked for a while are forgotten when there are more than so many, and twice as many as were
-/// left the last time.
+/// Number of addresses above which those without recent requests are dropped, provided that there are also more than
+/// twice as many as were left the last time.
 const REMEMBERED: usize = 10_000;
 
-/// What is counted of those who ask: what each principal has asked, where it may ask so often and no more, and what each
-/// address has asked without a token.
+/// Request counts: for each principal with a rate limit, and for each address without a known token.
 pub(super) struct Rates {
     allowances: Arc<Allowances>,
     principals: Mutex<HashMap<String, (NonZeroU32, Arc<DefaultDirectRateLimiter>)>>,
@@ -30,7 +29,7 @@ pub(super) struct Rates {
 }
 
 impl Rates {
-    /// Counts principals as they are allowed, and so many requests a minute for each address.
+    /// Creates counters with the rate limits of the allowances for principals, and with `per_minute` for each address.
     pub(super) fn new(allowances: Arc<Allowances>, per_minute: NonZeroU32) -> Rates {
         Rates {
             allowances,
@@ -42,7 +41,7 @@ impl Rates {
         }
     }
 
-    /// The rate of a principal, as the operator has it now.
+    /// Returns the rate limiter of a principal for its current allowance.
     fn rate(&self, name: &str) -> Option<(NonZeroU32, Arc<DefaultDirectRateLimiter>)> {
         let per_minute = self.allowances.find(name)?.requests_per_minute?;
         let mut principals = self.principals.lock().unwrap_or_else(PoisonError::into_inner);
@@ -59,7 +58,7 @@ impl Rates {
     /// Counts a request of a principal.
     ///
     /// # Errors
-    /// When it has asked too often.
+    /// Returns `Later` if its rate limit is exceeded.
     pub(super) fn of_principal(&self, name: &str) -> Result<(), Later> {
         let Some((per_minute, rate)) = self.rate(name) else { return Ok(()) };
         rate.check().map_err(|until| {
@@ -73,7 +72,7 @@ impl Rates {
     /// Counts a request without a token.
     ///
     /// # Errors
-    /// When its address has asked too often.
+    /// Returns `Later` if the rate limit of its address is exceeded.
     pub(super) fn of_address(&self, address: IpAddr) -> Result<(), Later> {
         if self.addresses.len() > REMEMBERED.max(2 * self.left.load(Ordering::Relaxed)) {
             self.addresses.retain_recent();
@@ -92,7 +91,7 @@ impl Rates {
 
     fn too_often(&self, message: &str, until: &NotUntil<<DefaultClock as Clock>::Instant>) -> Later {
         let wait = until.wait_time_from(self.clock.now());
-        // Whole seconds, as `Retry-After` has them.
+        // Round up to whole seconds, the unit of `Retry-After`.
         let wait = Duration::from_secs(wait.as_secs() + 1);
         let message = format!("{message}; try again in {} s", wait.as_secs());
         Later { status: StatusCode::TOO_MANY_REQUESTS, message, wait }

@@ -1,4 +1,4 @@
-//! Whether the server is ready, asked of its store as seldom as will do.
+//! Readiness checks of the server, which query its store as rarely as possible.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
-/// How long an answer holds, from when the store was asked.
+/// Validity of an answer, counted from when the store was queried.
 const FRESH: Duration = Duration::from_millis(250);
 
-/// How long a request waits for an answer.
+/// Maximum time that a request waits for an answer.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Asks what is wrong, on one thread of its own at a time: however many ask and however long it takes, evaluations lose
-/// neither a thread nor more than one connection of the store.
+/// Runs the check on at most one dedicated thread at a time. Regardless of the number of callers and the duration of
+/// the check, evaluations lose no thread and at most one connection to the store.
 pub(super) struct Readiness {
     shared: Arc<Shared>,
     check: Arc<dyn Fn() -> Option<String> + Send + Sync>,
@@ -28,9 +28,9 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    /// The latest answer, and when the store was asked for it.
+    /// The latest answer, and when the check that gave it began.
     latest: Option<(Instant, Option<String>)>,
-    /// Since when a check has been under way, if one is.
+    /// When the running check began, if one is running.
     since: Option<Instant>,
 }
 
@@ -41,23 +41,23 @@ impl Shared {
 }
 
 impl Readiness {
-    /// Asks by `check`, which may block.
+    /// Creates a readiness check that calls `check`, which may block.
     pub(super) fn new(check: impl Fn() -> Option<String> + Send + Sync + 'static) -> Readiness {
         Readiness { shared: Arc::default(), check: Arc::new(check), patience: PATIENCE }
     }
 
-    /// Says what is wrong, if anything is, as of at most [`FRESH`] ago and within [`PATIENCE`].
+    /// Returns what is wrong, if anything, as of at most [`FRESH`] ago; waits at most [`PATIENCE`].
     pub(super) async fn trouble(&self) -> Option<String> {
         let asked = Instant::now();
         let deadline = tokio::time::Instant::from_std(asked + self.patience);
         loop {
-            // Before the state is looked at, so that no answer is missed.
+            // Register before reading the state, so that no notification is missed.
             let answered = self.shared.answered.notified();
             tokio::pin!(answered);
             answered.as_mut().enable();
             let since = {
                 let mut state = self.shared.state();
-                // One that hung before the question came says nothing of now.
+                // An answer from a check that began more than `FRESH` before this call is too old.
                 if let Some((when, answer)) = &state.latest
                     && *when + FRESH > asked
                 {

@@ -1,4 +1,4 @@
-//! Answers to requests that are refused before the protocol sees them.
+//! Responses to requests that are refused before they reach the protocol layer.
 
 use std::time::Duration;
 
@@ -12,27 +12,28 @@ use serde_json::json;
 use crate::server::lines;
 use crate::server::shutdown::SHUTTING_DOWN;
 
-/// How long a connection may take that is one too many.
+/// Time limit for a connection that is refused or evicted.
 pub(super) const REFUSAL: Duration = Duration::from_secs(1);
 
-/// That a request may be sent again after a while.
+/// A refusal of a request that may be retried later.
 #[derive(Debug)]
 pub(super) struct Later {
-    /// 429 where the principal or the address has its share, 503 where the server is full.
+    /// 429 if the principal or the address has used its share, 503 if the server is full.
     pub(super) status: StatusCode,
-    /// The share or bound, how much of it is taken, by whom, and when to try again.
+    /// The limit, how much of it is in use, by whom, and when to retry.
     pub(super) message: String,
-    /// When it may be sent again.
+    /// The delay before a retry.
     pub(super) wait: Duration,
 }
 
 impl Later {
-    /// That the reason may be gone in a moment.
+    /// A refusal for a reason that may no longer apply in a moment.
     pub(super) fn in_a_moment(status: StatusCode, reason: &str) -> Later {
         Later { status, message: format!("{reason}; try again in a moment"), wait: Duration::from_secs(1) }
     }
 
-    /// That the server is shutting down. Another instance may answer the request, or this one when it is back.
+    /// A refusal because the server is shutting down. Another instance may answer the request, or this one after a
+    /// restart.
     pub(super) fn shutting_down() -> Later {
         Later {
             status: StatusCode::SERVICE_UNAVAILABLE,
@@ -41,15 +42,15 @@ impl Later {
         }
     }
 
-    /// The response; clients show its text, as that of an error of the protocol, to whoever called.
+    /// Returns the response, a JSON-RPC error whose message clients show to the caller.
     pub(super) fn response(&self, id: Option<RequestId>) -> Response {
         let mut response = failed(self.status, lines::UNREADABLE, id, &self.message);
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(self.wait.as_secs()));
         response
     }
 
-    /// The response to a message that nobody has read: for a while it is read and dropped, since a connection that is
-    /// closed before takes the response away from a client that still sends.
+    /// Returns the response to a message that has not been read. Reads and discards the message for a while first:
+    /// closing the connection earlier would take the response away from a client that is still sending.
     pub(super) async fn response_to(&self, message: Body) -> Response {
         let rest = message.into_data_stream().take_while(|chunk| std::future::ready(chunk.is_ok()));
         let _ = tokio::time::timeout(REFUSAL, rest.for_each(|_| std::future::ready(()))).await;
@@ -57,19 +58,19 @@ impl Later {
     }
 }
 
-/// Why a request is nobody's.
+/// Reason why a request could not be authenticated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unauthorized {
-    /// There is no bearer token in it.
+    /// The request has no bearer token.
     NoToken,
-    /// Its token is unknown, or not known any more.
+    /// The token is unknown or has been revoked.
     InvalidToken,
-    /// It has more than one `Authorization`, so that it is unclear whose it is.
+    /// The request has more than one `Authorization` header, which makes its principal ambiguous.
     Ambiguous,
 }
 
 impl IntoResponse for Unauthorized {
-    /// The challenge, as RFC 6750 has it.
+    /// Returns the challenge defined by RFC 6750.
     fn into_response(self) -> Response {
         let (status, challenge, message) = match self {
             Unauthorized::NoToken => (
@@ -92,17 +93,18 @@ impl IntoResponse for Unauthorized {
     }
 }
 
-/// The answer to an `Mcp-Session-Id` that names no session of the principal: exactly that of rmcp to an unknown one.
+/// Returns the response to an `Mcp-Session-Id` that names no session of the principal; identical to that of rmcp to an
+/// unknown id.
 pub(super) fn no_such_session() -> Response {
     (StatusCode::NOT_FOUND, "Not Found: Session not found").into_response()
 }
 
-/// An error of the protocol as a response.
+/// Returns a JSON-RPC error as a response.
 pub(super) fn failed(status: StatusCode, code: ErrorCode, id: Option<RequestId>, message: &str) -> Response {
     (status, [(header::CONTENT_TYPE, "application/json")], error(code, id, message)).into_response()
 }
 
-/// The text of an error of the protocol.
+/// Returns a JSON-RPC error as text.
 pub(super) fn error(code: ErrorCode, id: Option<RequestId>, message: &str) -> String {
     json!({"jsonrpc": "2.0", "id": id, "error": {"code": code.0, "message": message}}).to_string()
 }

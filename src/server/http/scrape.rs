@@ -1,4 +1,5 @@
-//! What Prometheus reads at `/metrics`: at the address of the server, where its tokens hold, or at one of its own.
+//! Metrics for Prometheus at `/metrics`: at the address of the server, protected by its tokens, or at a separate
+//! address.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -20,10 +21,11 @@ use super::heads;
 use crate::server::evaluations::Evaluations;
 use crate::server::metrics::CONTENT_TYPE;
 
-/// What an address of its own takes: somebody who reads it now and then.
+/// Limits for a separate metrics address, which is scraped only occasionally.
 const BOUNDS: Bounds = Bounds { most: 32, each: None, arrival: Duration::from_secs(10) };
 
-/// The metrics of those evaluations, for who asks under one of those names, that of this machine, or an address.
+/// Returns the route for the metrics, which accepts one of the given host names, `localhost`, or an IP address as
+/// `Host`.
 pub(super) fn route(evaluations: Arc<Evaluations>, hosts: Vec<String>) -> Router {
     let answer = move |headers: HeaderMap| async move {
         if !is_no_page(&headers, &hosts) {
@@ -36,10 +38,10 @@ pub(super) fn route(evaluations: Arc<Evaluations>, hosts: Vec<String>) -> Router
     Router::new().route("/metrics", get(answer))
 }
 
-/// Listens at an address of their own for the metrics.
+/// Binds a separate address for the metrics.
 ///
 /// # Errors
-/// When the address cannot be had.
+/// Returns an error if the address cannot be bound.
 pub(super) async fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     let refused = |problem: io::Error| {
         let reason = match problem.kind() {
@@ -51,10 +53,10 @@ pub(super) async fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     TcpListener::bind(address).await.map_err(refused)
 }
 
-/// Serves the metrics at an address of their own, without tokens, until `stop` is cancelled.
+/// Serves the metrics at a separate address, without tokens, until `stop` is cancelled.
 ///
 /// # Errors
-/// When the address cannot be had.
+/// Returns an error if the address cannot be bound.
 pub(in crate::server) async fn serve_metrics(
     address: SocketAddr,
     evaluations: Arc<Evaluations>,
@@ -63,7 +65,7 @@ pub(in crate::server) async fn serve_metrics(
     serve_metrics_at(bind(address).await?, evaluations, stop)
 }
 
-/// Serves the metrics where we listen already; see [`serve_metrics`].
+/// Serves the metrics on a listener that is already bound; see [`serve_metrics`].
 pub(super) fn serve_metrics_at(
     listener: TcpListener,
     evaluations: Arc<Evaluations>,
@@ -75,8 +77,8 @@ pub(super) fn serve_metrics_at(
     Ok(())
 }
 
-/// False for a request that a web page may have made: pages say their origin, and reach this machine by a name that
-/// somebody lets point to it.
+/// False for a request that may come from a web page. Such requests have an `Origin`, or reach this machine by a
+/// foreign name that resolves to it (DNS rebinding).
 fn is_no_page(headers: &HeaderMap, hosts: &[String]) -> bool {
     if headers.contains_key(header::ORIGIN) {
         return false;

@@ -1,4 +1,4 @@
-//! The shares of principals in what is open at a time: requests, and event streams.
+//! Shares of the principals in concurrent requests and event streams.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,11 +9,11 @@ use tokio_util::sync::CancellationToken;
 use super::refusal::Later;
 use crate::server::allowances::Allowances;
 
-/// What principals have open.
+/// The open requests and event streams of the principals.
 pub(super) struct Shares {
-    /// The most connections of the server, of which each open request and each event stream takes one.
+    /// Maximum number of connections of the server; each open request and each event stream takes one.
     connections: usize,
-    /// The most event streams; they leave a tenth of the connections to other requests.
+    /// Maximum number of event streams, which leaves a tenth of the connections to other requests.
     streams: usize,
     allowances: Arc<Allowances>,
     open: Arc<Mutex<Open>>,
@@ -21,14 +21,14 @@ pub(super) struct Shares {
 
 #[derive(Default)]
 struct Open {
-    /// How many requests of each principal are open, event streams included.
+    /// The number of open requests of each principal, including event streams.
     requests: HashMap<Arc<str>, usize>,
-    /// The event streams of each principal, the oldest first.
+    /// The event streams of each principal, oldest first.
     streams: HashMap<Arc<str>, VecDeque<(u64, CancellationToken)>>,
     next: u64,
 }
 
-/// An open request; its place is given back when this is dropped.
+/// An open request, whose slot is released on drop.
 pub(super) struct OpenRequest {
     open: Arc<Mutex<Open>>,
     principal: Arc<str>,
@@ -46,12 +46,12 @@ impl Drop for OpenRequest {
     }
 }
 
-/// An open event stream; its place is given back when this is dropped.
+/// An open event stream, whose slot is released on drop.
 pub(super) struct OpenStream {
     open: Arc<Mutex<Open>>,
     principal: Arc<str>,
     id: u64,
-    /// Cancelled when the stream has to end, to make room for one of another principal.
+    /// Cancelled when the stream must end to make room for one of another principal.
     pub(super) evicted: CancellationToken,
 }
 
@@ -77,16 +77,16 @@ impl Open {
 }
 
 impl Shares {
-    /// Shares in so many connections.
+    /// Creates the shares in `connections` connections.
     pub(super) fn new(connections: usize, allowances: Arc<Allowances>) -> Shares {
         let streams = connections.saturating_sub((connections / 10).max(1)).max(1);
         Shares { connections, streams, allowances, open: Arc::default() }
     }
 
-    /// Takes a place for a request. Where there are several principals, one has at most half of the connections.
+    /// Takes a slot for a request. With several principals, each may have at most half of the connections.
     ///
     /// # Errors
-    /// When the principal has its share.
+    /// Returns `Later` if the principal has used its share.
     pub(super) fn request(&self, principal: &Arc<str>) -> Result<OpenRequest, Later> {
         let mut open = lock(&self.open);
         let own = open.requests.get(principal).copied().unwrap_or(0);
@@ -102,11 +102,11 @@ impl Shares {
         Ok(OpenRequest { open: Arc::clone(&self.open), principal: Arc::clone(principal) })
     }
 
-    /// Takes a place for an event stream. Where all are taken, the oldest ends of the principal that has the most, if
-    /// that is another one and has at least two more; its client opens it again.
+    /// Takes a slot for an event stream. If all are taken, evicts the oldest stream of the principal with the most,
+    /// provided that this is another principal with at least two more; its client reopens the stream.
     ///
     /// # Errors
-    /// When there is no place that the principal may take.
+    /// Returns `Later` if no stream may be evicted.
     pub(super) fn stream(&self, principal: &Arc<str>) -> Result<OpenStream, Later> {
         let mut open = lock(&self.open);
         let all: usize = open.streams.values().map(VecDeque::len).sum();

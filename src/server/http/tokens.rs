@@ -1,4 +1,4 @@
-//! The principals as they are now: the tokens file is read again when it changes.
+//! The current principals: the tokens file is reloaded when it changes.
 
 use std::fs::File;
 use std::io::Read;
@@ -13,22 +13,23 @@ use super::principals::{Known, Principals};
 use super::protocol_sessions::ProtocolSessions;
 use crate::server::allowances::Allowances;
 
-/// How often the file is read. Its text is compared, not its time: a copy may keep the time of its source.
+/// Interval at which the file is read. Its text is compared and not its modification time, since a copy may keep the
+/// time of its source.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// The largest file that is read.
+/// Maximum size of the file, in bytes.
 const LARGEST: u64 = 4 << 20;
 
-/// Who may use the server now.
+/// The principals that may currently use the server.
 pub(super) struct Directory {
     current: RwLock<Arc<Principals>>,
-    /// True where every request needs a token, also once all of them have been revoked.
+    /// True if every request needs a token, even after all tokens have been revoked.
     needs_token: bool,
     allowances: Arc<Allowances>,
 }
 
 impl Directory {
-    /// Those principals, with what they may have.
+    /// Creates a directory of these principals and their allowances.
     pub(super) fn new(principals: Principals, allowances: Arc<Allowances>) -> Directory {
         warn_of_exposure(&principals);
         let needs_token = !principals.is_empty();
@@ -39,19 +40,20 @@ impl Directory {
         Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Whose token that is.
+    /// Finds the principal of a token.
     pub(super) fn find(&self, token: &str) -> Option<Known> {
         self.current().find(token)
     }
 
-    /// True where every request needs a token.
+    /// True if every request needs a token.
     pub(super) fn needs_token(&self) -> bool {
         self.needs_token
     }
 
-    /// Reads the file again whenever it changes, until `stop` is cancelled. Tokens that are no longer in it are revoked
-    /// and the protocol sessions of principals that are gone are closed. A file that cannot be read or is wrong changes
-    /// nothing, as it must neither let anybody in nor lock everybody out: `report` is told so.
+    /// Reloads the file when it changes, until `stop` is cancelled. Revokes tokens that are no longer in it and closes
+    /// the protocol sessions of removed principals. A file that cannot be read or is invalid changes nothing, since it
+    /// must neither admit nor lock out anyone; `report` is called with true when that begins and with false when it
+    /// ends.
     pub(super) async fn watch(&self, sessions: &ProtocolSessions, report: impl Fn(bool), stop: CancellationToken) {
         if self.current().file().is_none() {
             return;
@@ -105,11 +107,11 @@ fn warn_of_exposure(principals: &Principals) {
     }
 }
 
-/// The text of a tokens file, which only its owner may write. A file whose tokens others may read is used, with a warning
-/// in the log: volumes of secrets are often mounted like that.
+/// Reads a tokens file, which only its owner may write. A file that others may read is accepted, since secret volumes
+/// are often mounted like that; the exposure of its tokens is logged as a warning.
 ///
 /// # Errors
-/// When it cannot be read, or others than its owner may write it.
+/// Returns an error if the file cannot be read, is too large, or may be written by anyone other than its owner.
 pub(super) fn read_private(path: &Path) -> Result<String, String> {
     let broken = |problem: std::io::Error| problem.to_string();
     let file = File::open(path).map_err(broken)?;
@@ -128,7 +130,7 @@ pub(super) fn read_private(path: &Path) -> Result<String, String> {
     Ok(text)
 }
 
-/// Why tokens are exposed by the permissions of their file, and what to do about it.
+/// Returns how the permissions of the file expose its tokens and a remedy, or `None` if they do not.
 pub(super) fn exposure(path: &Path, text: &str) -> Option<String> {
     let mode = mode_for_others(&path.metadata().ok()?, READ).filter(|_| has_tokens(text))?;
     Some(format!(
@@ -138,11 +140,11 @@ pub(super) fn exposure(path: &Path, text: &str) -> Option<String> {
     ))
 }
 
-/// The permissions of the group and of others: to read, and to write.
+/// Permission bits of the group and of others: read, and write.
 const READ: u32 = 0o044;
 const WRITE: u32 = 0o022;
 
-/// The mode of a file that others have one of those permissions on.
+/// Returns the mode of a file if the group or others have one of those permissions.
 #[cfg(unix)]
 fn mode_for_others(metadata: &std::fs::Metadata, permissions: u32) -> Option<u32> {
     use std::os::unix::fs::MetadataExt;
@@ -155,7 +157,7 @@ fn mode_for_others(_: &std::fs::Metadata, _: u32) -> Option<u32> {
     None
 }
 
-/// True for a text in which a token is written out: it is more than the name of a variable of the environment.
+/// True if the text contains a literal token, that is, a token that is not just a reference to an environment variable.
 fn has_tokens(text: &str) -> bool {
     let Ok(Value::Object(fields)) = serde_json::from_str(text) else { return false };
     fields.values().any(|value| match value.get("token").unwrap_or(value) {

@@ -1,4 +1,4 @@
-//! Asking the person in front of the client, by MCP's elicitation (revision 2025-11-25, `elicitation/create`).
+//! Asking the user of the client, through MCP elicitation (revision 2025-11-25, `elicitation/create`).
 
 use std::time::Duration;
 
@@ -9,14 +9,14 @@ use rmcp::service::{ElicitationMode, Peer};
 
 use super::{Answer, Approver, Question};
 
-/// The field of the form that has to be set.
+/// The form field that must be set to true.
 const FIELD: &str = "allow";
 
 /// A client that can show a form to a person.
 pub(in crate::server) struct AskingClient(Peer<RoleServer>);
 
 impl AskingClient {
-    /// That client, if it has said that it can.
+    /// Returns the client, if it has declared support for forms.
     pub(in crate::server) fn of(peer: &Peer<RoleServer>) -> Option<AskingClient> {
         let can = peer.supported_elicitation_modes().contains(&ElicitationMode::Form);
         can.then(|| AskingClient(peer.clone()))

@@ -1,4 +1,4 @@
-//! One evaluation's way through a policy: what is decided, counted and asked, call by call.
+//! Applies a policy to the calls of one evaluation: decides, counts and asks, call by call.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,30 +12,30 @@ use super::{Counts, Decision, Policy, Question, ToolName, Verdict, name_of};
 use crate::lang::{Tool, ToolReply};
 use crate::server::identity::Identity;
 
-/// How long a person has at most. The evaluation may end before, by its limit `total`.
+/// Maximum time for a person to answer. The evaluation may end earlier because of its limit `total`.
 const PATIENCE: Duration = Duration::from_secs(600);
-/// What is left for the answer to come back before the evaluation ends.
+/// Time reserved for the answer to be delivered before the evaluation ends.
 const MARGIN: Duration = Duration::from_secs(2);
 
-/// Someone who can ask a person whether a call may be made.
+/// A channel to a person who decides whether a call may be made.
 pub trait Approver: Send + Sync {
-    /// Asks, for at most `patience`. Only one question is asked at a time for one evaluation. The answer holds for this
-    /// call and for no other.
+    /// Asks a person, waiting at most `patience`. One evaluation asks only one question at a time. The answer applies
+    /// to this call only.
     fn ask(&self, question: Question, patience: Duration) -> BoxFuture<'_, Answer>;
 }
 
-/// What a person said.
+/// The answer of a person.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// The call may be made.
     Yes,
-    /// It may not.
+    /// The call must not be made.
     No,
-    /// Nobody said anything; why, as a clause.
+    /// No answer was given; the reason, as a clause.
     Nobody(String),
 }
 
-/// An approver without a person; says why, as a clause.
+/// An approver without a person to ask; holds the reason, as a clause.
 pub struct Nobody(pub String);
 
 impl Approver for Nobody {
@@ -44,22 +44,22 @@ impl Approver for Nobody {
     }
 }
 
-/// Where no client and no terminal is there.
+/// Returns the approver for when there is neither a client nor a terminal.
 pub(in crate::server) fn nobody() -> Nobody {
     Nobody("nobody can be asked here".to_owned())
 }
 
-/// What one evaluation has been allowed so far, and who is asked about the rest.
+/// The state of one evaluation: the calls allowed so far, and the approver to ask about further ones.
 pub(in crate::server) struct Consent {
     identity: Arc<Identity>,
     approver: Arc<dyn Approver>,
     /// The calls that this evaluation has made.
     counts: Counts,
-    /// Held while a person is asked.
+    /// Held while a person is being asked.
     asking: Mutex<()>,
 }
 
-/// What is decided on one call.
+/// The decision on one call.
 pub(in crate::server) struct Ruling {
     /// The rule that decided, in words.
     pub(in crate::server) rule: String,
@@ -68,26 +68,26 @@ pub(in crate::server) struct Ruling {
 }
 
 impl Ruling {
-    /// The call is refused by that rule.
+    /// Creates the refusal of a call by that rule.
     pub(in crate::server) fn denied(rule: String) -> Ruling {
         Ruling { refused: Some(ToolReply::Denied(rule.clone())), rule }
     }
 }
 
 impl Consent {
-    /// For one evaluation.
+    /// Creates the state for one evaluation.
     pub(in crate::server) fn new(identity: Arc<Identity>, approver: Arc<dyn Approver>) -> Consent {
         Consent { identity, approver, counts: Counts::default(), asking: Mutex::default() }
     }
 
-    /// Whose evaluation it is.
+    /// Returns the principal of the evaluation.
     pub(in crate::server) fn principal(&self) -> &str {
         &self.identity.principal
     }
 
-    /// Decides on a call of a tool, which waits for a person where one is asked. `name` is the tool's name among the others,
-    /// `is_checked` is false where the arguments could not be checked against the tool's schema, `file` is where a rule of
-    /// one's own would stand, `counts` are the calls of all principals.
+    /// Decides on a call of a tool, waiting for a person if one must be asked. `name` is the name of the tool among the
+    /// others, `is_checked` is false if the arguments could not be checked against the schema of the tool, `file` is
+    /// the configuration file to which the operator can add a rule, and `counts` holds the calls of all principals.
     #[expect(clippy::too_many_arguments, reason = "a call, what decides on it, and what bounds it")]
     pub(in crate::server) async fn to(
         &self,
@@ -142,7 +142,7 @@ impl Consent {
         Ruling { rule, refused: Some(refused) }
     }
 
-    /// Asks a person, once those who are asked before this one have answered.
+    /// Asks a person, after earlier questions of this evaluation have been answered.
     async fn ask(&self, question: Question, deadline: Instant) -> Answer {
         let answered = async {
             let _turn = self.asking.lock().await;

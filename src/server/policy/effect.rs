@@ -1,24 +1,25 @@
-//! The effects of a tool, as its server declares them.
+//! The effects of a tool, as declared by its server.
 
 use std::fmt;
 
 use super::Verdict;
 use crate::lang::ToolHints;
 
-/// The effects of a tool by its server's own account, as MCP's tool annotations give them.
+/// The declared effect of a tool, from MCP tool annotations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Effect {
     /// `readOnlyHint` is true: it changes nothing.
     ReadOnly,
-    /// `destructiveHint` is false: it changes something, and nothing is lost by it.
+    /// `destructiveHint` is false: it changes something, but only additively.
     Writes,
-    /// `destructiveHint` is true, or `readOnlyHint` is false without a `destructiveHint`, which MCP takes for true then.
+    /// `destructiveHint` is true, or `readOnlyHint` is false without a `destructiveHint`, which then defaults to true
+    /// in MCP.
     Destructive,
-    /// Its server says neither whether it only reads nor whether it destroys. `idempotentHint`, `openWorldHint` and
-    /// `title` do not tell. MCP takes such a tool for destructive; most servers have no annotations at all.
+    /// The server declares neither `readOnlyHint` nor `destructiveHint`. `idempotentHint`, `openWorldHint` and `title`
+    /// are not evidence. MCP assumes that such a tool is destructive; most servers have no annotations at all.
     Unannotated,
-    /// Its arguments cannot be checked, because its schema takes more work than is done for one call. Calls of such a
-    /// tool have this effect beside the one that the tool declares.
+    /// The arguments cannot be checked, because validation against the schema exceeds the work limit of one call. Calls
+    /// of such a tool have this effect in addition to the declared one.
     Unchecked,
 }
 
@@ -26,7 +27,7 @@ impl Effect {
     pub(super) const ALL: [Effect; 5] =
         [Effect::ReadOnly, Effect::Writes, Effect::Destructive, Effect::Unannotated, Effect::Unchecked];
 
-    /// The effect that hints say. Where they contradict each other the worse is taken.
+    /// Returns the effect that the hints declare. If they contradict each other, the worse one applies.
     pub fn of(hints: &ToolHints) -> Effect {
         match (hints.read_only, hints.destructive) {
             (_, Some(true)) | (Some(false), None) => Effect::Destructive,
@@ -36,7 +37,7 @@ impl Effect {
         }
     }
 
-    /// As a configuration writes it.
+    /// Returns the key in configurations.
     pub fn key(self) -> &'static str {
         match self {
             Effect::ReadOnly => "read_only",
@@ -47,7 +48,7 @@ impl Effect {
         }
     }
 
-    /// The verdict where no rule names the tool and no configuration says otherwise.
+    /// Returns the default verdict, if no rule names the tool and no configuration sets another.
     pub(super) fn usual(self) -> Verdict {
         match self {
             Effect::Destructive | Effect::Unchecked => Verdict::Ask,

@@ -1,25 +1,25 @@
 //! Glob patterns of names, matched literally and in canonical form.
 //!
-//! The syntax is globset's: `*`, `?`, `[a-z]`, `[!a]`, `{a,b}` and `\` before a character that stands for itself. Braces
-//! are expanded when a pattern is read, so that what remains is a sequence of [`Token`]s, which can be split into the
-//! part for a server and the part for a tool.
+//! The syntax is that of globset: `*`, `?`, `[a-z]`, `[!a]`, `{a,b}` and `\` as escape. Braces are expanded when a
+//! pattern is parsed. The result is a sequence of [`Token`]s, which can be split into a part for the server and a part
+//! for the tool.
 
 use std::iter::Peekable;
 use std::str::Chars;
 
 use globset::GlobBuilder;
 
-/// How many texts the braces of one pattern may stand for.
+/// Maximum number of texts to which the braces of one pattern may expand.
 const ALTERNATIVES: usize = 256;
 
 /// One element of a pattern without braces.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Token {
-    /// The character itself.
+    /// A literal character.
     Char(char),
-    /// Any characters, or none.
+    /// Any number of characters, including none.
     Any,
-    /// One character.
+    /// Exactly one character.
     One,
     /// One character of a class.
     Class(Class),
@@ -41,7 +41,7 @@ impl Class {
         self.lists(c) != self.is_negated
     }
 
-    /// Whether it fits a character of a canonical name, which is in lower case.
+    /// Returns whether it matches a character of a canonical name, which is in lower case.
     fn fits_canonical(&self, c: char) -> bool {
         (self.lists(c) || c.to_uppercase().any(|upper| self.lists(upper))) != self.is_negated
     }
@@ -50,27 +50,27 @@ impl Class {
         (self.lists('-') || self.lists('_')) != self.is_negated
     }
 
-    /// Whether it fits a character of a canonical name in one of the cases in which a program may write it.
+    /// Returns whether it matches a character of a canonical name in any case in which a program may write it.
     fn fits_any_case(&self, c: char) -> bool {
         self.fits(c) || c.to_uppercase().any(|upper| self.fits(upper))
     }
 
-    /// Whether it fits one of the separators that a program may write.
+    /// Returns whether it matches one of the separators that a program may write.
     fn fits_any_separator(&self) -> bool {
         self.fits('-') || self.fits('_')
     }
 
-    /// True for `[_-]`, `[_]` and the like.
+    /// True for classes that consist only of separators, such as `[_-]`.
     fn is_separator(&self) -> bool {
         let is_one = |(from, to): &(char, char)| from == to && matches!(from, '-' | '_');
         !self.is_negated && self.ranges.iter().all(is_one)
     }
 }
 
-/// Reads a pattern as the alternatives that its braces stand for, none of them empty.
+/// Parses a pattern into the alternatives to which its braces expand, none of them empty.
 ///
 /// # Errors
-/// Says what is wrong with the pattern, as a clause.
+/// Returns what is wrong with the pattern, as a clause.
 pub(super) fn parse(text: &str) -> Result<Vec<Vec<Token>>, String> {
     let checked = GlobBuilder::new(text).backslash_escape(true).empty_alternates(true).build();
     checked.map_err(|problem| problem.kind().to_string())?;
@@ -80,11 +80,12 @@ pub(super) fn parse(text: &str) -> Result<Vec<Vec<Token>>, String> {
     if alternatives.is_empty() { Err("it is empty".to_owned()) } else { Ok(alternatives) }
 }
 
-/// Reads a text that globset has accepted.
+/// A parser for a text that globset has accepted.
 struct Parser<'t>(Peekable<Chars<'t>>);
 
 impl Parser<'_> {
-    /// The alternatives up to the end, or up to the `,` or `}` of the braces around them; nothing for too many.
+    /// Parses the alternatives up to the end, or up to the `,` or `}` of the enclosing braces; `None` if there are too
+    /// many.
     fn sequence(&mut self, is_nested: bool) -> Option<Vec<Vec<Token>>> {
         let mut all = vec![Vec::new()];
         while let Some(c) = self.0.next_if(|c| !(is_nested && matches!(c, ',' | '}'))) {
@@ -119,7 +120,7 @@ impl Parser<'_> {
         Some(all)
     }
 
-    /// A class; a `/` in it is an alternative of its own, since the pattern is split there.
+    /// Parses a class. A `/` in it becomes a separate alternative, since the pattern is split there.
     fn class(&mut self) -> Vec<Vec<Token>> {
         let is_negated = self.0.next_if(|c| matches!(c, '!' | '^')).is_some();
         let mut ranges: Vec<(char, char)> = Vec::new();
@@ -147,19 +148,19 @@ impl Parser<'_> {
     }
 }
 
-/// An element of a pattern that is matched with canonical names.
+/// An element of a pattern that is matched against canonical names.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Folded {
     Letter(char),
-    /// A `-` or `_` beside a wildcard or at an edge: the end of a word. Those between letters are left out, as they are
-    /// in a canonical name.
+    /// A `-` or `_` beside a wildcard or at an edge: a word boundary. Separators between letters are dropped, as in
+    /// canonical names.
     Separator,
     Any,
     One,
     Class(Class),
 }
 
-/// The pattern in the form that canonical names are matched with.
+/// Converts the pattern to the form that is matched against canonical names.
 pub(super) fn fold(tokens: &[Token]) -> Vec<Folded> {
     let is_separator = |token: &Token| match token {
         Token::Char(c) => matches!(c, '-' | '_'),
@@ -184,7 +185,7 @@ pub(super) fn fold(tokens: &[Token]) -> Vec<Folded> {
     folded
 }
 
-/// Whether a pattern fits a name as it is written.
+/// Returns whether a pattern matches a name as written.
 pub(super) fn fits_literally(tokens: &[Token], name: &str) -> bool {
     let step = |token: &Token, c: char| match token {
         Token::Char(wanted) => Step::takes(*wanted == c),
@@ -195,7 +196,7 @@ pub(super) fn fits_literally(tokens: &[Token], name: &str) -> bool {
     simulate(tokens, name.chars(), |token| *token == Token::Any, step)
 }
 
-/// Whether a folded pattern fits a name in kebab case, whose `-` may be there or not.
+/// Returns whether a folded pattern matches a name in kebab case, in which every `-` is optional.
 pub(super) fn fits_folded(folded: &[Folded], kebab: &str) -> bool {
     let passes = |token: &Folded| matches!(token, Folded::Any);
     let step = |token: &Folded, c: char| match (token, c) {
@@ -210,15 +211,15 @@ pub(super) fn fits_folded(folded: &[Folded], kebab: &str) -> bool {
         (Folded::Class(class), c) => Step::takes(class.fits_canonical(c)),
     };
     let fits = simulate(folded, kebab.chars(), passes, step);
-    // A separator in the name is optional after the last element of the pattern as well.
+    // A separator in the name is also optional after the last element of the pattern.
     fits || (kebab.ends_with('-') && simulate(folded, kebab.trim_end_matches('-').chars(), passes, step))
 }
 
-/// Whether a folded pattern fits, as it is written, any spelling of a canonical name: a program may write separators
-/// anywhere and letters in either case, so that whatever fits a separator may fit no letter. `get_*` fits `getaway`,
-/// spelled `get-away`, and `get?email` fits `getemail`.
+/// Returns whether a folded pattern, as written, matches some spelling of a canonical name. A program may write
+/// separators anywhere and letters in either case, so an element that matches a separator may match no letter: `get_*`
+/// matches `getaway`, spelled `get-away`, and `get?email` matches `getemail`.
 pub(super) fn fits_any_spelling(folded: &[Folded], canonical: &str) -> bool {
-    // `_*` and `*[!a]` would fit every name.
+    // `_*` and `*[!a]` would match every name.
     if folded.contains(&Folded::Any) && folded.iter().all(may_fit_no_letter) {
         return false;
     }
@@ -240,14 +241,14 @@ fn may_fit_no_letter(token: &Folded) -> bool {
     }
 }
 
-/// What one character of a name does to a state of the simulation.
+/// The effect of one character of a name on a state of the simulation.
 enum Step {
-    /// The element may take more.
+    /// The element may consume more.
     Stays,
-    /// The next element is up.
+    /// The element is complete; continue with the next.
     Takes,
     StaysOrTakes,
-    /// It does not fit.
+    /// The element does not match.
     Ends,
 }
 
@@ -257,8 +258,8 @@ impl Step {
     }
 }
 
-/// Runs a pattern as a nondeterministic automaton, in time proportional to the product of the lengths: neither names nor
-/// patterns can make it backtrack. `passes` tells the elements that may fit nothing.
+/// Simulates a pattern as a nondeterministic automaton, in time proportional to the product of the lengths, so neither
+/// names nor patterns can cause backtracking. `passes` identifies the elements that may match nothing.
 fn simulate<T>(
     pattern: &[T],
     name: impl Iterator<Item = char>,
@@ -266,7 +267,7 @@ fn simulate<T>(
     step: impl Fn(&T, char) -> Step,
 ) -> bool {
     let end = pattern.len();
-    // The positions of the pattern that may be up next, each once and in order.
+    // The reachable positions in the pattern, each once and in order.
     let reach = |states: &mut Vec<usize>, mut at: usize| {
         while states.last().is_none_or(|last| *last < at) {
             states.push(at);

@@ -1,10 +1,10 @@
-//! What programs may do with the tools behind us: allow, ask a person, or deny.
+//! Policies that decide which tools programs may call: allow, ask a person, or deny.
 //!
-//! A [`Policy`] is what the operator has written down, and decides on one tool by its names and by what its
-//! server says of its [`Effect`]s. A [`ToolPattern`] is a tool in any spelling, or a pattern of tools, made of [`glob`]s and
-//! compared with [`names`]; [`mod@unfit`] finds those that fit no tool. [`Consent`] is one evaluation's way through a policy:
-//! it asks an [`Approver`] a [`Question`] where a person is to be asked, and counts calls against the [`quotas`]. `read`
-//! makes policies of configurations.
+//! A [`Policy`] holds the rules of the operator, and decides on a tool by its name and by the [`Effect`]s that its
+//! server declares. A [`ToolPattern`] is a tool in any spelling, or a pattern of tools, made of [`glob`]s and compared
+//! with [`names`]; [`mod@unfit`] finds those that match no tool. [`Consent`] applies a policy to the calls of one
+//! evaluation: it asks an [`Approver`] a [`Question`] if a person must decide, and counts calls against the [`quotas`].
+//! `read` parses policies from configurations.
 
 mod client;
 mod consent;
@@ -41,7 +41,7 @@ pub(super) use unfit::{Listed, unfit};
 use pattern::Fit;
 use quotas::Quota;
 
-/// What is done when a program calls a tool, from the mildest to the strictest.
+/// The action taken when a program calls a tool, from the mildest to the strictest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
     /// The call is made.
@@ -55,7 +55,7 @@ pub enum Verdict {
 impl Verdict {
     const ALL: [Verdict; 3] = [Verdict::Allow, Verdict::Ask, Verdict::Deny];
 
-    /// As a configuration writes it.
+    /// Returns the key in configurations.
     pub fn key(self) -> &'static str {
         match self {
             Verdict::Allow => "allow",
@@ -65,10 +65,10 @@ impl Verdict {
     }
 }
 
-/// What is done with a tool, and which rule says so.
+/// The verdict on a tool and the rule behind it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
-    /// What is done.
+    /// The action to take.
     pub verdict: Verdict,
     /// The rule, as a clause: "`policy.ask` of servers.yaml has `send-*`".
     pub rule: String,
@@ -81,31 +81,31 @@ impl Decision {
     }
 }
 
-/// What the operator has written down about tools.
+/// The rules of the operator about tools.
 ///
-/// A tool that one of the `tools.block` matches, or none of a `tools.allow`, is denied. Of the lists `allow`, `ask` and
-/// `deny` those of a command line go before those of files; then a name in full goes before a pattern, and of equals
-/// the stricter before the milder. Where none of them names the tool, what it does by its own account decides, see
-/// [`Effect`].
+/// A tool that matches a `tools.block`, or that a `tools.allow` does not match, is denied. Among the lists `allow`,
+/// `ask` and `deny`, those of the command line or the environment take precedence over those of files; then a full name
+/// over a pattern, and among equals the stricter over the milder. If none of them matches the tool, its declared effect
+/// decides, see [`Effect`].
 ///
-/// Names and patterns are compared as [`ToolPattern`] says. A rule that may mean this tool or another counts where it
-/// forbids or asks, and not where it allows.
+/// Names and patterns are compared as described at [`ToolPattern`]. A rule that may mean this tool or another applies
+/// if it denies or asks, and not if it allows.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Policy {
     lists: Vec<List>,
-    /// By effect, with what said so.
+    /// The verdicts by effect, each with the file that sets it.
     defaults: BTreeMap<Effect, (Verdict, String)>,
     quotas: Vec<Quota>,
 }
 
-/// What a list of patterns is for.
+/// The purpose of a list of patterns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Purpose {
-    /// `tools.allow`: what it does not have is denied.
+    /// `tools.allow`: tools that it does not match are denied.
     Only,
-    /// `tools.block`: what it has is denied, whatever else is said.
+    /// `tools.block`: tools that it matches are denied, regardless of other rules.
     Block,
-    /// One of a policy's.
+    /// One of the lists of a policy.
     Rule(Verdict),
 }
 
@@ -116,12 +116,12 @@ struct List {
     patterns: Vec<ToolPattern>,
 }
 
-/// Where a rule stands.
+/// The source of a rule.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Source {
-    /// The path of keys, or the flag of a command line.
+    /// The path of keys, the flag of a command line, or the name of an environment variable.
     key: String,
-    /// The file with its path; empty for a command line.
+    /// The file with its path; empty for a flag or variable.
     file: String,
 }
 
@@ -130,13 +130,14 @@ impl Source {
         self.file.is_empty()
     }
 
-    /// For programs and models, which are told no paths of this machine: "`tools.allow` of servers.yaml".
+    /// Formats the source without the folder, for programs and models, which must not learn paths of this machine:
+    /// "`tools.allow` of servers.yaml".
     fn without_folder(&self) -> String {
         Source { key: self.key.clone(), file: name_of(&self.file).to_owned() }.to_string()
     }
 }
 
-/// For the operator: "`tools.allow` of /etc/lispbox/servers.yaml".
+/// Formats the source for the operator: "`tools.allow` of /etc/lispbox/servers.yaml".
 impl fmt::Display for Source {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Source { key, file } = self;
@@ -144,29 +145,29 @@ impl fmt::Display for Source {
     }
 }
 
-/// The name of a file, without its folder.
+/// Returns the name of a file, without its folder.
 fn name_of(file: &str) -> &str {
     Path::new(file).file_name().and_then(OsStr::to_str).unwrap_or(file)
 }
 
-/// A pattern of a list that fits a tool.
+/// A match of a list's pattern with a tool.
 struct Hit<'a> {
     list: &'a List,
     pattern: &'a ToolPattern,
     fit: Fit,
-    /// The name of the tool in full.
+    /// True if the pattern is the full name of the tool.
     is_exact: bool,
 }
 
 impl Policy {
-    /// Adds what another file says: its lists to the lists, its defaults before the defaults.
+    /// Adds the policy of another file: appends its lists and quotas, and overrides defaults.
     pub(super) fn merge(&mut self, other: Policy) {
         self.lists.extend(other.lists);
         self.defaults.extend(other.defaults);
         self.quotas.extend(other.quotas);
     }
 
-    /// Without what does not stand in one of those files.
+    /// Keeps only the rules from one of those files.
     pub(super) fn of_files(mut self, files: &[String]) -> Policy {
         self.lists.retain(|list| files.contains(&list.source.file));
         self.defaults.retain(|_, (_, file)| files.contains(file));
@@ -174,24 +175,24 @@ impl Policy {
         self
     }
 
-    /// Decides on a tool of a server, which says that of its effects. No other tool of the server is taken to have a name
-    /// that differs only in spelling.
+    /// Decides on a tool of a server, which declares its effects in `hints`. Assumes that no other tool of the server
+    /// has a name that differs only in spelling.
     pub fn decide(&self, server: &str, tool: &str, hints: &ToolHints) -> Decision {
         self.decide_on(&ToolName::alone(server, tool), hints)
     }
 
-    /// True where a tool may not be called; see [`Policy::decide`].
+    /// True if a tool must not be called; see [`Policy::decide`].
     pub fn denies(&self, server: &str, tool: &str, hints: &ToolHints) -> bool {
         self.denies_it(&ToolName::alone(server, tool), hints)
     }
 
-    /// Decides on a tool among the others.
+    /// Decides on a tool, given the names of the other tools.
     pub(super) fn decide_on(&self, tool: &ToolName<'_>, hints: &ToolHints) -> Decision {
         self.rule(tool, hints).decision()
     }
 
-    /// Decides on a call whose arguments cannot be checked: where no list names the tool, the stricter one of the verdicts
-    /// on its effects and on unchecked arguments.
+    /// Decides on a call whose arguments cannot be checked: if no list matches the tool, the stricter of the verdicts
+    /// on its declared effect and on unchecked arguments.
     pub(super) fn decide_unchecked(&self, tool: &ToolName<'_>, hints: &ToolHints) -> Decision {
         let rule = self.rule(tool, hints);
         let unchecked = self.rule_of(Effect::Unchecked);
@@ -199,12 +200,12 @@ impl Policy {
         if is_named || rule.verdict() > unchecked.verdict() { rule.decision() } else { unchecked.decision() }
     }
 
-    /// True where a tool among the others may not be called.
+    /// True if a tool must not be called, given the names of the other tools.
     pub(super) fn denies_it(&self, tool: &ToolName<'_>, hints: &ToolHints) -> bool {
         self.rule(tool, hints).verdict() == Verdict::Deny
     }
 
-    /// The denial of a tool whatever its effects are and whatever other tools its server has, where that is sure.
+    /// Returns the denial of a tool if it is certain regardless of the tool's effects and of the server's other tools.
     pub(super) fn denial_by_name(&self, tool: &ToolName<'_>) -> Option<Decision> {
         let hits = self.hits(tool);
         let counts: [fn(&Hit<'_>) -> bool; 3] = [is_certain, is_strict, |_| true];
@@ -214,7 +215,8 @@ impl Policy {
         is_sure.then(|| first.decision())
     }
 
-    /// The stricter of two rules: the one by what certainly fits, and the one by what may forbid besides.
+    /// Returns the stricter of two rules: the one based on certain matches only, and the one that also includes
+    /// possible matches of rules that deny or ask.
     fn rule(&self, tool: &ToolName<'_>, hints: &ToolHints) -> Rule<'_> {
         let hits = self.hits(tool);
         let rule = |counts| self.rule_by_name(&hits, counts).unwrap_or_else(|| self.rule_of(Effect::of(hints)));
@@ -241,7 +243,7 @@ impl Policy {
         patterns.filter_map(hit).collect()
     }
 
-    /// The rule by the lists, of those hits that count.
+    /// Returns the rule that the lists give for the hits that count.
     fn rule_by_name<'p>(&'p self, hits: &[Hit<'p>], counts: fn(&Hit<'_>) -> bool) -> Option<Rule<'p>> {
         let hits = hits.iter().filter(|hit| counts(hit));
         for list in &self.lists {
@@ -260,7 +262,7 @@ impl Policy {
         best.map(|(hit, verdict)| Rule::Pattern(hit.list, hit.pattern, verdict))
     }
 
-    /// The rules in words, a line each: "only search-*, get-* (`tools.allow` of servers.yaml)".
+    /// Describes the rules, one line each: "only search-*, get-* (`tools.allow` of servers.yaml)".
     pub fn lines(&self) -> Vec<String> {
         let line = |list: &List| {
             let word = match list.purpose {
@@ -283,19 +285,19 @@ fn is_certain(hit: &Hit<'_>) -> bool {
     hit.fit == Fit::Certain
 }
 
-/// What may forbid counts, and what allows only where it is certain.
+/// A rule that denies or asks counts in any case, one that allows only if its match is certain.
 fn is_strict(hit: &Hit<'_>) -> bool {
     is_certain(hit) || !matches!(hit.list.purpose, Purpose::Only | Purpose::Rule(Verdict::Allow))
 }
 
-/// What decides on a tool. Its words are made where they are wanted only: what may be called is asked of all tools of a
-/// server whenever a program names one.
+/// The rule that decides on a tool. It is formatted only on demand, since all tools of a server are checked whenever a
+/// program names one.
 enum Rule<'a> {
     /// A pattern of a list.
     Pattern(&'a List, &'a ToolPattern, Verdict),
-    /// A list of all that may be called does not have it.
+    /// An exhaustive list of allowed tools does not match it.
     NotAmong(&'a List),
-    /// What it does by its own account, as that file says, or as it is without any.
+    /// The verdict on its declared effect, from that file or by default.
     Effect(Effect, Verdict, Option<&'a str>),
 }
 

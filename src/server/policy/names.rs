@@ -1,13 +1,13 @@
-//! The names of a tool and its server as rules are compared with them.
+//! The names of tools and servers in the forms in which rules are compared with them.
 
 use std::collections::HashMap;
 
 use crate::lang::value::map::{canonical, kebab};
 
-/// A name in the forms that patterns are matched with.
+/// A name in the forms against which patterns are matched.
 #[derive(Debug)]
 pub(in crate::server) struct Name<'a> {
-    /// As its server, or the configuration, has it.
+    /// The name as its server, or the configuration, spells it.
     pub(super) text: &'a str,
     pub(super) canonical: String,
     pub(super) kebab: String,
@@ -19,18 +19,18 @@ impl<'a> Name<'a> {
     }
 }
 
-/// The names of the tools of one server, or of all servers, as far as they differ only in spelling.
+/// The names of the tools of one server, or of all servers, with those that differ only in spelling.
 ///
-/// Where two do, such as `getEmail` and `get_email`, a rule that is exactly one of them fits that one only.
+/// If two do, such as `getEmail` and `get_email`, a rule that is exactly one of them matches only that one.
 #[derive(Clone, Debug, Default)]
 pub(in crate::server) struct Names {
     all: Vec<String>,
-    /// By canonical name, where several have it.
+    /// The names by canonical form, if several share it.
     twins: HashMap<String, Vec<String>>,
 }
 
 impl Names {
-    /// These names.
+    /// Collects these names.
     pub(in crate::server) fn of<'n>(names: impl IntoIterator<Item = &'n str>) -> Names {
         let all: Vec<String> = names.into_iter().map(str::to_owned).collect();
         let mut twins: HashMap<String, Vec<String>> = HashMap::new();
@@ -49,7 +49,7 @@ impl Names {
         self.all.iter().map(String::as_str)
     }
 
-    /// The other names that have the same canonical form.
+    /// Returns the other names with the same canonical form.
     pub(super) fn twins<'n>(&'n self, name: &'n Name<'_>) -> impl Iterator<Item = &'n str> {
         let twins = self.twins.get(&name.canonical).into_iter().flatten();
         twins.map(String::as_str).filter(|twin| *twin != name.text)
@@ -60,29 +60,29 @@ impl Names {
 pub(in crate::server) struct ToolName<'a> {
     pub(super) server: Name<'a>,
     pub(super) tool: Name<'a>,
-    /// All configured servers; nothing where only this one counts.
+    /// All configured servers; `None` if only this one is considered.
     pub(super) servers: Option<&'a Names>,
     pub(super) tools: Known<'a>,
 }
 
-/// What is known of the tools of a server.
+/// The known tools of a server.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::server) enum Known<'a> {
-    /// Nothing: there may be others whose names differ only in spelling.
+    /// Unknown: there may be others whose names differ only in spelling.
     Nothing,
     /// There are no others whose names differ only in spelling.
     Alone,
-    /// These.
+    /// The names of all tools of the server.
     Tools(&'a Names),
 }
 
 impl<'a> ToolName<'a> {
-    /// A tool of which nothing else is taken to have a similar name.
+    /// A tool for which no other tool is assumed to have a similar name.
     pub(in crate::server) fn alone(server: &'a str, tool: &'a str) -> ToolName<'a> {
         ToolName { server: Name::new(server), tool: Name::new(tool), servers: None, tools: Known::Alone }
     }
 
-    /// A tool among those of its server, and that server among all.
+    /// A tool among those of its server, and the server among all servers.
     pub(in crate::server) fn among(
         server: &'a str,
         tool: &'a str,

@@ -1,4 +1,4 @@
-//! Rules that name tools: in any spelling by which a program can call them, or as patterns of such spellings.
+//! Patterns of tool names: a tool in any spelling that a program can use, or a pattern of such spellings.
 
 use crate::lang::value::map::canonical;
 use crate::server::config::is_unreadable;
@@ -6,44 +6,45 @@ use crate::server::config::is_unreadable;
 use super::glob::{self, Folded, Token};
 use super::names::{Known, Name, Names, ToolName};
 
-/// The most readings of one pattern; only names with many `__` have more than a few.
+/// Maximum number of readings of one pattern; only names with many `__` have more than a few.
 const READINGS: usize = 1_024;
 
 /// A tool, or a pattern of tools, as an operator writes it: `tool`, `server/tool` or `mcp__server__tool`, and
 /// `mcp__server` for all tools of a server.
 ///
-/// Names are compared in canonical form, without `-` and `_` and without case, as the names in programs are. In a pattern
-/// `*` stands for any characters, `?` for one, `[a-z]` for one of several, `{a,b}` for one of several texts; `\` takes
-/// its meaning from the character behind it. A `-` or `_` beside a wildcard is the end of a word.
+/// Names are compared in canonical form, without `-` and `_` and without case, as in programs. In a pattern `*` matches
+/// any characters, `?` one, `[a-z]` one of several, `{a,b}` one of several texts; `\` escapes the next character. A `-`
+/// or `_` beside a wildcard matches a word boundary.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolPattern {
     text: String,
     readings: Vec<Vec<Reading>>,
 }
 
-/// How surely a pattern fits a tool.
+/// The certainty of a match between a pattern and a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Fit {
-    /// It may mean this tool or another one. That counts for rules that forbid, and not for rules that allow.
+    /// The pattern may mean this tool or another one. Such a match counts for rules that deny, and not for rules that
+    /// allow.
     Possible,
-    /// It means this tool.
+    /// The pattern means this tool.
     Certain,
 }
 
-/// One way to read a pattern.
+/// One interpretation of a pattern.
 #[derive(Clone, Debug, PartialEq)]
 struct Reading {
-    /// Nothing stands for any server.
+    /// `None` matches any server.
     server: Option<Part>,
-    /// Nothing stands for all tools.
+    /// `None` matches all tools.
     tool: Option<Part>,
-    /// Only the name of the server as it is written.
+    /// The name of the server must match as written.
     is_literal: bool,
-    /// A wildcard stands for the marks between server and tool.
+    /// A wildcard is taken for the `__` between server and tool.
     is_guess: bool,
 }
 
-/// What is compared with one name.
+/// The part of a pattern that is compared with one name.
 #[derive(Clone, Debug, PartialEq)]
 enum Part {
     Exact { text: String, canonical: String },
@@ -56,7 +57,7 @@ impl Part {
             tokens.iter().map(|token| if let Token::Char(c) = token { Some(*c) } else { None }).collect();
         match text {
             Some(text) => {
-                // The name of a server has `-` for what cannot stand in a symbol.
+                // The name of a server has `-` in place of characters that a symbol cannot contain.
                 let readable: String = text.chars().filter(|c| !(is_server && is_unreadable(*c))).collect();
                 Part::Exact { canonical: canonical(&readable), text }
             }
@@ -110,20 +111,20 @@ impl Part {
     }
 }
 
-/// A pattern of other names than those of tools, compared as [`ToolPattern`] compares each of its parts.
+/// A pattern of names other than those of tools, compared as [`ToolPattern`] compares each of its parts.
 #[derive(Clone, Debug)]
 pub(in crate::server) struct NamePattern(Vec<Part>);
 
 impl NamePattern {
-    /// Reads a name or a pattern.
+    /// Parses a name or a pattern.
     ///
     /// # Errors
-    /// Says what is wrong with it, as a clause.
+    /// Returns what is wrong with it, as a clause.
     pub(in crate::server) fn new(text: &str) -> Result<NamePattern, String> {
         Ok(NamePattern(glob::parse(text)?.iter().map(|tokens| Part::new(tokens, false)).collect()))
     }
 
-    /// Whether it fits a name, or may fit it.
+    /// Returns whether it matches a name, certainly or possibly.
     pub(in crate::server) fn fits(&self, name: &Name<'_>) -> bool {
         self.0.iter().any(|part| part.fit(name, Known::Alone).is_some())
     }
@@ -135,7 +136,7 @@ impl Reading {
         Reading { server, tool: tool.map(|tokens| Part::new(tokens, false)), is_literal: false, is_guess: false }
     }
 
-    /// True for the name of a tool in full.
+    /// True if the reading is the full name of a tool.
     fn is_exact(&self) -> bool {
         !self.is_guess
             && self.tool.as_ref().is_some_and(Part::is_exact)
@@ -156,23 +157,23 @@ impl Reading {
         }
     }
 
-    /// Whether it names one of these servers in full.
+    /// Returns whether it contains the full name of one of these servers.
     fn names_any<'n>(&self, mut servers: impl Iterator<Item = &'n str>) -> bool {
         self.server.as_ref().is_some_and(Part::is_exact)
             && servers.any(|server| self.fit_server(&Name::new(server), Known::Alone).is_some())
     }
 
-    /// Whether its server is a pattern.
+    /// Returns whether its server is a pattern.
     fn has_wild_server(&self) -> bool {
         self.server.as_ref().is_some_and(|part| !part.is_exact())
     }
 }
 
 impl ToolPattern {
-    /// Reads a name or a pattern.
+    /// Parses a name or a pattern.
     ///
     /// # Errors
-    /// Says what is wrong with it.
+    /// Returns what is wrong with it.
     pub fn new(text: &str) -> Result<ToolPattern, String> {
         let wrong = |problem: String| format!("expected a pattern such as `search-*`, got {text:?}: {problem}");
         let alternatives = glob::parse(text).map_err(wrong)?;
@@ -183,35 +184,36 @@ impl ToolPattern {
         Ok(ToolPattern { text: text.to_owned(), readings })
     }
 
-    /// Just that name of a tool.
+    /// Creates a pattern that matches exactly that name of a tool.
     pub(super) fn of_tool(name: &str) -> ToolPattern {
         let tokens: Vec<Token> = name.chars().map(Token::Char).collect();
         ToolPattern { text: name.to_owned(), readings: vec![vec![Reading::new(None, Some(&tokens))]] }
     }
 
-    /// As the operator wrote it.
+    /// Returns the text as the operator wrote it.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Whether it fits a tool of a server, or may fit it.
+    /// Returns whether it matches a tool of a server, certainly or possibly.
     pub fn fits(&self, server: &str, tool: &str) -> bool {
         self.fit(&ToolName::alone(server, tool)).is_some()
     }
 
-    /// How it fits a tool, and whether it is its name in full.
+    /// Returns how it matches a tool, and whether it is the full name of the tool.
     pub(super) fn fit(&self, tool: &ToolName<'_>) -> Option<(Fit, bool)> {
         let is_single = self.readings.len() == 1;
         let alternatives = self.readings.iter().filter_map(|readings| fit(readings, tool));
         alternatives.map(|(fit, is_exact)| (fit, is_exact && is_single)).max()
     }
 
-    /// Whether it may concern tools of a server, as far as the server's name says.
+    /// Returns whether it may apply to tools of a server, judging by the server's name.
     pub(super) fn concerns(&self, server: &str, servers: &Names) -> bool {
         let (name, known) = (Name::new(server), Known::Tools(servers));
         let is_named = |reading: &&Reading| reading.has_wild_server() || reading.names_any(servers.texts());
         self.readings.iter().any(|readings| {
-            // Read as the name of a tool alone it concerns all servers, unless it begins with one that is there.
+            // A reading as a bare tool name applies to all servers. It is ignored if another reading names an existing
+            // server or has a wildcard in its server.
             let is_qualified = readings.iter().any(|reading| is_named(&reading));
             let mut readings = readings.iter().filter(|reading| !is_qualified || reading.server.is_some());
             readings.any(|reading| reading.fit_server(&name, known).is_some())
@@ -219,7 +221,8 @@ impl ToolPattern {
     }
 }
 
-/// How the best reading fits. One that may as well mean another tool, of a server that is there, is not certain.
+/// Returns the best match among the readings. A match is not certain if another reading may mean a tool of an existing
+/// server.
 fn fit(readings: &[Reading], tool: &ToolName<'_>) -> Option<(Fit, bool)> {
     let mut best = None;
     for (at, reading) in readings.iter().enumerate() {
@@ -237,10 +240,10 @@ fn fit(readings: &[Reading], tool: &ToolName<'_>) -> Option<(Fit, bool)> {
     best
 }
 
-/// The ways to read a pattern without braces.
+/// Returns the readings of a pattern without braces.
 fn readings(tokens: &[Token]) -> Vec<Reading> {
     let mut readings = Vec::new();
-    // The name of a server in its configuration, and that of a tool, may have a `/` in it as well.
+    // Both the configured name of a server and the name of a tool may contain a `/`.
     let slashes = (1..tokens.len().saturating_sub(1)).filter(|at| tokens[*at] == Token::Char('/'));
     readings.extend(slashes.map(|at| Reading::new(Some(&tokens[..at]), Some(&tokens[at + 1..]))));
     let prefix: Option<String> =
@@ -252,8 +255,8 @@ fn readings(tokens: &[Token]) -> Vec<Reading> {
     readings
 }
 
-/// The ways to read what follows `mcp__`: split at each `__`; without any, split at each `*`, which can end the name of
-/// the server, stand for the `__`, and begin the name of the tool; or as the name of a server.
+/// Adds the readings of the text after `mcp__`: split at each `__`; without any, split at each `*`, which can match the
+/// end of the server name, the `__`, and the beginning of the tool name; or as the name of a server.
 fn long_readings(rest: &[Token], readings: &mut Vec<Reading>) {
     let is_mark = |token: &Token| *token == Token::Char('_');
     let has_marks = rest.windows(2).any(|pair| pair.iter().all(is_mark));

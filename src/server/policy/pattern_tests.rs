@@ -1,4 +1,4 @@
-//! Names and patterns in all spellings.
+//! Tests of names and patterns in all spellings.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ fn pattern(text: &str) -> ToolPattern {
     ToolPattern::new(text).unwrap_or_else(|problem| panic!("{problem}"))
 }
 
-/// How a pattern fits a tool that is alone.
+/// Returns how a pattern matches a tool without similar names.
 fn fit_of(text: &str, server: &str, tool: &str) -> Option<Fit> {
     pattern(text).fit(&ToolName::alone(server, tool)).map(|(fit, _)| fit)
 }
@@ -112,7 +112,7 @@ fn a_rule_fits_no_other_tool() {
     ] {
         assert_eq!(fit_of(text, server, tool), None, "{text}: {server}/{tool}");
     }
-    // In a wider sense `get_*` fits what can be spelled so; that forbids and does not allow.
+    // Under free spelling `get_*` also matches names that can be spelled that way; such matches deny but do not allow.
     for (text, tool) in [
         ("get_*", "getaway"),
         ("*_read", "mark_unread"),
@@ -179,7 +179,7 @@ fn a_name_that_two_tools_have_up_to_spelling_fits_both_unless_it_is_one_of_them(
     assert_eq!(servers_of("mcp__mail_box__send"), [None, certain]);
     assert_eq!(servers_of("mcp__mail_box"), [None, certain]);
     assert_eq!(servers_of("mailbox/send"), [certain, certain]);
-    // As long as the tools of a server are not known, a rule in another spelling may mean another tool.
+    // While the tools of a server are unknown, a rule in another spelling may mean another tool.
     let unknown = ToolName::among("mail-box", "getEmail", &servers, Known::Nothing);
     assert_eq!(pattern("get_email").fit(&unknown), Some((Fit::Possible, true)));
     assert_eq!(pattern("getEmail").fit(&unknown), Some((Fit::Certain, true)));
@@ -187,7 +187,7 @@ fn a_name_that_two_tools_have_up_to_spelling_fits_both_unless_it_is_one_of_them(
 
 #[test]
 fn a_server_may_be_named_as_its_configuration_names_it() {
-    // Programs call the server `a/b` by `a-b`.
+    // Programs refer to the server `a/b` as `a-b`.
     for text in ["a/b/x", "A/b/X", "a/b/*", "a/*/x", "a/b?/x", "{a/b,c}/x", "mcp__a/b__x", "a-b/x", "*/b/x", "a/b[/]x"]
     {
         let fit = fit_of(text, "a-b", "x");
@@ -215,7 +215,7 @@ fn a_long_name_may_be_split_at_every_mark() {
     assert_eq!(one(&["a", "x"], "a", "b__c"), Some(Fit::Certain));
     assert_eq!(one(&["a", "a__b"], "a", "b__c"), Some(Fit::Possible));
     assert_eq!(one(&["a", "a__b"], "a__b", "c"), Some(Fit::Possible));
-    // A server cannot take a name for itself that means another server's tool.
+    // A server cannot claim a name that means the tool of another server.
     assert_eq!(one(&["a", "evil"], "evil", "mcp__a__b__c"), Some(Fit::Possible));
     assert_eq!(one(&["evil"], "evil", "mcp__a__b__c"), Some(Fit::Certain));
     assert_eq!(fit_of("mcp__a__b", "a__b", "x"), Some(Fit::Certain));
@@ -242,7 +242,7 @@ fn words() -> impl Strategy<Value = String> {
     proptest::collection::vec("[a-z][a-z0-9]{0,4}", 1..4).prop_map(|words| words.join("_"))
 }
 
-/// Another spelling of the same name, with separators anywhere.
+/// Returns another spelling of a name, with separators anywhere.
 fn freely_spelled(name: &str, choices: &[Index]) -> String {
     let mut out = String::new();
     for (at, letter) in name.chars().filter(|c| *c != '_').enumerate() {
@@ -254,7 +254,8 @@ fn freely_spelled(name: &str, choices: &[Index]) -> String {
     out
 }
 
-/// A pattern that fits a text: each character as it is or, by choice, as a wildcard or class with it.
+/// Returns a pattern that matches a text: each character is literal or, by choice, a wildcard or class that contains
+/// it.
 fn pattern_of(text: &str, choices: &[Index]) -> String {
     let wild = |(at, c): (usize, char)| match choices[at % choices.len()].index(14) {
         0 => "?".to_owned(),
@@ -269,7 +270,7 @@ fn pattern_of(text: &str, choices: &[Index]) -> String {
     text.chars().enumerate().map(wild).collect()
 }
 
-/// Another spelling of the same name: other cases, and separators anywhere but at the edges and two together.
+/// Returns another spelling of a name: other cases, and separators anywhere except at the edges or adjacent.
 fn spelled(name: &str, choices: &[Index]) -> String {
     let letters: Vec<char> = name.chars().filter(|c| *c != '_').collect();
     let mut out = String::new();
@@ -318,7 +319,7 @@ proptest! {
         choices in proptest::collection::vec(any::<Index>(), 12..40), form in 0usize..4, real in any::<bool>(),
     ) {
         let turned: Vec<Index> = choices.iter().rev().copied().collect();
-        // The tool itself may be spelled in any way too.
+        // The tool name itself may have any spelling as well.
         let (server, tool) = if real { (server.clone(), spelled(&tool, &turned)) } else { (spelled(&server, &turned), tool) };
         let text = rule(form, &spelled(&server.replace('-', "_").to_lowercase(), &choices), &spelled(&tool.replace('-', "_").to_lowercase(), &choices[3..]));
         let hints = DESTRUCTIVE;
@@ -334,7 +335,7 @@ proptest! {
         let second = Duration::from_secs(1);
         prop_assert_eq!(Timeouts::of(&BTreeMap::from([(text.clone(), second)])).get(&name), Some(second), "{}", text);
 
-        // No rule for another tool fits.
+        // No rule for another tool matches.
         if canonical(&other) != canonical(&tool) {
             let text = rule(form, &spelled(&server, &choices), &spelled(&other, &choices));
             prop_assert_eq!(policy(json!({"deny": [text]})).decide(&server, &tool, &NONE).verdict, Verdict::Allow, "{}", text);
@@ -345,7 +346,8 @@ proptest! {
         }
     }
 
-    /// A pattern that fits the name by which a program calls a tool forbids the call, however the tool's server spells it.
+    /// A pattern that matches the name by which a program calls a tool denies the call, regardless of the server's
+    /// spelling.
     #[test]
     fn a_pattern_of_any_spelling_forbids(
         tool in words(), choices in proptest::collection::vec(any::<Index>(), 24..60), in_full in any::<bool>(),
@@ -354,7 +356,7 @@ proptest! {
         let text = pattern_of(&called, &choices[7..]);
         let glob = globset::GlobBuilder::new(&text).backslash_escape(true).build().expect("a pattern");
         prop_assert!(glob.compile_matcher().is_match(&called), "{} {}", text, called);
-        // A pattern that would fit every name is compared with the tool's own name only.
+        // A pattern that would match every name is compared only with the tool's own name.
         let is_letter = |c: char| c.is_ascii_alphanumeric();
         if !text.contains('*') || text.replace("[!a-z.]", "").replace("[!A-Z.]", "").contains(is_letter) {
             let text = if in_full { format!("mail/{text}") } else { text };
@@ -364,7 +366,7 @@ proptest! {
         }
     }
 
-    /// What globset fits is fitted here as well: a pattern is never narrower than it was read before.
+    /// Every match of globset is a match here too: a pattern is never narrower than under globset.
     #[test]
     fn a_pattern_fits_at_least_what_globset_fits(text in r"[ab_*?{},\[\]!A-]{1,8}", tool in "[abAB_-]{1,6}") {
         let glob = globset::GlobBuilder::new(&text).backslash_escape(true).build();
@@ -376,7 +378,7 @@ proptest! {
         }
     }
 
-    /// No text of a pattern, and no name, does any harm.
+    /// Arbitrary texts of patterns and names are accepted or rejected without panics.
     #[test]
     fn any_text_is_read_or_refused(text in ".{0,40}", tool in ".{0,20}") {
         if let Ok(pattern) = ToolPattern::new(&text) {

@@ -1,9 +1,9 @@
-//! The question that a person is asked about a call, as text.
+//! The question about a call that is shown to a person, as text.
 //!
-//! The person sees the name of every argument. Where the arguments are too large for that, values are cut, the longest
-//! first, each to its beginning with its size; then the items of arrays, the innermost levels, and the fields of inner
-//! objects, each with their number. Nothing is left out without a mark at its place. A call whose own arguments cannot
-//! all be named is not asked about.
+//! The person sees the name of every argument. If the arguments are too large, values are cut, the longest first, each
+//! to a prefix with its size; then the items of arrays, the innermost levels, and the fields of inner objects, each
+//! with their number. Every omission is marked in its place. No question is asked about a call if not all of its
+//! arguments can be named.
 
 use std::fmt::{self, Write};
 
@@ -11,30 +11,30 @@ use serde_json::{Map, Value};
 
 use crate::server::identity::sha256;
 
-/// The most that a person is shown of the arguments, in characters.
+/// Maximum length of the arguments as shown, in characters.
 const SHOWN: usize = 8_000;
-/// The longest name of a server, a tool or an argument that is shown, in characters.
+/// Maximum length of a server, tool or argument name as shown, in characters.
 const LONGEST_NAME: usize = 500;
-/// The longest rule that is shown.
+/// Maximum length of a rule as shown, in characters.
 const LONGEST_RULE: usize = 2_000;
 
-/// A call that a person is to decide on. Its text shows every argument.
+/// A call on which a person must decide. Its text shows every argument.
 #[derive(Clone, Debug)]
 pub struct Question {
-    /// The server's name.
+    /// The name of the server.
     pub server: String,
-    /// The tool's exact name.
+    /// The exact name of the tool.
     pub tool: String,
     /// The arguments as they will be sent, an object.
     pub arguments: Value,
-    /// The SHA-256 of the program's text, in hexadecimal.
+    /// The SHA-256 of the program text, in hexadecimal.
     pub program: String,
-    /// The rule by which a person is asked, as a clause.
+    /// The rule that requires the question, as a clause.
     pub rule: String,
 }
 
 impl Question {
-    /// Why a person cannot be shown all of the call, as a clause; nothing where they can.
+    /// Returns why a person cannot be shown the whole call, as a clause; `None` if they can.
     pub fn unshowable(&self) -> Option<String> {
         if [&self.server, &self.tool].into_iter().any(|name| name.chars().count() > LONGEST_NAME) {
             return Some(format!("its name is longer than the {LONGEST_NAME} characters that a person can be shown"));
@@ -69,7 +69,7 @@ impl fmt::Display for Question {
     }
 }
 
-/// The arguments within the bound; nothing where not even their names have room.
+/// Formats the arguments within the limit; `None` if even their names do not fit.
 fn shown(arguments: &Value) -> Option<String> {
     let mut caps = Caps::NONE;
     let text = caps.text_within(arguments).or_else(|| caps.tighten(arguments))?;
@@ -82,26 +82,26 @@ fn shown(arguments: &Value) -> Option<String> {
     ))
 }
 
-/// How much is shown of values.
+/// Limits on how much of each value is shown.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Caps {
-    /// Characters of a text.
+    /// Maximum characters of a text.
     text: usize,
-    /// Items of an array.
+    /// Maximum items of an array.
     items: usize,
-    /// Fields of an object inside the arguments.
+    /// Maximum fields of an object nested in the arguments.
     fields: usize,
-    /// Levels.
+    /// Maximum nesting depth.
     depth: usize,
 }
 
-/// One of the caps.
+/// Selects one of the limits.
 type Cap = fn(&mut Caps) -> &mut usize;
 
 impl Caps {
     const NONE: Caps = Caps { text: usize::MAX, items: usize::MAX, fields: usize::MAX, depth: usize::MAX };
 
-    /// The caps in the order in which they are lowered, each with the least that it is lowered to at first.
+    /// The limits in the order in which they are lowered, each with the value to which it is lowered first.
     const ORDER: [(Cap, usize); 6] = [
         (|caps| &mut caps.text, 40),
         (|caps| &mut caps.items, 1),
@@ -116,12 +116,12 @@ impl Caps {
         self.write(&mut text, arguments, 0).ok().map(|()| text.text)
     }
 
-    /// Lowers the caps until the arguments have room, each no further than it has to be.
+    /// Lowers the limits until the arguments fit, each no further than necessary.
     fn tighten(&mut self, arguments: &Value) -> Option<String> {
         for (at, (cap, least)) in Caps::ORDER.into_iter().enumerate() {
             *cap(self) = least;
             if self.text_within(arguments).is_some() {
-                // A later cap may have made room for what an earlier one took.
+                // Lowering a later limit may have made it unnecessary to lower an earlier one as far.
                 for (cap, _) in Caps::ORDER[..=at].iter().rev() {
                     self.raise(*cap, arguments);
                 }
@@ -131,7 +131,7 @@ impl Caps {
         None
     }
 
-    /// Raises a cap as far as there is room.
+    /// Raises a limit as far as the arguments still fit, by binary search.
     fn raise(&mut self, cap: Cap, arguments: &Value) {
         let (mut fits, mut most) = (*cap(self), SHOWN);
         while fits < most {
@@ -153,7 +153,7 @@ impl Caps {
                 let most = if depth == 0 { usize::MAX } else { self.fields };
                 for (at, (name, value)) in fields.iter().take(most).enumerate() {
                     out.line(at, depth + 1)?;
-                    // An argument whose name is cut could be taken for another one.
+                    // An argument with a truncated name could be mistaken for another one.
                     if depth == 0 && name.chars().count() > LONGEST_NAME {
                         return Err(fmt::Error);
                     }
@@ -179,7 +179,8 @@ impl Caps {
     }
 }
 
-/// Writes a text in quotes; one that is longer than the cap as its beginning, with its size behind the quotes.
+/// Writes a text in quotes. A text longer than the limit is cut to a prefix, followed by its size after the closing
+/// quote.
 fn write_text(out: &mut Bounded, text: &str, most: usize) -> fmt::Result {
     out.write_str("\"")?;
     let mut written = 0;
@@ -194,7 +195,7 @@ fn write_text(out: &mut Bounded, text: &str, most: usize) -> fmt::Result {
     out.write_str("\"")
 }
 
-/// A character as it stands in a text in quotes, to be seen whatever it is.
+/// Returns a character as shown in a quoted text, always visible.
 fn escaped(c: char) -> String {
     match c {
         '"' | '\\' => format!("\\{c}"),
@@ -205,14 +206,15 @@ fn escaped(c: char) -> String {
     }
 }
 
-/// A character, or its number where it is not to be seen, such as those that turn the direction of writing.
+/// Returns a character, or its code point if it is invisible or a control, such as those that change the writing
+/// direction.
 fn visible(c: char) -> String {
     let is_unseen = |c: char| crate::server::quarantine::shows_nothing(c) || (c.is_whitespace() && c != ' ');
     let is_seen = !(c.is_control() || (!c.is_ascii() && is_unseen(c)));
     if is_seen { c.to_string() } else { format!("\\u{{{:x}}}", u32::from(c)) }
 }
 
-/// A text on one line without quotes, whose characters are all to be seen; a long one is cut at its end.
+/// Formats a text on one line without quotes, with all characters visible; a long one is truncated.
 fn cut(text: &str, most: usize) -> String {
     let mut shown = String::new();
     for (at, c) in text.chars().enumerate() {
@@ -225,7 +227,7 @@ fn cut(text: &str, most: usize) -> String {
     shown
 }
 
-/// A text that takes only so much, in characters.
+/// A text buffer of limited length, in characters.
 struct Bounded {
     text: String,
     room: usize,
@@ -241,7 +243,7 @@ impl Bounded {
         write!(self, "\n{:indent$}{bracket}", "", indent = 2 * depth)
     }
 
-    /// Says how many fields or items are left out.
+    /// Writes the number of omitted fields or items.
     fn rest(&mut self, count: usize, what: &str, depth: usize) -> fmt::Result {
         if count == 0 { Ok(()) } else { write!(self, "\n{:indent$}… {count} more {what}", "", indent = 2 * depth) }
     }

@@ -1,4 +1,4 @@
-//! What a person is shown of a call.
+//! Tests of the text that a person is shown about a call.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -22,7 +22,7 @@ fn every_argument_is_named_however_long_the_others_are() {
     let shown = question(arguments).to_string();
     assert!(shown.contains("\"to\": \"ann@example.org\",\n  \"note\": \"xxx"), "{shown}");
     assert!(shown.contains("x…\" (7000 bytes in all),\n  \"bcc\": \"eve@example.org\",\n  \"pad\": \"yyy"), "{shown}");
-    // The longest is cut first, and no more than it has to be.
+    // The longest is cut first, and no more than necessary.
     assert!(shown.contains("yyy\"\n}\nSome of it is too long to be shown"), "{shown}");
     assert!((7_900..8_600).contains(&shown.len()), "{}", shown.len());
     let arguments = json!({"to": "ann", "note": "x".repeat(7_000), "bcc": "eve@example.org", "pad": "y".repeat(4_000)});

@@ -1,4 +1,4 @@
-//! How often a tool may be called.
+//! Quotas on the number of calls of a tool.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use super::{Policy, Source, ToolName, ToolPattern};
 
-/// The most calls that a quota may count, since each is remembered by its time.
+/// Maximum count of a quota, since the time of each call is stored.
 pub(super) const LARGEST: u32 = 100_000;
 
-/// So many calls, of each tool that it fits and for each principal.
+/// A maximum number of calls, counted separately for each matching tool and each principal.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Quota {
     pub(super) patterns: Vec<ToolPattern>,
@@ -18,7 +18,7 @@ pub(super) struct Quota {
     pub(super) source: Source,
 }
 
-/// What calls are counted in.
+/// The period over which calls are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Per {
     Evaluation,
@@ -30,7 +30,7 @@ pub(super) enum Per {
 impl Per {
     pub(super) const ALL: [Per; 4] = [Per::Evaluation, Per::Minute, Per::Hour, Per::Day];
 
-    /// As a configuration writes it.
+    /// Returns the key in configurations.
     pub(super) fn key(self) -> &'static str {
         match self {
             Per::Evaluation => "per_evaluation",
@@ -40,7 +40,7 @@ impl Per {
         }
     }
 
-    /// How long it lasts, if it is a time.
+    /// Returns the length of the period, if it is a time.
     fn time(self) -> Option<Duration> {
         match self {
             Per::Evaluation => None,
@@ -52,30 +52,30 @@ impl Per {
 }
 
 impl Quota {
-    /// The quota in words.
+    /// Describes the quota on one line.
     pub(super) fn line(&self) -> String {
         let patterns: Vec<&str> = self.patterns.iter().map(ToolPattern::text).collect();
         format!("at most {} {} of {} ({})", self.count, self.per.key(), patterns.join(", "), self.source)
     }
 }
 
-/// When calls were made that quotas count: those of a principal, or of an evaluation. Any window of a quota's length
-/// has at most as many calls as it allows.
+/// The times of the calls that quotas count: those of all principals, or of one evaluation. Any window of a quota's
+/// length contains at most as many calls as it allows.
 #[derive(Default)]
 pub(in crate::server) struct Counts(Mutex<HashMap<Counted, VecDeque<Instant>>>);
 
-/// What is counted apart.
+/// The key of a separate count.
 #[derive(PartialEq, Eq, Hash)]
 struct Counted {
     quota: Source,
     per: &'static str,
     server: String,
-    /// Its exact name: spellings in programs and rules do not count.
+    /// The exact name of the tool, regardless of spellings in programs and rules.
     tool: String,
     principal: String,
 }
 
-/// Somebody's calls of a tool.
+/// A tool and the principal that calls it.
 #[derive(Clone, Copy)]
 pub(super) struct Caller<'a> {
     pub(super) tool: &'a ToolName<'a>,
@@ -83,10 +83,10 @@ pub(super) struct Caller<'a> {
 }
 
 impl Counts {
-    /// Counts a call against the quotas of a policy that are by evaluation, or against the others.
+    /// Counts a call against the quotas of a policy that are per evaluation, or against the others.
     ///
     /// # Errors
-    /// Which quota is used up, and when there is room again; the call is not counted then.
+    /// Returns which quota is exhausted and when it has room again; the call is then not counted.
     pub(super) fn take(
         &self,
         policy: &Policy,

@@ -1,4 +1,4 @@
-//! Policies as they stand in configurations and on command lines.
+//! Parsing of policies from configurations and command lines.
 
 use serde_json::{Map, Value};
 
@@ -7,12 +7,12 @@ use super::{Effect, List, Policy, Purpose, Source, ToolPattern, Verdict};
 use crate::server::config::{Wrong, given, known_keys, wrong};
 
 impl Policy {
-    /// Reads `tools`, an object with `allow` or `block`, of which there may be one.
+    /// Reads `tools`, an object with either `allow` or `block`.
     pub(in crate::server) fn read_tools(&mut self, value: Option<&Value>, path: &str, file: &str) -> Result<(), Wrong> {
         let fields = match value {
             None | Some(Value::Null) => return Ok(()),
             Some(Value::Object(fields)) => fields,
-            // Other clients list the tools that may be used.
+            // Other clients give a list of the allowed tools here.
             Some(list @ Value::Array(_)) => return self.add(Purpose::Only, list, "tools", path, file),
             Some(other) => return wrong(path, "an object with `allow` or `block`", other),
         };
@@ -28,7 +28,7 @@ impl Policy {
         }
     }
 
-    /// Reads a list that another client has: only those tools, or all but those.
+    /// Reads a list in the format of another client: only those tools, or all but those.
     pub(in crate::server) fn read_list(
         &mut self,
         only: bool,
@@ -74,24 +74,24 @@ impl Policy {
         }
     }
 
-    /// Adds a list of a command line, whose flag is that: `--deny`.
+    /// Adds a list of the command line, under the flag of the verdict, such as `--deny`.
     ///
     /// # Errors
-    /// A sentence that says which pattern is wrong.
+    /// Returns a sentence that names the invalid pattern.
     pub fn add_flag(&mut self, verdict: Verdict, patterns: &[String]) -> Result<(), String> {
         self.add_named(verdict, &format!("--{}", verdict.key()), patterns)
     }
 
-    /// Adds a list of a variable that stands for such a flag, under the variable's name.
+    /// Adds a list of the environment variable that corresponds to such a flag, under the name of the variable.
     ///
     /// # Errors
-    /// A sentence that says which pattern is wrong.
+    /// Returns a sentence that names the invalid pattern.
     pub fn add_variable(&mut self, verdict: Verdict, variable: &str, patterns: &[String]) -> Result<(), String> {
         self.add_named(verdict, variable, patterns)
     }
 
     fn add_named(&mut self, verdict: Verdict, name: &str, patterns: &[String]) -> Result<(), String> {
-        // A variable may have several blanks, or a line end, between two patterns, or be empty.
+        // A variable may be empty, or separate patterns by several blanks or line breaks.
         let mut patterns = patterns.iter().flat_map(|pattern| pattern.split_whitespace()).peekable();
         if patterns.peek().is_none() {
             return Ok(());
@@ -165,7 +165,7 @@ impl Policy {
     }
 }
 
-/// Reads a tool or a pattern that stands at a path.
+/// Parses the tool or pattern at a path.
 fn read_pattern(text: &str, path: &str) -> Result<ToolPattern, Wrong> {
     ToolPattern::new(text).map_err(|message| Wrong { path: path.to_owned(), message })
 }

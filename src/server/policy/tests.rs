@@ -1,4 +1,4 @@
-//! What policies decide.
+//! Tests of policy decisions.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -72,7 +72,7 @@ fn a_name_goes_before_a_pattern_and_the_stricter_before_the_milder() {
     assert_eq!(decides("get-mail").verdict, Verdict::Ask);
     assert_eq!(decides("both").verdict, Verdict::Ask);
     assert_eq!(policy.decide("files", "get-file", &destructive()).verdict, Verdict::Allow);
-    // A list of tools that are not there at all is not opened by a policy.
+    // A policy does not open up tools that a list excludes.
     let mut closed = policy.clone();
     closed.read_tools(Some(&json!({"block": ["delete-*"]})), "tools", "a.json").unwrap_or_else(|_| panic!("right"));
     assert_eq!(closed.decide("mail", "delete-draft", &NONE).rule, "`tools.block` of a.json has `delete-*`");
@@ -136,7 +136,7 @@ fn no_minute_has_more_calls_than_its_quota() {
     assert_eq!(take("send-mail", "ann", 30), Ok(()));
     let full = "`policy.limits[0]` of servers.yaml allows 2 per minute; the next is free in 2 s";
     assert_eq!(take("send-mail", "ann", 59), Err(full.to_owned()));
-    // Other tools and other people have their own, and what no quota names is not counted.
+    // Other tools and principals have separate counts, and tools without a quota are not counted.
     assert_eq!(take("send-fax", "ann", 59), Ok(()));
     assert_eq!(take("send-mail", "bob", 59), Ok(()));
     (0..10).for_each(|_| assert_eq!(take("search", "ann", 59), Ok(())));
@@ -146,7 +146,7 @@ fn no_minute_has_more_calls_than_its_quota() {
     assert_eq!(take("send-mail", "ann", 86_400), Ok(()));
 }
 
-/// A person who says the same to everything, and remembers what was shown.
+/// A person who gives the same answer to every question, and records the questions.
 struct Person {
     says: Answer,
     shown: Mutex<Vec<String>>,
@@ -159,7 +159,7 @@ impl Approver for Person {
     }
 }
 
-/// What becomes of a call of `mail/send` by a destructive tool, and what the person was shown.
+/// Returns the refusal of a call of the destructive tool `mail/send`, if any, and the questions shown to the person.
 fn asked(policy: &Policy, says: Answer, arguments: Value) -> (Option<ToolReply>, Vec<String>) {
     let tool = Tool { server: "mail".into(), name: "send".into(), hints: destructive(), ..Tool::default() };
     let person = Arc::new(Person { says, shown: Mutex::default() });
@@ -232,7 +232,7 @@ fn variables_may_have_more_blanks_than_patterns() {
     assert_eq!(empty, "`policy.deny[0]`: expected a pattern such as `search-*`, got \"\": it is empty");
 }
 
-/// A rule that may mean another tool counts where it forbids, asks or limits, and not where it allows.
+/// A rule that may mean another tool applies if it denies, asks or limits, and not if it allows.
 #[test]
 fn what_is_not_certain_forbids_and_does_not_allow() {
     let servers = Names::of(["a", "a__b"]);
@@ -243,7 +243,7 @@ fn what_is_not_certain_forbids_and_does_not_allow() {
     for server in ["a", "a__b"] {
         assert_eq!(verdict(json!({"allow": ["mcp__a__b__c"]}), server), Verdict::Ask);
         assert_eq!(verdict(json!({"deny": ["mcp__a__b__c"]}), server), Verdict::Deny);
-        // A question does not take the place of a denial either.
+        // A question does not override a denial either.
         assert_eq!(verdict(json!({"ask": ["mcp__a__b__c"], "deny": ["*c"]}), server), Verdict::Deny);
         assert_eq!(verdict(json!({"ask": ["mcp__a__b__c"], "allow": ["c", "b__c"]}), server), Verdict::Ask);
         assert_eq!(policy(json!({"deny": ["mcp__a__b__c"]})).denial_by_name(&name(server)), None);

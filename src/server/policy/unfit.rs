@@ -1,20 +1,20 @@
-//! Rules that fit no tool: most often a name with a slip in it, which forbids nothing.
+//! Rules that match no tool: usually a misspelled name, which denies nothing.
 
 use std::fmt;
 
 use super::{Fit, Known, Names, Policy, Purpose, Source, Timeouts, ToolName, ToolPattern, Verdict};
 use crate::lang::error::suggest::closest;
 
-/// A rule that fits none of the known tools.
+/// A rule that matches none of the known tools.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct UnfitRule {
     /// The rule, as a clause: "`policy.deny` of servers.yaml has `mail/sned`".
     pub rule: String,
     /// The name that was probably meant.
     pub nearest: Option<String>,
-    /// Servers whose tools are not known, which the rule may mean.
+    /// Servers whose tools are not known, to which the rule may apply.
     pub unknown: Vec<String>,
-    /// True for a rule that would allow a tool if it could not mean another one as well.
+    /// True if the rule would allow a tool, but may mean another one as well.
     pub is_ambiguous: bool,
 }
 
@@ -38,20 +38,20 @@ impl fmt::Display for UnfitRule {
     }
 }
 
-/// A server and all of its tools, denied ones included; nothing where they are not known.
+/// A server and all of its tools, including denied ones; `None` if they are not known.
 pub(in crate::server) struct Listed<'a> {
     pub(in crate::server) server: &'a str,
     pub(in crate::server) tools: Option<&'a Names>,
 }
 
 impl Policy {
-    /// All names and patterns, each with the rule that it belongs to and how surely it has to fit to count.
+    /// Returns all names and patterns, each with the source of its rule and the minimum fit at which it counts.
     fn patterns(&self) -> impl Iterator<Item = (&Source, &ToolPattern, Fit)> {
         let lists = self.lists.iter().map(|list| match list.purpose {
             Purpose::Only | Purpose::Rule(Verdict::Allow) => (&list.source, &list.patterns, Fit::Certain),
             Purpose::Block | Purpose::Rule(_) => (&list.source, &list.patterns, Fit::Possible),
         });
-        // A limit with several periods is one rule.
+        // A limit with several periods is a single rule.
         let quotas = self.quotas.iter().enumerate();
         let quotas = quotas.filter(|(at, quota)| *at == 0 || self.quotas[at - 1].source != quota.source);
         let quotas = quotas.map(|(_, quota)| (&quota.source, &quota.patterns, Fit::Possible));
@@ -61,8 +61,8 @@ impl Policy {
     }
 }
 
-/// The rules of a policy, and the time-outs of the file, that fit no tool of these servers; `all` are the names of all
-/// servers.
+/// Returns the rules of a policy, and the timeouts of the file, that match no tool of these servers. `all` holds the
+/// names of all servers.
 pub(in crate::server) fn unfit(
     policy: &Policy,
     timeouts: Option<(&Timeouts, &str)>,
@@ -87,7 +87,7 @@ pub(in crate::server) fn unfit(
     unfit.collect()
 }
 
-/// How surely a pattern fits the tool of a server that it fits best.
+/// Returns the best fit of a pattern among the tools of a server.
 fn best_fit(pattern: &ToolPattern, listed: &Listed<'_>, all: &Names) -> Option<Fit> {
     let tools = listed.tools.filter(|_| pattern.concerns(listed.server, all))?;
     let mut best = None;
@@ -101,7 +101,7 @@ fn best_fit(pattern: &ToolPattern, listed: &Listed<'_>, all: &Names) -> Option<F
     best
 }
 
-/// The known name that is nearest, in the form in which the text is written.
+/// Returns the known name closest to `text`, in the same form as `text`.
 fn nearest(text: &str, listed: &[Listed<'_>]) -> Option<String> {
     let names = |separator: Option<(&str, &str)>| -> Vec<String> {
         let tools = listed.iter().flat_map(|listed| {

@@ -1,21 +1,22 @@
-//! The usual rules: names, and patterns that match whatever their letters' case.
+//! The built-in rules: names, and patterns that ignore case.
 //!
-//! Every pattern is matched with several views of a text ([`super::views`]), one of which has no accents. Patterns stay
-//! within a sentence and a few words, so that a text about instructions is no hit by itself. A match whose group `unless`
-//! has taken part is none: it holds words before or behind by which ordinary texts are told.
+//! Every pattern is matched against several views of a text ([`super::views`]), one of which has no accents. Patterns
+//! span at most one sentence and a few words, so that a text about instructions is not a hit by itself. A match in
+//! which the group `unless` participates is discarded: the group matches words before or after the phrase that are
+//! typical of ordinary texts.
 
-/// What `\w` stands for in a usual pattern, and negated `\W`: the letters and digits of ASCII and, roughly, the letters
-/// of all scripts. Unicode's own class has 770 ranges and made the automata of these patterns, which repeat it in loops
-/// within loops, take 90 MB; this one has seven, and differs in signs that stand in no word of a rule.
+/// Replaces `\w` in a built-in pattern, and negated `\W`: the ASCII letters and digits and, roughly, the letters of all
+/// scripts. Unicode's own class has 770 ranges; with it the automata of these patterns, which repeat it in nested
+/// loops, took 90 MB. This class has ten ranges, and differs only in signs that occur in no word of a rule.
 const WORD: &str =
     r"0-9A-Za-z_\u{C0}-\u{1FFF}\u{2C00}-\u{2DFF}\u{3040}-\u{D7FF}\u{F900}-\u{FDFF}\u{FE70}-\u{FEFC}\u{20000}-\u{3FFFF}";
 
-/// A usual pattern with [`WORD`] for its classes of words.
+/// Returns a built-in pattern with [`WORD`] for its word classes.
 pub(super) fn plain(pattern: &str) -> String {
     pattern.replace(r"\w", &format!("[{WORD}]")).replace(r"\W", &format!("[^{WORD}]"))
 }
 
-/// A name, and a pattern. Several patterns may have one name.
+/// Names and patterns of the rules. Several patterns may have the same name.
 pub(super) const USUAL: &[(&str, &str)] = &[
     (
         "ignore-instructions",
@@ -37,12 +38,12 @@ pub(super) const USUAL: &[(&str, &str)] = &[
         "ignore-instructions",
         r"\b(ignore|disregard|forget|discard)\W+(all\W+)?(of\W+)?the\W+(above|foregoing|preceding|previous)[\s,.;:!]+(and|then|instead|now|do|you|your|from now)\b",
     ),
-    // Letters that stood apart, and words without anything between them.
+    // Spelled-out letters after joining, and words without separators.
     (
         "ignore-instructions",
         r"\b(ignore|disregard|forget|bypass)(all|any|every|the|your|of|my|these)*(previous|prior|above|earlier|preceding|former)(system|safety)?(instructions?|prompts?|rules|guidelines|directives|guidance)",
     ),
-    // All that was said, in other languages
+    // "Ignore everything that was said", in other languages
     (
         "ignore-instructions",
         r"\b(ignorier\w*|vergiss|vergesst|vergessen sie|missachte\w*)\W+(bitte\W+)?alles\b[^.!?]{0,30}?\b(gesagt|gesagte|gesagten|bisherige|vorherige|obige|oben|davor|vorher|zuvor|bisher|mitgeteilt|aufgetragen|gelernt|wei(ß|ss)t)\b|\b(ignore[rz]?|oublie[rz]?)\W+tout\W+ce\W+(qui|que|qu)\b[^.!?]{0,30}?\b(pr[ée]c[èe]de|avant|dit|ci-dessus|appris|demand[ée])|\b(ignora|ignore|ignorad|olvida|olvide|olvidad)\W+todo\W+lo\b[^.!?]{0,30}?\b(anterior|dicho|dijeron|dije|previo|arriba)\b|\b(ignore|esque(ç|c)a|desconsidere)\W+tudo\b[^.!?]{0,30}?\b(acima|dito|disseram|anterior|antes)\b|\b(ignora|ignorate|dimentica|dimenticate)\W+tutto\b[^.!?]{0,30}?\b(sopra|detto|precede|precedente|prima)\b",
@@ -64,7 +65,7 @@ pub(super) const USUAL: &[(&str, &str)] = &[
         "ignore-instructions",
         r"\b(negeer|vergeet)\b(\W+\w+){0,3}?\W+(vorige|eerdere|voorgaande|bovenstaande|alle)\b(\W+\w+){0,3}?\W+(instructies|regels|opdrachten|aanwijzingen)\b",
     ),
-    // French, Spanish, Portuguese, Italian: the adjective follows the noun, mostly.
+    // French, Spanish, Portuguese, Italian: the adjective usually follows the noun.
     (
         "ignore-instructions",
         r"\b(ignore[rz]?|oublie[rz]?|n[ée]glige[rz]?|(ne )?(tiens|tenez|tenir) (pas|aucun) compte)\b(\W+\w+){0,4}?\W+(instructions?|consignes?|r[èe]gles|directives?)\b(\W+\w+){0,3}?\W+(pr[ée]c[ée]dente?s?|ant[ée]rieure?s?|ci-dessus|pr[ée]alables?|du syst[èe]me)\b",
@@ -177,7 +178,7 @@ pub(super) const USUAL: &[(&str, &str)] = &[
         "hide-from-user",
         r"\bне (говори|сообщай|рассказывай|показывай|упоминай|раскрывай)\w*(\W+\w+){0,4}? ?пользовател\w+|(不要|别|別|勿|切勿)[^。！？.!?]{0,6}(告诉|告訴|告知|通知|透露|提醒)[^。！？.!?]{0,6}(用户|用戶|使用者)|(不要|别|別|勿)(向|对|對)(用户|用戶|使用者)[^。！？.!?]{0,8}(提及|透露|说|說|显示)|ユーザー(に|には)[^。！？.!?]{0,10}(伝えない|知らせない|言わない|教えない|話さない)|사용자에게[^.!?]{0,10}(말하지|알리지)",
     ),
-    // A name with a sign in it is one of a tool.
+    // A name that contains a `_` or `/` is that of a tool.
     (
         "tool-order",
         r#"\b(call|invoke|execute|trigger|run|use)\W+(the\W+|your\W+)?(mcp\W+)?(tools?|functions?)\W+(named\W+|called\W+)?[\w.-]*\w[_/]\w[\w./-]*"#,

@@ -1,4 +1,5 @@
-//! A text as its readers may see it, in linear time: without what hides words from a pattern.
+//! Views of a text as its readers may see it, computed in linear time: without disguises that hide words from a
+//! pattern.
 
 use std::borrow::Cow;
 
@@ -8,9 +9,9 @@ use percent_encoding::percent_decode_str;
 
 use crate::lang::foreign_text::{fold, shows_nothing};
 
-/// The different views of a text: as it is shown, without markup, with the letters that others imitate, with digits and
-/// signs as the letters that they stand for, with percent-encoding undone, with words that signs hold together apart, and
-/// with letters that stand apart together.
+/// Returns the distinct views of a text: as displayed, without markup, with lookalike letters folded, with digits and
+/// signs replaced by the letters that they resemble, with percent-encoding decoded, with joined words separated, and
+/// with spelled-out letters joined.
 pub(super) fn views(text: &str) -> Vec<String> {
     let mut views = vec![visible(text)];
     let mut add = |view: String| {
@@ -33,8 +34,8 @@ pub(super) fn views(text: &str) -> Vec<String> {
     views
 }
 
-/// A text as a reader sees it: without characters that show nothing, with one blank for each stretch of blanks and
-/// line ends, also of those that a printed string has as `\n`, and with `\uXXXX` as the character it stands for.
+/// Returns a text as displayed: without invisible characters, with one blank for each run of blanks and line breaks,
+/// including the `\n` of printed strings, and with `\uXXXX` decoded.
 fn visible(text: &str) -> String {
     let mut visible = String::with_capacity(text.len());
     let mut rest = text;
@@ -58,15 +59,15 @@ fn visible(text: &str) -> String {
     visible
 }
 
-/// The character of `uXXXX`, and what stands behind it.
+/// Returns the character of `uXXXX`, and the rest of the text.
 fn escaped(text: &str) -> Option<(char, &str)> {
     let digits = text.strip_prefix('u')?.get(..4)?;
     let number = u32::from_str_radix(digits, 16).ok()?;
-    // Half of a pair alone is no character; tags, which come in pairs, show nothing.
+    // An unpaired surrogate is not a character. Tag characters, which need a pair, are invisible anyway.
     Some((char::from_u32(number).unwrap_or('\u{200B}'), &text[5..]))
 }
 
-/// The same without tags of HTML and the signs of Markdown, and with what character references stand for.
+/// Returns the text without HTML tags and Markdown signs, with character references decoded.
 fn without_markup(text: &str) -> String {
     let decoded = without_references(text);
     let mut bare = String::with_capacity(decoded.len());
@@ -89,16 +90,16 @@ fn without_markup(text: &str) -> String {
     visible(&bare)
 }
 
-/// The longest tag that is taken for one, in bytes.
+/// Maximum length of an HTML tag, in bytes.
 const LONGEST_TAG: usize = 2_000;
 
-/// How often character references are undone: `&amp;#105;` is one of a reference.
+/// Number of rounds of decoding character references: `&amp;#105;` contains a nested one.
 const ROUNDS: usize = 2;
 
-/// Stands for `<` while references are undone, so that there are no tags.
+/// Replaces `<` while references are decoded, so that the tokenizer finds no tags.
 const LESS: &str = "\u{F0000}";
 
-/// A text with what its character references stand for, all that HTML knows.
+/// Decodes all HTML character references in a text.
 fn without_references(text: &str) -> Cow<'_, str> {
     let mut decoded = Cow::Borrowed(text);
     for _ in 0..ROUNDS {
@@ -119,7 +120,7 @@ fn without_references(text: &str) -> Cow<'_, str> {
     decoded
 }
 
-/// `1gn0re` as `ignore`: digits and signs beside letters as the letters that they look like.
+/// `1gn0re` to `ignore`: replaces digits and signs beside letters by the letters that they resemble.
 fn letters_for_digits(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for word in text.split_inclusive(' ') {
@@ -144,12 +145,12 @@ fn letter(c: char) -> Option<char> {
     })
 }
 
-/// Whether a sign may stand between words instead of a blank.
+/// Returns whether a sign may separate words in place of a blank.
 fn is_joint(c: char) -> bool {
     matches!(c, '_' | '-' | '.' | '+' | '|' | '/' | ',' | '·' | '•')
 }
 
-/// `ignore_all` as `ignore all`, after letters that stand apart were joined.
+/// `ignore_all` to `ignore all`, after joining spelled-out letters.
 fn apart(text: &str) -> String {
     let joined = together(text);
     let mut out = String::with_capacity(joined.len());
@@ -163,10 +164,10 @@ fn apart(text: &str) -> String {
     out
 }
 
-/// How many letters make a word that is written letter by letter.
+/// Minimum number of letters of a word that is spelled letter by letter.
 const SPELLED: usize = 4;
 
-/// `i.g.n.o.r.e` and `i g n o r e` as `ignore`.
+/// `i.g.n.o.r.e` and `i g n o r e` to `ignore`.
 fn together(text: &str) -> String {
     let characters: Vec<char> = text.chars().collect();
     let is_letter = |at: usize| characters.get(at).is_some_and(|c| c.is_alphanumeric());
@@ -177,7 +178,7 @@ fn together(text: &str) -> String {
         let begins = is_letter(at) && (at == 0 || !is_letter(at - 1));
         let mut count = 1;
         if let Some(joint) = joint.filter(|_| begins) {
-            // A letter of a longer word ends it.
+            // A letter of a longer word ends the spelled-out word.
             while characters.get(at + 2 * count - 1) == Some(&joint)
                 && is_letter(at + 2 * count)
                 && !is_letter(at + 2 * count + 1)
@@ -189,7 +190,7 @@ fn together(text: &str) -> String {
             out.extend((0..count).map(|letter| characters[at + 2 * letter]));
             2 * count - 1
         } else {
-            // The last letter may be the first of others, with another sign.
+            // The last letter may be the first of a word with another separator.
             let taken = (2 * count - 2).max(1);
             out.extend(&characters[at..at + taken]);
             taken
@@ -199,10 +200,10 @@ fn together(text: &str) -> String {
     out
 }
 
-/// How often percent-encoding is undone: `%2569` is one of `%69`.
+/// Number of rounds of percent-decoding: `%2569` encodes `%69`.
 const PERCENT_ROUNDS: usize = 3;
 
-/// The text that percent-encoding stands for, if there are encoded characters.
+/// Returns the percent-decoded text; `None` if it contains no encoded characters.
 fn percent_decoded(text: &str) -> Option<String> {
     let is_encoded = |part: &str| part.get(..2).is_some_and(|code| code.bytes().all(|byte| byte.is_ascii_hexdigit()));
     let has_encoded = |text: &str| text.split('%').skip(1).any(is_encoded);

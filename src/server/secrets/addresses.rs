@@ -1,8 +1,8 @@
-//! Credentials of a user in addresses: `scheme://user:password@host`, and `user:password@host` without a scheme.
+//! User credentials in addresses: `scheme://user:password@host`, and `user:password@host` without a scheme.
 
 use percent_encoding::percent_decode_str;
 
-/// Schemes without `//`, and labels in front of the address of a person or of a package, which are no users.
+/// Schemes without `//`, and labels before the address of a person or of a package, which are not user names.
 const LABELS: &[&str] = &[
     "mailto",
     "sip",
@@ -46,10 +46,10 @@ const LABELS: &[&str] = &[
     "git",
     "urn",
 ];
-/// Words in front of the address of a person that a user may be called as well.
+/// Labels before the address of a person that may also be user names.
 const PERSONS: &[&str] = &["user", "author", "owner", "assignee", "member", "group", "account"];
 
-/// What addresses say of a user.
+/// Adds the credentials of users in addresses.
 pub(super) fn addresses(text: &str, found: &mut Vec<String>) {
     for word in text.split(|c: char| c.is_whitespace() || "\"'`<>".contains(c)) {
         let mut parts = word.split("://");
@@ -65,13 +65,13 @@ pub(super) fn addresses(text: &str, found: &mut Vec<String>) {
     }
 }
 
-/// `user:password@host`, also behind `name=` or `//`.
+/// `user:password@host`, also after `name=` or `//`.
 fn without_scheme(word: &str, found: &mut Vec<String>) {
     let Some(at) = word.rfind('@') else { return };
     let Some(colon) = word[..at].find(':') else { return };
     let from = word[..colon].rfind(['=', ',', ';', '(', '[', '{', '/']).map_or(0, |before| before + 1);
     let is_remote = word[..from].ends_with("//");
-    // A `/` before the user is that of a path.
+    // A single `/` before the user belongs to a path.
     if !is_remote && word[..from].ends_with('/') {
         return;
     }
@@ -83,10 +83,10 @@ fn without_scheme(word: &str, found: &mut Vec<String>) {
     }
 }
 
-/// The part of an address before the `@` of its host.
+/// Returns the part of an address before the `@` of its host.
 fn user(whole: &str) -> Option<&str> {
     let authority = &whole[..whole.find(['/', '?', '#']).unwrap_or(whole.len())];
-    // A password may have a `/` that should have been encoded; what is before it is then no port.
+    // A password may contain a `/` that should have been encoded; the text before it is then not a port.
     let is_port = || authority.split_once(':').is_none_or(|(_, port)| port.bytes().all(|c| c.is_ascii_digit()));
     match authority.rsplit_once('@') {
         Some((user, _)) => Some(user),
@@ -95,7 +95,7 @@ fn user(whole: &str) -> Option<&str> {
     }
 }
 
-/// Whether that can be a user with a password, and a host, where no scheme says so.
+/// Returns whether these are likely a user with a password and a host, without a scheme as evidence.
 fn is_likely(user: &str, host: &str) -> bool {
     let Some((name, password)) = user.split_once(':') else { return false };
     let is_name = |c: char| c.is_alphanumeric() || "_.%+-".contains(c);
@@ -115,24 +115,24 @@ fn is_likely(user: &str, host: &str) -> bool {
         && is_host(host)
 }
 
-/// Whether that can be a host: no version, no digest, no end of the text.
+/// Returns whether the text can be a host: not a version, not a digest, not the end of the text.
 fn is_host(host: &str) -> bool {
     let name = &host[..host.find([':', '/', '?', '#', ',', ';', '(', ')']).unwrap_or(host.len())];
     let is_version = name.trim_start_matches(['v', '^', '~']).bytes().all(|c| c.is_ascii_digit() || c == b'.')
         && name.split('.').count() != 4;
     let is_digest = matches!(name, "sha256" | "sha512" | "sha1") && host.contains(':');
-    // `user:password@/database`, `@tcp(host:3306)` and `@[::1]` have no name first.
+    // `user:password@/database`, `@tcp(host:3306)` and `@[::1]` do not begin with a host name.
     (host.starts_with(['/', '[']) || name.starts_with(|c: char| c.is_alphanumeric() || c == '_'))
         && (name.is_empty() || !is_version)
         && !is_digest
 }
 
-/// What a user says of itself; without a password it may be a token, where it is one for sure.
+/// Adds the credentials of a user; a user without a password is added if it is certainly a token.
 fn add(user: &str, may_be_token: bool, found: &mut Vec<String>) {
     let decoded = percent_decode_str(user).decode_utf8_lossy().into_owned();
     for user in [user, &decoded] {
         match user.split_once(':') {
-            // With its user, as it stands in a header and before the host: a short password is known by that.
+            // Also with the user name, as in a header and before a host: that makes a short password recognizable.
             Some((_, password)) if !password.is_empty() => {
                 found.extend([password.to_owned(), user.to_owned(), format!("{user}@")]);
             }

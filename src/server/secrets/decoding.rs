@@ -1,7 +1,7 @@
-//! Views of a text in which escapes are decoded, and the way back from a place in a view to the text.
+//! Decoded views of a text, and the mapping of positions in a view back to the text.
 //!
-//! A view is a second text; no table of positions is kept. Places found in it are brought back by decoding the text once
-//! more, so that a view costs at most as many bytes as the text itself, however many escapes there are.
+//! A view is a second text without a table of positions. Positions in it are mapped back by decoding the text once
+//! more, so that a view takes at most as many bytes as the text itself, regardless of the number of escapes.
 
 use std::ops::Range;
 
@@ -9,29 +9,29 @@ use memchr::{memchr, memchr3, memchr3_iter};
 
 use super::references::{named_character, named_reference};
 
-/// The encodings that a view removes, once.
+/// The encodings that a view removes, one level of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Escapes {
-    /// Escapes of strings, as JSON, Lisp, JavaScript and Python write them.
+    /// String escapes, as in JSON, Lisp, JavaScript and Python.
     Strings,
-    /// Those, percent-encoding, and the character references of HTML and XML.
+    /// String escapes, percent-encoding, and HTML and XML character references.
     All,
-    /// Line breaks, with the blanks before and behind them.
+    /// Line breaks, with the blanks around them.
     LineBreaks,
-    /// Line breaks with the `=` in front that quoted-printable has there.
+    /// Soft line breaks of quoted-printable: a `=` before a line break.
     SoftBreaks,
 }
 
-/// A piece of the text and the bytes that it stands for.
+/// A piece of the text and the bytes that it represents.
 struct Unit<'t> {
     source: Range<usize>,
     decoded: Decoded<'t>,
 }
 
 enum Decoded<'t> {
-    /// It stands for itself.
+    /// Literal text.
     Literal(&'t [u8]),
-    /// An escape, which can be covered only as a whole.
+    /// An escape, which can be masked only as a whole.
     Escape([u8; 4], usize),
 }
 
@@ -44,7 +44,7 @@ impl Decoded<'_> {
     }
 }
 
-/// The text without these escapes; nothing where there are none.
+/// Returns the text with these escapes decoded; `None` if it contains none.
 pub(super) fn decoded(text: &[u8], escapes: Escapes) -> Option<Vec<u8>> {
     next_special(text, escapes)?;
     let mut view = Vec::with_capacity(text.len());
@@ -56,7 +56,7 @@ pub(super) fn decoded(text: &[u8], escapes: Escapes) -> Option<Vec<u8>> {
     has_changed.then_some(view)
 }
 
-/// The ranges of the text from which these ranges of its view come; both are sorted and apart.
+/// Maps ranges of the view back to ranges of the text; both are sorted and disjoint.
 pub(super) fn located(text: &[u8], escapes: Escapes, ranges: &[Range<usize>]) -> Vec<Range<usize>> {
     let mut found = Vec::with_capacity(ranges.len());
     let mut wanted = ranges.iter();
@@ -93,19 +93,19 @@ fn next_special(text: &[u8], escapes: Escapes) -> Option<usize> {
     }
 }
 
-/// Where the first line break begins, with the blanks before it.
+/// Returns the start of the first line break, including the blanks before it.
 fn line_break(text: &[u8]) -> Option<usize> {
     let at = memchr3_iter(b'\n', b'\r', 0xE2, text).find(|at| text[*at] != 0xE2 || separator(&text[*at..]) > 0)?;
     let blanks = text[..at].iter().rev().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
     Some(at - blanks)
 }
 
-/// How long the line or paragraph separator of Unicode is that stands there, if one does.
+/// Returns the length of the Unicode line or paragraph separator at the beginning of the text; 0 if there is none.
 fn separator(text: &[u8]) -> usize {
     if matches!(text, [0xE2, 0x80, 0xA8 | 0xA9, ..]) { 3 } else { 0 }
 }
 
-/// How long the blanks and line breaks are with which this begins.
+/// Returns the length of the blanks and line breaks at the beginning of the text.
 fn blanks(text: &[u8]) -> usize {
     let mut length = 0;
     loop {
@@ -128,7 +128,7 @@ fn units(text: &[u8], escapes: Escapes) -> impl Iterator<Item = Unit<'_>> {
                     at += length;
                     return Some(Unit { source: from..at, decoded: Decoded::Escape(bytes, count) });
                 }
-                // A sign that begins no escape stands for itself.
+                // A special character that begins no escape is literal.
                 1 + next_special(&rest[1..], escapes).unwrap_or(rest.len() - 1)
             }
             Some(length) => length,
@@ -141,7 +141,7 @@ fn units(text: &[u8], escapes: Escapes) -> impl Iterator<Item = Unit<'_>> {
 
 type Escape = (usize, [u8; 4], usize);
 
-/// The escape with which this begins: its length, and the bytes that it stands for.
+/// Decodes the escape at the beginning of the text: returns its length and the bytes that it represents.
 fn escape(text: &[u8], escapes: Escapes) -> Option<Escape> {
     match text[0] {
         b'\\' => string_escape(text, escapes),
@@ -164,10 +164,11 @@ fn escape(text: &[u8], escapes: Escapes) -> Option<Escape> {
     }
 }
 
-/// The most signs of a number that are looked at; more leading zeros than that has nobody.
+/// Maximum number of characters of a number, a name or blanks inside an escape; more leading zeros do not occur in
+/// practice.
 const LONGEST: usize = 40;
 
-/// Something that stands for nothing.
+/// An escape that represents no bytes.
 fn nothing(length: usize) -> Option<Escape> {
     Some((length, [0; 4], 0))
 }
@@ -211,18 +212,18 @@ fn string_escape(text: &[u8], escapes: Escapes) -> Option<Escape> {
             let count = text[1..].iter().take(most).take_while(|byte| matches!(byte, b'0'..=b'7')).count();
             character(1 + count, number(&text[1..1 + count], 8)?)
         }
-        // A string that goes on in the next line.
+        // A string that continues in the next line.
         b'\n' | b'\r' => nothing(1 + blanks(&text[1..])),
-        // These begin something themselves.
+        // These begin an escape of their own.
         b'%' | b'&' if escapes == Escapes::All => None,
-        // A letter that needs no escape stands for itself: the sign before it may as well be one of its own.
+        // Before any other letter only the backslash is an escape, since it may also be a literal backslash.
         b'a'..=b'z' | b'A'..=b'Z' => nothing(1),
-        // Any other character stands for itself.
+        // Any other character represents itself.
         _ => single(letter),
     }
 }
 
-/// `&amp;`, `&#47;`, `&#x2f;` and such; browsers read numbers and some names without their `;` as well.
+/// `&amp;`, `&#47;`, `&#x2f;` and similar; browsers also accept numbers and some names without the `;`.
 fn reference(text: &[u8]) -> Option<Escape> {
     let count = |from: usize, is_inside: fn(&u8) -> bool| {
         text.get(from..).unwrap_or_default().iter().take(LONGEST).take_while(|byte| is_inside(byte)).count()
@@ -246,12 +247,12 @@ fn reference(text: &[u8]) -> Option<Escape> {
 }
 
 fn number(digits: &[u8], radix: u32) -> Option<u32> {
-    // A sign would be accepted by the parser.
+    // The parser would accept a sign.
     let digits = std::str::from_utf8(digits).ok().filter(|digits| digits.bytes().all(|c| c.is_ascii_alphanumeric()))?;
     u32::from_str_radix(digits, radix).ok()
 }
 
-/// An escape of so many bytes; half a surrogate pair stands for no character.
+/// An escape of `length` bytes; an invalid code point, such as half a surrogate pair, becomes U+FFFD.
 fn character(length: usize, code: u32) -> Option<Escape> {
     let mut bytes = [0; 4];
     let count = char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER).encode_utf8(&mut bytes).len();

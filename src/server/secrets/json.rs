@@ -1,6 +1,7 @@
-//! Redaction of a text that is JSON: of the strings that it stands for, of their keys, and of numbers.
+//! Redaction of a JSON text: of its strings, keys and numbers.
 //!
-//! It works on the text, so that whatever holds no secret stays as it was, to the last digit and in its order.
+//! It works on the text, so that everything without a secret is preserved, including the digits of numbers and the
+//! order of keys.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -10,10 +11,10 @@ use memchr::{memchr, memchr2, memchr3};
 use super::matching::Matcher;
 use super::{MASK, masked};
 
-/// A text of JSON without secrets, which is JSON as well. Keys of one object stay apart from each other.
+/// Redacts a JSON text; the result is valid JSON. Masked keys of an object remain distinct from each other.
 pub(super) fn redact<'t>(matcher: &Matcher, text: &'t str) -> Cow<'t, str> {
     let bytes = text.as_bytes();
-    // The last begins the separators of lines that need no escape.
+    // 0xE2 is the first byte of the Unicode line separators, which need no escape.
     let is_encoded = || memchr3(b'\\', b'%', b'&', bytes).is_some() || memchr(0xE2, bytes).is_some();
     let may_be_in = is_encoded() || matcher.has_numbers || matcher.is_plainly_in(bytes);
     if !may_be_in && matcher.in_pairs(bytes).is_empty() {
@@ -21,7 +22,7 @@ pub(super) fn redact<'t>(matcher: &Matcher, text: &'t str) -> Cow<'t, str> {
     }
     let mut out = String::new();
     let mut copied = 0;
-    // The keys that have been masked in each object that is open.
+    // The masked keys of each open object.
     let mut objects: Vec<HashSet<String>> = Vec::new();
     let mut at = 0;
     while let Some(&byte) = bytes.get(at) {
@@ -66,7 +67,7 @@ pub(super) fn redact<'t>(matcher: &Matcher, text: &'t str) -> Cow<'t, str> {
     Cow::Owned(out)
 }
 
-/// Where a string ends whose inside begins there: at its quotation mark, or with the text.
+/// Returns the end of the string whose content begins at `at`: its closing quotation mark, or the end of the text.
 fn string_end(text: &[u8], mut at: usize) -> usize {
     while let Some(found) = text.get(at..).and_then(|rest| memchr2(b'"', b'\\', rest)) {
         at += found;
@@ -83,7 +84,7 @@ fn is_key(text: &[u8], behind: usize) -> bool {
     rest.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b':')
 }
 
-/// A key that the object does not have among those that were masked.
+/// Makes a masked key distinct from the other masked keys of its object.
 fn distinct(key: String, keys: &mut HashSet<String>) -> String {
     let mut own = key.clone();
     let mut count = 1;
@@ -98,7 +99,7 @@ fn is_of_a_number(byte: u8) -> bool {
     byte.is_ascii_digit() || matches!(byte, b'+' | b'-' | b'.' | b'e' | b'E')
 }
 
-/// Whether a secret stands in a number, also where it is written with an exponent.
+/// Returns whether a number contains a secret, including when it is written with an exponent.
 fn is_secret_number(matcher: &Matcher, token: &str) -> bool {
     if matcher.is_plainly_in(token.as_bytes()) {
         return true;
@@ -106,7 +107,7 @@ fn is_secret_number(matcher: &Matcher, token: &str) -> bool {
     let Some((mantissa, exponent)) = token.split_once(['e', 'E']) else { return false };
     let Ok(exponent) = exponent.parse::<usize>() else { return false };
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    // Longer numbers are no secret that anybody has.
+    // Secrets do not have longer numbers.
     if exponent > 400 || fraction.len() > exponent {
         return false;
     }

@@ -1,4 +1,4 @@
-//! Finding secrets in a text, in whatever encoding they are.
+//! Search for secrets in a text, in any encoding.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -11,23 +11,25 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::decoding::{Escapes, decoded, located};
 
-/// How often a text may have been encoded, one encoding inside the other.
+/// Maximum number of nested encodings of a text.
 const DEPTH: usize = 4;
 
-/// Up to this many bytes of patterns the automaton may take the memory of a table.
+/// Maximum total size of the patterns, in bytes, for which the automaton may use a table, which takes more memory.
 const TABLE: usize = 8 << 10;
 
-/// The secrets as patterns.
+/// The secrets as search patterns.
 #[derive(Default)]
 pub(super) struct Matcher {
     automaton: Option<AhoCorasick>,
-    /// True where a number of JSON could be one of them.
+    /// True if a JSON number could be a secret.
     pub(super) has_numbers: bool,
 }
 
 impl Matcher {
+    /// Builds the patterns of the secrets.
+    ///
     /// # Errors
-    /// When the patterns are too large for an automaton.
+    /// Returns an error if the patterns are too large for an automaton.
     pub(super) fn new<'t>(secrets: impl Iterator<Item = &'t str> + Clone) -> Result<Matcher, aho_corasick::BuildError> {
         let has_numbers =
             secrets.clone().any(|secret| secret.bytes().all(|c| c.is_ascii_digit() || b"+-.eE".contains(&c)));
@@ -38,32 +40,32 @@ impl Matcher {
             return Ok(Matcher::default());
         }
         let kind = (patterns.iter().map(Vec::len).sum::<usize>() > TABLE).then_some(AhoCorasickKind::ContiguousNFA);
-        // All matches are wanted: secrets may overlap, and the rest of one must not stay behind another.
+        // Report all matches: secrets may overlap, and the rest of one must not remain after another is masked.
         let automaton = AhoCorasick::builder().kind(kind).match_kind(MatchKind::Standard).build(patterns)?;
         Ok(Matcher { automaton: Some(automaton), has_numbers })
     }
 
-    /// True where nothing is looked for.
+    /// True if there are no patterns.
     pub(super) fn is_empty(&self) -> bool {
         self.automaton.is_none()
     }
 
-    /// Whether a secret stands there as it is.
+    /// Returns whether the text contains a secret without any decoding.
     pub(super) fn is_plainly_in(&self, text: &[u8]) -> bool {
         self.automaton.as_ref().is_some_and(|automaton| automaton.is_match(text))
     }
 
-    /// Where secrets are in a text: sorted and apart.
+    /// Returns the ranges of secrets in a text, sorted and disjoint.
     pub(super) fn find(&self, text: &[u8]) -> Vec<Range<usize>> {
         self.search(text, false)
     }
 
-    /// The same for the inside of a string of JSON. The ranges never begin or end inside an escape.
+    /// Like [`Matcher::find`], for the inside of a JSON string. The ranges never begin or end inside an escape.
     pub(super) fn find_in_string(&self, text: &[u8]) -> Vec<Range<usize>> {
         self.search(text, memchr(b'\\', text).is_some())
     }
 
-    /// `is_escaped`: the text means nothing before it is decoded.
+    /// Searches a text. `is_escaped` means that the text must be decoded before it is compared.
     fn search(&self, text: &[u8], is_escaped: bool) -> Vec<Range<usize>> {
         let mut found = Vec::new();
         if self.is_empty() {
@@ -109,7 +111,7 @@ impl Matcher {
         [Escapes::LineBreaks, Escapes::SoftBreaks].into_iter().flat_map(view).collect()
     }
 
-    /// Where secrets are in hexadecimal, with a sign between any two bytes.
+    /// Returns the ranges of secrets in hexadecimal with a separator between any two bytes.
     pub(super) fn in_pairs(&self, text: &[u8]) -> Vec<Range<usize>> {
         let mut found = Vec::new();
         let digit = |at: usize| text.get(at).and_then(|byte| char::from(*byte).to_digit(16));
@@ -127,13 +129,13 @@ impl Matcher {
             if bytes.len() >= super::SHORTEST {
                 found.extend(self.matches(&bytes).iter().map(|range| at + 3 * range.start..at + 3 * range.end - 1));
             }
-            // The last pair may be the first of others, with another sign.
+            // The last pair may be the first of a sequence with another separator.
             at += (3 * bytes.len()).saturating_sub(3).max(1);
         }
         found
     }
 
-    /// Where patterns are as they are.
+    /// Returns the ranges of matches without decoding.
     fn matches(&self, text: &[u8]) -> Vec<Range<usize>> {
         match &self.automaton {
             Some(automaton) if automaton.is_match(text) => {
@@ -144,8 +146,8 @@ impl Matcher {
     }
 }
 
-/// The ranges without those that have nothing but backslashes in front of one that was found before: these escape the
-/// secret only if it was not meant to be as it was found.
+/// Removes the ranges that extend a range of `found` only by leading backslashes: the secret is present there without
+/// escapes, so the backslashes do not belong to it.
 fn without_backslashes(text: &[u8], ranges: Vec<Range<usize>>, found: &[Range<usize>]) -> Vec<Range<usize>> {
     if ranges.is_empty() {
         return ranges;
@@ -158,7 +160,7 @@ fn without_backslashes(text: &[u8], ranges: Vec<Range<usize>>, found: &[Range<us
     ranges.into_iter().filter(is_more).collect()
 }
 
-/// The ranges in order, each those that overlap as one.
+/// Sorts the ranges and merges those that overlap.
 fn merged(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
     ranges.sort_unstable_by_key(|range| (range.start, range.end));
     ranges.dedup_by(|next, before| {
@@ -171,8 +173,8 @@ fn merged(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
     ranges
 }
 
-/// The texts by which a secret is known: itself, without the escapes that it seems to have, what it is in hexadecimal, and
-/// what it is in base64, also where it was in base64, percent-encoded or a string of JSON before.
+/// Returns the forms in which a secret is searched: the secret itself, with its apparent escapes decoded, in
+/// hexadecimal, and in base64, including base64 of its base64, percent-encoded and JSON string forms.
 fn forms(secret: &str) -> Vec<Vec<u8>> {
     let bytes = secret.as_bytes();
     let mut forms = vec![bytes.to_vec()];
@@ -199,11 +201,11 @@ fn forms(secret: &str) -> Vec<Vec<u8>> {
     forms
 }
 
-/// A text in base64, of both alphabets and wherever it stands in what was encoded.
+/// Returns the base64 forms of a text in both alphabets and at every alignment in the encoded data.
 fn in_base64(bytes: &[u8]) -> Vec<Vec<u8>> {
     let mut forms = Vec::with_capacity(6);
     for shift in 0..3 {
-        // The characters at the ends have bits of the neighbours.
+        // The characters at the ends contain bits of the neighbouring bytes.
         let shifted = [&[0; 2][..shift], bytes].concat();
         let from = (8 * shift).div_ceil(6);
         let to = 8 * shifted.len() / 6;
@@ -217,12 +219,12 @@ fn in_base64(bytes: &[u8]) -> Vec<Vec<u8>> {
     forms
 }
 
-/// What is never encoded in a URL, and what some leave as it is.
+/// Characters that are never encoded in a URL, and the additional ones that some libraries leave unencoded.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 const PLAIN_IN_PATHS: &AsciiSet = &PLAIN.remove(b'/');
 const PLAIN_IN_SCRIPTS: &AsciiSet = &PLAIN.remove(b'!').remove(b'*').remove(b'\'').remove(b'(').remove(b')');
 
-/// A text with percent-encoding, in the ways in which libraries write it.
+/// Returns the percent-encoded forms of a text that common libraries produce.
 fn percent_encoded(text: &str) -> Vec<String> {
     let mut forms = Vec::new();
     for plain in [PLAIN, PLAIN_IN_PATHS, PLAIN_IN_SCRIPTS] {
@@ -234,7 +236,7 @@ fn percent_encoded(text: &str) -> Vec<String> {
     forms
 }
 
-/// The inside of a text as a string of JSON.
+/// Returns the content of a text as a JSON string, without the quotation marks.
 fn quoted(text: &str) -> String {
     let quoted = serde_json::Value::from(text).to_string();
     quoted[1..quoted.len() - 1].to_owned()

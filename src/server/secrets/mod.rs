@@ -1,12 +1,12 @@
-//! Redaction: secrets that the configuration knows are taken out of everything that leaves.
+//! Redaction: removes known secrets from everything that leaves the process.
 //!
-//! A credential is for the server that it was given for. It comes back where a server shows its own environment or an
-//! error repeats a header, and would be read by the model and by whoever reads a log. Text of a server is redacted where
-//! it comes in, before it is a value of the language and before anything is cut from it; replies, records and what a
-//! terminal shows are redacted once more where they leave.
+//! A credential is meant only for the server for which it was configured. It can come back when a server shows its
+//! environment or when an error repeats a header, and would then be visible to the model and to readers of logs. Text
+//! from a server is redacted on arrival, before it becomes a value of the language and before anything is cut from it.
+//! Replies, records and terminal output are redacted again before they leave.
 //!
-//! [`names`] and [`recognition`] tell which texts of a configuration are secrets, [`matching`] finds them in a text in the encodings
-//! that [`decoding`] removes, [`json`] does so in the strings of a text of JSON.
+//! [`names`] and [`recognition`] determine which texts of a configuration are secrets, [`matching`] finds them in a
+//! text in the encodings that [`decoding`] removes, and [`json`] does so in the strings of a JSON text.
 
 mod addresses;
 mod decoding;
@@ -33,26 +33,26 @@ pub(super) use names::{is_secret_variable, names_a_secret};
 pub(super) use pairs::behind_option;
 pub(super) use recognition::{credentials_in, has_credentials};
 
-/// Replaces a secret. Inside JSON and a printed string it is the same as outside.
+/// Replaces a secret. It needs no escaping in JSON or in a printed string.
 pub(super) const MASK: &str = "[redacted]";
 
-/// Shorter texts are too likely to be something else.
+/// Minimum length of a secret, in bytes; shorter texts are too likely to be something else.
 const SHORTEST: usize = 8;
-/// From this length on a text counts as a secret whatever it consists of.
+/// The length from which a text counts as a secret regardless of its characters.
 const SURELY: usize = 16;
-/// How many texts are kept of one source whose secrets are renewed. Tokens that were replaced may still be underway.
+/// Number of texts kept per source that renews its secrets. Replaced tokens may still be in transit.
 const RENEWED_KEPT: usize = 16;
-/// The shortest part of a secret that is taken out at a place where a text was cut.
+/// Minimum length of a partial secret that is redacted where a text was cut.
 const PART: usize = 4;
 
-/// The secrets that are known so far; copies share them.
+/// The secrets known so far; clones share them.
 #[derive(Clone, Default)]
 pub struct Secrets(Arc<RwLock<Known>>);
 
 #[derive(Default)]
 struct Known {
     texts: Vec<String>,
-    /// Those that are renewed from time to time, by where they come from.
+    /// Secrets that are renewed from time to time, by source.
     renewed: HashMap<String, VecDeque<String>>,
     matcher: Arc<Matcher>,
 }
@@ -62,7 +62,8 @@ impl Known {
         self.texts.iter().chain(self.renewed.values().flatten()).map(String::as_str)
     }
 
-    /// Makes the matcher anew; gives what is wrong with it. The log redacts its lines, so nothing is logged in here.
+    /// Rebuilds the matcher and returns the error if that fails. The log redacts its lines, so nothing may be logged
+    /// here.
     fn build(&mut self) -> Option<aho_corasick::BuildError> {
         match Matcher::new(self.all()) {
             Ok(matcher) => self.matcher = Arc::new(matcher),
@@ -80,7 +81,8 @@ impl fmt::Debug for Secrets {
 }
 
 impl Secrets {
-    /// The secrets among the variables of this process: those with the name of a secret, and credentials in others.
+    /// Collects the secrets in the environment of this process: variables with the name of a secret, and credentials in
+    /// others.
     pub fn of_environment() -> Secrets {
         let secrets = Secrets::default();
         let variables: Vec<(String, String)> = std::env::vars_os()
@@ -94,8 +96,9 @@ impl Secrets {
         secrets
     }
 
-    /// Adds secrets. A text that could as well be a word or a number, shorter than 8 bytes or below 16 all of small letters
-    /// or digits, is none: taking out each `postgres` would damage people's data. Nor is the path of a file that is there.
+    /// Adds secrets. A text that may be an ordinary word or number is ignored, that is one of fewer than 8 bytes, or of
+    /// fewer than 16 bytes that consists only of lower-case letters or only of digits: redacting every `postgres` would
+    /// damage user data. The path of an existing file is ignored as well.
     pub fn add<'t>(&self, texts: impl IntoIterator<Item = &'t str>) {
         let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
         let before = known.texts.len();
@@ -109,12 +112,12 @@ impl Secrets {
         report(problem);
     }
 
-    /// Adds the credentials in a text, such as the address of a database or a configuration in JSON.
+    /// Adds the credentials in a text, such as a database URL or a configuration in JSON.
     pub fn add_credentials_in(&self, text: &str) {
         self.add(credentials_in(text).iter().map(String::as_str));
     }
 
-    /// Adds secrets of a source that renews them; its oldest are forgotten.
+    /// Adds secrets of a source that renews them, and drops its oldest.
     pub(super) fn renew<'t>(&self, source: &str, texts: impl IntoIterator<Item = &'t str>) {
         let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
         let kept = known.renewed.entry(source.to_owned()).or_default();
@@ -135,7 +138,7 @@ impl Secrets {
         Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner).matcher)
     }
 
-    /// A text without them.
+    /// Returns a text with the secrets redacted.
     pub fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
         match &*self.matcher().find(text.as_bytes()) {
             [] => Cow::Borrowed(text),
@@ -143,14 +146,13 @@ impl Secrets {
         }
     }
 
-    /// A text of JSON without them, which stands for the same values everywhere else.
+    /// Returns a JSON text with the secrets redacted, which otherwise represents the same values.
     pub fn redact_json<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let matcher = self.matcher();
         if matcher.is_empty() { Cow::Borrowed(text) } else { json::redact(&matcher, text) }
     }
 
-    /// A text without them of which something was cut away before its beginning or behind its end: a part of a secret
-    /// that stands there is taken out as well.
+    /// Redacts a text that was cut at its beginning or its end: a partial secret there is redacted as well.
     pub(super) fn redact_cut(&self, text: &str, cut_before: bool, cut_behind: bool) -> String {
         let mut text = self.redact(text).into_owned();
         let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
@@ -169,13 +171,13 @@ impl Secrets {
         text
     }
 
-    /// How many bytes at the end of a text could be the beginning of a secret that goes on behind it.
+    /// Returns the number of bytes at the end of a text that may be the beginning of a secret that continues after it.
     pub fn begun(&self, text: &str) -> usize {
         let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
         known.all().map(|secret| begun(text, secret)).max().unwrap_or_default()
     }
 
-    /// Takes them out of texts that belong together, also where one begins in one text and ends in a later one.
+    /// Redacts consecutive parts of a text, including secrets that span several parts.
     pub(super) fn redact_parts(&self, parts: &mut [String]) {
         let ranges = self.matcher().find(parts.concat().as_bytes());
         let mut from = 0;
@@ -191,7 +193,7 @@ impl Secrets {
         }
     }
 
-    /// Bytes without them; nothing where there are none.
+    /// Returns the bytes with the secrets redacted; `None` if they contain none.
     pub(super) fn redact_bytes(&self, bytes: &[u8]) -> Option<Vec<u8>> {
         let ranges = self.matcher().find(bytes);
         let mut out = Vec::with_capacity(bytes.len());
@@ -205,7 +207,7 @@ impl Secrets {
         (!ranges.is_empty()).then_some(out)
     }
 
-    /// A reply without them.
+    /// Returns a reply with the secrets redacted.
     pub(super) fn redact_reply(&self, reply: ToolReply) -> ToolReply {
         match reply {
             ToolReply::Json(text) => ToolReply::Json(match self.redact_json(&text) {
@@ -220,7 +222,7 @@ impl Secrets {
         }
     }
 
-    /// Takes them out of the record of an evaluation, before it is rendered or cut.
+    /// Redacts the record of an evaluation, before it is rendered or cut.
     pub fn redact_record(&self, reply: &mut Reply) {
         let texts = [&mut reply.value, &mut reply.truncated];
         for text in texts.into_iter().flatten().chain([&mut reply.prints]).chain(&mut reply.defined) {
@@ -238,7 +240,7 @@ impl Secrets {
                 self.redact_in(text);
             }
         }
-        // The output limit cuts what is printed of a value.
+        // The output limit may cut the printed form of a value inside a secret.
         if reply.truncated.is_some()
             && let Some(value) = &mut reply.value
         {
@@ -252,7 +254,7 @@ impl Secrets {
         }
     }
 
-    /// An error without them.
+    /// Returns an error with the secrets redacted.
     pub(super) fn redact_error(&self, error: ToolError) -> ToolError {
         ToolError {
             message: self.redact_own(error.message),
@@ -261,7 +263,8 @@ impl Secrets {
         }
     }
 
-    /// What a server says of a tool without them; nothing where one stands in the name, by which it is called.
+    /// Returns the description of a tool with the secrets redacted; `None` if its name, by which it is called, contains
+    /// one.
     pub(super) fn redact_tool(&self, tool: Tool) -> Option<Tool> {
         let schema = |schema: serde_json::Value| self.redact_value(schema);
         matches!(self.redact(&tool.name), Cow::Borrowed(_)).then(|| Tool {
@@ -276,12 +279,12 @@ impl Secrets {
     fn redact_value(&self, value: serde_json::Value) -> serde_json::Value {
         match self.redact_json(&value.to_string()) {
             Cow::Borrowed(_) => value,
-            // Redacted JSON is JSON; should it ever not be, nothing of it may pass.
+            // Redacted JSON is valid JSON; if it ever were not, none of it may pass.
             Cow::Owned(redacted) => serde_json::from_str(&redacted).unwrap_or_default(),
         }
     }
 
-    /// A text without them, which is given back as it is where there are none.
+    /// Redacts an owned text, which is returned unchanged if it contains no secret.
     pub fn redact_own(&self, text: String) -> String {
         match self.redact(&text) {
             Cow::Borrowed(_) => text,
@@ -296,12 +299,12 @@ fn report(problem: Option<aho_corasick::BuildError>) {
     }
 }
 
-/// A text in which these ranges are masked; they are sorted and apart.
+/// Masks ranges of a text, which must be sorted and disjoint.
 fn masked(text: &str, ranges: &[Range<usize>]) -> String {
     let mut out = String::with_capacity(text.len());
     let mut at = 0;
     for range in ranges {
-        // Secrets are whole characters, but an encoding of bytes may be cut anywhere.
+        // Secrets consist of whole characters, but an encoded byte sequence may be cut anywhere.
         let start = text.floor_char_boundary(range.start).max(at);
         out.push_str(&text[at..start]);
         out.push_str(MASK);
@@ -311,13 +314,13 @@ fn masked(text: &str, ranges: &[Range<usize>]) -> String {
     out
 }
 
-/// How much of a secret, but not all, a text ends with.
+/// Returns the length of the longest proper prefix of a secret with which a text ends.
 fn begun(text: &str, secret: &str) -> usize {
     let parts = secret.char_indices().map(|(at, _)| at).rev();
     parts.filter(|length| *length <= text.len()).find(|length| text.ends_with(&secret[..*length])).unwrap_or_default()
 }
 
-/// How much of the end of a secret, but not all, a text begins with.
+/// Returns the length of the longest proper suffix of a secret with which a text begins.
 fn ended(text: &str, secret: &str) -> usize {
     let parts = secret.char_indices().map(|(at, _)| at).skip(1).map(|at| secret.len() - at);
     parts
@@ -326,16 +329,16 @@ fn ended(text: &str, secret: &str) -> usize {
         .unwrap_or_default()
 }
 
-/// Whether a text can be taken out of everything without damage.
+/// Returns whether a text can be redacted everywhere without damage to other data.
 pub(super) fn is_redactable(text: &str) -> bool {
     let text = text.trim();
     let is_all = |kind: fn(&u8) -> bool| text.as_bytes().iter().all(kind);
     let is_word = text.len() < SURELY && (is_all(u8::is_ascii_lowercase) || is_all(u8::is_ascii_digit));
-    // Some variables say where a secret is, such as `GOOGLE_APPLICATION_CREDENTIALS`.
+    // Some variables hold the location of a secret, such as `GOOGLE_APPLICATION_CREDENTIALS`.
     text.len() >= SHORTEST && !is_word && !is_path(text)
 }
 
-/// Whether a text is the path of a file that is there.
+/// Returns whether a text is the path of an existing file.
 pub(super) fn is_path(text: &str) -> bool {
     text.contains(['/', '\\']) && Path::new(text).exists()
 }

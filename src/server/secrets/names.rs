@@ -1,10 +1,10 @@
-//! Names that people give to secrets: of variables, headers, parameters of URLs, options and fields.
+//! Names that users give to secrets: of variables, headers, URL parameters, options and fields.
 
 use std::path::Path;
 
 use crate::lang::value::map::kebab;
 
-/// Parts of such names, in lower case and without anything between their words.
+/// Substrings of such names, in lower case and without separators.
 const PARTS: &[&str] = &[
     "secret",
     "token",
@@ -44,10 +44,10 @@ const WORDS: &[&str] = &[
     "mnemonic",
 ];
 
-/// Ends of their words, which are written without anything between them, such as `PRIVKEY` and `BINDPW`.
+/// Suffixes of words of such names without separators, such as `PRIVKEY` and `BINDPW`.
 const ENDS: &[&str] = &["pass", "pwd", "pw", "dsn", "key"];
 
-/// Words with such an end that are something else.
+/// Words with such a suffix that have another meaning.
 const OTHERS: &[&str] = &[
     "bypass",
     "compass",
@@ -65,7 +65,7 @@ const OTHERS: &[&str] = &[
     "foreignkey",
 ];
 
-/// True for a name that people give to secrets.
+/// True for a name that users give to secrets.
 pub(in crate::server) fn names_a_secret(name: &str) -> bool {
     let name = kebab(name.trim());
     let words = || name.split(|c: char| !c.is_alphanumeric()).map(|word| word.trim_end_matches(char::is_numeric));
@@ -76,8 +76,8 @@ pub(in crate::server) fn names_a_secret(name: &str) -> bool {
         })
 }
 
-/// True for the name of an environment variable whose value is a secret. The working folder, which every shell on Unix
-/// keeps in `PWD`, is none.
+/// True for an environment variable whose value is a secret. The working folder, which Unix shells keep in `PWD`, is
+/// not.
 pub(in crate::server) fn is_secret_variable(name: &str, value: &str) -> bool {
     let is_folder = || value.starts_with('/') || Path::new(value).is_absolute();
     names_a_secret(name) && !(matches!(name, "PWD" | "OLDPWD") && is_folder())

@@ -1,11 +1,11 @@
-//! Values that belong to the name of a secret: `name=value`, `name: value`, `--name value`, and fields of JSON.
+//! Values with the name of a secret: `name=value`, `name: value`, `--name value`, and fields of JSON.
 
 use percent_encoding::percent_decode_str;
 use serde_json::{Deserializer, Value};
 
 use super::names::names_a_secret;
 
-/// Options behind which a user stands with a password, as `curl` and others have them.
+/// Options whose value is a user with a password, as for `curl` and others.
 const USERS: &[&str] =
     &["-u", "-U", "--user", "--userpwd", "--proxy-user", "--auth", "--basic", "--basic-auth", "--login"];
 
@@ -13,7 +13,7 @@ const USERS: &[&str] =
 pub(super) fn assignments(text: &str, found: &mut Vec<String>) {
     for (at, _) in text.match_indices('=') {
         let (before, behind) = (&text[..at], &text[at + 1..]);
-        // Comparisons, arrows, and the padding of base64.
+        // Comparisons, arrows, and base64 padding.
         if behind.starts_with(['=', '>']) || before.ends_with(['=', '!', ':', '<']) {
             continue;
         }
@@ -25,7 +25,7 @@ pub(super) fn assignments(text: &str, found: &mut Vec<String>) {
             user(first(behind, char::is_whitespace), found);
         }
     }
-    // A value may have what ends one elsewhere.
+    // The value may contain characters that end a value elsewhere.
     if let Some((name, value)) = text.split_once('=')
         && !name.contains(|c: char| c.is_whitespace() || "&;?,:".contains(c))
         && names_a_secret(name)
@@ -34,7 +34,7 @@ pub(super) fn assignments(text: &str, found: &mut Vec<String>) {
     }
 }
 
-/// `Authorization: …`, as an argument has it, and `"password": "…"` or `password: …` anywhere.
+/// `Authorization: …` at the start of an argument, and `"password": "…"` or `password: …` anywhere.
 pub(super) fn members(text: &str, found: &mut Vec<String>) {
     for (at, _) in text.match_indices(':') {
         let (before, behind) = (&text[..at], &text[at + 1..]);
@@ -56,7 +56,7 @@ pub(super) fn members(text: &str, found: &mut Vec<String>) {
     }
 }
 
-/// `--token VALUE` and `-u user:password` inside a command, and `password VALUE` as `.netrc` has it.
+/// `--token VALUE` and `-u user:password` inside a command, and `password VALUE` as in `.netrc`.
 pub(super) fn words(text: &str, found: &mut Vec<String>) {
     let words: Vec<&str> = text.split_whitespace().collect();
     let is_netrc = words.iter().any(|word| matches!(*word, "machine" | "login"));
@@ -73,7 +73,7 @@ pub(super) fn words(text: &str, found: &mut Vec<String>) {
     }
 }
 
-/// The credentials in the word behind an option: all of it where the option has the name of a secret.
+/// Returns the credentials in the word after an option: the whole word if the option has the name of a secret.
 pub(in crate::server) fn behind_option(option: &str, word: &str) -> Vec<String> {
     let mut found = Vec::new();
     if option.starts_with('-') && !option.contains(['=', ' ']) && !word.starts_with('-') {
@@ -91,7 +91,7 @@ fn is_user_option(option: &str) -> bool {
     USERS.contains(&option)
 }
 
-/// `user:password`, as it stands behind an option. The ids of a user and its group are none.
+/// `user:password` as the value of an option. The numeric ids of a user and a group are not credentials.
 fn user(text: &str, found: &mut Vec<String>) {
     let text = text.trim_matches(['"', '\'']);
     let Some((name, password)) = text.split_once(':') else { return };
@@ -101,8 +101,8 @@ fn user(text: &str, found: &mut Vec<String>) {
     }
 }
 
-/// Fields of JSON with the name of a secret, those of a list of names with values, and what other strings have in them.
-/// The JSON may stand behind something else, such as `--config=`.
+/// Fields of JSON with the name of a secret, entries of a list of names with values, and credentials inside other
+/// strings. The JSON may follow other text, such as `--config=`.
 pub(super) fn json(text: &str, found: &mut Vec<String>) {
     let Some(start) = text.find(['{', '[']) else { return };
     if let Some(Ok(value)) = Deserializer::from_str(&text[start..]).into_iter::<Value>().next() {
@@ -129,13 +129,13 @@ fn fields(value: &Value, found: &mut Vec<String>) {
             }
         }
         Value::Array(items) => items.iter().for_each(|item| fields(item, found)),
-        // It is shorter than the text that it stands in, so this comes to an end.
+        // The string is shorter than the text that contains it, so the recursion terminates.
         Value::String(text) => found.extend(super::recognition::written_out(text)),
         _ => {}
     }
 }
 
-/// The texts and numbers of a field, also where it has several.
+/// The texts and numbers of a field, including those of a list.
 fn scalars(value: &Value, found: &mut Vec<String>) {
     match value {
         Value::String(text) => given(text, found),
@@ -145,15 +145,15 @@ fn scalars(value: &Value, found: &mut Vec<String>) {
     }
 }
 
-/// The name at the end of a text, without the quotation mark or bracket that closes it.
+/// Returns the name at the end of a text, without a closing quotation mark or bracket.
 fn last_name(text: &str) -> &str {
     let text = text.trim_end_matches([' ', '\t']).trim_end_matches(['"', '\'', '\\', ']']);
     let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '%');
     text.rfind(|c| !is_name(c)).map_or(text, |at| &text[at + text[at..].chars().next().map_or(1, char::len_utf8)..])
 }
 
-/// The value with which a text begins: up to its closing quotation mark or brace, or else to what ends one. A sign that
-/// may end it, and may belong to it, gives two.
+/// Extracts the value at the beginning of a text: up to its closing quotation mark or brace, or else to a delimiter. A
+/// character that may either end the value or belong to it yields two candidates.
 fn value_of(text: &str, is_end: fn(char) -> bool, found: &mut Vec<String>) {
     let text = text.trim_start_matches('\\');
     if let Some(quote) = text.chars().next().filter(|c| matches!(c, '"' | '\'' | '{')) {
@@ -169,28 +169,28 @@ fn value_of(text: &str, is_end: fn(char) -> bool, found: &mut Vec<String>) {
     }
 }
 
-/// A text up to the first character of a kind.
+/// Returns the text before the first character of a kind.
 fn first(text: &str, is_end: impl Fn(char) -> bool) -> &str {
     &text[..text.find(is_end).unwrap_or(text.len())]
 }
 
-/// A value that belongs to the name of a secret.
+/// Adds a value with the name of a secret.
 fn given(value: &str, found: &mut Vec<String>) {
     let value = value.trim().trim_matches(['"', '\'']);
     if !value.is_empty() {
         found.push(value.to_owned());
         found.extend(percent_decode_str(value).decode_utf8().ok().filter(|text| text != value).map(|text| text.into()));
-        // `Bearer TOKEN`: the token alone is as secret.
+        // `Bearer TOKEN`: the token alone is secret as well.
         found.extend(value.split_once(' ').map(|(_, rest)| rest.trim().to_owned()));
     }
 }
 
-/// Whether a text is no word: it has a digit or a sign.
+/// Returns whether a text is not a plain word: it contains a digit or a sign.
 fn is_made_up(text: &str) -> bool {
     text.contains(|c: char| !c.is_alphabetic())
 }
 
-/// Whether a port stands there, or the version of an image whose name reads like that of a secret.
+/// Returns whether the text begins with a port, or with the version of an image whose name resembles that of a secret.
 fn is_version(text: &str) -> bool {
     let rest = text.trim_start_matches('v').trim_start_matches(|c: char| c.is_ascii_digit());
     rest.len() < text.len() && rest.starts_with(['.', '/'])

@@ -1,12 +1,11 @@
-//! Tells which texts of a configuration are secrets by what they look like; [`names`](super::names) does so by the name
-//! that they have.
+//! Recognition of secrets in a configuration by their form; [`names`](super::names) recognizes them by their names.
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 
 use super::{addresses, pairs};
 
-/// Beginnings of tokens, each with the length from which on a text is one.
+/// Prefixes of tokens, each with the minimum length of the token.
 const PREFIXES: &[(&str, usize)] = &[
     ("sk-", 16),
     ("sk_live_", 16),
@@ -62,29 +61,29 @@ const PREFIXES: &[(&str, usize)] = &[
     ("pat-", 16),
 ];
 
-/// The schemes of the header `Authorization`.
+/// The schemes of the `Authorization` header.
 const SCHEMES: &[&str] = &["bearer", "basic", "token", "apikey", "api-key", "digest"];
 
-/// The credentials in a value of a configuration, by what they look like.
+/// Returns the credentials in a value of a configuration, recognized by their form.
 pub(in crate::server) fn credentials_in(text: &str) -> Vec<String> {
     let mut found = written_out(text);
     random(text, &mut found);
     found
 }
 
-/// Whether an address in a value says of a user what only that user knows, as that of a proxy may.
+/// Returns whether a value contains an address with the credentials of a user, such as that of a proxy.
 pub(in crate::server) fn has_credentials(text: &str) -> bool {
     let mut found = Vec::new();
     addresses::addresses(text, &mut found);
     !found.is_empty()
 }
 
-/// Whether a value begins like a path, whose parts may look like anything.
+/// Returns whether a value begins like a path, whose parts may have any form.
 fn is_place(text: &str) -> bool {
     text.starts_with(['/', '.', '~']) || text.get(1..3) == Some(":\\")
 }
 
-/// The credentials that stand in a value in a known form.
+/// Returns the credentials in a value that have a known syntax.
 pub(super) fn written_out(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     private_keys(text, &mut found);
@@ -101,14 +100,14 @@ pub(super) fn written_out(text: &str) -> Vec<String> {
     found
 }
 
-/// Private keys in PEM, as wholes and line by line: programs print them so.
+/// Private keys in PEM, as a whole and line by line, as programs may print them.
 fn private_keys(text: &str, found: &mut Vec<String>) {
     let is_one = |text: &str| text.contains("-----BEGIN ") && text.contains("PRIVATE KEY");
     if !is_one(text) {
         return;
     }
     found.push(text.to_owned());
-    // In a variable the lines are often written with `\n`.
+    // Variables often contain the lines separated by a literal `\n`.
     for line in text.replace("\\n", "\n").lines().map(str::trim) {
         if line.len() >= 16 && !line.starts_with("-----") {
             found.push(line.to_owned());
@@ -116,7 +115,7 @@ fn private_keys(text: &str, found: &mut Vec<String>) {
     }
 }
 
-/// `Bearer TOKEN`, and what stands in the `Basic` of HTTP.
+/// `Bearer TOKEN`, and the decoded credentials of HTTP `Basic`.
 fn schemes(text: &str, found: &mut Vec<String>) {
     let mut words = text.split_whitespace().peekable();
     while let Some(word) = words.next() {
@@ -136,7 +135,7 @@ fn schemes(text: &str, found: &mut Vec<String>) {
     }
 }
 
-/// Tokens that are known by how they begin.
+/// Tokens with a known prefix.
 fn prefixed(text: &str, found: &mut Vec<String>) {
     if is_place(text) {
         return;
@@ -149,7 +148,7 @@ fn prefixed(text: &str, found: &mut Vec<String>) {
     }
 }
 
-/// `user:password` in base64, as the header of HTTP has it, whatever stands in front.
+/// `user:password` in base64, as in HTTP headers, with or without a scheme.
 fn encoded_users(text: &str, found: &mut Vec<String>) {
     let is_base64 = |c: char| c.is_ascii_alphanumeric() || "+/=_-".contains(c);
     for run in text.split(|c: char| !is_base64(c)) {
@@ -159,7 +158,7 @@ fn encoded_users(text: &str, found: &mut Vec<String>) {
             .filter(|value| !value.trim_matches('=').is_empty())
             .unwrap_or(run);
         let bare = run.trim_matches('=');
-        // What chance makes readable is shorter.
+        // Shorter runs may decode to readable text by chance.
         if bare.len() < 12 {
             continue;
         }
@@ -178,7 +177,7 @@ fn encoded_users(text: &str, found: &mut Vec<String>) {
     }
 }
 
-/// Tokens of bots of Telegram: `123456789:AAE…`.
+/// Telegram bot tokens: `123456789:AAE…`.
 fn bots(text: &str, found: &mut Vec<String>) {
     for (at, _) in text.match_indices(":AA") {
         let id = text[..at].bytes().rev().take_while(u8::is_ascii_digit).count();
@@ -190,7 +189,7 @@ fn bots(text: &str, found: &mut Vec<String>) {
     }
 }
 
-/// Addresses to which whoever knows them may post.
+/// Webhook addresses, to which anyone who knows them may post.
 const HOOKS: &[&str] = &[
     "hooks.slack.com/",
     "hooks.slack-gov.com/",
@@ -202,14 +201,14 @@ const HOOKS: &[&str] = &[
     "hook.integromat.com/",
 ];
 
-/// The paths of such addresses, and their parts.
+/// The paths of webhook addresses, and their parts.
 fn hooks(text: &str, found: &mut Vec<String>) {
     for host in HOOKS {
         for (at, _) in text.match_indices(host) {
             let path = &text[at + host.len()..];
             let path = &path[..path.find(|c: char| c.is_whitespace() || "\"'`<>?#".contains(c)).unwrap_or(path.len())];
             let path = path.trim_end_matches('/');
-            // The first part says which kind it is.
+            // The first path segment is the kind of the hook.
             let own = path.split_once('/').map(|(_, rest)| rest).filter(|rest| rest.contains('/')).unwrap_or(path);
             found.extend([path, own].map(str::to_owned));
             found.extend(path.rsplit('/').next().map(str::to_owned));
@@ -217,7 +216,7 @@ fn hooks(text: &str, found: &mut Vec<String>) {
     }
 }
 
-/// Tokens that are known by consisting of random characters.
+/// Tokens recognized by their random characters.
 fn random(text: &str, found: &mut Vec<String>) {
     let text = text.trim();
     if is_place(text) || super::is_path(text) {
@@ -226,7 +225,7 @@ fn random(text: &str, found: &mut Vec<String>) {
     let is_inside = |c: char| c.is_ascii_alphanumeric() || "-_+=".contains(c);
     for run in text.split(|c: char| !is_inside(c)) {
         let before = &text[..run.as_ptr() as usize - text.as_ptr() as usize];
-        // The digest of something that is public, as images have it.
+        // The digest of public data, as in image references.
         let is_digest = before.ends_with("sha256:") || before.ends_with("sha512:");
         let run = run.trim_start_matches('-');
         let run = run.split_once('=').map(|(_, value)| value).filter(|value| !value.is_empty()).unwrap_or(run);
@@ -245,12 +244,12 @@ fn random(text: &str, found: &mut Vec<String>) {
     }
 }
 
-/// Whether letters and digits without anything between them change so often that no person has written them.
+/// Returns whether a run of letters and digits alternates so often that it was not written by a person.
 pub(super) fn is_random(text: &str) -> bool {
     text.split(|c: char| !c.is_ascii_alphanumeric()).any(|run| run.len() >= 20 && is_mixed(run))
 }
 
-/// Whether letters and digits change often.
+/// Returns whether letters and digits alternate often.
 fn is_mixed(text: &str) -> bool {
     let kinds = text.bytes().map(|c| c.is_ascii_digit());
     kinds.clone().zip(kinds.skip(1)).filter(|(one, next)| one != next).count() >= 4
@@ -422,7 +421,7 @@ mod tests {
             "auth.token",
             "db_dsn",
         ];
-        /// How a value stands beside its name; `@` is the name, `#` the value.
+        /// Syntaxes of a value with a name; `@` is the name, `#` the value.
         const WITH_NAME: &[&str] = &[
             "@=#",
             "--@=#",
@@ -443,7 +442,7 @@ mod tests {
             "a = b; @ = '#'; c = d",
             "curl -H '@: #' x",
         ];
-        /// Those where no name says so.
+        /// Syntaxes of a value without a name.
         const WITHOUT: &[&str] = &[
             "ann:#@db",
             "//ann:#@db/x",
@@ -462,7 +461,7 @@ mod tests {
             #[test]
             fn credentials_are_found_in_every_syntax(value in "[A-Z][a-z]{3}[0-9][A-Za-z0-9+_.-]{3,12}[A-Z]", name in prop::sample::select(NAMES)) {
                 for text in WITH_NAME {
-                    // The fragment of an address has the sign itself.
+                    // The `#` of a URL fragment is literal.
                     let text = text.replace("x#@", "x\0@").replace('#', &value).replace('\0', "#").replace('@', name);
                     prop_assert!(credentials_in(&text).contains(&value), "{}: {:?}", text, credentials_in(&text));
                 }

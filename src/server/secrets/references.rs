@@ -1,6 +1,6 @@
-//! Signs by name, as HTML and Python write them.
+//! Character names, as in HTML and Python.
 
-/// The signs of ASCII: the names that HTML has for each, and the one of Unicode.
+/// The ASCII signs, each with its names in HTML and its name in Unicode.
 #[rustfmt::skip]
 const SIGNS: &[(char, &[&str], &str)] = &[
     ('\t', &["Tab"], "CHARACTER TABULATION"), ('\n', &["NewLine"], "LINE FEED"), (' ', &[], "SPACE"),
@@ -18,20 +18,20 @@ const SIGNS: &[(char, &[&str], &str)] = &[
     ('}', &["rcub", "rbrace"], "RIGHT CURLY BRACKET"), ('~', &[], "TILDE"),
 ];
 
-/// Names that browsers also read without a `;` behind them.
+/// Names that browsers also accept without a closing `;`.
 const OPEN: &[&str] = &["amp", "AMP", "lt", "LT", "gt", "GT", "quot", "QUOT"];
 
 const DIGITS: [&str; 10] = ["ZERO", "ONE", "TWO", "THREE", "FOUR", "FIVE", "SIX", "SEVEN", "EIGHT", "NINE"];
 
-/// The character that a name of HTML stands for, and how much of `name` is its name: all of it where a `;` follows, or
-/// else one of those that need none.
+/// Returns the character of an HTML character reference and the length of its name within `name`: the whole of `name`
+/// if a `;` follows, otherwise a prefix that needs none.
 pub(super) fn named_reference(name: &[u8], is_closed: bool) -> Option<(usize, char)> {
     let sign = |name: &str| SIGNS.iter().find(|(_, names, _)| names.contains(&name)).map(|(c, ..)| (name.len(), *c));
     let whole = is_closed.then(|| std::str::from_utf8(name).ok().and_then(sign)).flatten();
     whole.or_else(|| OPEN.iter().find(|open| name.starts_with(open.as_bytes())).and_then(|open| sign(open)))
 }
 
-/// The character of ASCII with that name in Unicode.
+/// Returns the ASCII character with that Unicode name.
 pub(super) fn named_character(name: &str) -> Option<char> {
     let name = name.to_uppercase();
     let letter = |prefix: &str| name.strip_prefix(prefix).and_then(|letter| letter.parse::<char>().ok());

@@ -83,7 +83,7 @@ mod properties {
     use proptest::prelude::*;
     use serde_json::{Map, Value};
 
-    /// A text as the inside of a string of JSON, each character written in one of the ways in which it can be.
+    /// Returns a text as the content of a JSON string, with each character written in one of its possible forms.
     fn escaped(text: &str, ways: &[u8]) -> String {
         let mut out = String::new();
         for (index, c) in text.chars().enumerate() {
@@ -103,7 +103,7 @@ mod properties {
         out
     }
 
-    /// A value as JSON, with escapes of all kinds.
+    /// Writes a value as JSON, with escapes of all kinds.
     fn written(value: &Value, ways: &[u8], out: &mut String) {
         match value {
             Value::Array(items) => {
@@ -128,7 +128,7 @@ mod properties {
         }
     }
 
-    /// A value in which `@` in texts and keys is replaced.
+    /// Returns the value with `@` in texts and keys replaced.
     fn with(value: &Value, text: &str) -> Value {
         match value {
             Value::Array(items) => items.iter().map(|item| with(item, text)).collect(),
@@ -141,7 +141,7 @@ mod properties {
         }
     }
 
-    /// Texts of ordinary data around the place of a secret; their characters are in no secret.
+    /// Ordinary texts around the place of a secret; their characters occur in no secret.
     fn text() -> impl Strategy<Value = String> {
         "[é😀 \"\\\\\n<>%&,]{0,4}@?[é😀 \"\\\\\n<>%&,]{0,4}"
     }
@@ -163,7 +163,7 @@ mod properties {
         })
     }
 
-    /// A secret with signs that encodings change; it begins and ends with letters that no escape has.
+    /// A secret with characters that encodings change; it begins and ends with letters that no escape contains.
     fn secret() -> impl Strategy<Value = String> {
         "Q[A-Z/+=\"\\\\ß😁;:'-]{7,24}Z"
     }
@@ -179,7 +179,7 @@ mod properties {
             let came: Value = serde_json::from_str(&redacted).expect("JSON");
             let wanted: Value = serde_json::from_str(&with(&value, MASK).to_string()).expect("JSON");
             prop_assert_eq!(&came, &wanted, "{} from {}", &redacted, &text);
-            // The same as a string of JSON inside another, and as plain text.
+            // Also as a JSON string inside another, and as plain text.
             let inside = Value::from(text.clone()).to_string();
             let redacted: Value = serde_json::from_str(&secrets.redact_json(&inside)).expect("JSON");
             let inner: Value = serde_json::from_str(redacted.as_str().expect("a string")).expect("JSON inside");
