@@ -7,7 +7,7 @@
 //! | place | function |
 //! |---|---|
 //! | a name within a line | [`name`], [`qualified`], [`argument`], [`symbol`] |
-//! | a description on one line | [`line`] |
+//! | a description on one line | [`line`](fn@line) |
 //! | a part of a schema | [`json`] |
 //! | a text with several lines below ours | [`lines`], [`message`] |
 //! | the output of a program in a reply | [`reply_lines`] |
@@ -147,8 +147,8 @@ pub fn line(text: &str) -> String {
     line
 }
 
-/// Splits a description into lines, each sanitized by [`line`], without empty lines at both ends, and with one empty
-/// line for several.
+/// Splits a description into lines, each sanitized by [`line`](fn@line). Leading and trailing empty lines are removed,
+/// and runs of empty lines are collapsed into one.
 pub fn lines(text: &str) -> Vec<String> {
     let mut lines: Vec<String> = text.replace("\r\n", "\n").split(ends_line).map(line).collect();
     let end = lines.iter().rposition(|line| !line.is_empty()).map_or(0, |last| last + 1);
