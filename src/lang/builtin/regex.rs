@@ -218,10 +218,7 @@ impl<'t> Search<'t> {
     /// # Errors
     /// Returns an error if a limit is exceeded.
     pub fn next_place(&mut self, machine: &mut Machine) -> Outcome<Option<Range<usize>>> {
-        let found = match (self.next, self.regex.simple()) {
-            (Some(at), Some(simple)) => simple.find(self.text, at, machine)?.map(|found| (found.start, found.end)),
-            _ => self.find(machine, false)?,
-        };
+        let found = self.find(machine, false)?;
         self.pass(found);
         Ok(found.map(|(start, end)| start..end))
     }
@@ -231,6 +228,7 @@ impl<'t> Search<'t> {
     }
 
     /// Finds the bounds of the next match. With `with_groups`, also stores the bounds of the groups in the slots.
+    #[inline]
     fn find(&mut self, machine: &mut Machine, with_groups: bool) -> Outcome<Option<(usize, usize)>> {
         let Some(at) = self.next else { return Ok(None) };
         if let Some(simple) = self.regex.simple() {
@@ -242,6 +240,17 @@ impl<'t> Search<'t> {
             }
             return Ok(found.map(|found| (found.start, found.end)));
         }
+        self.find_compiled(machine, at, with_groups)
+    }
+
+    /// Finds the bounds of the next match with the automata.
+    #[inline(never)]
+    fn find_compiled(
+        &mut self,
+        machine: &mut Machine,
+        at: usize,
+        with_groups: bool,
+    ) -> Outcome<Option<(usize, usize)>> {
         machine.charge(1)?;
         let mut tables = tables(machine, self.regex)?;
         let compiled = self.regex.compiled();
