@@ -148,14 +148,13 @@ fn nested(_: &Expander<'_>, bindings: &Form, inner: Form, otherwise: &Form, span
 }
 
 /// Converts Scheme's `(do ((i 0 (+ i 1)) (acc '() (cons i acc))) ((= i 3) acc) …)` to a loop; `None` for Clojure's
-/// `do`, whose first form is not a list of such bindings.
+/// `do`, whose first form is not a list of such bindings. At least one step or the test must depend on a variable.
 pub fn scheme_do(expander: &Expander<'_>, rest: &[Form], span: Span) -> Option<Form> {
     let [bindings, end, forms @ ..] = rest else { return None };
     let bindings = bindings.as_list()?;
     let end = end.as_list()?;
     let mut flat = Vec::new();
     let mut again = Vec::new();
-    let mut steps = false;
     for binding in bindings {
         let items = binding.as_list()?;
         let (name, start) = (items.first()?, items.get(1)?);
@@ -163,22 +162,19 @@ pub fn scheme_do(expander: &Expander<'_>, rest: &[Form], span: Span) -> Option<F
         if items.len() > 3 || expander.is_local(known) || expander.macros.is_defined(known) {
             return None;
         }
-        steps |= items.len() == 3;
         flat.extend([name.clone(), start.clone()]);
         again.push(items.get(2).unwrap_or(name).clone());
     }
-    if !steps || end.is_empty() {
-        return None;
-    }
-    // Clojure's `(do ((partial f 1)) (g 2))` looks alike, but neither a step nor the test depends on a variable there.
+    let steps: Vec<&Form> = bindings.iter().filter_map(|binding| binding.as_list()?.get(2)).collect();
+    let test = end.first()?;
+    // Clojure's `(do ((partial f 1)) (g 2))` has the same form, but neither a step nor the test depends on a variable.
     let depends = |form: &Form| flat.iter().step_by(2).filter_map(Form::as_symbol).any(|name| mentions(form, name));
-    let mut steps = bindings.iter().filter_map(|binding| binding.as_list()?.get(2));
-    if !steps.any(depends) && !depends(&end[0]) {
+    if steps.is_empty() || !steps.iter().copied().chain([test]).any(depends) {
         return None;
     }
     let result = body(&end[1..], span);
     let round = call("do", [forms.to_vec(), vec![call("recur", again, span)]].concat(), span);
-    let step = call("if", vec![end[0].clone(), result, round], span);
+    let step = call("if", vec![test.clone(), result, round], span);
     Some(call("loop", vec![Form::vector(flat, span), step], span))
 }
 
