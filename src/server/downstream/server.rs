@@ -26,7 +26,7 @@ use super::start::Start;
 use super::{Answered, Shared};
 use lifetime::Connecting;
 
-/// How long the catalogue remembers a failure to list the tools.
+/// Time for which the catalogue remembers a failure to list the tools.
 const FAILURE_KEPT: Duration = Duration::from_secs(60);
 
 /// Maximum number of retries of a call.
@@ -196,7 +196,11 @@ impl Downstream {
         let deadline = Instant::now() + SCHEMAS;
         match self.shared.offload.run(LOCAL, deadline, look).await {
             Ok(unchecked) => unchecked,
-            Err(_) => vec![format!("its schemas could not be compiled within {} s", SCHEMAS.as_secs())],
+            Err(_) => vec![format!(
+                "the schemas of server {} could not be compiled within {} s",
+                foreign_text::name(self.name()),
+                SCHEMAS.as_secs()
+            )],
         }
     }
 
