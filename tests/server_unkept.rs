@@ -72,13 +72,12 @@ fn a_session_that_cannot_be_written_is_told_on_every_reply_until_it_can() {
         let mut client = Client::start(&json!({"mcpServers": {}}), &[&LIMITS, store].concat());
         assert!(!client.eval("(def a 1)").is_error);
         let first = not_kept(&client.eval(LARGE));
-        let expected = message;
-        assert_eq!(first, expected("`large` and ", "; the program ran and came to #'large"));
+        assert_eq!(first, message("`large` and ", "; the program ran and came to #'large"));
         assert_eq!(
             not_kept(&client.eval("(def b 2)")),
-            expected("`large`, `b` and ", "; the program ran and came to #'b")
+            message("`large`, `b` and ", "; the program ran and came to #'b")
         );
-        assert_eq!(not_kept(&client.eval("(+ a b)")), expected("`large`, `b` and ", "; the program ran and came to 3"));
+        assert_eq!(not_kept(&client.eval("(+ a b)")), message("`large`, `b` and ", "; the program ran and came to 3"));
         let failed = client.eval("(nonsense)");
         assert!(failed.text.contains("UnboundVariable") && failed.text.contains("SessionNotKept"), "{failed:?}");
         let described = client.call("lisp_env", json!({}));

@@ -151,7 +151,7 @@ fn tokens(folder: &Path) -> String {
         .into_owned()
 }
 
-/// Before any call, `config check` says which arguments nobody here checks.
+/// `config check` lists unchecked arguments before any call.
 #[test]
 fn a_check_of_the_configuration_names_arguments_that_are_not_checked() {
     let mut list = bombs();

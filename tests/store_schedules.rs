@@ -212,11 +212,12 @@ impl World<'_> {
     }
 }
 
-/// A session that has its log. Schedules beside this one may hold up a file that they share for longer than a server waits.
+/// Creates a session with an empty log. Retries, because concurrent schedules may lock a shared file beyond the server's
+/// timeout.
 fn fresh_session(world: &World<'_>) -> String {
     let begun = Instant::now();
     loop {
-        let (text, is_error) = world.servers[0].lock().expect("nobody panics").eval("", "(def log [])", None);
+        let (text, is_error) = world.servers[0].lock().expect("not poisoned").eval("", "(def log [])", None);
         if !is_error {
             return handle(&text);
         }

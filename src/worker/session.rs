@@ -20,7 +20,7 @@ use super::wire::{self, Answer, Described, Done, Kept, Order, Question, Report};
 /// Polling interval for the clock, the memory and the cancellation by the host.
 const TICK: Duration = Duration::from_millis(20);
 
-/// How long a worker may exceed the time limits that it enforces itself.
+/// Grace period beyond the time limits that a worker enforces itself.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// Timeout for a worker to write or read the text of a session.

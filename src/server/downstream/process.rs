@@ -15,7 +15,7 @@ use crate::server::secrets::Secrets;
 
 /// Grace period for a process to exit once its input is closed, and again once it is asked to terminate.
 const PATIENCE: Duration = Duration::from_millis(500);
-/// How long the children of a process may hold its streams open after it has exited.
+/// Maximum time that the children of a process may hold its streams open after it has exited.
 const AFTERMATH: Duration = Duration::from_secs(1);
 const LINES_KEPT: usize = 4;
 const LINE_KEPT: usize = 160;

@@ -161,7 +161,7 @@ struct Frames {
     returned: bool,
     /// The data of an `endpoint` event.
     endpoint: Vec<u8>,
-    /// That data once the event is complete.
+    /// The data of `endpoint` once its event is complete.
     address: Option<Vec<u8>>,
 }
 

@@ -76,7 +76,7 @@ struct Values {
     at: usize,
 }
 
-/// Whether to continue after a part, or to leave the enclosing block because of `~^`.
+/// Control flow after a part: continue, or leave the enclosing block because of `~^`.
 #[derive(Clone, Copy, PartialEq)]
 enum Flow {
     On,

@@ -13,7 +13,7 @@ use super::Downstream;
 /// Default idle time after which a server is stopped.
 const IDLE: Duration = Duration::from_secs(600);
 
-/// How long calls to a server that has been removed from the configuration may continue.
+/// Grace period for running calls to a server that has been removed from the configuration.
 const LAST_CALLS: Duration = Duration::from_secs(60);
 
 /// Timeout for the connection lock in a status query; the lock is held for longer while a server starts.
