@@ -112,7 +112,7 @@ impl Evaluations {
         }
     }
 
-    pub(super) fn downstreams(&self) -> &Arc<Downstreams> {
+    pub(super) fn downstreams(&self) -> &Downstreams {
         &self.downstreams
     }
 

@@ -33,56 +33,28 @@ use super::lines::UNREADABLE;
 use super::offload;
 use super::policy::{Approver, AskingClient, Nobody};
 use super::progress::reporting;
-use super::quarantine::Quarantine;
 use super::replies::{Replies, Said};
 use super::request::{EnvRequest, EvalRequest, Refused, advise_on_limit};
 use super::sessions::Entry;
 use super::shutdown::{SESSION_ENDS, SHUTTING_DOWN, UnderWay};
 use super::tools;
 
-/// The form of a successful reply.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ReplyForm {
-    /// Text alone.
-    #[default]
-    Text,
-    /// Text, and the whole record as structured content.
-    Structured,
-    /// Text in which tables are written as TOON.
-    Toon,
-}
-
-impl std::str::FromStr for ReplyForm {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
-            "text" => Ok(ReplyForm::Text),
-            "structured" => Ok(ReplyForm::Structured),
-            "toon" => Ok(ReplyForm::Toon),
-            other => Err(format!("expected `text`, `structured` or `toon`, got `{other}`")),
-        }
-    }
-}
-
 /// Settings shared by all connections.
 pub(super) struct Manner {
-    pub(super) form: ReplyForm,
+    /// Builds the replies.
+    pub(super) replies: Replies,
     /// The default limits of a call.
     pub(super) usual: Limits,
     /// The maximum limits of a call.
     pub(super) most: Limits,
     /// Limits of individual principals.
     pub(super) allowances: Arc<Allowances>,
-    /// The rules that replies are checked against.
-    pub(super) quarantine: Quarantine,
 }
 
 /// One connection of a client.
 pub(super) struct Front {
     evaluations: Arc<Evaluations>,
     manner: Arc<Manner>,
-    replies: Replies,
     /// True if each request carries its principal.
     over_http: bool,
     /// The session of this connection, created by the first call that needs it.
@@ -103,8 +75,7 @@ impl Front {
     }
 
     fn new(evaluations: Arc<Evaluations>, manner: Arc<Manner>, over_http: bool) -> Front {
-        let replies = Replies { downstreams: Arc::clone(evaluations.downstreams()), manner: Arc::clone(&manner) };
-        Front { evaluations, manner, replies, over_http, own: Mutex::default(), handles: Arc::default() }
+        Front { evaluations, manner, over_http, own: Mutex::default(), handles: Arc::default() }
     }
 
     /// Registers a request as under way.
@@ -187,7 +158,7 @@ impl Front {
                 let record = Record::of_evaluation(&identity, &reply);
                 // An error states what was kept.
                 let is_lost = reply.failure.is_none() && !reply.defined.is_empty() && self.evaluations.loses_sessions();
-                let replies = self.replies.clone();
+                let replies = self.manner.replies.clone();
                 let size = usize::try_from(output).unwrap_or(usize::MAX);
                 let mut said = offload::linear(size, move || replies.of(reply, output)).await;
                 said.result.content.extend(is_lost.then(|| ContentBlock::text(SESSION_ENDS)));
@@ -197,7 +168,7 @@ impl Front {
                 let reply = refused.reply();
                 let program = program.map(|program| sha256(program.as_bytes())).unwrap_or_default();
                 let record = Record { program, ..self.record_of(Kind::Evaluation, context) }.with_outcome(&reply);
-                (self.replies.of(reply, self.manner.usual.output), record)
+                (self.manner.replies.of(reply, self.manner.usual.output), record)
             }
         };
         self.recorded(said, record).await
@@ -223,13 +194,13 @@ impl Front {
         let record = Record { arguments: kept, ms: Some(ms), ..record };
         let (said, record) = match described {
             Ok(described) => {
-                let (size, replies) = (described.text.len(), self.replies.clone());
+                let (size, replies) = (described.text.len(), self.manner.replies.clone());
                 let said = offload::linear(size, move || replies.described(&described)).await;
                 (said, Record { outcome: "ok".to_owned(), ..record })
             }
             Err(reply) => {
                 let record = record.with_outcome(&reply);
-                (self.replies.of(*reply, self.manner.usual.output), record)
+                (self.manner.replies.of(*reply, self.manner.usual.output), record)
             }
         };
         self.recorded(said, record).await
@@ -248,7 +219,7 @@ impl Front {
         let written = self.evaluations.recorded(Record { bytes: Some(bytes), quarantine, ..record }).await;
         if let Err(problem) = written {
             if is_withheld {
-                return self.replies.of(unwritten(problem).reply(), self.manner.usual.output).result;
+                return self.manner.replies.of(unwritten(problem).reply(), self.manner.usual.output).result;
             }
             result.content.push(ContentBlock::text(format!(
                 "[warning: {problem}; the record of this call is not written yet, and no tool is called until it is]"
@@ -302,7 +273,9 @@ impl ServerHandler for Front {
             .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE);
         let downstreams = self.evaluations.downstreams();
         match tools::instructions(&downstreams.servers()) {
-            Some(lines) => config.with_instructions(self.replies.warned(downstreams.secrets().redact_own(lines))),
+            Some(lines) => {
+                config.with_instructions(self.manner.replies.warned(downstreams.secrets().redact_own(lines)))
+            }
             None => config,
         }
     }
@@ -458,7 +431,7 @@ impl ServerHandler for Front {
             "InvalidArguments",
             "a tool call needs `name`, a text, and `arguments`, an object such as `{\"program\": \"(+ 1 2)\"}`",
         );
-        let mut result = self.replies.of(refused.reply(), self.manner.usual.output).result;
+        let mut result = self.manner.replies.of(refused.reply(), self.manner.usual.output).result;
         if !is_stateless(&context) {
             // rmcp removes it from results whose type it knows.
             result.result_type = None;

@@ -9,14 +9,41 @@ use crate::lang::reply::{CallRecord, Reply};
 
 use super::downstream::Downstreams;
 use super::evaluations::Described;
-use super::mcp::{Manner, ReplyForm};
+use super::quarantine::Quarantine;
 use super::toon;
+
+/// The form of a successful reply.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReplyForm {
+    /// Text alone.
+    #[default]
+    Text,
+    /// Text, and the whole record as structured content.
+    Structured,
+    /// Text in which tables are written as TOON.
+    Toon,
+}
+
+impl std::str::FromStr for ReplyForm {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "text" => Ok(ReplyForm::Text),
+            "structured" => Ok(ReplyForm::Structured),
+            "toon" => Ok(ReplyForm::Toon),
+            other => Err(format!("expected `text`, `structured` or `toon`, got `{other}`")),
+        }
+    }
+}
 
 /// Builds replies.
 #[derive(Clone)]
 pub(super) struct Replies {
     pub(super) downstreams: Arc<Downstreams>,
-    pub(super) manner: Arc<Manner>,
+    pub(super) form: ReplyForm,
+    /// The rules that replies are checked against.
+    pub(super) quarantine: Quarantine,
 }
 
 /// A reply, with the facts for its audit record.
@@ -55,7 +82,7 @@ impl Replies {
 
     /// Returns the quarantine rules that match in a text; also counts and logs them.
     fn hits(&self, text: &str, calls: &[CallRecord]) -> Vec<String> {
-        let hits = self.manner.quarantine.hits(text);
+        let hits = self.quarantine.hits(text);
         if !hits.is_empty() {
             self.downstreams.metrics().quarantined(&hits);
             let (rules, tools) = (hits.join(", "), called(calls).join(", "));
@@ -69,11 +96,11 @@ impl Replies {
         let secrets = self.downstreams.secrets();
         secrets.redact_record(&mut reply);
         let failed = reply.failure.is_some();
-        let record = (failed || self.manner.form == ReplyForm::Structured)
+        let record = (failed || self.form == ReplyForm::Structured)
             .then(|| serde_json::to_string(&reply).ok())
             .flatten()
             .and_then(|record| serde_json::from_str(&secrets.redact_json(&record)).ok());
-        if self.manner.form == ReplyForm::Toon
+        if self.form == ReplyForm::Toon
             && reply.truncated.is_none()
             && let Some(table) = reply.json.as_ref().and_then(toon::table)
         {

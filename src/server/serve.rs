@@ -23,9 +23,10 @@ use super::evaluations::Evaluations;
 use super::http::serve_metrics;
 use super::keeper::Keeper;
 use super::lines::{LARGEST_LINE, Lines};
-use super::mcp::{Front, Manner, ReplyForm};
+use super::mcp::{Front, Manner};
 use super::platform;
 use super::quarantine::Quarantine;
+use super::replies::{Replies, ReplyForm};
 use super::sessions::{SessionBounds, Sessions};
 use super::shutdown::{Shutdown, Stop};
 
@@ -246,7 +247,9 @@ pub(super) fn assemble(sandbox: Arc<dyn Sandbox>, options: ServeOptions, allowan
     most.memory = most.memory.min(room);
     let mut usual = options.limits;
     usual.clamp_to(&most);
-    let manner = Arc::new(Manner { form: options.reply, usual, most, allowances, quarantine: options.quarantine });
+    let replies =
+        Replies { downstreams: Arc::clone(&downstreams), form: options.reply, quarantine: options.quarantine };
+    let manner = Arc::new(Manner { replies, usual, most, allowances });
     Assembled { evaluations, manner, downstreams }
 }
 
