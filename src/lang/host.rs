@@ -9,7 +9,7 @@
 //! the evaluation that created them. An operation that the host computes by itself, without blocking, is better a
 //! function that it adds to the language ([`EngineBuilder::functions`](crate::lang::EngineBuilder::functions)).
 
-use super::builtin::discovery::index::{Hits, Index};
+use super::index::{Hits, Index};
 use super::value::map::{canonical, kebab};
 use serde::{Deserialize, Serialize};
 use std::any::Any;
@@ -343,4 +343,20 @@ pub trait Host: Any + Send + Sync {
     fn cancelled(&self) -> bool {
         false
     }
+}
+
+/// The record of one tool call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallRecord {
+    /// The exact name of the server.
+    pub server: Arc<str>,
+    /// The exact name of the tool.
+    pub tool: Arc<str>,
+    /// The duration in milliseconds.
+    pub ms: u64,
+    /// `ok`, or the error code.
+    pub outcome: Cow<'static, str>,
+    /// A remark on how the call was made, such as that its arguments were changed to fit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }

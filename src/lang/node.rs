@@ -4,9 +4,9 @@
 //! are slots of the running function's frame, captured values are indices into its captures, globals are indices into
 //! the session's table, and builtins are direct references.
 
-use crate::lang::builtin::Builtin;
-use crate::lang::builtin::operators::{Operator, Run};
 use crate::lang::form::Form;
+use crate::lang::native::Builtin;
+use crate::lang::operators::{Operator, Run};
 use crate::lang::span::{Source, Span};
 use crate::lang::value::Value;
 use crate::lang::value::map::Map;

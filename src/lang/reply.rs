@@ -1,8 +1,7 @@
 //! The record of an evaluation: the common source of agent replies, terminal output, log lines and `--json`.
 
+use super::host::CallRecord;
 use serde::{Deserialize, Deserializer, Serialize};
-use std::borrow::Cow;
-use std::sync::Arc;
 
 use super::foreign_text::{self, reply_lines};
 
@@ -61,22 +60,6 @@ pub enum Status {
     Limit,
     /// It was cancelled from outside.
     Cancelled,
-}
-
-/// The record of one tool call.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CallRecord {
-    /// The exact name of the server.
-    pub server: Arc<str>,
-    /// The exact name of the tool.
-    pub tool: Arc<str>,
-    /// The duration in milliseconds.
-    pub ms: u64,
-    /// `ok`, or the error code.
-    pub outcome: Cow<'static, str>,
-    /// A remark on how the call was made, such as that its arguments were changed to fit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub note: Option<String>,
 }
 
 /// The resources spent by an evaluation.

@@ -1,18 +1,20 @@
 //! Sessions: a session runs programs form by form, each top-level form as a transaction.
 
 use crate::lang::builtin::discovery::vocabulary::{self, Word};
-use crate::lang::builtin::registry::Table;
-use crate::lang::builtin::{Builtin, Registry, discovery};
+use crate::lang::builtin::{self, discovery};
 use crate::lang::error::render::{Diagnosis, halt_message, shown, trace_line};
 use crate::lang::error::{Error, Fault, Halt, Outcome, Raised, Signal};
-use crate::lang::eval::{Core, Machine, Stacks, internal_error};
+use crate::lang::eval::internal_error;
 use crate::lang::foreign;
 use crate::lang::foreign_text;
 use crate::lang::form::Form;
 use crate::lang::host::Host;
 use crate::lang::json;
+use crate::lang::machine::{Core, Machine, Stacks};
 use crate::lang::meter::{self, Account, Limits, Meter, Residence, Watch};
+use crate::lang::native::Builtin;
 use crate::lang::reader;
+use crate::lang::registry::{Registry, Table};
 use crate::lang::reply::{Failure, Reply, Spent, Status};
 use crate::lang::snapshot::EncodeError;
 use crate::lang::span::{Source, SourceName};
@@ -147,7 +149,10 @@ impl EngineBuilder {
                 "memory limits cannot be kept: install `lispbox::lang::meter::Metered` as the global allocator, or say `unlimited_memory()`".to_string(),
             ));
         }
-        let mut registry = if self.is_plain { Registry::plain() } else { Registry::default() };
+        let mut registry = Registry::new(&builtin::LIBRARY).map_err(EngineError)?;
+        if self.is_plain {
+            registry = registry.plain();
+        }
         for table in self.functions {
             registry.add(table).map_err(EngineError)?;
         }
@@ -510,7 +515,7 @@ fn bind(machine: &mut Machine, name: &str, text: &str) -> Outcome<()> {
     machine.reserve(text.len() as u64)?;
     let value = json::parse(machine, text).map_err(|signal| no_json(name, signal))?;
     let index = machine.core.globals.index(name);
-    machine.core.globals.set(index, crate::lang::eval::Global { value: Some(value), ..Default::default() });
+    machine.core.globals.set(index, crate::lang::machine::Global { value: Some(value), ..Default::default() });
     // Commit the binding, but do not report it as a definition of the program.
     machine.core.commit(&Value::Nil);
     Ok(())

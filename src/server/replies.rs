@@ -5,7 +5,8 @@ use std::sync::Arc;
 use rmcp::model::{CallToolResult, ContentBlock};
 
 use crate::lang::foreign_text::{self, reply_lines};
-use crate::lang::reply::{CallRecord, Reply};
+use crate::lang::host::CallRecord;
+use crate::lang::reply::Reply;
 
 use super::downstream::Downstreams;
 use super::evaluations::Described;

@@ -1,21 +1,22 @@
-//! `lispbox doc`: what the names of the language mean.
+//! `lispbox doc`: documentation of the names of the language.
 
 use std::process::ExitCode;
 
 use clap::Args;
-use lispbox::lang::builtin::Registry;
 use lispbox::lang::builtin::discovery::vocabulary::{Word, areas};
+use lispbox::lang::registry::Registry;
 
 use crate::paint::{Paint, Tone};
 use crate::surroundings::{Problem, Settings};
 use crate::terminal::{complain, line};
 
-/// Describes functions and forms of the language, and tools; without a name, says which areas there are.
+/// Describes functions and forms of the language, and tools; without a name, lists the areas of the language.
 #[derive(Args)]
 pub struct Doc {
-    /// Functions, forms, tools as `server/tool` (with `:schema` behind one for its schemas), areas of the language.
+    /// Functions, forms, tools as `server/tool` (followed by `:schema` for the schemas of a tool), areas of the
+    /// language.
     names: Vec<String>,
-    /// Search names and descriptions for this.
+    /// Search names and descriptions for this word.
     #[arg(long, value_name = "WORD", conflicts_with = "names")]
     search: Option<String>,
     #[command(flatten)]
@@ -23,7 +24,7 @@ pub struct Doc {
 }
 
 impl Doc {
-    /// Exits with 1 if a name is not known.
+    /// Runs the command; the exit code is 1 if a name is unknown.
     pub fn run(self) -> ExitCode {
         self.describe().unwrap_or_else(Problem::report)
     }
@@ -70,7 +71,7 @@ impl Doc {
     }
 }
 
-/// The areas of the language and how much there is in each.
+/// Formats the areas of the language with the number of words in each.
 fn overview(registry: &Registry, paint: Paint) -> String {
     let areas = areas(registry);
     let longest = areas.iter().map(|(title, _)| title.chars().count()).max().unwrap_or_default();
@@ -82,12 +83,12 @@ fn overview(registry: &Registry, paint: Paint) -> String {
     out + &paint.tone(Tone::Quiet, hint)
 }
 
-/// The area of that title, in whatever case.
+/// Finds the area with this title, ignoring case.
 fn area(registry: &Registry, title: &str) -> Option<(String, Vec<Word>)> {
     areas(registry).into_iter().find(|(known, _)| known.eq_ignore_ascii_case(title))
 }
 
-/// One line for each word: how it is called and what it is for.
+/// Formats one line for each word: its call and its purpose.
 fn listed(words: &[Word], paint: Paint) -> String {
     let lines = words.iter().map(|word| {
         let first = word.call.split_inclusive(')').next().unwrap_or(&word.name);
@@ -96,7 +97,7 @@ fn listed(words: &[Word], paint: Paint) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// A description with its calls standing out.
+/// Formats a description with its calls highlighted.
 pub fn described(text: &str, paint: Paint) -> String {
     let tone = |line: &str| if line.starts_with('(') { paint.tone(Tone::Program, line) } else { line.to_owned() };
     text.trim_end().lines().map(tone).collect::<Vec<_>>().join("\n")

@@ -1,4 +1,4 @@
-//! What `eval`, `run` and `repl` have in common: the limits, the tools of `--config`, the engine, and
+//! State shared by `eval`, `run` and `repl`: the limits, the tools of `--config`, the engine, and the handling of
 //! Ctrl-C.
 
 use std::future::{Future, poll_fn};
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::Args;
-use lispbox::lang::builtin::Registry;
+use lispbox::lang::registry::Registry;
 use lispbox::lang::{Engine, Limits, Sandbox, Session};
 use lispbox::server::{CancellationToken, Configuration, Connections, DownstreamOptions, Secrets};
 
@@ -22,14 +22,14 @@ use crate::process;
 use crate::terminal::{Prints, Terminal};
 use crate::worker::Isolation;
 
-/// What the process says when it was ended by Ctrl-C, as shells expect it.
+/// The exit code after Ctrl-C, by the convention of shells.
 const INTERRUPTED: i32 = 130;
 
-/// Limits and tools, as the command line gives them.
+/// Limits and tools from the command line.
 #[derive(Args)]
 pub struct Settings {
-    /// A limit, such as `memory=64MiB`, `compute=2s` or `fuel=1e7`; may be given several times. A variable holds several
-    /// with blanks between them.
+    /// A limit, such as `memory=64MiB`, `compute=2s` or `fuel=1e7`; may be given several times. A variable contains
+    /// several limits separated by blanks.
     #[arg(long = "limit", value_name = "NAME=VALUE", env = "LISPBOX_LIMIT", value_delimiter = ' ')]
     limits: Vec<String>,
     #[command(flatten)]
@@ -38,16 +38,16 @@ pub struct Settings {
     places: Places,
 }
 
-/// Why a command ends without having run a program.
+/// The reason why a command ends without having run a program.
 pub enum Problem {
     /// The command line is wrong.
     Usage(String),
-    /// The system or a server does not do its part.
+    /// The system or a server fails.
     Failed(String),
 }
 
 impl Problem {
-    /// Says it, and gives the exit code: 2 for wrong usage.
+    /// Prints the message and returns the exit code: 2 for wrong usage, 1 otherwise.
     pub fn report(self) -> ExitCode {
         let (message, code) = match self {
             Problem::Usage(message) => (message, ExitCode::from(2)),
@@ -59,10 +59,10 @@ impl Problem {
 }
 
 impl Settings {
-    /// The limits.
+    /// Parses the limits.
     ///
     /// # Errors
-    /// For a name that is no limit, or a value that it does not take.
+    /// Returns a usage error for an unknown name or an invalid value.
     fn limits(&self, configuration: &Configuration) -> Result<Limits, Problem> {
         let mut limits = Limits::default();
         for (name, value) in &configuration.limits {
@@ -77,10 +77,10 @@ impl Settings {
         Ok(limits)
     }
 
-    /// The engine and the tools.
+    /// Creates the engine and connects to the tools.
     ///
     /// # Errors
-    /// For wrong limits, and for a configuration that cannot be used.
+    /// Returns an error for invalid limits or permissions, and for a configuration that cannot be used.
     pub fn open(&self) -> Result<Surroundings, Problem> {
         let configuration = self.places.read().map_err(Problem::Usage)?;
         configuration.warnings.iter().for_each(|warning| errln!("lispbox: {warning}"));
@@ -101,34 +101,34 @@ impl Settings {
     }
 }
 
-/// What programs run in.
+/// The state in which programs run.
 pub struct Surroundings {
-    /// The limits of each of them.
+    /// The limits of each program.
     pub limits: Limits,
     engine: Arc<Engine>,
     connections: Option<Connections>,
     secrets: Secrets,
     interrupt: Interrupt,
-    /// Set when a question to the person discarded what had been typed ahead.
+    /// Set when a question to the user has discarded typed-ahead input.
     lost_input: Arc<AtomicBool>,
 }
 
 impl Surroundings {
-    /// What makes environments, behind a second wall if that is asked for.
+    /// Returns the sandbox that creates environments: in this process, or in isolated workers if requested.
     ///
     /// # Errors
-    /// When the system has no such wall.
+    /// Returns an error if isolation is requested and the system cannot provide it.
     pub fn sandbox(&self, isolation: &Isolation) -> Result<Arc<dyn Sandbox>, Problem> {
         isolation.sandbox(self.engine.clone())
     }
 
-    /// A fresh environment of this process.
+    /// Creates an environment in this process.
     pub fn session(&self) -> Session {
         self.engine.session()
     }
 
-    /// The host of one program. Ctrl-C cancels the latest. The person at the terminal is asked about tool calls of which
-    /// the policy wants one asked.
+    /// Creates the host of one program. Ctrl-C cancels the program of the latest host. The user at the terminal is
+    /// asked to confirm the tool calls for which the policy requires it.
     pub fn host(&self, prints: Prints, limits: &Limits, program: &str) -> Arc<Terminal> {
         let cancel = CancellationToken::new();
         let person = Arc::new(Person { stop: cancel.clone(), lost_input: self.lost_input.clone() });
@@ -138,31 +138,31 @@ impl Surroundings {
         Arc::new(Terminal::new(prints, cancel, tools, self.secrets.clone()))
     }
 
-    /// True if a question has discarded what was typed ahead, since this was last asked.
+    /// True if a question has discarded typed-ahead input since the last call of this function.
     pub fn has_lost_input(&self) -> bool {
         self.lost_input.swap(false, Ordering::Relaxed)
     }
 
-    /// Says that no program runs now: Ctrl-C ends the process.
+    /// Records that no program is running, so that Ctrl-C ends the process.
     pub fn at_rest(&self) {
         self.interrupt.set(None);
     }
 
-    /// Lets Ctrl-C, and being told to end, stop the program that runs; the second time, or when none
-    /// runs, they end the process. Without this they end it at once.
+    /// Lets Ctrl-C and termination signals cancel the running program. A second signal, or one while no program is
+    /// running, ends the process. Without this, the first signal ends it.
     pub fn stop_on_interrupt(&self) {
         let interrupt = self.interrupt.clone();
-        // Where the system has no such signals there is nothing to stop on.
+        // On a system without such signals, no handler is needed.
         let _ = ctrlc::set_handler(move || match interrupt.take() {
             Some(cancel) => cancel.cancel(),
             None => std::process::exit(INTERRUPTED),
         });
     }
 
-    /// Lets Ctrl-C stop the program that runs, and nothing but that.
+    /// Lets Ctrl-C cancel the running program and never end the process.
     ///
     /// # Errors
-    /// When the system has no thread for it.
+    /// Returns an error if the asynchronous runtime cannot be created or the handler cannot be registered.
     pub fn outlive_interrupts(&self) -> Result<(), Problem> {
         let interrupt = self.interrupt.clone();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -174,11 +174,11 @@ impl Surroundings {
                     let mut next = pin!(tokio::signal::ctrl_c());
                     let outcome = poll_fn(|context| {
                         let polled = next.as_mut().poll(context);
-                        // Only the first one is waited for.
+                        // Only the first notification is received; later ones fail.
                         let _ = ready.send(());
                         polled
                     });
-                    // Where the system has no such signal there is nothing to outlive.
+                    // On a system without such a signal, no handler is needed.
                     if outcome.await.is_err() {
                         return;
                     }
@@ -188,30 +188,30 @@ impl Surroundings {
                 }
             });
         });
-        // A signal that comes before the first poll has registered the handler would end the process.
+        // A signal that arrives before the first poll has registered the handler would end the process.
         registered.recv().map_err(|_| Problem::Failed("Ctrl-C cannot be handled".to_owned()))?;
         Ok(())
     }
 
-    /// The functions of the language.
+    /// The registry of the functions of the language.
     pub fn registry(&self) -> &Registry {
         self.engine.registry()
     }
 
-    /// A host for questions: nothing is printed, and nothing interrupts it.
+    /// Creates a host for queries: it prints nothing and cannot be interrupted.
     pub fn observer(&self) -> Arc<Terminal> {
         let cancel = CancellationToken::new();
         let tools = self.connections.as_ref().map(|connections| connections.host(cancel.clone(), &self.limits));
         Arc::new(Terminal::new(Prints::Keep, cancel, tools, self.secrets.clone()))
     }
 
-    /// True when there are servers that have to be closed at the end.
+    /// True if downstream servers are connected, which must be closed at the end.
     pub fn has_tools(&self) -> bool {
         self.connections.is_some()
     }
 }
 
-/// What Ctrl-C stops.
+/// The program that Ctrl-C cancels.
 #[derive(Clone, Default)]
 struct Interrupt(Arc<Mutex<Option<CancellationToken>>>);
 
@@ -228,7 +228,7 @@ impl Interrupt {
 /// Reads all of standard input as text.
 ///
 /// # Errors
-/// When it cannot be read or is no UTF-8.
+/// Returns a usage error if it cannot be read or is not UTF-8.
 pub fn read_input() -> Result<String, Problem> {
     let text = std::io::read_to_string(std::io::stdin());
     text.map_err(|problem| Problem::Usage(format!("standard input: {problem}")))
@@ -237,7 +237,7 @@ pub fn read_input() -> Result<String, Problem> {
 /// Reads a file as text; `-` is standard input.
 ///
 /// # Errors
-/// When it cannot be read or is no UTF-8.
+/// Returns a usage error if it cannot be read or is not UTF-8.
 pub fn read_file(file: &Path) -> Result<String, Problem> {
     if file.as_os_str() == "-" {
         return read_input();
@@ -245,8 +245,8 @@ pub fn read_file(file: &Path) -> Result<String, Problem> {
     std::fs::read_to_string(file).map_err(|problem| Problem::Usage(format!("{}: {problem}", file.display())))
 }
 
-/// The problem with a file or folder that a setting names: the setting is wrong where there is no such thing or it cannot
-/// be used, otherwise the system failed.
+/// Classifies an error on a file or folder that a setting names: wrong usage if it does not exist or cannot be used,
+/// otherwise a failure of the system.
 pub fn named_problem(problem: &io::Error, message: String) -> Problem {
     use io::ErrorKind::{
         AlreadyExists, InvalidFilename, InvalidInput, IsADirectory, NotADirectory, NotFound, PermissionDenied,
@@ -259,14 +259,14 @@ pub fn named_problem(problem: &io::Error, message: String) -> Problem {
     }
 }
 
-/// The problem with a store: the URL, or the file that it names, is wrong, or the server behind it cannot be used.
+/// Classifies an error of a store: wrong usage if the store is a file, a failure if it is a server.
 pub fn store_problem(url: &str, message: String) -> Problem {
     let scheme = url.split_once(':').map_or("", |(scheme, _)| scheme);
     let is_server = ["redis", "rediss", "postgres", "postgresql"].contains(&scheme);
     if is_server { Problem::Failed(message) } else { Problem::Usage(message) }
 }
 
-/// The folder that a variable of the environment names.
+/// The folder named by an environment variable, unless it is unset or empty.
 pub fn folder_in(variable: &str) -> Option<PathBuf> {
     std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from)
 }

@@ -1,7 +1,7 @@
 //! Argument extraction for builtins: type conversions, argument order, keyword options, and their errors.
 
 use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::Machine;
+use crate::lang::machine::Machine;
 use crate::lang::value::map::Map;
 use crate::lang::value::{Value, decimal};
 use std::sync::Arc;

@@ -5,7 +5,7 @@
 
 use super::decimals;
 use crate::lang::error::{Error, Outcome, describe};
-use crate::lang::eval::Machine;
+use crate::lang::machine::Machine;
 use crate::lang::value::compare::as_double;
 use crate::lang::value::{Value, decimal, quotient};
 use num_bigint::BigInt;

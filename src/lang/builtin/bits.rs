@@ -1,9 +1,9 @@
 //! Bitwise operations on 64-bit integers.
 
-use super::Builtin;
 use super::arguments::integer;
 use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::Machine;
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
 use crate::lang::value::Value;
 
 /// Builtins defined in this module.

@@ -3,14 +3,14 @@
 //! The content of a cell is in the session's heap. Its undo log records the changes of a form, so that a failing form
 //! leaves the cells unchanged.
 
-use super::Builtin;
 use super::arguments::take;
-use super::identity::identical;
+use super::equality::identical;
 use super::kinds::is_callable;
 use super::metadata::map_of_metadata;
 use crate::lang::error::{Error, Outcome, describe};
-use crate::lang::eval::Machine;
 use crate::lang::heap::{CellKind, Handle, Notes, State};
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
 use crate::lang::value::Value;
 use crate::lang::value::map::Map;
 use std::sync::Arc;

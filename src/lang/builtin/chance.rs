@@ -1,10 +1,10 @@
 //! Values from the host: random numbers and the time of day.
 
-use super::Builtin;
 use super::arguments::{integer, take};
 use super::arithmetic::float;
 use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::Machine;
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
 use crate::lang::value::Value;
 
 /// Builtins defined in this module.

@@ -4,11 +4,11 @@
 //! therefore rolled back, retained and written to snapshots like definitions. Each run counts its checks in its own
 //! cell.
 
-use super::Builtin;
 use super::arguments::take;
 use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::{Global, Machine};
 use crate::lang::heap::{CellKind, Handle, State};
+use crate::lang::machine::{Global, Machine};
+use crate::lang::native::Builtin;
 use crate::lang::value::Value;
 use crate::lang::value::function::Bound;
 use crate::lang::value::map::Map;

@@ -1,10 +1,10 @@
 //! Numeric comparison and predicates.
 
-use super::Builtin;
 use super::arguments::{integer, take};
 use super::arithmetic::{float, is_number, not_a_number};
 use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::Machine;
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
 use crate::lang::value::Value;
 use crate::lang::value::compare::compare_numbers;
 use crate::lang::value::equal::comparing_effort;

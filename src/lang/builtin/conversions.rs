@@ -1,11 +1,11 @@
 //! Conversions between kinds of numbers, and between numbers and text.
 
-use super::Builtin;
 use super::arguments::{integer, string, take};
 use super::arithmetic::{big, float, is_number, not_a_number, overflow, pay_for_digits};
 use super::decimals;
 use crate::lang::error::{Error, Outcome, describe};
-use crate::lang::eval::Machine;
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
 use crate::lang::reader::is_uuid;
 use crate::lang::value::Value;
 use crate::lang::value::decimal;

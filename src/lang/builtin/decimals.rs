@@ -3,11 +3,11 @@
 //! Sums and products are exact. A quotient is exact if it terminates within 34 digits; otherwise it is rounded to 34
 //! digits, half to even (IEEE 754 decimal128), where Java would throw.
 
-use super::Builtin;
 use super::arguments::{integer, take};
 use super::arithmetic::{Operation, division_by_zero, not_a_number, pay_for_digits};
 use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::Machine;
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
 use crate::lang::value::Value;
 use crate::lang::value::decimal::{self, MAX_SCALE};
 use crate::lang::value::text::Name;

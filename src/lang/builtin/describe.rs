@@ -3,10 +3,10 @@
 //! The walk keeps a tree of paths, into which it merges all items of a collection. The number of values visited, the
 //! depth and the number of paths are bounded.
 
-use super::Builtin;
 use super::arguments::{count, option, options, take};
 use crate::lang::error::Outcome;
-use crate::lang::eval::Machine;
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
 use crate::lang::value::Value;
 use crate::lang::value::map::Map;
 use crate::lang::value::print::print_within;

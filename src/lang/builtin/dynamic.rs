@@ -1,9 +1,9 @@
 //! Dynamic names: print settings, reader settings, and the capture of output.
 
-use super::Builtin;
 use super::arguments::take;
 use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::{Global, Machine};
+use crate::lang::machine::{Global, Machine};
+use crate::lang::native::Builtin;
 use crate::lang::value::Value;
 use crate::lang::value::print::Settings;
 use std::sync::Arc;

@@ -1,12 +1,13 @@
 //! Data read from text with the reader of programs: `clojure.edn/read-string`. Nothing is evaluated.
 
-use super::Builtin;
 use super::arguments::map;
 use super::dynamic::current;
 use super::text::excerpt;
 use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::{Constants, Machine, value_of};
+use crate::lang::eval::{Constants, value_of};
 use crate::lang::form::Form;
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
 use crate::lang::reader::{Conditionals, ReadError, Reading, known_tag, read_first};
 use crate::lang::value::Value;
 use crate::lang::value::map::Map;

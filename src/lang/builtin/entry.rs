@@ -1,9 +1,10 @@
 //! Documentation entries: one record type for builtins, special forms and prelude functions. `doc`, `apropos`, `dir`,
 //! completion and the reference all read it.
 
-use super::Builtin;
-use super::syntax::SyntaxEntry;
-use crate::lang::prelude::Function;
+use super::syntax::{self, SyntaxEntry};
+use crate::lang::index::{Index, Thing};
+use crate::lang::native::Builtin;
+use crate::lang::registry::{Function, Registry};
 
 /// The documentation of one name.
 pub struct Entry<'a> {
@@ -67,12 +68,48 @@ impl<'a> Entry<'a> {
 
     /// Iterates over the call shapes, such as `(map f coll)`, one per argument list.
     pub fn calls(&self) -> impl Iterator<Item = String> {
-        self.arguments.iter().map(|list| call_shape(self.name, list))
+        self.arguments.iter().map(|list| crate::lang::native::call_shape(self.name, list))
     }
 }
 
-/// Returns the call shape of a function: `(f a b)` from the name `f` and the list `[a b]`.
-pub(crate) fn call_shape(name: &str, list: &str) -> String {
-    let inner = list.strip_prefix('[').and_then(|list| list.strip_suffix(']')).unwrap_or(list);
-    format!("({name}{}{inner})", if inner.is_empty() { "" } else { " " })
+impl Registry {
+    /// Returns the search index of all [`entries`](Registry::entries), built on first use.
+    pub fn index(&self) -> &Index {
+        self.index.get_or_init(|| {
+            crate::lang::meter::outside(|| {
+                Index::new(self.entries().map(|entry| Thing {
+                    place: "",
+                    name: entry.name,
+                    arguments: Vec::new(),
+                    description: entry.doc,
+                }))
+            })
+        })
+    }
+
+    /// Returns all documented entries (forms, builtins, functions of the prelude) in the order of the reference.
+    pub fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
+        let builtins = self.areas().flat_map(|(area, table)| table.iter().map(move |builtin| Entry::of(area, builtin)));
+        let forms = syntax::all().map(Entry::of_form);
+        let prelude = self.prelude();
+        let functions = prelude.functions().map(|function| Entry::of_prelude(prelude.title(function), function));
+        forms.chain(builtins.flatten()).chain(functions)
+    }
+
+    /// Returns the documentation of a name, alias or qualified name.
+    pub fn entry(&self, name: &str) -> Option<Entry<'_>> {
+        if let Some(builtin) = self.find(name) {
+            return Entry::of("", builtin);
+        }
+        let base = name.strip_prefix("core/").unwrap_or(name);
+        let form = match crate::lang::expand::racket_loop(base) {
+            Some(loop_form) => loop_form,
+            None => base,
+        };
+        if let Some(form) = syntax::all().find(|known| known.name == form) {
+            return Some(Entry::of_form(form));
+        }
+        let function = self.find_prelude(name)?;
+        Some(Entry::of_prelude(self.prelude().title(function), function))
+    }
 }

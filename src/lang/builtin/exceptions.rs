@@ -1,9 +1,9 @@
 //! Exceptions: construction, throwing, inspection.
 
-use super::Builtin;
 use super::arguments::take;
 use crate::lang::error::{Error, Outcome, describe};
-use crate::lang::eval::Machine;
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
 use crate::lang::value::Value;
 use crate::lang::value::map::Map;
 use std::sync::Arc;

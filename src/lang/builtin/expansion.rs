@@ -1,8 +1,9 @@
 //! Macro expansion on demand.
 
-use super::Builtin;
 use crate::lang::error::Outcome;
-use crate::lang::eval::{Expansion, Machine};
+use crate::lang::eval::Expansion;
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
 use crate::lang::value::Value;
 
 /// Builtins defined in this module.

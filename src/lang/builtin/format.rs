@@ -1,13 +1,13 @@
 //! `format`: Java's format patterns, such as `%5.2f`. Padding is reserved against the memory limit before it is
 //! written.
 
-use super::Builtin;
 use super::arguments::{integer, string, take};
 use super::arithmetic::{float, is_number, not_a_number, pay_for_digits};
 use super::digits::{Decimal, group_thousands};
 use super::text::{Builder, excerpt, pay, text_of};
 use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::Machine;
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
 use crate::lang::value::Value;
 use crate::lang::value::decimal;
 use num_bigint::BigInt;

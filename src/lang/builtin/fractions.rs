@@ -1,9 +1,9 @@
 //! Clojure's functions of ratios, applied to doubles, which represent ratios here.
 
-use super::Builtin;
 use super::arithmetic::float;
 use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::Machine;
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
 use crate::lang::value::{Value, quotient};
 use num_bigint::BigInt;
 use num_traits::FromPrimitive;

@@ -3,12 +3,12 @@
 //! The functions created here are data: a builtin of this module, bound to the values it was created with, which
 //! precede the arguments of the call.
 
-use super::Builtin;
 use super::arguments::{function_and_collection, take};
 use super::sequences::joining::concat_all;
 use crate::lang::error::{Error, Outcome, Raised};
-use crate::lang::eval::Machine;
 use crate::lang::heap::{CellKind, Handle, State};
+use crate::lang::machine::Machine;
+use crate::lang::native::{Builtin, Role};
 use crate::lang::value::Value;
 use crate::lang::value::function::Bound;
 use crate::lang::value::map::Map;
@@ -143,7 +143,7 @@ fn apply_to(machine: &mut Machine, function: &Value, first: Vec<Value>, last: Va
         return concat_all(machine, first, last);
     }
     if let Value::Bound(bound) = function
-        && std::ptr::eq(bound.builtin, &PARTIAL)
+        && bound.role() == Role::PartialCall
         && let [function, filled @ ..] = bound.arguments.as_slice()
     {
         let all = filled.iter().cloned().chain(first).collect();
@@ -210,7 +210,8 @@ fn partial(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     }
 }
 
-static PARTIAL: Builtin = Builtin::new("partial*", &["[f & args]"], "What `partial` gives.", &[], funcall);
+static PARTIAL: Builtin =
+    Builtin::new("partial*", &["[f & args]"], "What `partial` gives.", &[], funcall).with_role(Role::PartialCall);
 
 fn juxt(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(bound(&JUXTAPOSED, vec![gathered(arguments)]))

@@ -1,10 +1,10 @@
 //! Input from a text: `with-in-str`, `read-line` and `read`. There is no other input.
 
-use super::Builtin;
 use super::arguments::map;
 use super::edn::{Options, next_form};
 use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::Machine;
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
 use crate::lang::value::Value;
 use std::sync::Arc;
 

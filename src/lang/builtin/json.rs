@@ -1,11 +1,11 @@
 //! JSON text to values and back.
 
-use super::Builtin;
 use super::arguments::{option, options, string, take};
 use super::text::ask_for_copy;
 use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::Machine;
 use crate::lang::json;
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
 use crate::lang::value::Value;
 
 /// Builtins defined in this module.

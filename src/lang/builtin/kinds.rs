@@ -1,11 +1,12 @@
 //! Predicates for kinds of collections, functions and cells.
 
 use super::ordered::is_sorted;
-use super::{Builtin, types};
+use super::types;
 use crate::lang::error::Outcome;
-use crate::lang::eval::Machine;
 use crate::lang::expand::SPECIAL_SYMBOLS;
 use crate::lang::heap::CellKind;
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
 use crate::lang::value::Value;
 use crate::lang::value::list::List;
 

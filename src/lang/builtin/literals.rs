@@ -2,11 +2,11 @@
 //!
 //! They are records of dedicated types that print as they are written.
 
-use super::Builtin;
 use super::arguments::take;
 use super::dispatch::protocols::of_kind;
 use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::Machine;
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
 use crate::lang::value::Value;
 use crate::lang::value::map::{CONDITIONAL, Map, TAGGED};
 use std::sync::Arc;

@@ -2,13 +2,13 @@
 //!
 //! Operations on a record from JSON yield a record. A map with a reference count of one is changed in place.
 
-use super::Builtin;
 use super::arguments::take;
 use super::sequences::change_vector;
-use super::transients;
 use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::{Machine, place_in_text};
+use crate::lang::eval::place_in_text;
 use crate::lang::heap::CellKind;
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
 use crate::lang::value::Value;
 use crate::lang::value::map::Map;
 use std::sync::Arc;
@@ -193,7 +193,7 @@ fn has(machine: &mut Machine, collection: &Value, key: &Value) -> Outcome<bool> 
 }
 
 fn contains(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    transients::open(machine, &mut arguments[0])?;
+    crate::lang::eval::transients::open(machine, &mut arguments[0])?;
     collection_first(arguments);
     match (&arguments[0], &arguments[1]) {
         (Value::Nil | Value::Map(_) | Value::Set(_) | Value::Vector(_), _)
@@ -335,7 +335,7 @@ pub fn entry_of(machine: &mut Machine, collection: &Value, key: &Value) -> Outco
 }
 
 fn find(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    transients::open(machine, &mut arguments[0])?;
+    crate::lang::eval::transients::open(machine, &mut arguments[0])?;
     // Scheme's `find` takes a predicate and Common Lisp's an item; neither argument is a map.
     let is_map = |value: &Value| matches!(value, Value::Map(_) | Value::Set(_) | Value::Nil);
     let is_list = |value: &Value| matches!(value, Value::List(_) | Value::Vector(_) | Value::Lazy(_));
@@ -422,7 +422,7 @@ pub(super) fn select(machine: &mut Machine, map: &Value, keys: &Value) -> Outcom
             out.insert(key, value);
         }
     }
-    out.set_metadata(super::metadata(map));
+    out.set_metadata(crate::lang::value::metadata::metadata(map));
     let of_record = matches!(map, Value::Map(map) if map.is_record());
     Ok(if of_record { out.into_record() } else { out })
 }

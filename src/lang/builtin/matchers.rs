@@ -3,14 +3,14 @@
 //! A matcher is a cell that holds the regex, the text, the byte offset at which to continue (nil after the last match),
 //! and the most recent match.
 
-use super::Builtin;
 use super::arguments::{take, whole};
 use super::regex::{Search, groups};
 use super::sequences::questions::find_if;
 use super::text::textual;
 use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::Machine;
 use crate::lang::heap::{CellKind, State};
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
 use crate::lang::value::Value;
 
 /// Builtins defined in this module.

@@ -1,10 +1,10 @@
 //! Mathematics: `math/` (Clojure's `clojure.math` and Java's `Math`), powers, common divisors, bits.
 
-use super::Builtin;
 use super::arguments::integer;
 use super::arithmetic::{Operation, big, division_by_zero, float, is_number, mixed, not_a_number, power};
 use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::Machine;
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
 use crate::lang::value::Value;
 use num_integer::Integer;
 use std::sync::Arc;

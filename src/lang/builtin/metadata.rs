@@ -1,14 +1,16 @@
 //! Metadata: a map attached to a collection, symbol, function or atom, which equality ignores.
 
-use super::Builtin;
 use super::arguments::take;
 use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::Machine;
-use crate::lang::heap::{CellKind, Notes, State};
-use crate::lang::value::function::Bound;
-use crate::lang::value::list::List;
-use crate::lang::value::map::{KIND, Map, without_kind};
-use crate::lang::value::{Annotated, Value};
+use crate::lang::eval::{ANNOTATED, annotate, language_name, metadata_of, parameter_lists};
+use crate::lang::heap::CellKind;
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
+use crate::lang::value::Value;
+use crate::lang::value::map::Map;
+use crate::lang::value::metadata::metadata;
+use crate::lang::value::print::shown_name;
+use crate::lang::value::text::{Name, split_name};
 use std::sync::Arc;
 
 /// Builtins defined in this module.
@@ -64,129 +66,35 @@ pub const TABLE: &[Builtin] = &[
 /// Builtins that implement the function values created in this module.
 pub const STEPS: &[&Builtin] = &[&ANNOTATED];
 
-/// A function with metadata: the first two arguments are bound, the others are those of the call.
-static ANNOTATED: Builtin =
-    Builtin::new("annotated*", &["[f metadata & args]"], "A function with metadata.", &[], |machine, arguments| {
-        let function = take(arguments, 0);
-        machine.call(&function, &mut arguments[2..])
-    });
-
-/// Returns the metadata of any value; that of atoms and lazy sequences is in the heap.
-pub fn metadata_of(machine: &Machine, value: &Value) -> Option<Arc<Map>> {
-    match value {
-        Value::Cell(handle) | Value::Lazy(handle) => machine.core.heap.notes(handle)?.metadata.clone(),
-        other => metadata(other),
-    }
-}
-
-/// Returns the metadata stored in the value itself, without the key that marks a map as a record.
-pub fn metadata(value: &Value) -> Option<Arc<Map>> {
-    match value {
-        Value::Map(map) => map.metadata().and_then(without_kind),
-        other => all_metadata(other),
-    }
-}
-
-/// Returns the metadata stored in the value itself, including the key that marks a map as a record.
-pub fn all_metadata(value: &Value) -> Option<Arc<Map>> {
-    match value {
-        Value::List(list) => list.metadata().cloned(),
-        Value::Vector(vector) => vector.metadata().cloned(),
-        Value::Map(map) => map.metadata().cloned(),
-        Value::Set(set) => set.metadata().cloned(),
-        Value::Annotated(symbol) => Some(symbol.metadata.clone()),
-        Value::Bound(bound) if std::ptr::eq(bound.builtin, &ANNOTATED) => match bound.arguments.get(1) {
-            Some(Value::Map(map)) => Some(map.clone()),
-            _ => None,
-        },
-        _ => None,
-    }
-}
-
-/// Returns the value with its metadata replaced.
+/// Returns the metadata of a var: that of its definition, or of the documentation of a language function.
 ///
 /// # Errors
-/// Returns `TypeError` if the value cannot carry metadata; halts if a resource limit is exceeded.
-pub fn annotate(machine: &mut Machine, value: Value, metadata: Option<Arc<Map>>) -> Outcome<Value> {
-    Ok(match value {
-        Value::Vector(mut vector) => {
-            machine.reserve_values(vector.len() as u64)?;
-            machine.charge(vector.change_cost() / 16)?;
-            Arc::make_mut(&mut vector).set_metadata(metadata);
-            Value::Vector(vector)
-        }
-        Value::Map(mut map) => {
-            let metadata = with_kind(&map, metadata);
-            Arc::make_mut(&mut map).set_metadata(metadata);
-            Value::Map(map)
-        }
-        Value::Set(mut set) => {
-            Arc::make_mut(&mut set).set_metadata(metadata);
-            Value::Set(set)
-        }
-        sequence @ (Value::List(_) | Value::Lazy(_)) => {
-            if machine.is_lazy(&sequence) {
-                // A new lazy sequence over the same items: realising either realises the other.
-                let handle = machine.core.heap.allocate(CellKind::Lazy, State::Done(sequence));
-                machine.core.heap.annotate(&handle, Notes { metadata, ..Notes::default() })?;
-                return Ok(Value::Lazy(handle));
-            }
-            if let Value::List(list) = &sequence
-                && let List::Cons(cons) = &**list
-            {
-                return Ok(Value::List(Arc::new(List::annotated_cons(cons.head.clone(), cons.tail.clone(), metadata))));
-            }
-            let items = machine.items(sequence)?;
-            Value::List(Arc::new(List::with_metadata(items, metadata)))
-        }
-        Value::Bound(bound) if std::ptr::eq(bound.builtin, &ANNOTATED) => {
-            let function = bound.arguments.first().cloned().unwrap_or_default();
-            return annotate(machine, function, metadata);
-        }
-        function if function.is_function() && !matches!(function, Value::Var(_)) => match metadata {
-            Some(metadata) => {
-                let arguments = vec![function, Value::Map(metadata)];
-                Value::Bound(Arc::new(Bound { builtin: &ANNOTATED, arguments }))
-            }
-            None => function,
-        },
-        symbol @ (Value::Symbol(_) | Value::Annotated(_)) => match (symbol.as_symbol(), metadata) {
-            (Some(name), Some(metadata)) => Value::Annotated(Arc::new(Annotated { name: name.clone(), metadata })),
-            (Some(name), None) => Value::Symbol(name.clone()),
-            (None, _) => symbol,
-        },
-        other => return Err(no_metadata(&other).into()),
-    })
-}
-
-/// Returns the new metadata of a map, retaining the key that marks it as a record.
-fn with_kind(map: &Map, metadata: Option<Arc<Map>>) -> Option<Arc<Map>> {
-    let key = Value::keyword(KIND);
-    match map.kind() {
-        Some(kind) if !metadata.as_ref().is_some_and(|new| new.contains_key(&key)) => {
-            let mut all = metadata.map(|new| (*new).clone()).unwrap_or_default();
-            all.insert(key, Value::Map(kind.clone()));
-            Some(Arc::new(all))
-        }
-        _ => metadata,
+/// Returns a halt if a limit is exceeded.
+fn metadata_of_var(machine: &mut Machine, name: &Name) -> Outcome<Option<Arc<Map>>> {
+    machine.charge(1)?;
+    let name = name.as_str();
+    if let Some(index) = machine.core.globals.find(name) {
+        let global = machine.core.globals.get(index).clone();
+        return machine.definition_metadata(name, &global).map(Some);
     }
-}
-
-#[cold]
-fn no_metadata(value: &Value) -> Error {
-    let error = Error::expected("a collection, a symbol or a function to carry metadata", value);
-    match value {
-        Value::Cell(_) => {
-            error.suggest("an atom gets its metadata when it is made, `(atom x :meta {…})`, or from `alter-meta!`")
-        }
-        _ => error.suggest("a map `{:value x :note …}` keeps a note beside any value"),
+    let registry = machine.core.registry.clone();
+    let Some(entry) = registry.entry(shown_name(name)) else { return Ok(None) };
+    let mut map = Map::default();
+    map.insert(Value::keyword("arglists"), parameter_lists(machine, &entry.arguments)?);
+    map.insert(Value::keyword("doc"), Value::string(entry.doc));
+    if language_name(name).is_some() {
+        map.insert(Value::keyword("macro"), Value::Bool(true));
     }
+    let (namespace, base) = split_name(name);
+    map.insert(Value::keyword("name"), Value::symbol(base));
+    map.insert(Value::keyword("ns"), Value::symbol(registry.full_name(namespace.unwrap_or("core"))));
+    Ok(Some(Arc::new(map)))
 }
 
 /// Returns the metadata of a value, or of the var or cell that it refers to.
 fn metadata_now(machine: &mut Machine, value: &Value) -> Outcome<Option<Arc<Map>>> {
     match value {
-        Value::Var(name) => machine.var_metadata(name),
+        Value::Var(name) => metadata_of_var(machine, name),
         other => Ok(metadata_of(machine, other)),
     }
 }

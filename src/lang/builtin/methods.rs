@@ -1,13 +1,13 @@
 //! Java's string methods that need code of their own, under their dotted names; the others are aliases.
 
-use super::Builtin;
 use super::arguments::{integer, string, take};
 use super::dispatch::objects::object_method;
 use super::regex::{compile_running, matches};
 use super::search::{first_place, last_place, replace, split_at};
 use super::text::{byte_of, textual};
 use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::Machine;
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
 use crate::lang::value::Value;
 use crate::lang::value::compare::compare;
 
@@ -325,7 +325,7 @@ fn hash_code(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
         return machine.call(&own, arguments);
     }
     if !matches!(arguments[0], Value::Str(_)) {
-        return super::identity::hash(machine, arguments);
+        return super::equality::hash(machine, arguments);
     }
     let text = textual(machine, &arguments[0])?;
     Ok(Value::Int(i64::from(super::text::java_hash(machine, &text)?)))

@@ -1,9 +1,9 @@
 //! Keywords, symbols and their names.
 
-use super::Builtin;
 use super::arguments::{string, take};
 use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::Machine;
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
 use crate::lang::value::Value;
 use crate::lang::value::text::LONGEST_NAME;
 

@@ -1,10 +1,10 @@
 //! Namespaces as values: symbols that name them. All definitions of a session are in the namespace `user`.
 
-use super::Builtin;
-use super::absent::libraries;
 use super::arguments::take;
+use crate::lang::absent::libraries;
 use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::Machine;
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
 use crate::lang::value::Value;
 use crate::lang::value::map::Map;
 use crate::lang::value::text::split_name;
@@ -120,7 +120,7 @@ pub const TABLE: &[Builtin] = &[
         |machine, arguments| {
             let name = name(&arguments[0])?;
             let (namespace, base) = split_name(&name);
-            let library = machine.core.registry.library(namespace.unwrap_or_default()).to_string();
+            let library = machine.core.registry.full_name(namespace.unwrap_or_default()).to_string();
             let mut error = machine.unknown(&name, &[]);
             error.message = format!("`{base}` does not exist in `{library}`");
             Err(error.into())
@@ -215,7 +215,7 @@ fn ns_aliases(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> 
     the(machine, &mut arguments[..1])?;
     machine.charge(NAMES)?;
     let registry = machine.core.registry.clone();
-    let known = registry.namespaces().into_iter().map(|name| (name, registry.library(name)));
+    let known = registry.namespaces().into_iter().map(|name| (name, registry.full_name(name)));
     let known = known.filter(|(name, library)| name != library && *name != "core");
     let mut aliases: Map = known.map(|(name, library)| (Value::symbol(name), Value::symbol(library))).collect();
     for (alias, library) in machine.aliases() {

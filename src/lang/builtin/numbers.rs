@@ -1,11 +1,11 @@
 //! Arithmetic. These are the hottest functions, so the fast path for two integers comes first everywhere.
 
-use super::Builtin;
 use super::arguments::take;
 use super::arithmetic::{Operation, division_by_zero, is_number, mixed, not_a_number, overflow};
 use super::decimals::absolute;
 use crate::lang::error::{Outcome, Signal};
-use crate::lang::eval::Machine;
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
 use crate::lang::value::Value;
 use num_bigint::BigInt;
 use num_traits::Signed;

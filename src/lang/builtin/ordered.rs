@@ -1,12 +1,12 @@
 //! Sorted maps and sets: construction, binary search, and the part between two keys.
 
-use super::Builtin;
 use super::arguments::take;
 use super::arithmetic::is_number;
 use super::primitives::cut_to_32;
 use super::sequences::entry;
 use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::Machine;
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
 use crate::lang::value::Value;
 use crate::lang::value::compare::compare;
 use crate::lang::value::large::Order;

@@ -1,11 +1,11 @@
 //! Java's narrower numeric types: their ranges and their wrap-around. The values themselves remain 64-bit integers and
 //! doubles.
 
-use super::Builtin;
 use super::arithmetic::{division_by_zero, float};
 use super::conversions::{double, long};
 use crate::lang::error::{Error, Outcome, describe};
-use crate::lang::eval::Machine;
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
 use crate::lang::value::Value;
 use std::cmp::Ordering;
 
@@ -219,7 +219,7 @@ fn vector_of(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
         Value::Keyword(name) => name.as_str(),
         _ => "",
     };
-    let convert: super::Run = match name {
+    let convert: crate::lang::native::Run = match name {
         "int" => |machine, items| within(machine, items, i64::from(i32::MIN), i64::from(i32::MAX)),
         "long" => long,
         "short" => |machine, items| within(machine, items, i64::from(i16::MIN), i64::from(i16::MAX)),

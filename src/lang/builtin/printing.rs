@@ -1,11 +1,11 @@
 //! Printing to the reply or to a string.
 
-use super::Builtin;
 use super::arguments::{room, string, take};
 use super::dynamic::print_settings;
 use super::text::Builder;
 use crate::lang::error::Outcome;
-use crate::lang::eval::Machine;
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
 use crate::lang::value::Value;
 use crate::lang::value::print::Printer;
 

@@ -1,11 +1,11 @@
 //! The less common functions of `math/` on doubles: hyperbolic functions, and the neighbours and components of a
 //! double.
 
-use super::Builtin;
 use super::arguments::integer;
 use super::arithmetic::float;
 use crate::lang::error::Outcome;
-use crate::lang::eval::Machine;
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
 use crate::lang::value::Value;
 
 /// The builtins defined in this file.

@@ -3,11 +3,11 @@
 //! Every search goes through [`Search`], which reserves the memory of its tables, charges for its work as it proceeds,
 //! and can be interrupted at any point.
 
-use super::Builtin;
 use super::arguments::{string, take};
 use super::text::{excerpt, textual};
 use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::Machine;
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
 use crate::lang::value::Value;
 use crate::lang::value::matching::{Slots, Tables, Unfit};
 use crate::lang::value::pattern::{Draft, LONGEST, Pattern};

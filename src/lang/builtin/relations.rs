@@ -2,16 +2,16 @@
 //!
 //! Any collection of maps can be used as a relation; the result is a set of maps.
 
-use super::Builtin;
 use super::arguments::take;
 use super::maps::{not_a_map, select};
-use super::metadata;
 use super::sequences::{add, count_of};
 use super::updates::{invert, rename};
 use crate::lang::error::Outcome;
-use crate::lang::eval::Machine;
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
 use crate::lang::value::Value;
 use crate::lang::value::map::Map;
+use crate::lang::value::metadata::metadata;
 use crate::lang::value::set::Set;
 use std::sync::Arc;
 

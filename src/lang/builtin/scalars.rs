@@ -1,8 +1,8 @@
 //! Predicates on scalars: truth values, numbers, text, names.
 
-use super::Builtin;
 use crate::lang::error::Outcome;
-use crate::lang::eval::Machine;
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
 use crate::lang::value::Value;
 
 /// The builtins defined in this file.

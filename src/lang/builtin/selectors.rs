@@ -3,12 +3,12 @@
 //! A selector specifies a part of an item: a function, a key (`:size`, `"size"`), a position (`2`) or a path of keys
 //! (`[:from :name]`).
 
-use super::Builtin;
 use super::arguments::take;
 use super::arithmetic::{is_number, not_a_number};
 use super::functions::bound;
 use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::Machine;
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
 use crate::lang::value::Value;
 
 /// The builtins defined in this file; they are internal and hidden from programs.

@@ -1,8 +1,8 @@
 //! Operations of a program on its own session: forgetting definitions, copying it, ending it.
 
-use super::Builtin;
 use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::Machine;
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
 use crate::lang::value::Value;
 
 /// The builtins defined in this file.

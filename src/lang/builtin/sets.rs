@@ -2,12 +2,12 @@
 //!
 //! The `set/` functions accept a sequential collection as the set of its items, and nil as the empty set.
 
-use super::Builtin;
 use super::arguments::{function_and_collection, take};
 use super::metadata::without_metadata;
 use super::sequences::set_of;
 use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::Machine;
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
 use crate::lang::value::Value;
 use crate::lang::value::set::Set;
 use std::cmp::Ordering;

@@ -1,10 +1,10 @@
 //! Strings: joining, slicing, letter case, trimming. Lengths and indices count Unicode scalar values.
 
-use super::Builtin;
 use super::arguments::{integer, string, take};
 use super::text::{Builder, ask_for_copy, byte_of, pay, pieces, spelled, text_of, textual};
 use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::Machine;
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
 use crate::lang::value::Value;
 use std::cmp::Ordering;
 

@@ -3,7 +3,7 @@
 use super::arguments;
 use super::dispatch::objects::own_text;
 use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::Machine;
+use crate::lang::machine::Machine;
 use crate::lang::value::Value;
 use std::borrow::Cow;
 use std::fmt::Write;

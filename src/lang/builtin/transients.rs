@@ -4,12 +4,13 @@
 
 use super::arguments::take;
 use super::metadata::without_metadata;
-use super::{Builtin, Run, maps, sequences, sets, stacks};
+use super::{ends, maps, sequences, sets};
 use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::Machine;
-use crate::lang::heap::{CellKind, Handle, State};
+use crate::lang::eval::transients::{SPENT, cell_of, spent};
+use crate::lang::heap::{CellKind, State};
+use crate::lang::machine::Machine;
+use crate::lang::native::{Builtin, Run};
 use crate::lang::value::Value;
-use std::sync::Arc;
 
 /// The builtins defined in this file.
 pub const TABLE: &[Builtin] = &[
@@ -65,12 +66,9 @@ pub const TABLE: &[Builtin] = &[
         &["[transient]"],
         "Takes the last item off a transient vector, in place, and returns it.",
         &[("(persistent! (pop! (transient [1 2])))", "[1]")],
-        |machine, arguments| change(machine, arguments, stacks::pop),
+        |machine, arguments| change(machine, arguments, ends::pop),
     ),
 ];
-
-/// The state of a transient that can no longer be used.
-const SPENT: State = State::Waiting(Value::Nil);
 
 fn transient(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let content = take(arguments, 0);
@@ -86,47 +84,6 @@ fn transient(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     }
     let content = without_metadata(machine, content)?;
     Ok(Value::Cell(machine.core.heap.allocate(CellKind::Transient, State::Done(content))))
-}
-
-/// Returns the cell of a transient.
-fn cell_of(value: &Value) -> Result<&Arc<Handle>, Error> {
-    match value {
-        Value::Cell(handle) if handle.cell_kind() == CellKind::Transient => Ok(handle),
-        other => Err(Error::expected("a transient", other).suggest(
-            "`(transient coll)` makes one; a collection itself takes `conj`, `assoc`, `dissoc`, `disj` and `pop`",
-        )),
-    }
-}
-
-#[cold]
-fn spent() -> Error {
-    Error::new("IllegalState", "this transient can no longer be used: `persistent!` or an error ended it")
-        .suggest("go on with what `persistent!` returned")
-}
-
-/// Returns the content of a transient for reading, or `None` for any other value.
-///
-/// # Errors
-/// Returns `IllegalState` after `persistent!` or after a failed change.
-pub fn content(machine: &Machine, value: &Value) -> Result<Option<Value>, Error> {
-    let Ok(cell) = cell_of(value) else { return Ok(None) };
-    match machine.core.heap.state(cell)? {
-        State::Done(content) => Ok(Some(content.clone())),
-        _ => Err(spent()),
-    }
-}
-
-/// Replaces a transient by its content; leaves any other value unchanged.
-///
-/// # Errors
-/// See [`content`].
-pub fn open(machine: &Machine, value: &mut Value) -> Result<(), Error> {
-    if matches!(value, Value::Cell(_))
-        && let Some(content) = content(machine, value)?
-    {
-        *value = content;
-    }
-    Ok(())
 }
 
 /// Applies a function on collections to the content of a transient, which is the first argument. If the function fails,

@@ -5,14 +5,15 @@
 
 use super::kinds::{is_callable, is_counted_collection};
 use super::ordered::is_sorted;
-use super::{Builtin, metadata};
 use crate::lang::error::suggest::{closest, did_you_mean};
 use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::Machine;
 use crate::lang::heap::CellKind;
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
 use crate::lang::reader::is_uuid;
 use crate::lang::value::Value;
 use crate::lang::value::map::Map;
+use crate::lang::value::metadata::metadata;
 use crate::lang::value::set::Set;
 use crate::lang::value::time::{Time, is_fixed};
 use std::sync::Arc;

@@ -1,14 +1,14 @@
 //! Updating values inside maps: with a function, along a path, all at once, or by merging.
 
-use super::Builtin;
 use super::arguments::{function_and_collection, map as map_argument, take};
 use super::maps::{not_a_map, put, remove};
-use super::metadata::metadata;
 use super::sequences::add;
 use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::Machine;
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
 use crate::lang::value::Value;
 use crate::lang::value::map::Map;
+use crate::lang::value::metadata::metadata;
 use std::sync::Arc;
 
 /// The builtins defined in this file.

@@ -1,15 +1,18 @@
 //! Vars: definitions as values, inspected, changed, and temporarily rebound.
 
 use super::arguments::{map, take};
-use super::metadata::metadata;
-use super::{Builtin, names};
+use super::names;
 use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::{Global, Machine, is_unbound};
+use crate::lang::eval::UNBOUND;
+use crate::lang::eval::is_unbound;
 use crate::lang::heap::{CellKind, Handle, State};
+use crate::lang::machine::{Global, Machine};
 use crate::lang::meter::limit;
+use crate::lang::native::Builtin;
 use crate::lang::value::Value;
 use crate::lang::value::function::Bound;
 use crate::lang::value::map::Map;
+use crate::lang::value::metadata::metadata;
 use crate::lang::value::print::shown_name;
 use crate::lang::value::text::{Name, split_name};
 use std::sync::Arc;
@@ -162,21 +165,6 @@ pub const ALIASES: &[(&str, &str)] = &[("requiring-resolve", "resolve"), ("symbo
 
 /// The internal function codes defined in this file.
 pub const STEPS: &[&Builtin] = &[&UNBOUND, &BOUND_FUNCTION];
-
-/// The value of a declared name before its definition; its first argument is the name.
-pub static UNBOUND: Builtin = Builtin::new(
-    "unbound*",
-    &["[name & args]"],
-    "What a declared name holds before it is defined.",
-    &[],
-    |_, arguments| {
-        let name = arguments[0].to_string();
-        Err(Error::new("UnboundVariable", format!("`{name}` is declared, but has no value yet"))
-            .about(&name)
-            .suggest(format!("define it before it is used: `(defn {name} […] …)` or `(def {name} …)`"))
-            .into())
-    },
-);
 
 /// A function with the bindings captured at its creation. The first two arguments are the function and the bindings;
 /// the others are passed to the function.

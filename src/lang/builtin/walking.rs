@@ -2,15 +2,15 @@
 //!
 //! The traversal keeps an explicit stack of the enclosing collections, so nesting depth uses no machine stack.
 
-use super::Builtin;
 use super::arguments::take;
-use super::metadata;
+use super::ends::emptied;
 use super::sequences::add;
-use super::stacks::emptied;
 use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::Machine;
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
 use crate::lang::value::Value;
 use crate::lang::value::map::Map;
+use crate::lang::value::metadata::metadata;
 use crate::lang::value::release::Scratch;
 use crate::lang::value::vector::Vector;
 use crate::lang::value::walk::Cursor;

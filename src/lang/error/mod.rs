@@ -7,8 +7,8 @@
 pub mod render;
 pub mod suggest;
 
-use crate::lang::builtin::Builtin;
 use crate::lang::heap::CellKind;
+use crate::lang::native::Builtin;
 use crate::lang::span::{Source, Span};
 use crate::lang::value::walk::Free;
 use crate::lang::value::{Reduced, Value};

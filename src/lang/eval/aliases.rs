@@ -1,7 +1,6 @@
 //! Namespace aliases: created by `require`, resolved in qualified names, `::alias/name` and `#::alias{…}`.
 
 use super::{Global, Machine};
-use crate::lang::builtin::namespace_meant;
 use crate::lang::error::Error;
 use crate::lang::form::{Form, FormKind};
 use crate::lang::span::Span;
@@ -17,7 +16,8 @@ impl Machine {
     pub(super) fn add_alias(&mut self, alias: &str, library: &str) {
         let key = format!("{ALIAS}{alias}");
         let is_known = self.core.globals.find_note(&key).is_some();
-        let says_so_itself = alias == library || namespace_meant(alias) == namespace_meant(library);
+        let says_so_itself = alias == library
+            || self.core.registry.namespace_meant(alias) == self.core.registry.namespace_meant(library);
         if says_so_itself && !is_known {
             return;
         }
@@ -47,7 +47,7 @@ impl Machine {
     /// Returns a qualified name with the alias in its namespace (`(require '[clojure.string :as s])`) expanded.
     pub(super) fn unaliased(&self, name: &str) -> Option<String> {
         let (namespace, base) = split_name(name);
-        Some(format!("{}/{base}", namespace_meant(self.aliased(namespace?)?)))
+        Some(format!("{}/{base}", self.core.registry.namespace_meant(self.aliased(namespace?)?)))
     }
 
     /// Returns the full name of the namespace that an alias refers to, including the language's own short names.
@@ -57,7 +57,7 @@ impl Machine {
         }
         let is_server = || self.core.host.servers().iter().any(|server| server.name == name);
         match self.core.registry.namespace(name) {
-            Some(meant) => (meant == name).then(|| self.core.registry.library(name).to_string()),
+            Some(meant) => (meant == name).then(|| self.core.registry.full_name(name).to_string()),
             None => is_server().then(|| name.to_string()),
         }
     }

@@ -6,57 +6,8 @@
 
 use super::Machine;
 use crate::lang::error::{Outcome, Signal};
+use crate::lang::machine::{Answer, Stopped, Walked};
 use crate::lang::value::Value;
-
-/// The result of a node.
-#[derive(Clone, Copy)]
-pub enum Answer {
-    Nil,
-    False,
-    True,
-    Int(i64),
-    /// A double, as its bits.
-    Float(i64),
-    /// The value is in [`Machine::passed`].
-    Passed,
-    /// The slots are set: run the body of the loop or function again.
-    Recur,
-    /// The callee and arguments are ready: replace the running function by the call.
-    TailCall,
-}
-
-/// The evaluation ends early; the signal is in [`Machine::signal`].
-#[derive(Clone, Copy)]
-pub struct Stopped;
-
-/// The result of walking a node.
-pub type Walked = Result<Answer, Stopped>;
-
-impl Answer {
-    #[inline(always)]
-    pub(super) fn truth(holds: bool) -> Answer {
-        if holds { Answer::True } else { Answer::False }
-    }
-
-    #[inline(always)]
-    pub(super) fn is_truthy(self) -> bool {
-        !matches!(self, Answer::Nil | Answer::False)
-    }
-
-    /// Converts a value to an answer if it fits.
-    #[inline(always)]
-    fn of(value: &Value) -> Option<Answer> {
-        if let Value::Int(number) = value {
-            return Some(Answer::Int(*number));
-        }
-        Some(match value {
-            Value::Nil => Answer::Nil,
-            Value::Bool(holds) => Answer::truth(*holds),
-            Value::Float(number) => Answer::Float(number.to_bits() as i64),
-            _ => return None,
-        })
-    }
-}
 
 /// Converts a borrowed value to an answer; clones it into `passed` if it does not fit.
 #[inline(always)]

@@ -11,95 +11,15 @@ use super::{Core, Machine};
 use crate::lang::error::{Error, Outcome};
 use crate::lang::heap::Handle;
 use crate::lang::host::{CallId, ToolCall, ToolReply};
+use crate::lang::machine::{Branch, Event, Turn, Turns};
 use crate::lang::meter::{self, Account};
 use crate::lang::value::Value;
 use crate::lang::value::release::Scratch;
-use crate::lang::value::text::Text;
 use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
-
-/// The branch that a machine runs, with the channels through which it yields its turn.
-#[derive(Default)]
-pub(super) struct Branch {
-    path: Vec<u32>,
-    form: u32,
-    ordinal: u32,
-    turns: Option<Turns>,
-    /// The numbers of print captures and input texts that were active when the branch started. Those belong to its
-    /// parent.
-    outside: (usize, usize),
-    /// The check counters of the enclosing `run-tests`.
-    pub(super) counts: Option<Arc<Handle>>,
-}
-
-/// The print captures and input texts of a branch, removed from the core while it waits.
-struct Streams {
-    captured: Vec<String>,
-    inputs: Vec<(Text, usize)>,
-}
-
-/// A branch's connection to its scheduler.
-struct Turns {
-    index: usize,
-    events: Sender<Event>,
-    turn: Receiver<Turn>,
-}
-
-/// The message with which a branch receives the core.
-enum Turn {
-    /// Resume the branch.
-    Go(Box<Core>),
-    /// End the branch, because a sibling has failed.
-    End(Box<Core>),
-}
-
-/// A message from a branch to its scheduler.
-enum Event {
-    /// The branch waits for the host and yields the core. The call is set if it waits for a reply.
-    Waits(usize, Box<Core>, Option<CallId>),
-    /// The branch can resume: its wait is over and the reply, if any, has arrived.
-    Ready(usize),
-    /// The branch has finished and returns the core.
-    Done(usize, Box<Core>, Outcome<Value>),
-}
-
-impl Branch {
-    /// Returns the identity of the next host call of this branch.
-    pub(super) fn next_call(&mut self, form: u32) -> CallId {
-        if self.form != form {
-            self.form = form;
-            self.ordinal = 0;
-        }
-        let id = CallId { form, branch: self.path.clone(), ordinal: self.ordinal };
-        self.ordinal += 1;
-        id
-    }
-
-    /// The number of this branch among its siblings, from 1; 0 for the main branch.
-    pub(super) fn number(&self) -> u32 {
-        self.turns.as_ref().map_or(0, |turns| turns.index as u32 + 1)
-    }
-
-    /// Removes the print captures and input texts of this branch from the core, so that other branches do not see
-    /// them.
-    fn take_streams(&self, core: &mut Core) -> Streams {
-        let (captured, inputs) = self.outside;
-        Streams {
-            captured: core.captured.drain(captured.min(core.captured.len())..).collect(),
-            inputs: core.inputs.drain(inputs.min(core.inputs.len())..).collect(),
-        }
-    }
-}
-
-impl Streams {
-    fn put_back(self, core: &mut Core) {
-        core.captured.extend(self.captured);
-        core.inputs.extend(self.inputs);
-    }
-}
 
 impl Machine {
     /// Makes a host call; other branches run in the meantime.

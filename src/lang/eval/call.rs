@@ -1,11 +1,11 @@
 //! Calls: of functions, of builtins by value, and of every other callable value.
 
-use super::answer::{Answer, Stopped, Walked};
-use super::{Machine, NODES_A_CALL, stacks};
-use crate::lang::builtin::entry::call_shape;
-use crate::lang::builtin::sequences::rest_of;
-use crate::lang::builtin::{ArityRange, Builtin, transients};
+use super::lazy::rest_of;
+use super::transients;
+use super::{Machine, NODES_A_CALL};
 use crate::lang::error::{Error, Outcome, Raised, Signal, describe};
+use crate::lang::machine::{Answer, Frame, Stopped, Walked, here};
+use crate::lang::native::{ArityRange, Builtin, call_shape};
 use crate::lang::node::{Arity, Code};
 use crate::lang::span::{Source, Span};
 use crate::lang::value::Value;
@@ -13,41 +13,10 @@ use crate::lang::value::function::Closure;
 use crate::lang::value::list::List;
 use std::sync::Arc;
 
-/// An activation frame: the base of its slots on the value stack, and the captures of the running function.
-pub struct Frame<'a> {
-    pub(super) base: usize,
-    pub(super) closure: Option<&'a Arc<Closure>>,
-    pub(super) captures: &'a [Value],
-    /// The source text of its code.
-    pub(super) source: &'a Arc<Source>,
-}
-
 /// The location of a call.
 #[derive(Clone, Copy)]
 pub(super) struct Site<'a> {
     pub source: &'a Arc<Source>,
-    pub span: Span,
-}
-
-impl Frame<'_> {
-    /// Returns a function of the running function's group.
-    pub(super) fn sibling(&self, index: u32) -> Value {
-        match self.closure {
-            Some(closure) if closure.index == index => Value::Closure(closure.clone()),
-            Some(closure) => Value::Closure(Arc::new(Closure {
-                group: closure.group.clone(),
-                index,
-                captures: closure.captures.clone(),
-            })),
-            None => Value::Nil,
-        }
-    }
-}
-
-/// A pending tail call: its arguments are on top of the stack.
-pub(super) struct Tail {
-    pub callee: Value,
-    pub count: usize,
     pub span: Span,
 }
 
@@ -370,7 +339,7 @@ impl Machine {
                 return Err(meter.too_deep(self.depth).into());
             }
         }
-        if self.nesting > meter.limits.depth.saturating_mul(NODES_A_CALL) || stacks::here() < self.floor {
+        if self.nesting > meter.limits.depth.saturating_mul(NODES_A_CALL) || here() < self.floor {
             return Err(meter.too_deep(self.depth).into());
         }
         Ok(())
@@ -378,7 +347,7 @@ impl Machine {
 
     /// Checks the native stack only, where code nests without a call: in expansion and resolution.
     pub(super) fn check_stack(&self) -> Outcome<()> {
-        if stacks::here() < self.floor { Err(self.core.meter.too_deep(self.depth).into()) } else { Ok(()) }
+        if here() < self.floor { Err(self.core.meter.too_deep(self.depth).into()) } else { Ok(()) }
     }
 
     /// Calls anything but a closure.

@@ -1,9 +1,10 @@
 //! Lazy sequences, keys and look-ups: services of the machine for builtins.
 
 use super::Machine;
-use crate::lang::builtin::{Builtin, transients};
+use super::transients;
 use crate::lang::error::{Error, Halt, Outcome, Signal};
 use crate::lang::heap::{CellKind, Handle, State};
+use crate::lang::native::{Builtin, Role};
 use crate::lang::value::Value;
 use crate::lang::value::equal::{KEY_NESTING, hashing_effort};
 use crate::lang::value::function::Bound;
@@ -453,7 +454,7 @@ pub fn place_in_text(key: &Value) -> Option<usize> {
 #[cold]
 fn not_a_sequence(value: &Value) -> Error {
     let error = Error::expected("a collection", value);
-    let is_transducer = matches!(value, Value::Bound(bound) if bound.builtin.name == "transducer*");
+    let is_transducer = matches!(value, Value::Bound(bound) if bound.role() == Role::Transducer);
     if is_transducer {
         return error.suggest(
             "the collection is missing: `(map f)` and `(filter p)` alone are transducers, write `(map f xs)`",
@@ -463,4 +464,18 @@ fn not_a_sequence(value: &Value) -> Error {
         return error.suggest("a function came where data was meant: call it in brackets, or swap the arguments");
     }
     error
+}
+
+/// Returns the remaining items of a cursor as a sequence; reserves memory if that requires a copy.
+pub(crate) fn rest_of(machine: &mut Machine, cursor: Cursor) -> Outcome<Value> {
+    let copied = match &cursor {
+        Cursor::Vector(vector, at) => vector.len().saturating_sub(*at),
+        Cursor::Map(map, at) => 4 * map.positions().saturating_sub(*at),
+        Cursor::Set(set, at) => set.positions().saturating_sub(*at),
+        Cursor::Characters(text, at) => text.as_str().len().saturating_sub(*at),
+        _ => 0,
+    };
+    machine.reserve_values(copied as u64)?;
+    machine.charge(copied as u64 / 16)?;
+    Ok(cursor.into_rest())
 }

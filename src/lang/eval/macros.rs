@@ -3,11 +3,11 @@
 
 use super::Machine;
 use super::names::{form_of, value_of};
-use crate::lang::builtin::absent::libraries;
-use crate::lang::builtin::{self, types};
+use crate::lang::absent::libraries;
 use crate::lang::error::{Error, Outcome};
 use crate::lang::expand::{Expander, Macros, SPECIAL_FORMS, SPECIAL_SYMBOLS, macro_names};
 use crate::lang::form::Form;
+use crate::lang::registry::Registry;
 use crate::lang::span::{Source, Span};
 use crate::lang::value::Value;
 use crate::lang::value::map::Map;
@@ -62,7 +62,7 @@ impl Macros for Machine {
     }
 
     fn is_dynamic(&self, name: &str) -> bool {
-        crate::lang::builtin::known_dynamic(name).is_some()
+        self.core.registry.dynamic(name).is_some()
     }
 
     fn base_name(&self, name: &str) -> Option<String> {
@@ -72,21 +72,21 @@ impl Macros for Machine {
     }
 
     fn in_template(&mut self, name: &str) -> String {
-        if SPECIAL_SYMBOLS.contains(&name) || name.starts_with('%') || types::constant(name).is_some() {
+        if SPECIAL_SYMBOLS.contains(&name) || name.starts_with('%') || self.core.registry.type_name(name).is_some() {
             return name.to_string();
         }
         if let (Some(alias), base) = split_name(name) {
             return self.full_namespace(alias).map_or_else(|| name.to_string(), |full| format!("{full}/{base}"));
         }
         // Methods, constructors and classes.
-        if name.contains('.') || builtin::constant(name).is_some() {
+        if name.contains('.') || self.core.registry.constant(name).is_some() {
             return name.to_string();
         }
         let is_own = self.core.globals.find(name).is_some() || self.is_shadowed(name);
         let registry = &self.core.registry;
         let is_core = || {
             registry.find(name).is_some()
-                || builtin::known_dynamic(name).is_some()
+                || registry.dynamic(name).is_some()
                 || macro_names().any(|known| known == name)
                 || SPECIAL_FORMS.contains(&name)
                 || matches!(name, "unquote" | "unquote-splicing")
@@ -111,7 +111,7 @@ impl Macros for Machine {
 
     fn class(&mut self, name: &str) -> Result<(), Error> {
         let base = name.rsplit('.').next().unwrap_or(name);
-        let is_known = crate::lang::builtin::types::constant(name).is_some()
+        let is_known = self.core.registry.type_name(name).is_some()
             || name.starts_with("java.time.")
             || name.starts_with("java.lang.")
             || self
@@ -168,5 +168,22 @@ impl Machine {
             }
         }
         value_of(self, &form)
+    }
+}
+
+impl Registry {
+    /// Returns the names in a namespace of the language, without the namespace, sorted.
+    pub fn names_in(&self, namespace: &str) -> Vec<&str> {
+        let is_plain = |name: &&str| *name == "/" || !name.contains(['/', '.']);
+        let mut names: Vec<&str> = if namespace == "core" {
+            let macros = macro_names().map(|name| -> &str { name });
+            self.names().filter(is_plain).chain(macros).collect()
+        } else {
+            let base = split_name;
+            self.names().map(base).filter(|(space, _)| *space == Some(namespace)).map(|(_, name)| name).collect()
+        };
+        names.sort_unstable();
+        names.dedup();
+        names
     }
 }

@@ -6,7 +6,7 @@ use crate::lang::error::suggest::{closest, did_you_mean};
 use crate::lang::error::{Error, Outcome, Raised};
 use crate::lang::form::{Form, FormKind};
 use crate::lang::host::Server;
-use crate::lang::prelude::Function;
+use crate::lang::registry::Function;
 use crate::lang::resolve::{Meaning, Names};
 use crate::lang::span::Span;
 use crate::lang::value::list::List;
@@ -90,7 +90,7 @@ impl Machine {
         if let Some(builtin) = self.core.registry.find(name) {
             return Ok(Some(Meaning::Builtin(builtin)));
         }
-        if let Some(value) = crate::lang::builtin::constant(name) {
+        if let Some(value) = self.core.registry.constant(name) {
             return Ok(Some(Meaning::Constant(value)));
         }
         if self.core.coming.contains(plain) {
@@ -103,7 +103,7 @@ impl Machine {
         if let "t" | "else" = name {
             return Ok(Some(Meaning::Constant(Value::Bool(true))));
         }
-        if let Some(constant) = crate::lang::builtin::types::constant(name) {
+        if let Some(constant) = self.core.registry.type_name(name) {
             return Ok(Some(Meaning::Constant(constant)));
         }
         if let Some(tool) = self.find_tool(name)? {
@@ -114,7 +114,7 @@ impl Machine {
         if let Some(index) = from_map.and_then(|name| self.core.globals.find(&name)) {
             return Ok(Some(Meaning::Global(index)));
         }
-        Ok(crate::lang::builtin::dispatch::objects::method(name).map(Meaning::Constant))
+        Ok((self.core.registry.library().method)(name).map(Meaning::Constant))
     }
 
     /// Returns whether the running form defines the name before the place that is being resolved.
@@ -137,7 +137,7 @@ impl Machine {
     /// Returns a function of the prelude as the meaning of a name.
     pub(crate) fn prelude_meaning(&self, function: &Function) -> Outcome<Meaning> {
         let registry = &self.core.registry;
-        match registry.prelude().closure(registry, function) {
+        match registry.compiled(function) {
             Some(closure) => Ok(Meaning::Prelude(function.qualified(), closure)),
             None => Err(super::internal_error().into()),
         }
@@ -145,7 +145,7 @@ impl Machine {
 
     /// The error for a name without a meaning.
     pub(crate) fn unknown(&mut self, name: &str, scope: &[String]) -> Error {
-        if let Some(message) = crate::lang::builtin::absent::advice(name) {
+        if let Some(message) = crate::lang::absent::advice(name) {
             return Error::new("NotAvailable", format!("`{name}` does not exist here")).about(name).suggest(message);
         }
         if crate::lang::expand::SPECIAL_FORMS.contains(&name) || crate::lang::expand::macro_names().any(|n| n == name) {
@@ -174,7 +174,7 @@ impl Machine {
         // A name chosen by the program or its user is a likelier match than one of many builtins.
         let nearest = closest(name, known).or_else(|| closest(name, builtins)).filter(|found| !found.contains("__"));
         if nearest.is_none()
-            && crate::lang::builtin::absent::kind_of_name(name).is_none()
+            && crate::lang::absent::kind_of_name(name).is_none()
             && let Some(server) = server_part(name)
             && registry.namespace(server).is_none()
             && self.unaliased(name).is_none()
@@ -190,7 +190,7 @@ impl Machine {
     /// Returns a halt if a limit is exceeded.
     pub(crate) fn unknown_method(&mut self, name: &str) -> Outcome<Error> {
         self.charge(METHODS)?;
-        if let Some(message) = crate::lang::builtin::absent::advice(name) {
+        if let Some(message) = crate::lang::absent::advice(name) {
             return Ok(Error::new("NotAvailable", format!("`{name}` does not exist here"))
                 .about(name)
                 .suggest(message));
@@ -208,7 +208,7 @@ const METHODS: u64 = 2_000;
 
 /// The error for a name without a meaning, with the most similar known name as a suggestion.
 fn unknown_but_near(name: &str, error: Error, nearest: Option<&str>) -> Error {
-    match (nearest, crate::lang::builtin::absent::kind_of_name(name)) {
+    match (nearest, crate::lang::absent::kind_of_name(name)) {
         (Some(nearest), None) => error.suggest(did_you_mean(nearest)),
         (Some(nearest), Some(_)) if written_alike(name, nearest) => error.suggest(did_you_mean(nearest)),
         (_, Some(message)) => {
@@ -287,7 +287,7 @@ impl Constants for Machine {
     }
 
     fn regex(&mut self, pattern: &str) -> Outcome<Arc<Pattern>> {
-        crate::lang::builtin::regex::literal(self, pattern)
+        (self.core.registry.library().regex)(self, pattern)
     }
 }
 
@@ -435,7 +435,7 @@ impl Copying<'_> {
                 return Err(Error::expected("code made of lists, symbols and literals from a macro", other).into());
             }
         };
-        let metadata = match crate::lang::builtin::metadata_of(self.machine, value) {
+        let metadata = match super::metadata_of(self.machine, value) {
             Some(metadata) => match self.form(&Value::Map(metadata), levels - 1) {
                 Ok(form) => Some(Box::new(form)),
                 Err(signal) if matches!(signal.raised(), Raised::Halt(_)) => return Err(signal),

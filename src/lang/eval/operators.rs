@@ -4,11 +4,11 @@
 //! only check at run time is whether the operands are integers.
 
 use super::Machine;
-use super::answer::{Answer, Walked};
-use super::call::Frame;
-use crate::lang::builtin::operators::{Operator, Run};
 use crate::lang::error::Outcome;
+use crate::lang::machine::Frame;
+use crate::lang::machine::{Answer, Walked};
 use crate::lang::node::{Node, Operation};
+use crate::lang::operators::{Operator, Run};
 use crate::lang::value::Value;
 
 impl Operator {

@@ -7,55 +7,39 @@
 //! definition costs the same inside and outside. While a branch waits, its bindings are swapped out of the table:
 //! every branch sees only its own bindings.
 
-use super::core::{Global, unbound};
-use super::{Core, Machine};
-use crate::lang::builtin::entry::Entry;
-use crate::lang::builtin::known_dynamic;
+use super::{Global, Machine};
 use crate::lang::error::{Error, Outcome};
 use crate::lang::expand::{SPECIAL_FORMS, macro_names};
+use crate::lang::machine::{Binding, unbound};
+use crate::lang::native::{Builtin, Role};
 use crate::lang::reader;
 use crate::lang::resolve::Meaning;
 use crate::lang::value::Value;
 use crate::lang::value::function::{Bound, Closure};
 use crate::lang::value::map::Map;
 use crate::lang::value::print::shown_name;
-use crate::lang::value::text::{Name, split_name};
+use crate::lang::value::text::Name;
 use std::sync::Arc;
 
-/// A dynamic binding of a definition.
-pub struct Binding {
-    index: u32,
-    /// The outer value while the binding is in effect; the bound value while the branch waits.
-    other: Option<Value>,
-}
-
-/// The dynamic bindings of a branch, the innermost last.
-#[derive(Default)]
-pub struct Bindings(Vec<Binding>);
-
-impl Bindings {
-    /// Swaps the bindings out of the table of definitions, so that other branches do not see them.
-    pub(super) fn suspend(&mut self, core: &mut Core) {
-        for binding in self.0.iter_mut().rev() {
-            core.globals.swap(binding.index, &mut binding.other);
-        }
-    }
-
-    /// Swaps the bindings back in.
-    pub(super) fn resume(&mut self, core: &mut Core) {
-        for binding in &mut self.0 {
-            core.globals.swap(binding.index, &mut binding.other);
-        }
-    }
-
-    fn outermost(&mut self, index: u32) -> Option<&mut Binding> {
-        self.0.iter_mut().find(|binding| binding.index == index)
-    }
-}
+/// The value of a declared name before its definition; its first argument is the name.
+pub(crate) static UNBOUND: Builtin = Builtin::new(
+    "unbound*",
+    &["[name & args]"],
+    "What a declared name holds before it is defined.",
+    &[],
+    |_, arguments| {
+        let name = arguments[0].to_string();
+        Err(Error::new("UnboundVariable", format!("`{name}` is declared, but has no value yet"))
+            .about(&name)
+            .suggest(format!("define it before it is used: `(defn {name} […] …)` or `(def {name} …)`"))
+            .into())
+    },
+)
+.with_role(Role::Unbound);
 
 /// The placeholder value of a name that is declared but not defined.
 fn nothing_yet(name: &str) -> Value {
-    let builtin = &crate::lang::builtin::vars::UNBOUND;
+    let builtin = &UNBOUND;
     Value::Bound(Arc::new(Bound { builtin, arguments: vec![Value::symbol(name)] }))
 }
 
@@ -74,7 +58,7 @@ impl Machine {
         if self.core.globals.find(plain).is_some() || self.is_shadowed(plain) {
             return Ok(Some(plain.to_string()));
         }
-        if let Some((known, _)) = known_dynamic(name) {
+        if let Some((known, _)) = self.core.registry.dynamic(name) {
             return Ok(Some(known.to_string()));
         }
         if let Some(known) = language_name(name) {
@@ -100,7 +84,7 @@ impl Machine {
         if let Some(index) = self.core.globals.find(name) {
             return Ok(self.core.globals.get(index).value.clone().unwrap_or_default());
         }
-        if let Some((_, value)) = known_dynamic(name) {
+        if let Some((_, value)) = self.core.registry.dynamic(name) {
             return Ok(value);
         }
         if language_name(name).is_some() {
@@ -120,7 +104,7 @@ impl Machine {
     /// # Errors
     /// Returns `UnboundVariable` if the session does not define the name.
     pub(crate) fn definition(&mut self, name: &str) -> Result<u32, Error> {
-        if let Some((known, _)) = known_dynamic(name) {
+        if let Some((known, _)) = self.core.registry.dynamic(name) {
             return Ok(self.core.globals.index(known));
         }
         self.core.globals.find(name).ok_or_else(|| {
@@ -225,39 +209,8 @@ impl Machine {
         }
     }
 
-    /// Returns the metadata of a var: that of its definition, or of the documentation of a language function.
-    ///
-    /// # Errors
-    /// Returns a halt if a limit is exceeded.
-    pub(crate) fn var_metadata(&mut self, name: &Name) -> Outcome<Option<Arc<Map>>> {
-        self.charge(1)?;
-        let name = name.as_str();
-        if let Some(index) = self.core.globals.find(name) {
-            let global = self.core.globals.get(index).clone();
-            return self.definition_metadata(name, &global).map(Some);
-        }
-        let registry = self.core.registry.clone();
-        let Some(entry) = registry.entry(shown_name(name)) else { return Ok(None) };
-        self.entry_metadata(name, &entry).map(Some)
-    }
-
-    fn entry_metadata(&mut self, name: &str, entry: &Entry<'_>) -> Outcome<Arc<Map>> {
-        let mut map = Map::default();
-        let lists = parameter_lists(self, &entry.arguments)?;
-        map.insert(Value::keyword("arglists"), lists);
-        map.insert(Value::keyword("doc"), Value::string(entry.doc));
-        if language_name(name).is_some() {
-            map.insert(Value::keyword("macro"), Value::Bool(true));
-        }
-        let (namespace, base) = split_name(name);
-        map.insert(Value::keyword("name"), Value::symbol(base));
-        let namespace = self.core.registry.library(namespace.unwrap_or("core"));
-        map.insert(Value::keyword("ns"), Value::symbol(namespace));
-        Ok(Arc::new(map))
-    }
-
     /// Returns the metadata of a definition: the explicit metadata, else its doc string, parameters and name.
-    pub(super) fn definition_metadata(&mut self, name: &str, global: &Global) -> Outcome<Arc<Map>> {
+    pub(crate) fn definition_metadata(&mut self, name: &str, global: &Global) -> Outcome<Arc<Map>> {
         if let Some(metadata) = &global.metadata {
             return Ok(metadata.clone());
         }
@@ -336,14 +289,14 @@ pub(super) fn session_name(name: &str) -> &str {
 }
 
 /// The qualified name of a special form or macro of the language.
-fn language_name(name: &str) -> Option<String> {
+pub(crate) fn language_name(name: &str) -> Option<String> {
     let base = name.strip_prefix("core/").or_else(|| name.strip_prefix("clojure.core/")).unwrap_or(name);
     let is_form = SPECIAL_FORMS.contains(&base) || macro_names().any(|known| known == base);
     is_form.then(|| format!("core/{base}"))
 }
 
 /// Parameter lists, such as `([x] [x & more])`, as data.
-fn parameter_lists(machine: &mut Machine, lists: &[&str]) -> Outcome<Value> {
+pub(crate) fn parameter_lists(machine: &mut Machine, lists: &[&str]) -> Outcome<Value> {
     let mut out = Vec::with_capacity(lists.len());
     for list in lists {
         machine.charge(1 + list.len() as u64 / 16)?;

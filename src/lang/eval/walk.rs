@@ -1,11 +1,11 @@
 //! The tree walk: one method for each kind of node that does more than read a value.
 
-use super::answer::{Answer, Stopped, Walked, copied};
-use super::call::{Frame, Site, Tail};
-use super::core::Global;
-use super::{Machine, core};
-use crate::lang::builtin::Builtin;
+use super::Machine;
+use super::answer::copied;
+use super::call::Site;
 use crate::lang::error::{Error, Fault, Outcome, Raised, Signal, describe};
+use crate::lang::machine::{Answer, Frame, Global, Stopped, Tail, Walked, unbound};
+use crate::lang::native::Builtin;
 use crate::lang::node::*;
 use crate::lang::span::Span;
 use crate::lang::value::Value;
@@ -166,7 +166,7 @@ impl Machine {
         match &self.core.globals.get(index).value {
             Some(value) => Ok(value.clone()),
             None => {
-                let error = core::unbound(self.core.globals.name(index));
+                let error = unbound(self.core.globals.name(index));
                 Err(self.placed(frame, error.into(), span))
             }
         }

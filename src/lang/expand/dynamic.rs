@@ -70,7 +70,7 @@ pub fn set(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<F
             Ok(call("core/var-set", vec![var, value.clone()], form.span))
         }
         _ => {
-            let advice = crate::lang::builtin::absent::advice("setq").unwrap_or_default();
+            let advice = crate::lang::absent::advice("setq").unwrap_or_default();
             let error = Error::new("NotAvailable", "`set!` changes nothing but what `binding` has bound around it");
             Err(Signal::from(error.about("set!").suggest(advice)).at(expander.source, form.span))
         }

@@ -1,8 +1,8 @@
 //! Parses JSON text (RFC 8259) into values. Objects become records that share their shapes.
 
 use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::Machine;
 use crate::lang::json::Unclosed;
+use crate::lang::machine::Machine;
 use crate::lang::value::Value;
 use crate::lang::value::decimal::{read, read_integer};
 use crate::lang::value::map::{Map, is_plain_keyword};

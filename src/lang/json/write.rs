@@ -1,7 +1,7 @@
 //! Serializes values as JSON text.
 
 use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::Machine;
+use crate::lang::machine::Machine;
 use crate::lang::value::Value;
 use crate::lang::value::decimal::{self, square_effort};
 use crate::lang::value::map::Map;

@@ -1,25 +1,26 @@
 //! Compiles functions of the prelude from forms to code, resolves their names, and charges no account for it.
 
-use super::{Function, Prelude};
-use crate::lang::builtin::Registry;
 use crate::lang::error::{Error, Outcome};
 use crate::lang::eval::{Constants, internal_error, value_of};
 use crate::lang::expand::{Expander, Macros};
 use crate::lang::form::{Form, FormKind};
 use crate::lang::meter;
+use crate::lang::registry::{Function, Registry};
 use crate::lang::resolve::{Meaning, Names, Resolver, is_display_name};
 use crate::lang::value::Value;
 use crate::lang::value::function::{Captures, Closure};
 use crate::lang::value::pattern::Pattern;
 use std::sync::Arc;
 
-/// Compiles a function, outside of the account of the evaluation that first uses it.
-///
-/// # Errors
-/// Returns an error only if the text of the prelude is wrong, which a test detects.
-pub fn compile(prelude: &Prelude, registry: &Registry, function: &Function) -> Outcome<Arc<Closure>> {
+/// Compiles a function, outside of the account of the evaluation that first uses it. Returns `None` only if the text of
+/// the prelude is wrong, which a test detects.
+pub fn compile(registry: &Registry, function: &Function) -> Option<Arc<Closure>> {
+    compiled(registry, function).ok()
+}
+
+fn compiled(registry: &Registry, function: &Function) -> Outcome<Arc<Closure>> {
     meter::outside(|| {
-        let source = &prelude.areas[function.area].source;
+        let source = &registry.prelude().files[function.file].source;
         let mut declaration = function.declaration().form.clone();
         Expander::new(&mut NoMacros, source).expand(&mut declaration)?;
         // `(def name doc? (fn* name …))`: take only the function.
@@ -31,7 +32,7 @@ pub fn compile(prelude: &Prelude, registry: &Registry, function: &Function) -> O
         {
             items[1] = Form::symbol(function.name, items[1].span);
         }
-        let mut names = Before { prelude, registry, place: function.place, defines: false };
+        let mut names = Before { registry, place: function.place, defines: false };
         let functions = [(Some(function.name.to_string()), code.clone())];
         let group = Resolver::new(&mut names, source).function(&functions, &[])?;
         if names.defines {
@@ -98,7 +99,6 @@ impl Macros for NoMacros {
 
 /// The names visible to a function of the prelude: builtins, and the functions that precede it.
 struct Before<'a> {
-    prelude: &'a Prelude,
     registry: &'a Registry,
     place: usize,
     /// True if the function contains a definition, which is not allowed: it would belong to a session.
@@ -119,11 +119,11 @@ impl Names for Before<'_> {
             return Ok(Meaning::Builtin(builtin));
         }
         let base = name.strip_prefix("core/").unwrap_or(name);
-        if let Some(function) = self.prelude.find(base).filter(|function| function.place < self.place) {
-            let closure = self.prelude.closure(self.registry, function).ok_or_else(internal_error)?;
+        if let Some(function) = self.registry.prelude().find(base).filter(|function| function.place < self.place) {
+            let closure = self.registry.compiled(function).ok_or_else(internal_error)?;
             return Ok(Meaning::Prelude(function.qualified(), closure));
         }
-        match crate::lang::builtin::constant(name) {
+        match self.registry.constant(name) {
             Some(constant) => Ok(Meaning::Constant(constant)),
             None => Err(Error::new("UnboundVariable", format!("the prelude has no `{name}` before its use")).into()),
         }

@@ -1,51 +1,38 @@
 //! Reads the declaration in a `defn` of the prelude: doc string, attributes, argument lists.
 
 use crate::lang::form::{Form, FormKind};
+use crate::lang::registry::Declaration;
 
-/// The declaration of a function:
-/// `(defn name "doc" {:examples [["program" "value"] …] :aliases [other …] :arglists [[a b] …]} …)`; `defn-` defines a
-/// function that no program can name.
-pub struct Declaration {
-    /// Its argument lists, as in `[f coll]`; derived from the code if none are declared.
-    pub arguments: Vec<String>,
-    /// Its documentation; the first line is a summary.
-    pub doc: String,
-    /// Example programs with their output.
-    pub examples: Vec<(String, String)>,
-    pub(super) form: Form,
-}
-
-impl Declaration {
-    pub(super) fn read(text: &str) -> Declaration {
-        let forms = crate::lang::reader::read(text).expect("a test reads the prelude");
-        let form = forms.into_iter().next().expect("a definition begins with its form");
-        let items = form.as_list().unwrap_or_default();
-        let doc = match items.get(2).map(|item| &item.kind) {
-            // In the file, the lines of a doc string are indented like code.
-            Some(FormKind::Str(doc)) => doc.lines().map(str::trim).collect::<Vec<_>>().join("\n"),
-            _ => String::new(),
-        };
-        let attributes = items.iter().skip(2).take(2).find_map(|item| match &item.kind {
-            FormKind::Map(pairs) => Some(pairs.as_slice()),
-            _ => None,
-        });
-        let attribute = |wanted: &str| {
-            let pairs = attributes.unwrap_or_default().chunks_exact(2);
-            pairs.filter(|pair| pair[0].as_keyword() == Some(wanted)).find_map(|pair| pair[1].as_vector())
-        };
-        let examples = attribute("examples").unwrap_or_default().iter().filter_map(|pair| match pair.as_vector()? {
-            [Form { kind: FormKind::Str(program), .. }, Form { kind: FormKind::Str(value), .. }] => {
-                Some((program.clone(), value.clone()))
-            }
-            _ => None,
-        });
-        let examples = examples.collect();
-        let arguments = match attribute("arglists") {
-            Some(lists) => lists.iter().filter_map(Form::as_vector).map(shown).collect(),
-            None => items.iter().filter_map(parameters).map(shown).collect(),
-        };
-        Declaration { arguments, doc, examples, form }
-    }
+/// Reads the declaration at the start of a text.
+pub fn read(text: &str) -> Declaration {
+    let forms = crate::lang::reader::read(text).expect("a test reads the prelude");
+    let form = forms.into_iter().next().expect("a definition begins with its form");
+    let items = form.as_list().unwrap_or_default();
+    let doc = match items.get(2).map(|item| &item.kind) {
+        // In the file, the lines of a doc string are indented like code.
+        Some(FormKind::Str(doc)) => doc.lines().map(str::trim).collect::<Vec<_>>().join("\n"),
+        _ => String::new(),
+    };
+    let attributes = items.iter().skip(2).take(2).find_map(|item| match &item.kind {
+        FormKind::Map(pairs) => Some(pairs.as_slice()),
+        _ => None,
+    });
+    let attribute = |wanted: &str| {
+        let pairs = attributes.unwrap_or_default().chunks_exact(2);
+        pairs.filter(|pair| pair[0].as_keyword() == Some(wanted)).find_map(|pair| pair[1].as_vector())
+    };
+    let examples = attribute("examples").unwrap_or_default().iter().filter_map(|pair| match pair.as_vector()? {
+        [Form { kind: FormKind::Str(program), .. }, Form { kind: FormKind::Str(value), .. }] => {
+            Some((program.clone(), value.clone()))
+        }
+        _ => None,
+    });
+    let examples = examples.collect();
+    let arguments = match attribute("arglists") {
+        Some(lists) => lists.iter().filter_map(Form::as_vector).map(shown).collect(),
+        None => items.iter().filter_map(parameters).map(shown).collect(),
+    };
+    Declaration { arguments, doc, examples, form }
 }
 
 /// Returns the parameters of a function's only arity, or of one of several.

@@ -8,11 +8,11 @@ mod last_use;
 mod scope;
 pub mod shape;
 
-use crate::lang::builtin::Builtin;
-use crate::lang::builtin::operators::Operator;
 use crate::lang::error::{Error, Outcome, Signal};
 use crate::lang::form::{Form, FormKind};
+use crate::lang::native::Builtin;
 use crate::lang::node::*;
+use crate::lang::operators::Operator;
 use crate::lang::span::{Source, Span};
 use crate::lang::value::Value;
 use crate::lang::value::function::{Closure, ToolFunction};

@@ -2,9 +2,9 @@
 
 use super::{CODE_NESTING, MOST_ROWS, VERSION};
 use crate::lang::error::{Error, Outcome, Raised};
-use crate::lang::eval::{Global, Machine, Object};
 use crate::lang::form::{Form, FormKind};
 use crate::lang::heap::{CellKind, Handle, Notes, State};
+use crate::lang::machine::{Global, Machine, Object};
 use crate::lang::node::Group;
 use crate::lang::reader::{self, Reading};
 use crate::lang::resolve::shape::misshapen;
@@ -270,7 +270,7 @@ impl Decoder<'_> {
             ("meta", [value, metadata]) => {
                 let (value, metadata) = (self.value(value)?, self.value(metadata)?);
                 match metadata {
-                    Value::Map(metadata) => crate::lang::builtin::annotate(self.machine, value, Some(metadata)),
+                    Value::Map(metadata) => crate::lang::eval::annotate(self.machine, value, Some(metadata)),
                     _ => Err(self.damaged(form).into()),
                 }
             }
@@ -303,7 +303,7 @@ impl Decoder<'_> {
         }
     }
 
-    fn builtin(&self, name: &Form) -> Outcome<&'static crate::lang::builtin::Builtin> {
+    fn builtin(&self, name: &Form) -> Outcome<&'static crate::lang::native::Builtin> {
         let text = name.as_symbol().unwrap_or_default();
         self.machine.core.registry.find_any(text).ok_or_else(|| {
             Error::new("SnapshotError", format!("the snapshot uses `{text}`, which this build does not have")).into()

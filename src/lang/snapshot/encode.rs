@@ -2,16 +2,16 @@
 
 use super::failure::UNFINISHED;
 use super::{EncodeError, ROW_NESTING, VERSION};
-use crate::lang::builtin::all_metadata as metadata;
 use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::{Machine, Object};
 use crate::lang::form::{Form, FormKind};
 use crate::lang::heap::{CellKind, Handle, State};
+use crate::lang::machine::{Machine, Object};
 use crate::lang::node::Group;
-use crate::lang::prelude::Function;
+use crate::lang::registry::Function;
 use crate::lang::value::Value;
 use crate::lang::value::function::Closure;
 use crate::lang::value::list::List;
+use crate::lang::value::metadata::all_metadata as metadata;
 use crate::lang::value::print::{write_float, write_quoted};
 use crate::lang::value::spelling::{write_character, write_keyword, write_regex, write_symbol};
 use crate::lang::value::text::Name;

@@ -5,7 +5,7 @@ use super::equal::comparing_effort;
 use super::text::Name;
 use super::{Value, decimal};
 use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::Machine;
+use crate::lang::machine::Machine;
 use crate::lang::meter::owe;
 use num_bigint::BigInt;
 use num_traits::ToPrimitive;

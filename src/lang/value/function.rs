@@ -2,8 +2,8 @@
 
 use super::Value;
 use super::release::{Debris, release};
-use crate::lang::builtin::Builtin;
 use crate::lang::host::Tool;
+use crate::lang::native::{Builtin, Role};
 use crate::lang::node::Group;
 use std::sync::{Arc, OnceLock};
 
@@ -52,12 +52,22 @@ pub struct Bound {
 }
 
 impl Bound {
+    /// Returns the kind of function that this is.
+    pub fn role(&self) -> Role {
+        self.builtin.role
+    }
+
     /// Returns the name if this is the placeholder value of a declared name that has not been defined yet.
     pub fn unbound_name(&self) -> Option<&str> {
-        match self.arguments.first() {
-            Some(Value::Symbol(name)) if self.builtin.name == "unbound*" => Some(name.as_str()),
+        match (self.role(), self.arguments.first()) {
+            (Role::Unbound, Some(Value::Symbol(name))) => Some(name.as_str()),
             _ => None,
         }
+    }
+
+    /// Returns the name of a multimethod; `None` for any other function.
+    pub fn multimethod_name(&self) -> Option<&Value> {
+        if self.role() == Role::Multimethod { self.arguments.get(1) } else { None }
     }
 }
 

@@ -13,6 +13,7 @@ pub mod large;
 pub mod list;
 pub mod map;
 pub mod matching;
+pub mod metadata;
 pub mod pattern;
 pub(crate) mod prefetch;
 pub mod print;
@@ -29,9 +30,9 @@ pub mod time;
 pub mod vector;
 pub mod walk;
 
-use crate::lang::builtin::Builtin;
 use crate::lang::error::Error;
 use crate::lang::heap::Handle;
+use crate::lang::native::Builtin;
 use bigdecimal::BigDecimal;
 use function::{Bound, Closure, ToolFunction};
 use list::List;

@@ -6,10 +6,10 @@
 use super::Value;
 use super::list::List;
 use super::map::{CONDITIONAL, Map, TAGGED};
+use super::metadata::metadata;
 use super::spelling::{write_character, write_keyword, write_regex, write_symbol};
 use super::text::Name;
 use super::walk::{Cursor, Free, Pace};
-use crate::lang::builtin::metadata;
 use crate::lang::foreign_text::qualified;
 use std::convert::Infallible;
 use std::fmt::{self, Write};
@@ -456,7 +456,7 @@ fn write_scalar(out: &mut String, value: &Value, quoted: bool) {
             Some(name) => write!(out, "#<function {name}>"),
             None => out.write_str("#<function>"),
         },
-        Value::Bound(bound) => match crate::lang::builtin::dispatch::methods::name_of(bound) {
+        Value::Bound(bound) => match bound.multimethod_name() {
             Some(name) => write!(out, "#<multimethod {name}>"),
             None => match bound.unbound_name() {
                 Some(name) => write!(out, "#<Unbound: {name}>"),

@@ -1,9 +1,9 @@
 //! Association lists and property lists: `((a 1) (b 2))`, `(:a 1 :b 2)`. The functions accept maps as well.
 
-use super::super::Builtin;
 use super::super::arguments::take;
 use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::Machine;
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
 use crate::lang::value::Value;
 use crate::lang::value::map::Map;
 use std::sync::Arc;

@@ -1,10 +1,10 @@
 //! List functions of Scheme, Common Lisp and Emacs Lisp: positions, sublists, deletion, concatenation.
 
-use super::super::Builtin;
 use super::super::arguments::{integer, option, options, take, text};
 use super::super::text::{Builder, byte_of};
 use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::Machine;
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
 use crate::lang::value::Value;
 use crate::lang::value::map::Map;
 

@@ -1,10 +1,10 @@
 //! Multiple values, numeric and string functions of other Lisps.
 
-use super::super::Builtin;
 use super::super::arguments::{integer, string, take};
 use super::super::text::{Builder, index_of_byte, pay};
 use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::Machine;
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
 use crate::lang::value::Value;
 
 /// Builtins defined in this module.

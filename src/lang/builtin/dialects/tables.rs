@@ -3,11 +3,11 @@
 //! A symbol also finds a keyword or a string of the same name, because Scheme and Racket write `'id` for the JSON key
 //! `"id"`.
 
-use super::super::Builtin;
 use super::super::arguments::take;
 use super::super::maps::{entry_of, put_all, remove};
 use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::Machine;
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
 use crate::lang::value::Value;
 use crate::lang::value::map::Map;
 use crate::lang::value::print::Printer;
@@ -158,8 +158,6 @@ pub const ALIASES: &[(&str, &str)] = &[
     ("dict-values", "vals"),
     ("dict-count", "count"),
     ("hash?", "map?"),
-    ("hash-table?", "map?"),
-    ("hash-table-p", "map?"),
     ("maphash", "hash-for-each"),
     ("hash-table-walk", "hash-for-each"),
     ("alist->hash", "alist->map"),

@@ -4,12 +4,12 @@ mod numbers;
 mod pattern;
 mod spelled;
 
-use super::Builtin;
 use super::arguments::{room, take};
 use super::dynamic::print_settings;
 use super::text::{Builder, pay};
 use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::Machine;
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
 use crate::lang::value::Value;
 use crate::lang::value::print::Printer;
 use pattern::{Directive, NESTING, Parameter, Part, parse, wrong};

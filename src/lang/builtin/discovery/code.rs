@@ -2,7 +2,8 @@
 
 use super::name_of;
 use crate::lang::error::Outcome;
-use crate::lang::eval::{Machine, Realised};
+use crate::lang::eval::Realised;
+use crate::lang::machine::Machine;
 use crate::lang::value::Value;
 use crate::lang::value::function::Closure;
 use crate::lang::value::print::print_within;

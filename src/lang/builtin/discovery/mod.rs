@@ -2,18 +2,19 @@
 //! `doc`, `source`, `apropos`) and the MCP tool `lisp_env` share these answers.
 
 mod code;
-pub mod index;
 mod search;
 pub(crate) mod shape;
 mod signature;
 pub mod vocabulary;
 
 use super::entry::Entry;
-use super::{Builtin, Registry};
 use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::{Machine, Realised};
+use crate::lang::eval::Realised;
 use crate::lang::foreign_text;
 use crate::lang::host::Tool;
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
+use crate::lang::registry::Registry;
 use crate::lang::value::Value;
 use crate::lang::value::map::canonical;
 use crate::lang::value::print::{print_within, shown_name};

@@ -1,12 +1,13 @@
 //! The names available in a session, each with its call, for completion and menus.
 
 use super::{signature, summary};
-use crate::lang::builtin::Registry;
-use crate::lang::builtin::entry::{Entry, call_shape};
+use crate::lang::builtin::entry::Entry;
 use crate::lang::error::Outcome;
-use crate::lang::eval::Machine;
 use crate::lang::foreign_text;
 use crate::lang::host::Tool;
+use crate::lang::machine::Machine;
+use crate::lang::native::call_shape;
+use crate::lang::registry::Registry;
 use crate::lang::value::Value;
 
 /// A name that a program can use.

@@ -1,11 +1,11 @@
 //! Hierarchies: parent relations between keywords, symbols and types.
 
-use crate::lang::builtin::Builtin;
 use crate::lang::builtin::arguments::take;
 use crate::lang::builtin::types;
 use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::Machine;
 use crate::lang::heap::{CellKind, State};
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
 use crate::lang::value::Value;
 use crate::lang::value::map::Map;
 use crate::lang::value::set::Set;

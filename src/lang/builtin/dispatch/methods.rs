@@ -1,15 +1,15 @@
 //! Multimethods: `defmulti`, `defmethod` and related queries.
 
 use super::hierarchy::{is_a, session_parents};
-use crate::lang::builtin::Builtin;
 use crate::lang::builtin::arguments::take;
-use crate::lang::builtin::metadata;
 use crate::lang::error::{Error, Outcome, describe};
-use crate::lang::eval::Machine;
 use crate::lang::heap::{CellKind, Handle, State};
+use crate::lang::machine::Machine;
+use crate::lang::native::{Builtin, Role};
 use crate::lang::value::Value;
 use crate::lang::value::function::Bound;
 use crate::lang::value::map::Map;
+use crate::lang::value::metadata::metadata;
 use std::sync::Arc;
 
 /// Builtins defined in this module.
@@ -114,7 +114,8 @@ static MULTI: Builtin = Builtin::new(
         let method = multi.method_for(machine, call)?;
         machine.call(&method, call)
     },
-);
+)
+.with_role(Role::Multimethod);
 
 /// The parts of a multimethod.
 pub struct Multi {
@@ -130,11 +131,6 @@ pub fn multimethod(machine: &mut Machine, name: Value, dispatch: Value, default:
     let cell = machine.core.heap.allocate(CellKind::Atom, State::Done(Value::Map(Arc::default())));
     let arguments = vec![Value::Cell(cell), name, dispatch, default, hierarchy];
     Value::Bound(Arc::new(Bound { builtin: &MULTI, arguments }))
-}
-
-/// Returns the name of a multimethod; `None` for any other function.
-pub fn name_of(bound: &Bound) -> Option<&Value> {
-    std::ptr::eq(bound.builtin, &MULTI).then(|| bound.arguments.get(1)).flatten()
 }
 
 impl Multi {
@@ -157,7 +153,7 @@ impl Multi {
     /// Returns `TypeError` if the value is not a multimethod.
     pub fn of(value: &Value) -> Outcome<Multi> {
         match value {
-            Value::Bound(bound) if name_of(bound).is_some() => Multi::read(&bound.arguments),
+            Value::Bound(bound) if bound.role() == Role::Multimethod => Multi::read(&bound.arguments),
             other => Err(Error::expected("a multimethod", other)
                 .suggest("`(defmulti name dispatch-fn)` defines one, `(defmethod name value [args] …)` adds to it")
                 .into()),

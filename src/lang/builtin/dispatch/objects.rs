@@ -4,10 +4,10 @@
 //! definitions under names that no program can define, so that they are rolled back, retained and written to snapshots.
 
 use super::methods::{add, implemented, is_of_protocol, multimethod};
-use crate::lang::builtin::Builtin;
 use crate::lang::builtin::arguments::take;
 use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::{Global, Machine};
+use crate::lang::machine::{Global, Machine};
+use crate::lang::native::Builtin;
 use crate::lang::value::Value;
 use crate::lang::value::function::Bound;
 use std::sync::Arc;

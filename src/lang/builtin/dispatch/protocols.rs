@@ -4,13 +4,13 @@
 
 use super::methods::{add, multimethod};
 use super::objects;
-use crate::lang::builtin::Builtin;
-use crate::lang::builtin::annotate;
 use crate::lang::builtin::arguments::take;
 use crate::lang::builtin::types::class_name;
 use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::Machine;
+use crate::lang::eval::annotate;
 use crate::lang::heap::{CellKind, State};
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
 use crate::lang::value::Value;
 use crate::lang::value::map::{KIND, Map};
 use crate::lang::value::set::Set;

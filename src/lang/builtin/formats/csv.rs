@@ -1,11 +1,11 @@
 //! CSV to records and back, by the csv crate; fuel is charged row by row.
 
-use super::super::Builtin;
 use super::super::arguments::{option, options, string, take, text};
 use super::super::text::{ask_for_copy, pay};
 use super::field_key;
 use crate::lang::error::{Error, Outcome, describe};
-use crate::lang::eval::Machine;
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
 use crate::lang::value::Value;
 use crate::lang::value::decimal::read_integer;
 use crate::lang::value::map::Map;

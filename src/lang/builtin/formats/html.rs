@@ -1,11 +1,11 @@
 //! HTML to text, with an HTML5 tokenizer: handles malformed markup in linear time, without building a tree.
 
-use super::super::Builtin;
 use super::super::arguments::{option, options, string, take};
 use super::super::text::{ask_for_copy, pay};
 use super::page::{Links, Page};
 use crate::lang::error::{Outcome, Signal};
-use crate::lang::eval::Machine;
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
 use crate::lang::value::Value;
 use crate::lang::value::map::Map;
 use html5gum::emitters::callback::{CallbackEmitter, CallbackEvent};

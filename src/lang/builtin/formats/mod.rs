@@ -9,7 +9,7 @@ pub mod url;
 
 use super::arguments::string;
 use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::Machine;
+use crate::lang::machine::Machine;
 use crate::lang::value::Value;
 use crate::lang::value::map::is_plain_keyword;
 use std::borrow::Cow;

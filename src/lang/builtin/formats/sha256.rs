@@ -1,9 +1,9 @@
 //! SHA-256 digests: short, portable identifiers for long texts.
 
-use super::super::Builtin;
 use super::bytes;
 use crate::lang::error::Outcome;
-use crate::lang::eval::Machine;
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
 use crate::lang::value::Value;
 use sha2::{Digest, Sha256};
 

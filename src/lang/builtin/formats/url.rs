@@ -1,11 +1,11 @@
 //! URLs: percent-encoding, query strings, and the components of an address.
 
-use super::super::Builtin;
 use super::super::arguments::{map, string, take};
 use super::super::text::{Builder, ask_for_copy, excerpt, pay, textual};
 use super::field_key;
 use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::Machine;
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
 use crate::lang::value::Value;
 use crate::lang::value::map::Map;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};

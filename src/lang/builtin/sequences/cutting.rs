@@ -1,11 +1,12 @@
 //! Splitting a sequence at a position: its beginning, or the rest.
 
-use super::super::Builtin;
 use super::super::arguments::{count, function_and_collection, take};
 use super::super::transducers::{self, state, steps};
-use super::{as_seq, before, count_and_collection, count_up, or_empty, rest_of, skip};
+use super::{as_seq, before, count_and_collection, count_up, or_empty, skip};
 use crate::lang::error::Outcome;
-use crate::lang::eval::Machine;
+use crate::lang::eval::rest_of;
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
 use crate::lang::value::Value;
 use crate::lang::value::list::List;
 use std::collections::VecDeque;

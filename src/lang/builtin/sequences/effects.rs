@@ -1,10 +1,10 @@
 //! Iterating over a sequence for side effects.
 
-use super::super::Builtin;
 use super::super::arguments::{function_and_collection, take};
 use super::{count_and_collection, cursors, next_of_each};
 use crate::lang::error::Outcome;
-use crate::lang::eval::Machine;
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
 use crate::lang::value::Value;
 
 /// The builtins defined in this file.

@@ -1,11 +1,12 @@
 //! The items at both ends of a sequence, the sequence without them, and the item at an index.
 
-use super::super::Builtin;
 use super::super::arguments::{take, whole};
-use super::super::{matchers, transients};
-use super::{as_seq, count_and_collection, count_of, is_number, or_empty, rest_of, skip};
+use super::super::matchers;
+use super::{as_seq, count_and_collection, count_of, is_number, or_empty, skip};
 use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::Machine;
+use crate::lang::eval::rest_of;
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
 use crate::lang::value::Value;
 use crate::lang::value::list::List;
 
@@ -269,7 +270,7 @@ fn count_items(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value>
             .suggest("`(count-if odd? xs)` counts the items that fit; those equal to x: `(count-if #(= x %) xs)`")
             .into());
     }
-    transients::open(machine, &mut arguments[0])?;
+    crate::lang::eval::transients::open(machine, &mut arguments[0])?;
     count_of(machine, take(arguments, 0)).map(|count| Value::Int(count as i64))
 }
 
@@ -296,7 +297,7 @@ fn bounded_count(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Valu
 }
 
 fn nth(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    transients::open(machine, &mut arguments[0])?;
+    crate::lang::eval::transients::open(machine, &mut arguments[0])?;
     if let Some(groups) = matchers::last_groups(machine, &arguments[0]) {
         arguments[0] = Value::vector(groups);
     }

@@ -1,12 +1,13 @@
 //! Selecting items: those that satisfy a predicate, every nth one, or each distinct one.
 
-use super::super::Builtin;
 use super::super::arguments::{function_and_collection, integer, take};
 use super::super::transducers::{self, state, steps};
 use super::making::REPEAT;
-use super::{before, count_and_collection, rest_of};
+use super::{before, count_and_collection};
 use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::Machine;
+use crate::lang::eval::rest_of;
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
 use crate::lang::value::Value;
 use crate::lang::value::set::Set;
 

@@ -1,9 +1,9 @@
 //! Counting and grouping items by a key.
 
-use super::super::Builtin;
 use super::super::arguments::{function_and_collection, option, options, take};
 use crate::lang::error::Outcome;
-use crate::lang::eval::Machine;
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
 use crate::lang::value::Value;
 use crate::lang::value::map::Map;
 use foldhash::quality::RandomState;

@@ -1,10 +1,10 @@
 //! `iteration`: a sequence of pages, fetched by a function; each page determines the next.
 
-use super::super::Builtin;
 use super::super::arguments::{option, options, take};
 use super::before;
 use crate::lang::error::Outcome;
-use crate::lang::eval::Machine;
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
 use crate::lang::value::Value;
 
 /// The builtins defined in this file.

@@ -1,12 +1,13 @@
 //! Combining sequences: concatenated, interleaved, interposed, flattened.
 
-use super::super::Builtin;
 use super::super::arguments::take;
 use super::super::transducers::{self, state};
 use super::mapping::flat_map;
-use super::{all_lazy, before, cursors, in_front, next_of_each, rest_of};
+use super::{all_lazy, before, cursors, in_front, next_of_each};
 use crate::lang::error::Outcome;
-use crate::lang::eval::Machine;
+use crate::lang::eval::rest_of;
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
 use crate::lang::value::Value;
 use crate::lang::value::walk::Cursor;
 

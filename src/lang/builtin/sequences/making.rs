@@ -1,14 +1,15 @@
 //! Creating sequences: from given items, from numbers, and from repeated calls of a function.
 
-use super::super::Builtin;
 use super::super::arguments::{count, take, whole};
 use super::super::arithmetic::{self, Operation, mixed};
 use super::super::metadata::without_metadata;
 use super::cutting::first_of;
 use super::joining::concat_two;
-use super::{as_seq, before, count_up, in_front, is_number, or_empty, rest_of};
+use super::{as_seq, before, count_up, in_front, is_number, or_empty};
 use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::Machine;
+use crate::lang::eval::rest_of;
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
 use crate::lang::value::Value;
 use crate::lang::value::compare::compare_numbers;
 use crate::lang::value::list::List;

@@ -1,11 +1,12 @@
 //! Applying a function to each item: `map` and related functions.
 
-use super::super::Builtin;
 use super::super::arguments::{function_and_collection, take};
 use super::super::transducers::{self, state, steps};
-use super::{all_lazy, before, cursors, in_front, next_of_each, rest_of};
+use super::{all_lazy, before, cursors, in_front, next_of_each};
 use crate::lang::error::Outcome;
-use crate::lang::eval::Machine;
+use crate::lang::eval::rest_of;
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
 use crate::lang::value::vector::Vector;
 use crate::lang::value::{Value, prefetch};
 
@@ -236,7 +237,7 @@ fn replace(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     match arguments.get_mut(1).map(std::mem::take) {
         None => Ok(transducer),
         Some(vector @ Value::Vector(_)) => {
-            let none = crate::lang::builtin::stacks::emptied(machine, &vector)?;
+            let none = crate::lang::builtin::ends::emptied(machine, &vector)?;
             let push = Value::Builtin(&transducers::PUSH);
             transducers::reduce(machine, &transducer, &push, none, vector)
         }

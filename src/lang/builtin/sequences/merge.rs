@@ -2,7 +2,7 @@
 //! be a total order, and the standard library's sort may panic on one that is not.
 
 use crate::lang::error::Outcome;
-use crate::lang::eval::Machine;
+use crate::lang::machine::Machine;
 
 /// Sorts the items. `precedes` is true if its first item belongs strictly before its second.
 pub fn sort<T: Default>(

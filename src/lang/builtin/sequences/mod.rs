@@ -19,11 +19,11 @@ pub mod parting;
 pub mod questions;
 pub mod reducing;
 
-use super::Builtin;
 use super::arguments::{count, take};
-use super::operators::Operator;
 use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::Machine;
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
+use crate::lang::operators::Operator;
 use crate::lang::value::Value;
 use crate::lang::value::list::List;
 use crate::lang::value::set::Set;
@@ -53,20 +53,6 @@ pub(super) fn before(head: Value, tail: Value) -> Value {
 pub(super) fn in_front(machine: &mut Machine, items: Vec<Value>, rest: Value) -> Outcome<Value> {
     machine.reserve_values(items.len() as u64 * 3)?;
     Ok(items.into_iter().rev().fold(rest, |tail, head| before(head, tail)))
-}
-
-/// Returns the remaining items of a cursor as a sequence; reserves memory if that requires a copy.
-pub fn rest_of(machine: &mut Machine, cursor: Cursor) -> Outcome<Value> {
-    let copied = match &cursor {
-        Cursor::Vector(vector, at) => vector.len().saturating_sub(*at),
-        Cursor::Map(map, at) => 4 * map.positions().saturating_sub(*at),
-        Cursor::Set(set, at) => set.positions().saturating_sub(*at),
-        Cursor::Characters(text, at) => text.as_str().len().saturating_sub(*at),
-        _ => 0,
-    };
-    machine.reserve_values(copied as u64)?;
-    machine.charge(copied as u64 / 16)?;
-    Ok(cursor.into_rest())
 }
 
 /// Advances a cursor by `count` items, in constant time if it supports random access.

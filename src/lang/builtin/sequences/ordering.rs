@@ -1,17 +1,17 @@
 //! Ordering items: sorting, reversing, shuffling, minimum and maximum.
 
-use super::super::Builtin;
 use super::super::arguments::{function_and_collection, take};
-use super::super::metadata;
 use super::super::ordered::order_by_number;
 use super::merge;
 use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::Machine;
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
 use crate::lang::value::Value;
 use crate::lang::value::compare::compare;
 use crate::lang::value::function::Bound;
 use crate::lang::value::list::List;
 use crate::lang::value::map::Map;
+use crate::lang::value::metadata::metadata;
 use std::cmp::Ordering;
 use std::sync::Arc;
 

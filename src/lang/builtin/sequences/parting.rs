@@ -1,11 +1,12 @@
 //! Partitioning a sequence into parts of a given size or of items that belong together.
 
-use super::super::Builtin;
 use super::super::arguments::{count, function_and_collection, take};
 use super::super::transducers::{self, state};
-use super::{before, in_front, is_number, rest_of, skip};
+use super::{before, in_front, is_number, skip};
 use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::Machine;
+use crate::lang::eval::rest_of;
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
 use crate::lang::value::Value;
 use crate::lang::value::walk::Cursor;
 

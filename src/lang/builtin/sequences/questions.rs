@@ -1,11 +1,12 @@
 //! Predicates and searches over the items of a sequence: some, all, none, and which one.
 
-use super::super::Builtin;
 use super::super::arguments::{function_and_collection, options, take};
 use super::super::dialects::lists::is_wanted;
-use super::{as_seq, before, rest_of};
+use super::{as_seq, before};
 use crate::lang::error::Outcome;
-use crate::lang::eval::Machine;
+use crate::lang::eval::rest_of;
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
 use crate::lang::value::Value;
 use crate::lang::value::set::Set;
 use crate::lang::value::walk::Cursor;

@@ -1,11 +1,12 @@
 //! Reducing many items to one result: `reduce`, the folds, `into`, `conj`.
 
-use super::super::Builtin;
 use super::super::arguments::{function_and_collection, option, options, take};
 use super::super::transducers;
-use super::{add, before, change_vector, reduce_from, rest_of};
+use super::{add, before, change_vector, reduce_from};
 use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::Machine;
+use crate::lang::eval::rest_of;
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
 use crate::lang::value::walk::Cursor;
 use crate::lang::value::{Reduced, Value};
 use std::sync::Arc;

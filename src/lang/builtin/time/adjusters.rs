@@ -3,9 +3,9 @@
 use super::calendar::{plus_days, plus_months};
 use super::names::weekday;
 use super::units::too_far;
-use crate::lang::builtin::Builtin;
 use crate::lang::builtin::arguments::{integer, take};
 use crate::lang::error::{Error, Outcome};
+use crate::lang::native::Builtin;
 use crate::lang::value::Value;
 use jiff::civil::{Date, Weekday};
 

@@ -1,10 +1,10 @@
 //! Java's parsers, each of which accepts only the text of its own kind, and its formatters, which are patterns.
 
 use super::given::{self, Format, clock_of, date_of, value};
-use crate::lang::builtin::Builtin;
 use crate::lang::builtin::arguments::{string, take};
 use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::Machine;
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
 use crate::lang::value::Value;
 use crate::lang::value::map::Map;
 use crate::lang::value::time::Time;

@@ -8,7 +8,7 @@ use super::recognise::recognise;
 use super::units::too_far;
 use crate::lang::builtin::arguments::{integer, option, options};
 use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::Machine;
+use crate::lang::machine::Machine;
 use crate::lang::value::Value;
 use crate::lang::value::map::Map;
 use crate::lang::value::time::{self as value_time, Time};

@@ -2,9 +2,9 @@
 
 use super::given::{self, clock_of, date_of, value, zoned};
 use super::units::too_far;
-use crate::lang::builtin::Builtin;
 use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::Machine;
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
 use crate::lang::value::Value;
 use crate::lang::value::time::Time;
 use jiff::tz::TimeZone;

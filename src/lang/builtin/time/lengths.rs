@@ -3,11 +3,11 @@
 use super::calendar::{apart, length, period_between};
 use super::given::{self, date_of, value};
 use super::units::{Amount, Unit, exact, is_unit};
-use crate::lang::builtin::Builtin;
 use crate::lang::builtin::arguments::integer;
 use crate::lang::builtin::arithmetic::float;
 use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::Machine;
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
 use crate::lang::value::Value;
 use crate::lang::value::time::{Period, Time};
 use jiff::SignedDuration;

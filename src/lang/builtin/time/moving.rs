@@ -3,10 +3,10 @@
 use super::calendar::{between, local, order, plus, timestamp, truncate, with_local};
 use super::given::{self, value};
 use super::units::{Amount, Unit, is_unit};
-use crate::lang::builtin::Builtin;
 use crate::lang::builtin::arguments::integer;
 use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::Machine;
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
 use crate::lang::value::Value;
 use crate::lang::value::release::Scratch;
 use crate::lang::value::time::Time;

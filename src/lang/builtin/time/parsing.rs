@@ -1,10 +1,10 @@
 //! Parsing and formatting dates, and the current time.
 
 use super::given::{self, Format, value};
-use crate::lang::builtin::Builtin;
 use crate::lang::builtin::arguments::integer;
 use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::Machine;
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
 use crate::lang::value::Value;
 use crate::lang::value::time::Time;
 use jiff::Timestamp;

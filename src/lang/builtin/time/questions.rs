@@ -3,10 +3,10 @@
 use super::calendar::{order, plus, timestamp, zone_of};
 use super::given::{self, date_of, zoned};
 use super::units::{Amount, Unit};
-use crate::lang::builtin::Builtin;
 use crate::lang::builtin::arguments::take;
 use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::Machine;
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
 use crate::lang::value::Value;
 use crate::lang::value::time::Time;
 use jiff::Timestamp;

@@ -3,7 +3,7 @@
 use crate::lang::builtin::arithmetic::float;
 use crate::lang::error::suggest::closest;
 use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::Machine;
+use crate::lang::machine::Machine;
 use crate::lang::value::Value;
 use crate::lang::value::text::Name;
 use crate::lang::value::time::text::Lengths;

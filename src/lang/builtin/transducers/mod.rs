@@ -8,13 +8,14 @@
 pub mod state;
 pub mod steps;
 
-use super::Builtin;
 use super::arguments::take;
 use super::functions::bound;
-use super::sequences::{add, all_lazy, cursors, in_front, next_of_each, or_empty, reduce_from, rest_of};
+use super::sequences::{add, all_lazy, cursors, in_front, next_of_each, or_empty, reduce_from};
 use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::Machine;
+use crate::lang::eval::rest_of;
 use crate::lang::heap::{CellKind, Handle, State};
+use crate::lang::machine::Machine;
+use crate::lang::native::{Builtin, Role};
 use crate::lang::value::Value;
 use crate::lang::value::walk::Cursor;
 use std::sync::Arc;
@@ -82,7 +83,8 @@ pub fn stateless(step: &'static Builtin, parameter: Value) -> Value {
 }
 
 static STATELESS: Builtin =
-    Builtin::new("transducer*", &["[code parameter step]"], "A transducer.", &[], make_stateless);
+    Builtin::new("transducer*", &["[code parameter step]"], "A transducer.", &[], make_stateless)
+        .with_role(Role::Transducer);
 
 fn make_stateless(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     match take(arguments, 0) {

@@ -1,11 +1,11 @@
 //! The stateful steps of transducers. Each is called with its state cell, the transducer's parameter, the next step,
 //! and then nothing, a result, or a result and an item.
 
-use super::super::Builtin;
 use super::super::arguments::{count, take};
 use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::Machine;
 use crate::lang::heap::{Handle, State};
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
 use crate::lang::value::map::Map;
 use crate::lang::value::set::Set;
 use crate::lang::value::{Reduced, Value};

@@ -1,13 +1,13 @@
 //! The stateless steps of transducers. Each is called with the transducer's parameter, the next step, and then nothing,
 //! a result, or a result and an item.
 
-use super::super::Builtin;
 use super::super::arguments::take;
 use super::super::arithmetic::float;
 use super::super::chance::fraction;
 use super::super::maps::entry_of;
 use crate::lang::error::Outcome;
-use crate::lang::eval::Machine;
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
 use crate::lang::value::{Reduced, Value};
 use std::ops::ControlFlow;
 use std::sync::Arc;

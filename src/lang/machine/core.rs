@@ -2,12 +2,11 @@
 //! next.
 
 use super::Object;
-use crate::lang::builtin::Registry;
 use crate::lang::error::{Error, Halt};
 use crate::lang::heap::{Handle, Heap};
-use crate::lang::host::Host;
+use crate::lang::host::{CallRecord, Host};
 use crate::lang::meter::{self, Account, Meter};
-use crate::lang::reply::CallRecord;
+use crate::lang::registry::Registry;
 use crate::lang::value::Value;
 use crate::lang::value::map::Map;
 use crate::lang::value::matching::{Compiled, Tables};
@@ -49,7 +48,7 @@ pub struct Core {
     /// Names that the running form defines, as far as it has been resolved. They shadow other meanings of the name.
     pub shadowed: HashSet<String, RandomState>,
     /// Cells that one branch is realising and another waits for, keyed by the number of the waiting branch.
-    pub(super) awaited: HashMap<u32, Arc<Handle>>,
+    pub(crate) awaited: HashMap<u32, Arc<Handle>>,
     /// The number of programs that the session has run.
     pub programs: u32,
     /// Ordinal number of the running form.
@@ -186,7 +185,7 @@ impl Globals {
     }
 
     /// Swaps a value that [`exchange`](Globals::exchange) put in place.
-    pub(super) fn swap(&mut self, index: u32, other: &mut Option<Value>) {
+    pub(crate) fn swap(&mut self, index: u32, other: &mut Option<Value>) {
         if let Some(global) = self.slots.get_mut(index as usize) {
             std::mem::swap(&mut global.value, other);
         }
@@ -307,7 +306,7 @@ impl Core {
     }
 
     /// Creates the placeholder that a machine holds while its core is in use elsewhere.
-    pub(super) fn placeholder(of: &Core) -> Core {
+    pub(crate) fn placeholder(of: &Core) -> Core {
         let meter = Meter::new(of.meter.limits.clone(), of.meter.memory_counted, std::time::Duration::ZERO);
         Core::new(meter, of.host.clone(), of.registry.clone(), of.stacks.clone())
     }

@@ -1,8 +1,8 @@
 //! Equality, identity and truth values.
 
-use super::Builtin;
 use crate::lang::error::Outcome;
-use crate::lang::eval::Machine;
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
 use crate::lang::value::Value;
 use crate::lang::value::equal::{comparing_effort, visible_hash};
 use crate::lang::value::map::Map;

@@ -129,13 +129,13 @@ const RESERVE: usize = 16 << 20;
 
 /// The lowest address that the stack may reach on a thread with `size` bytes available from here, less a reserve for
 /// work after the last check.
-pub(super) fn floor(size: usize) -> usize {
+pub(crate) fn floor(size: usize) -> usize {
     here().saturating_sub(size - RESERVE.min(size / 2))
 }
 
 /// The approximate current stack pointer of the calling thread.
 #[inline(always)]
-pub(super) fn here() -> usize {
+pub(crate) fn here() -> usize {
     let marker = 0_u8;
     std::ptr::from_ref(&marker).addr()
 }

@@ -27,7 +27,7 @@ const NAME: usize = 100;
 const WORDS: usize = 12;
 
 /// Results that score less than this fraction of the best score are dropped.
-pub(super) const FAR: f64 = 0.35;
+pub(crate) const FAR: f64 = 0.35;
 
 /// An item to index.
 pub struct Thing<'a> {
@@ -124,7 +124,7 @@ impl Index {
     /// Returns the `most` best matches of a query.
     ///
     /// ```
-    /// use lispbox::lang::builtin::discovery::index::{Thing, Index};
+    /// use lispbox::lang::index::{Index, Thing};
     /// let thing = |name, description| Thing { place: "mail", name, arguments: Vec::new(), description };
     /// let index = Index::new([thing("search_emails", "Finds mail."), thing("send_email", "Writes one.")].into_iter());
     /// assert_eq!(index.search("serach emial", 1).best[0].0, 0);

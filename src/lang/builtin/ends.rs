@@ -1,13 +1,14 @@
 //! The ends of collections, subvectors, and empty collections.
 
-use super::Builtin;
 use super::arguments::{take, whole};
 use super::sequences::change_vector;
-use super::{annotate, metadata};
 use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::Machine;
+use crate::lang::eval::annotate;
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
 use crate::lang::value::Value;
 use crate::lang::value::map::{Map, without_kind};
+use crate::lang::value::metadata::metadata;
 use crate::lang::value::set::Set;
 use std::sync::Arc;
 

@@ -1,10 +1,10 @@
 //! `pmap` and related functions: tool calls in parallel.
 
-use super::Builtin;
 use super::arguments::{function_and_collection, take};
 use super::sequences::{cursors, next_of_each};
 use crate::lang::error::Outcome;
-use crate::lang::eval::Machine;
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
 use crate::lang::value::Value;
 use crate::lang::value::release::Scratch;
 

@@ -1,10 +1,10 @@
 //! Builtins that map patterns in bindings expand to.
 
-use super::Builtin;
 use super::arguments::take;
 use super::maps::put_all;
 use crate::lang::error::{Error, Outcome, describe};
-use crate::lang::eval::Machine;
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
 use crate::lang::value::Value;
 use crate::lang::value::map::Map;
 use std::sync::Arc;

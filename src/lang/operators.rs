@@ -1,8 +1,8 @@
 //! Integer fast paths of the most common numeric functions, which the evaluator executes inline. All other behaviour of
 //! these functions, and every other kind of number, is in `numbers` and `comparison`.
 
-use super::Builtin;
-use crate::lang::eval::{Frame, Machine, Walked};
+use crate::lang::machine::{Frame, Machine, Walked};
+use crate::lang::native::Builtin;
 use crate::lang::node::Operation;
 
 /// Evaluates an operation.

@@ -1,12 +1,12 @@
 //! 64-bit integers with Java's semantics: arithmetic that wraps round or fails on overflow, comparison, and conversion
 //! of their bits to text.
 
-use super::Builtin;
 use super::arguments::integer;
 use super::arithmetic::{Operation, mixed, overflow};
 use super::conversions::long;
 use crate::lang::error::Outcome;
-use crate::lang::eval::Machine;
+use crate::lang::machine::Machine;
+use crate::lang::native::Builtin;
 use crate::lang::value::Value;
 
 /// The builtins defined in this file.

@@ -1,0 +1,90 @@
+//! The branch that a machine runs, and the messages between a branch and its scheduler.
+
+use super::Core;
+use crate::lang::error::Outcome;
+use crate::lang::heap::Handle;
+use crate::lang::host::CallId;
+use crate::lang::value::Value;
+use crate::lang::value::text::Text;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender};
+
+/// The branch that a machine runs, with the channels through which it yields its turn.
+#[derive(Default)]
+pub struct Branch {
+    pub(crate) path: Vec<u32>,
+    pub(crate) form: u32,
+    pub(crate) ordinal: u32,
+    pub(crate) turns: Option<Turns>,
+    /// The numbers of print captures and input texts that were active when the branch started. Those belong to its
+    /// parent.
+    pub(crate) outside: (usize, usize),
+    /// The check counters of the enclosing `run-tests`.
+    pub(crate) counts: Option<Arc<Handle>>,
+}
+
+/// The print captures and input texts of a branch, removed from the core while it waits.
+pub(crate) struct Streams {
+    pub(crate) captured: Vec<String>,
+    pub(crate) inputs: Vec<(Text, usize)>,
+}
+
+/// A branch's connection to its scheduler.
+pub(crate) struct Turns {
+    pub(crate) index: usize,
+    pub(crate) events: Sender<Event>,
+    pub(crate) turn: Receiver<Turn>,
+}
+
+/// The message with which a branch receives the core.
+pub(crate) enum Turn {
+    /// Resume the branch.
+    Go(Box<Core>),
+    /// End the branch, because a sibling has failed.
+    End(Box<Core>),
+}
+
+/// A message from a branch to its scheduler.
+pub(crate) enum Event {
+    /// The branch waits for the host and yields the core. The call is set if it waits for a reply.
+    Waits(usize, Box<Core>, Option<CallId>),
+    /// The branch can resume: its wait is over and the reply, if any, has arrived.
+    Ready(usize),
+    /// The branch has finished and returns the core.
+    Done(usize, Box<Core>, Outcome<Value>),
+}
+
+impl Branch {
+    /// Returns the identity of the next host call of this branch.
+    pub(crate) fn next_call(&mut self, form: u32) -> CallId {
+        if self.form != form {
+            self.form = form;
+            self.ordinal = 0;
+        }
+        let id = CallId { form, branch: self.path.clone(), ordinal: self.ordinal };
+        self.ordinal += 1;
+        id
+    }
+
+    /// The number of this branch among its siblings, from 1; 0 for the main branch.
+    pub(crate) fn number(&self) -> u32 {
+        self.turns.as_ref().map_or(0, |turns| turns.index as u32 + 1)
+    }
+
+    /// Removes the print captures and input texts of this branch from the core, so that other branches do not see
+    /// them.
+    pub(crate) fn take_streams(&self, core: &mut Core) -> Streams {
+        let (captured, inputs) = self.outside;
+        Streams {
+            captured: core.captured.drain(captured.min(core.captured.len())..).collect(),
+            inputs: core.inputs.drain(inputs.min(core.inputs.len())..).collect(),
+        }
+    }
+}
+
+impl Streams {
+    pub(crate) fn put_back(self, core: &mut Core) {
+        core.captured.extend(self.captured);
+        core.inputs.extend(self.inputs);
+    }
+}

@@ -1,0 +1,171 @@
+//! The contract between the evaluator and functions written in Rust.
+//!
+//! The evaluator calls builtins through this contract and knows none of them by name; the library of builtins and
+//! hosts implement it.
+
+use crate::lang::error::Outcome;
+use crate::lang::machine::Machine;
+use crate::lang::value::Value;
+
+/// The implementation of a builtin. It may move its arguments out of the slice.
+pub type Run = fn(&mut Machine, &mut [Value]) -> Outcome<Value>;
+
+/// A builtin function of the language.
+pub struct Builtin {
+    /// Name; a name without a namespace belongs to `core`.
+    pub name: &'static str,
+    /// Argument lists, such as `[f coll]` and `[x & more]`.
+    pub arguments: &'static [&'static str],
+    /// Documentation; the first line is a summary.
+    pub doc: &'static str,
+    /// Example programs, each with the output it prints.
+    pub examples: &'static [(&'static str, &'static str)],
+    /// Accepted argument counts, computed from `arguments`.
+    pub arity: ArityRange,
+    /// The implementation.
+    pub run: Run,
+    /// The kind of function value that this builtin makes with arguments bound.
+    pub role: Role,
+}
+
+/// What a builtin with bound arguments ([`Bound`](crate::lang::value::function::Bound)) stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// A function with its first arguments filled in.
+    Partial,
+    /// A partial application of any callable value: the function and its first arguments are bound.
+    PartialCall,
+    /// A function with metadata: the function and a map are bound.
+    Annotated,
+    /// A multimethod: its cell, name, dispatch function, default and hierarchy are bound.
+    Multimethod,
+    /// A transducer.
+    Transducer,
+    /// The placeholder of a declared name without a value: the name is bound.
+    Unbound,
+}
+
+/// The set of argument counts that a function accepts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ArityRange {
+    /// Bit `n` is set if exactly `n` arguments are accepted.
+    exact: u32,
+    /// Lower bound of the variadic arity, if any: every count from here on is accepted.
+    at_least: Option<u32>,
+}
+
+impl ArityRange {
+    /// True if `count` arguments are accepted.
+    #[inline]
+    pub const fn accepts(self, count: usize) -> bool {
+        if count < 32 && self.exact & (1 << count) != 0 {
+            return true;
+        }
+        match self.at_least {
+            Some(least) => count >= least as usize,
+            None => false,
+        }
+    }
+
+    /// Parses argument lists: names in brackets, with `&` before the rest parameter.
+    pub(crate) const fn read(lists: &[&str]) -> ArityRange {
+        let mut exact = 0;
+        let mut at_least = None;
+        let mut list = 0;
+        while list < lists.len() {
+            let text = lists[list].as_bytes();
+            let mut count = 0_u32;
+            let mut variadic = false;
+            let mut in_word = false;
+            let mut nesting = 0;
+            let mut at = 0;
+            while at < text.len() {
+                let byte = text[at];
+                if byte == b'[' || byte == b'{' {
+                    nesting += 1;
+                    if nesting == 2 && !variadic {
+                        count += 1;
+                    }
+                    in_word = false;
+                } else if byte == b']' || byte == b'}' {
+                    nesting -= 1;
+                    in_word = false;
+                } else if byte == b' ' {
+                    in_word = false;
+                } else if !in_word {
+                    in_word = true;
+                    if byte == b'&' {
+                        variadic = true;
+                    } else if nesting == 1 && !variadic {
+                        count += 1;
+                    }
+                }
+                at += 1;
+            }
+            if variadic {
+                at_least = match at_least {
+                    Some(least) if least < count => Some(least),
+                    _ => Some(count),
+                };
+            } else {
+                exact |= 1 << count;
+            }
+            list += 1;
+        }
+        ArityRange { exact, at_least }
+    }
+
+    /// Describes the accepted counts in words: `1 or 2`, `at least 1`.
+    pub fn describe(self) -> String {
+        let mut parts: Vec<String> = (0..32).filter(|n| self.exact & (1 << n) != 0).map(|n| n.to_string()).collect();
+        if let Some(least) = self.at_least {
+            parts.push(format!("at least {least}"));
+        }
+        match parts.len() {
+            0 => "none".to_string(),
+            1 => parts.remove(0),
+            _ => {
+                let last = parts.pop().unwrap_or_default();
+                format!("{} or {last}", parts.join(", "))
+            }
+        }
+    }
+}
+
+impl Builtin {
+    /// Creates a table entry and computes its arity.
+    pub const fn new(
+        name: &'static str,
+        arguments: &'static [&'static str],
+        doc: &'static str,
+        examples: &'static [(&'static str, &'static str)],
+        run: Run,
+    ) -> Builtin {
+        Builtin { name, arguments, doc, examples, arity: ArityRange::read(arguments), run, role: Role::Partial }
+    }
+
+    /// Sets the role of the builtin.
+    pub const fn with_role(self, role: Role) -> Builtin {
+        Builtin { role, ..self }
+    }
+
+    /// Returns the namespace-qualified name: `core/count`, `json/parse`.
+    pub fn qualified(&self) -> String {
+        if self.name.len() > 1 && self.name.contains('/') {
+            self.name.to_string()
+        } else {
+            format!("core/{}", self.name)
+        }
+    }
+
+    /// True for an undocumented builtin that only macro expansions call.
+    pub fn is_internal(&self) -> bool {
+        self.name.ends_with('*') && self.examples.is_empty()
+    }
+}
+
+/// Returns the call shape of a function: `(f a b)` from the name `f` and the list `[a b]`.
+pub(crate) fn call_shape(name: &str, list: &str) -> String {
+    let inner = list.strip_prefix('[').and_then(|list| list.strip_suffix(']')).unwrap_or(list);
+    format!("({name}{}{inner})", if inner.is_empty() { "" } else { " " })
+}

@@ -1,0 +1,269 @@
+//! The layers of `src/lang/lib.rs`: no file imports from a layer above its own. Between crates the compiler enforces
+//! the order; within the language crate, this test does.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+/// The rooms of the language, from the lowest layer to the highest. A room may import from rooms of its own layer and
+/// of the layers below.
+const LAYERS: &[&[&str]] = &[
+    &["span"],
+    &[
+        "error",
+        "foreign_text",
+        "form",
+        "heap",
+        "host",
+        "index",
+        "machine",
+        "meter",
+        "native",
+        "node",
+        "operators",
+        "registry",
+        "value",
+    ],
+    &["absent", "lexer", "reader"],
+    &["expand", "json", "resolve"],
+    &["eval"],
+    &["builtin", "prelude", "snapshot"],
+    &["environment", "foreign", "reply", "session"],
+];
+
+/// The largest import cycle of files that each room may contain. A cycle binds files together: none of them can be
+/// understood, tested or moved without the others.
+const CYCLES: &[(&str, usize)] = &[("value", 46), ("builtin", 36), ("expand", 20), ("reader", 9), ("eval", 8)];
+
+/// The largest import cycle of files in every other room.
+const OTHER_CYCLES: usize = 3;
+
+type Module = Vec<String>;
+
+/// One source file: its module, and the names that its `use` declarations bring in, each with its path.
+struct File {
+    imports: BTreeMap<String, Vec<String>>,
+    paths: Vec<Vec<String>>,
+}
+
+/// Removes comments, literals and test modules, which say nothing about layers.
+fn code(text: &str) -> String {
+    let text = text.split("\n#[cfg(test)]\nmod ").next().unwrap_or_default();
+    let bytes: Vec<char> = text.chars().collect();
+    let (mut out, mut at) = (String::new(), 0);
+    while at < bytes.len() {
+        let next = bytes.get(at + 1).copied().unwrap_or(' ');
+        match bytes[at] {
+            '/' if next == '/' => at += bytes[at..].iter().position(|c| *c == '\n').unwrap_or(bytes.len() - at),
+            'r' if (next == '"' || next == '#') && !out.ends_with(|c: char| c.is_alphanumeric() || c == '_') => {
+                let hashes = bytes[at + 1..].iter().take_while(|c| **c == '#').count();
+                if bytes.get(at + 1 + hashes) != Some(&'"') {
+                    out.push('r');
+                    at += 1;
+                    continue;
+                }
+                let end: String = format!("\"{}", "#".repeat(hashes));
+                let rest: String = bytes[at + 2 + hashes..].iter().collect();
+                let length = rest.find(&end).map_or(rest.len(), |found| rest[..found].chars().count());
+                at += 2 + hashes + length + end.len();
+            }
+            '"' => {
+                at += 1;
+                while at < bytes.len() && bytes[at] != '"' {
+                    at += if bytes[at] == '\\' { 2 } else { 1 };
+                }
+                at += 1;
+            }
+            '\'' if next == '\\' || bytes.get(at + 2) == Some(&'\'') => {
+                at += 2 + usize::from(next == '\\');
+                while at < bytes.len() && bytes[at] != '\'' {
+                    at += 1;
+                }
+                at += 1;
+            }
+            character => {
+                out.push(character);
+                at += 1;
+            }
+        }
+    }
+    out
+}
+
+/// Expands the braces of a `use` declaration.
+fn expand(tree: &str) -> Vec<String> {
+    let (mut depth, mut parts, mut part) = (0, Vec::new(), String::new());
+    for character in tree.chars() {
+        match character {
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            _ => {}
+        }
+        if character == ',' && depth == 0 {
+            parts.push(std::mem::take(&mut part));
+        } else {
+            part.push(character);
+        }
+    }
+    parts.push(part);
+    let parts = parts.iter().map(|part| part.trim()).filter(|part| !part.is_empty());
+    parts
+        .flat_map(|part| match part.split_once('{') {
+            Some((prefix, rest)) => {
+                let inner = rest.rsplit_once('}').map_or(rest, |(inner, _)| inner);
+                expand(inner).into_iter().map(|path| format!("{}{path}", prefix.trim())).collect()
+            }
+            None => vec![part.to_string()],
+        })
+        .collect()
+}
+
+fn segments(path: &str) -> Vec<String> {
+    path.split("::").map(|segment| segment.trim().to_string()).collect()
+}
+
+fn read(text: &str) -> File {
+    let (code, mut file) = (code(text), File { imports: BTreeMap::new(), paths: Vec::new() });
+    let mut body = String::new();
+    let mut rest = code.as_str();
+    while let Some(at) = rest.find("use ") {
+        let begins = at == 0 || rest[..at].ends_with(['\n', ' ', ')']);
+        let Some(end) = rest[at..].find(';').filter(|_| begins) else {
+            body.push_str(&rest[..at + 4]);
+            rest = &rest[at + 4..];
+            continue;
+        };
+        body.push_str(&rest[..at]);
+        for path in expand(&rest[at + 4..at + end]) {
+            let (path, alias) = match path.split_once(" as ") {
+                Some((path, alias)) => (segments(path), Some(alias.trim().to_string())),
+                None => (segments(&path), None),
+            };
+            let last = path.iter().rfind(|segment| *segment != "self").cloned().unwrap_or_default();
+            file.imports.insert(alias.unwrap_or(last), path.clone());
+            file.paths.push(path);
+        }
+        rest = &rest[at + end..];
+    }
+    body.push_str(rest);
+    let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
+    for word in body.split(|c: char| !is_part(c)).filter(|word| word.contains("::")) {
+        file.paths.push(segments(word).into_iter().take_while(|segment| !segment.is_empty()).collect());
+    }
+    file
+}
+
+fn collect(folder: &Path, root: &Path, files: &mut BTreeMap<Module, File>) {
+    for entry in std::fs::read_dir(folder).expect("the folder is there").flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            collect(&path, root, files);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let inner = path.strip_prefix(root).expect("it is inside").with_extension("");
+            let mut module: Module = inner.iter().map(|part| part.to_string_lossy().into_owned()).collect();
+            if module.last().is_some_and(|last| last == "mod" || last == "lib") {
+                module.pop();
+            }
+            if module.last().is_none_or(|last| !last.ends_with("tests")) {
+                files.insert(module, read(&std::fs::read_to_string(&path).expect("it is text")));
+            }
+        }
+    }
+}
+
+/// Returns the file in which the item that a path denotes is defined, following re-exports.
+fn resolve(files: &BTreeMap<Module, File>, from: &Module, path: &[String], depth: u32) -> Option<Module> {
+    if depth > 12 {
+        return None;
+    }
+    let first = path.first()?.as_str();
+    let (mut base, mut rest) = match first {
+        "crate" => (Module::new(), &path[1..]),
+        "self" => (from.clone(), &path[1..]),
+        "super" => {
+            let ups = path.iter().take_while(|segment| *segment == "super").count();
+            (from[..from.len().checked_sub(ups)?].to_vec(), &path[ups..])
+        }
+        _ if files.contains_key(&[from.as_slice(), &path[..1]].concat()) => (from.clone(), path),
+        _ => {
+            let target = files.get(from)?.imports.get(first).filter(|target| target.first() != path.first())?;
+            return resolve(files, from, &[target.as_slice(), &path[1..]].concat(), depth + 1);
+        }
+    };
+    while let Some(next) = rest.first() {
+        let inner = [base.as_slice(), std::slice::from_ref(next)].concat();
+        if files.contains_key(&inner) {
+            (base, rest) = (inner, &rest[1..]);
+            continue;
+        }
+        return match files.get(&base)?.imports.get(next).filter(|target| target.as_slice() != rest) {
+            Some(target) => resolve(files, &base, &[target.as_slice(), &rest[1..]].concat(), depth + 1),
+            None => Some(base),
+        };
+    }
+    files.contains_key(&base).then_some(base)
+}
+
+/// Which files import from which, by module.
+fn graph(root: &Path) -> BTreeMap<Module, BTreeSet<Module>> {
+    let mut files = BTreeMap::new();
+    collect(root, root, &mut files);
+    assert!(files.len() > 200, "the sources of the language are in {}", root.display());
+    let edges = |(module, file): (&Module, &File)| {
+        let targets = file.paths.iter().filter_map(|path| resolve(&files, module, path, 0));
+        (module.clone(), targets.filter(|target| target != module && !target.is_empty()).collect())
+    };
+    files.iter().filter(|(module, _)| !module.is_empty()).map(edges).collect()
+}
+
+fn language() -> BTreeMap<Module, BTreeSet<Module>> {
+    graph(&PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src/lang"))
+}
+
+fn layer(module: &Module) -> usize {
+    let room = module[0].as_str();
+    LAYERS.iter().position(|rooms| rooms.contains(&room)).unwrap_or_else(|| {
+        panic!("`src/lang/{room}` has no layer: add it to LAYERS, at the lowest place that its imports allow")
+    })
+}
+
+#[test]
+fn no_file_of_the_language_imports_from_a_layer_above_its_own() {
+    let mut upward = Vec::new();
+    for (module, targets) in &language() {
+        for target in targets.iter().filter(|target| layer(target) > layer(module)) {
+            upward.push(format!("{} imports {}", module.join("/"), target.join("/")));
+        }
+    }
+    assert!(upward.is_empty(), "imports that run upwards:\n{}", upward.join("\n"));
+}
+
+#[test]
+fn import_cycles_of_files_do_not_grow() {
+    let graph = language();
+    // Everything that each file reaches; two files are in one cycle if each reaches the other.
+    let reached: BTreeMap<&Module, BTreeSet<&Module>> = graph
+        .keys()
+        .map(|module| {
+            let (mut seen, mut open) = (BTreeSet::new(), vec![module]);
+            while let Some(next) = open.pop() {
+                for target in graph.get(next).into_iter().flatten() {
+                    if seen.insert(target) {
+                        open.push(target);
+                    }
+                }
+            }
+            (module, seen)
+        })
+        .collect();
+    let mut largest: BTreeMap<&str, usize> = BTreeMap::new();
+    for (module, seen) in &reached {
+        let cycle: BTreeSet<_> = seen.iter().filter(|other| reached[**other].contains(*module)).collect();
+        let room = if layer(module) == 1 { "value" } else { module[0].as_str() };
+        let size = largest.entry(room).or_default();
+        *size = (*size).max(cycle.len());
+    }
+    for (room, size) in largest {
+        let most = CYCLES.iter().find(|(known, _)| *known == room).map_or(OTHER_CYCLES, |(_, most)| *most);
+        assert!(size <= most, "{size} files of `{room}` import each other in a cycle, at most {most} did before");
+    }
+}
