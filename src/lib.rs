@@ -104,7 +104,8 @@
 //! allocator's counter, deferred charges and deferred drops; per process, the number of threads with large deferred
 //! charges.
 
-pub mod lang;
+#[doc(inline)]
+pub use lispbox_lang as lang;
 #[cfg(feature = "server")]
 pub mod server;
 #[cfg(feature = "store")]

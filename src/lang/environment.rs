@@ -1,8 +1,8 @@
 //! Environments: an interface to sessions, in this process or in a worker process.
 
-use crate::lang::host::Host;
-use crate::lang::reply::Reply;
-use crate::lang::session::{Engine, Request, Session};
+use crate::host::Host;
+use crate::reply::Reply;
+use crate::session::{Engine, Request, Session};
 use std::sync::Arc;
 
 /// A session of this process or of a sandboxed worker process: the interface that a server uses for either.

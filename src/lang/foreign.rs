@@ -1,9 +1,9 @@
 //! Detects programs in Python or JavaScript instead of Clojure. The checks apply only to constructs that no Clojure
 //! program has at its top level, and to text that cannot be read.
 
-use crate::lang::error::Error;
-use crate::lang::form::{Form, FormKind};
-use crate::lang::span::Span;
+use crate::error::Error;
+use crate::form::{Form, FormKind};
+use crate::span::Span;
 
 /// Words that begin a statement in other languages, each with the advice for this one.
 const STATEMENTS: &[(&str, &str)] = &[

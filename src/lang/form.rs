@@ -1,7 +1,7 @@
 //! Forms: the reader's output, before macro expansion and name resolution.
 
-use crate::lang::span::Span;
-use crate::lang::value::time::Time;
+use crate::span::Span;
+use crate::value::time::Time;
 use bigdecimal::BigDecimal;
 use num_bigint::BigInt;
 

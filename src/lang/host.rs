@@ -7,7 +7,7 @@
 //!
 //! Tool calls cross this interface as JSON text, so that a host can also be the other end of a pipe: values never leave
 //! the evaluation that created them. An operation that the host computes by itself, without blocking, is better a
-//! function that it adds to the language ([`EngineBuilder::functions`](crate::lang::EngineBuilder::functions)).
+//! function that it adds to the language ([`EngineBuilder::functions`](crate::EngineBuilder::functions)).
 
 use super::index::{Hits, Index};
 use super::value::map::{canonical, kebab};
@@ -250,7 +250,7 @@ impl Found {
 }
 
 /// The reason why a session can neither be forked nor be closed.
-pub(crate) const NO_HANDLES: &str = "sessions have no handles here; this one ends with the process";
+pub const NO_HANDLES: &str = "sessions have no handles here; this one ends with the process";
 
 /// The environment that serves a program's requests to the outside; see the module documentation.
 pub trait Host: Any + Send + Sync {

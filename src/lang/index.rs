@@ -4,8 +4,8 @@
 //! ones, names more than arguments and those more than descriptions, whole words more than parts. If no indexed word
 //! resembles a query word, words within a small edit distance match instead.
 
-use crate::lang::host::Tool;
-use crate::lang::value::map::kebab;
+use crate::host::Tool;
+use crate::value::map::kebab;
 use indexmap::IndexMap;
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 
 use logos::{Logos, Skip};
 
-use crate::lang::span::Span;
+use crate::span::Span;
 
 /// The kinds of token. The text of a token is its span of the source.
 #[derive(Logos, Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,9 +3,9 @@
 //! The evaluator calls builtins through this contract and knows none of them by name; the library of builtins and
 //! hosts implement it.
 
-use crate::lang::error::Outcome;
-use crate::lang::machine::Machine;
-use crate::lang::value::Value;
+use crate::error::Outcome;
+use crate::machine::Machine;
+use crate::value::Value;
 
 /// The implementation of a builtin. It may move its arguments out of the slice.
 pub type Run = fn(&mut Machine, &mut [Value]) -> Outcome<Value>;
@@ -28,7 +28,7 @@ pub struct Builtin {
     pub role: Role,
 }
 
-/// What a builtin with bound arguments ([`Bound`](crate::lang::value::function::Bound)) stands for.
+/// What a builtin with bound arguments ([`Bound`](crate::value::function::Bound)) stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// A function with its first arguments filled in.

@@ -4,13 +4,13 @@
 //! are slots of the running function's frame, captured values are indices into its captures, globals are indices into
 //! the session's table, and builtins are direct references.
 
-use crate::lang::form::Form;
-use crate::lang::native::Builtin;
-use crate::lang::operators::{Operator, Run};
-use crate::lang::span::{Source, Span};
-use crate::lang::value::Value;
-use crate::lang::value::map::Map;
-use crate::lang::value::shape::Shape;
+use crate::form::Form;
+use crate::native::Builtin;
+use crate::operators::{Operator, Run};
+use crate::span::{Source, Span};
+use crate::value::Value;
+use crate::value::map::Map;
+use crate::value::shape::Shape;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -1,9 +1,9 @@
 //! Integer fast paths of the most common numeric functions, which the evaluator executes inline. All other behaviour of
 //! these functions, and every other kind of number, is in `numbers` and `comparison`.
 
-use crate::lang::machine::{Frame, Machine, Walked};
-use crate::lang::native::Builtin;
-use crate::lang::node::Operation;
+use crate::machine::{Frame, Machine, Walked};
+use crate::native::Builtin;
+use crate::node::Operation;
 
 /// Evaluates an operation.
 pub type Run = fn(&mut Machine, &Frame<'_>, &Operation) -> Walked;

@@ -1,26 +1,26 @@
 //! Sessions: a session runs programs form by form, each top-level form as a transaction.
 
-use crate::lang::builtin::discovery::vocabulary::{self, Word};
-use crate::lang::builtin::{self, discovery};
-use crate::lang::error::render::{Diagnosis, halt_message, shown, trace_line};
-use crate::lang::error::{Error, Fault, Halt, Outcome, Raised, Signal};
-use crate::lang::eval::internal_error;
-use crate::lang::foreign;
-use crate::lang::foreign_text;
-use crate::lang::form::Form;
-use crate::lang::host::Host;
-use crate::lang::json;
-use crate::lang::machine::{Core, Machine, Stacks};
-use crate::lang::meter::{self, Account, Limits, Meter, Residence, Watch};
-use crate::lang::native::Builtin;
-use crate::lang::reader;
-use crate::lang::registry::{Registry, Table};
-use crate::lang::reply::{Failure, Reply, Spent, Status};
-use crate::lang::snapshot::EncodeError;
-use crate::lang::span::{Source, SourceName};
-use crate::lang::value::Value;
-use crate::lang::value::print::{Printed, print_within};
-use crate::lang::value::release;
+use crate::builtin::discovery::vocabulary::{self, Word};
+use crate::builtin::{self, discovery};
+use crate::error::render::{Diagnosis, halt_message, shown, trace_line};
+use crate::error::{Error, Fault, Halt, Outcome, Raised, Signal};
+use crate::eval::internal_error;
+use crate::foreign;
+use crate::foreign_text;
+use crate::form::Form;
+use crate::host::Host;
+use crate::json;
+use crate::machine::{Core, Machine, Stacks};
+use crate::meter::{self, Account, Limits, Meter, Residence, Watch};
+use crate::native::Builtin;
+use crate::reader;
+use crate::registry::{Registry, Table};
+use crate::reply::{Failure, Reply, Spent, Status};
+use crate::snapshot::EncodeError;
+use crate::span::{Source, SourceName};
+use crate::value::Value;
+use crate::value::print::{Printed, print_within};
+use crate::value::release;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
@@ -56,7 +56,7 @@ pub struct EngineBuilder {
 
 impl EngineBuilder {
     /// Disables the memory limit, for a process that does not allocate through
-    /// [`Metered`](crate::lang::meter::Metered). Without this call, [`build`](EngineBuilder::build) fails in such a
+    /// [`Metered`](crate::meter::Metered). Without this call, [`build`](EngineBuilder::build) fails in such a
     /// process.
     pub fn unlimited_memory(mut self) -> Self {
         self.unlimited_memory = true;
@@ -167,7 +167,7 @@ impl EngineBuilder {
 
 impl Engine {
     /// Returns a builder for an engine. Memory limits require a process that allocates through
-    /// [`Metered`](crate::lang::meter::Metered).
+    /// [`Metered`](crate::meter::Metered).
     pub fn builder() -> EngineBuilder {
         EngineBuilder::default()
     }
@@ -304,7 +304,7 @@ impl Session {
     /// Returns an error that names the value that cannot be serialized and the definition that holds it. The session is
     /// unchanged then.
     pub fn encode(&mut self, host: Arc<dyn Host>) -> Result<String, EncodeError> {
-        self.with_machine(&snapshot_limits(), host, crate::lang::snapshot::encode)
+        self.with_machine(&snapshot_limits(), host, crate::snapshot::encode)
             .unwrap_or_else(|error| Err(EncodeError::outside(error)))
     }
 
@@ -316,7 +316,7 @@ impl Session {
         let mut fresh = self.engine.session();
         let read = fresh.with_machine(&snapshot_limits(), host, |machine| {
             let source = Arc::new(Source::new("snapshot", text));
-            crate::lang::snapshot::decode(machine, &source).map_err(|signal| diagnose(&signal).1.message)
+            crate::snapshot::decode(machine, &source).map_err(|signal| diagnose(&signal).1.message)
         });
         read.unwrap_or_else(|error| Err(error.message)).map(|()| *self = fresh)
     }
@@ -515,7 +515,7 @@ fn bind(machine: &mut Machine, name: &str, text: &str) -> Outcome<()> {
     machine.reserve(text.len() as u64)?;
     let value = json::parse(machine, text).map_err(|signal| no_json(name, signal))?;
     let index = machine.core.globals.index(name);
-    machine.core.globals.set(index, crate::lang::machine::Global { value: Some(value), ..Default::default() });
+    machine.core.globals.set(index, crate::machine::Global { value: Some(value), ..Default::default() });
     // Commit the binding, but do not report it as a definition of the program.
     machine.core.commit(&Value::Nil);
     Ok(())
@@ -590,7 +590,7 @@ fn diagnose(signal: &Signal) -> (Status, Failure) {
 
 fn failure_of(error: &Error) -> Failure {
     let data = (!error.data().is_nil()).then(|| {
-        let Ok(printed) = print_within(error.data(), 2_000, true, &mut crate::lang::value::walk::Free);
+        let Ok(printed) = print_within(error.data(), 2_000, true, &mut crate::value::walk::Free);
         printed.text
     });
     Failure {

@@ -1,6 +1,6 @@
 //! Libraries and classes that models ask for, each with its replacement here.
 
-use crate::lang::error::Error;
+use crate::error::Error;
 
 /// Advice by the prefix of a library's name.
 const LIBRARIES: &[(&[&str], &str)] = &[

@@ -22,7 +22,7 @@ pub fn kind_of_name(name: &str) -> Option<String> {
         let field = method.strip_prefix("get").filter(|rest| rest.starts_with(char::is_uppercase));
         return Some(match field {
             Some(field) => {
-                format!("there are no Java objects: a map's entry is `(:{} m)`", crate::lang::value::map::kebab(field))
+                format!("there are no Java objects: a map's entry is `(:{} m)`", crate::value::map::kebab(field))
             }
             None => "there are no Java objects, and only some methods of strings and numbers: `(apropos \"…\")` finds a function".to_string(),
         });

@@ -1,9 +1,9 @@
 //! Argument extraction for builtins: type conversions, argument order, keyword options, and their errors.
 
-use crate::lang::error::{Error, Outcome};
-use crate::lang::machine::Machine;
-use crate::lang::value::map::Map;
-use crate::lang::value::{Value, decimal};
+use crate::error::{Error, Outcome};
+use crate::machine::Machine;
+use crate::value::map::Map;
+use crate::value::{Value, decimal};
 use std::sync::Arc;
 
 /// Moves an argument out of its slot.
@@ -128,7 +128,7 @@ pub fn options(name: &str, arguments: &mut [Value], known: &[&str]) -> Outcome<M
             Value::Keyword(option) if known.contains(&option.as_str()) => {}
             Value::Keyword(option) => {
                 let error = Error::new("UnknownOption", format!("`{name}` has no option `:{}`", option.as_str()));
-                let nearest = crate::lang::error::suggest::closest(option.as_str(), known.iter().copied());
+                let nearest = crate::error::suggest::closest(option.as_str(), known.iter().copied());
                 return Err(match nearest {
                     Some(nearest) => error.suggest(format!("Did you mean :{nearest}?")),
                     None => error.suggest(format!("it takes :{}", known.join(", :"))),
@@ -152,7 +152,7 @@ pub fn option(options: &Map, name: &str) -> Option<Value> {
 /// # Errors
 /// Propagates errors raised while lazy parts are realised; halts if a resource limit is exceeded.
 pub fn text(machine: &mut Machine, value: &Value) -> Outcome<String> {
-    let mut printer = crate::lang::value::print::Printer::new(room(machine), false);
+    let mut printer = crate::value::print::Printer::new(room(machine), false);
     if !value.is_scalar() {
         printer = printer.with(super::dynamic::print_settings(machine));
     }
@@ -169,5 +169,5 @@ pub fn room(machine: &mut Machine) -> usize {
     // If the time limit is reached here, the next check ends the program.
     let _ = core.meter.drop_aside(&*core.host);
     let limit = core.meter.limits.memory;
-    usize::try_from(limit.saturating_sub(crate::lang::meter::live()) / 2).unwrap_or(usize::MAX)
+    usize::try_from(limit.saturating_sub(crate::meter::live()) / 2).unwrap_or(usize::MAX)
 }

@@ -4,10 +4,10 @@
 //! with an integer yields a big integer. Big-integer operations are charged by operand size before they run.
 
 use super::decimals;
-use crate::lang::error::{Error, Outcome, describe};
-use crate::lang::machine::Machine;
-use crate::lang::value::compare::as_double;
-use crate::lang::value::{Value, decimal, quotient};
+use crate::error::{Error, Outcome, describe};
+use crate::machine::Machine;
+use crate::value::compare::as_double;
+use crate::value::{Value, decimal, quotient};
 use num_bigint::BigInt;
 use num_integer::Integer;
 use num_traits::Zero;

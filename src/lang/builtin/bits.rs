@@ -1,10 +1,10 @@
 //! Bitwise operations on 64-bit integers.
 
 use super::arguments::integer;
-use crate::lang::error::{Error, Outcome};
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::value::Value;
+use crate::error::{Error, Outcome};
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::value::Value;
 
 /// Builtins defined in this module.
 pub const TABLE: &[Builtin] = &[

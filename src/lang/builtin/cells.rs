@@ -7,12 +7,12 @@ use super::arguments::take;
 use super::equality::identical;
 use super::kinds::is_callable;
 use super::metadata::map_of_metadata;
-use crate::lang::error::{Error, Outcome, describe};
-use crate::lang::heap::{CellKind, Handle, Notes, State};
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::value::Value;
-use crate::lang::value::map::Map;
+use crate::error::{Error, Outcome, describe};
+use crate::heap::{CellKind, Handle, Notes, State};
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::value::Value;
+use crate::value::map::Map;
 use std::sync::Arc;
 
 /// Builtins defined in this module.

@@ -2,10 +2,10 @@
 
 use super::arguments::{integer, take};
 use super::arithmetic::float;
-use crate::lang::error::{Error, Outcome};
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::value::Value;
+use crate::error::{Error, Outcome};
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::value::Value;
 
 /// Builtins defined in this module.
 pub const TABLE: &[Builtin] = &[

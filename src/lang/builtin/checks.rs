@@ -5,13 +5,13 @@
 //! cell.
 
 use super::arguments::take;
-use crate::lang::error::{Error, Outcome};
-use crate::lang::heap::{CellKind, Handle, State};
-use crate::lang::machine::{Global, Machine};
-use crate::lang::native::Builtin;
-use crate::lang::value::Value;
-use crate::lang::value::function::Bound;
-use crate::lang::value::map::Map;
+use crate::error::{Error, Outcome};
+use crate::heap::{CellKind, Handle, State};
+use crate::machine::{Global, Machine};
+use crate::native::Builtin;
+use crate::value::Value;
+use crate::value::function::Bound;
+use crate::value::map::Map;
 use std::sync::Arc;
 
 /// Builtins defined in this module.

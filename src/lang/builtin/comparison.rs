@@ -2,12 +2,12 @@
 
 use super::arguments::{integer, take};
 use super::arithmetic::{float, is_number, not_a_number};
-use crate::lang::error::{Error, Outcome};
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::value::Value;
-use crate::lang::value::compare::compare_numbers;
-use crate::lang::value::equal::comparing_effort;
+use crate::error::{Error, Outcome};
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::value::Value;
+use crate::value::compare::compare_numbers;
+use crate::value::equal::comparing_effort;
 use num_integer::Integer;
 use std::cmp::Ordering;
 

@@ -3,12 +3,12 @@
 use super::arguments::{integer, string, take};
 use super::arithmetic::{big, float, is_number, not_a_number, overflow, pay_for_digits};
 use super::decimals;
-use crate::lang::error::{Error, Outcome, describe};
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::reader::is_uuid;
-use crate::lang::value::Value;
-use crate::lang::value::decimal;
+use crate::error::{Error, Outcome, describe};
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::reader::is_uuid;
+use crate::value::Value;
+use crate::value::decimal;
 use std::sync::Arc;
 
 /// Builtins defined in this module.

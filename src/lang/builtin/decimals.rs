@@ -5,12 +5,12 @@
 
 use super::arguments::{integer, take};
 use super::arithmetic::{Operation, division_by_zero, not_a_number, pay_for_digits};
-use crate::lang::error::{Error, Outcome};
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::value::Value;
-use crate::lang::value::decimal::{self, MAX_SCALE};
-use crate::lang::value::text::Name;
+use crate::error::{Error, Outcome};
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::value::Value;
+use crate::value::decimal::{self, MAX_SCALE};
+use crate::value::text::Name;
 use bigdecimal::{BigDecimal, RoundingMode};
 use num_bigint::BigInt;
 use num_traits::{Signed, Zero};
@@ -100,7 +100,7 @@ pub fn exact(value: &Value) -> Result<BigDecimal, Error> {
         Value::BigInt(number) => Ok(decimal::of_integer((**number).clone())),
         Value::Float(number) if number.is_finite() => {
             let mut text = String::new();
-            crate::lang::value::print::write_float(&mut text, *number);
+            crate::value::print::write_float(&mut text, *number);
             decimal::read(&text).ok_or_else(|| Error::expected("a finite number", value))
         }
         Value::Float(_) => Err(Error::expected("a finite number", value)),

@@ -4,13 +4,13 @@
 //! depth and the number of paths are bounded.
 
 use super::arguments::{count, option, options, take};
-use crate::lang::error::Outcome;
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::value::Value;
-use crate::lang::value::map::Map;
-use crate::lang::value::print::print_within;
-use crate::lang::value::walk::{Cursor, Free};
+use crate::error::Outcome;
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::value::Value;
+use crate::value::map::Map;
+use crate::value::print::print_within;
+use crate::value::walk::{Cursor, Free};
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::sync::Arc;

@@ -1,11 +1,11 @@
 //! Dynamic names: print settings, reader settings, and the capture of output.
 
 use super::arguments::take;
-use crate::lang::error::{Error, Outcome};
-use crate::lang::machine::{Global, Machine};
-use crate::lang::native::Builtin;
-use crate::lang::value::Value;
-use crate::lang::value::print::Settings;
+use crate::error::{Error, Outcome};
+use crate::machine::{Global, Machine};
+use crate::native::Builtin;
+use crate::value::Value;
+use crate::value::print::Settings;
 use std::sync::Arc;
 
 /// Builtins defined in this module.

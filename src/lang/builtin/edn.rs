@@ -3,15 +3,15 @@
 use super::arguments::map;
 use super::dynamic::current;
 use super::text::excerpt;
-use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::{Constants, value_of};
-use crate::lang::form::Form;
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::reader::{Conditionals, ReadError, Reading, known_tag, read_first};
-use crate::lang::value::Value;
-use crate::lang::value::map::Map;
-use crate::lang::value::pattern::Pattern;
+use crate::error::{Error, Outcome};
+use crate::eval::{Constants, value_of};
+use crate::form::Form;
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::reader::{Conditionals, ReadError, Reading, known_tag, read_first};
+use crate::value::Value;
+use crate::value::map::Map;
+use crate::value::pattern::Pattern;
 use std::sync::Arc;
 
 /// Builtins defined in this module.

@@ -2,14 +2,14 @@
 
 use super::arguments::{take, whole};
 use super::sequences::change_vector;
-use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::annotate;
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::value::Value;
-use crate::lang::value::map::{Map, without_kind};
-use crate::lang::value::metadata::metadata;
-use crate::lang::value::set::Set;
+use crate::error::{Error, Outcome};
+use crate::eval::annotate;
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::value::Value;
+use crate::value::map::{Map, without_kind};
+use crate::value::metadata::metadata;
+use crate::value::set::Set;
 use std::sync::Arc;
 
 /// The builtins defined in this file.

@@ -2,9 +2,9 @@
 //! completion and the reference all read it.
 
 use super::syntax::{self, SyntaxEntry};
-use crate::lang::index::{Index, Thing};
-use crate::lang::native::Builtin;
-use crate::lang::registry::{Function, Registry};
+use crate::index::{Index, Thing};
+use crate::native::Builtin;
+use crate::registry::{Function, Registry};
 
 /// The documentation of one name.
 pub struct Entry<'a> {
@@ -58,7 +58,7 @@ impl<'a> Entry<'a> {
 
     /// Returns the namespace of the name, `core` by default.
     pub fn namespace(&self) -> &'a str {
-        crate::lang::value::text::split_name(self.name).0.unwrap_or("core")
+        crate::value::text::split_name(self.name).0.unwrap_or("core")
     }
 
     /// Returns the first line of the documentation.
@@ -68,7 +68,7 @@ impl<'a> Entry<'a> {
 
     /// Iterates over the call shapes, such as `(map f coll)`, one per argument list.
     pub fn calls(&self) -> impl Iterator<Item = String> {
-        self.arguments.iter().map(|list| crate::lang::native::call_shape(self.name, list))
+        self.arguments.iter().map(|list| crate::native::call_shape(self.name, list))
     }
 }
 
@@ -76,7 +76,7 @@ impl Registry {
     /// Returns the search index of all [`entries`](Registry::entries), built on first use.
     pub fn index(&self) -> &Index {
         self.index.get_or_init(|| {
-            crate::lang::meter::outside(|| {
+            crate::meter::outside(|| {
                 Index::new(self.entries().map(|entry| Thing {
                     place: "",
                     name: entry.name,
@@ -102,7 +102,7 @@ impl Registry {
             return Entry::of("", builtin);
         }
         let base = name.strip_prefix("core/").unwrap_or(name);
-        let form = match crate::lang::expand::racket_loop(base) {
+        let form = match crate::expand::racket_loop(base) {
             Some(loop_form) => loop_form,
             None => base,
         };

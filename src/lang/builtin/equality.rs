@@ -1,11 +1,11 @@
 //! Equality, identity and truth values.
 
-use crate::lang::error::Outcome;
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::value::Value;
-use crate::lang::value::equal::{comparing_effort, visible_hash};
-use crate::lang::value::map::Map;
+use crate::error::Outcome;
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::value::Value;
+use crate::value::equal::{comparing_effort, visible_hash};
+use crate::value::map::Map;
 use std::sync::Arc;
 
 /// Builtins defined in this module.

@@ -1,11 +1,11 @@
 //! Exceptions: construction, throwing, inspection.
 
 use super::arguments::take;
-use crate::lang::error::{Error, Outcome, describe};
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::value::Value;
-use crate::lang::value::map::Map;
+use crate::error::{Error, Outcome, describe};
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::value::Value;
+use crate::value::map::Map;
 use std::sync::Arc;
 
 /// Builtins defined in this module.
@@ -250,7 +250,7 @@ fn throw(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 
 /// Prints a value as `pr-str` does, truncated to 1,000 bytes, for messages.
 fn printed(machine: &mut Machine, value: &Value) -> Outcome<String> {
-    Ok(crate::lang::value::print::print_within(value, 1_000, true, machine)?.text)
+    Ok(crate::value::print::print_within(value, 1_000, true, machine)?.text)
 }
 
 fn error(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {

@@ -1,10 +1,10 @@
 //! Macro expansion on demand.
 
-use crate::lang::error::Outcome;
-use crate::lang::eval::Expansion;
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::value::Value;
+use crate::error::Outcome;
+use crate::eval::Expansion;
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::value::Value;
 
 /// Builtins defined in this module.
 pub const TABLE: &[Builtin] = &[

@@ -5,11 +5,11 @@ use super::arguments::{integer, string, take};
 use super::arithmetic::{float, is_number, not_a_number, pay_for_digits};
 use super::digits::{Decimal, group_thousands};
 use super::text::{Builder, excerpt, pay, text_of};
-use crate::lang::error::{Error, Outcome};
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::value::Value;
-use crate::lang::value::decimal;
+use crate::error::{Error, Outcome};
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::value::Value;
+use crate::value::decimal;
 use num_bigint::BigInt;
 use num_traits::Signed;
 

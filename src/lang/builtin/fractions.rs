@@ -1,10 +1,10 @@
 //! Clojure's functions of ratios, applied to doubles, which represent ratios here.
 
 use super::arithmetic::float;
-use crate::lang::error::{Error, Outcome};
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::value::{Value, quotient};
+use crate::error::{Error, Outcome};
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::value::{Value, quotient};
 use num_bigint::BigInt;
 use num_traits::FromPrimitive;
 use std::sync::Arc;

@@ -5,15 +5,15 @@
 
 use super::arguments::{function_and_collection, take};
 use super::sequences::joining::concat_all;
-use crate::lang::error::{Error, Outcome, Raised};
-use crate::lang::heap::{CellKind, Handle, State};
-use crate::lang::machine::Machine;
-use crate::lang::native::{Builtin, Role};
-use crate::lang::value::Value;
-use crate::lang::value::function::Bound;
-use crate::lang::value::map::Map;
-use crate::lang::value::vector::Vector;
-use crate::lang::value::walk::Cursor;
+use crate::error::{Error, Outcome, Raised};
+use crate::heap::{CellKind, Handle, State};
+use crate::machine::Machine;
+use crate::native::{Builtin, Role};
+use crate::value::Value;
+use crate::value::function::Bound;
+use crate::value::map::Map;
+use crate::value::vector::Vector;
+use crate::value::walk::Cursor;
 use std::sync::Arc;
 
 /// Builtins defined in this module.

@@ -2,10 +2,10 @@
 
 use super::arguments::map;
 use super::edn::{Options, next_form};
-use crate::lang::error::{Error, Outcome};
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::value::Value;
+use crate::error::{Error, Outcome};
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::value::Value;
 use std::sync::Arc;
 
 /// Builtins defined in this module.

@@ -2,11 +2,11 @@
 
 use super::arguments::{option, options, string, take};
 use super::text::ask_for_copy;
-use crate::lang::error::{Error, Outcome};
-use crate::lang::json;
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::value::Value;
+use crate::error::{Error, Outcome};
+use crate::json;
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::value::Value;
 
 /// Builtins defined in this module.
 pub const TABLE: &[Builtin] = &[

@@ -2,13 +2,13 @@
 
 use super::ordered::is_sorted;
 use super::types;
-use crate::lang::error::Outcome;
-use crate::lang::expand::SPECIAL_SYMBOLS;
-use crate::lang::heap::CellKind;
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::value::Value;
-use crate::lang::value::list::List;
+use crate::error::Outcome;
+use crate::expand::SPECIAL_SYMBOLS;
+use crate::heap::CellKind;
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::value::Value;
+use crate::value::list::List;
 
 /// Builtins defined in this module.
 pub const TABLE: &[Builtin] = &[

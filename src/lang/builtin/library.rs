@@ -1,9 +1,9 @@
 //! The declaration of the library: every table with its aliases and steps, in the order of the reference.
 
 use super::*;
-use crate::lang::prelude;
-use crate::lang::registry::{Area, Library};
-use crate::lang::value::Value;
+use crate::prelude;
+use crate::registry::{Area, Library};
+use crate::value::Value;
 
 /// The library of the language.
 pub static LIBRARY: Library = Library {

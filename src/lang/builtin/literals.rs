@@ -4,11 +4,11 @@
 
 use super::arguments::take;
 use super::dispatch::protocols::of_kind;
-use crate::lang::error::{Error, Outcome};
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::value::Value;
-use crate::lang::value::map::{CONDITIONAL, Map, TAGGED};
+use crate::error::{Error, Outcome};
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::value::Value;
+use crate::value::map::{CONDITIONAL, Map, TAGGED};
 use std::sync::Arc;
 
 /// Builtins defined in this module.

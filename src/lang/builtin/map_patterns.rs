@@ -2,11 +2,11 @@
 
 use super::arguments::take;
 use super::maps::put_all;
-use crate::lang::error::{Error, Outcome, describe};
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::value::Value;
-use crate::lang::value::map::Map;
+use crate::error::{Error, Outcome, describe};
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::value::Value;
+use crate::value::map::Map;
 use std::sync::Arc;
 
 /// The builtins defined in this file.

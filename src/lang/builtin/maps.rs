@@ -4,13 +4,13 @@
 
 use super::arguments::take;
 use super::sequences::change_vector;
-use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::place_in_text;
-use crate::lang::heap::CellKind;
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::value::Value;
-use crate::lang::value::map::Map;
+use crate::error::{Error, Outcome};
+use crate::eval::place_in_text;
+use crate::heap::CellKind;
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::value::Value;
+use crate::value::map::Map;
 use std::sync::Arc;
 
 /// Builtins defined in this module.
@@ -109,12 +109,9 @@ pub const ALIASES: &[(&str, &str)] = &[("array-map", "hash-map")];
 pub(super) fn put_all(machine: &mut Machine, map: &mut Map, pairs: &mut [Value]) -> Outcome<()> {
     for pair in pairs.chunks_mut(2) {
         let [key, value] = pair else {
-            return Err(Error::new(
-                "ArityError",
-                format!("no value for the key {}", crate::lang::error::describe(&pair[0])),
-            )
-            .suggest("keys and values come in turn")
-            .into());
+            return Err(Error::new("ArityError", format!("no value for the key {}", crate::error::describe(&pair[0])))
+                .suggest("keys and values come in turn")
+                .into());
         };
         let key = machine.key(std::mem::take(key))?;
         machine.put(map, key, std::mem::take(value))?;
@@ -193,7 +190,7 @@ fn has(machine: &mut Machine, collection: &Value, key: &Value) -> Outcome<bool> 
 }
 
 fn contains(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    crate::lang::eval::transients::open(machine, &mut arguments[0])?;
+    crate::eval::transients::open(machine, &mut arguments[0])?;
     collection_first(arguments);
     match (&arguments[0], &arguments[1]) {
         (Value::Nil | Value::Map(_) | Value::Set(_) | Value::Vector(_), _)
@@ -335,7 +332,7 @@ pub fn entry_of(machine: &mut Machine, collection: &Value, key: &Value) -> Outco
 }
 
 fn find(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    crate::lang::eval::transients::open(machine, &mut arguments[0])?;
+    crate::eval::transients::open(machine, &mut arguments[0])?;
     // Scheme's `find` takes a predicate and Common Lisp's an item; neither argument is a map.
     let is_map = |value: &Value| matches!(value, Value::Map(_) | Value::Set(_) | Value::Nil);
     let is_list = |value: &Value| matches!(value, Value::List(_) | Value::Vector(_) | Value::Lazy(_));
@@ -422,7 +419,7 @@ pub(super) fn select(machine: &mut Machine, map: &Value, keys: &Value) -> Outcom
             out.insert(key, value);
         }
     }
-    out.set_metadata(crate::lang::value::metadata::metadata(map));
+    out.set_metadata(crate::value::metadata::metadata(map));
     let of_record = matches!(map, Value::Map(map) if map.is_record());
     Ok(if of_record { out.into_record() } else { out })
 }

@@ -7,11 +7,11 @@ use super::arguments::{take, whole};
 use super::regex::{Search, groups};
 use super::sequences::questions::find_if;
 use super::text::textual;
-use crate::lang::error::{Error, Outcome};
-use crate::lang::heap::{CellKind, State};
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::value::Value;
+use crate::error::{Error, Outcome};
+use crate::heap::{CellKind, State};
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::value::Value;
 
 /// Builtins defined in this module.
 pub const TABLE: &[Builtin] = &[

@@ -2,10 +2,10 @@
 
 use super::arguments::integer;
 use super::arithmetic::{Operation, big, division_by_zero, float, is_number, mixed, not_a_number, power};
-use crate::lang::error::{Error, Outcome};
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::value::Value;
+use crate::error::{Error, Outcome};
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::value::Value;
 use num_integer::Integer;
 use std::sync::Arc;
 

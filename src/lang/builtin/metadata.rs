@@ -1,16 +1,16 @@
 //! Metadata: a map attached to a collection, symbol, function or atom, which equality ignores.
 
 use super::arguments::take;
-use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::{ANNOTATED, annotate, language_name, metadata_of, parameter_lists};
-use crate::lang::heap::CellKind;
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::value::Value;
-use crate::lang::value::map::Map;
-use crate::lang::value::metadata::metadata;
-use crate::lang::value::print::shown_name;
-use crate::lang::value::text::{Name, split_name};
+use crate::error::{Error, Outcome};
+use crate::eval::{ANNOTATED, annotate, language_name, metadata_of, parameter_lists};
+use crate::heap::CellKind;
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::value::Value;
+use crate::value::map::Map;
+use crate::value::metadata::metadata;
+use crate::value::print::shown_name;
+use crate::value::text::{Name, split_name};
 use std::sync::Arc;
 
 /// Builtins defined in this module.

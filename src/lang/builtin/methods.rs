@@ -5,11 +5,11 @@ use super::dispatch::objects::object_method;
 use super::regex::{compile_running, matches};
 use super::search::{first_place, last_place, replace, split_at};
 use super::text::{byte_of, textual};
-use crate::lang::error::{Error, Outcome};
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::value::Value;
-use crate::lang::value::compare::compare;
+use crate::error::{Error, Outcome};
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::value::Value;
+use crate::value::compare::compare;
 
 /// Builtins defined in this module.
 pub const TABLE: &[Builtin] = &[
@@ -126,7 +126,7 @@ pub const TABLE: &[Builtin] = &[
         &[("(.entrySet {:a 1})", "#{[:a 1]}")],
         |machine, arguments| {
             let map = Value::Map(super::arguments::map(take(arguments, 0))?);
-            let mut entries = crate::lang::value::set::Set::default();
+            let mut entries = crate::value::set::Set::default();
             for entry in machine.items(map)? {
                 entries.insert(machine.key(entry)?);
             }
@@ -311,7 +311,7 @@ fn char_at(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 
 fn key_set(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let map = super::arguments::map(take(arguments, 0))?;
-    let mut keys = crate::lang::value::set::Set::default();
+    let mut keys = crate::value::set::Set::default();
     machine.reserve_values(map.len() as u64)?;
     for (key, _) in map.iter() {
         machine.charge(1)?;

@@ -70,7 +70,7 @@ pub mod vars;
 mod walking;
 mod wrapping;
 
-pub use crate::lang::native::{ArityRange, Builtin};
+pub use crate::native::{ArityRange, Builtin};
 pub use library::LIBRARY;
 
 /// Iterates over all builtins in the tables.

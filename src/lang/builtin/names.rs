@@ -1,11 +1,11 @@
 //! Keywords, symbols and their names.
 
 use super::arguments::{string, take};
-use crate::lang::error::{Error, Outcome};
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::value::Value;
-use crate::lang::value::text::LONGEST_NAME;
+use crate::error::{Error, Outcome};
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::value::Value;
+use crate::value::text::LONGEST_NAME;
 
 /// Builtins defined in this module.
 pub const TABLE: &[Builtin] = &[

@@ -1,13 +1,13 @@
 //! Namespaces as values: symbols that name them. All definitions of a session are in the namespace `user`.
 
 use super::arguments::take;
-use crate::lang::absent::libraries;
-use crate::lang::error::{Error, Outcome};
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::value::Value;
-use crate::lang::value::map::Map;
-use crate::lang::value::text::split_name;
+use crate::absent::libraries;
+use crate::error::{Error, Outcome};
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::value::Value;
+use crate::value::map::Map;
+use crate::value::text::split_name;
 use std::sync::Arc;
 
 /// Builtins defined in this module.

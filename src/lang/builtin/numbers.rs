@@ -3,10 +3,10 @@
 use super::arguments::take;
 use super::arithmetic::{Operation, division_by_zero, is_number, mixed, not_a_number, overflow};
 use super::decimals::absolute;
-use crate::lang::error::{Outcome, Signal};
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::value::Value;
+use crate::error::{Outcome, Signal};
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::value::Value;
 use num_bigint::BigInt;
 use num_traits::Signed;
 use std::sync::Arc;

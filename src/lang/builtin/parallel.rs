@@ -2,11 +2,11 @@
 
 use super::arguments::{function_and_collection, take};
 use super::sequences::{cursors, next_of_each};
-use crate::lang::error::Outcome;
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::value::Value;
-use crate::lang::value::release::Scratch;
+use crate::error::Outcome;
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::value::Value;
+use crate::value::release::Scratch;
 
 /// Builtins defined in this module.
 pub const TABLE: &[Builtin] = &[

@@ -3,10 +3,10 @@
 
 use super::arithmetic::{division_by_zero, float};
 use super::conversions::{double, long};
-use crate::lang::error::{Error, Outcome, describe};
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::value::Value;
+use crate::error::{Error, Outcome, describe};
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::value::Value;
 use std::cmp::Ordering;
 
 /// The builtins defined in this file.
@@ -219,7 +219,7 @@ fn vector_of(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
         Value::Keyword(name) => name.as_str(),
         _ => "",
     };
-    let convert: crate::lang::native::Run = match name {
+    let convert: crate::native::Run = match name {
         "int" => |machine, items| within(machine, items, i64::from(i32::MIN), i64::from(i32::MAX)),
         "long" => long,
         "short" => |machine, items| within(machine, items, i64::from(i16::MIN), i64::from(i16::MAX)),

@@ -3,11 +3,11 @@
 use super::arguments::{room, string, take};
 use super::dynamic::print_settings;
 use super::text::Builder;
-use crate::lang::error::Outcome;
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::value::Value;
-use crate::lang::value::print::Printer;
+use crate::error::Outcome;
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::value::Value;
+use crate::value::print::Printer;
 
 /// The builtins defined in this file.
 pub const TABLE: &[Builtin] = &[

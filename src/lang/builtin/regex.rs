@@ -5,12 +5,12 @@
 
 use super::arguments::{string, take};
 use super::text::{excerpt, textual};
-use crate::lang::error::{Error, Outcome};
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::value::Value;
-use crate::lang::value::matching::{Slots, Tables, Unfit};
-use crate::lang::value::pattern::{Draft, LONGEST, Pattern};
+use crate::error::{Error, Outcome};
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::value::Value;
+use crate::value::matching::{Slots, Tables, Unfit};
+use crate::value::pattern::{Draft, LONGEST, Pattern};
 use regex_automata::util::primitives::NonMaxUsize;
 use std::ops::Range;
 use std::sync::Arc;

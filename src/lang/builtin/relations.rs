@@ -6,13 +6,13 @@ use super::arguments::take;
 use super::maps::{not_a_map, select};
 use super::sequences::{add, count_of};
 use super::updates::{invert, rename};
-use crate::lang::error::Outcome;
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::value::Value;
-use crate::lang::value::map::Map;
-use crate::lang::value::metadata::metadata;
-use crate::lang::value::set::Set;
+use crate::error::Outcome;
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::value::Value;
+use crate::value::map::Map;
+use crate::value::metadata::metadata;
+use crate::value::set::Set;
 use std::sync::Arc;
 
 /// The builtins defined in this file.

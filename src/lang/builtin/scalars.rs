@@ -1,9 +1,9 @@
 //! Predicates on scalars: truth values, numbers, text, names.
 
-use crate::lang::error::Outcome;
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::value::Value;
+use crate::error::Outcome;
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::value::Value;
 
 /// The builtins defined in this file.
 pub const TABLE: &[Builtin] = &[

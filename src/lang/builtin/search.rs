@@ -3,11 +3,11 @@
 use super::arguments::{integer, string, take};
 use super::regex::{Found, Search, compile_running, groups};
 use super::text::{Builder, ask_for_copy, byte_of, excerpt, index_of_byte, pay, spelled, textual};
-use crate::lang::error::{Error, Outcome};
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::value::Value;
-use crate::lang::value::pattern::Pattern;
+use crate::error::{Error, Outcome};
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::value::Value;
+use crate::value::pattern::Pattern;
 use std::sync::Arc;
 
 /// The builtins defined in this file.

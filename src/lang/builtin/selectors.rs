@@ -6,10 +6,10 @@
 use super::arguments::take;
 use super::arithmetic::{is_number, not_a_number};
 use super::functions::bound;
-use crate::lang::error::{Error, Outcome};
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::value::Value;
+use crate::error::{Error, Outcome};
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::value::Value;
 
 /// The builtins defined in this file; they are internal and hidden from programs.
 pub const TABLE: &[Builtin] = &[

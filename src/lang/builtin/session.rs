@@ -1,9 +1,9 @@
 //! Operations of a program on its own session: forgetting definitions, copying it, ending it.
 
-use crate::lang::error::{Error, Outcome};
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::value::Value;
+use crate::error::{Error, Outcome};
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::value::Value;
 
 /// The builtins defined in this file.
 pub const TABLE: &[Builtin] = &[

@@ -5,11 +5,11 @@
 use super::arguments::{function_and_collection, take};
 use super::metadata::without_metadata;
 use super::sequences::set_of;
-use crate::lang::error::{Error, Outcome};
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::value::Value;
-use crate::lang::value::set::Set;
+use crate::error::{Error, Outcome};
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::value::Value;
+use crate::value::set::Set;
 use std::cmp::Ordering;
 use std::sync::Arc;
 

@@ -2,10 +2,10 @@
 
 use super::arguments::{integer, string, take};
 use super::text::{Builder, ask_for_copy, byte_of, pay, pieces, spelled, text_of, textual};
-use crate::lang::error::{Error, Outcome};
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::value::Value;
+use crate::error::{Error, Outcome};
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::value::Value;
 use std::cmp::Ordering;
 
 /// The builtins defined in this file.

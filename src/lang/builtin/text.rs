@@ -2,9 +2,9 @@
 
 use super::arguments;
 use super::dispatch::objects::own_text;
-use crate::lang::error::{Error, Outcome};
-use crate::lang::machine::Machine;
-use crate::lang::value::Value;
+use crate::error::{Error, Outcome};
+use crate::machine::Machine;
+use crate::value::Value;
 use std::borrow::Cow;
 use std::fmt::Write;
 

@@ -5,12 +5,12 @@
 use super::arguments::take;
 use super::metadata::without_metadata;
 use super::{ends, maps, sequences, sets};
-use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::transients::{SPENT, cell_of, spent};
-use crate::lang::heap::{CellKind, State};
-use crate::lang::machine::Machine;
-use crate::lang::native::{Builtin, Run};
-use crate::lang::value::Value;
+use crate::error::{Error, Outcome};
+use crate::eval::transients::{SPENT, cell_of, spent};
+use crate::heap::{CellKind, State};
+use crate::machine::Machine;
+use crate::native::{Builtin, Run};
+use crate::value::Value;
 
 /// The builtins defined in this file.
 pub const TABLE: &[Builtin] = &[

@@ -5,17 +5,17 @@
 
 use super::kinds::{is_callable, is_counted_collection};
 use super::ordered::is_sorted;
-use crate::lang::error::suggest::{closest, did_you_mean};
-use crate::lang::error::{Error, Outcome};
-use crate::lang::heap::CellKind;
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::reader::is_uuid;
-use crate::lang::value::Value;
-use crate::lang::value::map::Map;
-use crate::lang::value::metadata::metadata;
-use crate::lang::value::set::Set;
-use crate::lang::value::time::{Time, is_fixed};
+use crate::error::suggest::{closest, did_you_mean};
+use crate::error::{Error, Outcome};
+use crate::heap::CellKind;
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::reader::is_uuid;
+use crate::value::Value;
+use crate::value::map::Map;
+use crate::value::metadata::metadata;
+use crate::value::set::Set;
+use crate::value::time::{Time, is_fixed};
 use std::sync::Arc;
 
 /// The builtins defined in this file.

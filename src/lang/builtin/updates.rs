@@ -3,12 +3,12 @@
 use super::arguments::{function_and_collection, map as map_argument, take};
 use super::maps::{not_a_map, put, remove};
 use super::sequences::add;
-use crate::lang::error::{Error, Outcome};
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::value::Value;
-use crate::lang::value::map::Map;
-use crate::lang::value::metadata::metadata;
+use crate::error::{Error, Outcome};
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::value::Value;
+use crate::value::map::Map;
+use crate::value::metadata::metadata;
 use std::sync::Arc;
 
 /// The builtins defined in this file.
@@ -130,7 +130,7 @@ fn assoc_in(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 /// Returns the keys of a path; an empty path is the key nil, as in Clojure.
 fn path(machine: &mut Machine, keys: Value) -> Outcome<Vec<Value>> {
     if keys.as_name().is_some() || matches!(keys, Value::Str(_) | Value::Int(_)) {
-        let key = crate::lang::error::describe(&keys);
+        let key = crate::error::describe(&keys);
         return Err(Error::new("TypeError", format!("expected the keys of a path in a vector, got {key}"))
             .suggest("write them as `[:a :b]`, one key alone as `[:a]`")
             .into());

@@ -2,19 +2,19 @@
 
 use super::arguments::{map, take};
 use super::names;
-use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::UNBOUND;
-use crate::lang::eval::is_unbound;
-use crate::lang::heap::{CellKind, Handle, State};
-use crate::lang::machine::{Global, Machine};
-use crate::lang::meter::limit;
-use crate::lang::native::Builtin;
-use crate::lang::value::Value;
-use crate::lang::value::function::Bound;
-use crate::lang::value::map::Map;
-use crate::lang::value::metadata::metadata;
-use crate::lang::value::print::shown_name;
-use crate::lang::value::text::{Name, split_name};
+use crate::error::{Error, Outcome};
+use crate::eval::UNBOUND;
+use crate::eval::is_unbound;
+use crate::heap::{CellKind, Handle, State};
+use crate::machine::{Global, Machine};
+use crate::meter::limit;
+use crate::native::Builtin;
+use crate::value::Value;
+use crate::value::function::Bound;
+use crate::value::map::Map;
+use crate::value::metadata::metadata;
+use crate::value::print::shown_name;
+use crate::value::text::{Name, split_name};
 use std::sync::Arc;
 
 /// The builtins defined in this file.

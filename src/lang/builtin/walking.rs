@@ -5,15 +5,15 @@
 use super::arguments::take;
 use super::ends::emptied;
 use super::sequences::add;
-use crate::lang::error::{Error, Outcome};
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::value::Value;
-use crate::lang::value::map::Map;
-use crate::lang::value::metadata::metadata;
-use crate::lang::value::release::Scratch;
-use crate::lang::value::vector::Vector;
-use crate::lang::value::walk::Cursor;
+use crate::error::{Error, Outcome};
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::value::Value;
+use crate::value::map::Map;
+use crate::value::metadata::metadata;
+use crate::value::release::Scratch;
+use crate::value::vector::Vector;
+use crate::value::walk::Cursor;
 use std::sync::Arc;
 
 /// The builtins defined in this file.

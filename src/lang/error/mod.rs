@@ -7,11 +7,11 @@
 pub mod render;
 pub mod suggest;
 
-use crate::lang::heap::CellKind;
-use crate::lang::native::Builtin;
-use crate::lang::span::{Source, Span};
-use crate::lang::value::walk::Free;
-use crate::lang::value::{Reduced, Value};
+use crate::heap::CellKind;
+use crate::native::Builtin;
+use crate::span::{Source, Span};
+use crate::value::walk::Free;
+use crate::value::{Reduced, Value};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -110,7 +110,7 @@ pub fn describe(value: &Value) -> String {
         _ => None,
     };
     let shown = beginning.as_ref().unwrap_or(value);
-    let Ok(printed) = crate::lang::value::print::print_within(shown, SHOWN, true, &mut Free);
+    let Ok(printed) = crate::value::print::print_within(shown, SHOWN, true, &mut Free);
     format!("{} ({})", printed.text, value.kind())
 }
 
@@ -150,7 +150,7 @@ pub struct TraceEntry {
 /// The reason why an evaluation was stopped, outside of the program's control.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Halt {
-    /// A limit of [`Limits`](crate::lang::Limits) was exceeded.
+    /// A limit of [`Limits`](crate::Limits) was exceeded.
     Limit {
         /// The limit's name.
         name: &'static str,

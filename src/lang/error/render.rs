@@ -2,8 +2,8 @@
 //! led there.
 
 use super::{Fault, Halt, TraceEntry};
-use crate::lang::foreign_text;
-use crate::lang::span::{Source, Span};
+use crate::foreign_text;
+use crate::span::{Source, Span};
 use ariadne::{CharSet, Config, IndexType, Label, Report, ReportKind};
 use std::borrow::Cow;
 use std::fmt::Write;

@@ -1,11 +1,11 @@
 //! Namespace aliases: created by `require`, resolved in qualified names, `::alias/name` and `#::alias{…}`.
 
 use super::{Global, Machine};
-use crate::lang::error::Error;
-use crate::lang::form::{Form, FormKind};
-use crate::lang::span::Span;
-use crate::lang::value::Value;
-use crate::lang::value::text::split_name;
+use crate::error::Error;
+use crate::form::{Form, FormKind};
+use crate::span::Span;
+use crate::value::Value;
+use crate::value::text::split_name;
 
 /// The prefix of an alias in the table of definitions. Aliases live there so that they are undone, kept and
 /// serialized like definitions. No program can define a qualified name.

@@ -5,9 +5,9 @@
 //! way.
 
 use super::Machine;
-use crate::lang::error::{Outcome, Signal};
-use crate::lang::machine::{Answer, Stopped, Walked};
-use crate::lang::value::Value;
+use crate::error::{Outcome, Signal};
+use crate::machine::{Answer, Stopped, Walked};
+use crate::value::Value;
 
 /// Converts a borrowed value to an answer; clones it into `passed` if it does not fit.
 #[inline(always)]

@@ -8,13 +8,13 @@
 //! no new branch starts.
 
 use super::{Core, Machine};
-use crate::lang::error::{Error, Outcome};
-use crate::lang::heap::Handle;
-use crate::lang::host::{CallId, ToolCall, ToolReply};
-use crate::lang::machine::{Branch, Event, Turn, Turns};
-use crate::lang::meter::{self, Account};
-use crate::lang::value::Value;
-use crate::lang::value::release::Scratch;
+use crate::error::{Error, Outcome};
+use crate::heap::Handle;
+use crate::host::{CallId, ToolCall, ToolReply};
+use crate::machine::{Branch, Event, Turn, Turns};
+use crate::meter::{self, Account};
+use crate::value::Value;
+use crate::value::release::Scratch;
 use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;

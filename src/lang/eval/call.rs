@@ -3,14 +3,14 @@
 use super::lazy::rest_of;
 use super::transients;
 use super::{Machine, NODES_A_CALL};
-use crate::lang::error::{Error, Outcome, Raised, Signal, describe};
-use crate::lang::machine::{Answer, Frame, Stopped, Walked, here};
-use crate::lang::native::{ArityRange, Builtin, call_shape};
-use crate::lang::node::{Arity, Code};
-use crate::lang::span::{Source, Span};
-use crate::lang::value::Value;
-use crate::lang::value::function::Closure;
-use crate::lang::value::list::List;
+use crate::error::{Error, Outcome, Raised, Signal, describe};
+use crate::machine::{Answer, Frame, Stopped, Walked, here};
+use crate::native::{ArityRange, Builtin, call_shape};
+use crate::node::{Arity, Code};
+use crate::span::{Source, Span};
+use crate::value::Value;
+use crate::value::function::Closure;
+use crate::value::list::List;
 use std::sync::Arc;
 
 /// The location of a call.

@@ -2,15 +2,15 @@
 
 use super::Machine;
 use super::transients;
-use crate::lang::error::{Error, Halt, Outcome, Signal};
-use crate::lang::heap::{CellKind, Handle, State};
-use crate::lang::native::{Builtin, Role};
-use crate::lang::value::Value;
-use crate::lang::value::equal::{KEY_NESTING, hashing_effort};
-use crate::lang::value::function::Bound;
-use crate::lang::value::list::List;
-use crate::lang::value::release::Scratch;
-use crate::lang::value::walk::{Cursor, Pace};
+use crate::error::{Error, Halt, Outcome, Signal};
+use crate::heap::{CellKind, Handle, State};
+use crate::native::{Builtin, Role};
+use crate::value::Value;
+use crate::value::equal::{KEY_NESTING, hashing_effort};
+use crate::value::function::Bound;
+use crate::value::list::List;
+use crate::value::release::Scratch;
+use crate::value::walk::{Cursor, Pace};
 use std::sync::Arc;
 
 /// Maximum number of items of a lazy sequence that are realised at `try` and at the end of a form.
@@ -246,7 +246,7 @@ impl Machine {
     /// # Errors
     /// Returns what realising lazy parts raises, or a halt if a limit is exceeded.
     pub fn equal(&mut self, left: &Value, right: &Value) -> Outcome<bool> {
-        crate::lang::value::equal::equal(left, right, self)
+        crate::value::equal::equal(left, right, self)
     }
 
     /// Converts a value to a valid key of a map or member of a set: realises its lazy parts and checks its nesting

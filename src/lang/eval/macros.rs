@@ -3,15 +3,15 @@
 
 use super::Machine;
 use super::names::{form_of, value_of};
-use crate::lang::absent::libraries;
-use crate::lang::error::{Error, Outcome};
-use crate::lang::expand::{Expander, Macros, SPECIAL_FORMS, SPECIAL_SYMBOLS, macro_names};
-use crate::lang::form::Form;
-use crate::lang::registry::Registry;
-use crate::lang::span::{Source, Span};
-use crate::lang::value::Value;
-use crate::lang::value::map::Map;
-use crate::lang::value::text::split_name;
+use crate::absent::libraries;
+use crate::error::{Error, Outcome};
+use crate::expand::{Expander, Macros, SPECIAL_FORMS, SPECIAL_SYMBOLS, macro_names};
+use crate::form::Form;
+use crate::registry::Registry;
+use crate::span::{Source, Span};
+use crate::value::Value;
+use crate::value::map::Map;
+use crate::value::text::split_name;
 use std::sync::Arc;
 
 impl Macros for Machine {

@@ -1,14 +1,14 @@
 //! Metadata: a map attached to a collection, symbol, function or atom, which equality ignores.
 
 use super::Machine;
-use crate::lang::error::{Error, Outcome};
-use crate::lang::heap::{CellKind, Notes, State};
-use crate::lang::native::{Builtin, Role};
-use crate::lang::value::function::Bound;
-use crate::lang::value::list::List;
-use crate::lang::value::map::{KIND, Map};
-use crate::lang::value::metadata::metadata;
-use crate::lang::value::{Annotated, Value};
+use crate::error::{Error, Outcome};
+use crate::heap::{CellKind, Notes, State};
+use crate::native::{Builtin, Role};
+use crate::value::function::Bound;
+use crate::value::list::List;
+use crate::value::map::{KIND, Map};
+use crate::value::metadata::metadata;
+use crate::value::{Annotated, Value};
 use std::sync::Arc;
 
 /// A function with metadata: the first two arguments are bound, the others are those of the call.

@@ -6,7 +6,7 @@
 //! successful evaluation allocates nothing but the values themselves.
 //!
 //! Evaluating a node yields an [`Answer`], which fits two registers. Calls of keywords, and of
-//! builtins that are an [`Operator`](crate::lang::operators::Operator), are separate nodes that do their
+//! builtins that are an [`Operator`](crate::operators::Operator), are separate nodes that do their
 //! work inline. Such fast paths change only the running time: `tests/shortcuts.rs` and the fuzz target `evaluate`
 //! compare results with a walk that takes none.
 
@@ -31,16 +31,16 @@ pub(crate) use metadata::{ANNOTATED, annotate, metadata_of};
 pub(crate) use names::{Constants, value_of};
 pub(crate) use vars::{UNBOUND, is_unbound, language_name, parameter_lists};
 
-use crate::lang::error::{Error, Outcome, Raised, Signal, suggest};
-use crate::lang::expand::{Expander, Reached};
-use crate::lang::form::Form;
-use crate::lang::machine::{Core, Frame, Global, Machine};
-use crate::lang::native::Builtin;
-use crate::lang::resolve::Program;
-use crate::lang::span::Source;
-use crate::lang::value::Value;
-use crate::lang::value::function::Captures;
-use crate::lang::value::map::Map;
+use crate::error::{Error, Outcome, Raised, Signal, suggest};
+use crate::expand::{Expander, Reached};
+use crate::form::Form;
+use crate::machine::{Core, Frame, Global, Machine};
+use crate::native::Builtin;
+use crate::resolve::Program;
+use crate::span::Source;
+use crate::value::Value;
+use crate::value::function::Captures;
+use crate::value::map::Map;
 use std::sync::Arc;
 
 /// Number of nested nodes allowed per allowed nested call.
@@ -78,7 +78,7 @@ impl Machine {
         expander.head(&mut form)?;
         let Some(parts) = expander.parts(&form) else {
             expander.expand(&mut form)?;
-            let program = crate::lang::resolve::Resolver::new(self, source).program(&form)?;
+            let program = crate::resolve::Resolver::new(self, source).program(&form)?;
             drop(form);
             return self.run(&program, source);
         };
@@ -127,7 +127,7 @@ impl Machine {
 
     /// Attaches the location of a call to a signal that has none yet.
     #[cold]
-    fn placed(&self, frame: &Frame<'_>, signal: Signal, span: crate::lang::span::Span) -> Signal {
+    fn placed(&self, frame: &Frame<'_>, signal: Signal, span: crate::span::Span) -> Signal {
         match signal.into_raised() {
             Raised::Error(error) => Signal::from(self.blame_miss(error)).at(frame.source, span),
             Raised::Fault(fault) => fault.into(),
@@ -138,6 +138,6 @@ impl Machine {
 
 /// The error for an internal defect of lispbox.
 #[cold]
-pub(crate) fn internal_error() -> crate::lang::error::Error {
-    crate::lang::error::Error::new("InternalError", "lispbox has a defect that this program found; please report it")
+pub(crate) fn internal_error() -> crate::error::Error {
+    crate::error::Error::new("InternalError", "lispbox has a defect that this program found; please report it")
 }

@@ -2,19 +2,19 @@
 
 use super::Machine;
 use super::vars::session_name;
-use crate::lang::error::suggest::{closest, did_you_mean};
-use crate::lang::error::{Error, Outcome, Raised};
-use crate::lang::form::{Form, FormKind};
-use crate::lang::host::Server;
-use crate::lang::registry::Function;
-use crate::lang::resolve::{Meaning, Names};
-use crate::lang::span::Span;
-use crate::lang::value::list::List;
-use crate::lang::value::map::{Map, kebab};
-use crate::lang::value::pattern::Pattern;
-use crate::lang::value::set::Set;
-use crate::lang::value::walk::{Cursor, Pace};
-use crate::lang::value::{Annotated, Value};
+use crate::error::suggest::{closest, did_you_mean};
+use crate::error::{Error, Outcome, Raised};
+use crate::form::{Form, FormKind};
+use crate::host::Server;
+use crate::registry::Function;
+use crate::resolve::{Meaning, Names};
+use crate::span::Span;
+use crate::value::list::List;
+use crate::value::map::{Map, kebab};
+use crate::value::pattern::Pattern;
+use crate::value::set::Set;
+use crate::value::walk::{Cursor, Pace};
+use crate::value::{Annotated, Value};
 use std::sync::Arc;
 
 impl Names for Machine {
@@ -145,10 +145,10 @@ impl Machine {
 
     /// The error for a name without a meaning.
     pub(crate) fn unknown(&mut self, name: &str, scope: &[String]) -> Error {
-        if let Some(message) = crate::lang::absent::advice(name) {
+        if let Some(message) = crate::absent::advice(name) {
             return Error::new("NotAvailable", format!("`{name}` does not exist here")).about(name).suggest(message);
         }
-        if crate::lang::expand::SPECIAL_FORMS.contains(&name) || crate::lang::expand::macro_names().any(|n| n == name) {
+        if crate::expand::SPECIAL_FORMS.contains(&name) || crate::expand::macro_names().any(|n| n == name) {
             return no_value(name);
         }
         let host = self.core.host.clone();
@@ -168,13 +168,13 @@ impl Machine {
             tools.iter().flat_map(|tool| [tool.name.clone(), format!("{}/{}", tool.server, tool.name)]).collect();
         let known = scope.iter().map(String::as_str).chain(globals).chain(qualified.iter().map(String::as_str));
         let registry = self.core.registry.clone();
-        let mut builtins: Vec<&str> = crate::lang::expand::macro_names().collect();
+        let mut builtins: Vec<&str> = crate::expand::macro_names().collect();
         builtins.extend(registry.names());
         builtins.sort_unstable();
         // A name chosen by the program or its user is a likelier match than one of many builtins.
         let nearest = closest(name, known).or_else(|| closest(name, builtins)).filter(|found| !found.contains("__"));
         if nearest.is_none()
-            && crate::lang::absent::kind_of_name(name).is_none()
+            && crate::absent::kind_of_name(name).is_none()
             && let Some(server) = server_part(name)
             && registry.namespace(server).is_none()
             && self.unaliased(name).is_none()
@@ -190,7 +190,7 @@ impl Machine {
     /// Returns a halt if a limit is exceeded.
     pub(crate) fn unknown_method(&mut self, name: &str) -> Outcome<Error> {
         self.charge(METHODS)?;
-        if let Some(message) = crate::lang::absent::advice(name) {
+        if let Some(message) = crate::absent::advice(name) {
             return Ok(Error::new("NotAvailable", format!("`{name}` does not exist here"))
                 .about(name)
                 .suggest(message));
@@ -208,7 +208,7 @@ const METHODS: u64 = 2_000;
 
 /// The error for a name without a meaning, with the most similar known name as a suggestion.
 fn unknown_but_near(name: &str, error: Error, nearest: Option<&str>) -> Error {
-    match (nearest, crate::lang::absent::kind_of_name(name)) {
+    match (nearest, crate::absent::kind_of_name(name)) {
         (Some(nearest), None) => error.suggest(did_you_mean(nearest)),
         (Some(nearest), Some(_)) if written_alike(name, nearest) => error.suggest(did_you_mean(nearest)),
         (_, Some(message)) => {

@@ -4,12 +4,12 @@
 //! only check at run time is whether the operands are integers.
 
 use super::Machine;
-use crate::lang::error::Outcome;
-use crate::lang::machine::Frame;
-use crate::lang::machine::{Answer, Walked};
-use crate::lang::node::{Node, Operation};
-use crate::lang::operators::{Operator, Run};
-use crate::lang::value::Value;
+use crate::error::Outcome;
+use crate::machine::Frame;
+use crate::machine::{Answer, Walked};
+use crate::node::{Node, Operation};
+use crate::operators::{Operator, Run};
+use crate::value::Value;
 
 impl Operator {
     /// Returns the function that evaluates the operator on operands of these kinds.

@@ -3,15 +3,15 @@
 mod arguments;
 
 use super::Machine;
-use crate::lang::error::suggest::{closest, did_you_mean};
-use crate::lang::error::{Error, Outcome};
-use crate::lang::foreign_text;
-use crate::lang::host::{CallRecord, Catalogue, Tool, ToolCall, ToolError, ToolReply};
-use crate::lang::json;
-use crate::lang::meter;
-use crate::lang::value::Value;
-use crate::lang::value::function::ToolFunction;
-use crate::lang::value::map::canonical;
+use crate::error::suggest::{closest, did_you_mean};
+use crate::error::{Error, Outcome};
+use crate::foreign_text;
+use crate::host::{CallRecord, Catalogue, Tool, ToolCall, ToolError, ToolReply};
+use crate::json;
+use crate::meter;
+use crate::value::Value;
+use crate::value::function::ToolFunction;
+use crate::value::map::canonical;
 use arguments::tool_arguments;
 use std::sync::{Arc, OnceLock};
 
@@ -237,7 +237,7 @@ impl Machine {
             }
             ToolReply::Stopped => {
                 self.check_time()?;
-                Err(crate::lang::error::Halt::Cancelled.into())
+                Err(crate::error::Halt::Cancelled.into())
             }
         }
     }

@@ -1,9 +1,9 @@
 //! Access to the content of transients.
 
 use super::Machine;
-use crate::lang::error::Error;
-use crate::lang::heap::{CellKind, Handle, State};
-use crate::lang::value::Value;
+use crate::error::Error;
+use crate::heap::{CellKind, Handle, State};
+use crate::value::Value;
 use std::sync::Arc;
 
 /// The state of a transient that can no longer be used.

@@ -8,17 +8,17 @@
 //! every branch sees only its own bindings.
 
 use super::{Global, Machine};
-use crate::lang::error::{Error, Outcome};
-use crate::lang::expand::{SPECIAL_FORMS, macro_names};
-use crate::lang::machine::{Binding, unbound};
-use crate::lang::native::{Builtin, Role};
-use crate::lang::reader;
-use crate::lang::resolve::Meaning;
-use crate::lang::value::Value;
-use crate::lang::value::function::{Bound, Closure};
-use crate::lang::value::map::Map;
-use crate::lang::value::print::shown_name;
-use crate::lang::value::text::Name;
+use crate::error::{Error, Outcome};
+use crate::expand::{SPECIAL_FORMS, macro_names};
+use crate::machine::{Binding, unbound};
+use crate::native::{Builtin, Role};
+use crate::reader;
+use crate::resolve::Meaning;
+use crate::value::Value;
+use crate::value::function::{Bound, Closure};
+use crate::value::map::Map;
+use crate::value::print::shown_name;
+use crate::value::text::Name;
 use std::sync::Arc;
 
 /// The value of a declared name before its definition; its first argument is the name.
@@ -273,7 +273,7 @@ impl Machine {
 /// True for a function that `defn` or `defmacro` created.
 fn is_defined_function(closure: &Closure) -> bool {
     let form = &closure.group.lambdas[closure.index as usize].form;
-    form.as_list().and_then(|items| items.get(1)).is_some_and(crate::lang::resolve::is_display_name)
+    form.as_list().and_then(|items| items.get(1)).is_some_and(crate::resolve::is_display_name)
 }
 
 /// Sets the metadata and updates the fields derived from it: the doc string and the macro flag.

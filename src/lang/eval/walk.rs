@@ -3,16 +3,16 @@
 use super::Machine;
 use super::answer::copied;
 use super::call::Site;
-use crate::lang::error::{Error, Fault, Outcome, Raised, Signal, describe};
-use crate::lang::machine::{Answer, Frame, Global, Stopped, Tail, Walked, unbound};
-use crate::lang::native::Builtin;
-use crate::lang::node::*;
-use crate::lang::span::Span;
-use crate::lang::value::Value;
-use crate::lang::value::function::{Captures, Closure};
-use crate::lang::value::map::{Map, Values};
-use crate::lang::value::set::Set;
-use crate::lang::value::shape::Shape;
+use crate::error::{Error, Fault, Outcome, Raised, Signal, describe};
+use crate::machine::{Answer, Frame, Global, Stopped, Tail, Walked, unbound};
+use crate::native::Builtin;
+use crate::node::*;
+use crate::span::Span;
+use crate::value::Value;
+use crate::value::function::{Captures, Closure};
+use crate::value::map::{Map, Values};
+use crate::value::set::Set;
+use crate::value::shape::Shape;
 use std::sync::Arc;
 
 impl Machine {

@@ -1,9 +1,9 @@
 //! `is`, `are`, `testing` and `deftest`, as in Clojure. A check is an ordinary form, a test a function.
 
 use super::{Expander, body, call, nil};
-use crate::lang::error::Outcome;
-use crate::lang::form::{Form, FormKind};
-use crate::lang::span::Span;
+use crate::error::Outcome;
+use crate::form::{Form, FormKind};
+use crate::span::Span;
 
 /// `(is (= 4 (f 2)) "why"?)`, `(is (thrown? E (f nil)))`: the value of the check; a failure is printed.
 pub fn is(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {

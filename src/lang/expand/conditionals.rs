@@ -1,9 +1,9 @@
 //! Conditionals, blocks and `try`.
 
 use super::{Expander, body, call, followed, nil, show};
-use crate::lang::error::Outcome;
-use crate::lang::form::{Form, FormKind};
-use crate::lang::span::Span;
+use crate::error::Outcome;
+use crate::form::{Form, FormKind};
+use crate::span::Span;
 
 fn if_(test: Form, then: Form, otherwise: Form, span: Span) -> Form {
     call("if", vec![test, then, otherwise], span)

@@ -2,10 +2,10 @@
 
 use super::functions::scheme_parameters;
 use super::{Expander, body, call, nil, plain, show};
-use crate::lang::error::Outcome;
-use crate::lang::form::{Form, FormKind};
-use crate::lang::resolve::IMPLICIT;
-use crate::lang::span::Span;
+use crate::error::Outcome;
+use crate::form::{Form, FormKind};
+use crate::resolve::IMPLICIT;
+use crate::span::Span;
 
 /// `(defn name "doc"? {attributes}? [x] …)`
 pub fn defn(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {

@@ -1,10 +1,10 @@
 //! Destructuring: replaces patterns in bindings by plain names.
 
 use super::{Expander, call, nil, show};
-use crate::lang::error::Outcome;
-use crate::lang::form::{Form, FormKind};
-use crate::lang::span::Span;
-use crate::lang::value::text::split_name;
+use crate::error::Outcome;
+use crate::form::{Form, FormKind};
+use crate::span::Span;
+use crate::value::text::split_name;
 
 /// Adds to `flat` the plain bindings (name, value, name, value …) that bind `pattern` to `value`.
 pub fn destructure(expander: &mut Expander<'_>, pattern: &Form, value: Form, flat: &mut Vec<Form>) -> Outcome<()> {

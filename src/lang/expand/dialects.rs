@@ -4,9 +4,9 @@
 use super::functions::scheme_parameters;
 use super::letting::mentions;
 use super::{Expander, body, call, followed, nil, show};
-use crate::lang::error::Outcome;
-use crate::lang::form::{Form, FormKind};
-use crate::lang::span::Span;
+use crate::error::Outcome;
+use crate::form::{Form, FormKind};
+use crate::span::Span;
 
 /// `(defparameter *name* value "doc")`, `(defconst name value)`
 pub fn defparameter(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {

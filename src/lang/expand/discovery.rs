@@ -1,8 +1,8 @@
 //! `dir`, `doc`, `source` and `apropos` accept unevaluated names: quoted, bare, or as strings.
 
 use super::{Expander, call};
-use crate::lang::error::Outcome;
-use crate::lang::form::{Form, FormKind};
+use crate::error::Outcome;
+use crate::form::{Form, FormKind};
 
 /// Builds a call of `function` with its names quoted.
 fn quoting(expander: &Expander<'_>, function: &str, form: &Form, rest: &[Form]) -> Form {

@@ -2,9 +2,9 @@
 
 use super::letting::mentions;
 use super::{Expander, call, followed, nil, show};
-use crate::lang::error::Outcome;
-use crate::lang::form::{Form, FormKind};
-use crate::lang::span::Span;
+use crate::error::Outcome;
+use crate::form::{Form, FormKind};
+use crate::span::Span;
 
 fn quoted(form: &Form) -> Form {
     call("quote", vec![form.clone()], form.span)

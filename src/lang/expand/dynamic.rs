@@ -2,8 +2,8 @@
 
 use super::functions::thunk;
 use super::{Expander, call, followed, show};
-use crate::lang::error::{Error, Outcome, Signal};
-use crate::lang::form::Form;
+use crate::error::{Error, Outcome, Signal};
+use crate::form::Form;
 
 /// `(binding [*name* value] …)`: rebinds definitions during the body, in this branch.
 pub fn binding(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
@@ -70,7 +70,7 @@ pub fn set(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<F
             Ok(call("core/var-set", vec![var, value.clone()], form.span))
         }
         _ => {
-            let advice = crate::lang::absent::advice("setq").unwrap_or_default();
+            let advice = crate::absent::advice("setq").unwrap_or_default();
             let error = Error::new("NotAvailable", "`set!` changes nothing but what `binding` has bound around it");
             Err(Signal::from(error.about("set!").suggest(advice)).at(expander.source, form.span))
         }

@@ -2,10 +2,10 @@
 
 use super::destructure::destructure;
 use super::{Expander, call, followed, show};
-use crate::lang::error::Outcome;
-use crate::lang::form::{Form, FormKind};
-use crate::lang::resolve::is_display_name;
-use crate::lang::span::Span;
+use crate::error::Outcome;
+use crate::form::{Form, FormKind};
+use crate::resolve::is_display_name;
+use crate::span::Span;
 
 /// `(fn name? [x] …)` and `(fn name? ([x] …) ([x y] …))`: patterns and conditions move into the body.
 pub fn function(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {

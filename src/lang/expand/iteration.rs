@@ -4,9 +4,9 @@
 //! item, or that list wrapped in `reduced`, which ends the iteration (`:while`).
 
 use super::{Expander, call, followed, nil, show};
-use crate::lang::error::Outcome;
-use crate::lang::form::{Form, FormKind};
-use crate::lang::span::Span;
+use crate::error::Outcome;
+use crate::form::{Form, FormKind};
+use crate::span::Span;
 
 /// One clause of a comprehension's bindings.
 enum Clause {

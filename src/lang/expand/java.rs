@@ -1,8 +1,8 @@
 //! Java's call syntax: `(. x method y)`, `(.. x (a) (b y))`.
 
 use super::{Expander, call, followed, show};
-use crate::lang::error::Outcome;
-use crate::lang::form::{Form, FormKind};
+use crate::error::Outcome;
+use crate::form::{Form, FormKind};
 
 /// `(. s toUpperCase)`, `(. Math (sqrt 2))`
 pub fn dot(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {

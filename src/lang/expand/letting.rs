@@ -1,10 +1,10 @@
 //! All variants of `let`, and `letfn`, `letrec`, `loop`.
 
 use super::{Expander, body, call, followed, show};
-use crate::lang::error::Outcome;
-use crate::lang::expand::destructure::destructure;
-use crate::lang::form::{Form, FormKind};
-use crate::lang::span::Span;
+use crate::error::Outcome;
+use crate::expand::destructure::destructure;
+use crate::form::{Form, FormKind};
+use crate::span::Span;
 
 /// Names (or patterns) and their values.
 type Pairs = Vec<(Form, Form)>;

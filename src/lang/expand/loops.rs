@@ -5,9 +5,9 @@
 
 use super::dialects::pattern;
 use super::{Expander, call, nil};
-use crate::lang::error::{Error, Outcome, Signal};
-use crate::lang::form::{Form, FormKind};
-use crate::lang::span::Span;
+use crate::error::{Error, Outcome, Signal};
+use crate::form::{Form, FormKind};
+use crate::span::Span;
 
 /// An accumulator: its keyword, its name, and its initial value.
 struct Gathered {

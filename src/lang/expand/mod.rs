@@ -26,10 +26,10 @@ mod special;
 mod templates;
 mod threading;
 
-use crate::lang::error::{Error, Outcome};
-use crate::lang::form::{Form, FormKind};
-use crate::lang::span::{Source, Span};
-use crate::lang::value::map::KIND;
+use crate::error::{Error, Outcome};
+use crate::form::{Form, FormKind};
+use crate::span::{Source, Span};
+use crate::value::map::KIND;
 use foldhash::quality::RandomState;
 pub use parts::Reached;
 pub use special::{SPECIAL_FORMS, SPECIAL_SYMBOLS};
@@ -411,7 +411,7 @@ impl<'a> Expander<'a> {
 
     /// Returns a `SyntaxError` at that position.
     fn fail<T>(&self, span: Span, message: String) -> Outcome<T> {
-        Err(crate::lang::error::Signal::from(Error::new("SyntaxError", message)).at(self.source, span))
+        Err(crate::error::Signal::from(Error::new("SyntaxError", message)).at(self.source, span))
     }
 
     /// Checks the number of arguments.

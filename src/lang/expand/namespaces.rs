@@ -2,9 +2,9 @@
 //! requested names, as definitions of the session.
 
 use super::{Expander, call, nil, show};
-use crate::lang::error::{Outcome, Signal};
-use crate::lang::form::{Form, FormKind};
-use crate::lang::span::Span;
+use crate::error::{Outcome, Signal};
+use crate::form::{Form, FormKind};
+use crate::span::Span;
 
 /// `(ns name "doc"? {attributes}? (:require …) …)`
 pub fn ns(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {

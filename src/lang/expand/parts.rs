@@ -2,9 +2,9 @@
 //! available in the following ones.
 
 use super::{Expander, Macros, dialects, nil, own_name, templates};
-use crate::lang::error::Outcome;
-use crate::lang::form::Form;
-use crate::lang::span::{Source, Span};
+use crate::error::Outcome;
+use crate::form::Form;
+use crate::span::{Source, Span};
 use std::borrow::Cow;
 use std::sync::Arc;
 

@@ -5,9 +5,9 @@
 
 use super::dialects::pattern;
 use super::{Expander, body, call, followed, show};
-use crate::lang::error::Outcome;
-use crate::lang::form::{Form, FormKind};
-use crate::lang::span::Span;
+use crate::error::Outcome;
+use crate::form::{Form, FormKind};
+use crate::span::Span;
 
 /// Returns whether the form is a list of Racket's bindings, each in brackets: `([x xs] [y ys])`.
 pub fn is_clauses(form: &Form) -> bool {

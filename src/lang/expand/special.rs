@@ -1,9 +1,9 @@
 //! The special forms, whose parts are not all expressions.
 
 use super::{Expander, conditionals, definitions, dialects, functions, letting, plain, show};
-use crate::lang::error::Outcome;
-use crate::lang::form::{Form, FormKind};
-use crate::lang::span::Span;
+use crate::error::Outcome;
+use crate::form::{Form, FormKind};
+use crate::span::Span;
 
 /// The special forms, which neither a local nor a definition shadows; but a local shadows `and` and `or`.
 pub const SPECIAL_FORMS: &[&str] =

@@ -2,9 +2,9 @@
 //! their meaning, independent of the bindings at the call.
 
 use super::{Expander, call, nil};
-use crate::lang::error::Outcome;
-use crate::lang::form::{Form, FormKind};
-use crate::lang::span::Span;
+use crate::error::Outcome;
+use crate::form::{Form, FormKind};
+use crate::span::Span;
 
 /// `` `form ``: builds the form.
 pub fn syntax_quote(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {

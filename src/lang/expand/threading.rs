@@ -1,9 +1,9 @@
 //! The threading macros.
 
 use super::{Expander, call, nil};
-use crate::lang::error::Outcome;
-use crate::lang::form::{Form, FormKind};
-use crate::lang::span::Span;
+use crate::error::Outcome;
+use crate::form::{Form, FormKind};
+use crate::span::Span;
 
 /// The position of the threaded value in a call.
 #[derive(Clone, Copy)]

@@ -15,12 +15,12 @@
 
 mod fold;
 
-pub(crate) use fold::fold;
+pub use fold::fold;
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
-use crate::lang::value::map::is_plain_keyword;
+use crate::value::map::is_plain_keyword;
 
 /// Maximum length of a name shown without truncation, in characters.
 const NAME: usize = 64;

@@ -10,8 +10,8 @@
 mod notes;
 mod sweep;
 
-use crate::lang::error::Error;
-use crate::lang::value::Value;
+use crate::error::Error;
+use crate::value::Value;
 pub use notes::Notes;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -2,9 +2,9 @@
 //! without them have no overhead.
 
 use super::{Handle, Heap, foreign};
-use crate::lang::error::Error;
-use crate::lang::value::Value;
-use crate::lang::value::map::Map;
+use crate::error::Error;
+use crate::value::Value;
+use crate::value::map::Map;
 use std::sync::Arc;
 
 /// The optional properties of a cell.

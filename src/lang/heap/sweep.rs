@@ -7,8 +7,8 @@
 //! the end of a form, can collect those.
 
 use super::{CellKind, Heap, State};
-use crate::lang::value::Value;
-use crate::lang::value::children::Hold;
+use crate::value::Value;
+use crate::value::children::Hold;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 

@@ -1,12 +1,12 @@
 //! Parses JSON text (RFC 8259) into values. Objects become records that share their shapes.
 
-use crate::lang::error::{Error, Outcome};
-use crate::lang::json::Unclosed;
-use crate::lang::machine::Machine;
-use crate::lang::value::Value;
-use crate::lang::value::decimal::{read, read_integer};
-use crate::lang::value::map::{Map, is_plain_keyword};
-use crate::lang::value::shape::Shape;
+use crate::error::{Error, Outcome};
+use crate::json::Unclosed;
+use crate::machine::Machine;
+use crate::value::Value;
+use crate::value::decimal::{read, read_integer};
+use crate::value::map::{Map, is_plain_keyword};
+use crate::value::shape::Shape;
 use std::sync::Arc;
 
 /// Maximum nesting of JSON.
@@ -398,13 +398,13 @@ impl Parser<'_> {
     }
 
     /// Builds the error for the byte consumed last, if any.
-    fn fail_after(&mut self, came: Option<u8>, expected: &str) -> crate::lang::error::Signal {
+    fn fail_after(&mut self, came: Option<u8>, expected: &str) -> crate::error::Signal {
         self.at -= usize::from(came.is_some());
         self.fail(expected)
     }
 
     #[cold]
-    fn fail(&self, expected: &str) -> crate::lang::error::Signal {
+    fn fail(&self, expected: &str) -> crate::error::Signal {
         let at = self.source.floor_char_boundary(self.at);
         let before = &self.source[..at];
         let line = before.matches('\n').count() + 1;

@@ -1,11 +1,11 @@
 //! Serializes values as JSON text.
 
-use crate::lang::error::{Error, Outcome};
-use crate::lang::machine::Machine;
-use crate::lang::value::Value;
-use crate::lang::value::decimal::{self, square_effort};
-use crate::lang::value::map::Map;
-use crate::lang::value::walk::{Cursor, Pace};
+use crate::error::{Error, Outcome};
+use crate::machine::Machine;
+use crate::value::Value;
+use crate::value::decimal::{self, square_effort};
+use crate::value::map::Map;
+use crate::value::walk::{Cursor, Pace};
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -140,7 +140,7 @@ fn begin(machine: &mut Machine, value: &Value, out: &mut String, open: &mut Vec<
 }
 
 fn unsayable(value: &Value) -> Error {
-    Error::new("JsonError", format!("JSON cannot say {}", crate::lang::error::describe(value)))
+    Error::new("JsonError", format!("JSON cannot say {}", crate::error::describe(value)))
 }
 
 fn separate(out: &mut String, first: bool, indent: bool, depth: usize) {

@@ -1,9 +1,9 @@
 //! Charges and checks of the limits, and the garbage collections that they trigger.
 
 use super::Machine;
-use crate::lang::error::{Halt, Outcome};
-use crate::lang::host::Host;
-use crate::lang::value::Value;
+use crate::error::{Halt, Outcome};
+use crate::host::Host;
+use crate::value::Value;
 use std::any::Any;
 
 impl Machine {

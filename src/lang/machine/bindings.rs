@@ -1,7 +1,7 @@
 //! The dynamic bindings (`binding`) of a branch.
 
 use super::Core;
-use crate::lang::value::Value;
+use crate::value::Value;
 
 /// A dynamic binding of a definition.
 pub struct Binding {

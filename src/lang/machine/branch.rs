@@ -1,11 +1,11 @@
 //! The branch that a machine runs, and the messages between a branch and its scheduler.
 
 use super::Core;
-use crate::lang::error::Outcome;
-use crate::lang::heap::Handle;
-use crate::lang::host::CallId;
-use crate::lang::value::Value;
-use crate::lang::value::text::Text;
+use crate::error::Outcome;
+use crate::heap::Handle;
+use crate::host::CallId;
+use crate::value::Value;
+use crate::value::text::Text;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 

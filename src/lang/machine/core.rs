@@ -2,16 +2,16 @@
 //! next.
 
 use super::Object;
-use crate::lang::error::{Error, Halt};
-use crate::lang::heap::{Handle, Heap};
-use crate::lang::host::{CallRecord, Host};
-use crate::lang::meter::{self, Account, Meter};
-use crate::lang::registry::Registry;
-use crate::lang::value::Value;
-use crate::lang::value::map::Map;
-use crate::lang::value::matching::{Compiled, Tables};
-use crate::lang::value::pattern::Pattern;
-use crate::lang::value::text::{Text, split_name};
+use crate::error::{Error, Halt};
+use crate::heap::{Handle, Heap};
+use crate::host::{CallRecord, Host};
+use crate::meter::{self, Account, Meter};
+use crate::registry::Registry;
+use crate::value::Value;
+use crate::value::map::Map;
+use crate::value::matching::{Compiled, Tables};
+use crate::value::pattern::Pattern;
+use crate::value::text::{Text, split_name};
 use foldhash::quality::RandomState;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub struct Core {
     /// The session's definitions.
     pub globals: Globals,
     /// The objects with their row numbers in the session's last snapshot, so that the next snapshot reuses the
-    /// numbers; see [`snapshot`](crate::lang::snapshot). A cache: it can be dropped at any time.
+    /// numbers; see [`snapshot`](crate::snapshot). A cache: it can be dropped at any time.
     pub rows: Vec<(i64, Object)>,
     /// The host: the only access to the outside.
     pub host: Arc<dyn Host>,
@@ -350,7 +350,7 @@ impl Core {
     /// # Errors
     /// Returns a halt of the limit `session` or `bindings`.
     pub fn check_session(&mut self) -> Result<(), Halt> {
-        use crate::lang::meter::{bytes, limit};
+        use crate::meter::{bytes, limit};
         let limits = &self.meter.limits;
         let count = self.globals.len();
         if count > limits.bindings as usize {

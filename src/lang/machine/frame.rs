@@ -1,8 +1,8 @@
 //! Activation frames, pending tail calls, and the results of nodes as they pass between frames.
 
-use crate::lang::span::{Source, Span};
-use crate::lang::value::Value;
-use crate::lang::value::function::Closure;
+use crate::span::{Source, Span};
+use crate::value::Value;
+use crate::value::function::Closure;
 use std::sync::Arc;
 
 /// An activation frame: the base of its slots on the value stack, and the captures of the running function.

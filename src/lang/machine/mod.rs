@@ -1,6 +1,6 @@
 //! The state of an evaluation: a machine per branch, and the core that the branches share.
 //!
-//! This room holds data and the bookkeeping on it; [`eval`](crate::lang::eval) is the code that runs on it. It lies
+//! This room holds data and the bookkeeping on it; [`eval`](crate::eval) is the code that runs on it. It lies
 //! below the evaluator because values refer to builtins, and the signature of a builtin names the machine.
 
 mod accounting;
@@ -21,9 +21,9 @@ pub use rows::Object;
 pub use stacks::Stacks;
 pub(crate) use stacks::here;
 
-use crate::lang::error::Signal;
-use crate::lang::value::Value;
-use crate::lang::value::shape::Shape;
+use crate::error::Signal;
+use crate::value::Value;
+use crate::value::shape::Shape;
 use std::sync::Arc;
 
 /// The interpreter for one branch of an evaluation.

@@ -1,8 +1,8 @@
 //! Objects that have their own row in a serialized session.
 
-use crate::lang::node::Group;
-use crate::lang::value::Value;
-use crate::lang::value::function::Captures;
+use crate::node::Group;
+use crate::value::Value;
+use crate::value::function::Captures;
 use std::sync::Arc;
 
 /// An object with its own row.

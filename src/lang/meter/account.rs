@@ -5,7 +5,7 @@
 
 use super::allocator::{balance, set_balance};
 use super::owed;
-use crate::lang::value::release::{self, Aside};
+use crate::value::release::{self, Aside};
 use std::sync::{Arc, OnceLock};
 
 /// An account that is not open on any thread.

@@ -97,7 +97,7 @@ impl Limits {
     pub fn set(&mut self, name: &str, text: &str) -> Result<(), String> {
         let Some((_, unit)) = NAMES.iter().find(|(known, _)| *known == name) else {
             let names: Vec<&str> = Limits::names().collect();
-            let hint = crate::lang::error::suggest::closest(name, names.iter().copied())
+            let hint = crate::error::suggest::closest(name, names.iter().copied())
                 .map(|name| format!(" Did you mean {name}?"))
                 .unwrap_or_default();
             return Err(format!("there is no limit `{name}`; the limits are {}.{hint}", names.join(", ")));

@@ -20,9 +20,9 @@ pub use residence::Residence;
 pub(crate) use residence::Watch;
 use residence::Watched;
 
-use crate::lang::error::Halt;
-use crate::lang::host::Host;
-use crate::lang::value::release;
+use crate::error::Halt;
+use crate::host::Host;
+use crate::value::release;
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -9,14 +9,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::{bytes, limit};
-use crate::lang::error::Halt;
+use crate::error::Halt;
 
 /// Minimum time between two checks of an evaluation. Growth within this time is covered by the margin of the
 /// allowance.
 const INTERVAL: Duration = Duration::from_millis(10);
 
 /// The memory of the process, measured by the program that embeds lispbox; see
-/// [`EngineBuilder::residence`](crate::lang::EngineBuilder::residence).
+/// [`EngineBuilder::residence`](crate::EngineBuilder::residence).
 pub trait Residence: Send + Sync {
     /// Returns the number of bytes that the process has in memory now; `None` if the system does not report it.
     /// Called at most every 10 ms during an evaluation.

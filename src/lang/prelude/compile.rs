@@ -1,15 +1,15 @@
 //! Compiles functions of the prelude from forms to code, resolves their names, and charges no account for it.
 
-use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::{Constants, internal_error, value_of};
-use crate::lang::expand::{Expander, Macros};
-use crate::lang::form::{Form, FormKind};
-use crate::lang::meter;
-use crate::lang::registry::{Function, Registry};
-use crate::lang::resolve::{Meaning, Names, Resolver, is_display_name};
-use crate::lang::value::Value;
-use crate::lang::value::function::{Captures, Closure};
-use crate::lang::value::pattern::Pattern;
+use crate::error::{Error, Outcome};
+use crate::eval::{Constants, internal_error, value_of};
+use crate::expand::{Expander, Macros};
+use crate::form::{Form, FormKind};
+use crate::meter;
+use crate::registry::{Function, Registry};
+use crate::resolve::{Meaning, Names, Resolver, is_display_name};
+use crate::value::Value;
+use crate::value::function::{Captures, Closure};
+use crate::value::pattern::Pattern;
 use std::sync::Arc;
 
 /// Compiles a function, outside of the account of the evaluation that first uses it. Returns `None` only if the text of
@@ -156,6 +156,6 @@ impl Constants for Before<'_> {
     }
 
     fn regex(&mut self, pattern: &str) -> Outcome<Arc<Pattern>> {
-        Ok(crate::lang::builtin::regex::compile_own(pattern)?)
+        Ok(crate::builtin::regex::compile_own(pattern)?)
     }
 }

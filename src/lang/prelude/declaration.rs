@@ -1,11 +1,11 @@
 //! Reads the declaration in a `defn` of the prelude: doc string, attributes, argument lists.
 
-use crate::lang::form::{Form, FormKind};
-use crate::lang::registry::Declaration;
+use crate::form::{Form, FormKind};
+use crate::registry::Declaration;
 
 /// Reads the declaration at the start of a text.
 pub fn read(text: &str) -> Declaration {
-    let forms = crate::lang::reader::read(text).expect("a test reads the prelude");
+    let forms = crate::reader::read(text).expect("a test reads the prelude");
     let form = forms.into_iter().next().expect("a definition begins with its form");
     let items = form.as_list().unwrap_or_default();
     let doc = match items.get(2).map(|item| &item.kind) {

@@ -11,8 +11,8 @@ mod declaration;
 
 pub use compile::compile;
 
-use crate::lang::registry::{File, Function, Prelude};
-use crate::lang::span::Source;
+use crate::registry::{File, Function, Prelude};
+use crate::span::Source;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 

@@ -5,8 +5,8 @@
 
 use super::report::report;
 use super::{MAX_NESTING, ReadError};
-use crate::lang::lexer::{Lexeme, Token};
-use crate::lang::span::Span;
+use crate::lexer::{Lexeme, Token};
+use crate::span::Span;
 
 /// A misplaced bracket. Numbers are indices of tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 use num_bigint::BigInt;
 
 use super::{ReadError, Reading, excerpt, text_of};
-use crate::lang::form::{Form, FormKind};
-use crate::lang::span::Span;
+use crate::form::{Form, FormKind};
+use crate::span::Span;
 
 /// The highest argument number in `#(…)`, as in Clojure.
 const MAX_ARGUMENT: usize = 20;

@@ -6,7 +6,7 @@
 //! its implication, and only for advice.
 
 use super::place::Lines;
-use crate::lang::lexer::Lexeme;
+use crate::lexer::Lexeme;
 
 /// The presumed end of a form. Numbers are indices of tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

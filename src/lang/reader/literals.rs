@@ -4,12 +4,12 @@ use super::numbers::{number, symbolic_number};
 use super::strings::string;
 use super::tokens::single_quoted;
 use super::{ReadError, excerpt, text_of};
-use crate::lang::form::{Form, FormKind};
-use crate::lang::lexer::{Lexeme, Token};
-use crate::lang::span::Span;
-use crate::lang::value::map::{CONDITIONAL, KIND, TAGGED};
-use crate::lang::value::text::LONGEST_NAME;
-use crate::lang::value::time::Time;
+use crate::form::{Form, FormKind};
+use crate::lexer::{Lexeme, Token};
+use crate::span::Span;
+use crate::value::map::{CONDITIONAL, KIND, TAGGED};
+use crate::value::text::LONGEST_NAME;
+use crate::value::time::Time;
 
 /// Reads a token that is a complete form; returns `None` for brackets and prefixes.
 pub(super) fn literal(source: &str, lexeme: Lexeme) -> Option<Result<Form, ReadError>> {

@@ -1,6 +1,6 @@
 //! The reader: from a program's text to its forms.
 //!
-//! Three steps. The lexer splits the text into tokens ([`crate::lang::lexer`]; `tokens` explains its errors). One pass
+//! Three steps. The lexer splits the text into tokens ([`crate::lexer`]; `tokens` explains its errors). One pass
 //! over the `brackets` rejects those that are nested too deeply or not balanced (`report` determines which bracket is
 //! at fault, with `indentation` as evidence). `parse` folds the flat tokens over a stack of open forms; `literals`,
 //! `numbers`, `strings` and `collections` define their meaning. No step recurses with the nesting of its input, and
@@ -30,9 +30,9 @@ pub use literals::{is_uuid, known_tag};
 
 use std::fmt;
 
-use crate::lang::form::Form;
-use crate::lang::lexer::{Lexeme, lex, lex_until};
-use crate::lang::span::Span;
+use crate::form::Form;
+use crate::lexer::{Lexeme, lex, lex_until};
+use crate::span::Span;
 
 /// Maximum nesting of brackets and prefixes in a program.
 pub const MAX_NESTING: usize = 256;

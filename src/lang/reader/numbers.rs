@@ -3,9 +3,9 @@
 use num_bigint::BigInt;
 
 use super::{ReadError, excerpt};
-use crate::lang::form::FormKind;
-use crate::lang::span::Span;
-use crate::lang::value::quotient;
+use crate::form::FormKind;
+use crate::span::Span;
+use crate::value::quotient;
 
 /// Maximum number of digits of an integer: decoding takes quadratic time.
 const MAX_DIGITS: usize = 10_000;
@@ -42,7 +42,7 @@ pub(super) fn number(text: &str, span: Span) -> Result<FormKind, ReadError> {
             let message = format!("a decimal of {} characters: at most {MAX_DIGITS} are read", decimal.len());
             return Err(ReadError::new("InvalidNumber", span, message));
         }
-        if let Some(value) = crate::lang::value::decimal::read(decimal) {
+        if let Some(value) = crate::value::decimal::read(decimal) {
             return Ok(FormKind::Decimal(if negative { -value } else { value }));
         }
         let message =

@@ -8,9 +8,9 @@ use super::collections::{self, FunctionLiteral};
 use super::literals::{conditional, known_tag, literal, tagged_literal};
 use super::tokens::single_quoted;
 use super::{Conditionals, ReadError, Reading, brackets, excerpt, text_of};
-use crate::lang::form::{Form, FormKind};
-use crate::lang::lexer::{Lexeme, Token};
-use crate::lang::span::Span;
+use crate::form::{Form, FormKind};
+use crate::lexer::{Lexeme, Token};
+use crate::span::Span;
 
 /// Parses the forms of a program. The brackets must be balanced.
 pub(super) fn parse(source: &str, lexemes: &[Lexeme], reading: &Reading) -> Result<Vec<Form>, ReadError> {

@@ -4,8 +4,8 @@ use super::brackets::Fault;
 use super::indentation::{self, Ending};
 use super::place::Lines;
 use super::{ReadError, excerpt, text_of};
-use crate::lang::lexer::{Lexeme, Token};
-use crate::lang::span::Span;
+use crate::lexer::{Lexeme, Token};
+use crate::span::Span;
 
 /// Maximum number of faults that a report lists besides the main one.
 const MOST_RELATED: usize = 8;

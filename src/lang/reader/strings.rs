@@ -1,7 +1,7 @@
 //! Strings and their escapes.
 
 use super::ReadError;
-use crate::lang::span::Span;
+use crate::span::Span;
 
 /// Decodes the contents of a string token.
 pub(super) fn string(text: &str, span: Span) -> Result<String, ReadError> {

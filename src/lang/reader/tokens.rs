@@ -3,8 +3,8 @@
 use super::brackets;
 use super::place::Lines;
 use super::{ReadError, excerpt, text_of};
-use crate::lang::lexer::{LexError, LexFault, Token};
-use crate::lang::span::Span;
+use crate::lexer::{LexError, LexFault, Token};
+use crate::span::Span;
 
 /// Builds the message for the first lexical error of a text.
 pub(super) fn explain(source: &str, error: &LexError) -> ReadError {

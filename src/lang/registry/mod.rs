@@ -8,14 +8,14 @@ mod prelude;
 pub(crate) use prelude::File;
 pub use prelude::{Declaration, Function, Prelude};
 
-use crate::lang::error::Outcome;
-use crate::lang::index::Index;
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::value::Value;
-use crate::lang::value::function::Closure;
-use crate::lang::value::pattern::Pattern;
-use crate::lang::value::text::split_name;
+use crate::error::Outcome;
+use crate::index::Index;
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::value::Value;
+use crate::value::function::Closure;
+use crate::value::pattern::Pattern;
+use crate::value::text::split_name;
 use foldhash::quality::RandomState;
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -183,7 +183,7 @@ impl Registry {
 
     /// Returns the functions written in the language itself, indexed on first use.
     pub fn prelude(&self) -> &Prelude {
-        self.prelude.get_or_init(|| crate::lang::meter::outside(self.library.prelude))
+        self.prelude.get_or_init(|| crate::meter::outside(self.library.prelude))
     }
 
     /// Returns the compiled function of the prelude, compiling it on first use; `None` indicates an internal defect.

@@ -1,8 +1,8 @@
 //! Functions that are written in the language itself: their text, documentation and compiled code.
 
-use crate::lang::form::Form;
-use crate::lang::span::{Source, SourceName};
-use crate::lang::value::function::Closure;
+use crate::form::Form;
+use crate::span::{Source, SourceName};
+use crate::value::function::Closure;
 use foldhash::quality::RandomState;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -87,7 +87,7 @@ impl Function {
 
     /// Returns its declaration, reading it on first use.
     pub fn declaration(&self) -> &Declaration {
-        self.declaration.get_or_init(|| crate::lang::meter::outside(|| (self.read)(self.text)))
+        self.declaration.get_or_init(|| crate::meter::outside(|| (self.read)(self.text)))
     }
 
     /// Returns the text of its definition.

@@ -8,7 +8,7 @@
 //! or repeat (`loop`), everything that may be read afterwards counts as live. The first argument of a builtin is
 //! taken after the others have been evaluated: in `(assoc m :n (inc (:n m)))` it is the last use of `m`.
 
-use crate::lang::node::{Lambda, LambdaResult, Let, Node, Try};
+use crate::node::{Lambda, LambdaResult, Let, Node, Try};
 
 /// The set of live slots, as a bit mask of the first 64; slots beyond these always count as live.
 #[derive(Clone, Copy, Default)]

@@ -8,15 +8,15 @@ mod last_use;
 mod scope;
 pub mod shape;
 
-use crate::lang::error::{Error, Outcome, Signal};
-use crate::lang::form::{Form, FormKind};
-use crate::lang::native::Builtin;
-use crate::lang::node::*;
-use crate::lang::operators::Operator;
-use crate::lang::span::{Source, Span};
-use crate::lang::value::Value;
-use crate::lang::value::function::{Closure, ToolFunction};
-use crate::lang::value::shape::Shape;
+use crate::error::{Error, Outcome, Signal};
+use crate::form::{Form, FormKind};
+use crate::native::Builtin;
+use crate::node::*;
+use crate::operators::Operator;
+use crate::span::{Source, Span};
+use crate::value::Value;
+use crate::value::function::{Closure, ToolFunction};
+use crate::value::shape::Shape;
 use scope::{Frames, Place};
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -403,7 +403,7 @@ impl<'a> Resolver<'a> {
             Err(_) if self.frames.find(name).is_some() => return self.name(name, form.span),
             Err(signal) => return Err(signal.at(self.source, form.span)),
         };
-        let is_plain = crate::lang::value::text::split_name(&known).0.is_none();
+        let is_plain = crate::value::text::split_name(&known).0.is_none();
         self.frames.note_name(name, || if is_plain { qualified(name, &known) } else { known.clone() });
         Ok(Node::Constant(Value::Var(known.as_str().into())))
     }
@@ -411,7 +411,7 @@ impl<'a> Resolver<'a> {
     fn define(&mut self, form: &Form, rest: &[Form], kind: Definition) -> Outcome<Node> {
         let name = rest[0].as_symbol().unwrap_or_default();
         let name = name.strip_prefix("session/").or_else(|| name.strip_prefix("user/")).unwrap_or(name);
-        if crate::lang::value::text::split_name(name).0.is_some() {
+        if crate::value::text::split_name(name).0.is_some() {
             return self.fail(rest[0].span, format!("cannot define the qualified name `{name}`; define a plain name"));
         }
         let global = self.names.define(name);

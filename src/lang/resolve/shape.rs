@@ -2,7 +2,7 @@
 //! from a snapshot is checked first.
 
 use super::is_display_name;
-use crate::lang::form::{Form, FormKind};
+use crate::form::{Form, FormKind};
 
 /// Returns the first part of expanded code whose structure is invalid; `None` if there is none.
 pub fn misshapen(form: &Form) -> Option<&Form> {

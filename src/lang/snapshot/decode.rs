@@ -1,20 +1,20 @@
 //! Snapshot decoder.
 
 use super::{CODE_NESTING, MOST_ROWS, VERSION};
-use crate::lang::error::{Error, Outcome, Raised};
-use crate::lang::form::{Form, FormKind};
-use crate::lang::heap::{CellKind, Handle, Notes, State};
-use crate::lang::machine::{Global, Machine, Object};
-use crate::lang::node::Group;
-use crate::lang::reader::{self, Reading};
-use crate::lang::resolve::shape::misshapen;
-use crate::lang::resolve::{Meaning, Names, Resolver, definition};
-use crate::lang::span::{Source, SourceName};
-use crate::lang::value::function::{Bound, Captures, Closure, ToolFunction};
-use crate::lang::value::list::List;
-use crate::lang::value::map::Map;
-use crate::lang::value::set::Set;
-use crate::lang::value::{Reduced, Value};
+use crate::error::{Error, Outcome, Raised};
+use crate::form::{Form, FormKind};
+use crate::heap::{CellKind, Handle, Notes, State};
+use crate::machine::{Global, Machine, Object};
+use crate::node::Group;
+use crate::reader::{self, Reading};
+use crate::resolve::shape::misshapen;
+use crate::resolve::{Meaning, Names, Resolver, definition};
+use crate::span::{Source, SourceName};
+use crate::value::function::{Bound, Captures, Closure, ToolFunction};
+use crate::value::list::List;
+use crate::value::map::Map;
+use crate::value::set::Set;
+use crate::value::{Reduced, Value};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -218,14 +218,14 @@ impl Decoder<'_> {
             return Ok(Value::vector(self.values(items)?));
         }
         if form.as_list().is_none() {
-            return crate::lang::eval::value_of(self.machine, form);
+            return crate::eval::value_of(self.machine, form);
         }
         match row_parts(form) {
             ("ref", [id]) => match self.reference(id)? {
                 Object::Value(value) => Ok(value.clone()),
                 _ => Err(self.damaged(form).into()),
             },
-            ("quote", [quoted]) => crate::lang::eval::value_of(self.machine, quoted),
+            ("quote", [quoted]) => crate::eval::value_of(self.machine, quoted),
             ("list", items) => Ok(Value::list(self.values(items)?)),
             ("cons", [head, tail]) => {
                 let (head, tail) = (self.value(head)?, self.value(tail)?);
@@ -270,7 +270,7 @@ impl Decoder<'_> {
             ("meta", [value, metadata]) => {
                 let (value, metadata) = (self.value(value)?, self.value(metadata)?);
                 match metadata {
-                    Value::Map(metadata) => crate::lang::eval::annotate(self.machine, value, Some(metadata)),
+                    Value::Map(metadata) => crate::eval::annotate(self.machine, value, Some(metadata)),
                     _ => Err(self.damaged(form).into()),
                 }
             }
@@ -303,7 +303,7 @@ impl Decoder<'_> {
         }
     }
 
-    fn builtin(&self, name: &Form) -> Outcome<&'static crate::lang::native::Builtin> {
+    fn builtin(&self, name: &Form) -> Outcome<&'static crate::native::Builtin> {
         let text = name.as_symbol().unwrap_or_default();
         self.machine.core.registry.find_any(text).ok_or_else(|| {
             Error::new("SnapshotError", format!("the snapshot uses `{text}`, which this build does not have")).into()

@@ -2,20 +2,20 @@
 
 use super::failure::UNFINISHED;
 use super::{EncodeError, ROW_NESTING, VERSION};
-use crate::lang::error::{Error, Outcome};
-use crate::lang::form::{Form, FormKind};
-use crate::lang::heap::{CellKind, Handle, State};
-use crate::lang::machine::{Machine, Object};
-use crate::lang::node::Group;
-use crate::lang::registry::Function;
-use crate::lang::value::Value;
-use crate::lang::value::function::Closure;
-use crate::lang::value::list::List;
-use crate::lang::value::metadata::all_metadata as metadata;
-use crate::lang::value::print::{write_float, write_quoted};
-use crate::lang::value::spelling::{write_character, write_keyword, write_regex, write_symbol};
-use crate::lang::value::text::Name;
-use crate::lang::value::walk::Pace;
+use crate::error::{Error, Outcome};
+use crate::form::{Form, FormKind};
+use crate::heap::{CellKind, Handle, State};
+use crate::machine::{Machine, Object};
+use crate::node::Group;
+use crate::registry::Function;
+use crate::value::Value;
+use crate::value::function::Closure;
+use crate::value::list::List;
+use crate::value::metadata::all_metadata as metadata;
+use crate::value::print::{write_float, write_quoted};
+use crate::value::spelling::{write_character, write_keyword, write_regex, write_symbol};
+use crate::value::text::Name;
+use crate::value::walk::Pace;
 use std::borrow::Borrow;
 use std::collections::{HashMap, VecDeque};
 use std::fmt::Write;
@@ -383,7 +383,7 @@ impl<'m> Encoder<'m> {
                 let _ = write!(out, "{value}");
             }
             scalar => {
-                let mut printer = crate::lang::value::print::Printer::new(usize::MAX / 2, true);
+                let mut printer = crate::value::print::Printer::new(usize::MAX / 2, true);
                 printer.print(scalar, self.machine)?;
                 out.push_str(&printer.into_text());
             }
@@ -506,7 +506,7 @@ fn write_form(out: &mut String, form: &Form) {
             let _ = write!(out, "{value}N");
         }
         FormKind::Decimal(value) => {
-            crate::lang::value::decimal::write(out, value);
+            crate::value::decimal::write(out, value);
             out.push('M');
         }
         FormKind::Time(time) => {

@@ -1,9 +1,9 @@
 //! Errors of encoding a session.
 
-use crate::lang::error::render::halt_message;
-use crate::lang::error::{Error, Fault, Halt, Raised, Signal};
+use crate::error::render::halt_message;
+use crate::error::{Error, Fault, Halt, Raised, Signal};
 
-/// The error of [`Session::encode`](crate::lang::Session::encode). The session is unchanged. Encoding can be retried,
+/// The error of [`Session::encode`](crate::Session::encode). The session is unchanged. Encoding can be retried,
 /// and succeeds once the named definition has been redefined or removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EncodeError {

@@ -18,7 +18,7 @@ pub(crate) enum Hold {
 impl Value {
     /// Visits each value that this one refers to directly, including metadata. The content of a cell is not included
     /// because the heap owns it. Code refers to no value that leads to a cell; functions capture such values
-    /// ([`Meaning::Held`](crate::lang::resolve::Meaning)).
+    /// ([`Meaning::Held`](crate::resolve::Meaning)).
     pub(crate) fn for_each_child(&self, visit: &mut impl FnMut(&Value, Hold)) {
         let metadata = match self {
             Value::List(list) => {

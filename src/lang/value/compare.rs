@@ -4,9 +4,9 @@
 use super::equal::comparing_effort;
 use super::text::Name;
 use super::{Value, decimal};
-use crate::lang::error::{Error, Outcome};
-use crate::lang::machine::Machine;
-use crate::lang::meter::owe;
+use crate::error::{Error, Outcome};
+use crate::machine::Machine;
+use crate::meter::owe;
 use num_bigint::BigInt;
 use num_traits::ToPrimitive;
 use std::cmp::Ordering;

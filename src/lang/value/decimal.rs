@@ -4,7 +4,7 @@
 //! would write out the zeros checks their number first.
 
 use super::Value;
-use crate::lang::meter::owe;
+use crate::meter::owe;
 use bigdecimal::BigDecimal;
 use num_bigint::{BigInt, Sign};
 use num_integer::Integer;

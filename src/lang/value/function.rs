@@ -2,9 +2,9 @@
 
 use super::Value;
 use super::release::{Debris, release};
-use crate::lang::host::Tool;
-use crate::lang::native::{Builtin, Role};
-use crate::lang::node::Group;
+use crate::host::Tool;
+use crate::native::{Builtin, Role};
+use crate::node::Group;
 use std::sync::{Arc, OnceLock};
 
 /// A function made by `fn`.

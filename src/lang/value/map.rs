@@ -11,7 +11,7 @@ use super::release::{Debris, release, release_leaf};
 use super::shape::Shape;
 use super::spellings::{Spellings, kebab_characters, only_among, other_kind, spelled};
 use super::text::LONGEST_NAME;
-use crate::lang::meter::owe;
+use crate::meter::owe;
 use smallvec::SmallVec;
 use std::convert::Infallible;
 use std::sync::{Arc, OnceLock};

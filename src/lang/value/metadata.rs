@@ -2,7 +2,7 @@
 
 use super::Value;
 use super::map::{Map, without_kind};
-use crate::lang::native::Role;
+use crate::native::Role;
 use std::sync::Arc;
 
 /// Returns the metadata stored in the value itself, without the key that marks a map as a record.

@@ -1,7 +1,7 @@
 //! Values of the language. A [`Value`] is sixteen bytes, cheap to clone, `Send + Sync`, and free of reference cycles.
 //!
 //! `docs/values.md` explains the design. Collections share structure and are immutable once they are visible to a
-//! program. Mutable state (atoms, delays, lazy cells, globals) lives in the session's [heap](crate::lang::heap) and is
+//! program. Mutable state (atoms, delays, lazy cells, globals) lives in the session's [heap](crate::heap) and is
 //! referred to by handle. Functions are data: code and captured values.
 
 pub(crate) mod children;
@@ -30,9 +30,9 @@ pub mod time;
 pub mod vector;
 pub mod walk;
 
-use crate::lang::error::Error;
-use crate::lang::heap::Handle;
-use crate::lang::native::Builtin;
+use crate::error::Error;
+use crate::heap::Handle;
+use crate::native::Builtin;
 use bigdecimal::BigDecimal;
 use function::{Bound, Closure, ToolFunction};
 use list::List;

@@ -10,7 +10,7 @@ use super::metadata::metadata;
 use super::spelling::{write_character, write_keyword, write_regex, write_symbol};
 use super::text::Name;
 use super::walk::{Cursor, Free, Pace};
-use crate::lang::foreign_text::qualified;
+use crate::foreign_text::qualified;
 use std::convert::Infallible;
 use std::fmt::{self, Write};
 use std::sync::Arc;

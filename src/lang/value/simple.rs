@@ -118,7 +118,7 @@ fn members(expression: &Hir) -> Option<Arc<[bool; 256]>> {
 #[cfg(test)]
 mod tests {
     use super::Simple;
-    use crate::lang::value::walk::Free;
+    use crate::value::walk::Free;
     use proptest::prelude::*;
     use regex::RegexBuilder;
 

@@ -7,7 +7,7 @@ use super::prefetch;
 use super::set::Set;
 use super::text::Text;
 use super::vector::Vector;
-use crate::lang::heap::Handle;
+use crate::heap::Handle;
 use std::convert::Infallible;
 use std::sync::Arc;
 

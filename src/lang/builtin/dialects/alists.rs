@@ -1,11 +1,11 @@
 //! Association lists and property lists: `((a 1) (b 2))`, `(:a 1 :b 2)`. The functions accept maps as well.
 
 use super::super::arguments::take;
-use crate::lang::error::{Error, Outcome};
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::value::Value;
-use crate::lang::value::map::Map;
+use crate::error::{Error, Outcome};
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::value::Value;
+use crate::value::map::Map;
 use std::sync::Arc;
 
 /// Builtins defined in this module.
@@ -87,11 +87,7 @@ fn parts(machine: &mut Machine, pair: &Value) -> Outcome<Option<(Value, Value)>>
 }
 
 /// Implements `(assoc key alist)`: returns the first pair with the wanted value at index `place`.
-pub(in crate::lang::builtin) fn pair_of(
-    machine: &mut Machine,
-    arguments: &mut [Value],
-    place: usize,
-) -> Outcome<Value> {
+pub(in crate::builtin) fn pair_of(machine: &mut Machine, arguments: &mut [Value], place: usize) -> Outcome<Value> {
     let (wanted, list) = (take(arguments, 0), take(arguments, 1));
     let mut cursor = machine.seq(list)?;
     while let Some(pair) = cursor.next(machine)? {

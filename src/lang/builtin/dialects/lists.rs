@@ -2,11 +2,11 @@
 
 use super::super::arguments::{integer, option, options, take, text};
 use super::super::text::{Builder, byte_of};
-use crate::lang::error::{Error, Outcome};
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::value::Value;
-use crate::lang::value::map::Map;
+use crate::error::{Error, Outcome};
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::value::Value;
+use crate::value::map::Map;
 
 /// Builtins defined in this module.
 pub const TABLE: &[Builtin] = &[
@@ -244,12 +244,7 @@ fn fits(machine: &mut Machine, given: &Map, wanted: &Value, item: &Value) -> Out
 }
 
 /// True if an item equals `wanted` or passes `:test`; a function is compared as a value rather than called.
-pub(in crate::lang::builtin) fn is_wanted(
-    machine: &mut Machine,
-    given: &Map,
-    wanted: &Value,
-    item: &Value,
-) -> Outcome<bool> {
+pub(in crate::builtin) fn is_wanted(machine: &mut Machine, given: &Map, wanted: &Value, item: &Value) -> Outcome<bool> {
     let item = keyed(machine, given, item)?;
     match option(given, "test") {
         Some(test) => Ok(machine.call2(&test, wanted.clone(), item)?.is_truthy()),
@@ -272,7 +267,7 @@ fn position(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 }
 
 /// Implements `(find x xs)` and `(find even? xs)`: returns the first match.
-pub(in crate::lang::builtin) fn found(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+pub(in crate::builtin) fn found(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let given = Map::default();
     let (wanted, list) = item_and_list(arguments);
     let mut cursor = machine.seq(list)?;
@@ -285,7 +280,7 @@ pub(in crate::lang::builtin) fn found(machine: &mut Machine, arguments: &mut [Va
 }
 
 /// Implements `(delete x xs)`, and `(remove x xs)` if `x` is not a function.
-pub(in crate::lang::builtin) fn delete(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+pub(in crate::builtin) fn delete(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let given = options("delete", &mut arguments[2..], &["key", "test"])?;
     let (wanted, list) = item_and_list(arguments);
     let mut cursor = machine.seq(list)?;

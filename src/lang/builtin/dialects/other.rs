@@ -2,10 +2,10 @@
 
 use super::super::arguments::{integer, string, take};
 use super::super::text::{Builder, index_of_byte, pay};
-use crate::lang::error::{Error, Outcome};
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::value::Value;
+use crate::error::{Error, Outcome};
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::value::Value;
 
 /// Builtins defined in this module.
 pub const TABLE: &[Builtin] = &[

@@ -5,12 +5,12 @@
 
 use super::super::arguments::take;
 use super::super::maps::{entry_of, put_all, remove};
-use crate::lang::error::{Error, Outcome};
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::value::Value;
-use crate::lang::value::map::Map;
-use crate::lang::value::print::Printer;
+use crate::error::{Error, Outcome};
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::value::Value;
+use crate::value::map::Map;
+use crate::value::print::Printer;
 use std::sync::Arc;
 
 /// Builtins defined in this module.
@@ -122,7 +122,7 @@ pub const TABLE: &[Builtin] = &[
         Ok(match take(arguments, 0) {
             Value::Int(count) => {
                 let count = u64::try_from(count).unwrap_or(0);
-                Value::List(Arc::new(crate::lang::value::list::List::Range { start: 0, step: 1, count }))
+                Value::List(Arc::new(crate::value::list::List::Range { start: 0, step: 1, count }))
             }
             other => other,
         })
@@ -274,7 +274,7 @@ fn put(machine: &mut Machine, table: Value, key: Value, value: Value) -> Outcome
 }
 
 /// Implements Racket's `(hash-set table key value)`.
-pub(in crate::lang::builtin) fn hash_set(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+pub(in crate::builtin) fn hash_set(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let (table, key, value) = (take(arguments, 0), take(arguments, 1), take(arguments, 2));
     put(machine, table, key, value)
 }
@@ -311,7 +311,7 @@ fn each(
 }
 
 /// Implements Racket's `(hash-map table f)`: returns a list of the results of `f` for each key and value.
-pub(in crate::lang::builtin) fn hash_map(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+pub(in crate::builtin) fn hash_map(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let mut made = Vec::new();
     each(machine, "hash-map", arguments, |_, value| {
         made.push(value);

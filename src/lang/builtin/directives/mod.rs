@@ -7,11 +7,11 @@ mod spelled;
 use super::arguments::{room, take};
 use super::dynamic::print_settings;
 use super::text::{Builder, pay};
-use crate::lang::error::{Error, Outcome};
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::value::Value;
-use crate::lang::value::print::Printer;
+use crate::error::{Error, Outcome};
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::value::Value;
+use crate::value::print::Printer;
 use pattern::{Directive, NESTING, Parameter, Part, parse, wrong};
 
 /// Builtins defined in this module.

@@ -3,11 +3,11 @@
 use super::pattern::Directive;
 use super::spelled::{cardinal, ordinal, roman};
 use super::{Run, Values};
-use crate::lang::builtin::arithmetic::{float, is_number, pay_for_digits};
-use crate::lang::builtin::digits::Decimal;
-use crate::lang::error::{Error, Outcome};
-use crate::lang::value::Value;
-use crate::lang::value::decimal;
+use crate::builtin::arithmetic::{float, is_number, pay_for_digits};
+use crate::builtin::digits::Decimal;
+use crate::error::{Error, Outcome};
+use crate::value::Value;
+use crate::value::decimal;
 use num_bigint::BigInt;
 use num_traits::Signed;
 

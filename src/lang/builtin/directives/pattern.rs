@@ -1,7 +1,7 @@
 //! Parser for format patterns: text, directives, and blocks such as `~{ … ~}`.
 
-use crate::lang::builtin::text::excerpt;
-use crate::lang::error::{Error, Outcome};
+use crate::builtin::text::excerpt;
+use crate::error::{Error, Outcome};
 
 /// Maximum nesting depth of blocks, and of patterns passed as arguments.
 pub const NESTING: usize = 32;

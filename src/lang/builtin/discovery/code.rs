@@ -1,12 +1,12 @@
 //! `(source name)`: the source code of a function.
 
 use super::name_of;
-use crate::lang::error::Outcome;
-use crate::lang::eval::Realised;
-use crate::lang::machine::Machine;
-use crate::lang::value::Value;
-use crate::lang::value::function::Closure;
-use crate::lang::value::print::print_within;
+use crate::error::Outcome;
+use crate::eval::Realised;
+use crate::machine::Machine;
+use crate::value::Value;
+use crate::value::function::Closure;
+use crate::value::print::print_within;
 
 /// Maximum length of the preview of a value that is not a function, in bytes.
 const PREVIEW: usize = 2_000;

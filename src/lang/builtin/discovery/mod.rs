@@ -3,21 +3,21 @@
 
 mod code;
 mod search;
-pub(crate) mod shape;
+pub mod shape;
 mod signature;
 pub mod vocabulary;
 
 use super::entry::Entry;
-use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::Realised;
-use crate::lang::foreign_text;
-use crate::lang::host::Tool;
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::registry::Registry;
-use crate::lang::value::Value;
-use crate::lang::value::map::canonical;
-use crate::lang::value::print::{print_within, shown_name};
+use crate::error::{Error, Outcome};
+use crate::eval::Realised;
+use crate::foreign_text;
+use crate::host::Tool;
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::registry::Registry;
+use crate::value::Value;
+use crate::value::map::canonical;
+use crate::value::print::{print_within, shown_name};
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -253,9 +253,9 @@ fn one_place(machine: &mut Machine, name: &str) -> Outcome<String> {
     if !namespaces.contains(&name.as_str()) {
         let known: Vec<&str> = servers.iter().map(|server| server.name.as_str()).chain(namespaces).collect();
         let error = Error::new("UnknownName", format!("there is no server and no namespace `{name}`")).about(&name);
-        let nearest = crate::lang::error::suggest::closest(&name, known.iter().copied());
+        let nearest = crate::error::suggest::closest(&name, known.iter().copied());
         return Err(match nearest {
-            Some(nearest) => error.suggest(crate::lang::error::suggest::did_you_mean(nearest)),
+            Some(nearest) => error.suggest(crate::error::suggest::did_you_mean(nearest)),
             None => error.suggest(format!("there are {}", known.join(", "))),
         }
         .into());

@@ -1,10 +1,10 @@
 //! Search over all names: tools, definitions, builtins, forms.
 
 use super::signature;
-use crate::lang::error::Outcome;
-use crate::lang::foreign_text;
-use crate::lang::index::{FAR, Hits, Index, Thing};
-use crate::lang::machine::Machine;
+use crate::error::Outcome;
+use crate::foreign_text;
+use crate::index::{FAR, Hits, Index, Thing};
+use crate::machine::Machine;
 use std::fmt::Write;
 
 /// Maximum number of results shown.

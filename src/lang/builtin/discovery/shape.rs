@@ -1,6 +1,6 @@
 //! A compact notation for the shape that a JSON Schema describes: `{:id string :labels [string] :size? integer}`.
 
-use crate::lang::foreign_text;
+use crate::foreign_text;
 use serde_json::{Map, Value as Json};
 use std::cell::Cell;
 

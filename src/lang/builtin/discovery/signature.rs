@@ -1,8 +1,8 @@
 //! Signatures of tools, derived from their schemas for models to read: on one line or in full.
 
 use super::shape::{cut, literal, shape};
-use crate::lang::foreign_text;
-use crate::lang::host::{Tool, written_names};
+use crate::foreign_text;
+use crate::host::{Tool, written_names};
 use serde_json::Value as Json;
 use std::fmt::Write;
 

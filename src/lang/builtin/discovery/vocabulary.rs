@@ -1,14 +1,14 @@
 //! The names available in a session, each with its call, for completion and menus.
 
 use super::{signature, summary};
-use crate::lang::builtin::entry::Entry;
-use crate::lang::error::Outcome;
-use crate::lang::foreign_text;
-use crate::lang::host::Tool;
-use crate::lang::machine::Machine;
-use crate::lang::native::call_shape;
-use crate::lang::registry::Registry;
-use crate::lang::value::Value;
+use crate::builtin::entry::Entry;
+use crate::error::Outcome;
+use crate::foreign_text;
+use crate::host::Tool;
+use crate::machine::Machine;
+use crate::native::call_shape;
+use crate::registry::Registry;
+use crate::value::Value;
 
 /// A name that a program can use.
 #[derive(Clone, Debug, PartialEq, Eq)]

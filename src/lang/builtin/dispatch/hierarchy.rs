@@ -1,14 +1,14 @@
 //! Hierarchies: parent relations between keywords, symbols and types.
 
-use crate::lang::builtin::arguments::take;
-use crate::lang::builtin::types;
-use crate::lang::error::{Error, Outcome};
-use crate::lang::heap::{CellKind, State};
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::value::Value;
-use crate::lang::value::map::Map;
-use crate::lang::value::set::Set;
+use crate::builtin::arguments::take;
+use crate::builtin::types;
+use crate::error::{Error, Outcome};
+use crate::heap::{CellKind, State};
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::value::Value;
+use crate::value::map::Map;
+use crate::value::set::Set;
 use std::sync::Arc;
 
 /// Builtins defined in this module.

@@ -1,15 +1,15 @@
 //! Multimethods: `defmulti`, `defmethod` and related queries.
 
 use super::hierarchy::{is_a, session_parents};
-use crate::lang::builtin::arguments::take;
-use crate::lang::error::{Error, Outcome, describe};
-use crate::lang::heap::{CellKind, Handle, State};
-use crate::lang::machine::Machine;
-use crate::lang::native::{Builtin, Role};
-use crate::lang::value::Value;
-use crate::lang::value::function::Bound;
-use crate::lang::value::map::Map;
-use crate::lang::value::metadata::metadata;
+use crate::builtin::arguments::take;
+use crate::error::{Error, Outcome, describe};
+use crate::heap::{CellKind, Handle, State};
+use crate::machine::Machine;
+use crate::native::{Builtin, Role};
+use crate::value::Value;
+use crate::value::function::Bound;
+use crate::value::map::Map;
+use crate::value::metadata::metadata;
 use std::sync::Arc;
 
 /// Builtins defined in this module.
@@ -143,7 +143,7 @@ impl Multi {
                 default: default.clone(),
                 hierarchy: hierarchy.clone(),
             }),
-            _ => Err(crate::lang::eval::internal_error().into()),
+            _ => Err(crate::eval::internal_error().into()),
         }
     }
 
@@ -195,7 +195,7 @@ impl Multi {
     fn method_for(&self, machine: &mut Machine, call: &[Value]) -> Outcome<Value> {
         let value = if self.is_of_protocol() {
             let first = call.first().cloned().unwrap_or_default();
-            let class = crate::lang::builtin::types::class_name(&first);
+            let class = crate::builtin::types::class_name(&first);
             // A method of the record's own type takes precedence over one in its metadata.
             let is_record = matches!(&first, Value::Map(map) if map.fields().is_some());
             let own = if is_record { self.part(machine, "methods")?.get(&class).cloned() } else { None };
@@ -297,7 +297,7 @@ pub fn implemented(machine: &mut Machine, function: &Value, value: &Value) -> Ou
     let multi = Multi::of(function)?;
     match multi.carried(value) {
         Some(method) => Ok(Some(method)),
-        None => multi.choose(machine, &crate::lang::builtin::types::class_name(value)),
+        None => multi.choose(machine, &crate::builtin::types::class_name(value)),
     }
 }
 

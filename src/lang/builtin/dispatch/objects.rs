@@ -4,12 +4,12 @@
 //! definitions under names that no program can define, so that they are rolled back, retained and written to snapshots.
 
 use super::methods::{add, implemented, is_of_protocol, multimethod};
-use crate::lang::builtin::arguments::take;
-use crate::lang::error::{Error, Outcome};
-use crate::lang::machine::{Global, Machine};
-use crate::lang::native::Builtin;
-use crate::lang::value::Value;
-use crate::lang::value::function::Bound;
+use crate::builtin::arguments::take;
+use crate::error::{Error, Outcome};
+use crate::machine::{Global, Machine};
+use crate::native::Builtin;
+use crate::value::Value;
+use crate::value::function::Bound;
 use std::sync::Arc;
 
 /// Builtins that implement the function values created in this module.
@@ -108,7 +108,7 @@ pub fn object_method(machine: &mut Machine, value: &Value, name: &str) -> Outcom
 /// Implements `(.area shape)`: calls a method of the object, reads a field of the record, or calls a protocol function,
 /// in this order.
 fn invoke(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    let Value::Symbol(name) = take(arguments, 0) else { return Err(crate::lang::eval::internal_error().into()) };
+    let Value::Symbol(name) = take(arguments, 0) else { return Err(crate::eval::internal_error().into()) };
     let name = name.as_str().to_string();
     let call = &mut arguments[1..];
     if let Some(method) = object_method(machine, &call[0], &name)? {

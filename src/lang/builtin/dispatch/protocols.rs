@@ -4,16 +4,16 @@
 
 use super::methods::{add, multimethod};
 use super::objects;
-use crate::lang::builtin::arguments::take;
-use crate::lang::builtin::types::class_name;
-use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::annotate;
-use crate::lang::heap::{CellKind, State};
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::value::Value;
-use crate::lang::value::map::{KIND, Map};
-use crate::lang::value::set::Set;
+use crate::builtin::arguments::take;
+use crate::builtin::types::class_name;
+use crate::error::{Error, Outcome};
+use crate::eval::annotate;
+use crate::heap::{CellKind, State};
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::value::Value;
+use crate::value::map::{KIND, Map};
+use crate::value::set::Set;
 use std::sync::Arc;
 
 /// Builtins defined in this module.
@@ -166,7 +166,7 @@ fn types_of(machine: &mut Machine, protocol: &Value) -> Outcome<Arc<Set>> {
 }
 
 /// Turns a map into a record or object of a kind.
-pub(in crate::lang::builtin) fn of_kind(machine: &mut Machine, map: Value, kind: Map) -> Outcome<Value> {
+pub(in crate::builtin) fn of_kind(machine: &mut Machine, map: Value, kind: Map) -> Outcome<Value> {
     let own: Map = [(Value::keyword(KIND), Value::Map(Arc::new(kind)))].into_iter().collect();
     annotate(machine, map, Some(Arc::new(own)))
 }

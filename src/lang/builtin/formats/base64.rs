@@ -3,10 +3,10 @@
 use super::super::arguments::{option, options, string, take};
 use super::super::text::{ask_for_copy, excerpt, pay};
 use super::{bytes, text_or_bytes};
-use crate::lang::error::{Error, Outcome};
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::value::Value;
+use crate::error::{Error, Outcome};
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::value::Value;
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 

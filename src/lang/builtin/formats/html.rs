@@ -3,11 +3,11 @@
 use super::super::arguments::{option, options, string, take};
 use super::super::text::{ask_for_copy, pay};
 use super::page::{Links, Page};
-use crate::lang::error::{Outcome, Signal};
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::value::Value;
-use crate::lang::value::map::Map;
+use crate::error::{Outcome, Signal};
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::value::Value;
+use crate::value::map::Map;
 use html5gum::emitters::callback::{CallbackEmitter, CallbackEvent};
 use html5gum::{Readable, Reader, Span, StringReader, Tokenizer};
 use std::cell::RefCell;

@@ -8,10 +8,10 @@ pub mod sha256;
 pub mod url;
 
 use super::arguments::string;
-use crate::lang::error::{Error, Outcome};
-use crate::lang::machine::Machine;
-use crate::lang::value::Value;
-use crate::lang::value::map::is_plain_keyword;
+use crate::error::{Error, Outcome};
+use crate::machine::Machine;
+use crate::value::Value;
+use crate::value::map::is_plain_keyword;
 use std::borrow::Cow;
 
 /// Converts the name of a column or field to a record key: a keyword if it is a plain one, else a string, as in JSON.

@@ -1,10 +1,10 @@
 //! SHA-256 digests: short, portable identifiers for long texts.
 
 use super::bytes;
-use crate::lang::error::Outcome;
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::value::Value;
+use crate::error::Outcome;
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::value::Value;
 use sha2::{Digest, Sha256};
 
 /// Builtins defined in this module.

@@ -3,12 +3,12 @@
 use super::super::arguments::{count, function_and_collection, take};
 use super::super::transducers::{self, state, steps};
 use super::{as_seq, before, count_and_collection, count_up, or_empty, skip};
-use crate::lang::error::Outcome;
-use crate::lang::eval::rest_of;
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::value::Value;
-use crate::lang::value::list::List;
+use crate::error::Outcome;
+use crate::eval::rest_of;
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::value::Value;
+use crate::value::list::List;
 use std::collections::VecDeque;
 use std::sync::Arc;
 

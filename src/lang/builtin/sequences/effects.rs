@@ -2,10 +2,10 @@
 
 use super::super::arguments::{function_and_collection, take};
 use super::{count_and_collection, cursors, next_of_each};
-use crate::lang::error::Outcome;
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::value::Value;
+use crate::error::Outcome;
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::value::Value;
 
 /// The builtins defined in this file.
 pub const TABLE: &[Builtin] = &[

@@ -3,12 +3,12 @@
 use super::super::arguments::{take, whole};
 use super::super::matchers;
 use super::{as_seq, count_and_collection, count_of, is_number, or_empty, skip};
-use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::rest_of;
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::value::Value;
-use crate::lang::value::list::List;
+use crate::error::{Error, Outcome};
+use crate::eval::rest_of;
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::value::Value;
+use crate::value::list::List;
 
 /// The builtins defined in this file.
 pub const TABLE: &[Builtin] = &[
@@ -270,7 +270,7 @@ fn count_items(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value>
             .suggest("`(count-if odd? xs)` counts the items that fit; those equal to x: `(count-if #(= x %) xs)`")
             .into());
     }
-    crate::lang::eval::transients::open(machine, &mut arguments[0])?;
+    crate::eval::transients::open(machine, &mut arguments[0])?;
     count_of(machine, take(arguments, 0)).map(|count| Value::Int(count as i64))
 }
 
@@ -297,7 +297,7 @@ fn bounded_count(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Valu
 }
 
 fn nth(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
-    crate::lang::eval::transients::open(machine, &mut arguments[0])?;
+    crate::eval::transients::open(machine, &mut arguments[0])?;
     if let Some(groups) = matchers::last_groups(machine, &arguments[0]) {
         arguments[0] = Value::vector(groups);
     }

@@ -4,12 +4,12 @@ use super::super::arguments::{function_and_collection, integer, take};
 use super::super::transducers::{self, state, steps};
 use super::making::REPEAT;
 use super::{before, count_and_collection};
-use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::rest_of;
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::value::Value;
-use crate::lang::value::set::Set;
+use crate::error::{Error, Outcome};
+use crate::eval::rest_of;
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::value::Value;
+use crate::value::set::Set;
 
 /// The builtins defined in this file.
 pub const TABLE: &[Builtin] = &[

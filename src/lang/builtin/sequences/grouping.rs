@@ -1,11 +1,11 @@
 //! Counting and grouping items by a key.
 
 use super::super::arguments::{function_and_collection, option, options, take};
-use crate::lang::error::Outcome;
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::value::Value;
-use crate::lang::value::map::Map;
+use crate::error::Outcome;
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::value::Value;
+use crate::value::map::Map;
 use foldhash::quality::RandomState;
 use indexmap::IndexMap;
 use indexmap::map::Entry;

@@ -4,12 +4,12 @@ use super::super::arguments::take;
 use super::super::transducers::{self, state};
 use super::mapping::flat_map;
 use super::{all_lazy, before, cursors, in_front, next_of_each};
-use crate::lang::error::Outcome;
-use crate::lang::eval::rest_of;
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::value::Value;
-use crate::lang::value::walk::Cursor;
+use crate::error::Outcome;
+use crate::eval::rest_of;
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::value::Value;
+use crate::value::walk::Cursor;
 
 /// The builtins defined in this file.
 pub const TABLE: &[Builtin] = &[

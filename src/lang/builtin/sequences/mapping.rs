@@ -3,12 +3,12 @@
 use super::super::arguments::{function_and_collection, take};
 use super::super::transducers::{self, state, steps};
 use super::{all_lazy, before, cursors, in_front, next_of_each};
-use crate::lang::error::Outcome;
-use crate::lang::eval::rest_of;
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::value::vector::Vector;
-use crate::lang::value::{Value, prefetch};
+use crate::error::Outcome;
+use crate::eval::rest_of;
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::value::vector::Vector;
+use crate::value::{Value, prefetch};
 
 /// The builtins defined in this file.
 pub const TABLE: &[Builtin] = &[
@@ -237,7 +237,7 @@ fn replace(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     match arguments.get_mut(1).map(std::mem::take) {
         None => Ok(transducer),
         Some(vector @ Value::Vector(_)) => {
-            let none = crate::lang::builtin::ends::emptied(machine, &vector)?;
+            let none = crate::builtin::ends::emptied(machine, &vector)?;
             let push = Value::Builtin(&transducers::PUSH);
             transducers::reduce(machine, &transducer, &push, none, vector)
         }

@@ -1,8 +1,8 @@
 //! A stable merge sort for comparators that can fail, consume fuel, or be inconsistent: a program's comparator need not
 //! be a total order, and the standard library's sort may panic on one that is not.
 
-use crate::lang::error::Outcome;
-use crate::lang::machine::Machine;
+use crate::error::Outcome;
+use crate::machine::Machine;
 
 /// Sorts the items. `precedes` is true if its first item belongs strictly before its second.
 pub fn sort<T: Default>(

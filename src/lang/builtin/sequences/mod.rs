@@ -20,15 +20,15 @@ pub mod questions;
 pub mod reducing;
 
 use super::arguments::{count, take};
-use crate::lang::error::{Error, Outcome};
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::operators::Operator;
-use crate::lang::value::Value;
-use crate::lang::value::list::List;
-use crate::lang::value::set::Set;
-use crate::lang::value::vector::Vector;
-use crate::lang::value::walk::Cursor;
+use crate::error::{Error, Outcome};
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::operators::Operator;
+use crate::value::Value;
+use crate::value::list::List;
+use crate::value::set::Set;
+use crate::value::vector::Vector;
+use crate::value::walk::Cursor;
 use std::sync::Arc;
 
 /// The steps of lazy sequences: builtins that only the heap refers to.

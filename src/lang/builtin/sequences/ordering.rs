@@ -3,15 +3,15 @@
 use super::super::arguments::{function_and_collection, take};
 use super::super::ordered::order_by_number;
 use super::merge;
-use crate::lang::error::{Error, Outcome};
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::value::Value;
-use crate::lang::value::compare::compare;
-use crate::lang::value::function::Bound;
-use crate::lang::value::list::List;
-use crate::lang::value::map::Map;
-use crate::lang::value::metadata::metadata;
+use crate::error::{Error, Outcome};
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::value::Value;
+use crate::value::compare::compare;
+use crate::value::function::Bound;
+use crate::value::list::List;
+use crate::value::map::Map;
+use crate::value::metadata::metadata;
 use std::cmp::Ordering;
 use std::sync::Arc;
 

@@ -3,12 +3,12 @@
 use super::super::arguments::{count, function_and_collection, take};
 use super::super::transducers::{self, state};
 use super::{before, in_front, is_number, skip};
-use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::rest_of;
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::value::Value;
-use crate::lang::value::walk::Cursor;
+use crate::error::{Error, Outcome};
+use crate::eval::rest_of;
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::value::Value;
+use crate::value::walk::Cursor;
 
 /// The builtins defined in this file.
 pub const TABLE: &[Builtin] = &[

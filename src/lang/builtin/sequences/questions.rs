@@ -3,13 +3,13 @@
 use super::super::arguments::{function_and_collection, options, take};
 use super::super::dialects::lists::is_wanted;
 use super::{as_seq, before};
-use crate::lang::error::Outcome;
-use crate::lang::eval::rest_of;
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::value::Value;
-use crate::lang::value::set::Set;
-use crate::lang::value::walk::Cursor;
+use crate::error::Outcome;
+use crate::eval::rest_of;
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::value::Value;
+use crate::value::set::Set;
+use crate::value::walk::Cursor;
 
 /// The builtins defined in this file.
 pub const TABLE: &[Builtin] = &[
@@ -120,7 +120,7 @@ fn some(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 }
 
 /// Implements `(find-if pred coll)`.
-pub(in crate::lang::builtin) fn find_if(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+pub(in crate::builtin) fn find_if(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(first_such(machine, arguments, true)?.map_or(Value::Nil, |(item, _)| item))
 }
 

@@ -3,12 +3,12 @@
 use super::super::arguments::{function_and_collection, option, options, take};
 use super::super::transducers;
 use super::{add, before, change_vector, reduce_from};
-use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::rest_of;
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::value::walk::Cursor;
-use crate::lang::value::{Reduced, Value};
+use crate::error::{Error, Outcome};
+use crate::eval::rest_of;
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::value::walk::Cursor;
+use crate::value::{Reduced, Value};
 use std::sync::Arc;
 
 /// The builtins defined in this file.
@@ -344,7 +344,7 @@ fn add_all(machine: &mut Machine, mut to: Value, from: Value) -> Outcome<Value> 
     Ok(to)
 }
 
-pub(in crate::lang::builtin) fn conj(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
+pub(in crate::builtin) fn conj(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     if arguments.is_empty() {
         return Ok(Value::vector(Vec::new()));
     }

@@ -3,10 +3,10 @@
 use super::calendar::{plus_days, plus_months};
 use super::names::weekday;
 use super::units::too_far;
-use crate::lang::builtin::arguments::{integer, take};
-use crate::lang::error::{Error, Outcome};
-use crate::lang::native::Builtin;
-use crate::lang::value::Value;
+use crate::builtin::arguments::{integer, take};
+use crate::error::{Error, Outcome};
+use crate::native::Builtin;
+use crate::value::Value;
 use jiff::civil::{Date, Weekday};
 
 /// The builtins defined in this file.

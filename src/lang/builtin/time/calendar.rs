@@ -1,8 +1,8 @@
 //! Arithmetic on dates and times, with Java's semantics: sums, differences, truncation.
 
 use super::units::{Amount, DAY, Unit, exact, too_far};
-use crate::lang::error::Error;
-use crate::lang::value::time::{Period, Time};
+use crate::error::Error;
+use crate::value::time::{Period, Time};
 use jiff::civil::{self, Date, DateTime};
 use jiff::tz::{AmbiguousOffset, Offset, TimeZone};
 use jiff::{SignedDuration, Span, Timestamp, Zoned};

@@ -4,12 +4,12 @@ use super::calendar::{of_epoch_day, plus_days};
 use super::given::{self, bounded, clock_of, date_of, value};
 use super::names::{MONTHS, WEEKDAYS, month, weekday};
 use super::units::{Amount, Unit, too_far};
-use crate::lang::builtin::arguments::{integer, string};
-use crate::lang::error::{Error, Outcome};
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::value::Value;
-use crate::lang::value::time::Time;
+use crate::builtin::arguments::{integer, string};
+use crate::error::{Error, Outcome};
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::value::Value;
+use crate::value::time::Time;
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::{Offset, TimeZone};
@@ -232,7 +232,7 @@ fn of_name(given: &Value, names: &[&str], what: &str) -> Outcome<Value> {
     if name.len() < 12 && names.iter().any(|known| known.to_uppercase() == name) {
         return Ok(given.clone());
     }
-    let error = Error::new("IllegalArgument", format!("expected {what}, got {}", crate::lang::error::describe(given)));
+    let error = Error::new("IllegalArgument", format!("expected {what}, got {}", crate::error::describe(given)));
     Err(error.suggest("they are written in capitals").into())
 }
 

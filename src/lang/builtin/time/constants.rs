@@ -4,8 +4,8 @@
 use super::names::{MONTHS, WEEKDAYS, month, weekday};
 use super::pattern::named;
 use super::units::Unit;
-use crate::lang::value::Value;
-use crate::lang::value::time::{Period, Time};
+use crate::value::Value;
+use crate::value::time::{Period, Time};
 use jiff::civil::{self, Date, DateTime};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};

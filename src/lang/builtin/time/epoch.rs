@@ -1,6 +1,6 @@
 //! Unix time as a number or as digits; the magnitude determines the unit.
 
-use crate::lang::value::time::text::fraction;
+use crate::value::time::text::fraction;
 use jiff::Timestamp;
 
 /// Converts seconds, milliseconds, microseconds or nanoseconds since 1970, distinguished by magnitude.

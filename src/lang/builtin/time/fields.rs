@@ -2,11 +2,11 @@
 
 use super::given::{self, clock_of, date_of};
 use super::names::{MONTHS, WEEKDAYS};
-use crate::lang::error::{Error, Outcome};
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::value::Value;
-use crate::lang::value::time::Time;
+use crate::error::{Error, Outcome};
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::value::Value;
+use crate::value::time::Time;
 use jiff::civil::{self, Date};
 
 /// The builtins defined in this file.

@@ -1,14 +1,14 @@
 //! Java's parsers, each of which accepts only the text of its own kind, and its formatters, which are patterns.
 
 use super::given::{self, Format, clock_of, date_of, value};
-use crate::lang::builtin::arguments::{string, take};
-use crate::lang::error::{Error, Outcome};
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::value::Value;
-use crate::lang::value::map::Map;
-use crate::lang::value::time::Time;
-use crate::lang::value::time::text::example;
+use crate::builtin::arguments::{string, take};
+use crate::error::{Error, Outcome};
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::value::Value;
+use crate::value::map::Map;
+use crate::value::time::Time;
+use crate::value::time::text::example;
 use jiff::tz::TimeZone;
 use std::sync::Arc;
 

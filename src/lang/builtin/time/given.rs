@@ -6,12 +6,12 @@ use super::names::{month, zone_of_word};
 use super::pattern::{Pattern, named};
 use super::recognise::recognise;
 use super::units::too_far;
-use crate::lang::builtin::arguments::{integer, option, options};
-use crate::lang::error::{Error, Outcome};
-use crate::lang::machine::Machine;
-use crate::lang::value::Value;
-use crate::lang::value::map::Map;
-use crate::lang::value::time::{self as value_time, Time};
+use crate::builtin::arguments::{integer, option, options};
+use crate::error::{Error, Outcome};
+use crate::machine::Machine;
+use crate::value::Value;
+use crate::value::map::Map;
+use crate::value::time::{self as value_time, Time};
 use jiff::civil::{self, Date};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
@@ -80,7 +80,7 @@ pub fn zone(machine: &mut Machine, given: &Value) -> Outcome<TimeZone> {
     let names: Vec<String> = jiff::tz::db().available().map(|name| name.as_str().to_string()).collect();
     let ending = format!("/{}", name.replace(' ', "_").to_lowercase());
     let same_city = names.iter().find(|known| known.to_lowercase().ends_with(&ending));
-    let near = crate::lang::error::suggest::closest(name, names.iter().map(String::as_str));
+    let near = crate::error::suggest::closest(name, names.iter().map(String::as_str));
     Err(match same_city.map(String::as_str).or(near) {
         Some(near) => error.suggest(format!("Did you mean \"{near}\"?")),
         None => error.suggest("zones are \"Europe/Paris\", \"America/New_York\", \"UTC\", \"+02:00\""),

@@ -2,11 +2,11 @@
 
 use super::given::{self, clock_of, date_of, value, zoned};
 use super::units::too_far;
-use crate::lang::error::{Error, Outcome};
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::value::Value;
-use crate::lang::value::time::Time;
+use crate::error::{Error, Outcome};
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::value::Value;
+use crate::value::time::Time;
 use jiff::tz::TimeZone;
 
 /// The builtins defined in this file.
@@ -184,9 +184,9 @@ pub const TABLE: &[Builtin] = &[
                 Value::Str(text) => match format.read(machine, text.as_str()) {
                     Ok(_) => true,
                     Err(signal) => match signal.into_raised() {
-                        crate::lang::error::Raised::Error(_) => false,
-                        crate::lang::error::Raised::Fault(fault) => return Err(fault.into()),
-                        crate::lang::error::Raised::Halt(halt) => return Err(halt.into()),
+                        crate::error::Raised::Error(_) => false,
+                        crate::error::Raised::Fault(fault) => return Err(fault.into()),
+                        crate::error::Raised::Halt(halt) => return Err(halt.into()),
                     },
                 },
                 Value::Time(_) => true,

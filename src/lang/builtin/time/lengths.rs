@@ -3,13 +3,13 @@
 use super::calendar::{apart, length, period_between};
 use super::given::{self, date_of, value};
 use super::units::{Amount, Unit, exact, is_unit};
-use crate::lang::builtin::arguments::integer;
-use crate::lang::builtin::arithmetic::float;
-use crate::lang::error::{Error, Outcome};
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::value::Value;
-use crate::lang::value::time::{Period, Time};
+use crate::builtin::arguments::integer;
+use crate::builtin::arithmetic::float;
+use crate::error::{Error, Outcome};
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::value::Value;
+use crate::value::time::{Period, Time};
 use jiff::SignedDuration;
 
 /// The builtins defined in this file.

@@ -4,11 +4,11 @@ use super::adjusters::adjusted;
 use super::calendar::{local, plus, with_local};
 use super::given::{self, bounded, date_of, no_such_day, value};
 use super::units::{Amount, Unit, too_far};
-use crate::lang::error::{Error, Outcome};
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::value::Value;
-use crate::lang::value::time::Time;
+use crate::error::{Error, Outcome};
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::value::Value;
+use crate::value::time::Time;
 use jiff::civil::{self, Date, DateTime};
 
 const MINUTE: i64 = 60_000_000_000;

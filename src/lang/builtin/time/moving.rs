@@ -3,13 +3,13 @@
 use super::calendar::{between, local, order, plus, timestamp, truncate, with_local};
 use super::given::{self, value};
 use super::units::{Amount, Unit, is_unit};
-use crate::lang::builtin::arguments::integer;
-use crate::lang::error::{Error, Outcome};
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::value::Value;
-use crate::lang::value::release::Scratch;
-use crate::lang::value::time::Time;
+use crate::builtin::arguments::integer;
+use crate::error::{Error, Outcome};
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::value::Value;
+use crate::value::release::Scratch;
+use crate::value::time::Time;
 use jiff::tz::TimeZone;
 use std::cmp::Ordering;
 

@@ -1,6 +1,6 @@
 //! Names of months, weekdays and time zones in the text of dates.
 
-use crate::lang::value::time::zone;
+use crate::value::time::zone;
 use jiff::tz::{Offset, TimeZone};
 
 /// The months, January first.

@@ -1,12 +1,12 @@
 //! Parsing and formatting dates, and the current time.
 
 use super::given::{self, Format, value};
-use crate::lang::builtin::arguments::integer;
-use crate::lang::error::{Error, Outcome};
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::value::Value;
-use crate::lang::value::time::Time;
+use crate::builtin::arguments::integer;
+use crate::error::{Error, Outcome};
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::value::Value;
+use crate::value::time::Time;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 

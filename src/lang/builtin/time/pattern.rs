@@ -2,8 +2,8 @@
 
 use super::recognise::Parts;
 use super::{pattern_read, pattern_write};
-use crate::lang::error::Error;
-use crate::lang::value::time::Time;
+use crate::error::Error;
+use crate::value::time::Time;
 use jiff::fmt::strtime::BrokenDownTime;
 
 /// Maximum length of a pattern, in bytes.
@@ -139,7 +139,7 @@ impl Pattern {
                 }
                 let date = broken.to_date().ok();
                 let clock = broken.hour().and(broken.to_time().ok());
-                let zone = broken.iana_time_zone().and_then(crate::lang::value::time::zone);
+                let zone = broken.iana_time_zone().and_then(crate::value::time::zone);
                 if date.is_none() && clock.is_none() {
                     return Err(pattern_read::misfit(text, pattern, "it names no whole date"));
                 }

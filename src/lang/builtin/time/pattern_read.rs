@@ -5,9 +5,9 @@ use super::pattern::Item;
 use super::pattern_write::end;
 use super::recognise::Parts;
 use super::weeks::{self, Count};
-use crate::lang::error::Error;
-use crate::lang::value::time::text::{fraction, leading_offset};
-use crate::lang::value::time::zone;
+use crate::error::Error;
+use crate::value::time::text::{fraction, leading_offset};
+use crate::value::time::zone;
 use jiff::civil::{self, Date, Weekday};
 use jiff::tz::{Offset, TimeZone};
 

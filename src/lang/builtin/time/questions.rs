@@ -3,12 +3,12 @@
 use super::calendar::{order, plus, timestamp, zone_of};
 use super::given::{self, date_of, zoned};
 use super::units::{Amount, Unit};
-use crate::lang::builtin::arguments::take;
-use crate::lang::error::{Error, Outcome};
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::value::Value;
-use crate::lang::value::time::Time;
+use crate::builtin::arguments::take;
+use crate::error::{Error, Outcome};
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::value::Value;
+use crate::value::time::Time;
 use jiff::Timestamp;
 use jiff::civil::{Date, Weekday};
 use jiff::tz::TimeZone;

@@ -3,9 +3,9 @@
 use super::calendar::in_zone;
 use super::epoch::epoch_text;
 use super::names::{month, weekday, zone_of_word};
-use crate::lang::error::Error;
-use crate::lang::value::time::text::{Pieces, fraction, year_month};
-use crate::lang::value::time::{Time, zone};
+use crate::error::Error;
+use crate::value::time::text::{Pieces, fraction, year_month};
+use crate::value::time::{Time, zone};
 use jiff::civil::{self, Date};
 use jiff::tz::{Offset, TimeZone};
 

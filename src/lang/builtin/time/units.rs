@@ -1,13 +1,13 @@
 //! Units of time and amounts of them: `:days`, `{:days 3 :hours 2}`, durations and periods.
 
-use crate::lang::builtin::arithmetic::float;
-use crate::lang::error::suggest::closest;
-use crate::lang::error::{Error, Outcome};
-use crate::lang::machine::Machine;
-use crate::lang::value::Value;
-use crate::lang::value::text::Name;
-use crate::lang::value::time::text::Lengths;
-use crate::lang::value::time::{Period, Time};
+use crate::builtin::arithmetic::float;
+use crate::error::suggest::closest;
+use crate::error::{Error, Outcome};
+use crate::machine::Machine;
+use crate::value::Value;
+use crate::value::text::Name;
+use crate::value::time::text::Lengths;
+use crate::value::time::{Period, Time};
 use jiff::SignedDuration;
 
 /// Nanoseconds of a day of twenty-four hours.

@@ -11,13 +11,13 @@ pub mod steps;
 use super::arguments::take;
 use super::functions::bound;
 use super::sequences::{add, all_lazy, cursors, in_front, next_of_each, or_empty, reduce_from};
-use crate::lang::error::{Error, Outcome};
-use crate::lang::eval::rest_of;
-use crate::lang::heap::{CellKind, Handle, State};
-use crate::lang::machine::Machine;
-use crate::lang::native::{Builtin, Role};
-use crate::lang::value::Value;
-use crate::lang::value::walk::Cursor;
+use crate::error::{Error, Outcome};
+use crate::eval::rest_of;
+use crate::heap::{CellKind, Handle, State};
+use crate::machine::Machine;
+use crate::native::{Builtin, Role};
+use crate::value::Value;
+use crate::value::walk::Cursor;
 use std::sync::Arc;
 
 /// The builtins defined in this file.

@@ -2,13 +2,13 @@
 //! and then nothing, a result, or a result and an item.
 
 use super::super::arguments::{count, take};
-use crate::lang::error::{Error, Outcome};
-use crate::lang::heap::{Handle, State};
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::value::map::Map;
-use crate::lang::value::set::Set;
-use crate::lang::value::{Reduced, Value};
+use crate::error::{Error, Outcome};
+use crate::heap::{Handle, State};
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::value::map::Map;
+use crate::value::set::Set;
+use crate::value::{Reduced, Value};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 

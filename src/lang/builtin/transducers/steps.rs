@@ -5,10 +5,10 @@ use super::super::arguments::take;
 use super::super::arithmetic::float;
 use super::super::chance::fraction;
 use super::super::maps::entry_of;
-use crate::lang::error::Outcome;
-use crate::lang::machine::Machine;
-use crate::lang::native::Builtin;
-use crate::lang::value::{Reduced, Value};
+use crate::error::Outcome;
+use crate::machine::Machine;
+use crate::native::Builtin;
+use crate::value::{Reduced, Value};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 

@@ -1,13 +1,13 @@
 //! The arguments of a tool call: a map, keywords with values, or positional values.
 
 use super::{Pick, pick};
-use crate::lang::error::{Error, Outcome};
-use crate::lang::foreign_text;
-use crate::lang::host::{Tool, written_names};
-use crate::lang::value::Value;
-use crate::lang::value::function::ToolFunction;
-use crate::lang::value::map::Map;
-use crate::lang::value::text::Name;
+use crate::error::{Error, Outcome};
+use crate::foreign_text;
+use crate::host::{Tool, written_names};
+use crate::value::Value;
+use crate::value::function::ToolFunction;
+use crate::value::map::Map;
+use crate::value::text::Name;
 use serde_json::Value as Json;
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! Tests which bracket is reported as faulty, by complete messages.
 
-use crate::lang::reader::{ReadError, read};
+use crate::reader::{ReadError, read};
 
 /// Returns the error, its message with the suggestion, and the text at its position.
 fn blamed(source: &str) -> (ReadError, String, &str) {

@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use crate::lang::form::{Form, FormKind};
-use crate::lang::reader::{ReadError, read, text_of};
-use crate::lang::span::Span;
+use crate::form::{Form, FormKind};
+use crate::reader::{ReadError, read, text_of};
+use crate::span::Span;
 
 /// Reads a program and formats its forms.
 fn forms(source: &str) -> String {

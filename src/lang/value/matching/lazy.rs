@@ -1,7 +1,7 @@
 //! The lazy DFA, stepped byte by byte. A cached transition costs one table lookup. A missing one is computed from the
 //! NFA and charged by its size.
 
-use crate::lang::value::walk::Pace;
+use crate::value::walk::Pace;
 use regex_automata::hybrid::LazyStateID;
 use regex_automata::hybrid::dfa::{Cache, Config, DFA};
 use regex_automata::nfa::thompson::NFA;

@@ -1,9 +1,9 @@
 //! Differential tests against the `regex` crate, and tests of the charged steps.
 
 use super::{Compiled, PLACES, Slots, Unfit};
-use crate::lang::heap::Handle;
-use crate::lang::value::Value;
-use crate::lang::value::walk::Pace;
+use crate::heap::Handle;
+use crate::value::Value;
+use crate::value::walk::Pace;
 use proptest::prelude::*;
 use regex::RegexBuilder;
 use std::convert::Infallible;

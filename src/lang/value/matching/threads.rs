@@ -2,7 +2,7 @@
 //! capture slots. Finds a match where the DFA cannot.
 
 use super::Slots;
-use crate::lang::value::walk::Pace;
+use crate::value::walk::Pace;
 use regex_automata::Input;
 use regex_automata::nfa::thompson::{NFA, State};
 use regex_automata::util::primitives::{NonMaxUsize, StateID};
