@@ -1,7 +1,48 @@
-//! The language: from text to values, with no access to the outside world.
+//! The language of lispbox: from text to values, with no access to the outside world.
 //!
-//! `span ← lexer ← reader ← expand ← resolve ← eval`, with `value`, `meter`, `error` and `heap` beneath and `builtin`
-//! and `prelude` beside `eval`. [`Host`] is the only interface to the outside.
+//! `lispbox` re-exports this crate as `lispbox::lang`; depend on `lispbox` rather than on this crate.
+//!
+//! # Layers
+//! A room (a module of this crate) may use rooms of its own layer and of the layers below it, never one above.
+//! `tests/layers.rs` enforces this, and bounds the import cycles within a room. From the bottom:
+//! 1. [`span`]: positions in source texts.
+//! 2. The kernel's data: [`value`], [`error`], [`heap`], [`form`], [`node`] (resolved code), [`meter`] (limits),
+//!    [`host`] (the interface to the outside), [`machine`] (the state of an evaluation), [`native`] (the contract of a
+//!    builtin), [`operators`], [`registry`] (the table of all names), [`index`] (search), [`foreign_text`]. These files
+//!    refer to each other: a value can be a builtin, and the signature of a builtin names the machine.
+//! 3. [`lexer`], [`reader`]: text to forms. `absent`: advice on names that do not exist.
+//! 4. [`expand`], [`resolve`], [`json`]: macro expansion, name resolution, JSON.
+//! 5. [`eval`]: the evaluator. It runs on a [`Machine`] and knows the library only through the registry.
+//! 6. The library: [`builtin`], [`prelude`] (functions written in the language itself), and [`snapshot`] (serialized
+//!    sessions).
+//! 7. The entry points: [`Engine`], [`Session`], [`Environment`], [`Reply`].
+//!
+//! Two other designs were considered. *Opaque builtins* (`run: fn(&mut dyn Any, …)`, or a type parameter for the
+//! machine) would separate values from the machine, but cost a check or a monomorphic copy of every value type on the
+//! hottest path. *A crate for the library* would let the compiler enforce layer 6, but functions of the kernel that are
+//! inlined into builtins today would then need link-time optimization, which doubles the time of the first build.
+//!
+//! # Glossary
+//! - **answer**: the result of a node, passed in two registers.
+//! - **branch**: one line of execution within an evaluation; `pmap` runs several, of which one computes at a time.
+//! - **bound function**: a builtin with its first arguments filled in; its [`Role`](native::Role) says what it is.
+//! - **cell**: a mutable slot in the heap (atom, volatile, delay, lazy sequence), referred to by a reference-counted
+//!   handle.
+//! - **core**: the state that the branches of an evaluation share; the branch whose turn it is holds it.
+//! - **cycle collector**: finds cells that are reachable only from themselves, by trial deletion; also called a sweep.
+//! - **deferred release**: dropping a large structure in slices, so that no drop exceeds the time between two checks.
+//! - **effort**: the estimated cost of hashing, comparing or printing a value, in fuel.
+//! - **fuel**: the unit of the step limit; the same program on the same data always spends the same amount.
+//! - **halt**: the end of an evaluation by a limit or a cancellation; programs cannot catch it.
+//! - **inline cache**: the index of a key in the last small map, tried before a search.
+//! - **owed work**: charges noted by code without access to the meter, such as hashing, and charged at the next check.
+//! - **prelude**: the functions in `stdlib/*.lisp`, compiled on first use.
+//! - **shape**: the ordered keys of a record, shared by all records with these keys (a hidden class); adding a key is a
+//!   shape transition.
+//! - **snapshot**: a session serialized as s-expressions, in rows that keep their numbers from one to the next.
+//! - **step**: a builtin that programs cannot name: the code of a function or lazy sequence that another builtin
+//!   returns.
+//! - **undo log**: the replaced values of definitions and cells, by which a failed form is undone.
 
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 

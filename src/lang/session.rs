@@ -5,15 +5,11 @@ use crate::builtin::{self, discovery};
 use crate::error::render::{Diagnosis, halt_message, shown, trace_line};
 use crate::error::{Error, Fault, Halt, Outcome, Raised, Signal};
 use crate::eval::internal_error;
-use crate::foreign;
-use crate::foreign_text;
 use crate::form::Form;
 use crate::host::Host;
-use crate::json;
 use crate::machine::{Core, Machine, Stacks};
 use crate::meter::{self, Account, Limits, Meter, Residence, Watch};
 use crate::native::Builtin;
-use crate::reader;
 use crate::registry::{Registry, Table};
 use crate::reply::{Failure, Reply, Spent, Status};
 use crate::snapshot::EncodeError;
@@ -21,6 +17,7 @@ use crate::span::{Source, SourceName};
 use crate::value::Value;
 use crate::value::print::{Printed, print_within};
 use crate::value::release;
+use crate::{foreign, foreign_text, json, reader};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
@@ -149,10 +146,8 @@ impl EngineBuilder {
                 "memory limits cannot be kept: install `lispbox::lang::meter::Metered` as the global allocator, or say `unlimited_memory()`".to_string(),
             ));
         }
-        let mut registry = Registry::new(&builtin::LIBRARY).map_err(EngineError)?;
-        if self.is_plain {
-            registry = registry.plain();
-        }
+        let registry = Registry::new(&builtin::LIBRARY).map_err(EngineError)?;
+        let mut registry = if self.is_plain { registry.plain() } else { registry };
         for table in self.functions {
             registry.add(table).map_err(EngineError)?;
         }
@@ -474,7 +469,7 @@ fn run_forms(machine: &mut Machine, request: &Request, source: &Arc<Source>, rep
         machine.core.form = ordinal as u32;
         let is_last = ordinal + 1 == count;
         let resolved = if has_aliases { machine.resolve_aliases(&mut form) } else { Ok(()) };
-        let resolved = resolved.map_err(|(error, span)| Signal::from(error).at(source, span));
+        let resolved = resolved.map_err(|failed| Signal::from(failed.0).at(source, failed.1));
         let result = resolved.and_then(|()| machine.evaluate(form, source)).and_then(|value| {
             match machine.settle(&value) {
                 // This value is not printed, so the program did not ask for the failing item: ignore the error.

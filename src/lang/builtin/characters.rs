@@ -182,7 +182,7 @@ fn numeric_value(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 fn digit(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let radix = integer(&arguments[1])?;
     let Some(radix) = u32::try_from(radix).ok().filter(|radix| (2..=36).contains(radix)) else {
-        return Err(Error::new("ArgumentError", format!("expected a radix from 2 to 36, got {radix}")).into());
+        return Err(Error::unmet("ArgumentError", format!("a radix from 2 to 36, got {radix}")).into());
     };
     Ok(Value::Int(character(&arguments[0])?.to_digit(radix).map_or(-1, i64::from)))
 }

@@ -267,7 +267,7 @@ fn parse_boolean(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 /// Builds the error for a string that does not denote the expected number.
 #[cold]
 fn wrong_format(what: &str, value: &Value, instead: &str) -> Error {
-    let error = Error::new("NumberFormat", format!("expected the digits of {what}, got {}", describe(value)));
+    let error = Error::unmet("NumberFormat", format!("the digits of {what}, got {}", describe(value)));
     if instead.is_empty() {
         return error;
     }
@@ -281,7 +281,7 @@ fn radix(value: Option<&Value>) -> Result<u32, Error> {
     u32::try_from(radix)
         .ok()
         .filter(|radix| (2..=36).contains(radix))
-        .ok_or_else(|| Error::new("ArgumentError", format!("expected a radix from 2 to 36, got {radix}")))
+        .ok_or_else(|| Error::unmet("ArgumentError", format!("a radix from 2 to 36, got {radix}")))
 }
 
 fn java_long(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {

@@ -164,7 +164,7 @@ pub(super) fn next_form(machine: &mut Machine, text: &str, options: Options) -> 
         return Ok((options.at_end()?, text.len()));
     };
     if text.contains("::") {
-        machine.resolve_aliases(&mut form).map_err(|(error, _)| error)?;
+        machine.resolve_aliases(&mut form).map_err(|failed| failed.0)?;
     }
     let value = value_of(&mut Readers { machine, text, options: &options }, &form)?;
     Ok((value, passed))

@@ -159,7 +159,7 @@ fn within(machine: &mut Machine, arguments: &mut [Value], least: i64, most: i64)
 
 #[cold]
 fn outside(value: &Value, least: i64, most: i64) -> Error {
-    Error::new("IllegalArgument", format!("expected a number from {least} to {most}, got {}", describe(value)))
+    Error::unmet("IllegalArgument", format!("a number from {least} to {most}, got {}", describe(value)))
         .suggest("`(long x)` takes integers of 64 bits")
 }
 

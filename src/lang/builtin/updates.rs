@@ -131,7 +131,7 @@ fn assoc_in(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 fn path(machine: &mut Machine, keys: Value) -> Outcome<Vec<Value>> {
     if keys.as_name().is_some() || matches!(keys, Value::Str(_) | Value::Int(_)) {
         let key = crate::error::describe(&keys);
-        return Err(Error::new("TypeError", format!("expected the keys of a path in a vector, got {key}"))
+        return Err(Error::unmet("TypeError", format!("the keys of a path in a vector, got {key}"))
             .suggest("write them as `[:a :b]`, one key alone as `[:a]`")
             .into());
     }

@@ -29,7 +29,17 @@ pub struct Error {
     pub symbol: Option<String>,
     /// A suggested correction.
     pub suggestion: Option<String>,
+    wording: Wording,
     payload: Payload,
+}
+
+/// How the message is worded, which decides what may be added to it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Wording {
+    /// The message begins with "expected" and does not name the function whose argument was rejected.
+    lacks_function: bool,
+    /// The rejected value was nil.
+    got_nil: bool,
 }
 
 /// The values that an error carries, boxed so that a long chain of causes is dropped without recursion.
@@ -53,13 +63,26 @@ impl Error {
     /// assert_eq!(error.message, "expected a number, got \"x\" (a string)");
     /// ```
     pub fn expected(what: &str, got: &Value) -> Error {
-        let error = Error::new("TypeError", format!("expected {what}, got {}", describe(got)));
+        let mut error = Error::unmet("TypeError", format!("{what}, got {}", describe(got)));
+        error.wording.got_nil = got.is_nil();
         match got {
             Value::Cell(cell) if cell.cell_kind() == CellKind::Transient => error.suggest(
                 "`(persistent! t)` makes a collection of a transient; `conj!`, `assoc!` and their kin change it",
             ),
             _ => error,
         }
+    }
+
+    /// Creates an error whose message is "expected" and `expectation`. The name of the builtin or function whose argument
+    /// was rejected is prepended when the error leaves it.
+    pub fn unmet(code: impl Into<Cow<'static, str>>, expectation: impl std::fmt::Display) -> Error {
+        let wording = Wording { lacks_function: true, got_nil: false };
+        Error { wording, ..Error::new(code, format!("expected {expectation}")) }
+    }
+
+    /// True if the error reports that nil came where another value was expected.
+    pub(crate) fn got_nil(&self) -> bool {
+        self.wording.got_nil
     }
 
     /// Sets the name that the error concerns.
@@ -199,19 +222,21 @@ impl Signal {
         }
     }
 
-    /// Prepends the name of the builtin to a message that begins with "expected", unless the builtin is internal.
+    /// Prepends the name of the builtin to the message of an unmet expectation, unless the builtin is internal.
     #[cold]
     pub(crate) fn within(self, builtin: &Builtin) -> Signal {
         if builtin.is_internal() { self } else { self.by(builtin.name) }
     }
 
-    /// Prepends the name of the function to a message that begins with "expected".
+    /// Prepends the name of the function to the message of an unmet expectation that names none yet.
     #[cold]
     pub(crate) fn by(mut self, function: &str) -> Signal {
         if let Raised::Error(error) = &mut *self.0
-            && error.message.starts_with("expected ")
+            && error.wording.lacks_function
         {
-            Arc::make_mut(error).message = format!("`{function}` {}", error.message);
+            let error = Arc::make_mut(error);
+            error.message = format!("`{function}` {}", error.message);
+            error.wording.lacks_function = false;
         }
         self
     }

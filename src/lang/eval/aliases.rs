@@ -66,7 +66,7 @@ impl Machine {
     ///
     /// # Errors
     /// Returns the error and location of the first unknown alias.
-    pub(crate) fn resolve_aliases(&self, form: &mut Form) -> Result<(), (Error, Span)> {
+    pub(crate) fn resolve_aliases(&self, form: &mut Form) -> Result<(), Box<(Error, Span)>> {
         if let Some(metadata) = &mut form.metadata {
             self.resolve_aliases(metadata)?;
         }
@@ -75,7 +75,7 @@ impl Machine {
                 let Some((Some(alias), base)) = name.strip_prefix(':').map(split_name) else { return Ok(()) };
                 match self.full_namespace(alias) {
                     Some(namespace) => *name = format!("{namespace}/{base}"),
-                    None => return Err((unknown_alias(alias), form.span)),
+                    None => return Err(Box::new((unknown_alias(alias), form.span))),
                 }
             }
             FormKind::List(items) | FormKind::Vector(items) | FormKind::Map(items) | FormKind::Set(items) => {

@@ -7,7 +7,7 @@
 //!
 //! Evaluating a node yields an [`Answer`], which fits two registers. Calls of keywords, and of
 //! builtins that are an [`Operator`](crate::operators::Operator), are separate nodes that do their
-//! work inline. Such fast paths change only the running time: `tests/shortcuts.rs` and the fuzz target `evaluate`
+//! work inline. Such fast paths change only the running time: `tests/language/shortcuts.rs` and the fuzz target `evaluate`
 //! compare results with a walk that takes none.
 
 mod aliases;
@@ -106,7 +106,7 @@ impl Machine {
         const LONGEST: usize = 100;
         let Some((key, shape)) = &self.missed else { return error };
         let is_short = |key: &Value| key.is_scalar() && (key.as_str().map_or(0, str::len) <= LONGEST);
-        if error.code == "TypeError" && error.message.ends_with("got nil") && is_short(key) {
+        if error.got_nil() && is_short(key) {
             let written = format!("{key:?}");
             let keys = shape.keys().iter().filter(|key| is_short(key));
             let keys: Vec<String> = keys.map(|key| format!("{key:?}")).collect();

@@ -415,11 +415,8 @@ impl Parser<'_> {
             None if came.is_empty() => "the end of the text".to_string(),
             None => format!("`{}`", came.escape_debug()),
         };
-        Error::new(
-            "InvalidJson",
-            format!("expected {expected} at line {line}, column {column} of the JSON, got {came}"),
-        )
-        .into()
+        Error::unmet("InvalidJson", format!("{expected} at line {line}, column {column} of the JSON, got {came}"))
+            .into()
     }
 }
 

@@ -263,19 +263,34 @@ impl Value {
 
     /// True for values that hold no other values directly. The content of a cell is in the heap, so cells are scalars.
     pub fn is_scalar(&self) -> bool {
-        !matches!(
-            self,
+        match self {
             Value::List(_)
-                | Value::Vector(_)
-                | Value::Map(_)
-                | Value::Set(_)
-                | Value::Closure(_)
-                | Value::Bound(_)
-                | Value::Lazy(_)
-                | Value::Exception(_)
-                | Value::Reduced(_)
-                | Value::Annotated(_)
-        )
+            | Value::Vector(_)
+            | Value::Map(_)
+            | Value::Set(_)
+            | Value::Closure(_)
+            | Value::Bound(_)
+            | Value::Lazy(_)
+            | Value::Exception(_)
+            | Value::Reduced(_)
+            | Value::Annotated(_) => false,
+            Value::Nil
+            | Value::Bool(_)
+            | Value::Int(_)
+            | Value::Float(_)
+            | Value::Char(_)
+            | Value::Str(_)
+            | Value::Keyword(_)
+            | Value::Symbol(_)
+            | Value::BigInt(_)
+            | Value::Decimal(_)
+            | Value::Time(_)
+            | Value::Regex(_)
+            | Value::Builtin(_)
+            | Value::Tool(_)
+            | Value::Var(_)
+            | Value::Cell(_) => true,
+        }
     }
 
     /// Returns the address and reference count of the node that backs this value, if the value can hold or lead to
@@ -296,7 +311,20 @@ impl Value {
             Value::Reduced(node) => of(node),
             Value::Annotated(node) => of(node),
             Value::Regex(node) => of(node),
-            _ => return None,
+            Value::Nil
+            | Value::Bool(_)
+            | Value::Int(_)
+            | Value::Float(_)
+            | Value::Char(_)
+            | Value::Str(_)
+            | Value::Keyword(_)
+            | Value::Symbol(_)
+            | Value::BigInt(_)
+            | Value::Decimal(_)
+            | Value::Time(_)
+            | Value::Builtin(_)
+            | Value::Tool(_)
+            | Value::Var(_) => return None,
         })
     }
 

@@ -95,7 +95,7 @@ fn colons_read(name: &str) -> bool {
     !name.ends_with(':') && !name.contains("::")
 }
 
-/// True for characters that the lexer accepts inside a name. `tests/printing.rs` checks that the two agree.
+/// True for characters that the lexer accepts inside a name. `tests/language/printing.rs` checks that the two agree.
 fn is_part(c: char) -> bool {
     match c {
         ',' | ';' | '"' | '^' | '@' | '`' | '~' | '(' | ')' | '[' | ']' | '{' | '}' | '\\' => false,

@@ -1,6 +1,6 @@
 //! Random programs over collections, each with the answer that a plain model of the collections gives.
 //!
-//! The fuzz target `collections` and the test `tests/collections.rs` share this module.
+//! The fuzz target `collections` and the test `tests/language/collections.rs` share this module.
 
 mod keyed;
 mod keys;

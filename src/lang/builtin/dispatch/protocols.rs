@@ -146,7 +146,7 @@ fn extend(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
         known.insert(of.clone());
         machine.core.heap.change(&types, State::Done(Value::Set(Arc::new(known))))?;
         let Value::Map(methods) = std::mem::take(methods) else {
-            return Err(Error::new("TypeError", "expected a map of functions by name behind the protocol").into());
+            return Err(Error::unmet("TypeError", "a map of functions by name behind the protocol").into());
         };
         for (name, function) in methods.iter() {
             let method = method_of(protocol, name)?;

@@ -161,7 +161,7 @@ pub fn clock_of(nanos: i128) -> civil::Time {
 /// unit, or `ArithmeticError` if the result is out of range.
 pub fn truncate(time: &Time, count: i64, unit: Unit) -> Result<Time, Error> {
     if count < 1 {
-        return Err(Error::new("ArgumentError", format!("expected a positive number of units, got {count}")));
+        return Err(Error::unmet("ArgumentError", format!("a positive number of units, got {count}")));
     }
     if let (Time::Duration(duration), Some(each)) = (time, length(unit)) {
         let each = each * i128::from(count);
@@ -233,9 +233,7 @@ pub fn timestamp(time: &Time, zone: &TimeZone) -> Result<Timestamp, Error> {
             Some(local) => Ok(in_zone(local, zone, None)?.timestamp()),
             None => Err(too_far()),
         },
-        other => {
-            Err(Error::new("TypeError", format!("expected a date or a point in time, got {} ({other})", other.kind())))
-        }
+        other => Err(Error::unmet("TypeError", format!("a date or a point in time, got {} ({other})", other.kind()))),
     }
 }
 

@@ -232,7 +232,7 @@ fn of_name(given: &Value, names: &[&str], what: &str) -> Outcome<Value> {
     if name.len() < 12 && names.iter().any(|known| known.to_uppercase() == name) {
         return Ok(given.clone());
     }
-    let error = Error::new("IllegalArgument", format!("expected {what}, got {}", crate::error::describe(given)));
+    let error = Error::unmet("IllegalArgument", format!("{what}, got {}", crate::error::describe(given)));
     Err(error.suggest("they are written in capitals").into())
 }
 
@@ -251,6 +251,6 @@ fn local(machine: &mut Machine, given: &[Value]) -> Outcome<DateTime> {
             let time = given::time(machine, one)?;
             Ok(date_of(&time)?.to_datetime(clock_of(&time)?))
         }
-        _ => Err(Error::new("ArityError", "expected a year, month, day, hour and minute").into()),
+        _ => Err(Error::unmet("ArityError", "a year, month, day, hour and minute").into()),
     }
 }

@@ -196,7 +196,7 @@ fn strict(machine: &mut Machine, arguments: &[Value], tag: &str, shown: &str) ->
     let read = if text.len() > 100 { None } else { Time::read(tag, text).and_then(Result::ok) };
     Ok(read.ok_or_else(|| {
         let start: String = text.chars().take(60).collect();
-        let error = Error::new("InvalidTime", format!("expected text such as `{}`, got `{start}`", example(tag)));
+        let error = Error::unmet("InvalidTime", format!("text such as `{}`, got `{start}`", example(tag)));
         error.suggest(format!("write `{shown}`, give a pattern, or read other spellings with (time/parse s)"))
     })?)
 }

@@ -127,7 +127,7 @@ pub fn zoned(time: &Time, zone: &TimeZone) -> Result<Zoned, Error> {
 pub fn date_of(time: &Time) -> Result<Date, Error> {
     match (time, super::calendar::local(time)) {
         (Time::Clock(_), _) | (_, None) => {
-            Err(Error::new("TypeError", format!("expected a date, got {} ({time})", time.kind())))
+            Err(Error::unmet("TypeError", format!("a date, got {} ({time})", time.kind())))
         }
         (_, Some(local)) => Ok(local.date()),
     }

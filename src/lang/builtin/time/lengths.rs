@@ -300,7 +300,7 @@ fn amount(machine: &mut Machine, arguments: &[Value]) -> Outcome<Option<Amount>>
             for pair in pairs.chunks(2) {
                 machine.charge(1)?;
                 let [count, unit] = pair else {
-                    return Err(Error::new("ArityError", "expected numbers and units in turn")
+                    return Err(Error::unmet("ArityError", "numbers and units in turn")
                         .suggest("such as (time/duration 1 :hour 30 :minutes)")
                         .into());
                 };

@@ -23,7 +23,7 @@ struct View<'t> {
 
 /// Creates the error for a value that cannot be formatted.
 pub fn not_formattable(time: &Time) -> Error {
-    Error::new("TypeError", format!("expected a date or a time to format, got {} ({time})", time.kind()))
+    Error::unmet("TypeError", format!("a date or a time to format, got {} ({time})", time.kind()))
 }
 
 impl View<'_> {

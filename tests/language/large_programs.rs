@@ -1,6 +1,6 @@
 //! Programs whose text is long and flat: what they cost grows with their length.
 
-mod common;
+use crate::common;
 
 use common::{host, session};
 use lispbox::lang::Request;

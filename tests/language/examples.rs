@@ -1,6 +1,6 @@
 //! Every builtin has examples, and every example prints what it says.
 
-mod common;
+use crate::common;
 
 use lispbox::lang::builtin;
 

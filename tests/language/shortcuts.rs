@@ -2,7 +2,7 @@
 //! read for the last time. Nothing but the time may tell: on the plain walk every program of the corpora has the same
 //! value and the same failure, and spends as much fuel, or more where it copies what is changed in place otherwise.
 
-mod common;
+use crate::common;
 
 use common::{host, literate};
 use lispbox::lang::{Engine, Reply, Request};

@@ -1,6 +1,6 @@
 //! Finding tools: what `dir`, `doc`, `apropos` and `lisp_env` say, and that it stays short whatever stands behind.
 
-mod common;
+use crate::common;
 
 use common::{Scripted, session};
 use lispbox::lang::{Catalogue, Host, Request, Server, Session, Tool, ToolCall, ToolError, ToolReply};

@@ -1,7 +1,7 @@
 //! Sessions of random programs are written and read, and nobody notices: the same text, the same names, the
 //! same answers for as many steps, also to what comes later. A form that fails leaves the text as it was.
 
-mod common;
+use crate::common;
 
 use common::literate::cases;
 use common::{Scripted, moved, session, state};

@@ -1,6 +1,6 @@
 //! `stdlib/REFERENCE.md` says what the declarations say, and `docs/promises.md` what the pages and tests say.
 
-mod common;
+use crate::common;
 
 use std::fmt::Write;
 
@@ -43,7 +43,7 @@ fn the_reference_is_what_the_declarations_say() {
     let kept = std::fs::read_to_string(PATH).unwrap_or_default();
     assert!(
         kept == made,
-        "stdlib/REFERENCE.md is stale: run `UPDATE_REFERENCE=1 cargo test --test reference` and commit it"
+        "stdlib/REFERENCE.md is stale: run `UPDATE_REFERENCE=1 cargo test --test language reference` and commit it"
     );
 }
 

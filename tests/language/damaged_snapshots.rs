@@ -1,7 +1,7 @@
 //! Damaged texts of sessions: refused with a sentence that says what is wrong, or read as another session
 //! that can be written and read in its turn. Nothing that a text says makes the reader fail in another way.
 
-mod common;
+use crate::common;
 
 use common::{engine, host};
 use lispbox::lang::Engine;

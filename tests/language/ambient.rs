@@ -1,7 +1,7 @@
 //! Nothing ambient: what a program can reach is what its host gives it. Every function and form of the
 //! language is tried, with its own examples and with arguments that nobody meant.
 
-mod common;
+use crate::common;
 
 use common::{Scripted, engine};
 use lispbox::lang::{Catalogue, Host, Request, Server, Tool, ToolCall, ToolError, ToolReply};

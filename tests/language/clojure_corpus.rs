@@ -3,7 +3,7 @@
 //! below says `;lispbox=> ANSWER (slug)`, with the slug of its entry in `docs/differences-from-clojure.md`.
 //! Texts of errors are not compared, only that there is one.
 
-mod common;
+use crate::common;
 
 use common::literate::{cases, documents};
 use std::collections::BTreeSet;

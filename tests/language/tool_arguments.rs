@@ -1,6 +1,6 @@
 //! Arguments of tool calls: a map, keywords, or positions in the order of the printed signature.
 
-mod common;
+use crate::common;
 
 use std::sync::Arc;
 

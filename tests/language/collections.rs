@@ -1,7 +1,7 @@
 //! Random programs over maps, sets, sorted collections, records and sequences answer what a plain model answers.
 //! The fuzz target `collections` runs the same programs for as long as it is let.
 
-mod common;
+use crate::common;
 
 use common::collections::{Choices, case};
 use proptest::prelude::*;

@@ -5,7 +5,7 @@
 //! texts of the older versions stay where they are, and what they hold is still asked for its answers:
 //! a program with something new in it comes as a document of its own.
 
-mod common;
+use crate::common;
 
 use common::literate::{cases_of, documents};
 use common::{engine, host, moved, outcome, session};
@@ -73,7 +73,7 @@ fn sessions_are_written_as_the_text_that_is_kept() {
             made == kept,
             "{}.lisp is not what this build writes: {different:#?}\nif sessions of users are written like this already, \
              raise the version of the format, so that the text stays; then run \
-             `UPDATE_SNAPSHOTS=1 cargo test --test snapshots` and commit what it writes",
+             `UPDATE_SNAPSHOTS=1 cargo test --test language snapshots` and commit what it writes",
             document.name
         );
     }

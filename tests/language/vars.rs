@@ -1,7 +1,7 @@
 //! Definitions as values, where it takes more than one program to see them: undone forms, snapshots,
 //! branches, memory.
 
-mod common;
+use crate::common;
 
 use common::{Scripted, host, moved, run, session};
 use lispbox::lang::{Request, Session, ToolReply};

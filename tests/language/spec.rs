@@ -1,7 +1,7 @@
 //! Runs the literate specs in `tests/spec/*.md`: in blocks marked `clojure`, programs end with a line
 //! `… ;=> value` or `… ;=> error: Code`, and each runs in a session of its own.
 
-mod common;
+use crate::common;
 
 use common::literate::cases;
 use std::fmt::Write;

@@ -2,7 +2,7 @@
 //! With `LISPBOX_WRITE_WRONG_PROGRAMS=1` the answers in the file are written anew, to be read before they
 //! are kept.
 
-mod common;
+use crate::common;
 
 use lispbox::lang::{Request, ToolReply};
 use serde_json::json;

@@ -1,7 +1,7 @@
 //! What a program lets go of is dropped bit by bit: the program ends in time whatever it is, its account comes out
 //! right, and nobody runs out of memory over what is only waiting to be dropped.
 
-mod common;
+use crate::common;
 
 use common::{Scripted, host, run, session};
 use lispbox::lang::meter::Residence;

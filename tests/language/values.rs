@@ -1,6 +1,6 @@
 //! The eleven points of `docs/values.md`, each with a test that fails without it.
 
-mod common;
+use crate::common;
 
 use common::{Scripted, engine, eval, host, moved, run, session, value};
 use lispbox::lang::{CallId, Engine, Request, Status, ToolReply, Value};
@@ -627,7 +627,7 @@ fn a_session_goes_to_another_process_and_comes_back() {
     run(&mut session, "(def total (atom 10)) (defn twice [x] (* 2 x))");
     let text = session.encode(host()).expect("it encodes");
     let mut child = std::process::Command::new(std::env::current_exe().expect("this test"))
-        .args(["--exact", "a_session_goes_to_another_process_and_comes_back", "--nocapture"])
+        .args(["--exact", "values::a_session_goes_to_another_process_and_comes_back", "--nocapture"])
         .env(ROLE, "other")
         .stdin(std::process::Stdio::piped())
         .stdout(std::process::Stdio::null())

@@ -5,7 +5,7 @@
 //! block marked `clojure` is a program that ends with a line `;=> value`; a block `text` behind it is
 //! what the program prints.
 
-mod common;
+use crate::common;
 
 use common::literate::documents;
 use lispbox::lang::{Reply, Request, ToolReply};

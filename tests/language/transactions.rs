@@ -1,7 +1,7 @@
 //! A top-level form is kept whole or leaves no trace, whatever kind of state it changed; what is computed while its
 //! value is shown belongs to it.
 
-mod common;
+use crate::common;
 
 use common::{Scripted, host, moved, run, session, state};
 use lispbox::lang::{Reply, Request, Session, Status, ToolReply};

@@ -1,6 +1,6 @@
 //! Functions that a host adds to the language: called, found, kept and bounded like the language's own.
 
-mod common;
+use crate::common;
 
 use common::{Scripted, host, run};
 use lispbox::lang::builtin::Builtin;

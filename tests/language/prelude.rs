@@ -1,7 +1,7 @@
 //! Functions of the prelude behave as builtins do: what they print, how they fail, what they spend, what
 //! a snapshot writes of them.
 
-mod common;
+use crate::common;
 
 use common::Scripted;
 use lispbox::lang::{Reply, Request, Session};

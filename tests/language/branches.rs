@@ -1,6 +1,6 @@
 //! What the branches of `pmap` share and what each has for itself, while they wait for tools.
 
-mod common;
+use crate::common;
 
 use common::{Scripted, host, run, session};
 use lispbox::lang::{CallId, Catalogue, Host, Request, Server, Tool, ToolCall, ToolError, ToolReply};

@@ -1,6 +1,6 @@
 //! What stands beside an atom (metadata, a validator, watches) is undone, swept and written as its content is.
 
-mod common;
+use crate::common;
 
 use common::{host, moved, run, session};
 use lispbox::lang::Request;

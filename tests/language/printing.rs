@@ -1,6 +1,6 @@
 //! Data of every kind prints as text that reads back equal, and survives a snapshot.
 
-mod common;
+use crate::common;
 
 use common::{Scripted, engine};
 use lispbox::lang::Request;

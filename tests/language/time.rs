@@ -1,6 +1,6 @@
 //! Any date, time, period or zone prints as text that reads back equal.
 
-mod common;
+use crate::common;
 
 use jiff::civil::{self, Date, DateTime};
 use jiff::tz::{Offset, TimeZone};

@@ -1,0 +1,30 @@
+//! The language, tested through its public API: one file per subject, in one binary, since each binary costs a link.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod ambient;
+mod atoms;
+mod branches;
+mod clojure_corpus;
+mod collections;
+mod damaged_snapshots;
+mod discovery;
+mod examples;
+mod host_functions;
+mod large_programs;
+mod letting_go;
+mod moved_sessions;
+mod pipelines;
+mod prelude;
+mod printing;
+mod reference;
+mod shortcuts;
+mod snapshots;
+mod spec;
+mod time;
+mod tool_arguments;
+mod transactions;
+mod values;
+mod vars;
+mod wrong_programs;
