@@ -1,7 +1,7 @@
-//! How long the parts of the language take on this machine.
+//! Wall-clock time of the parts of the language on the local machine.
 //!
-//! `cargo bench --bench language`, or `cargo bench --bench language -- JSON` for what has that in its name. An
-//! item is what the name says: a call, a look-up, a record.
+//! `cargo bench --bench language`, or `cargo bench --bench language -- JSON` for benchmarks whose name contains this
+//! text. An item is the unit in the name: a call, a look-up, a record.
 
 mod programs;
 
@@ -14,7 +14,7 @@ fn main() {
     divan::main();
 }
 
-/// Seconds for each measurement.
+/// Maximum seconds for each measurement.
 const LONGEST: f64 = 0.5;
 
 #[divan::bench(args = part("evaluation"), max_time = LONGEST)]
@@ -50,7 +50,7 @@ fn run(bencher: Bencher, program: &Program) {
         .bench_local_values(|(request, host)| session.eval(request, host));
 }
 
-/// Text to forms, without a session.
+/// Parsing of text to forms, without a session.
 #[divan::bench_group(max_time = LONGEST)]
 mod reading {
     use super::*;
@@ -72,7 +72,7 @@ mod reading {
     }
 }
 
-/// What is around programs.
+/// Operations around programs: sessions and their snapshots.
 #[divan::bench_group(max_time = LONGEST)]
 mod sessions {
     use super::*;

@@ -1,5 +1,5 @@
-//! lispbox in a program without tokio: a tool and a function in Rust, limits, and a session that is kept as
-//! text in a file.
+//! lispbox in a program without tokio: a tool and a function in Rust, limits, and a session that is stored as text in a
+//! file.
 //!
 //! ```sh
 //! cargo run --no-default-features --example embed_blocking -- session.lisp '(def open (orders/find :status "open"))'
@@ -23,7 +23,7 @@ use lispbox::lang::{
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-// Without this no memory limit can be kept, and `Engine::builder().build()` refuses.
+// Without this allocator memory limits cannot be enforced, and `Engine::builder().build()` returns an error.
 #[global_allocator]
 static ALLOCATOR: Metered<std::alloc::System> = Metered::new(std::alloc::System);
 
@@ -43,7 +43,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs a program in the session that the file holds; says whether it came to a value.
+/// Runs a program in the session stored in the file; returns true if it returned a value.
 fn run(file: &Path, program: &str) -> Result<bool, String> {
     let engine = Engine::builder().functions("Bank accounts", &FUNCTIONS).build().map_err(|error| error.to_string())?;
     let host: Arc<dyn Host> = Arc::new(Shop::new());
@@ -55,7 +55,7 @@ fn run(file: &Path, program: &str) -> Result<bool, String> {
     let reply = session.eval(Request { limits, ..Request::new(program) }, host.clone());
     println!("{}", reply.text(output));
 
-    // Also after an error: the forms before the one that failed have done their work.
+    // Stored after an error too, because the forms before the failed one have taken effect.
     if session.changes() != before {
         keep(file, &session.encode(host).map_err(|error| error.to_string())?)
             .map_err(|error| format!("cannot write {}: {error}", file.display()))?;
@@ -63,7 +63,7 @@ fn run(file: &Path, program: &str) -> Result<bool, String> {
     Ok(reply.failure.is_none())
 }
 
-/// The session as it was left, or a fresh one.
+/// Restores the session from the file, or creates one.
 fn resume(file: &Path, engine: &Arc<Engine>, host: &Arc<dyn Host>) -> Result<Session, String> {
     let mut session = engine.session();
     match fs::read_to_string(file) {
@@ -76,14 +76,15 @@ fn resume(file: &Path, engine: &Arc<Engine>, host: &Arc<dyn Host>) -> Result<Ses
     Ok(session)
 }
 
-/// Writes the session beside the old one first, so that the file is whole at any moment.
+/// Writes the session to a second file and renames it, so that the file is complete at any time.
 fn keep(file: &Path, text: &str) -> io::Result<()> {
     let fresh = file.with_extension("new");
     fs::write(&fresh, text)?;
     fs::rename(fresh, file)
 }
 
-/// A function of ours: on values, at once, without effects. What waits or has effects is better a tool.
+/// A function of the application: it works on values, returns immediately, and has no effects. A function that blocks
+/// or has effects should be a tool instead.
 static FUNCTIONS: [Builtin; 1] = [Builtin::new(
     "iban/valid?",
     &["[text]"],
@@ -96,7 +97,7 @@ static FUNCTIONS: [Builtin; 1] = [Builtin::new(
     },
 )];
 
-/// The number that the characters spell, its first four put last, leaves 1 when it is divided by 97.
+/// Validates an IBAN: moves its first four characters to the end, and checks that the resulting number modulo 97 is 1.
 fn is_iban(text: &str) -> bool {
     let characters: Vec<char> = text.chars().filter(|character| *character != ' ').collect();
     if !(5..=34).contains(&characters.len()) {
@@ -124,14 +125,14 @@ struct Order {
     total: f64,
 }
 
-/// What `orders/find` takes: the same that its schema says.
+/// The arguments of `orders/find`, as in its schema.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Find {
     status: Option<Status>,
 }
 
-/// The world as programs see it: one server with one tool, and the clocks of this machine.
+/// The host of the programs: one server with one tool, and the clocks of this machine.
 struct Shop {
     find: Arc<Tool>,
     orders: Vec<Order>,
@@ -182,7 +183,7 @@ impl Host for Shop {
         SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as i64)
     }
 
-    // Good enough for `rand`; not for secrets.
+    // Sufficient for `rand`, but not for secrets.
     fn random(&self) -> u64 {
         RandomState::new().hash_one(self.begun)
     }

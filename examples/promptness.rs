@@ -1,5 +1,5 @@
-//! How soon a limit and a cancellation take effect: the corpus of hostile programs with little time, once
-//! stopped by the clock and once by the caller, and by how much each came back late.
+//! Measures how promptly limits and cancellations take effect: runs the corpus of hostile programs with little time,
+//! stopped once by the time limit and once by the caller, and reports the lateness of each.
 //!
 //! `cargo run --release --example promptness`
 
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use common::hostile::{Program, corpus};
 use lispbox::lang::{Engine, Limits, Request};
 
-/// When each program is stopped.
+/// The time after which each program is stopped.
 const STOP: Duration = Duration::from_millis(100);
 
 fn main() {

@@ -1,4 +1,4 @@
-//! An MCP server whose tools are functions of this program, beside those of the servers in a configuration.
+//! An MCP server whose tools are functions of this program, in addition to those of configured servers.
 //!
 //! ```sh
 //! cargo run --example rust_tools                                          # serves a client on standard input and output
@@ -16,16 +16,16 @@ use lispbox::server::{
 };
 use serde_json::{Map, Value, json};
 
-// Without this no memory limit can be kept, and `Engine::builder().build()` refuses.
+// Without this allocator memory limits cannot be enforced, and `Engine::builder().build()` returns an error.
 #[global_allocator]
 static ALLOCATOR: Metered<std::alloc::System> = Metered::new(std::alloc::System);
 
-/// What the shop has, and what is left of it.
+/// The goods of the shop and their remaining quantities.
 struct Shop {
     goods: Vec<(&'static str, u32)>,
 }
 
-/// Finds goods. It blocks, as a database would, so it has a thread that may.
+/// A tool that finds goods. It blocks, as a database query would, so it runs on a thread that may block.
 struct Find(Arc<Shop>);
 
 impl Function for Find {
@@ -55,7 +55,8 @@ impl Function for Find {
     }
 }
 
-/// Orders goods. It waits for somebody else, so it is asynchronous: a call that is stopped is dropped where it waits.
+/// A tool that orders goods. It awaits another party, so it is asynchronous: a cancelled call is dropped at its await
+/// point.
 struct Order(Arc<Shop>);
 
 impl Function for Order {

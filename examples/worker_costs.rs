@@ -1,5 +1,5 @@
-//! What the second wall adds: evaluations and tool calls in a worker process beside the same in this
-//! process, in turns, as medians.
+//! Measures the overhead of worker processes: evaluations and tool calls in a worker and in this process, alternately,
+//! as medians.
 //!
 //! `cargo run --release --example worker_costs`
 
@@ -13,7 +13,7 @@ use lispbox::lang::{Engine, Environment, Host, Request, Server, Tool, ToolCall, 
 #[global_allocator]
 static ALLOCATOR: Metered<std::alloc::System> = Metered::new(std::alloc::System);
 
-/// One tool that answers at once.
+/// A host with one tool that returns immediately.
 struct Echo {
     tool: Arc<Tool>,
     begun: Instant,
@@ -91,7 +91,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let mut fresh: Vec<Duration> = Vec::new();
     for _ in 0..50 {
-        // The pool has time to start another.
+        // This gives the pool time to start another worker.
         std::thread::sleep(Duration::from_millis(30));
         let begun = Instant::now();
         workers.session().eval(Request::new("(+ 1 1)"), host.clone());

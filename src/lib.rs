@@ -49,20 +49,24 @@
 //! disconnects.
 //!
 //! # Code layout
-//! - [`lang`]: the language; independent of tokio, MCP, files and clocks.
+//! The crates and modules are layers: `lang` ← `store`, `worker` ← `server` ← the command line. The compiler enforces
+//! the first arrow, since the language is a crate of its own; `tests/layers.rs` enforces the layers within it.
+//! - [`lang`] (crate `lispbox-lang`, `src/lang`): the language; independent of tokio, MCP, files and clocks. Its page
+//!   lists its layers and explains the terms used in its code.
 //! - [`lang::lexer`], [`lang::reader`], [`lang::form`]: text to tokens to forms; one pass reports all unbalanced
 //!   brackets.
 //! - [`lang::expand`]: macro expansion: forms to the few special forms that the resolver knows.
 //! - [`lang::resolve`], [`lang::node`]: name resolution, done once: forms to nodes with slots and indices.
-//! - [`lang::eval`]: the tree walk, calls, branches (`pmap`), tools as functions, vars and their bindings, evaluation
-//!   stacks.
+//! - [`lang::eval`], [`lang::machine`]: the tree walk, calls, branches (`pmap`), tools as functions, vars and their
+//!   bindings; the state it runs on.
 //! - [`lang::value`]: the values; traversal, comparison, printing and dropping without recursion.
 //! - [`lang::heap`]: mutable cells: atoms, delays, lazy sequences; undo log and cycle collector.
 //! - [`lang::meter`]: the ledger of limits and the metering allocator.
 //! - [`lang::error`]: errors, faults, halts; suggestions; rendering with carets.
+//! - [`lang::native`], [`lang::registry`]: the contract of a builtin, and the table of everything that has a name.
 //! - [`lang::builtin`]: one table entry per function with its name, arguments, doc, examples and code, and the
 //!   functions that a host adds. Each larger area has a folder (`sequences`, `transducers`, `time`, `formats`,
-//!   `dispatch`, `dialects`). `absent` suggests replacements for functions that do not exist.
+//!   `dispatch`, `dialects`).
 //! - [`lang::prelude`], `stdlib/`: functions written in the language itself, compiled on first use;
 //!   `stdlib/REFERENCE.md` is generated.
 //! - [`lang::json`]: JSON input and output.
@@ -86,9 +90,8 @@
 //!   claims of `docs/values.md`, hostile and real peers, MCP's conformance suite (`tests/conformance/`).
 //!
 //! # Invariants
-//! - Dependencies inside `lang` point in one direction: `span ← lexer ← reader ← expand ← resolve ← eval`, with
-//!   `value`, `meter`, `error` and `heap` below and `builtin` beside `eval`. `server` uses `lang`, never the other
-//!   way round. `worker` lies between them: it needs `lang` and no async runtime.
+//! - No file imports from a layer above its own. `server` uses `lang`, never the other way round; `worker` lies between
+//!   them and needs no async runtime.
 //! - Values have no cycles and hold no Rust closures: a function is code plus captured values. Mutable state lives in
 //!   the session's heap.
 //! - No recursion depth is proportional to the size of data. The nesting of programs (256), of expanded code (1,000),

@@ -1,10 +1,11 @@
-//! How many instructions programs take, against what they took: `counts.md` beside this file.
+//! Counts the instructions of programs and compares them with the recorded counts in `counts.md` in this folder.
 //!
-//! `cargo bench --no-default-features --bench instructions` fails when a program takes 5% more than it did;
-//! with `-- --record` behind it, it writes down what they take now.
+//! `cargo bench --no-default-features --bench instructions` fails if a program takes 5% more instructions than
+//! recorded; with `-- --record` it records the current counts.
 //!
-//! Each program runs under valgrind in a process of its own, once, and in another one twice; the difference is its
-//! count, so that starting and defining are no part of it. Secrets are the same each time, so that tables are, too.
+//! Each program runs under valgrind in two processes, once in one and twice in the other; the difference is its count,
+//! so that the start and the definitions are excluded. Hash seeds are fixed, so that hash tables are identical in every
+//! run.
 
 #[path = "../programs/mod.rs"]
 mod programs;
@@ -17,13 +18,13 @@ use std::sync::Mutex;
 
 use programs::{answered, host, request};
 
-/// By how much a count may differ from what is written down, in percent.
+/// Permitted difference from the recorded count, in percent.
 const TOLERANCE: f64 = 5.0;
 
-/// Where it is written down.
+/// The file with the recorded counts.
 const TABLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/instructions/counts.md");
 
-/// What is counted, by the parts of `benches/programs`.
+/// The counted programs, by part of `benches/programs`.
 const COUNTED: &[(&str, &str)] = &[
     ("evaluation", "fib 20, each call"),
     ("evaluation", "loop of 100,000"),
@@ -53,14 +54,14 @@ const COUNTED: &[(&str, &str)] = &[
     ("formats", "printed"),
 ];
 
-/// How many instructions each program takes.
+/// The number of instructions of each program.
 type Counts = BTreeMap<String, u64>;
 
-/// What the standard library takes its secrets from.
+/// Replaces the source of the standard library's random seeds.
 #[cfg(target_os = "linux")]
 #[unsafe(no_mangle)]
 unsafe extern "C" fn getrandom(buffer: *mut u8, length: usize, _flags: u32) -> isize {
-    // SAFETY: whoever calls this has so many bytes there.
+    // SAFETY: the caller guarantees that `buffer` points to `length` writable bytes.
     unsafe { buffer.write_bytes(4, length) };
     length.cast_signed()
 }
@@ -86,11 +87,11 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs a program so many times more than once; this is what is counted.
+/// Runs a program once and then `times` more times; this process is what valgrind measures.
 fn run(part: &str, name: &str, times: &str) -> Result<(), Box<dyn Error>> {
     let program = programs::find(part, name).ok_or("there is no such program")?;
     let mut session = program.session();
-    // What the last results were goes before the process does: `*1`, `*2` and `*3` are others then.
+    // Clears `*1`, `*2` and `*3`, so that the last results are dropped before the process ends.
     let last = std::iter::repeat_n("nil", 4).map(request);
     for request in std::iter::repeat_n(program.request(), times.parse()?).chain(last) {
         answered(session.eval(request, host()));
@@ -98,7 +99,7 @@ fn run(part: &str, name: &str, times: &str) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What all programs take, as many at once as there are processors.
+/// Counts all programs, as many in parallel as there are processors.
 fn count_all() -> Result<Counts, Box<dyn Error>> {
     let left = Mutex::new(COUNTED.iter());
     let counts = Mutex::new(Ok(Counts::new()));
@@ -121,13 +122,13 @@ fn count_all() -> Result<Counts, Box<dyn Error>> {
     Ok(counts.into_inner()??)
 }
 
-/// The instructions that a program takes when it has run before.
+/// The instructions of one run of a program that has run before.
 fn count(part: &str, name: &str) -> Result<u64, String> {
     let (once, twice) = (instructions(part, name, "0")?, instructions(part, name, "1")?);
     twice.checked_sub(once).ok_or_else(|| format!("{name}: nothing was counted ({once}, {twice})"))
 }
 
-/// The instructions of a whole process that runs a program so many times more than once.
+/// The instructions of a whole process that runs a program `times` additional times.
 fn instructions(part: &str, name: &str, times: &str) -> Result<u64, String> {
     let executable = std::env::current_exe().map_err(|problem| problem.to_string())?;
     let output = Command::new("valgrind")
@@ -135,7 +136,7 @@ fn instructions(part: &str, name: &str, times: &str) -> Result<u64, String> {
         .arg("--fair-sched=try")
         .arg(executable)
         .args(["--run", part, name, times])
-        // Memory does not go back to the system by the clock.
+        // Disables the time-based release of memory to the system.
         .env("MIMALLOC_PURGE_DELAY", "-1")
         .output()
         .map_err(|problem| format!("valgrind does not start: {problem}; install it (`apt-get install valgrind`)"))?;
@@ -148,7 +149,7 @@ fn instructions(part: &str, name: &str, times: &str) -> Result<u64, String> {
     }
 }
 
-/// Compares what was counted with the table.
+/// Compares the counts with the table.
 fn check(counts: &Counts) -> Result<(), Box<dyn Error>> {
     let table = std::fs::read_to_string(TABLE)?;
     let recorded = recorded(&table);
@@ -188,12 +189,12 @@ fn check(counts: &Counts) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The command that records.
+/// The command that records the counts.
 fn how() -> &'static str {
     "  cargo bench --no-default-features --bench instructions -- --record"
 }
 
-/// The counts in the table.
+/// Parses the counts in the table.
 fn recorded(table: &str) -> Counts {
     let rows = table.lines().filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |")?.rsplit_once(" | "));
     rows.filter_map(|(name, count)| Some((name.to_string(), count.trim().replace(',', "").parse().ok()?))).collect()
@@ -217,14 +218,14 @@ fn record(counts: &Counts) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The compiler and the processor that code is made by and for.
+/// The compiler and the target processor.
 fn toolchain() -> String {
     let output = Command::new("rustc").arg("--version").output();
     let version = output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_string());
     format!("{} for {}", version.unwrap_or_else(|_| "an unknown rustc".to_string()), std::env::consts::ARCH)
 }
 
-/// A number with a comma at every thousand.
+/// Formats a number with thousands separators.
 fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();

@@ -1,5 +1,5 @@
-//! What the server bears over HTTP: evaluations by many clients at once, what sessions take that are held, and what it
-//! takes to take one up from a store.
+//! Load test of the server over HTTP: evaluations by many concurrent clients, the memory of idle sessions, and the time
+//! to restore a session from a store.
 //!
 //! `cargo bench --bench load` starts the real binary with its default limits and prints three tables.
 
@@ -9,16 +9,16 @@ mod http_client;
 use http_client::{Connection, Server, handle};
 use std::time::{Duration, Instant};
 
-/// How many calls are made by each number of clients, together.
+/// The total number of calls for each number of clients.
 const CALLS: usize = 4_000;
 
-/// How many sessions are held, in steps.
+/// The numbers of sessions held in memory.
 const HELD: [usize; 4] = [1_000, 2_000, 4_000, 10_000];
 
-/// How many sessions are looked at of those that are held or kept.
+/// The number of sessions used among those in memory or in the store.
 const LOOKED_AT: usize = 500;
 
-/// What is in a session, and what is made of it: 50 records, and the least that there can be.
+/// The definitions of a session and the program that uses them: 50 records.
 const DEFINE: &str = "(def mails (mapv (fn [i] {:id i :size (* 3 i)}) (range 50)))";
 const PROGRAM: &str = "(reduce + (map :size mails))";
 const DEFINE_LITTLE: &str = "(def n 1)";
@@ -30,7 +30,7 @@ fn main() {
     taken_up();
 }
 
-/// Evaluations by so many clients, each over a connection and in a session of its own.
+/// Evaluations by several clients, each with its own connection and session.
 fn round_trips() {
     println!("| `lisp_eval` over HTTP, a session for each client | median | p99 | a second |\n|---|--:|--:|--:|");
     let server = Server::start(&[], &[]);
@@ -52,7 +52,7 @@ fn round_trips() {
     }
 }
 
-/// What more and more sessions take that nobody uses, and an evaluation in one of them.
+/// Memory of a growing number of idle sessions, and the time of an evaluation in one of them.
 fn held(what: &str, define: &str, program: &str) {
     println!(
         "\n| sessions held, of {what} | memory of the server | more for each | an evaluation in one: median | p99 |"
@@ -60,7 +60,7 @@ fn held(what: &str, define: &str, program: &str) {
     println!("|--:|--:|--:|--:|--:|");
     let server = Server::start(&[], &[]);
     let mut connection = server.connect();
-    // What the server takes once is there when it has worked for a while.
+    // Warm-up, so that one-time allocations of the server are not attributed to sessions.
     for _ in 0..LOOKED_AT {
         evaluated(&mut connection, &format!("{define} (session/close)"), None);
     }
@@ -86,7 +86,7 @@ fn held(what: &str, define: &str, program: &str) {
     }
 }
 
-/// Sessions in SQLite: made, and taken up again after a restart.
+/// Sessions in SQLite: their creation, and their restoration after a restart.
 fn taken_up() {
     println!("\n| a session of 50 records in SQLite | median | p99 |\n|---|--:|--:|");
     let folder = tempfile::tempdir().expect("a folder");
@@ -115,7 +115,7 @@ fn row(title: &str, each: impl Iterator<Item = Duration>) {
     println!("| {title} | {} | {} |", times.at(50), times.at(99));
 }
 
-/// Times of many calls, the shortest first.
+/// The durations of many calls, in ascending order.
 struct Times(Vec<Duration>);
 
 impl Times {
@@ -124,7 +124,7 @@ impl Times {
         Times(each)
     }
 
-    /// How long so many of a hundred took at most.
+    /// The percentile `part` of the durations.
     fn at(&self, part: usize) -> String {
         let time = self.0[(self.0.len() - 1) * part / 100].as_secs_f64() * 1e6;
         if time < 10_000.0 { format!("{time:.0} µs") } else { format!("{:.0} ms", time / 1e3) }
@@ -137,7 +137,7 @@ fn timed<R>(work: impl FnOnce() -> R) -> Duration {
     begun.elapsed()
 }
 
-/// The text of the reply of a program, which must not fail.
+/// The text of the reply to a program, which must not fail.
 fn evaluated(connection: &mut Connection, program: &str, session: Option<&str>) -> String {
     let (text, failed) = connection.eval("", program, session);
     assert!(!failed, "{text}");

@@ -1,4 +1,4 @@
-//! Ten thousand records in and out as text, each an operation.
+//! Reading and writing ten thousand records as text, each record an operation.
 
 use super::{DATA, Program, TIMES, whole};
 
@@ -17,7 +17,7 @@ pub fn programs() -> Vec<Program> {
         ),
         over("CSV out", "(count (csv/write mails :columns [:id :subject :unread :size]))", "292276"),
         over("printed", "(count (pr-str mails))", "1280176"),
-        // Text of programs may have 256 KiB.
+        // The text of a program may have at most 256 KiB.
         whole(
             "EDN in",
             "(def edn (pr-str (for [i (range 2500)]

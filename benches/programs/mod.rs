@@ -1,6 +1,6 @@
-//! What is measured: programs in a warm session with every limit on, each with the answer that it must give.
+//! The measured programs: they run in a warm session with all limits on, and each has an expected answer.
 //!
-//! `language.rs` takes their time, `instructions/` counts their instructions.
+//! `language.rs` measures their time, `instructions/` counts their instructions.
 #![allow(dead_code, reason = "each measurement uses its part")]
 
 mod collections;
@@ -21,10 +21,10 @@ use mimalloc::MiMalloc;
 #[global_allocator]
 static ALLOCATOR: Metered<MiMalloc> = Metered::new(MiMalloc);
 
-/// A program of some hundred lines as agents write them: definitions, and nothing that computes.
+/// A program of some hundred lines as agents write them: only definitions, no computation.
 pub const DEFINITIONS: &str = include_str!("report.clj");
 
-/// Ten thousand mails as text (`json`, 1.3 MB) and as data (`mails`), and as many numbers (`numbers`).
+/// Ten thousand mails as text (`json`, 1.3 MB) and as data (`mails`), and ten thousand numbers (`numbers`).
 pub const DATA: &str = r#"
 (def json
   (json/write
@@ -38,20 +38,20 @@ pub const DATA: &str = r#"
 (def numbers (vec (range 10000)))
 "#;
 
-/// How often [`each`] computes its expression.
+/// The number of times that [`each`] computes its expression.
 const TIMES: u64 = 10_000;
 
-/// A program to measure.
+/// A measured program.
 pub struct Program {
-    /// What the tables call it.
+    /// The name in the tables.
     pub name: &'static str,
-    /// What its session holds before.
+    /// The definitions that its session contains beforehand.
     given: &'static str,
-    /// What is measured.
+    /// The measured text.
     text: String,
-    /// What comes out.
+    /// The expected answer.
     answer: &'static str,
-    /// How many of what its name says are done.
+    /// The number of operations, in the unit of the name.
     pub operations: u64,
 }
 
@@ -62,10 +62,10 @@ impl fmt::Display for Program {
 }
 
 impl Program {
-    /// A session in which the program has run once.
+    /// Creates a session in which the program has run once.
     ///
     /// # Panics
-    /// If it answers anything else than it should.
+    /// Panics if the answer is not the expected one.
     pub fn session(&self) -> Session {
         let mut session = engine().session();
         answered(session.eval(request(self.given), host()));
@@ -74,7 +74,7 @@ impl Program {
         session
     }
 
-    /// The request that is measured.
+    /// The measured request.
     pub fn request(&self) -> Request {
         request(&self.text)
     }
@@ -92,38 +92,38 @@ pub fn part(name: &str) -> Vec<Program> {
     }
 }
 
-/// The program of that name in one part of the language.
+/// Finds a program by name in one part of the language.
 pub fn find(part: &str, name: &str) -> Option<Program> {
     self::part(part).into_iter().find(|program| program.name == name)
 }
 
-/// A program that is one operation, or so many.
+/// A program that performs `operations` operations.
 fn whole(name: &'static str, given: &'static str, text: &str, answer: &'static str, operations: u64) -> Program {
     Program { name, given, text: text.to_string(), answer, operations }
 }
 
-/// A program that computes an expression ten thousand times, with `i` counting up; the answer is the last one's.
-/// What the loop itself takes is measured as `nothing`.
+/// A program that computes an expression ten thousand times, with `i` counting up; the answer is that of the last
+/// iteration. The cost of the loop itself is measured as `nothing`.
 fn each(name: &'static str, given: &'static str, expression: &str, answer: &'static str) -> Program {
     let text = format!("(loop [i 0 last nil] (if (< i {TIMES}) (recur (inc i) {expression}) last))");
     Program { name, given, text, answer, operations: TIMES }
 }
 
-/// An engine that keeps the limit of memory.
+/// An engine that enforces memory limits.
 pub fn engine() -> Arc<Engine> {
     Engine::builder().build().expect("the metering allocator is installed above")
 }
 
-/// A request with the limits that programs have, and time for whatever counts their instructions.
+/// A request with the default limits, but with enough time for instruction counting.
 pub fn request(program: &str) -> Request {
     let limits = Limits { compute: Duration::from_secs(60), ..Limits::default() };
     Request { limits, ..Request::new(program) }
 }
 
-/// What was answered.
+/// The text of the answer.
 ///
 /// # Panics
-/// If that is an error.
+/// Panics if the reply is an error.
 pub fn answered(reply: Reply) -> String {
     match reply.failure {
         Some(failure) => panic!("{}", failure.rendered),
@@ -131,7 +131,7 @@ pub fn answered(reply: Reply) -> String {
     }
 }
 
-/// A world without tools.
+/// A host without tools.
 pub fn host() -> Arc<dyn Host> {
     Arc::new(World { begun: Instant::now() })
 }

@@ -1,4 +1,4 @@
-//! Ten thousand items at once, each item an operation.
+//! Operations on ten thousand items at once, each item an operation.
 
 use super::{DATA, DEFINITIONS, Program, TIMES, whole};
 

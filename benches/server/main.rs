@@ -1,9 +1,9 @@
-//! What a round trip costs: `lisp_eval` over standard input and output, and tools of a real MCP server behind it. The
-//! bench `load` is about HTTP.
+//! The cost of a round trip: `lisp_eval` over standard input and output, and tools of a real downstream MCP server. The
+//! benchmark `load` measures HTTP.
 //!
 //! `cargo bench --bench server` prints two tables. The tools are those of `@modelcontextprotocol/server-everything`
-//! from npm, in `target/peers` or the folder that `LISPBOX_PEERS` names (`.ci/run` installs it there); they are
-//! called directly as well, so that what lispbox adds can be seen.
+//! from npm, in `target/peers` or the folder named by `LISPBOX_PEERS` (`.ci/run` installs it there); they are also
+//! called directly, to show the overhead of lispbox.
 
 #[path = "../../tests/peers/mod.rs"]
 mod peers;
@@ -14,17 +14,17 @@ use serde_json::{Value, json};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// How many calls each measurement makes.
+/// The number of calls of each measurement.
 const CALLS: usize = 2_000;
 
-/// How many tool calls a program has under way at most.
+/// Maximum number of concurrent tool calls of a program.
 const PARALLEL: usize = 32;
 
-/// What is in a session, and what is made of it.
+/// The definitions of a session, and the program that uses them.
 const DEFINE: &str = "(def mails (mapv (fn [i] {:id i :size (* 3 i)}) (range 50)))";
 const PROGRAM: &str = "(reduce + (map :size mails))";
 
-/// What is called.
+/// The tool that is called.
 const TOOL: &str = "get-sum";
 
 fn main() {
@@ -35,14 +35,14 @@ fn main() {
     }
 }
 
-/// Times of many calls.
+/// The durations of many calls.
 struct Times {
     each: Vec<Duration>,
     all: Duration,
 }
 
 impl Times {
-    /// As a row of the table: median, 99th percentile, how many a second.
+    /// Prints a row of the table: median, 99th percentile, and calls per second.
     fn row(mut self, title: &str) {
         self.each.sort_unstable();
         let at = |part: usize| self.each[(self.each.len() - 1) * part / 100].as_secs_f64() * 1e6;
@@ -51,7 +51,7 @@ impl Times {
     }
 }
 
-/// Keeps so many requests under way until all are answered.
+/// Keeps `count` requests in flight until all are answered.
 fn under_way(pipe: &mut Pipe, count: usize, request: impl Fn(usize) -> (&'static str, Value)) -> Times {
     let mut sent = vec![Instant::now(); CALLS];
     let mut each = Vec::with_capacity(CALLS);
@@ -73,7 +73,7 @@ fn under_way(pipe: &mut Pipe, count: usize, request: impl Fn(usize) -> (&'static
     Times { each, all: begun.elapsed() }
 }
 
-/// `lisp_eval` of a small program.
+/// Measures `lisp_eval` with a small program.
 fn round_trips() {
     println!("| `lisp_eval` over standard input and output | median | p99 | a second |\n|---|--:|--:|--:|");
     let evaluate = |program: &str| json!({"name": "lisp_eval", "arguments": {"program": program}});
@@ -84,7 +84,7 @@ fn round_trips() {
     under_way(&mut pipe, 1, |_| ("tools/list", json!({}))).row("for comparison: `tools/list`");
 }
 
-/// Tools of a real server, directly and from programs.
+/// Measures tools of a real server, directly and from programs.
 fn tools(script: &str) {
     println!("\n| `{TOOL}` of server-everything over a pipe | median | p99 | a second |\n|---|--:|--:|--:|");
     let call = |i: usize| ("tools/call", json!({"name": TOOL, "arguments": {"a": i, "b": 2}}));
@@ -112,7 +112,7 @@ fn tools(script: &str) {
     );
 }
 
-/// lispbox as a client starts it; it has read its configuration when it answers first.
+/// Starts lispbox as a client would; its first reply shows that it has read its configuration.
 fn lispbox(configuration: &Value) -> Pipe {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("servers.json");

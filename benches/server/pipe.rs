@@ -1,11 +1,11 @@
-//! An MCP server behind a pipe, spoken to line by line.
+//! An MCP server connected by a pipe, with line-based messages.
 #![allow(dead_code, reason = "each bench uses its part")]
 
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-/// A server that runs, and the connection to it.
+/// A running server, and the connection to it.
 pub struct Pipe {
     process: Child,
     input: ChildStdin,
@@ -15,7 +15,7 @@ pub struct Pipe {
 }
 
 impl Pipe {
-    /// Starts the server and shakes hands.
+    /// Starts the server and performs the handshake.
     pub fn start(command: &mut Command) -> Pipe {
         let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut process = command.spawn().expect("the server starts");
@@ -29,23 +29,23 @@ impl Pipe {
         pipe
     }
 
-    /// What the server answered to our greeting.
+    /// The server's reply to the `initialize` request.
     pub fn hello(&self) -> &Value {
         &self.hello
     }
 
-    /// The identity of the next request.
+    /// The id of the next request.
     pub fn next(&self) -> usize {
         self.sent + 1
     }
 
-    /// Sends a request, without waiting.
+    /// Sends a request without waiting for the reply.
     pub fn send(&mut self, method: &str, params: Value) {
         self.sent += 1;
         self.write(&json!({"jsonrpc": "2.0", "id": self.sent, "method": method, "params": params}));
     }
 
-    /// The next answer; what the server says unasked is passed over.
+    /// Receives the next reply, skipping notifications of the server.
     pub fn receive(&mut self) -> Value {
         loop {
             let mut line = String::new();
@@ -57,7 +57,7 @@ impl Pipe {
         }
     }
 
-    /// Sends a request and waits for its answer.
+    /// Sends a request and waits for the reply.
     pub fn request(&mut self, method: &str, params: Value) -> Value {
         self.send(method, params);
         self.receive()

@@ -1,10 +1,10 @@
-//! What tools cost a model: five tasks done with the tools themselves and done through `lisp_eval`, with 10, 38, 200
-//! and 2,000 tools to choose from; and what lispbox adds to the time that a call takes.
+//! The cost of tools for a model: five tasks performed with the tools themselves and through `lisp_eval`, with 10, 38,
+//! 200 and 2,000 tools available; and the time that lispbox adds to a call.
 //!
-//! `cargo bench --bench tokens` prints tables in Markdown; it needs `python3`, which runs the servers. Counted are the
-//! tokens (o200k_base) that a model has in its context at the end: what it is told of the tools, the calls that it
-//! writes and the results that it reads, but neither its own words nor that all of it is read again at each turn. Calls
-//! that need not wait for each other are made in one turn. Both ways come to the same answers, which is checked.
+//! `cargo bench --bench tokens` prints tables in Markdown; it needs `python3`, which runs the servers. It counts the
+//! tokens (o200k_base) in a model's context at the end: the descriptions of the tools, the calls that it writes and the
+//! results that it reads, but neither its own words nor the repeated reading of the context at each turn. Independent
+//! calls are made in one turn. Both ways must give the same answers, which is checked.
 
 #[path = "../server/pipe.rs"]
 mod pipe;
@@ -17,13 +17,13 @@ use std::time::{Duration, Instant};
 use tasks::TASKS;
 use tiktoken_rs::CoreBPE;
 
-/// How many tools there are to choose from, ten of them in use.
+/// The numbers of available tools, ten of which are used.
 const TOOLS: [usize; 4] = [10, 38, 200, 2_000];
 
-/// How many tools a server has that is not in use.
+/// The number of tools of a server that is not used.
 const OTHERS: usize = 100;
 
-/// How often what is measured is done.
+/// The number of repetitions of a measurement.
 const REPEATED: usize = 500;
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/tokens/office.py");
@@ -54,14 +54,14 @@ fn main() {
     times(&encoding);
 }
 
-/// What a task has cost so far.
+/// The cost of a task so far.
 #[derive(Clone, Copy, Default)]
 struct Spent {
     tokens: usize,
     turns: usize,
 }
 
-/// The servers of so many tools.
+/// The servers that provide `count` tools.
 fn servers(count: usize) -> Vec<(String, Vec<String>)> {
     let mut servers = vec![("office".to_string(), vec!["office".to_string()])];
     let mut left = count - 10;
@@ -95,7 +95,7 @@ impl<'a> Direct<'a> {
         Direct { encoding, office: start(&servers[0].1), spent: Spent { tokens, turns: 0 } }
     }
 
-    /// Makes calls in one turn, and gives what is in their results: JSON, or the text.
+    /// Makes calls in one turn, and returns the contents of their results: JSON, or the text.
     pub fn turn(&mut self, calls: &[(&str, Value)]) -> Vec<Value> {
         self.spent.turns += 1;
         let mut results = Vec::new();
@@ -111,7 +111,7 @@ impl<'a> Direct<'a> {
         results
     }
 
-    /// Makes one call in a turn of its own.
+    /// Makes one call in a separate turn.
     pub fn call(&mut self, name: &str, arguments: Value) -> Value {
         self.turn(&[(name, arguments)]).remove(0)
     }
@@ -133,8 +133,8 @@ impl<'a> Through<'a> {
         Through { encoding, lispbox, spent: Spent { tokens, turns: 0 } }
     }
 
-    /// Evaluates programs one after the other; what the last one comes to is the answer. The first one looks for tools,
-    /// and finds those that the others call.
+    /// Evaluates programs one after the other; the value of the last one is the answer. The first one searches for
+    /// tools, and must find those that the others call.
     fn run(&mut self, programs: &[&str]) -> Value {
         for program in programs {
             self.spent.turns += 1;
@@ -149,7 +149,7 @@ impl<'a> Through<'a> {
         serde_json::from_str(&self.evaluate("(print (json/write *1))")).expect("JSON")
     }
 
-    /// What lispbox replies to a program.
+    /// Returns the reply of lispbox to a program.
     fn evaluate(&mut self, program: &str) -> String {
         let call = json!({"name": "lisp_eval", "arguments": {"program": program}});
         let answer = self.lispbox.request("tools/call", call);
@@ -159,7 +159,7 @@ impl<'a> Through<'a> {
     }
 }
 
-/// lispbox as a client starts it, with so many tools behind.
+/// Starts lispbox as a client would, with `count` downstream tools.
 fn lispbox(count: usize) -> Pipe {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("servers.json");
@@ -176,7 +176,7 @@ fn lispbox(count: usize) -> Pipe {
     Pipe::start(&mut command)
 }
 
-/// The median of many times.
+/// The median of many measurements.
 fn median(mut work: impl FnMut()) -> Duration {
     let mut times: Vec<Duration> = (0..REPEATED)
         .map(|_| {
@@ -189,7 +189,7 @@ fn median(mut work: impl FnMut()) -> Duration {
     times[REPEATED / 2]
 }
 
-/// What lispbox adds to a call, and how long a search takes.
+/// Measures the time that lispbox adds to a call, and the time of a search.
 fn times(encoding: &CoreBPE) {
     println!("\n| what | median |\n|---|--:|");
     let row = |title: &str, time: Duration| println!("| {title} | {:.2} ms |", time.as_secs_f64() * 1e3);

@@ -1,19 +1,20 @@
-//! The tasks: how a model does them with the tools themselves, and by which programs.
+//! The tasks: the direct calls of a model, and the equivalent programs.
 
 use super::Direct;
 use serde_json::{Map, Value, json};
 
-/// Something that a person asks for.
+/// A task that a user requests.
 pub struct Task {
-    /// In a few words.
+    /// A short title.
     pub title: &'static str,
-    /// The calls that a model makes; it works out the answer from what it has read.
+    /// The calls that a model makes; it derives the answer from the results.
     pub directly: fn(&mut Direct<'_>) -> Value,
-    /// What a model has evaluated: it looks for tools, looks at a result that it does not know, and asks.
+    /// The programs that a model has evaluated: it searches for tools, inspects an unknown result, and computes the
+    /// answer.
     pub programs: &'static [&'static str],
 }
 
-/// All of them.
+/// All tasks.
 pub const TASKS: [Task; 5] = [
     Task {
         title: "unread mail by domain of the sender",

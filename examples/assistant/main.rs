@@ -1,5 +1,5 @@
-//! The back end of a small assistant: each user has a session, in which the programs that a model writes run under
-//! limits, with Rust functions as tools; the session is kept as text in a table of our own.
+//! The back end of a small assistant. Each user has a session in which programs written by a model run under limits,
+//! with Rust functions as tools; the session is stored as text in a database table of the application.
 //!
 //! ```sh
 //! cargo run --example assistant -- assistant.db 127.0.0.1:8080
@@ -7,8 +7,8 @@
 //! curl --data '(map :id open)' http://127.0.0.1:8080/users/ann/programs
 //! ```
 //!
-//! The answer is the record of the evaluation as JSON; its field `text` is what the model reads. Who the user is
-//! stands in the path here: a real back end takes it from its login.
+//! The response is the record of the evaluation as JSON; its field `text` is for the model. In this example the path
+//! names the user; a real back end takes the user from its login.
 
 mod tools;
 
@@ -31,16 +31,16 @@ use tokio::sync::{Mutex as Turn, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tools::Assistant;
 
-// Without this no memory limit can be kept, and `Engine::builder().build()` refuses.
+// Without this allocator memory limits cannot be enforced, and `Engine::builder().build()` returns an error.
 #[global_allocator]
 static ALLOCATOR: Metered<std::alloc::System> = Metered::new(std::alloc::System);
 
-/// How many programs run at once: with the limit of memory below they take 512 MiB at most.
+/// Maximum number of programs that run at once: with the memory limit below, they use at most 512 MiB.
 const RUNNING: usize = 8;
-/// How long a program waits until it can run.
+/// Maximum time that a program waits for its turn.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What a program may take.
+/// The limits of a program.
 fn limits() -> Limits {
     let (compute, total) = (Duration::from_secs(5), Duration::from_secs(30));
     Limits { fuel: 1_000_000_000, memory: 64 << 20, compute, total, calls: 50, session: 8 << 20, ..Limits::default() }
@@ -93,16 +93,16 @@ fn open(file: &str) -> rusqlite::Result<Connection> {
     Ok(database)
 }
 
-/// What requests share.
+/// State shared by all requests.
 struct BackEnd {
     engine: Arc<Engine>,
     database: Mutex<Connection>,
-    /// One evaluation of a user at a time.
+    /// One lock per user, so that at most one evaluation of a user runs at a time.
     turns: Mutex<HashMap<String, Weak<Turn<()>>>>,
     running: Arc<Semaphore>,
 }
 
-/// Why no program ran, or nothing was kept: in the shape of an evaluation that failed.
+/// The reason why no program ran or nothing was stored, reported in the form of a failed evaluation.
 struct Refused(StatusCode, &'static str, String);
 
 impl IntoResponse for Refused {
@@ -139,12 +139,12 @@ async fn program(
     let turn = back_end.turn(&user);
     let waiting = async { (turn.lock_owned().await, Arc::clone(&back_end.running).acquire_owned().await) };
     let places = tokio::time::timeout(PATIENCE, waiting).await.map_err(busy)?;
-    // This future is dropped when the client goes away, the guard with it: that cancels the evaluation.
+    // This future and the guard are dropped when the client disconnects, which cancels the evaluation.
     let cancel = CancellationToken::new();
     let _guard = cancel.clone().drop_guard();
     let host = Assistant::new(user, cancel);
     let evaluation = tokio::task::spawn_blocking(move || {
-        // The next program of the user waits for this one to end, whether or not anybody waits for its answer.
+        // The user's next program waits for this one to end, even if the client no longer waits for the response.
         let _places = places;
         back_end.evaluate(program, Arc::new(host))
     });
@@ -165,7 +165,7 @@ impl BackEnd {
         })
     }
 
-    /// Takes the user's session up from its text, runs the program, and keeps what it changed.
+    /// Restores the user's session from its text, runs the program, and stores the changes.
     fn evaluate(&self, program: String, host: Arc<Assistant>) -> Result<Reply, Refused> {
         let (mut session, mut version) = (self.engine.session(), 0);
         if let Some((known, text)) = self.read(&host.user)? {
@@ -174,8 +174,8 @@ impl BackEnd {
         }
         let before = session.changes();
         let reply = session.eval(Request { limits: limits(), ..Request::new(program) }, host.clone());
-        // Also after an error: the forms before it have done their work. Where the client has gone, writing it may be
-        // stopped like the program.
+        // Stored after an error too, because the preceding forms have taken effect. If the client has disconnected,
+        // writing the session may be cancelled like the program.
         if session.changes() != before {
             self.write(&host.user, version, &session.encode(host.clone()).map_err(internal)?)?;
         }
@@ -188,7 +188,7 @@ impl BackEnd {
         database.query_row(row, [user], |row| Ok((row.get(0)?, row.get(1)?))).optional()
     }
 
-    /// Writes the session, unless another process on the same file has done so since it was read.
+    /// Stores the session, unless another process with the same database has stored it since it was read.
     fn write(&self, user: &str, known: i64, text: &str) -> Result<(), Refused> {
         let mut database = self.database.lock().unwrap_or_else(PoisonError::into_inner);
         let transaction = database.transaction_with_behavior(TransactionBehavior::Immediate)?;

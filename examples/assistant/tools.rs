@@ -1,4 +1,4 @@
-//! What a program of the assistant can do: tools that are Rust functions, and the clocks of this machine.
+//! The host of the assistant's programs: tools implemented as Rust functions, and the clocks of this machine.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
-/// The world as one program of one user sees it.
+/// The host of one program of one user.
 pub struct Assistant {
     pub user: String,
     cancel: CancellationToken,
@@ -20,7 +20,8 @@ pub struct Assistant {
 }
 
 impl Assistant {
-    /// For a program of that user, which ends when `cancel` is cancelled; made where the runtime is.
+    /// Creates the host of a program of this user, which stops when `cancel` is cancelled; must be called within a
+    /// tokio runtime.
     pub fn new(user: String, cancel: CancellationToken) -> Assistant {
         Assistant { user, cancel, runtime: Handle::current(), begun: Instant::now() }
     }
@@ -66,7 +67,7 @@ impl Host for Assistant {
         SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as i64)
     }
 
-    // Good enough for `rand`; not for secrets.
+    // Sufficient for `rand`, but not for secrets.
     fn random(&self) -> u64 {
         RandomState::new().hash_one(self.begun)
     }
@@ -101,7 +102,7 @@ enum Status {
     Paid,
 }
 
-/// What `orders/find` takes: the same that its schema says.
+/// The arguments of `orders/find`, as in its schema.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct FindOrders {
@@ -121,7 +122,7 @@ struct SearchMail {
     query: String,
 }
 
-/// As if it asked another service.
+/// Stands in for a request to another service.
 async fn search_mail(user: &str, search: SearchMail) -> Value {
     let mails = [("ann", "Invoice 1"), ("ann", "Lunch?"), ("bob", "Invoice 3")];
     let found = mails.into_iter().filter(|(owner, subject)| *owner == user && subject.contains(&search.query));

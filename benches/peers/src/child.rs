@@ -1,4 +1,4 @@
-//! A workload run once in this process, and what the child tells the runner of it.
+//! Runs a workload once in this process and reports the result to the runner.
 
 use crate::clock::{Stopwatch, Taken};
 use crate::inputs::{LINES, MAILS};
@@ -8,55 +8,55 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// How many environments `W5b` makes, after a tenth as many to warm up.
+/// The number of environments for `W5b`, after a tenth as many for warm-up.
 const ENVIRONMENTS: u32 = 2_000;
 
-/// How long one of the workloads may take at most, for the peers whose limit is a time.
+/// Maximum duration of a workload, for peers with a time limit.
 pub const LONGEST: Duration = Duration::from_secs(120);
 
-/// What a text is to a program.
+/// The interpretation of a text by a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meaning {
-    /// JSON, which [`Session::parse`] will be asked for.
+    /// JSON, to be parsed by [`Session::parse`].
     Json,
     /// Words, which the program sees as `text`.
     Words,
 }
 
-/// A peer: what may be made once for many environments.
+/// A peer, with the state that many environments can share.
 pub trait Peer {
     /// The language of its programs.
     fn language(&self) -> Language;
 
-    /// Makes an environment with its limits on, lets `work` use it, and ends it.
+    /// Creates an environment with limits on, passes it to `work`, and drops it.
     ///
     /// # Errors
-    /// What `work` failed with, or why there is no environment.
+    /// Returns the error of `work`, or the reason why the environment cannot be created.
     fn in_session(&self, work: &mut dyn FnMut(&mut dyn Session) -> Result<(), String>) -> Result<(), String>;
 }
 
-/// An environment that programs run in one after the other.
+/// An environment in which programs run one after the other.
 pub trait Session {
-    /// Hands in a text.
+    /// Passes a text to the environment.
     ///
     /// # Errors
-    /// Why it cannot be taken.
+    /// Returns the reason why it is not accepted.
     fn give(&mut self, text: String, meaning: Meaning) -> Result<(), String>;
 
-    /// Parses the JSON text that was given; programs see it as `data`.
+    /// Parses the JSON text passed before; programs see it as `data`.
     ///
     /// # Errors
-    /// Why it is no JSON.
+    /// Returns the reason why it is not JSON.
     fn parse(&mut self) -> Result<(), String>;
 
-    /// Compiles and runs a program; its last value as text.
+    /// Compiles and runs a program; returns its last value as text.
     ///
     /// # Errors
-    /// What the peer says is wrong with it.
+    /// Returns the error that the peer reports.
     fn run(&mut self, program: &str) -> Result<String, String>;
 }
 
-/// Runs a workload, prints what came of it as one line of JSON, and is what the child ends with.
+/// Runs a workload and prints the result as one line of JSON; returns the exit code of the child.
 pub fn report(peer: &dyn Peer, workload: Workload, inputs: &Path) -> ExitCode {
     match perform(peer, workload, inputs) {
         Ok((taken, answer)) => {
@@ -100,7 +100,7 @@ fn perform(peer: &dyn Peer, workload: Workload, inputs: &Path) -> Result<(Taken,
     outcome.ok_or_else(|| "the peer made no environment".to_string())
 }
 
-/// The mean time of an environment of its own for one small program.
+/// The mean time to create an environment and run one small program in it.
 fn environments(peer: &dyn Peer, program: &str) -> Result<(Taken, String), String> {
     let mut answer = String::new();
     let mut several = |count: u32| {
@@ -120,12 +120,12 @@ fn read(inputs: &Path, name: &str) -> Result<String, String> {
     std::fs::read_to_string(&path).map_err(|error| format!("{} cannot be read: {error}", path.display()))
 }
 
-/// The most memory that this process ever had, in KiB, where the system tells.
+/// Peak memory of this process, in KiB, if the system provides it.
 fn peak_kib() -> Option<u64> {
     status_kib("VmHWM:")
 }
 
-/// The memory that this process has, in KiB, where the system tells.
+/// Resident memory of this process, in KiB, if the system provides it.
 pub fn resident_kib() -> Option<u64> {
     status_kib("VmRSS:")
 }

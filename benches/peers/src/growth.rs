@@ -1,6 +1,6 @@
-//! What grows in the second table, which is about lispbox alone.
+//! The quantities that grow in the second table, which is about lispbox alone.
 
-/// What grows while the rest stays as it is.
+/// The quantity that grows while all others are constant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Growth {
     /// Calls of a function that calls itself twice.
@@ -11,17 +11,17 @@ pub enum Growth {
     Senders,
     /// Lines whose words are counted.
     Lines,
-    /// Tools that the host offers, while a program calls one of them again and again.
+    /// Tools of the host, while a program repeatedly calls one of them.
     Tools,
-    /// Tools that the host offers to fresh environments, each for one small program that calls none.
+    /// Tools of the host in fresh environments, each running one small program that calls none.
     ToolsUnused,
-    /// Tools that the host offers to fresh environments, each for one program that calls one of them.
+    /// Tools of the host in fresh environments, each running one program that calls one of them.
     ToolsUsed,
-    /// Sessions that are held side by side, evaluating in turns.
+    /// Sessions in memory, evaluating in turns.
     Sessions,
 }
 
-/// All of them in the order of the table.
+/// All of them, in the order of the table.
 pub const ALL: [Growth; 8] = [
     Growth::Calls,
     Growth::Mails,
@@ -34,7 +34,7 @@ pub const ALL: [Growth; 8] = [
 ];
 
 impl Growth {
-    /// Its short name.
+    /// The short name.
     pub fn name(self) -> &'static str {
         match self {
             Growth::Calls => "calls",
@@ -48,7 +48,7 @@ impl Growth {
         }
     }
 
-    /// What the table says of it.
+    /// The title in the table.
     pub fn title(self) -> &'static str {
         match self {
             Growth::Calls => "calls of a recursive function (as W1)",
@@ -62,7 +62,7 @@ impl Growth {
         }
     }
 
-    /// What the time is divided by.
+    /// The unit by which the time is divided.
     pub fn unit(self) -> &'static str {
         match self {
             Growth::Calls | Growth::Tools => "call",
@@ -73,7 +73,7 @@ impl Growth {
         }
     }
 
-    /// What the memory is divided by, where it is told at all.
+    /// The unit by which the memory is divided, if it is reported.
     pub fn holder(self) -> Option<&'static str> {
         match self {
             Growth::Calls | Growth::Tools | Growth::ToolsUnused | Growth::ToolsUsed => None,
@@ -83,7 +83,7 @@ impl Growth {
         }
     }
 
-    /// The sizes that are measured.
+    /// The measured sizes.
     pub fn sizes(self) -> [usize; 3] {
         match self {
             Growth::Calls => [1 << 20, 1 << 21, 1 << 22],
@@ -94,7 +94,7 @@ impl Growth {
         }
     }
 
-    /// The growth of that name, whatever its case.
+    /// Finds a quantity by name, ignoring case.
     pub fn named(name: &str) -> Option<Growth> {
         ALL.into_iter().find(|growth| growth.name().eq_ignore_ascii_case(name))
     }

@@ -1,23 +1,23 @@
-//! Mails and lines that are the same on every machine.
+//! Inputs that are identical on every machine: mails and lines of words.
 
 use serde_json::json;
 use std::fmt::Write as _;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// File of 100,000 mails: the JSON text of `{"mails": […]}`, since rhai reads no other JSON than objects.
+/// File of 100,000 mails: the JSON text of `{"mails": […]}`, because rhai parses only JSON objects.
 pub const MAILS: &str = "mails.json";
 /// File of 200,000 lines of words.
 pub const LINES: &str = "lines.txt";
 
-/// A folder with the inputs, gone when this is dropped.
+/// A folder with the inputs, removed when this is dropped.
 pub struct Inputs(PathBuf);
 
 impl Inputs {
-    /// Writes the inputs, and what CPython runs.
+    /// Writes the inputs, and the programs of CPython.
     ///
     /// # Errors
-    /// If the folder for temporary files cannot be written to.
+    /// Returns an error if the folder for temporary files is not writable.
     pub fn write() -> io::Result<Inputs> {
         let folder = std::env::temp_dir().join(format!("lispbox-peers-{}", std::process::id()));
         std::fs::create_dir(&folder)?;
@@ -39,7 +39,7 @@ impl Inputs {
         Ok(inputs)
     }
 
-    /// Where they are.
+    /// The path of the folder.
     pub fn folder(&self) -> &Path {
         &self.0
     }
@@ -47,12 +47,12 @@ impl Inputs {
 
 impl Drop for Inputs {
     fn drop(&mut self) {
-        // What cannot be removed is the system's to tidy up.
+        // A failure is ignored: the system cleans up temporary files.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
-/// SplitMix64: the same numbers everywhere.
+/// SplitMix64, a generator with the same numbers on every machine.
 struct Numbers(u64);
 
 impl Numbers {
@@ -68,14 +68,14 @@ impl Numbers {
         self.next() % bound
     }
 
-    /// Below `bound`, small numbers far more often than large ones.
+    /// A number below `bound`; small numbers are far more frequent than large ones.
     fn skewed(&mut self, bound: u64) -> u64 {
         let least = self.below(bound).min(self.below(bound));
         least.min(self.below(bound)).min(self.below(bound))
     }
 }
 
-/// Five thousand words of one to three syllables in a fixed order, short ones among them several times.
+/// Five thousand words of one to three syllables in a fixed order; short words occur several times.
 fn vocabulary() -> Vec<String> {
     const SYLLABLES: [&str; 20] = [
         "ka", "lo", "mi", "ne", "ru", "sa", "to", "vi", "wen", "dor", "ba", "che", "fi", "gu", "hal", "jo", "pe",
@@ -104,7 +104,7 @@ fn sentence(numbers: &mut Numbers, words: &[String], length: usize) -> String {
     text
 }
 
-/// So many mails of so many senders, as JSON text.
+/// The JSON text of `count` mails of `senders` senders.
 pub fn mails(count: usize, senders: usize) -> String {
     const LABELS: [&str; 12] = [
         "inbox", "work", "family", "travel", "receipts", "lists", "urgent", "later", "school", "house", "news", "team",
@@ -132,7 +132,7 @@ pub fn mails(count: usize, senders: usize) -> String {
     text
 }
 
-/// So many lines of words.
+/// The text of `count` lines of words.
 pub fn lines(count: usize) -> String {
     let words = vocabulary();
     let mut numbers = Numbers(1_913);

@@ -1,14 +1,14 @@
-//! What the runner and its children share: the workloads, their programs and inputs, and how a child measures.
+//! Code shared by the runner and its child processes: the workloads, their programs and inputs, and the measurement.
 //!
-//! | room | what is in it |
+//! | module | contents |
 //! |---|---|
 //! | [`workload`] | the workloads, and the programs of each language |
-//! | [`clock`] | what work takes: on the clock, and of the processors |
-//! | [`growth`] | what grows in the second table |
+//! | [`clock`] | wall-clock time and processor time |
+//! | [`growth`] | the quantities that grow in the second table |
 //! | [`inputs`] | mails and lines from a fixed seed |
-//! | [`child`] | a workload run once in this process, timed, told as one line of JSON |
-//! | `src/bin/lispbox-child/` | lispbox, under the allocator of its binary |
-//! | `src/bin/peers/` | the runner, and the children of the other Rust peers |
+//! | [`child`] | runs a workload once in this process, and reports its time as one line of JSON |
+//! | `src/bin/lispbox-child/` | lispbox, with the allocator of its binary |
+//! | `src/bin/peers/` | the runner, and the child processes of the other Rust peers |
 
 pub mod child;
 pub mod clock;

@@ -1,27 +1,27 @@
 //! The workloads, and their programs in each language.
 
-/// What is measured; README.md describes each.
+/// A workload; README.md describes each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Workload {
     /// `W1`: naive recursion.
     Fib,
-    /// `W2`: a loop of five million rounds.
+    /// `W2`: a loop of five million iterations.
     Loop,
     /// `W3a`: mails filtered, grouped and sorted, from JSON text.
     MailsFromText,
-    /// `W3b`: the same from values.
+    /// `W3b`: the same as `W3a`, from existing values.
     MailsFromValues,
-    /// `W4`: the commonest words.
+    /// `W4`: the most frequent words.
     Words,
-    /// `W5a`: a process of its own for `1 + 1`.
+    /// `W5a`: a new process for `1 + 1`.
     Process,
-    /// `W5b`: an environment of its own for `1 + 1`.
+    /// `W5b`: a new environment for `1 + 1`.
     Environment,
-    /// `W6`: calls of a function of the host.
+    /// `W6`: calls of a host function.
     HostCalls,
 }
 
-/// All workloads in the order of the table.
+/// All workloads, in the order of the table.
 pub const ALL: [Workload; 8] = [
     Workload::Fib,
     Workload::Loop,
@@ -34,7 +34,7 @@ pub const ALL: [Workload; 8] = [
 ];
 
 impl Workload {
-    /// Its short name.
+    /// The short name.
     pub fn name(self) -> &'static str {
         match self {
             Workload::Fib => "W1",
@@ -48,7 +48,7 @@ impl Workload {
         }
     }
 
-    /// What the table says of it.
+    /// The title in the table.
     pub fn title(self) -> &'static str {
         match self {
             Workload::Fib => "fib(27)",
@@ -62,19 +62,19 @@ impl Workload {
         }
     }
 
-    /// True of those that Rust does by hand, over the values of lispbox.
+    /// True for workloads with a variant in Rust over the values of lispbox.
     pub fn is_done_by_hand(self) -> bool {
         use Workload::{HostCalls, MailsFromText, MailsFromValues, Words};
         matches!(self, MailsFromText | MailsFromValues | Words | HostCalls)
     }
 
-    /// The workload of that name, whatever its case.
+    /// Finds a workload by name, ignoring case.
     pub fn named(name: &str) -> Option<Workload> {
         ALL.into_iter().find(|workload| workload.name().eq_ignore_ascii_case(name))
     }
 }
 
-/// A language that programs are written in.
+/// A language of programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Language {
     /// lispbox.
@@ -85,7 +85,7 @@ pub enum Language {
     Rhai,
     /// starlark.
     Starlark,
-    /// Rust over the values of lispbox: a program calls what does all of it.
+    /// Rust over the values of lispbox: the program calls one function that does all the work.
     ByHand,
 }
 

@@ -1,11 +1,11 @@
-//! `HOST:PORT` on the command line, with a name or a number as the host.
+//! `HOST:PORT` arguments of the command line, where the host is a name or an IP address.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
 
 use crate::surroundings::Problem;
 
-/// Where to listen, before the name is resolved.
+/// An address to listen on, before the name is resolved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address {
     host: String,
@@ -30,10 +30,10 @@ impl FromStr for Address {
 }
 
 impl Address {
-    /// The addresses that it stands for, those of IPv4 first: clients that look up `localhost` find either.
+    /// Resolves the address to socket addresses, IPv4 first, so that clients that look up `localhost` can use either.
     ///
     /// # Errors
-    /// When the name cannot be resolved.
+    /// Returns an error if the name cannot be resolved.
     pub fn resolve(&self) -> Result<Vec<SocketAddr>, Problem> {
         let failed =
             |reason: String| Problem::Usage(format!("the address `{}` cannot be resolved: {reason}", self.host));
@@ -48,7 +48,7 @@ impl Address {
         if addresses.is_empty() { Err(failed("it has no address".to_owned())) } else { Ok(addresses) }
     }
 
-    /// The name, where it is one.
+    /// The host, if it is a name.
     pub fn name(&self) -> Option<&str> {
         self.host.parse::<std::net::IpAddr>().is_err().then_some(self.host.as_str())
     }

@@ -1,4 +1,4 @@
-//! The person at a terminal is asked about a tool call.
+//! Confirmation of tool calls by the user at the terminal.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
@@ -11,11 +11,11 @@ use lispbox::server::{Answer, Approver, CancellationToken, Question};
 
 use crate::input::{self, InputMode};
 
-/// Whoever sits at the terminal that this process was started from, whatever its streams are.
+/// The user at the controlling terminal of this process, regardless of redirected streams.
 pub struct Person {
-    /// Cancelled when the program that asks is to stop.
+    /// Cancelled when the program that asks must stop.
     pub stop: CancellationToken,
-    /// Set when what was typed before a question has been discarded.
+    /// Set when input typed before a question has been discarded.
     pub lost_input: Arc<AtomicBool>,
 }
 
@@ -41,7 +41,7 @@ fn ask(
 ) -> io::Result<Answer> {
     let (mut screen, keys) = terminal()?;
     let deadline = Instant::now() + patience;
-    // Only what is typed after the question may answer it.
+    // Only input typed after the question may answer it.
     let is_lost = input::discard(&keys)?;
     let _lines = InputMode::lines(&keys)?;
     write!(screen, "\n{question}\n")?;
@@ -65,21 +65,21 @@ fn ask(
     })
 }
 
-/// The screen and the keyboard.
+/// Opens the screen and the keyboard.
 #[cfg(unix)]
 fn terminal() -> io::Result<(File, File)> {
     let open = || OpenOptions::new().read(true).write(true).open("/dev/tty");
     Ok((open()?, open()?))
 }
 
-/// The screen and the keyboard.
+/// Opens the screen and the keyboard.
 #[cfg(windows)]
 fn terminal() -> io::Result<(File, File)> {
     let open = |name| OpenOptions::new().read(true).write(true).open(name);
     Ok((open("CONOUT$")?, open("CONIN$")?))
 }
 
-/// Waits a moment for a line to be typed.
+/// Waits briefly for a typed line.
 #[cfg(unix)]
 fn has_line(keys: &File) -> io::Result<bool> {
     use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -92,7 +92,7 @@ fn has_line(keys: &File) -> io::Result<bool> {
     }
 }
 
-/// Elsewhere reading itself waits.
+/// On other systems, the read itself blocks.
 #[cfg(not(unix))]
 fn has_line(_keys: &File) -> io::Result<bool> {
     Ok(true)

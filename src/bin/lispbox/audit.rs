@@ -1,4 +1,4 @@
-//! `lispbox audit`: what was called, and whether the log of it is whole.
+//! `lispbox audit`: shows the audit log and verifies its integrity.
 
 mod show;
 mod since;
@@ -21,7 +21,7 @@ pub struct Audit {
     /// The folder of the log.
     #[arg(long = "audit", value_name = "FOLDER", env = "LISPBOX_AUDIT", global = true)]
     folder: Option<PathBuf>,
-    /// The folder of the heads, if it is another one.
+    /// The folder of the chain heads, if it is a different one.
     #[arg(long = "audit-heads", value_name = "FOLDER", env = "LISPBOX_AUDIT_HEADS", global = true)]
     heads: Option<PathBuf>,
     #[command(subcommand)]
@@ -36,7 +36,7 @@ enum Action {
 }
 
 impl Audit {
-    /// Does what is asked for; `verify` fails if something is missing or changed.
+    /// Runs the subcommand; `verify` fails if records are missing or changed.
     pub fn run(self) -> ExitCode {
         self.act().unwrap_or_else(Problem::report)
     }
@@ -59,11 +59,12 @@ impl Audit {
     }
 }
 
-/// The outcome that is shown of a call whose intent has none.
+/// The outcome shown for an intent without an outcome.
 const UNKNOWN: &str = "unknown";
 
-/// The records of all chains by their time. An intent whose call or evaluation has ended is left out, as the other record
-/// says all of it, but for the text of a program; any other has the outcome [`UNKNOWN`].
+/// The records of all chains, ordered by time. The intent of a call or evaluation that has ended is omitted, because
+/// its final record contains the same data; a program record is kept if it has the program text. An intent without a
+/// final record has the outcome [`UNKNOWN`].
 fn records(chains: &[Chain]) -> Result<Vec<Record>, Problem> {
     let mut records = Vec::new();
     for chain in chains {
@@ -89,13 +90,13 @@ fn records(chains: &[Chain]) -> Result<Vec<Record>, Problem> {
     Ok(records)
 }
 
-/// One line, under the head.
+/// A table style with one line, below the header.
 const LINED_HEAD: TableStyle = TableStyle::new()
     .header_lines(ContentLineStyle::none().junction(' '))
     .header_separator(LineStyle::none().fill('─').junction('─'))
     .content_lines(ContentLineStyle::none().junction(' '));
 
-/// An empty table with that head; its columns from `numbers` on hold numbers.
+/// Creates an empty table with this header; the columns in `numbers` are right-aligned.
 fn table(head: &[&str], numbers: std::ops::Range<usize>) -> Table {
     let mut table = Table::new();
     table.load_style(LINED_HEAD).set_content_arrangement(ContentArrangement::Dynamic);

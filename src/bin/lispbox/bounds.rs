@@ -1,5 +1,5 @@
-//! How much `lispbox serve` takes on: sessions and how long they last, connections, requests, the end. The defaults are those of
-//! the library.
+//! Bounds of `lispbox serve`: sessions and their lifetimes, connections, requests, and the shutdown. The defaults are
+//! those of the library.
 
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
@@ -11,47 +11,49 @@ use lispbox::server::{CONNECTIONS_EACH, Configuration, HttpOptions, REQUESTS_PER
 
 const DAY: u64 = 24 * 60 * 60;
 
-/// How many sessions, connections and requests there may be, and for how long.
+/// Bounds on sessions, connections and requests, and timeouts.
 #[derive(Args)]
 pub struct Bounds {
-    /// The most sessions in memory; beyond it the one longest unused goes, of the principal that has the most. What a
-    /// store keeps is read again.
+    /// Maximum number of sessions in memory. Beyond it, the least recently used session of the principal with the most
+    /// sessions is evicted. A session in the store is read again when it is used.
     #[arg(long, value_name = "COUNT", env = "LISPBOX_SESSIONS", default_value_t = SessionBounds::default().count, value_parser = count())]
     sessions: usize,
-    /// How long a session stays in memory that nobody uses, such as `24h`. What a store keeps is read again.
+    /// Time after which an unused session is removed from memory, such as `24h`. A session in the store is read again
+    /// when it is used.
     #[arg(long, value_name = "TIME", env = "LISPBOX_SESSION_IDLE", default_value_t = Time(SessionBounds::default().idle))]
     session_idle: Time,
-    /// How long a session lasts, such as `90d`, in memory and in the store, also if it is used [default: without end]
+    /// Maximum lifetime of a session, such as `90d`, in memory and in the store, even if it is in use [default:
+    /// unlimited]
     #[arg(long, value_name = "TIME", env = "LISPBOX_SESSION_LIFETIME")]
     session_lifetime: Option<Time>,
-    /// How many days a session that nobody uses is kept in the store.
+    /// Days for which an unused session is kept in the store.
     #[arg(
         long, value_name = "DAYS", env = "LISPBOX_KEEP_DAYS", default_value_t = SessionBounds::default().kept.as_secs() / DAY,
         value_parser = clap::value_parser!(u64).range(1..=36500)
     )]
     keep_days: u64,
-    /// The most sessions of one principal in the store. A further one is not kept there, and its caller is told.
+    /// Maximum number of sessions of one principal in the store. A further session is not stored, and the reply reports
+    /// it.
     #[arg(long, value_name = "COUNT", env = "LISPBOX_STORED_SESSIONS", default_value_t = SessionBounds::default().stored)]
     stored_sessions: u64,
-    /// The most connections over HTTP.
+    /// Maximum number of HTTP connections.
     #[arg(long, value_name = "COUNT", env = "LISPBOX_CONNECTIONS", default_value_t = http().connections, value_parser = count())]
     connections: usize,
     #[arg(long, value_name = "COUNT", env = "LISPBOX_CONNECTIONS_EACH", value_parser = count(), help = connections_each())]
     connections_each: Option<usize>,
     #[arg(long, value_name = "COUNT", env = "LISPBOX_REQUESTS_PER_MINUTE", help = requests_per_minute())]
     requests_per_minute: Option<NonZeroU32>,
-    /// How long a connection may wait for the head of its next request, and that for its message, such as `10s`.
+    /// Timeout for the head of the next request on a connection, and for the message of a request, such as `10s`.
     #[arg(long, value_name = "TIME", env = "LISPBOX_ARRIVAL", default_value_t = Time(http().arrival))]
     arrival: Time,
-    /// How long programs may go on once the server is told to end (SIGTERM, SIGINT), such as `20s`; then they are
-    /// cancelled and answered, which takes up to two seconds more. `0s` cancels them at once, and so does a second
-    /// signal.
+    /// Time for which programs may continue after the server receives SIGTERM or SIGINT, such as `20s`; then they are
+    /// cancelled and answered, which takes up to two more seconds. `0s` or a second signal cancels them immediately.
     #[arg(long, value_name = "TIME", env = "LISPBOX_GRACE", default_value_t = grace(), value_parser = any_time)]
     grace: Time,
 }
 
 impl Bounds {
-    /// Bounds sessions.
+    /// Applies the bounds on sessions.
     pub fn of_sessions(&self, bounds: &mut SessionBounds) {
         bounds.count = self.sessions;
         bounds.idle = self.session_idle.0;
@@ -60,12 +62,12 @@ impl Bounds {
         bounds.stored = self.stored_sessions;
     }
 
-    /// How long programs may go on at the end.
+    /// Time for which programs may continue during the shutdown.
     pub fn grace(&self) -> Duration {
         self.grace.0
     }
 
-    /// Bounds what comes over HTTP.
+    /// Applies the bounds on HTTP connections and requests.
     pub fn of_http(&self, options: &mut HttpOptions) {
         options.connections = self.connections;
         options.connections_each = self.connections_each;
@@ -74,7 +76,7 @@ impl Bounds {
     }
 }
 
-/// What the library serves over HTTP with, wherever it listens.
+/// The HTTP defaults of the library; the address is irrelevant.
 fn http() -> HttpOptions {
     HttpOptions::new(SocketAddr::from(([127, 0, 0, 1], 0)))
 }
@@ -99,7 +101,7 @@ fn requests_per_minute() -> String {
     )
 }
 
-/// A time as it is written on a command line: `90s`, `12h`, `30d`.
+/// A duration as written on a command line: `90s`, `12h`, `30d`.
 #[derive(Clone, Copy)]
 struct Time(Duration);
 
@@ -113,7 +115,7 @@ impl std::str::FromStr for Time {
 
 const TIME: &str = "expected a time such as `90s`, `12h` or `30d`";
 
-/// A time that may be zero.
+/// Parses a duration that may be zero.
 fn any_time(text: &str) -> Result<Time, String> {
     let time = text.parse::<jiff::Span>().and_then(|span| span.to_duration(jiff::SpanRelativeTo::days_are_24_hours()));
     let time = time.ok().and_then(|time| Duration::try_from(time).ok());

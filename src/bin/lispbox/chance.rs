@@ -1,16 +1,16 @@
-//! Numbers that look random and are the same for the same seed (splitmix64).
+//! Deterministic pseudo-random numbers from a seed (splitmix64).
 
-/// Where such numbers come from.
+/// A generator of pseudo-random numbers.
 #[derive(Clone, Debug)]
 pub struct Chance(u64);
 
 impl Chance {
-    /// The numbers of a seed.
+    /// Creates the generator for a seed.
     pub fn new(seed: u64) -> Chance {
         Chance(seed)
     }
 
-    /// Sixty-four bits.
+    /// The next 64 bits.
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
@@ -19,12 +19,12 @@ impl Chance {
         mixed ^ (mixed >> 31)
     }
 
-    /// From 0 up to but not including `end`.
+    /// A number from 0 to `end`, exclusive; 0 if `end` is 0.
     pub fn below(&mut self, end: u64) -> u64 {
         self.next() % end.max(1)
     }
 
-    /// One of some items, of which there is at least one.
+    /// One of `items`, which must not be empty.
     pub fn of<T: Copy>(&mut self, items: &[T]) -> T {
         items[self.below(items.len() as u64) as usize]
     }

@@ -1,24 +1,24 @@
-//! The MCP clients whose configurations are known: where each keeps them, and what they look like.
+//! The known MCP clients: the locations and the format of their configurations.
 
 use std::path::{Path, PathBuf};
 
 use crate::surroundings::folder_in;
 
-/// A program that attaches MCP servers.
+/// A program that connects to MCP servers.
 pub struct Client {
     /// Its name on the command line.
     pub name: &'static str,
-    /// Its name for people.
+    /// Its display name.
     pub title: &'static str,
-    /// The file that holds the servers of a user, for this system.
+    /// The file with the servers of a user on this system.
     file: fn(&Folders) -> Option<PathBuf>,
-    /// The file of a project, from the folder of the project.
+    /// The file of a project, relative to the folder of the project.
     project: Option<&'static str>,
-    /// The key under which servers stand.
+    /// The key of the object that contains the servers.
     pub key: &'static str,
 }
 
-/// All of them.
+/// All known clients.
 pub const CLIENTS: &[Client] = &[
     Client {
         name: "claude-desktop",
@@ -72,10 +72,10 @@ pub const CLIENTS: &[Client] = &[
 ];
 
 impl Client {
-    /// The client of that name, among those that will do.
+    /// Finds the client with this name among those that `will_do` accepts.
     ///
     /// # Errors
-    /// That there is none, with the names of those that there are.
+    /// Returns a message with the accepted names if there is none.
     pub fn find(name: &str, will_do: fn(&Client) -> bool) -> Result<&'static Client, String> {
         let known = || CLIENTS.iter().filter(|client| will_do(client));
         known().find(|client| client.name == name).ok_or_else(|| {
@@ -89,18 +89,18 @@ impl Client {
         self.name != "codex"
     }
 
-    /// The file that holds the servers of the user, whether it is there or not.
+    /// The path of the file with the servers of the user, which need not exist.
     pub fn user_file(&self) -> Option<PathBuf> {
         (self.file)(&Folders)
     }
 
-    /// The file that the project in this folder has for the client, whether it is there or not.
+    /// The path of the client's file in this project, which need not exist.
     pub fn project_file(&self, project: &Path) -> Option<PathBuf> {
         self.project.map(|file| project.join(file))
     }
 }
 
-/// Where this system keeps what is a user's.
+/// The locations in which this system keeps the data of a user.
 struct Folders;
 
 impl Folders {
@@ -108,7 +108,7 @@ impl Folders {
         folder_in(if cfg!(windows) { "USERPROFILE" } else { "HOME" })
     }
 
-    /// Where applications keep their settings.
+    /// The folder in which applications keep their settings.
     fn settings(&self) -> Option<PathBuf> {
         if cfg!(windows) {
             folder_in("APPDATA")
@@ -120,7 +120,7 @@ impl Folders {
     }
 }
 
-/// True for a server that is lispbox itself: it must not stand behind itself.
+/// True for an entry that starts lispbox itself, which must not become its own downstream server.
 pub fn is_lispbox(server: &serde_json::Value) -> bool {
     let command = server.get("command").and_then(serde_json::Value::as_str).unwrap_or_default();
     let name = command.rsplit(['/', '\\']).next().unwrap_or_default();

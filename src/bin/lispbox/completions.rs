@@ -1,4 +1,4 @@
-//! `lispbox completions`: what a shell needs to complete the command line.
+//! `lispbox completions`: generates shell completions.
 
 use std::process::ExitCode;
 
@@ -15,7 +15,7 @@ pub struct Completions {
 }
 
 impl Completions {
-    /// Prints the script for that command line.
+    /// Prints the script for this command line.
     pub fn run(self, mut command_line: clap::Command) -> ExitCode {
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut command_line, "lispbox", &mut script);

@@ -1,4 +1,4 @@
-//! `lispbox config`: looking after the configuration.
+//! `lispbox config`: shows, checks and imports the configuration.
 
 mod check;
 mod import;
@@ -11,7 +11,7 @@ use clap::{Args, Subcommand};
 
 use crate::surroundings::Problem;
 
-/// Shows, checks and imports the configuration: the servers behind lispbox and the rules for them.
+/// Shows, checks and imports the configuration: the downstream servers and the rules for them.
 #[derive(Args)]
 pub struct Config {
     #[command(subcommand)]
@@ -26,7 +26,7 @@ enum Action {
 }
 
 impl Config {
-    /// Does it, for that command line.
+    /// Runs the subcommand; `command_line` declares the settings of `serve`.
     pub fn run(self, command_line: &clap::Command) -> ExitCode {
         let outcome = match self.action {
             Action::Show(action) => action.run(command_line).map(|()| ExitCode::SUCCESS),

@@ -1,6 +1,5 @@
-//! `lispbox demo`: the first minute of a newcomer. A server is started as a client would start it, with
-//! a sample mailbox behind it; programs are run, and what they cost is set against calling the same
-//! tools without lispbox.
+//! `lispbox demo`: an introduction that takes a minute. Starts a server as a client would, with a sample mailbox as its
+//! downstream server, runs programs, and compares their cost with direct calls of the same tools.
 
 mod costs;
 mod peer;
@@ -26,7 +25,7 @@ use crate::output::{self, errln};
 pub struct Demo {}
 
 impl Demo {
-    /// Exits with 1 when a step does not come to what it should.
+    /// Runs the demo; the exit code is 1 if a step does not give the expected result.
     pub fn run(self) -> ExitCode {
         let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
             Ok(runtime) => runtime,
@@ -34,7 +33,7 @@ impl Demo {
         };
         let interrupted = CancellationToken::new();
         let told = interrupted.clone();
-        // Ctrl-C or being told to end: the temporary folder goes in any case.
+        // Ctrl-C and termination signals cancel the demo, so that the temporary folder is removed in any case.
         let _ = ctrlc::set_handler(move || told.cancel());
         let outcome = runtime.block_on(async {
             tokio::select! {
@@ -42,7 +41,7 @@ impl Demo {
                 () = interrupted.cancelled() => Err("interrupted".to_owned()),
             }
         });
-        // Whatever was not closed in order is killed as it is dropped with the runtime.
+        // Child processes that were not closed in order are killed when they are dropped with the runtime.
         runtime.shutdown_background();
         match outcome {
             Ok(()) => ExitCode::SUCCESS,
@@ -68,7 +67,7 @@ async fn show() -> Result<(), String> {
     let text = json!({"mcpServers": {"mail": mailbox}}).to_string();
     std::fs::write(&configuration, text).map_err(|problem| format!("{}: {problem}", configuration.display()))?;
 
-    // The catalogue of tools is kept in the folder too, so that nothing of the demo stays behind.
+    // The cache of the tool catalogue is in the temporary folder too, so that the demo leaves nothing behind.
     let cache = folder.path().join("cache");
     let serve = ["serve".as_ref(), "--config".as_ref(), configuration.as_os_str()];
     let lispbox = Peer::start(&binary, &serve, Some(("LISPBOX_CACHE", cache.as_os_str())));
@@ -86,14 +85,14 @@ async fn show() -> Result<(), String> {
     Ok(())
 }
 
-/// Both ways to the mailbox, and what they have cost.
+/// Both connections to the mailbox, and their costs.
 struct Stage {
-    /// lispbox, with the mailbox behind it.
+    /// lispbox, with the mailbox as its downstream server.
     lispbox: Peer,
-    /// The mailbox alone.
+    /// The mailbox, connected directly.
     plain: Peer,
     costs: Costs,
-    /// The calls that were made of the mailbox alone: nobody needs to make one twice.
+    /// The direct calls made so far: a repeated call is not counted again.
     called: Vec<Direct>,
     screen: Screen,
 }
@@ -118,7 +117,7 @@ impl Stage {
         Ok(())
     }
 
-    /// Runs a step both ways.
+    /// Runs a step through lispbox and directly.
     async fn step(&mut self, number: usize, step: &Step) -> Result<(Cost, Cost), String> {
         self.screen.program(number, step);
         let begun = Instant::now();
@@ -133,7 +132,7 @@ impl Stage {
         Ok((through, direct))
     }
 
-    /// What the same calls cost without lispbox; those that were made before cost nothing.
+    /// Measures the cost of the same calls without lispbox; calls that were made before cost nothing.
     async fn direct(&mut self, calls: &[Direct]) -> Result<Cost, String> {
         let mut all = Cost::default();
         for call in calls {
@@ -152,7 +151,7 @@ impl Stage {
     }
 }
 
-/// Whether a step came to what it should.
+/// Checks that a step gave the expected result.
 fn check(step: &Step, answer: &Answer) -> Result<(), String> {
     let as_expected = match step.expected {
         Expected::Value(part) => !answer.is_error && answer.text.contains(part),

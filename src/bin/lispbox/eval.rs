@@ -1,4 +1,4 @@
-//! `lispbox eval`: one program, or a batch of them from standard input.
+//! `lispbox eval`: evaluates one program, or a batch from standard input.
 
 mod batch;
 
@@ -21,11 +21,11 @@ pub struct Eval {
     /// JSON that the program sees as `data`; `-` reads it from standard input.
     #[arg(long, value_name = "FILE")]
     data: Option<PathBuf>,
-    /// Print the whole record as JSON, whether it went well or not.
+    /// Print the whole record as JSON, on success and on failure.
     #[arg(long)]
     json: bool,
-    /// Evaluate each line of standard input on its own, `{"program": …, "data": …, "limits": {…}}` or
-    /// just a program as a JSON string, and print one record for each.
+    /// Evaluate each line of standard input separately, `{"program": …, "data": …, "limits": {…}}` or just a program as
+    /// a JSON string, and print one record for each.
     #[arg(long, conflicts_with_all = ["program", "data"])]
     batch: bool,
     #[command(flatten)]
@@ -35,7 +35,7 @@ pub struct Eval {
 }
 
 impl Eval {
-    /// Exits with 0, with 1 for a program that fails, with 2 for wrong usage.
+    /// Runs the command; the exit code is 0 on success, 1 if a program fails, 2 for wrong usage.
     pub fn run(self) -> ExitCode {
         let outcome = if self.batch { batch::run(&self.settings, &self.isolation) } else { self.evaluate() };
         outcome.unwrap_or_else(Problem::report)
@@ -66,13 +66,13 @@ impl Eval {
     }
 }
 
-/// Prints the record of an evaluation, on one line.
+/// Prints the record of an evaluation on one line.
 fn print_record(reply: &Reply) -> ExitCode {
     line(&for_stdout(&record(reply)));
     if reply.failure.is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
-/// The record as JSON.
+/// Serializes a record as JSON.
 fn record(reply: &Reply) -> String {
     serde_json::to_string(reply).unwrap_or_else(|problem| {
         serde_json::json!({"status": "error", "error": "InternalError", "message": problem.to_string()}).to_string()

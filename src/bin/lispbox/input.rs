@@ -1,16 +1,16 @@
-//! How the terminal takes input in while nobody edits a line, and discarding what was typed ahead.
+//! Input modes of the terminal while no line is being edited, and discarding of typed-ahead input.
 
 use std::fs::File;
 use std::io;
 
-/// How long the terminal has to be silent before pending input counts as discarded: a paste comes in pieces.
+/// Time without input after which all pending input has been discarded: a paste arrives in several pieces.
 #[cfg(unix)]
 const SILENCE_MS: u16 = 50;
-/// How many pieces are waited for.
+/// Maximum number of pieces that are discarded.
 #[cfg(unix)]
 const MOST_PIECES: usize = 100;
 
-/// A mode of the terminal; the one before it comes back when this is dropped.
+/// A mode of the terminal; the previous mode is restored when this is dropped.
 pub struct InputMode {
     #[cfg(unix)]
     before: Option<(File, nix::sys::termios::Termios)>,
@@ -18,10 +18,10 @@ pub struct InputMode {
 
 #[cfg(unix)]
 impl InputMode {
-    /// Input waits key by key for the line editor and shows only once the editor reads it. Ctrl-C is a signal.
+    /// Holds input back, unechoed, until the line editor reads it. Ctrl-C remains a signal.
     ///
-    /// By lines the terminal would echo what is typed into the output of a program, and lose a Ctrl-D. Where the
-    /// mode cannot be set the terminal stays as it is.
+    /// In canonical mode the terminal would echo typed input into the output of a program, and would lose a Ctrl-D. If
+    /// the mode cannot be set, the terminal stays unchanged.
     pub fn held() -> InputMode {
         use nix::sys::termios::LocalFlags;
         use std::os::fd::AsFd;
@@ -32,10 +32,10 @@ impl InputMode {
         held.unwrap_or(InputMode { before: None })
     }
 
-    /// Input comes by lines, with echo.
+    /// Canonical mode: line by line, with echo.
     ///
     /// # Errors
-    /// When that is no terminal.
+    /// Returns an error if `keys` is not a terminal.
     pub fn lines(keys: &File) -> io::Result<InputMode> {
         use nix::sys::termios::{InputFlags, LocalFlags};
         InputMode::changed(keys, |mode| {
@@ -58,13 +58,13 @@ impl InputMode {
 impl Drop for InputMode {
     fn drop(&mut self) {
         if let Some((keys, before)) = &self.before {
-            // A terminal that has gone has no mode any more.
+            // A terminal that has been closed has no mode to restore.
             let _ = nix::sys::termios::tcsetattr(keys, nix::sys::termios::SetArg::TCSANOW, before);
         }
     }
 }
 
-/// Elsewhere the terminal keeps its mode.
+/// On other systems, the mode of the terminal is not changed.
 #[cfg(not(unix))]
 impl InputMode {
     /// Does nothing.
@@ -78,16 +78,16 @@ impl InputMode {
     }
 }
 
-/// Discards what was typed or is being pasted; true if there was anything.
+/// Discards input that was typed or is being pasted; returns true if there was any.
 ///
 /// # Errors
-/// When that is no terminal.
+/// Returns an error if `keys` is not a terminal.
 #[cfg(unix)]
 pub fn discard(keys: &File) -> io::Result<bool> {
     use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
     use nix::sys::termios::{FlushArg, LocalFlags, tcflush};
     use std::os::fd::AsFd;
-    // Key by key, since by lines a line that has not ended is not seen.
+    // In canonical mode, `poll` would not report an unfinished line.
     let _keys = InputMode::changed(keys, |mode| mode.local_flags &= !(LocalFlags::ICANON | LocalFlags::ECHO))?;
     let mut is_lost = false;
     for _ in 0..MOST_PIECES {
@@ -103,10 +103,10 @@ pub fn discard(keys: &File) -> io::Result<bool> {
     Ok(is_lost)
 }
 
-/// Elsewhere nothing is known of pending input.
+/// On other systems, pending input is not detected.
 ///
 /// # Errors
-/// None.
+/// Never returns an error.
 #[cfg(not(unix))]
 pub fn discard(_keys: &File) -> io::Result<bool> {
     Ok(false)

@@ -1,4 +1,4 @@
-//! `LISPBOX_LOG`: which log lines `serve` writes.
+//! `LISPBOX_LOG`: the filter for the log of `serve`.
 
 use lispbox::lang::error::suggest::closest;
 use lispbox::server::{LogWriter, SPANS};
@@ -9,15 +9,15 @@ use tracing_subscriber::{EnvFilter, Layer};
 use crate::surroundings::Problem;
 use crate::telemetry::Telemetry;
 
-/// The variable.
+/// The environment variable.
 pub const VARIABLE: &str = "LISPBOX_LOG";
 
-/// The lines that are written where the variable says nothing.
+/// The default filter.
 const USUAL: &str = "warn,lispbox=info";
 
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
-/// The parts of lispbox that log.
+/// The components of lispbox that log.
 const PARTS: &[&str] = &["audit", "call", "evaluation", "quarantine", "serve", "server", "telemetry", "worker"];
 
 /// Lispbox and the libraries that log.
@@ -45,11 +45,11 @@ const COMPONENTS: &[&str] = &[
     "tower_http",
 ];
 
-/// The lines that the environment asks for: `debug`, `warn,lispbox::call=info`, ….
+/// Reads and checks the filter in the environment: `debug`, `warn,lispbox::call=info`, ….
 ///
 /// # Errors
-/// For a level or a component that is none, with those that there are or the nearest one. Left to itself the filter takes
-/// any word for the name of a component, and nothing is logged.
+/// Returns a usage error for an unknown level or component, with the known ones or the nearest one. Without this check,
+/// the filter would accept any word as the name of a component, and nothing would be logged.
 pub fn wanted() -> Result<String, Problem> {
     match std::env::var(VARIABLE) {
         Ok(text) if !text.trim().is_empty() => check(&text).map(|()| text).map_err(Problem::Usage),
@@ -71,7 +71,7 @@ fn check(text: &str) -> Result<(), String> {
             Some((component, level)) if is_level(level.trim()) => component.trim(),
             Some(_) => return Err(problem(part)),
             None if is_level(part) => continue,
-            // All lines of that component.
+            // All levels of this component.
             None => part,
         };
         check_component(component).map_err(|reason| format!("{}{reason}", problem(part)))?;
@@ -79,7 +79,7 @@ fn check(text: &str) -> Result<(), String> {
     EnvFilter::try_new(text).map(drop).map_err(|_| problem(text))
 }
 
-/// Says why a name is none of a component, as the end of a sentence.
+/// Checks the name of a component; the error is the end of a sentence.
 fn check_component(name: &str) -> Result<(), String> {
     if name.contains('[') {
         return Err("; lines are not chosen by the span that they are in".to_owned());
@@ -98,15 +98,15 @@ fn check_component(name: &str) -> Result<(), String> {
     })
 }
 
-/// Writes the lines that are `wanted` as JSON.
+/// Writes the log lines that the filter `wanted` selects, as JSON.
 pub fn log_to(writer: &LogWriter, wanted: &str, telemetry: Option<&Telemetry>) {
-    // The protocol's library logs whole messages, handles of sessions among them: only who names it hears more of it.
-    // Levels of components alone leave the others as they usually are.
+    // The MCP library logs whole messages, including session handles, so it is limited to errors unless the filter
+    // names it. A filter that names only components leaves the defaults of the others unchanged.
     let filter = EnvFilter::new(format!("warn,rmcp=error,{SPANS}=off,{wanted}"));
     let lines = writer.clone();
     let log = tracing_subscriber::fmt::layer().json().with_current_span(false).with_span_list(false);
     let all = tracing_subscriber::registry().with(log.with_writer(move || lines.clone()).with_filter(filter));
-    // A second subscriber in one process is refused; the first one then stays.
+    // A second subscriber in the same process is refused, and the first one is kept.
     let _ = all.with(telemetry.map(Telemetry::layer)).try_init();
 }
 

@@ -1,4 +1,4 @@
-//! `lispbox login`: at a server that asks for it.
+//! `lispbox login`: logs in at a downstream server.
 
 use std::process::ExitCode;
 
@@ -10,8 +10,8 @@ use crate::output::outln;
 use crate::places::Places;
 use crate::surroundings::Problem;
 
-/// Logs in at a server behind lispbox that asks for it (OAuth): prints an address to open in a browser, waits for the
-/// login, and keeps the tokens in a file that only you can read, where settings of lispbox are.
+/// Logs in at a downstream server that requires OAuth: prints an address to open in a browser, waits for the login, and
+/// stores the tokens in the settings folder of lispbox, in a file that only you can read.
 #[derive(Args)]
 pub struct Login {
     #[command(flatten)]
@@ -21,7 +21,7 @@ pub struct Login {
 }
 
 impl Login {
-    /// Does it.
+    /// Runs the command.
     pub fn run(self) -> ExitCode {
         self.log_in().map_or_else(Problem::report, |()| ExitCode::SUCCESS)
     }

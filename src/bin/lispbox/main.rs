@@ -1,6 +1,6 @@
-//! The command line of lispbox: one file a command, each a thin front of the library.
-// Files, clocks and processes are kept from the language, not from the command line.
-// `println!` panics on a closed pipe; `output` does not.
+//! The command line of lispbox: one module per command, each a thin layer over the library.
+// The language must not use files, clocks and processes; the command line may. `println!` panics on a closed pipe; the
+// functions of `output` do not.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod address;
@@ -44,7 +44,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-/// The exit codes of all commands, as `docs/configuration.md` has them.
+/// The exit codes of all commands, as documented in `docs/configuration.md`.
 const EXIT_CODES: &str = "Exit codes:
     0  it went well, also when the reader of the output has gone
     1  a program, check, query or server failed

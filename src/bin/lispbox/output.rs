@@ -11,11 +11,11 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Why standard output cannot be written to any more.
+/// The first error of a write to standard output.
 static BROKEN: Mutex<Option<io::Error>> = Mutex::new(None);
 
-/// True once a command has written to standard output. Where none has, it may be somebody else's: a server's messages
-/// keep it locked for as long as a client does not read.
+/// True once a command has written to standard output. Otherwise `finish` must not flush it: the protocol writer of a
+/// server keeps it locked for as long as a client does not read.
 static WRITTEN: AtomicBool = AtomicBool::new(false);
 
 /// Writes to standard output, as `print!` does.
@@ -35,7 +35,7 @@ macro_rules! errln {
 
 pub(crate) use {errln, out, outln};
 
-/// Writes to standard output; false once nothing more can be written there.
+/// Writes to standard output; returns false once standard output cannot be written to.
 pub fn write_out(text: Arguments<'_>) -> bool {
     if is_broken() {
         return false;
@@ -46,7 +46,7 @@ pub fn write_out(text: Arguments<'_>) -> bool {
     note(if output.is_terminal() { written.and_then(|()| output.flush()) } else { written })
 }
 
-/// Takes note of an error of a write to standard output; false if there is one.
+/// Records an error of a write to standard output; returns false if there is one.
 pub fn note(written: io::Result<()>) -> bool {
     match written {
         Ok(()) => true,
@@ -57,18 +57,18 @@ pub fn note(written: io::Result<()>) -> bool {
     }
 }
 
-/// Writes to standard error. A process whose errors nobody can read goes on.
+/// Writes to standard error. Errors are ignored: a process continues even if its errors cannot be shown.
 pub fn write_error(text: Arguments<'_>) {
     let _ = io::stderr().lock().write_fmt(text);
 }
 
-/// True once standard output cannot be written to any more.
+/// True once standard output cannot be written to.
 pub fn is_broken() -> bool {
     BROKEN.lock().unwrap_or_else(PoisonError::into_inner).is_some()
 }
 
-/// The exit status of a command that ended with `code`: 1 with a message when its output could not be written, such as
-/// on a full disk. A pipe that was closed by its reader is no failure.
+/// The exit status of a command that ended with `code`: 1 with a message if its output could not be written, for
+/// instance on a full disk. A pipe closed by its reader is not a failure.
 pub fn finish(code: ExitCode) -> ExitCode {
     if WRITTEN.load(Ordering::Relaxed) {
         note(io::stdout().lock().flush());

@@ -1,35 +1,35 @@
-//! Colour, where somebody sees it: on a terminal, unless `NO_COLOR` is set.
+//! Coloured output: on a terminal, unless `NO_COLOR` is set.
 
 use std::io::IsTerminal;
 
-/// How text is shown in one place.
+/// The colour setting of one output stream.
 #[derive(Clone, Copy, Debug)]
 pub struct Paint {
     colour: bool,
 }
 
-/// What a piece of text is, as far as its colour goes.
+/// The role of a piece of text, which determines its colour.
 #[derive(Clone, Copy, Debug)]
 pub enum Tone {
     /// A heading.
     Heading,
-    /// Less important than what stands around it.
+    /// Text less important than its surroundings.
     Quiet,
     /// A program.
     Program,
-    /// Something that is right.
+    /// A success.
     Good,
-    /// Something that is wrong.
+    /// A failure.
     Bad,
-    /// A string, a character, a pattern.
+    /// A string, a character, or a regular expression.
     Text,
     /// A number.
     Number,
-    /// A keyword, and what stands for itself alone.
+    /// A keyword, or another literal that evaluates to itself.
     Keyword,
-    /// The name of a form of the language.
+    /// The name of a special form or macro.
     Form,
-    /// A bracket whose partner is looked for.
+    /// A matching bracket.
     Match,
 }
 
@@ -51,28 +51,28 @@ impl Tone {
 }
 
 impl Paint {
-    /// For standard output.
+    /// The setting for standard output.
     pub fn for_stdout() -> Paint {
         Paint { colour: wanted(&std::io::stdout()) }
     }
 
-    /// For standard error.
+    /// The setting for standard error.
     pub fn for_stderr() -> Paint {
         Paint { colour: wanted(&std::io::stderr()) }
     }
 
-    /// Without colour.
+    /// The setting without colour.
     #[cfg(test)]
     pub fn plain() -> Paint {
         Paint { colour: false }
     }
 
-    /// True if anything is shown in colour.
+    /// True if text is coloured.
     pub fn is_coloured(self) -> bool {
         self.colour
     }
 
-    /// The text in the colour of its tone.
+    /// Colours a text by its tone.
     pub fn tone(self, tone: Tone, text: &str) -> String {
         if self.colour && !text.is_empty() {
             format!("\u{1b}[{}m{text}\u{1b}[0m", tone.code())
@@ -81,7 +81,7 @@ impl Paint {
         }
     }
 
-    /// A rendered error: its code and its caret stand out, its suggestion too.
+    /// Colours a rendered error: its code, its caret and its suggestion.
     pub fn failure(self, rendered: &str) -> String {
         if !self.colour {
             return rendered.to_owned();
@@ -96,7 +96,7 @@ impl Paint {
         {
             return format!("{}: {message}", self.tone(Tone::Bad, code));
         }
-        // Of the excerpt, the source stands behind `NUMBER |`; what points into it has no number.
+        // In the excerpt, source lines begin with `NUMBER |`; lines that point into the source have no number.
         let bare = line.trim_start();
         if bare.starts_with("Did you mean") {
             self.tone(Tone::Good, line)

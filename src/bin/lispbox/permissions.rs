@@ -1,4 +1,4 @@
-//! `--allow`, `--ask`, `--deny`: what programs may call, beside what the configuration says.
+//! `--allow`, `--ask`, `--deny`: rules for tool calls, in addition to those of the configuration.
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
@@ -6,14 +6,14 @@ use lispbox::server::{Policy, Verdict};
 
 use crate::surroundings::Problem;
 
-/// Tools by name or pattern, `send-*`, `mail/send-*` or `mcp__mail__send_*`; these go before the configuration's `policy`. A variable holds
-/// several with blanks between them.
+/// Tools by name or pattern: `send-*`, `mail/send-*` or `mcp__mail__send_*`. These rules take precedence over the
+/// `policy` of the configuration. A variable contains several patterns separated by blanks.
 #[derive(Args)]
 struct Lists {
-    /// Tools that may be called without asking, such as `mail/send-*`; may be given several times.
+    /// Tools that may be called without confirmation, such as `mail/send-*`; may be given several times.
     #[arg(long, value_name = "PATTERN", env = "LISPBOX_ALLOW", value_delimiter = ' ')]
     allow: Vec<String>,
-    /// Tools of which a person is asked at every call.
+    /// Tools for which a person must confirm every call.
     #[arg(long, value_name = "PATTERN", env = "LISPBOX_ASK", value_delimiter = ' ')]
     ask: Vec<String>,
     /// Tools that may not be called.
@@ -21,7 +21,7 @@ struct Lists {
     deny: Vec<String>,
 }
 
-/// The lists of a command line, each with the flag or the variable that it comes from.
+/// The lists of the command line, each with the flag or variable from which it comes.
 pub struct Permissions {
     lists: Lists,
     of_variables: Vec<Verdict>,
@@ -31,10 +31,10 @@ const VARIABLES: [(Verdict, &str); 3] =
     [(Verdict::Allow, "LISPBOX_ALLOW"), (Verdict::Ask, "LISPBOX_ASK"), (Verdict::Deny, "LISPBOX_DENY")];
 
 impl Permissions {
-    /// The policy that they make.
+    /// Builds the policy.
     ///
     /// # Errors
-    /// For a pattern that is none.
+    /// Returns a usage error if a pattern is invalid.
     pub fn policy(&self) -> Result<Policy, Problem> {
         let mut policy = Policy::default();
         for (verdict, variable) in VARIABLES {

@@ -1,19 +1,20 @@
-//! `--config`: where the configuration is.
+//! `--config`: the location of the configuration.
 
 use std::path::PathBuf;
 
 use clap::Args;
 use lispbox::server::{Configuration, Sources};
 
-/// The variable with the paths that are read where `--config` is not given.
+/// The variable with the paths that are read if `--config` is not given.
 pub const VARIABLE: &str = "LISPBOX_CONFIG";
 
-/// The files and folders of the configuration, as the command line or the environment names them.
+/// The files and folders of the configuration, from the command line or the environment.
 #[derive(Args)]
 pub struct Places {
-    /// Servers whose tools programs may call, and rules for them: a file as clients have it (`mcpServers`, `servers`), or
-    /// in YAML or TOML, or a folder of such files. Several may be given, the later before the earlier. Without it
-    /// LISPBOX_CONFIG, or else the user's own: `config.yaml` and the folder `config.d` where settings of lispbox are.
+    /// Servers whose tools programs may call, and rules for them: a file in the format of MCP clients (`mcpServers`,
+    /// `servers`), a YAML or TOML file, or a folder of such files. If several are given, later ones take precedence.
+    /// The default is LISPBOX_CONFIG, or else the user's own configuration: `config.yaml` and the folder `config.d` in
+    /// the settings folder of lispbox.
     #[arg(long = "config", value_name = "PATH")]
     paths: Vec<PathBuf>,
     /// Read no configuration.
@@ -22,7 +23,7 @@ pub struct Places {
 }
 
 impl Places {
-    /// Where to read.
+    /// The sources to read.
     pub fn sources(&self) -> Sources {
         if self.no_config {
             return Sources::default();
@@ -39,7 +40,7 @@ impl Places {
     /// Reads the configuration.
     ///
     /// # Errors
-    /// When a file cannot be read or has the wrong shape.
+    /// Returns a message if a file cannot be read or is invalid.
     pub fn read(&self) -> Result<Configuration, String> {
         self.sources().read().map_err(|error| error.to_string())
     }

@@ -1,4 +1,4 @@
-//! The memory of this process, and the allocator that has it.
+//! The memory of this process, and its allocator.
 
 use std::sync::Arc;
 
@@ -8,47 +8,48 @@ use mimalloc::MiMalloc;
 
 use crate::surroundings::Problem;
 
-/// Counts what evaluations hold, so that their memory limits are kept.
+/// Counts the memory that evaluations hold, to enforce their memory limits.
 #[global_allocator]
 static ALLOCATOR: Metered<MiMalloc> = Metered::new(MiMalloc);
 
-/// What connections to clients and servers may come to take beside the programs, which is bounded by what they
-/// take in (`docs/security.md`).
+/// Memory that connections to clients and servers may use in addition to programs, in bytes; it is bounded by the
+/// messages they accept (`docs/security.md`).
 pub const CONNECTIONS: u64 = 384 << 20;
 
-/// The engine of this process, which keeps its limits of memory by both counts and takes up to so many bytes
-/// itself.
+/// Creates the engine of this process. It enforces memory limits by the allocator's count and by the resident memory of
+/// the process, of which up to `beside` bytes are not attributed to programs.
 ///
 /// # Errors
-/// As [`EngineBuilder::build`](lispbox::lang::EngineBuilder::build).
+/// As for [`EngineBuilder::build`](lispbox::lang::EngineBuilder::build).
 pub fn engine(beside: u64) -> Result<Arc<Engine>, Problem> {
     let engine = Engine::builder().residence(Memory::of_this_process(beside)).build();
     engine.map_err(|problem| Problem::Failed(problem.to_string()))
 }
 
-/// From now on memory comes in small pages. A process that lives long and takes little most of the time would
-/// have most of its huge pages for a few values each: a server of sixteen busy sessions took 170 MiB instead of 64.
+/// Disables transparent huge pages for this process. A long-lived process that uses little memory most of the time
+/// would keep most of its huge pages for a few values each: a server with sixteen busy sessions used 170 MiB instead of
+/// 64.
 pub fn without_huge_pages() {
-    // SAFETY: a plain system call without pointers. Where it is refused everything works all the same.
+    // SAFETY: a system call without pointers. If it is refused, everything still works.
     #[cfg(target_os = "linux")]
     unsafe {
         libc::prctl(libc::PR_SET_THP_DISABLE, 1, 0, 0, 0);
     }
 }
 
-/// From now on a write beyond the largest file that this process may have (`ulimit -f`) fails, as on a full disk, and
-/// does not end the process. A handler that does nothing, and not `SIG_IGN`: processes that we start do not inherit it.
+/// Makes a write beyond the maximum file size of this process (`ulimit -f`) fail like on a full disk, instead of ending
+/// the process. This installs an empty handler and not `SIG_IGN`, which child processes would inherit.
 pub fn outlives_large_files() {
     #[cfg(unix)]
     {
         extern "C" fn nothing(_signal: libc::c_int) {}
         let handler = nothing as extern "C" fn(libc::c_int);
-        // SAFETY: the handler does nothing, so it may interrupt whatever the process does.
+        // SAFETY: the handler does nothing, so it may interrupt the process at any point.
         unsafe { libc::signal(libc::SIGXFSZ, handler as libc::sighandler_t) };
     }
 }
 
-/// What the process takes, as Linux tells it.
+/// The memory usage of the process, as reported by Linux.
 struct Memory {
     beside: u64,
     #[cfg(target_os = "linux")]
@@ -56,7 +57,7 @@ struct Memory {
 }
 
 impl Memory {
-    /// Opens the kernel's counts; where there are none, nothing is known.
+    /// Opens the kernel's counters; without them, the resident memory is unknown.
     fn of_this_process(beside: u64) -> Memory {
         Memory {
             beside,
@@ -70,7 +71,7 @@ impl Residence for Memory {
     #[cfg(target_os = "linux")]
     fn resident(&self) -> Option<u64> {
         use std::os::unix::fs::FileExt;
-        // SAFETY: a plain system call without pointers.
+        // SAFETY: a system call without pointers.
         let page = u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).ok()?;
         let mut text = [0; 128];
         let length = self.counts.as_ref()?.read_at(&mut text, 0).ok()?;
@@ -88,7 +89,7 @@ impl Residence for Memory {
     }
 
     fn give_back(&self) {
-        // SAFETY: the process's allocator is mimalloc, and this may be called at any time on any thread.
+        // SAFETY: mimalloc is the allocator of the process, and this function may be called at any time on any thread.
         unsafe { libmimalloc_sys::mi_collect(true) };
     }
 }

@@ -1,4 +1,4 @@
-//! `--audit`: what tools were called is written down.
+//! `--audit`: the settings of the audit log.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,41 +9,41 @@ use lispbox::server::{AuditFailure, AuditLog, AuditOptions, Redaction};
 
 use crate::surroundings::{Problem, named_problem};
 
-/// Where the audit log is written, and what is left out of it.
+/// The location of the audit log, and the arguments that it omits.
 #[derive(Args)]
 pub struct Recording {
-    /// The folder of the audit log, in which each tool call and each evaluation is written down. Without it none is.
+    /// The folder of the audit log, which records each tool call and each evaluation. By default, no log is written.
     #[arg(long, value_name = "FOLDER", env = "LISPBOX_AUDIT")]
     audit: Option<PathBuf>,
-    /// Another folder for the heads, which tell when the end of a log is missing: best on another machine.
+    /// A separate folder for the chain heads, which reveal a truncated log: best on another machine.
     #[arg(long, value_name = "FOLDER", env = "LISPBOX_AUDIT_HEADS", requires = "audit")]
     audit_heads: Option<PathBuf>,
-    /// The size at which the log goes on in a further file.
+    /// The size at which the log continues in a new file.
     #[arg(long, value_name = "SIZE", env = "LISPBOX_AUDIT_PART", default_value = "64MiB")]
     audit_part: String,
-    /// Arguments that are not written, beside those that are named like secrets: `body`, or `mail/*:body` for those of
-    /// some tools, in any spelling (`reply-to-id`, `reply_to_id`); may be given several times.
+    /// Arguments to omit, in addition to those with names of secrets: `body`, or `mail/*:body` for those of some tools,
+    /// in any spelling (`reply-to-id`, `reply_to_id`); may be given several times.
     #[arg(long, value_name = "PATTERN", env = "LISPBOX_AUDIT_REDACT", value_delimiter = ' ')]
     audit_redact: Vec<String>,
-    /// Write the texts of programs too, without secrets of the configuration; their hashes always are.
+    /// Record the texts of programs too, without secrets of the configuration; their hashes are always recorded.
     #[arg(long, env = "LISPBOX_AUDIT_PROGRAMS", requires = "audit")]
     audit_programs: bool,
-    /// What becomes of programs and questions (`lisp_env`) while the log cannot be written: `refuse` them before they do
-    /// anything, or `warn` in their replies. Tools are not called in either case [default: `warn` for the user of this
+    /// Handling of programs and `lisp_env` queries while the log cannot be written: `refuse` them before they have any
+    /// effect, or `warn` in their replies. Tools are not called in either case [default: `warn` for the user of this
     /// machine, `refuse` for principals with tokens]
     #[arg(long, value_name = "WHAT", env = "LISPBOX_AUDIT_FAILURE", requires = "audit")]
     audit_failure: Option<AuditFailure>,
-    /// Force each intent to the disk before its call is made or its program runs, so that it survives the loss of power;
-    /// costs each a write of the disk.
+    /// Flush each intent to disk before its call is made or its program runs, so that it survives a power failure;
+    /// costs one disk write each.
     #[arg(long, env = "LISPBOX_AUDIT_SYNC", requires = "audit")]
     audit_sync: bool,
 }
 
 impl Recording {
-    /// The log that is wanted, if there is to be one; nothing is written yet.
+    /// The options of the log, if one is requested; nothing is written yet.
     ///
     /// # Errors
-    /// For a wrong pattern or size, and for a folder that is a file.
+    /// Returns an error if a pattern or the size is invalid, or if the folder is a file.
     pub fn options(&self) -> Result<Option<AuditOptions>, Problem> {
         let Some(folder) = &self.audit else { return Ok(None) };
         for folder in [Some(folder), self.audit_heads.as_ref()].into_iter().flatten() {
@@ -60,10 +60,10 @@ impl Recording {
         Ok(Some(options))
     }
 
-    /// The arguments that are not written, whether there is to be a log or not.
+    /// The arguments to omit, whether a log is requested or not.
     ///
     /// # Errors
-    /// For a wrong pattern.
+    /// Returns an error if a pattern is invalid.
     pub fn redaction(&self) -> Result<Redaction, Problem> {
         let mut redaction = Redaction::default();
         for rule in &self.audit_redact {
@@ -72,7 +72,7 @@ impl Recording {
         Ok(redaction)
     }
 
-    /// Why a server cannot be run with these settings.
+    /// The reason why a server cannot run with these settings, if any.
     pub fn objection(&self) -> Option<Problem> {
         let is_for_nothing = self.audit.is_none() && !self.audit_redact.is_empty();
         let message =
@@ -84,7 +84,7 @@ impl Recording {
 /// Begins the log.
 ///
 /// # Errors
-/// When the files cannot be made.
+/// Returns an error if the files cannot be created.
 pub fn begin(options: AuditOptions) -> Result<Arc<AuditLog>, Problem> {
     let folder = options.folder.clone();
     let log = AuditLog::begin(options);

@@ -1,4 +1,4 @@
-//! `lispbox repl`: a conversation at a terminal, a script from a pipe.
+//! `lispbox repl`: an interactive session at a terminal, or a script from a pipe.
 
 mod commands;
 mod conversation;
@@ -20,16 +20,16 @@ use lispbox::lang::reader::{self, ReadError};
 
 use crate::surroundings::{Problem, Settings};
 
-/// Evaluates what you type; from a pipe, up to the first error.
+/// Evaluates what you type; from a pipe, stops at the first error.
 #[derive(Args)]
 pub struct Repl {
-    /// From a pipe: go on after an error (the exit code is 1 all the same).
+    /// From a pipe: continue after an error (the exit code is still 1).
     #[arg(long)]
     keep_going: bool,
-    /// The file that keeps what was typed; an empty name keeps nothing.
+    /// The history file; an empty name disables the history.
     #[arg(long, value_name = "FILE", env = "LISPBOX_HISTORY", hide_env_values = true)]
     history: Option<OsString>,
-    /// Keep nothing of what was typed.
+    /// Do not store the history.
     #[arg(long)]
     no_history: bool,
     #[command(flatten)]
@@ -37,7 +37,7 @@ pub struct Repl {
 }
 
 impl Repl {
-    /// Exits with 0; from a pipe, with 1 if a program fails.
+    /// Runs the REPL; the exit code is 0, or 1 if a program from a pipe fails.
     pub fn run(self) -> ExitCode {
         self.begin().unwrap_or_else(Problem::report)
     }
@@ -55,7 +55,7 @@ impl Repl {
     }
 }
 
-/// The forms of a text, each as its own text with its offset.
+/// Splits a text into its forms, each with its offset.
 fn forms(text: &str) -> Result<Vec<(usize, String)>, ReadError> {
     let excerpt = |form: &Form| {
         let (start, end) = (form.span.start as usize, form.span.end as usize);

@@ -1,4 +1,4 @@
-//! `lispbox run`: a program in a file.
+//! `lispbox run`: runs a program in a file.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -10,7 +10,7 @@ use crate::surroundings::{Problem, Settings, read_file};
 use crate::terminal::{Prints, advise_on_limit, show};
 use crate::worker::Isolation;
 
-/// Runs a program from a file; what it comes to is printed unless it is nil.
+/// Runs a program from a file and prints its value unless it is nil.
 #[derive(Args)]
 pub struct Run {
     #[command(flatten)]
@@ -19,13 +19,13 @@ pub struct Run {
     isolation: Isolation,
     /// The file; `-` reads standard input.
     file: PathBuf,
-    /// What the program sees as `args`, a vector of strings.
+    /// The strings that the program sees as the vector `args`.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     args: Vec<String>,
 }
 
 impl Run {
-    /// Exits with 0, with 1 for a program that fails, with 2 for wrong usage.
+    /// Runs the command; the exit code is 0 on success, 1 if the program fails, 2 for wrong usage.
     pub fn run(self) -> ExitCode {
         self.evaluate().unwrap_or_else(Problem::report)
     }

@@ -1,5 +1,5 @@
-//! The sample mailbox of the demo: an MCP server over standard input and output like any other, with a
-//! thousand generated messages behind it.
+//! The sample mailbox of the demo: an ordinary MCP server over standard input and output, with a thousand generated
+//! messages.
 
 mod messages;
 mod schemas;
@@ -26,7 +26,7 @@ use crate::output::errln;
 pub struct SampleMailbox {}
 
 impl SampleMailbox {
-    /// Serves until the client goes.
+    /// Serves until the client disconnects.
     pub fn run(self) -> ExitCode {
         let outcome = tokio::runtime::Builder::new_current_thread().enable_all().build().map(|runtime| {
             let outcome = runtime.block_on(async {
@@ -36,7 +36,7 @@ impl SampleMailbox {
                     .map_err(|problem| problem.to_string())?;
                 running.waiting().await.map_err(|problem| problem.to_string())
             });
-            // A thread may still hang in a read of standard input.
+            // A thread may still be blocked in a read of standard input.
             runtime.shutdown_background();
             outcome
         });
@@ -53,11 +53,11 @@ fn complain(problem: &str) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// A thousand messages and what can be done with them.
+/// A thousand messages and the operations on them.
 pub struct Mailbox {
-    /// The newest first.
+    /// The messages, newest first.
     messages: Vec<Message>,
-    /// What `send-email` put aside.
+    /// The drafts that `send-email` saved.
     drafts: Mutex<Vec<Value>>,
 }
 
@@ -65,12 +65,12 @@ pub struct Mailbox {
 pub type Arguments = Map<String, Value>;
 
 impl Mailbox {
-    /// The mailbox, which is always the same.
+    /// Creates the mailbox; its contents are always the same.
     pub fn new() -> Mailbox {
         Mailbox { messages: messages::generate(), drafts: Mutex::default() }
     }
 
-    /// What a tool answers, or why it does not; nothing for a tool that there is not.
+    /// Calls a tool: its answer or error; `None` if no such tool exists.
     pub fn call(&self, tool: &str, arguments: &Arguments) -> Option<Result<Value, String>> {
         Some(match tool {
             "fetch-emails" => Ok(self.fetch(arguments)),
@@ -136,7 +136,7 @@ impl Mailbox {
         counts.into_iter().map(|(_, entry)| entry).collect()
     }
 
-    /// Nothing is ever sent: the message becomes a draft.
+    /// Saves the message as a draft; nothing is ever sent.
     fn send(&self, arguments: &Arguments) -> Result<Value, String> {
         let recipients = arguments.get("to").and_then(Value::as_array).map_or(0, Vec::len);
         if recipients == 0 {

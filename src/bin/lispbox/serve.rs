@@ -22,51 +22,54 @@ use crate::surroundings::{Problem, read_file, store_problem};
 use crate::telemetry::Telemetry;
 use crate::worker::Isolation;
 
-/// Serves the two tools `lisp_eval` and `lisp_env` to an MCP client, on standard input and output, or to many over HTTP.
+/// Serves the two tools `lisp_eval` and `lisp_env` to one MCP client on standard input and output, or to many over
+/// HTTP.
 #[derive(Args)]
 pub struct Serve {
     #[command(flatten)]
     places: Places,
-    /// What a successful reply consists of: `text`, `structured` or `toon`.
+    /// The form of a successful reply: `text`, `structured` or `toon`.
     #[arg(long, value_name = "FORM", env = "LISPBOX_REPLY", default_value = "text")]
     reply: ReplyForm,
-    /// A limit of every evaluation, such as `memory=64MiB`; no call can ask for more. May be given several times; a
-    /// variable holds several with blanks between them.
+    /// A limit of every evaluation, such as `memory=64MiB`; no call can exceed it. May be given several times; a
+    /// variable contains several limits separated by blanks.
     #[arg(long = "limit", value_name = "NAME=VALUE", env = "LISPBOX_LIMIT", value_delimiter = ' ')]
     limits: Vec<String>,
-    /// The memory of the server as a whole: a half for evaluations at once, a half for sessions.
+    /// The memory of the server as a whole: half for concurrent evaluations, half for sessions.
     #[arg(long, value_name = "SIZE", env = "LISPBOX_TOTAL_MEMORY", default_value = "4GiB")]
     total_memory: String,
     /// Serve over HTTP at this address, such as `127.0.0.1:8787` or `localhost:8787`, instead of standard input and output.
     #[arg(long, value_name = "ADDRESS", env = "LISPBOX_HTTP")]
     http: Option<Address>,
-    /// Who may use it over HTTP: a JSON file from names to bearer tokens, `{"ann": "${ANN_TOKEN}"}`, or to
-    /// `{"token": "…", "limits": {…}, "sessions": N, "evaluations": N, "requests_per_minute": N}`. LISPBOX_TOKEN is the
-    /// token of one principal, `default`. Only its owner may read the file; it is read again when it changes.
+    /// The principals that may use the server over HTTP: a JSON file from names to bearer tokens, `{"ann":
+    /// "${ANN_TOKEN}"}`, or to `{"token": "…", "limits": {…}, "sessions": N, "evaluations": N, "requests_per_minute":
+    /// N}`. LISPBOX_TOKEN is the token of one principal, `default`. Only its owner may read the file; it is read again
+    /// when it changes.
     #[arg(long, value_name = "FILE", env = "LISPBOX_TOKENS", requires = "http")]
     tokens: Option<PathBuf>,
-    /// Serve everybody who reaches an address that other machines reach.
+    /// Serve without tokens at an address that other machines can reach.
     #[arg(long, env = "LISPBOX_WITHOUT_TOKENS", requires = "http")]
     without_tokens: bool,
-    /// A name under which a proxy or other machines reach the server, beside `localhost`.
+    /// A name by which a proxy or other machines reach the server, in addition to `localhost`.
     #[arg(long = "host", value_name = "NAME", env = "LISPBOX_HOST", value_delimiter = ' ', requires = "http")]
     hosts: Vec<String>,
     /// An origin whose web pages may use the server, such as `https://app.example.com:443`.
     #[arg(long = "origin", value_name = "ORIGIN", env = "LISPBOX_ORIGIN", value_delimiter = ' ', requires = "http")]
     origins: Vec<String>,
-    /// Serve metrics for Prometheus at this address, such as `127.0.0.1:9464`, to whoever reaches it, at `/metrics`.
-    /// Without it they are at the address of `--http`, where the tokens hold.
+    /// Serve metrics for Prometheus at this address, such as `127.0.0.1:9464`, at `/metrics` and without tokens. By
+    /// default, they are at the address of `--http`, where tokens are required.
     #[arg(long, value_name = "ADDRESS", env = "LISPBOX_METRICS")]
     metrics: Option<Address>,
-    /// What replies are held against before a model reads them, in place of the usual rules against text that reads
-    /// like instructions: a file with a name and a regular expression on each line.
+    /// The rules against which replies are checked before a model reads them, instead of the built-in rules against
+    /// text that reads like instructions: a file with a name and a regular expression on each line.
     #[arg(long, value_name = "FILE", env = "LISPBOX_QUARANTINE")]
     quarantine: Option<PathBuf>,
-    /// Hold replies against nothing.
+    /// Do not check replies.
     #[arg(long, env = "LISPBOX_NO_QUARANTINE", conflicts_with = "quarantine")]
     no_quarantine: bool,
-    /// Where sessions are kept beyond the life of the process: `sqlite:sessions.db`, `redis://HOST:PORT/NUMBER` or
-    /// `postgres://USER:PASSWORD@HOST/DATABASE`. It holds what tools returned, unencrypted unless the store encrypts it.
+    /// The store in which sessions outlive the process: `sqlite:sessions.db`, `redis://HOST:PORT/NUMBER` or
+    /// `postgres://USER:PASSWORD@HOST/DATABASE`. It contains what tools returned, unencrypted unless the store encrypts
+    /// it.
     #[arg(long, value_name = "URL", env = "LISPBOX_STORE", hide_env_values = true)]
     store: Option<String>,
     #[command(flatten)]
@@ -79,19 +82,19 @@ pub struct Serve {
     isolation: Isolation,
 }
 
-/// All settings of a server, checked, before anything is started.
+/// All settings of a server, validated before anything is started.
 pub struct Prepared {
     pub options: ServeOptions,
     pub http: Option<HttpOptions>,
-    /// The log lines that are wanted.
+    /// The log filter.
     log: String,
     audit: Option<AuditOptions>,
-    /// The arguments that an audit log leaves out.
+    /// The arguments that an audit log omits.
     pub redaction: Redaction,
 }
 
 impl Serve {
-    /// Serves until the client goes or the process is told to end.
+    /// Serves until the client disconnects or the process receives a termination signal.
     pub fn run(self) -> ExitCode {
         process::without_huge_pages();
         let prepared = match self.prepare() {
@@ -101,7 +104,7 @@ impl Serve {
         if let Some(objection) = self.recording.objection() {
             return objection.report();
         }
-        // Standard output is the client's, unless clients come over HTTP.
+        // Without `--http`, standard output carries the protocol, so the log is written to standard error.
         let log = LogWriter::new(if self.http.is_some() { LogStream::Output } else { LogStream::Errors });
         let telemetry = match Telemetry::of_environment() {
             Ok(telemetry) => telemetry,
@@ -116,10 +119,10 @@ impl Serve {
         outcome.map_or_else(Problem::report, |()| ExitCode::SUCCESS)
     }
 
-    /// Reads the configuration and all settings; starts nothing, and makes no file.
+    /// Reads the configuration and all settings; starts nothing and creates no file.
     ///
     /// # Errors
-    /// For a setting that is wrong, whether a flag, a variable or a file says it.
+    /// Returns an error for an invalid setting of a flag, a variable or a file.
     pub fn prepare(&self) -> Result<Prepared, Problem> {
         let log = logging::wanted()?;
         let configuration = self.places.read().map_err(Problem::Usage)?;
@@ -149,7 +152,7 @@ impl Serve {
             let rules = Quarantine::read(&read_file(file)?);
             options.quarantine = rules.map_err(|problem| Problem::Usage(format!("{}: {problem}", file.display())))?;
         }
-        // The password of a store is a secret as those of the servers are, and so are the tokens of principals.
+        // The password of a store is a secret like those of the servers, and so are the tokens of principals.
         let secrets = options.downstream.secrets.clone();
         self.store.iter().for_each(|url| secrets.add_credentials_in(url));
         let mut audit = self.recording.options()?;
@@ -157,17 +160,17 @@ impl Serve {
         if let (Some(audit), Some(http)) = (&mut audit, &http)
             && !http.principals.is_empty()
         {
-            // A principal may have any name, be it that of the user of this machine.
+            // A principal may have any name, including that of the user of this machine.
             audit.failure.get_or_insert(AuditFailure::Refuse);
         }
         let redaction = self.recording.redaction()?;
         Ok(Prepared { options, http, log, audit, redaction })
     }
 
-    /// Looks whether the store can be used, without making one.
+    /// Checks that the store can be used. A missing SQLite file is not created; a server is connected to.
     ///
     /// # Errors
-    /// Why it cannot.
+    /// Returns the reason why it cannot.
     pub fn check_store(&self) -> Result<(), Problem> {
         let Some(url) = &self.store else { return Ok(()) };
         match url.strip_prefix("sqlite:").filter(|path| !path.is_empty()).map(Path::new) {
@@ -195,7 +198,7 @@ impl Serve {
         let served = match http {
             None => log.begin().and_then(|()| serve_stdio(sandbox, options)),
             Some(http) => serve_http(sandbox, options, http, |address| {
-                // The first line on standard output: whoever started us may wait for it. Behind it comes the log.
+                // The first line on standard output, for which a parent process may wait. The log follows it.
                 outln!("listening on http://{address}/mcp");
                 if let Err(problem) = log.begin() {
                     errln!("lispbox: there is no log: {problem}");

@@ -1,4 +1,4 @@
-//! `lispbox sessions`: what is in a store.
+//! `lispbox sessions`: manages the sessions of a store.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -28,46 +28,46 @@ pub struct Sessions {
 
 #[derive(Subcommand)]
 enum Action {
-    /// One line for each session, the most recently used first.
+    /// Lists the sessions, one per line, the most recently used first.
     List {
-        /// One JSON object a line instead.
+        /// Print one JSON object per line instead.
         #[arg(long)]
         json: bool,
     },
-    /// What a session defines.
+    /// Shows the definitions of a session.
     Show {
-        /// Its handle, or as much of its beginning as no other has.
+        /// Its handle, or an unambiguous prefix of it.
         session: String,
     },
-    /// Prints a session as text that `import` reads, on this or another store.
+    /// Prints a session as text that `import` reads, into this or another store.
     Export {
-        /// Its handle, or as much of its beginning as no other has.
+        /// Its handle, or an unambiguous prefix of it.
         session: String,
     },
-    /// Makes a session of an exported one, and prints its handle.
+    /// Creates a session from an exported one, and prints its handle.
     Import {
         /// The file; `-` is standard input.
         file: PathBuf,
-        /// Whose session it is to be; `local` is who uses `serve` on standard input and output.
+        /// The principal that owns the session; `local` is the user of `serve` on standard input and output.
         #[arg(long, default_value = "local")]
         principal: String,
     },
-    /// Removes sessions for good.
+    /// Permanently removes sessions.
     Purge {
-        /// Their handles, or as much of their beginnings as no other has.
+        /// Their handles, or unambiguous prefixes of them.
         #[arg(required_unless_present_any = ["unused_days", "all"])]
         sessions: Vec<String>,
-        /// Those that nobody has used for so many days.
+        /// All sessions that have not been used for this number of days.
         #[arg(long, value_name = "DAYS", conflicts_with = "sessions")]
         unused_days: Option<u32>,
-        /// All of them.
+        /// All sessions.
         #[arg(long, conflicts_with_all = ["sessions", "unused_days"])]
         all: bool,
     },
 }
 
 impl Sessions {
-    /// Does what is asked for.
+    /// Runs the subcommand.
     pub fn run(self) -> ExitCode {
         self.act().map_or_else(Problem::report, |()| ExitCode::SUCCESS)
     }
@@ -78,7 +78,7 @@ impl Sessions {
                 "which store? say `--store sqlite:PATH`, or set LISPBOX_STORE, to what `serve` was given".to_owned(),
             ));
         };
-        // Read before a store is made for it.
+        // Read first, so that no store is created for an unreadable file.
         let imported = match &self.action {
             Action::Import { file, .. } => Some(read_file(file)?),
             _ => None,
@@ -99,7 +99,7 @@ fn failed(problem: impl std::fmt::Display) -> Problem {
     Problem::Failed(problem.to_string())
 }
 
-/// The session that a handle, or the beginning of one, means.
+/// Finds the session with this handle or this unambiguous prefix.
 fn find(store: &dyn Store, beginning: &str) -> Result<Summary, Problem> {
     let mut fitting = store.list().map_err(failed)?;
     fitting.retain(|session| session.key.handle.starts_with(beginning));
@@ -192,7 +192,7 @@ fn text(store: &dyn Store, key: &Key) -> Result<String, Problem> {
     stored.map(|stored| stored.text).ok_or_else(|| Problem::Failed("the session is empty".to_owned()))
 }
 
-/// A host for reading a session, in which nothing runs.
+/// A host for reading a session, with which no program runs.
 fn host() -> Arc<Terminal> {
     Arc::new(Terminal::new(Prints::Keep, lispbox::server::CancellationToken::new(), None, Secrets::of_environment()))
 }
@@ -213,7 +213,7 @@ fn age(time: SystemTime) -> String {
     format!("{count} {unit} ago")
 }
 
-/// The first few names.
+/// Joins the first few names.
 fn few(names: &[String]) -> String {
     const FEW: usize = 6;
     let shown = names.iter().take(FEW).map(String::as_str).collect::<Vec<_>>().join(" ");

@@ -1,4 +1,4 @@
-//! `lispbox setup`: puts lispbox into the configuration of a client.
+//! `lispbox setup`: adds lispbox to the configuration of an MCP client.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -11,19 +11,19 @@ use crate::clients::Client;
 use crate::output::{errln, outln};
 use crate::surroundings::Problem;
 
-/// Attaches lispbox to an MCP client of this machine: writes it into the client's configuration, of which a copy is
-/// kept. Doing so again changes nothing; `--remove` takes it out again.
+/// Adds lispbox to the configuration of an MCP client on this machine and keeps a backup of the file. Repeating it
+/// changes nothing; `--remove` removes it again.
 #[derive(Args)]
 pub struct Setup {
     /// The client: `claude-desktop`, `claude-code`, `cursor`, `vscode`, `windsurf` or `gemini-cli`.
     client: String,
-    /// The file to write, where the client has its configuration elsewhere.
+    /// The configuration file of the client, if it is in an unusual place.
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
-    /// A configuration for lispbox, other than the user's own. It has to be there and right.
+    /// A configuration for lispbox, instead of the user's own. It must exist and be valid.
     #[arg(long, value_name = "PATH", conflicts_with = "remove")]
     config: Vec<PathBuf>,
-    /// Take lispbox out of the client's configuration.
+    /// Remove lispbox from the client's configuration.
     #[arg(long)]
     remove: bool,
     /// Show what would change, and write nothing.
@@ -32,7 +32,7 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// Writes it.
+    /// Runs the command.
     pub fn run(self) -> ExitCode {
         self.write().map_or_else(Problem::report, |()| ExitCode::SUCCESS)
     }
@@ -79,7 +79,7 @@ impl Setup {
         Ok(())
     }
 
-    /// How the client starts lispbox.
+    /// The entry with which the client starts lispbox.
     fn entry(&self, client: &Client) -> Result<Value, Problem> {
         let failed = |problem: std::io::Error| Problem::Failed(problem.to_string());
         let program = std::env::current_exe().map_err(failed)?;
@@ -96,18 +96,18 @@ impl Setup {
     }
 }
 
-/// A client's configuration after the change, and the entry of lispbox before and after it.
+/// A client's configuration after the change, and its entry for lispbox before and after.
 struct Edited {
     text: String,
     old: Option<Value>,
     new: Option<Value>,
 }
 
-/// A client's configuration with that entry of lispbox, or without one; nothing where it is so already. Variables and
-/// other keys that a person has added to the entry stay.
+/// Edits a client's configuration so that it has this entry for lispbox, or none; returns `None` if nothing changes.
+/// Variables and other keys that a person has added to the entry are kept.
 ///
 /// # Errors
-/// Why it cannot be rewritten.
+/// Returns the reason why the configuration cannot be rewritten.
 fn edited(before: &str, client: &Client, entry: Option<&Value>) -> Result<Option<Edited>, String> {
     let text = before.trim_start_matches('\u{feff}');
     let mut root = match serde_json::from_str(text) {
@@ -145,8 +145,8 @@ fn edited(before: &str, client: &Client, entry: Option<&Value>) -> Result<Option
     Ok(Some(Edited { text, old, new }))
 }
 
-/// Shows an entry before (`-`) and after (`+`) a change, line by line. Nothing else of the file is shown, and no values
-/// of variables: they may be secret.
+/// Shows an entry before (`-`) and after (`+`) a change, line by line. The rest of the file and the values of variables
+/// are not shown, because they may be secret.
 fn show_change(key: &str, old: Option<&Value>, new: Option<&Value>) {
     let lines = |entry: Option<&Value>| -> Vec<String> {
         let Some(entry) = entry else { return Vec::new() };
@@ -169,16 +169,16 @@ fn show_change(key: &str, old: Option<&Value>, new: Option<&Value>) {
     outln!("  }}");
 }
 
-/// Replaces a file as a whole, readable for its owner alone if it is new, and keeps a copy of what was there.
+/// Atomically replaces a file and keeps a backup of its previous content; a new file is readable only by its owner.
 ///
 /// # Errors
-/// When the system does not let us.
+/// Returns an error if the file system refuses.
 pub fn replace(file: &Path, text: &str) -> Result<Option<PathBuf>, Problem> {
     let failed = |problem: std::io::Error| Problem::Failed(format!("{}: {problem}", file.display()));
     if std::fs::read_to_string(file).is_ok_and(|before| before == text) {
         return Ok(None);
     }
-    // Where the file is a link, what it points to is replaced.
+    // If the file is a link, its target is replaced.
     let target = std::fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
     let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     std::fs::create_dir_all(folder).map_err(failed)?;

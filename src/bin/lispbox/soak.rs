@@ -1,5 +1,6 @@
-//! `lispbox soak`: many sessions at once send good and hostile programs through a server, while workers and the
-//! servers behind it are killed. Every request must be answered once, no answer may be wrong, and nothing may grow.
+//! `lispbox soak`: concurrent sessions send good and hostile programs through a server, while its workers and its
+//! downstream servers are killed. Every request must be answered exactly once, no answer may be wrong, and no resource
+//! may grow.
 
 mod chaos;
 mod client;
@@ -33,28 +34,28 @@ use session::Session;
 use summary::{Ending, Summary, mebibytes};
 use watch::{Sample, Watch};
 
-/// How long the server may take to end when its input does, and its processes to follow it.
+/// Maximum time for the server to exit after the end of its input, and then for its child processes to exit.
 const FAREWELL: Duration = Duration::from_secs(10);
 
-/// How long the sessions may take to come to an end: one reply, and looks at what it left.
+/// Maximum time for the sessions to finish: one last reply and a last check of the contents.
 const LAST_REPLIES: Duration = Duration::from_secs(180);
 
-/// Tries the server with good and hostile programs from many sessions at once, killing its processes in between.
+/// Tests the server with good and hostile programs from concurrent sessions, killing its processes in between.
 #[derive(Args)]
 pub struct Soak {
-    /// How long, in minutes [default: 1].
+    /// Duration in minutes [default: 1].
     #[arg(long, value_name = "N", conflicts_with = "seconds")]
     minutes: Option<u64>,
-    /// How long, in seconds.
+    /// Duration in seconds.
     #[arg(long, value_name = "N")]
     seconds: Option<u64>,
-    /// How many sessions at once.
+    /// The number of concurrent sessions.
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = RangedU64ValueParser::<usize>::new().range(1..=64))]
     sessions: usize,
-    /// Run programs in the server's own process, also where they could be isolated.
+    /// Run programs in the server's own process, even where they could be isolated.
     #[arg(long)]
     no_isolate: bool,
-    /// What the requests are drawn from; a random one unless it is given.
+    /// The seed from which the requests are derived [default: random].
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// Show the summary as one JSON object.
@@ -63,7 +64,7 @@ pub struct Soak {
 }
 
 impl Soak {
-    /// Exits with 1 when anything is wrong.
+    /// Runs the soak; the exit code is 1 if a check fails.
     pub fn run(self) -> ExitCode {
         match self.soak() {
             Ok(summary) => {
@@ -100,7 +101,7 @@ impl Soak {
         );
         let interrupted = Arc::new(AtomicBool::new(false));
         let told = Arc::clone(&interrupted);
-        // Ctrl-C ends it early; the summary comes all the same.
+        // Ctrl-C ends the soak early; the summary is still shown.
         let _ = ctrlc::set_handler(move || told.store(true, Ordering::Relaxed));
 
         let field = Field::new(client);
@@ -124,7 +125,7 @@ impl Soak {
         })
     }
 
-    /// Lets the sessions and the killer play until the time is over.
+    /// Runs the sessions and the killer until the duration has elapsed.
     fn play(&self, field: &Field, server: &mut Server, seed: u64, watch: &mut Watch, interrupted: &AtomicBool) {
         let mut seeds = Chance::new(seed);
         let mut chance = || Chance::new(seeds.next());
@@ -143,7 +144,7 @@ impl Soak {
             let until = Instant::now() + LAST_REPLIES;
             while sessions.iter().any(|session| !session.is_finished()) {
                 if Instant::now() > until {
-                    // Whoever still writes to it or waits for it is set free.
+                    // This releases sessions that are blocked on writing to the server or waiting for it.
                     server.kill();
                 }
                 std::thread::sleep(Duration::from_millis(10));
@@ -151,7 +152,7 @@ impl Soak {
         });
     }
 
-    /// Watches and shows how it goes until the time is over or somebody says stop.
+    /// Samples and shows the progress until the duration has elapsed or the soak is stopped or interrupted.
     fn watch(&self, field: &Field, server: u32, watch: &mut Watch, interrupted: &AtomicBool) {
         let (begun, duration) = (Instant::now(), self.duration());
         let pause = (duration / 240).clamp(Duration::from_millis(50), Duration::from_secs(1));
@@ -165,7 +166,7 @@ impl Soak {
     }
 }
 
-/// One line on how far it is.
+/// Formats one line of progress.
 fn status(field: &Field, elapsed: Duration, duration: Duration, sample: Option<Sample>) -> String {
     let (sums, (requests, replies)) = (field.sums(), field.client.counts());
     let memory = sample.map_or(String::new(), |sample| {
@@ -188,7 +189,7 @@ fn status(field: &Field, elapsed: Duration, duration: Duration, sample: Option<S
     )
 }
 
-/// Starts the server, with two mailboxes behind it, and waits for its first reply.
+/// Starts the server with two sample mailboxes as downstream servers, and waits for its first reply.
 fn start(folder: &std::path::Path, isolated: bool) -> Result<(Server, Client), String> {
     let binary =
         std::env::current_exe().map_err(|problem| format!("this binary does not know where it is: {problem}"))?;
@@ -210,7 +211,7 @@ fn start(folder: &std::path::Path, isolated: bool) -> Result<(Server, Client), S
     }
 }
 
-/// Closes the server's input, and looks at how it and its processes end.
+/// Closes the server's input and observes the exit of the server and its child processes.
 fn end(client: &Client, server: &mut Server) -> Ending {
     let family = processes::below(server.id());
     let begun = Instant::now();

@@ -1,7 +1,7 @@
-//! Traces for OpenTelemetry: one span for each program and one for each call of a tool, sent as OTLP over HTTP.
+//! OpenTelemetry traces: one span for each program and one for each tool call, sent as OTLP over HTTP.
 //!
-//! Where they go, with which headers and how many of them, is said by the standard variables `OTEL_…`; without the
-//! address of a collector nothing is traced.
+//! The standard variables `OTEL_…` set the destination, the headers and the sampling; without the address of a
+//! collector nothing is traced.
 
 use std::time::Duration;
 
@@ -14,22 +14,22 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::registry::LookupSpan;
 
-/// How long the last spans may take to be sent when the process ends.
+/// Timeout for sending the last spans when the process ends.
 const LAST_SPANS: Duration = Duration::from_secs(2);
 
-/// The variables of which one has the address of a collector.
+/// The variables that may contain the address of a collector.
 const ENDPOINTS: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"];
 
-/// What sends spans.
+/// The exporter of spans.
 pub struct Telemetry {
     provider: SdkTracerProvider,
 }
 
 impl Telemetry {
-    /// What the environment asks for, if anything.
+    /// Creates the exporter that the environment configures, if any.
     ///
     /// # Errors
-    /// Why spans cannot be sent.
+    /// Returns the reason why spans cannot be sent.
     pub fn of_environment() -> Result<Option<Telemetry>, String> {
         let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         let is_off = variable("OTEL_SDK_DISABLED").is_some_and(|value| value.eq_ignore_ascii_case("true"))
@@ -37,7 +37,8 @@ impl Telemetry {
         if is_off || !ENDPOINTS.iter().any(|name| variable(name).is_some()) {
             return Ok(None);
         }
-        // TLS towards the collector is that of all other connections; a second provider would be refused, and the same.
+        // The TLS provider for the collector is that of all other connections; if it is already installed, the second
+        // installation is refused.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let problem = |problem: &dyn std::fmt::Display| format!("traces cannot be sent: {problem}");
         let client = reqwest::blocking::Client::builder().build().map_err(|error| problem(&error))?;
@@ -53,7 +54,7 @@ impl Telemetry {
         Ok(Some(Telemetry { provider }))
     }
 
-    /// What takes the spans of programs and calls out of all that is logged.
+    /// The layer that selects the spans of programs and calls.
     pub fn layer<S>(&self) -> impl Layer<S> + use<S>
     where
         S: tracing::Subscriber + for<'span> LookupSpan<'span>,
@@ -64,7 +65,7 @@ impl Telemetry {
         layer.with_filter(Targets::new().with_target(lispbox::server::SPANS, LevelFilter::INFO))
     }
 
-    /// Sends the last spans, within a bound.
+    /// Sends the last spans, with a timeout.
     pub fn end(self) {
         if let Err(problem) = self.provider.shutdown_with_timeout(LAST_SPANS) {
             tracing::warn!(%problem, "the last spans were not sent");

@@ -1,5 +1,5 @@
-//! The world as a program at a terminal sees it: standard output, the clock, randomness, and the tools
-//! of a configuration where there is one.
+//! The host of a program at a terminal: standard output, the clock, randomness, and the tools of a configuration, if
+//! any.
 
 use std::borrow::Cow;
 use std::io::IsTerminal;
@@ -15,33 +15,33 @@ use lispbox::server::{CancellationToken, Secrets};
 use crate::output::{self, errln, outln};
 use crate::paint::Paint;
 
-/// What becomes of what a program prints.
+/// The destination of printed text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Prints {
-    /// It goes to standard output as it comes.
+    /// Printed text is written to standard output immediately.
     Stream,
-    /// It stays in the reply.
+    /// Printed text is returned in the reply.
     Keep,
 }
 
 /// The host of one program.
 pub struct Terminal {
     prints: Prints,
-    /// True behind a print that did not end its line.
+    /// True after a print that did not end its line.
     inside_line: AtomicBool,
-    /// True once nobody reads standard output any more, as in `lispbox eval … | head`.
+    /// True once the reader of standard output has gone, as in `lispbox eval … | head`.
     unread: AtomicBool,
     cancel: CancellationToken,
     tools: Option<Arc<dyn Host>>,
-    /// What is taken out of all that is shown.
+    /// The secrets that are redacted in all output.
     secrets: Secrets,
-    /// The end of what was printed, as long as it could be the beginning of a secret.
+    /// The end of the printed text that may be the beginning of a secret.
     held: Mutex<String>,
     begun: Instant,
 }
 
 impl Terminal {
-    /// A host that stops when `cancel` is cancelled and shows no secrets.
+    /// Creates a host that stops when `cancel` is cancelled and redacts `secrets`.
     pub fn new(prints: Prints, cancel: CancellationToken, tools: Option<Arc<dyn Host>>, secrets: Secrets) -> Terminal {
         Terminal {
             prints,
@@ -55,25 +55,25 @@ impl Terminal {
         }
     }
 
-    /// True once nobody reads standard output any more.
+    /// True once the reader of standard output has gone.
     pub fn is_unread(&self) -> bool {
         self.unread.load(Ordering::Relaxed)
     }
 
-    /// Writes one line to standard output, and takes note if nobody reads it.
+    /// Writes one line to standard output, and records if the reader has gone.
     fn line(&self, text: &str) {
         if !(write(text) && write("\n")) {
             self.unread.store(true, Ordering::Relaxed);
         }
     }
 
-    /// A reply without secrets.
+    /// Redacts the secrets in a reply.
     pub fn redacted(&self, mut reply: Reply) -> Reply {
         self.secrets.redact_record(&mut reply);
         reply
     }
 
-    /// Writes what is printed, and takes note if nobody reads it.
+    /// Writes printed text; if the reader has gone, cancels the program.
     fn write_printed(&self, text: &str) {
         if text.is_empty() {
             return;
@@ -85,8 +85,8 @@ impl Terminal {
         }
     }
 
-    /// Ends what was printed: writes what was held back, and ends a line that a print left open, so that what follows
-    /// stands on its own.
+    /// Flushes text that was held back, and ends a line that a print left open, so that further output begins on a new
+    /// line.
     pub fn end_line(&self) {
         let held = std::mem::take(&mut *self.held.lock().unwrap_or_else(PoisonError::into_inner));
         self.write_printed(&held);
@@ -141,7 +141,7 @@ impl Host for Terminal {
         if self.prints == Prints::Keep || text.is_empty() {
             return;
         }
-        // A secret may be printed piece by piece.
+        // A secret may be printed in several pieces.
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         held.push_str(text);
         let mut ready = self.secrets.redact(&held).into_owned();
@@ -155,7 +155,7 @@ impl Host for Terminal {
     }
 
     fn random(&self) -> u64 {
-        // A system that has no randomness to give still has a clock.
+        // If the system has no randomness, the clock is used instead.
         getrandom::u64().unwrap_or_else(|_| self.begun.elapsed().as_nanos() as u64)
     }
 
@@ -172,9 +172,8 @@ fn no_server(server: &str) -> ToolError {
     ToolError::unavailable(format!("there is no server `{server}`; `--config FILE` names a file with `mcpServers`"))
 }
 
-/// Shows a reply as a person reads it: the value on standard output, or what went wrong on standard
-/// error. A nil is shown only `with_nil`. A program that was stopped because the reader of its output has gone is no
-/// failure.
+/// Shows a reply: the value on standard output, or the failure on standard error. A nil is shown only if `with_nil` is
+/// true. A program that was stopped because the reader of its output has gone is not a failure.
 pub fn show(reply: &Reply, host: &Terminal, with_nil: bool) -> ExitCode {
     if host.is_unread() {
         return ExitCode::SUCCESS;
@@ -195,7 +194,7 @@ pub fn show(reply: &Reply, host: &Terminal, with_nil: bool) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Says which flag raises a limit that was exceeded, and by which field a request of a batch does.
+/// Adds the flag that raises an exceeded limit, or the field of a batch request that does, to the error.
 pub fn advise_on_limit(reply: &mut Reply, is_batch: bool) {
     let Some(failure) = reply.failure.as_mut() else { return };
     let Some(limit) = failure.limit.clone() else { return };
@@ -210,7 +209,7 @@ pub fn complain(failure: &Failure) {
     errln!("{text}");
 }
 
-/// The output of a program as standard output has it: where that is a terminal, nothing in it steers the terminal.
+/// Prepares the output of a program for standard output: if that is a terminal, control sequences are sanitized.
 pub fn for_stdout(text: &str) -> Cow<'_, str> {
     if std::io::stdout().is_terminal() { printable(text) } else { Cow::Borrowed(text) }
 }
@@ -220,7 +219,7 @@ pub fn line(text: &str) {
     outln!("{text}");
 }
 
-/// Writes to standard output; false when nobody reads it.
+/// Writes to standard output; returns false if it cannot be written to.
 fn write(text: &str) -> bool {
     output::write_out(format_args!("{text}"))
 }

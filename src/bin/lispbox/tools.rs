@@ -1,4 +1,4 @@
-//! `lispbox tools`: what programs can call.
+//! `lispbox tools`: lists the tools that programs can call.
 
 use std::process::ExitCode;
 
@@ -24,7 +24,7 @@ pub struct Tools {
 }
 
 impl Tools {
-    /// Prints the list. Fails when nothing has the word; without a word, when a server did not answer.
+    /// Prints the list. Fails if no tool contains the word; without a word, if a server did not answer.
     pub fn run(self) -> ExitCode {
         self.list().unwrap_or_else(Problem::report)
     }
@@ -70,7 +70,7 @@ impl Tools {
     }
 }
 
-/// The tools that have the word.
+/// The tools whose name or description contains the word.
 fn fitting<'c>(catalogue: &'c Catalogue, word: Option<&str>) -> Vec<&'c Tool> {
     let word = word.unwrap_or_default().to_lowercase();
     let has_word =

@@ -1,14 +1,14 @@
-//! What stands for traces in a build without the feature `telemetry`.
+//! A replacement for `telemetry` in a build without that feature.
 
 use tracing_subscriber::layer::Identity;
 
 use crate::output::errln;
 
-/// Nothing that sends spans.
+/// A placeholder that sends no spans.
 pub struct Telemetry;
 
 impl Telemetry {
-    /// Nothing, whatever the environment asks for; but whoever asks for traces is told why there are none.
+    /// Always returns `None`; prints a warning if the environment asks for traces.
     pub fn of_environment() -> Result<Option<Telemetry>, String> {
         let endpoints = ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"];
         if endpoints.iter().any(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty())) {
@@ -17,10 +17,10 @@ impl Telemetry {
         Ok(None)
     }
 
-    /// Has nothing to send.
+    /// Does nothing.
     pub fn end(self) {}
 
-    /// What takes nothing.
+    /// A layer that does nothing.
     pub fn layer(&self) -> Identity {
         Identity::new()
     }

@@ -1,4 +1,4 @@
-//! `--isolate`: programs run in worker processes; and `lispbox worker`, which is such a process.
+//! `--isolate`, which runs programs in worker processes, and `lispbox worker`, which is such a process.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -8,19 +8,19 @@ use lispbox::lang::{Engine, Sandbox};
 
 use crate::surroundings::Problem;
 
-/// Whether programs run in this process or behind a second wall.
+/// Selects whether programs run in this process or in an isolated worker process.
 #[derive(Args)]
 pub struct Isolation {
-    /// Run programs in a worker process without files, network or privileges (on Linux).
+    /// Run programs in a worker process without access to files, network or privileges (on Linux).
     #[arg(long)]
     isolate: bool,
 }
 
 impl Isolation {
-    /// What makes environments: the engine, unless isolation is asked for.
+    /// Returns the sandbox that creates environments: the engine, or isolated workers if requested.
     ///
     /// # Errors
-    /// When this system has no way to confine a process, or no more processes.
+    /// Returns an error if this system cannot confine a process or start one.
     pub fn sandbox(&self, engine: Arc<Engine>) -> Result<Arc<dyn Sandbox>, Problem> {
         if self.isolate { isolated() } else { Ok(engine) }
     }
@@ -51,12 +51,12 @@ fn isolated() -> Result<Arc<dyn Sandbox>, Problem> {
     ))
 }
 
-/// A worker process: its standard input is a pipe from the process that started it.
+/// Runs a worker process: its standard input is a pipe from the process that started it.
 #[derive(Args)]
 pub struct Worker {}
 
 impl Worker {
-    /// Exits with 1 when the process cannot be confined or has no pipe.
+    /// Runs the worker; the exit code is 1 if the process cannot be confined or has no pipe.
     #[cfg(target_os = "linux")]
     pub fn run(self) -> ExitCode {
         match lispbox::worker::run() {
@@ -65,7 +65,7 @@ impl Worker {
         }
     }
 
-    /// Exits with 1: this system confines no process.
+    /// Exits with 1: processes cannot be confined on this system.
     #[cfg(not(target_os = "linux"))]
     pub fn run(self) -> ExitCode {
         Problem::Failed("worker: this system confines no process".to_owned()).report()

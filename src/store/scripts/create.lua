@@ -1,6 +1,6 @@
--- Arguments: the principal, the handle, the version of the keys, the text, the names, and a stamp that no other write has:
--- what is asked for again because its answer was lost has taken place if it is found. Then the list of the pieces, and
--- digest by digest what they are.
+-- Creates a session. Arguments: the principal, the handle, the schema version of the keys, the text, the names, and a
+-- stamp that is unique to this write: a retry after a lost reply finds the stamp if the write has taken place. Then the
+-- list of pieces, followed by each digest and its piece.
 local _, handle, keys, text, names, stamp, list = unpack(ARGV, 1, 7)
 local there = redis.call('HGET', session, 'stamp')
 if there == stamp then return 1 end

@@ -1,5 +1,5 @@
--- Keys: the handles of the principal's sessions by their last use. Arguments: the name as a line, the handle to leave
--- out, what stands before the handle in the key of a session.
+-- Finds a session that defines a name. Keys: the sorted set of the principal's handles by last use. Arguments: the name
+-- as a line, the handle to exclude, and the prefix of session keys.
 local first = 0
 while true do
   local handles = redis.call('ZREVRANGE', KEYS[1], first, first + 99)

@@ -1,7 +1,7 @@
--- Keys: the handles of all sessions by their last use. Arguments: the milliseconds that make a session expire, how many
--- of the sessions to pass over, what stands before the handle in the key of a session, of a lease, and before the
--- principal in the key of its handles, and what the milliseconds are counted from: `used` or `created`. Answers how many
--- sessions expired, how many have to be passed over next, and how many were looked at.
+-- Expires sessions. Keys: the sorted set of all handles by last use. Arguments: the age in milliseconds at which a session
+-- expires, the number of sessions to skip, the prefixes of session keys, of lease keys and of the principals' handle
+-- sets, and the field from which the age is measured: `used` or `created`. Returns the number of expired sessions, the
+-- number to skip in the next call, and the number examined.
 local age, passed, what = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[6]
 local time = redis.call('TIME')
 local before = time[1] * 1000 + math.floor(time[2] / 1000) - age

@@ -1,5 +1,5 @@
--- Arguments: the principal, the handle, the holder, the milliseconds that the lease holds, whether this may have been
--- asked before, without an answer, and the version of the keys. Answers the fencing token.
+-- Takes a lease. Arguments: the principal, the handle, the holder, the duration of the lease in milliseconds, whether this
+-- may be a retry after a lost reply, and the schema version of the keys. Returns the fencing token.
 local _, _, wrong = state()
 if wrong then return wrong end
 local _, handle, holder, length, again, keys = unpack(ARGV)

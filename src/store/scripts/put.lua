@@ -1,8 +1,8 @@
--- Makes the session that version of that text, whose pieces are in the list, which is empty if there are none; those that
--- are not there yet are the arguments from that one on, digest by digest.
+-- Stores this version and text as the session. `list` contains the digests of its pieces and is empty if there are none;
+-- the pieces that are not stored yet are the arguments from `first` on, each after its digest.
 local function put(handle, version, text, names, stamp, list, first)
   local before = redis.call('HGET', session, 'pieces')
-  -- First what takes memory: once a script has written anything, Redis lets it take more than `maxmemory`.
+  -- The command that allocates memory comes first: after its first write, a script may exceed `maxmemory`.
   redis.call('HSET', session, 'version', version, 'text', text, 'names', names, 'stamp', stamp)
   local stays = {}
   for digest in digests(list) do stays[digest] = true end

@@ -1,5 +1,5 @@
--- Arguments: the principal, the handle, the version that is known already. Answers the version and the text, and of a
--- large session the list of its pieces and then each digest with its piece.
+-- Reads a session. Arguments: the principal, the handle, and the version that the caller already has. Returns the version
+-- and the text; for a large session, also the list of its pieces, followed by each digest and its piece.
 local version, _, wrong = state()
 if wrong then return wrong end
 if version == tonumber(ARGV[3]) then return nil end

@@ -1,4 +1,4 @@
--- Arguments: the principal, the handle, the holder and the token of the lease.
+-- Releases a lease. Arguments: the principal, the handle, the holder and the token of the lease.
 local _, _, holder, token = unpack(ARGV)
 if is_last(holder, token) then
   redis.call('HDEL', session, 'holder')

@@ -1,5 +1,5 @@
--- Arguments: the principal, the handle, and the holder and the token of the lease, if the session is to be removed by
--- whoever holds it.
+-- Removes a session. Arguments: the principal, the handle, and, if only the holder of the lease may remove the session,
+-- the holder and the token.
 local _, _, wrong = state()
 if wrong then return wrong end
 local _, handle, holder, token = unpack(ARGV)

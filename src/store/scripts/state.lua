@@ -1,6 +1,6 @@
--- What the scripts about one session begin with. Keys: the session, its lease, the handles of all sessions by their last
--- use, those of its principal alike, the version of the keys, and the principals. First arguments: the principal, the
--- handle.
+-- The common beginning of the scripts that operate on one session. Keys: the session, its lease, the sorted set of all
+-- handles by last use, that of its principal, the schema version of the keys, and the set of principals. First arguments:
+-- the principal, the handle.
 local session, lease, all, own = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 
 local function now()
@@ -12,7 +12,7 @@ local function problem(code, detail)
   return { err = code .. ' ' .. (detail or 'see lispbox') }
 end
 
--- The version and the stamp of the session, or what keeps it from being used.
+-- Returns the version and the stamp of the session, or the reason why it cannot be used.
 local function state()
   local found = redis.call('HMGET', session, 'principal', 'expired', 'version', 'stamp')
   if found[1] ~= ARGV[1] then return nil, nil, problem('UNKNOWN') end
@@ -20,23 +20,23 @@ local function state()
   return tonumber(found[3]), found[4]
 end
 
--- True if that lease is the last that was taken, and was not given back; it may have run out since.
+-- True if this lease was the last one taken and has not been released; it may have expired since.
 local function is_last(holder, token)
   local found = redis.call('HMGET', session, 'holder', 'fence')
   return found[1] == holder and found[2] == token
 end
 
--- Takes down that the keys have that version; what keeps that from being done, if they have a greater one.
+-- Records the schema version of the keys; returns an error if they have a greater one.
 local function note_version(version)
   local found = redis.call('GET', KEYS[5])
   if found and tonumber(found) > tonumber(version) then return problem('NEWER', found) end
   if found ~= version then redis.call('SET', KEYS[5], version) end
 end
 
--- What stands before the digest of a piece in the name of its field.
+-- The prefix of the field of a piece, before its digest.
 local PIECE = 'piece:'
 
--- Goes through the digests in a list of pieces, which begins with the length of the text; of no list through none.
+-- Iterates over the digests in a list of pieces, which begins with the length of the text; an absent list has none.
 local function digests(list)
   local at = -7
   return function()

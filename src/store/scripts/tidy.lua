@@ -1,7 +1,6 @@
--- Keys: the handles of a principal's sessions by their last use, the principals, and the handles of all sessions.
--- Arguments: the principal, how many of the handles to pass over and how many to look at, and what stands before the
--- handle in the key of a session. Removes handles of sessions that are gone. Answers how many to pass over next, and how
--- many were looked at.
+-- Removes the handles of sessions that no longer exist. Keys: the sorted set of a principal's handles by last use, the set
+-- of principals, and the sorted set of all handles. Arguments: the principal, the number of handles to skip, the number to
+-- examine, and the prefix of session keys. Returns the number to skip in the next call, and the number examined.
 local passed, page = tonumber(ARGV[2]), tonumber(ARGV[3])
 local handles = redis.call('ZRANGE', KEYS[1], passed, passed + page - 1)
 for _, handle in ipairs(handles) do

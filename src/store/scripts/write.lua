@@ -1,7 +1,7 @@
--- Arguments: the principal, the handle, the holder of the lease and its token, the version that is known, whether this may
--- have been asked before without an answer, the text, the names, and a stamp that no other write has: what is asked for
--- again has taken place if it is found. Then the list of the pieces, which is empty if there are none, and digest by
--- digest those that are not there.
+-- Writes a session. Arguments: the principal, the handle, the holder and the token of the lease, the version that the
+-- caller has, whether this may be a retry after a lost reply, the text, the names, and a stamp that is unique to this
+-- write: a retry finds the stamp if the write has taken place. Then the list of pieces, which is empty if there are none,
+-- followed by each missing digest and its piece.
 local _, handle, holder, token, known, again, text, names, stamp, list = unpack(ARGV, 1, 10)
 known = tonumber(known)
 local version, last, wrong = state()

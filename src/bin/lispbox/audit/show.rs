@@ -1,4 +1,4 @@
-//! `lispbox audit show`: what was called.
+//! `lispbox audit show`: lists the recorded calls.
 
 use std::collections::BTreeSet;
 use std::process::ExitCode;
@@ -14,7 +14,7 @@ use super::{UNKNOWN, records, table};
 use crate::output::{errln, outln};
 use crate::surroundings::Problem;
 
-/// The outcomes of calls, which may be asked for though no call ended so. Evaluations may have any error code.
+/// Outcomes of calls that `--outcome` accepts even if no call in the log has them. Evaluations may have any error code.
 const OUTCOMES: [&str; 10] = [
     "ok",
     "stopped",
@@ -28,36 +28,36 @@ const OUTCOMES: [&str; 10] = [
     ToolErrorKind::TooLarge.code(),
 ];
 
-/// How much of the arguments is shown, in characters.
+/// Maximum characters of a cell, such as the arguments, that are shown.
 const ARGUMENTS_SHOWN: usize = 120;
 
 /// Shows the latest records, the newest last.
 #[derive(Args)]
 pub struct Show {
-    /// How many.
+    /// The number of records.
     #[arg(long, value_name = "COUNT", default_value_t = 40)]
     last: usize,
-    /// Only calls of this server, in any spelling, or of those that fit a pattern.
+    /// Only calls of this server, in any spelling, or of servers that match a pattern.
     #[arg(long, value_name = "NAME")]
     server: Option<String>,
     /// Only calls of this tool, in any spelling: `send_email`, `mail/send-email`, `mcp__mail__send_*`.
     #[arg(long, value_name = "NAME")]
     tool: Option<String>,
-    /// Only what this principal did.
+    /// Only records of this principal.
     #[arg(long, value_name = "NAME")]
     principal: Option<String>,
-    /// Only what ended so: `ok`, an error code such as `ToolDenied`, or `unknown` for calls and programs without an
-    /// outcome.
+    /// Only records with this outcome: `ok`, an error code such as `ToolDenied`, or `unknown` for calls and programs
+    /// without an outcome.
     #[arg(long, value_name = "CODE")]
     outcome: Option<String>,
-    /// Only from this time on: how long ago (`30s`, `5m`, `1h`, `2d`, `1w`), a date (`2026-11-23`, `today`,
+    /// Only records since this time: an age (`30s`, `5m`, `1h`, `2d`, `1w`), a date (`2026-11-23`, `today`,
     /// `yesterday`) or a time (`2026-11-23T10:30`), in UTC unless it has an offset.
     #[arg(long, value_name = "TIME")]
     since: Option<Since>,
-    /// Evaluations, questions (`lisp_env`) and resources too.
+    /// Include evaluations, `lisp_env` queries and resources.
     #[arg(long)]
     evaluations: bool,
-    /// Whole records, a line of JSON each.
+    /// Print complete records, one JSON object per line.
     #[arg(long)]
     json: bool,
 }
@@ -119,7 +119,8 @@ impl Show {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// Looks whether each name has a record in the log: one without is most often a slip.
+    /// Checks that each name given on the command line occurs in the log; one that does not is most likely a typing
+    /// error.
     fn check(&self, records: &[Record], [server, tool]: &[&Option<Wanted>; 2]) -> Result<(), Problem> {
         let with_tool = || records.iter().filter(|record| !record.tool.is_empty());
         let servers = || with_tool().map(|record| record.server.clone()).collect();
@@ -173,7 +174,7 @@ impl Show {
     }
 }
 
-/// The problem with a name that no record has.
+/// The error for a name that occurs in no record.
 fn nothing(what: &str, text: &str, known: BTreeSet<String>) -> Problem {
     const SHOWN: usize = 12;
     let hint = match closest(text, known.iter().map(String::as_str)) {
@@ -188,9 +189,9 @@ fn nothing(what: &str, text: &str, known: BTreeSet<String>) -> Problem {
     Problem::Failed(format!("no record has the {what} `{text}`{hint}"))
 }
 
-/// Calls by the name of their tool.
+/// A selection of calls by the name of their tool.
 enum Wanted {
-    /// A name that the log has just so: tools whose names differ only in spelling are others.
+    /// A name that occurs in the log exactly as given: it does not select tools whose names differ in spelling.
     Exact(String),
     Fitting(ToolPattern),
 }
@@ -215,7 +216,7 @@ impl Wanted {
     }
 }
 
-/// A text in one line that steers no terminal.
+/// Formats a text on one line without control characters, truncated.
 pub(super) fn plain(text: &str) -> String {
     let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     match text.char_indices().nth(ARGUMENTS_SHOWN) {

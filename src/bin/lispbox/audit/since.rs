@@ -1,24 +1,25 @@
-//! `--since`: a time, or how long ago.
+//! `--since`: a time, or an age.
 
 use jiff::civil::{Date, DateTime};
 use jiff::fmt::temporal::Pieces;
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp, Zoned};
 
-/// No zone is further from UTC, in seconds.
+/// The largest offset of any time zone from UTC, in seconds.
 const LARGEST_OFFSET: i32 = 14 * 3_600;
 
-/// A time from which on records are wanted. Dates and times without an offset are in UTC, as those of the log are.
+/// The time from which records are selected. Dates and times without an offset are in UTC, like those of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Since(Timestamp);
 
 impl Since {
-    /// True for a record of that time or of one that cannot be read: a log that was tampered with hides nothing here.
+    /// True for a record at or after this time. A record whose time cannot be parsed is included, so that tampering
+    /// cannot hide a record.
     pub fn has(self, time: &str) -> bool {
         time.parse::<Timestamp>().map_or(true, |time| time >= self.0)
     }
 
-    /// Reads `1h`, `2026-11-23` and the like, as of that time.
+    /// Parses `1h`, `2026-11-23` and similar forms, relative to `now`.
     fn read(text: &str, now: Timestamp) -> Result<Since, String> {
         let words = text.trim().to_lowercase();
         let now = now.to_zoned(TimeZone::UTC);
@@ -58,13 +59,13 @@ fn time(words: &str, now: &Zoned) -> Option<Timestamp> {
     if is_plain_date {
         return start_of(words.parse().ok()?);
     }
-    // Whatever names an offset or a zone was a timestamp, or is none.
+    // A text with an offset or a zone has been parsed as a timestamp above, or is invalid.
     let has_time = words.contains(['t', ' ', ':']) && !words.contains(['[', '+', 'z']);
     let time: DateTime = has_time.then(|| words.parse().ok()).flatten()?;
     Some(time.to_zoned(TimeZone::UTC).ok()?.timestamp())
 }
 
-/// The length of time in `90s`, `1h30m`, `2 days ago`.
+/// Parses the duration of `90s`, `1h30m`, `2 days ago`.
 fn ago(words: &str) -> Option<Span> {
     let mut rest = words.strip_suffix("ago").unwrap_or(words).trim();
     if rest.is_empty() {

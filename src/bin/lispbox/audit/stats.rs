@@ -1,4 +1,4 @@
-//! `lispbox audit stats`: how much of it, and how it went.
+//! `lispbox audit stats`: the number of calls and evaluations, and their outcomes.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -12,15 +12,15 @@ use super::{UNKNOWN, records, table};
 use crate::output::outln;
 use crate::surroundings::Problem;
 
-/// Counts calls by tool and evaluations by how they ended.
+/// Counts calls by tool and evaluations by outcome.
 #[derive(Args)]
 pub struct Stats {
-    /// Only from this time on, as for `audit show`: `1h`, `yesterday`, `2026-11-23T10:30`.
+    /// Only records since this time, as for `audit show`: `1h`, `yesterday`, `2026-11-23T10:30`.
     #[arg(long, value_name = "TIME")]
     since: Option<Since>,
 }
 
-/// What is counted of a tool.
+/// The counts of a tool.
 #[derive(Default)]
 struct Count {
     well: usize,
@@ -43,7 +43,7 @@ impl Stats {
                     tools.entry(foreign_text::qualified(&record.server, &record.tool)).or_default().take(record)
                 }
                 Kind::Evaluation => *outcomes.entry(&record.outcome).or_default() += 1,
-                // One that was announced and has no record of its end.
+                // A program whose start was recorded and whose end was not.
                 Kind::Program if record.outcome == UNKNOWN => *outcomes.entry(UNKNOWN).or_default() += 1,
                 Kind::Begin | Kind::Program | Kind::Env | Kind::Resource | Kind::Lost | Kind::End => {}
             }

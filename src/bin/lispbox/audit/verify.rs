@@ -1,4 +1,4 @@
-//! `lispbox audit verify`: is anything missing or changed?
+//! `lispbox audit verify`: checks the integrity of the log.
 
 use std::process::ExitCode;
 
@@ -9,8 +9,8 @@ use super::show::plain;
 use crate::output::outln;
 use crate::surroundings::Problem;
 
-/// Reads the log as a whole and says what is missing or changed in it. Fails if something is. Calls and programs without
-/// an outcome are listed: they may have been made or have run, or are under way.
+/// Verifies the whole log and reports missing or changed records; fails if there are any. Calls and programs without an
+/// outcome are listed: they may have run, or may still be in progress.
 #[derive(Args)]
 pub struct Verify {}
 

@@ -1,4 +1,4 @@
-//! `lispbox config check`: does it work?
+//! `lispbox config check`: tests the configuration.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -12,8 +12,9 @@ use crate::output::outln;
 use crate::serve::{Prepared, Serve};
 use crate::surroundings::Problem;
 
-/// Reads all settings as `serve` does (its flags and variables, without listening), starts each server, lists its tools,
-/// says plainly what is wrong with the others, and names the rules that fit no tool. Fails if a server does not work.
+/// Reads all settings as `serve` does (its flags and variables, without listening), starts each server, lists its
+/// tools, reports the errors of those that do not work, and names the rules that match no tool. Fails if a server does
+/// not work.
 #[derive(Args)]
 pub struct Check {
     #[command(flatten)]
@@ -21,7 +22,7 @@ pub struct Check {
 }
 
 impl Check {
-    /// Checks all servers side by side.
+    /// Checks all servers concurrently.
     pub(super) fn run(self) -> Result<ExitCode, Problem> {
         let Prepared { options, redaction, .. } = self.serve.prepare()?;
         self.serve.check_store()?;
@@ -96,7 +97,7 @@ impl Check {
     }
 }
 
-/// The name of a namespace of tools without a server, and those of them that cannot work here.
+/// For a namespace of local tools: its name, and a message with the tools that cannot work on this machine.
 fn unusable(server: &ServerConfig) -> Option<(String, String)> {
     let Ok(Endpoint::Local(tools)) = &server.endpoint else { return None };
     let problems = tools.iter().filter_map(|tool| Some(format!("`{}`: {}", tool.tool.name, tool.problem()?)));
@@ -104,8 +105,8 @@ fn unusable(server: &ServerConfig) -> Option<(String, String)> {
     (!problems.is_empty()).then(|| (server.name.clone(), problems))
 }
 
-/// ` (5 read_only, 2 destructive: ask)`: how many tools do what, by their own account, and what becomes of a call where
-/// it is not simply made.
+/// ` (5 read_only, 2 destructive: ask)`: the number of tools by declared effect, with the verdict of the policy if
+/// calls are not simply allowed.
 fn effects(downstreams: &Downstreams, tools: &[Arc<Tool>]) -> String {
     let mut counts: BTreeMap<(Effect, Verdict), usize> = BTreeMap::new();
     for tool in tools {
@@ -124,7 +125,7 @@ pub(super) fn counted(count: usize, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
-/// The first few names.
+/// Joins the first few names.
 fn names<'n>(names: impl ExactSizeIterator<Item = &'n String>) -> String {
     const SHOWN: usize = 8;
     let count = names.len();

@@ -1,4 +1,4 @@
-//! `lispbox config import`: the servers that other clients have.
+//! `lispbox config import`: imports the servers of other MCP clients.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,22 +16,22 @@ use crate::setup::replace;
 use crate::surroundings::Problem;
 
 /// Finds the servers of the MCP clients on this machine, shows them, and merges them into one file of lispbox's
-/// configuration. Secrets in them are copied with them; lispbox itself is left out. A server that no client has any
-/// more stays until `--prune`. Fails if a file cannot be read; its servers stay.
+/// configuration. Secrets are copied too; lispbox itself is omitted. A server that no client has any more is kept
+/// unless `--prune` is given. Fails if a file cannot be read; its servers are kept.
 #[derive(Args)]
 pub struct Import {
-    /// Import from this client alone, such as `cursor`; may be given several times.
+    /// Import only from this client, such as `cursor`; may be given several times.
     #[arg(long = "from", value_name = "CLIENT")]
     from: Vec<String>,
-    /// Import from the files of the project in this folder too (without a folder, the current one): `.mcp.json`,
-    /// `.cursor/mcp.json`, `.vscode/mcp.json`, `.gemini/settings.json`. Whoever wrote the project chose the commands in
-    /// them, so they are shown. Without this, files of projects are not read.
+    /// Also import from the files of the project in this folder (default: the current folder): `.mcp.json`,
+    /// `.cursor/mcp.json`, `.vscode/mcp.json`, `.gemini/settings.json`. The author of the project chose the commands in
+    /// them, so they are shown. By default, files of projects are not read.
     #[arg(long, value_name = "FOLDER", num_args = 0..=1, default_missing_value = ".")]
     project: Option<PathBuf>,
-    /// Where to write; by default `config.d/imported.json` where settings of lispbox are.
+    /// The file to write; by default `config.d/imported.json` in the settings folder of lispbox.
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Remove servers that were imported and that no client has any more.
+    /// Remove imported servers that no client has any more.
     #[arg(long)]
     prune: bool,
     /// Show what would change, and write nothing.
@@ -39,16 +39,16 @@ pub struct Import {
     dry_run: bool,
 }
 
-/// A file of a client.
+/// A configuration file of a client.
 struct Source {
     client: &'static Client,
     file: PathBuf,
     is_of_project: bool,
-    /// Its content, none where there is no such file, or why it cannot be read.
+    /// The content, `None` if the file does not exist, or the reason why it cannot be read.
     root: Result<Option<Value>, String>,
 }
 
-/// How many servers were added, changed and removed.
+/// The number of servers added, changed and removed.
 #[derive(Default)]
 struct Counts {
     added: usize,
@@ -57,7 +57,7 @@ struct Counts {
 }
 
 impl Import {
-    /// Imports; exits with 1 if a file or a server in it could not be read.
+    /// Runs the import; the exit code is 1 if a file or a server in it could not be read.
     pub(super) fn run(self) -> Result<ExitCode, Problem> {
         for name in &self.from {
             Client::find(name, |_| true).map_err(Problem::Usage)?;
@@ -72,7 +72,7 @@ impl Import {
         let mut imported = read_output(&output)?;
         let before = imported.clone();
         let sources = self.sources();
-        // An entry without a record of its origin may be one of a file that cannot be read now.
+        // An entry without a recorded origin may come from a file that cannot be read now.
         let sees_all = self.from.is_empty() && sources.iter().all(|source| source.root.is_ok());
         let mut counts = Counts::default();
         let mut broken: Vec<&Path> = Vec::new();
@@ -88,7 +88,7 @@ impl Import {
             return Ok(code);
         }
         let text = imported.text();
-        // Another name for the same namespace, for instance, makes the whole file unusable.
+        // For instance, two names with the same namespace make the whole file unusable.
         Configuration::parse(&text, "imported.json", &|_| Some(String::new()))
             .map_err(|problem| Problem::Failed(format!("the servers do not fit together: {problem}")))?;
         let sum = format!("{} added, {} changed, {} removed", counts.added, counts.changed, counts.removed);
@@ -111,7 +111,7 @@ impl Import {
         Ok(code)
     }
 
-    /// The files to look at, read.
+    /// Reads the files of the selected clients.
     fn sources(&self) -> Vec<Source> {
         let mut sources: Vec<Source> = Vec::new();
         let is_wanted = |client: &&Client| self.from.is_empty() || self.from.iter().any(|name| name == client.name);
@@ -128,7 +128,7 @@ impl Import {
         sources
     }
 
-    /// Says what becomes of servers that no client has any more, and removes them if that is wanted.
+    /// Reports the servers that no client has any more, and removes them if `--prune` is given.
     fn look_after_unclaimed(&self, imported: &mut Imported, sources: &[Source], broken: &[&Path], counts: &mut Counts) {
         let unclaimed = imported.unclaimed();
         if unclaimed.is_empty() {
@@ -162,7 +162,7 @@ impl Import {
 }
 
 impl Source {
-    /// Merges its servers, and shows each; false if something could not be read.
+    /// Merges the servers of the file and shows each; returns false if something could not be read.
     fn take_up(&self, imported: &mut Imported, sees_all: bool, counts: &mut Counts) -> bool {
         let root = match &self.root {
             Ok(None) => return true,
@@ -207,7 +207,7 @@ impl Source {
         is_whole
     }
 
-    /// The servers of the file, its own and those of its projects; and whether all of them have the right shape.
+    /// The servers of the file, global ones and those of its projects, and true if all of them have the right shape.
     fn servers(&self, root: &Value) -> (Vec<Server>, bool) {
         let key = self.client.key;
         let projects = root.get("projects").and_then(Value::as_object).into_iter().flatten();
@@ -240,7 +240,7 @@ impl Source {
     }
 }
 
-/// Reads a client's file, if it is there.
+/// Reads a client's file, if it exists.
 fn read(file: &Path) -> Result<Option<Value>, String> {
     let text = match std::fs::read_to_string(file) {
         Ok(text) => text,
@@ -257,7 +257,7 @@ fn read(file: &Path) -> Result<Option<Value>, String> {
     }
 }
 
-/// The file that is written, as an earlier import or a person has left it.
+/// Reads the output file, as an earlier import or a person has left it.
 fn read_output(output: &Path) -> Result<Imported, Problem> {
     let name = output.to_string_lossy();
     if output.extension().is_some_and(|ending| !ending.eq_ignore_ascii_case("json")) {
@@ -281,7 +281,7 @@ fn read_output(output: &Path) -> Result<Imported, Problem> {
     }
 }
 
-/// `starts npx -y some-server (env KEY)` or `reaches https://…`: the effect of a server of a project.
+/// `starts npx -y some-server (env KEY)` or `reaches https://…`: describes the effect of a server of a project.
 fn starts(fields: &Map<String, Value>) -> String {
     let text = |key: &str| fields.get(key).and_then(Value::as_str);
     let Some(command) = text("command") else {
@@ -298,7 +298,7 @@ fn starts(fields: &Map<String, Value>) -> String {
     }
 }
 
-/// A text of a file that somebody else wrote, without characters that steer a terminal or reorder a line.
+/// Sanitizes a text of an untrusted file: replaces characters that control a terminal or reorder a line.
 fn printable(text: &str) -> String {
     let is_steering = |c: char| {
         c.is_control() || matches!(c, '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

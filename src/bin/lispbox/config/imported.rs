@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use lispbox::server::{Configuration, server_namespace};
 use serde_json::{Map, Value, json};
 
-/// The key under which the origin of each server is recorded, which a configuration does not read.
+/// The key under which the origin of each server is recorded; the configuration ignores it.
 const ORIGINS: &str = "importedFrom";
 
-/// Keys that a person adds to an imported server; they stay where the client says nothing of them.
+/// Keys that a person adds to an imported server; they are kept if the client's entry does not set them.
 const OWN_KEYS: &[&str] = &[
     "description",
     "tools",
@@ -21,11 +21,11 @@ const OWN_KEYS: &[&str] = &[
     "enabled",
 ];
 
-/// A server as a client's file has it.
+/// A server as defined in a client's file.
 pub struct Server {
-    /// Its name there.
+    /// The name in that file.
     pub name: String,
-    /// The path of keys to it there.
+    /// The path of keys in that file.
     pub key: String,
     pub fields: Map<String, Value>,
 }
@@ -33,33 +33,33 @@ pub struct Server {
 /// The outcome of merging one server.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Taken {
-    /// Under this name there was none.
+    /// No server with this name existed.
     Added(String),
-    /// It was there with other values of these keys.
+    /// The server existed with other values for these keys.
     Changed(String, Vec<String>),
-    /// It was there as it is.
+    /// The server existed with the same values.
     Same(String),
-    /// It cannot stand in a configuration.
+    /// The server is not valid in a configuration.
     Wrong(String),
 }
 
-/// An imported server that no file had this time.
+/// An imported server that no file contained this time.
 pub struct Unclaimed {
     pub name: String,
-    /// The file that it came from, where that is recorded.
+    /// The file from which it was imported, if recorded.
     pub file: Option<String>,
 }
 
-/// The imported servers, while further ones are merged.
+/// The imported servers, into which further ones are merged.
 #[derive(Clone, Default)]
 pub struct Imported {
-    /// The file without the parts below: keys that a person has added.
+    /// The other keys of the file, which a person has added.
     rest: Map<String, Value>,
     servers: Map<String, Value>,
-    /// Origins by the names of servers: `{"file": …, "key": …}`.
+    /// Origins by the name of the server: `{"file": …, "key": …}`.
     origins: Map<String, Value>,
     inputs: Vec<Value>,
-    /// The servers that were found this time.
+    /// The names of the servers that were found this time.
     claimed: BTreeSet<String>,
 }
 
@@ -70,10 +70,10 @@ impl PartialEq for Imported {
 }
 
 impl Imported {
-    /// The content of the file.
+    /// Parses the content of the file.
     ///
     /// # Errors
-    /// For a part of the wrong shape.
+    /// Returns a message if a part has the wrong shape.
     pub fn of(root: Value) -> Result<Imported, String> {
         let Value::Object(mut rest) = root else { return Err("expected an object".to_owned()) };
         let mut object = |key: &str| match rest.shift_remove(key) {
@@ -102,7 +102,7 @@ impl Imported {
         Value::Object(root)
     }
 
-    /// The text of the file.
+    /// Serializes the file.
     pub fn text(&self) -> String {
         format!("{:#}\n", self.root())
     }
@@ -112,8 +112,8 @@ impl Imported {
         self.servers.len()
     }
 
-    /// Merges a server of a client's file. An entry of that name without a recorded origin is taken for it only where
-    /// `may_adopt`.
+    /// Merges a server of a client's file. An existing entry of that name without a recorded origin is taken over only
+    /// if `may_adopt` is true.
     pub fn take_up(&mut self, client: &str, file: &str, server: Server, may_adopt: bool) -> Taken {
         let Server { name, key, fields } = server;
         if let Err(problem) = acceptable(&name, &fields) {
@@ -168,7 +168,7 @@ impl Imported {
         self.origins.insert(name.to_owned(), origin);
     }
 
-    /// Adds a client's inputs, which `${input:ID}` refers to; one of the same id takes the place of the earlier.
+    /// Adds a client's inputs, to which `${input:ID}` refers; an input replaces an earlier one with the same id.
     pub fn add_inputs(&mut self, inputs: Option<&Value>) {
         for input in inputs.and_then(Value::as_array).into_iter().flatten() {
             match self.inputs.iter_mut().find(|known| known.get("id") == input.get("id")) {
@@ -178,7 +178,7 @@ impl Imported {
         }
     }
 
-    /// The servers that no file had.
+    /// The servers that no file contained.
     pub fn unclaimed(&self) -> Vec<Unclaimed> {
         let names = self.servers.keys().filter(|name| !self.claimed.contains(*name));
         let file = |name: &String| Some(self.origins.get(name)?.get("file")?.as_str()?.to_owned());
@@ -192,7 +192,7 @@ impl Imported {
     }
 }
 
-/// The fields of a server with the keys that a person has added to it.
+/// Adds the keys that a person has set on the existing entry to the fields of a server.
 fn with_own_keys(fields: &Map<String, Value>, before: Option<&Value>) -> Value {
     let mut fields = fields.clone();
     for (key, value) in before.and_then(Value::as_object).into_iter().flatten() {
@@ -203,13 +203,13 @@ fn with_own_keys(fields: &Map<String, Value>, before: Option<&Value>) -> Value {
     Value::Object(fields)
 }
 
-/// True for names whose tools would be in one namespace.
+/// True if the tools of both names would be in the same namespace.
 fn is_one_namespace(one: &str, other: &str) -> bool {
     let canonical = |name: &str| server_namespace(name).unwrap_or_else(|_| name.to_owned());
     canonical(one) == canonical(other)
 }
 
-/// Whether a configuration can have the server: one entry of the wrong shape makes the whole file unusable.
+/// Checks that a configuration can contain the server: one invalid entry makes the whole file unusable.
 fn acceptable(name: &str, fields: &Map<String, Value>) -> Result<(), String> {
     let alone = json!({"mcpServers": {name: fields}}).to_string();
     match Configuration::parse(&alone, "it", &|_| Some(String::new())) {

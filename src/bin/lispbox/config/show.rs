@@ -1,4 +1,4 @@
-//! `lispbox config show`: what is in force, and who said so.
+//! `lispbox config show`: prints the effective configuration with the origin of each setting.
 
 use clap::Args;
 use lispbox::lang::Limits;
@@ -8,18 +8,18 @@ use crate::output::{errln, outln};
 use crate::places::{Places, VARIABLE};
 use crate::surroundings::Problem;
 
-/// Prints what is in force, and where each of it comes from. Values of variables and headers are not shown.
+/// Prints what is in force, and the origin of each setting. Values of variables and headers are not shown.
 #[derive(Args)]
 pub struct Show {
     #[command(flatten)]
     places: Places,
 }
 
-/// The settings that only the environment gives, each with whether its value is shown.
+/// The settings that only environment variables provide, and whether the value may be shown.
 const VARIABLES: &[(&str, bool)] = &[("LISPBOX_TOKEN", false), ("LISPBOX_CACHE", true), ("LISPBOX_LOG", true)];
 
 impl Show {
-    /// Prints it, with the settings of `serve` as that command line declares them.
+    /// Prints the configuration; `command_line` declares the settings of `serve`.
     pub(super) fn run(self, command_line: &clap::Command) -> Result<(), Problem> {
         let configuration = self.places.read().map_err(Problem::Usage)?;
         let secrets = Secrets::of_environment();
@@ -69,11 +69,11 @@ impl Show {
     }
 }
 
-/// What is shown in place of a secret, and of nothing.
+/// Placeholders for a secret, and for an unset value.
 const HIDDEN: &str = "(is set)";
 const NONE: &str = "-";
 
-/// `--keep-days                 30             default, LISPBOX_KEEP_DAYS`, for what has a variable.
+/// `--keep-days                 30             default, LISPBOX_KEEP_DAYS`, for a setting that has a variable.
 fn setting_line(setting: &clap::Arg) -> Option<String> {
     let (flag, variable) = (setting.get_long()?, setting.get_env()?.to_string_lossy());
     let (value, from) = match std::env::var(&*variable) {

@@ -1,15 +1,15 @@
-//! What text costs a model: bytes and tokens.
+//! The cost of text for a model, in bytes and tokens.
 
 use std::ops::AddAssign;
 
 use tiktoken_rs::CoreBPE;
 
-/// The price of some texts.
+/// The cost of some texts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
-    /// Bytes of UTF-8.
+    /// The number of bytes in UTF-8.
     pub bytes: usize,
-    /// Tokens of o200k_base.
+    /// The number of tokens in o200k_base.
     pub tokens: usize,
 }
 
@@ -24,15 +24,15 @@ impl AddAssign for Cost {
 pub struct Costs(CoreBPE);
 
 impl Costs {
-    /// Unpacks the tokenizer's vocabulary, which is part of the binary; takes a moment.
+    /// Decompresses the vocabulary of the tokenizer, which is part of the binary; takes a moment.
     ///
     /// # Errors
-    /// If it cannot be unpacked.
+    /// Returns an error if it cannot be decompressed.
     pub fn load() -> Result<Costs, String> {
         tiktoken_rs::o200k_base().map(Costs).map_err(|problem| problem.to_string())
     }
 
-    /// What these texts cost.
+    /// Counts the cost of these texts.
     pub fn of(&self, texts: &[&str]) -> Cost {
         let mut all = Cost::default();
         for text in texts {

@@ -1,4 +1,4 @@
-//! An MCP server in a process of its own, and us as its client.
+//! An MCP server in a child process, with this process as its client.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -11,12 +11,12 @@ use rmcp::{RoleClient, ServiceExt};
 use serde_json::{Value, json};
 use tokio::process::{Child, Command};
 
-/// No answer may take longer.
+/// Timeout for a reply.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How long the process may take to end once we are gone.
+/// Timeout for the process to exit after the connection is closed.
 const FAREWELL: Duration = Duration::from_secs(4);
 
-/// A server that runs. Its process is killed when this is dropped.
+/// A running server. Its process is killed when this is dropped.
 pub struct Peer {
     client: RunningService<RoleClient, ClientConfig>,
     process: Child,
@@ -24,27 +24,27 @@ pub struct Peer {
 
 /// The tools of a server.
 pub struct ToolList {
-    /// Their names.
+    /// The names of the tools.
     pub names: Vec<String>,
-    /// What a model is told of them: names, descriptions, schemas and hints, as JSON.
+    /// The description that a model receives, as JSON: names, descriptions, schemas and hints.
     pub text: String,
 }
 
-/// What a tool answered.
+/// The answer of a tool.
 pub struct Answer {
     /// The text.
     pub text: String,
-    /// The structured content beside it, as JSON; empty if there is none.
+    /// The structured content, as JSON; empty if there is none.
     pub record: String,
     /// True for an error.
     pub is_error: bool,
 }
 
 impl Peer {
-    /// Starts a process and shakes hands with it.
+    /// Starts a process and performs the MCP handshake.
     ///
     /// # Errors
-    /// When it does not start, or is no MCP server.
+    /// Returns an error if the process does not start or is not an MCP server.
     pub async fn start(program: &Path, arguments: &[&OsStr], variable: Option<(&str, &OsStr)>) -> Result<Peer, String> {
         let name = program.display();
         let mut process = Command::new(program)
@@ -67,10 +67,10 @@ impl Peer {
         Ok(Peer { client, process })
     }
 
-    /// Lists its tools.
+    /// Lists the tools of the server.
     ///
     /// # Errors
-    /// When it does not answer.
+    /// Returns an error if the server does not answer.
     pub async fn tools(&self) -> Result<ToolList, String> {
         let tools = tokio::time::timeout(PATIENCE, self.client.list_all_tools()).await;
         let tools =
@@ -82,7 +82,7 @@ impl Peer {
     /// Calls a tool.
     ///
     /// # Errors
-    /// When it does not answer; an error that it answers with is an [`Answer`].
+    /// Returns an error if the server does not answer; an error returned by the tool is an [`Answer`].
     pub async fn call(&self, tool: &'static str, arguments: &Value) -> Result<Answer, String> {
         let arguments = arguments.as_object().cloned().unwrap_or_default();
         let request = CallToolRequestParams::new(tool).with_arguments(arguments);
@@ -97,7 +97,7 @@ impl Peer {
         })
     }
 
-    /// Takes leave, and waits for the process to end.
+    /// Closes the connection and waits for the process to exit.
     pub async fn close(mut self) {
         let _ = tokio::time::timeout(FAREWELL, self.client.close()).await;
         if tokio::time::timeout(FAREWELL, self.process.wait()).await.is_err() {

@@ -1,4 +1,4 @@
-//! How the demo looks: a hundred columns, colour on a terminal.
+//! Output of the demo: a hundred columns, with colour on a terminal.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -9,23 +9,23 @@ use super::steps::Step;
 use crate::paint::{Paint, Tone};
 use crate::terminal::line;
 
-/// The width of everything.
+/// The width of the output in columns.
 const WIDTH: usize = 100;
-/// Replies longer than this are shown in part; they are counted in full.
+/// Maximum lines of a reply that are shown; the cost counts the whole reply.
 const LINES: usize = 12;
 
-/// Where the demo is shown.
+/// The output of the demo.
 pub struct Screen {
     paint: Paint,
 }
 
 impl Screen {
-    /// On standard output.
+    /// Creates the output on standard output.
     pub fn of_stdout() -> Screen {
         Screen { paint: Paint::for_stdout() }
     }
 
-    /// What this is about.
+    /// Shows the introduction.
     pub fn opening(&self) {
         line(&format!("{}: a program instead of forty tool calls", self.paint.tone(Tone::Heading, "lispbox demo")));
         line("");
@@ -36,14 +36,14 @@ impl Screen {
         );
     }
 
-    /// What the model sees of the tools.
+    /// Shows the tools that the model sees, through lispbox and directly.
     pub fn tools(&self, through: &[String], direct: &[String]) {
         line("");
         line(&format!("  the model sees    {}", through.join(", ")));
         line(&format!("  instead of        {}", direct.join(", ")));
     }
 
-    /// A program that is about to run.
+    /// Shows a program that is about to run.
     pub fn program(&self, number: usize, step: &Step) {
         let title = format!(" {number}  {} ", step.title);
         let rule = "─".repeat(WIDTH.saturating_sub(title.chars().count() + 2));
@@ -57,7 +57,7 @@ impl Screen {
         }
     }
 
-    /// What came of it.
+    /// Shows the reply to a program.
     pub fn reply(&self, answer: &Answer, took: Duration) {
         let tone = if answer.is_error { Tone::Bad } else { Tone::Good };
         let mut lines: Vec<String> = answer.text.lines().flat_map(|text| wrapped(text, WIDTH - 4)).collect();
@@ -76,7 +76,7 @@ impl Screen {
         }
     }
 
-    /// What it cost, both ways.
+    /// Shows the cost of a step, through lispbox and directly.
     pub fn cost(&self, through: Cost, direct: Cost) {
         let through = format!("{} bytes, {} tokens", grouped(through.bytes), grouped(through.tokens));
         let direct = match direct.bytes {
@@ -87,7 +87,7 @@ impl Screen {
         line(&self.paint.tone(Tone::Quiet, &text));
     }
 
-    /// All costs, and how they are counted.
+    /// Shows a table of all costs, and how they are counted.
     pub fn table(&self, rows: &[(String, Cost, Cost)]) {
         let title = " what went to the model ";
         let rule = "─".repeat(WIDTH - 2 - title.chars().count());
@@ -115,7 +115,7 @@ impl Screen {
         );
     }
 
-    /// The last line.
+    /// Shows the last line.
     pub fn ending(&self, took: Duration) {
         line("");
         let text = format!(
@@ -125,7 +125,7 @@ impl Screen {
         line(&self.paint.tone(Tone::Quiet, &text));
     }
 
-    /// A paragraph.
+    /// Shows a paragraph.
     fn text(&self, text: &str) {
         for part in wrapped(text, WIDTH - 2) {
             line(&format!("  {}", part.trim_end()));
@@ -142,7 +142,7 @@ fn row(name: &str, through: Cost, direct: Cost) -> String {
     text
 }
 
-/// `1234567` as `1,234,567`.
+/// Formats `1234567` as `1,234,567`.
 fn grouped(number: usize) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -155,7 +155,7 @@ fn grouped(number: usize) -> String {
     text
 }
 
-/// A line in pieces of at most `width` characters, broken behind spaces where there are any.
+/// Wraps a line into pieces of at most `width` characters, at spaces if possible.
 fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     let mut length = 0;
@@ -172,7 +172,7 @@ fn wrapped(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// A word, cut where it is longer than a line.
+/// Splits a word that is longer than a line.
 fn pieces(word: &str, width: usize) -> Vec<String> {
     let characters: Vec<char> = word.chars().collect();
     characters.chunks(width.max(1)).map(|piece| piece.iter().collect()).collect()

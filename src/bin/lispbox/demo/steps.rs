@@ -1,26 +1,26 @@
-//! The programs of the demo, and the calls that would do the same without lispbox.
+//! The programs of the demo, and the equivalent tool calls without lispbox.
 
 use serde_json::{Value, json};
 
 /// One program.
 pub struct Step {
-    /// What it is about.
+    /// The title of the step.
     pub title: &'static str,
-    /// Its text.
+    /// The text of the program.
     pub program: &'static str,
-    /// The limit `fuel`, where the program asks for one.
+    /// The `fuel` limit, if the program asks for one.
     pub fuel: Option<u64>,
-    /// What its answer must be.
+    /// The expected answer.
     pub expected: Expected,
-    /// The same tools called without lispbox.
+    /// The equivalent tool calls without lispbox.
     pub direct: &'static [Direct],
 }
 
-/// What a program comes to.
+/// The expected answer of a program.
 pub enum Expected {
-    /// A value whose text has this part.
+    /// A value whose text contains this.
     Value(&'static str),
-    /// An error whose text has this part.
+    /// An error whose text contains this.
     Error(&'static str),
 }
 
@@ -29,12 +29,12 @@ pub enum Expected {
 pub struct Direct {
     /// The tool.
     pub tool: &'static str,
-    /// The text of its arguments.
+    /// The arguments, as JSON text.
     pub arguments: &'static str,
 }
 
 impl Step {
-    /// The arguments of `lisp_eval`.
+    /// Builds the arguments of `lisp_eval`.
     pub fn arguments(&self) -> Value {
         match self.fuel {
             Some(fuel) => json!({"program": self.program, "limits": {"fuel": fuel}}),

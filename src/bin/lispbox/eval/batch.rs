@@ -1,4 +1,4 @@
-//! Many programs: a line of JSON in, a record out, each in an environment of its own.
+//! Batch evaluation: one JSON line in, one record out, each in a fresh environment.
 
 use std::collections::HashMap;
 use std::io::BufRead;
@@ -16,10 +16,10 @@ use crate::surroundings::{Problem, Settings, Surroundings};
 use crate::terminal::{Prints, advise_on_limit, for_stdout};
 use crate::worker::Isolation;
 
-/// What a line may have.
+/// The permitted keys of a line.
 const FIELDS: [&str; 3] = ["program", "data", "limits"];
 
-/// Evaluates standard input line by line. Exits with 1 if a line is no request or its program failed.
+/// Evaluates standard input line by line. The exit code is 1 if a line is not a request or its program failed.
 pub fn run(settings: &Settings, isolation: &Isolation) -> Result<ExitCode, Problem> {
     let surroundings = settings.open()?;
     let sandbox = surroundings.sandbox(isolation)?;
@@ -59,10 +59,10 @@ fn evaluate(surroundings: &Surroundings, sandbox: &Arc<dyn Sandbox>, request: Re
     reply
 }
 
-/// Reads one line. Its limits begin at `usual`.
+/// Parses one line; `usual` contains the default limits.
 ///
 /// # Errors
-/// What was expected and what came.
+/// Returns the expected form and the actual one.
 fn read(line: &[u8], usual: &Limits) -> Result<Request, String> {
     let line = std::str::from_utf8(line).map_err(|problem| format!("expected UTF-8: {problem}"))?;
     let limits = usual.clone();
@@ -71,13 +71,13 @@ fn read(line: &[u8], usual: &Limits) -> Result<Request, String> {
         return Ok(Request { limits, ..Request::new(program) });
     }
     if !line.starts_with('{') {
-        // Whatever else it is, it is none of the two; say whether it is JSON at all.
+        // The line is neither an object nor a string; report whether it is JSON at all.
         return Err(match serde_json::from_str::<serde::de::IgnoredAny>(line) {
             Ok(_) => "expected an object with `program`, or a program as a string".to_owned(),
             Err(problem) => format!("expected JSON: {problem}"),
         });
     }
-    // Data is passed on as it stands, so that no digit of a number is lost on the way.
+    // The data is passed on verbatim, so that numbers keep all their digits.
     let mut fields: HashMap<String, Box<RawValue>> =
         serde_json::from_str(line).map_err(|problem| format!("expected JSON: {problem}"))?;
     let program = match fields.remove("program") {
@@ -116,7 +116,7 @@ fn set_limits(limits: &mut Limits, asked: &RawValue) -> Result<(), String> {
     Ok(())
 }
 
-/// The record of a line that is no request.
+/// The record of a line that is not a request.
 fn refused(message: String) -> Reply {
     let error = "InvalidRequest".to_owned();
     let rendered = format!("{error}: {message}");

@@ -1,17 +1,17 @@
-//! What begins with a colon and is no program: `:help` and its kin.
+//! The commands of the prompt, which begin with a colon: `:help` and others.
 //!
-//! An entry is a command if its first word is the name of one. A word that stands alone and is nearly
-//! such a name is taken for a misspelt one; every other keyword is a program that comes to itself.
+//! An entry is a command if its first word is the name of one. A single word that is similar to such a name is treated
+//! as a misspelled command; every other keyword is a program that evaluates to itself.
 
 use lispbox::lang::error::suggest::closest;
 
 /// A command of the prompt.
 pub struct CommandEntry {
-    /// Its name, colon included.
+    /// The name, with the colon.
     pub name: &'static str,
-    /// What may follow it.
+    /// The optional argument.
     pub argument: &'static str,
-    /// What it does.
+    /// A summary of the command.
     pub summary: &'static str,
 }
 
@@ -19,7 +19,7 @@ const fn entry(name: &'static str, argument: &'static str, summary: &'static str
     CommandEntry { name, argument, summary }
 }
 
-/// All of them.
+/// All commands.
 pub const COMMANDS: [CommandEntry; 6] = [
     entry(":help", "[NAME]", "this page, or what a function, form or tool is for"),
     entry(":env", "", "what this session defines"),
@@ -29,29 +29,29 @@ pub const COMMANDS: [CommandEntry; 6] = [
     entry(":quit", "", "leaves, as Ctrl-D does"),
 ];
 
-/// An entry that is no program.
+/// A parsed command.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Command<'a> {
-    /// One page, or one name.
+    /// Shows the help page, or the documentation of a name.
     Help(Option<&'a str>),
-    /// What the session defines.
+    /// Shows the definitions of the session.
     Env,
-    /// The limits, or a new one: name and value.
+    /// Shows the limits, or sets one: name and value.
     Limits(Option<(&'a str, &'a str)>),
-    /// Whether to say what an evaluation spent: the other way round, or as said.
+    /// Toggles or sets the display of what an evaluation spent.
     Time(Option<bool>),
-    /// The rest of what was folded.
+    /// Shows the rest of a folded result.
     More,
-    /// The end.
+    /// Ends the REPL.
     Quit,
-    /// A sentence that says what is wrong with the command.
+    /// An invalid command, with the error message.
     Wrong(String),
 }
 
-/// Words that end a conversation wherever people come from.
+/// Words that end other REPLs, accepted here too.
 const FAREWELLS: [&str; 5] = ["exit", "quit", "(exit)", "(quit)", ":exit"];
 
-/// The command that an entry is, if it is one.
+/// Parses an entry as a command; `None` if it is a program.
 pub fn parse(entry: &str) -> Option<Command<'_>> {
     let entry = entry.trim();
     if FAREWELLS.contains(&entry) {

@@ -1,4 +1,4 @@
-//! The REPL at a terminal.
+//! The interactive REPL at a terminal.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -20,7 +20,7 @@ use crate::paint::{Paint, Tone};
 use crate::surroundings::{Problem, Surroundings};
 use crate::terminal::{Prints, complain, for_stdout, line};
 
-/// What each limit counts, for those whose names do not say it.
+/// The quantity that each limit counts, for those whose names do not express it.
 const COUNTED: [(&str, &str); 12] = [
     ("fuel", "steps"),
     ("memory", "live bytes of the evaluation and the session"),
@@ -36,10 +36,10 @@ const COUNTED: [(&str, &str); 12] = [
     ("bindings", "names that the session defines"),
 ];
 
-/// Talks until the end.
+/// Runs the REPL until the user ends it.
 ///
 /// # Errors
-/// When the terminal cannot be used.
+/// Returns an error if the terminal cannot be used.
 pub fn hold(surroundings: Surroundings, history: Option<PathBuf>) -> Result<ExitCode, Problem> {
     surroundings.outlive_interrupts()?;
     let _input = InputMode::held();
@@ -53,15 +53,15 @@ pub fn hold(surroundings: Surroundings, history: Option<PathBuf>) -> Result<Exit
     conversation.go_on()
 }
 
-/// A conversation and what it remembers.
+/// The state of an interactive session.
 struct Conversation {
     surroundings: Surroundings,
     session: Session,
     keyboard: Keyboard,
     paint: Paint,
-    /// True if each evaluation says what it spent.
+    /// True if each evaluation shows what it spent.
     tells_spent: bool,
-    /// The rest of the last result, painted.
+    /// The hidden rest of the last result, coloured.
     folded: String,
 }
 
@@ -97,12 +97,12 @@ impl Conversation {
     fn answer(&mut self, entry: String) -> Result<(), Problem> {
         let programs = match forms(&entry) {
             Ok(forms) => forms.into_iter().map(|(_, form)| form).collect(),
-            // Evaluating it says what is wrong with it.
+            // Evaluating the entry reports the error in it.
             Err(_) => vec![entry],
         };
         for program in programs {
             let status = self.evaluate(program);
-            // Half of what was typed ahead is gone from the terminal then, and the rest makes no sense without it.
+            // In these cases, part of the typed-ahead input has been discarded, and the rest is meaningless without it.
             if status == Status::Cancelled || self.surroundings.has_lost_input() {
                 self.keyboard.discard_pending()?;
             }
@@ -144,7 +144,7 @@ impl Conversation {
         reply.status
     }
 
-    /// Shows a value, as much of it as the screen has room for.
+    /// Shows a value, folded to the size of the screen.
     fn show(&mut self, value: &str) {
         let screen = self.keyboard.screen();
         let text = lay_out(&for_stdout(value), screen.columns);
@@ -231,7 +231,7 @@ impl Conversation {
         }
     }
 
-    /// Says something that is no result.
+    /// Prints a message that is not a result.
     fn remark(&self, text: &str) {
         line(&self.paint.tone(Tone::Quiet, text));
     }

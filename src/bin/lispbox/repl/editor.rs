@@ -1,4 +1,4 @@
-//! The line editor: when an entry is complete, what Tab offers, how it looks while it is typed.
+//! The line editor: completeness of an entry, completion, and highlighting.
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
@@ -28,20 +28,20 @@ use super::scope::Scope;
 use crate::paint::{Paint, Tone};
 use crate::surroundings::Problem;
 
-/// How wide what stands beside a candidate, or behind the cursor, may be.
+/// Maximum width of the text next to a candidate, or of a hint after the cursor.
 const BESIDE: usize = 76;
 
-/// What came from the keyboard.
+/// A result of the keyboard.
 pub enum Typed {
-    /// A whole entry.
+    /// A complete entry.
     Entry(String),
-    /// Ctrl-C: what was there is gone.
+    /// Ctrl-C: the entry was cleared.
     Cleared,
     /// Ctrl-D.
     End,
 }
 
-/// The editor of a conversation.
+/// The editor of an interactive session.
 pub struct Keyboard {
     editor: Editor<Assistant, FileHistory>,
     config: Config,
@@ -52,10 +52,10 @@ pub struct Keyboard {
 }
 
 impl Keyboard {
-    /// An editor whose history is in that file.
+    /// Creates an editor whose history is in `file`.
     ///
     /// # Errors
-    /// When the terminal cannot be used.
+    /// Returns an error if the terminal cannot be used.
     pub fn open(scope: Scope, longest: u64, file: Option<PathBuf>, paint: Paint) -> Result<Keyboard, Problem> {
         let builder = Config::builder()
             .completion_type(CompletionType::List)
@@ -72,10 +72,10 @@ impl Keyboard {
         Ok(Keyboard { editor, config, assistant, is_cleared, kept })
     }
 
-    /// Waits for an entry. One that was pasted or typed while an earlier one ran is there at once.
+    /// Waits for an entry. An entry that was pasted or typed during an evaluation is returned immediately.
     ///
     /// # Errors
-    /// When the terminal is gone.
+    /// Returns an error if the terminal has been closed.
     pub fn read(&mut self) -> Result<Typed, Problem> {
         let prompt = "=> ";
         let painted = self.assistant.paint.tone(Tone::Heading, prompt);
@@ -88,31 +88,31 @@ impl Keyboard {
         }
     }
 
-    /// Discards the input that the editor has taken in behind the last entry: the rest of what was pasted.
+    /// Discards the input that the editor has buffered after the last entry: the rest of a paste.
     ///
     /// # Errors
-    /// When the terminal is gone.
+    /// Returns an error if the terminal has been closed.
     pub fn discard_pending(&mut self) -> Result<(), Problem> {
-        // The editor's buffer cannot be emptied, but it goes with the editor.
+        // The editor's buffer cannot be cleared, but it is dropped with the editor.
         let history = std::mem::replace(self.editor.history_mut(), FileHistory::with_config(&self.config));
         self.editor = editor(&self.config, history, &self.assistant, &self.is_cleared)?;
         Ok(())
     }
 
-    /// Keeps an entry for later; says so if it cannot be kept on disk.
+    /// Adds an entry to the history; returns a message if it cannot be stored on disk.
     pub fn remember(&mut self, entry: &str) -> Option<String> {
         self.kept.add(entry, &mut self.editor)
     }
 
-    /// Takes note of what the session defines.
+    /// Updates the definitions of the session, for completion.
     pub fn define(&self, words: Vec<Word>) {
         self.assistant.scope.borrow_mut().define(words);
     }
 
-    /// The size of the terminal, as far as it is known.
+    /// The size of the terminal, or 80 by 24 if it is unknown.
     pub fn screen(&mut self) -> Screen {
         let (columns, rows) = self.editor.dimensions().unwrap_or((80, 24));
-        // A terminal that does not know its height gives the largest number there is.
+        // A terminal that does not know its height reports the maximum.
         let rows = if rows == u16::MAX { 24 } else { rows };
         Screen { columns: usize::from(columns), rows: usize::from(rows) }
     }
@@ -131,7 +131,8 @@ fn editor(
     Ok(editor)
 }
 
-/// Ctrl-C takes the line as an entry that is cleared. As an error it would take along what was typed behind it.
+/// Ctrl-C accepts the line as an entry that is then cleared. If it were an error, the input buffered after it would be
+/// lost.
 struct Clear(Arc<AtomicBool>);
 
 impl ConditionalEventHandler for Clear {
@@ -145,14 +146,14 @@ fn unusable(problem: ReadlineError) -> Problem {
     Problem::Failed(format!("the terminal: {problem}"))
 }
 
-/// What the editor asks while somebody types.
+/// The callbacks of the line editor.
 #[derive(Clone)]
 pub struct Assistant {
     scope: Rc<RefCell<Scope>>,
-    /// How long a program may be.
+    /// Maximum length of a program in bytes.
     longest: u64,
     paint: Paint,
-    /// True once an entry is taken: no bracket stands out in it any more.
+    /// True once an entry is accepted: matching brackets are no longer highlighted.
     resting: Rc<Cell<bool>>,
 }
 
@@ -187,7 +188,7 @@ impl Hinter for Assistant {
     type Hint = Call;
 
     fn hint(&self, text: &str, position: usize, _: &Context<'_>) -> Option<Call> {
-        // Without colour a hint looks like something that was typed.
+        // Without colour, a hint would look like typed text.
         if position < text.len() || !self.paint.is_coloured() || text.len() as u64 > self.longest {
             return None;
         }
@@ -195,7 +196,7 @@ impl Hinter for Assistant {
     }
 }
 
-/// How a function is called, behind the cursor: to look at, not to take over.
+/// The hint after the cursor: the call of a function. It cannot be accepted as input.
 pub struct Call(String);
 
 impl rustyline::hint::Hint for Call {
@@ -232,7 +233,7 @@ impl Highlighter for Assistant {
     }
 }
 
-/// The text, or its beginning in so many characters.
+/// The text, or its first `longest` characters.
 pub fn shorten(text: &str, longest: usize) -> String {
     match text.char_indices().nth(longest) {
         Some(_) => text.chars().take(longest - 1).chain(['…']).collect(),

@@ -1,39 +1,38 @@
-//! Long results: the first screen of them, and the rest for who asks.
+//! Folding of long results: shows the first screen and keeps the rest for `:more`.
 
-/// How a text stands on a screen.
+/// The size of a screen.
 #[derive(Clone, Copy, Debug)]
 pub struct Screen {
-    /// Characters in a line.
+    /// Characters per line.
     pub columns: usize,
-    /// Lines.
+    /// The number of lines.
     pub rows: usize,
 }
 
-/// Where what is shown at first ends and the rest begins, and how many lines the rest takes. None if
-/// all of it fits.
+/// The position at which a text is folded, and the number of hidden lines.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Fold {
-    /// Behind the last byte that is shown.
+    /// The end of the part that is shown, as a byte offset.
     pub shown: usize,
-    /// The first byte of the rest.
+    /// The start of the rest, as a byte offset.
     pub rest: usize,
-    /// Lines of the rest, as they stand on the screen.
+    /// The number of lines of the rest on the screen.
     pub more: usize,
 }
 
-/// Rows that are left for what stands around a result: the prompts before and behind it.
+/// Rows reserved for the prompts before and after a result.
 const MARGIN: usize = 4;
 
-/// A screen smaller than this is none to fold for.
+/// Minimum number of rows used for a result, however small the screen is.
 const LEAST: usize = 6;
 
-/// Folds a text that does not fit on a screen.
+/// Folds a text that does not fit on the screen; `None` if it fits.
 pub fn fold(text: &str, screen: Screen) -> Option<Fold> {
     let columns = screen.columns.max(20);
     let room = screen.rows.saturating_sub(MARGIN).max(LEAST);
     let rows = |line: &str| line.chars().count().div_ceil(columns).max(1);
     let total: usize = text.lines().map(rows).sum();
-    // Two lines are not worth hiding behind one.
+    // Hiding one or two lines would save at most one line.
     if total <= room + 2 {
         return None;
     }
@@ -45,7 +44,7 @@ pub fn fold(text: &str, screen: Screen) -> Option<Fold> {
             if used >= room.div_ceil(2) {
                 break;
             }
-            // A line that is a screen of its own is cut.
+            // A line that begins in the first half of the screen and does not fit is cut.
             let cut = line.char_indices().nth((room - used) * columns).map_or(line.len(), |(cut, _)| cut);
             return Some(Fold { shown: at + cut, rest: at + cut, more: total - room });
         }

@@ -1,4 +1,4 @@
-//! Programs and values in colour, from the language's own tokens.
+//! Syntax highlighting of programs and values, based on the lexer of the language.
 
 use std::ops::Range;
 
@@ -7,15 +7,15 @@ use lispbox::lang::lexer::{LexFault, Lexeme, Token, lex};
 
 use crate::paint::{Paint, Tone};
 
-/// Text longer than this stays plain, so that no key waits for the colours of a pasted book.
+/// Maximum length in bytes of a text that is highlighted, so that a large paste does not delay the keyboard.
 const LONGEST: usize = 100_000;
 
-/// Pieces of a text that have a tone, in order; what is between them has none.
+/// The pieces of a text that have a tone, in order; the text between them has none.
 #[derive(Default)]
 pub struct Tones(Vec<(Range<usize>, Tone)>);
 
 impl Tones {
-    /// The tones of a program or a printed value.
+    /// Computes the tones of a program or a printed value.
     pub fn of(text: &str) -> Tones {
         let mut tones = Tones::default();
         if text.len() > LONGEST {
@@ -50,24 +50,24 @@ impl Tones {
         tones
     }
 
-    /// Between tokens there is only white space and comments.
+    /// Between tokens, there are only white space and comments.
     fn comment(&mut self, text: &str, gap: Range<usize>) {
         if let Some(at) = text[gap.clone()].find([';', '#']) {
             self.0.push((gap.start + at..gap.end, Tone::Quiet));
         }
     }
 
-    /// The bracket at `position` and the one that it goes with stand out.
+    /// Highlights the bracket at `position` and its partner.
     pub fn with_brackets(mut self, text: &str, position: usize) -> Tones {
         for at in pair(text, position).into_iter().flatten() {
-            // Brackets have no tone of their own.
+            // Brackets have no other tone.
             let place = self.0.partition_point(|(range, _)| range.start < at.start);
             self.0.insert(place, (at, Tone::Match));
         }
         self
     }
 
-    /// A part of the text in its colours.
+    /// Formats a part of the text in its colours.
     pub fn paint(&self, text: &str, part: Range<usize>, paint: Paint) -> String {
         let mut out = String::with_capacity(part.len() * 2);
         let mut behind = part.start;
@@ -77,7 +77,7 @@ impl Tones {
                 continue;
             }
             out.push_str(&text[behind..start]);
-            // No colour runs over the end of a line: whoever cuts lines apart keeps whole colours.
+            // Each line is coloured separately, so that a caller can split the result into lines.
             let lines: Vec<String> = text[start..end].split('\n').map(|line| paint.tone(*tone, line)).collect();
             out.push_str(&lines.join("\n"));
             behind = end;

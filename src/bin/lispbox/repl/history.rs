@@ -1,4 +1,4 @@
-//! What was typed, kept on disk from one conversation to the next.
+//! The history of entries, stored on disk between sessions.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -9,11 +9,11 @@ use rustyline::history::FileHistory;
 use super::editor::Assistant;
 use crate::surroundings::folder_in;
 
-/// How many entries are kept.
+/// Maximum number of entries.
 pub const LONGEST: usize = 10_000;
 
-/// Where the history is: the file that was given, or the one that this system has a place for. None
-/// when it is not to be kept, or there is no such place.
+/// The path of the history: the file given, or the default location of this system. `None` if the history is disabled,
+/// or if there is no default location.
 pub fn place(given: Option<OsString>) -> Option<PathBuf> {
     match given {
         Some(file) if file.is_empty() => None,
@@ -22,7 +22,7 @@ pub fn place(given: Option<OsString>) -> Option<PathBuf> {
     }
 }
 
-/// Where this system keeps what programs remember for a user.
+/// The folder in which this system keeps the state of programs for a user.
 fn folder() -> Option<PathBuf> {
     if cfg!(windows) {
         folder_in("LOCALAPPDATA")
@@ -34,23 +34,23 @@ fn folder() -> Option<PathBuf> {
     }
 }
 
-/// The file behind an editor's history.
+/// The file of an editor's history.
 pub struct Kept {
     file: Option<PathBuf>,
 }
 
 impl Kept {
-    /// Fills the editor's history from the file, if there is one.
+    /// Loads the editor's history from the file, if any.
     pub fn load(file: Option<PathBuf>, editor: &mut Editor<Assistant, FileHistory>) -> Kept {
         if let Some(file) = &file {
-            // A file that is not there yet, or cannot be read, is an empty history.
+            // If the file does not exist or cannot be read, the history is empty.
             let _ = editor.load_history(file);
         }
         Kept { file }
     }
 
-    /// Adds an entry, on disk too. Where that fails the history lasts as long as the conversation; the
-    /// sentence that says so is given once.
+    /// Adds an entry, also on disk. If that fails, the history is lost at the end of the session; the message that
+    /// reports it is returned once.
     pub fn add(&mut self, entry: &str, editor: &mut Editor<Assistant, FileHistory>) -> Option<String> {
         let added = editor.add_history_entry(entry);
         let file = self.file.as_ref()?;

@@ -1,10 +1,10 @@
-//! A printed value laid out for a screen: what does not fit into one line stands in several, each item
-//! under the one before it.
+//! Layout of a printed value: a collection that does not fit into one line is broken into several, one item below the
+//! other.
 
 use lispbox::lang::lexer::{Lexeme, Token, lex};
 
-/// The printed value in lines of at most `width` characters, where its items allow it. What is no
-/// readable text, such as a printed function, stays as it is.
+/// Lays out a printed value in lines of at most `width` characters, as far as its items permit. A text that cannot be
+/// read back, such as a printed function, is returned unchanged.
 pub fn lay_out(text: &str, width: usize) -> String {
     if text.chars().nth(width).is_none() {
         return text.to_owned();
@@ -19,7 +19,7 @@ pub fn lay_out(text: &str, width: usize) -> String {
     page.out
 }
 
-/// For each opening bracket the place of its closing one; none if they are not balanced.
+/// The index of the closing bracket for each opening bracket; `None` if they are not balanced.
 fn ends(lexemes: &[Lexeme]) -> Option<Vec<usize>> {
     let mut ends = vec![0; lexemes.len()];
     let mut open = Vec::new();
@@ -33,7 +33,7 @@ fn ends(lexemes: &[Lexeme]) -> Option<Vec<usize>> {
     open.is_empty().then_some(ends)
 }
 
-/// What has been laid out so far.
+/// The output so far.
 struct Page<'a> {
     text: &'a str,
     width: usize,
@@ -44,19 +44,19 @@ struct Page<'a> {
 
 /// A collection that does not fit into one line.
 struct Open {
-    /// Where its items begin.
+    /// The column of its items.
     indent: usize,
     is_map: bool,
-    /// How many items there are before the next.
+    /// The number of items written so far.
     items: usize,
-    /// True if the item before was no collection.
+    /// True if the previous item was not a collection.
     after_atom: bool,
-    /// True behind a prefix: what follows belongs to it.
+    /// True after a prefix, which the next item belongs to.
     glued: bool,
 }
 
 impl<'a> Page<'a> {
-    /// Puts out what begins at `at`; gives the place behind it.
+    /// Writes the item at index `at`; returns the index after it.
     fn item(&mut self, lexemes: &[Lexeme], ends: &[usize], at: usize) -> usize {
         let lexeme = lexemes[at];
         if lexeme.token.is_closer() {
@@ -80,14 +80,14 @@ impl<'a> Page<'a> {
             return end + 1;
         }
         self.write(self.slice(lexeme, lexeme));
-        // Far to the right there is no room to lay anything out: it goes on under what is there.
+        // Far to the right there is no room for a layout, so the items are placed below and further left.
         let indent = self.column.min(self.width / 2);
         let is_map = lexeme.token == Token::MapOpen;
         self.open.push(Open { indent, is_map, items: 0, after_atom: false, glued: false });
         at + 1
     }
 
-    /// Puts what belongs between the item before and one of that length: white space, or a new line.
+    /// Writes the separator before an item of this length: white space or a line break.
     fn separate(&mut self, before: &str, length: usize, is_atom: bool) {
         let Some(open) = self.open.last() else {
             self.write(before);

@@ -1,4 +1,4 @@
-//! Everything that can be written at the prompt, and what each is: for completion and for hints.
+//! The names available at the prompt, with a description of each: for completion and hints.
 
 use std::cell::OnceCell;
 use std::sync::Arc;
@@ -10,23 +10,23 @@ use lispbox::lang::{Catalogue, Host, Limits, Tool};
 use super::commands::COMMANDS;
 use crate::terminal::Terminal;
 
-/// What can be written.
+/// The names that can be entered.
 pub struct Scope {
     /// Functions and forms of the language, sorted by name.
     language: Vec<Word>,
-    /// What the session defines.
+    /// The definitions of the session.
     session: Vec<Word>,
     host: Arc<Terminal>,
-    /// The tools, once they were asked for: that may start their servers.
+    /// The tools, fetched at the first use, because that may start their servers.
     catalogue: OnceCell<Catalogue>,
 }
 
-/// What may stand in place of a word that has been begun.
+/// A candidate for completion.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Choice {
     /// The text.
     pub text: String,
-    /// What it is: how it is called, or what it holds.
+    /// A description: a call, or a value.
     pub about: String,
 }
 
@@ -41,23 +41,23 @@ impl Choice {
 }
 
 impl Scope {
-    /// The scope of a session that has defined nothing yet.
+    /// Creates the scope of a session without definitions.
     pub fn new(language: Vec<Word>, host: Arc<Terminal>) -> Scope {
         Scope { language, session: Vec::new(), host, catalogue: OnceCell::new() }
     }
 
-    /// Takes note of what the session defines.
+    /// Updates the definitions of the session.
     pub fn define(&mut self, words: Vec<Word>) {
         self.session = words;
     }
 
-    /// What can complete the word before `position`: where it begins, and the choices.
+    /// The completions of the word before `position`: the start of the word, and the candidates.
     pub fn choices(&self, text: &str, position: usize) -> (usize, Vec<Choice>) {
         let start = word_start(text, position);
         let (before, word) = (&text[..start], &text[start..position]);
         let Some(lexemes) = lexemes_before(before) else { return (start, Vec::new()) };
         if word.is_empty() {
-            // On an empty line there is nothing to complete, but perhaps something to indent.
+            // On a blank line, there is no word to complete; in an entry of several lines, Tab indents.
             let indents =
                 before.contains('\n') && before.rsplit('\n').next().is_some_and(|line| line.trim().is_empty());
             return (start, if indents { vec![Choice::new("  ", "")] } else { Vec::new() });
@@ -77,7 +77,7 @@ impl Scope {
         (start, choices)
     }
 
-    /// Whatever may stand behind `before`, nearest first.
+    /// All candidates after `before`, the most specific first.
     fn possible(&self, before: &str, word: &str, lexemes: &[Lexeme]) -> Vec<Choice> {
         if before.trim() == ":limits" {
             return Limits::default().shown().iter().map(|(name, shown)| Choice::new(name, shown)).collect();
@@ -102,18 +102,18 @@ impl Scope {
                 choices.push(Choice::new(&tool.name, &about.call));
             }
         }
-        // Last, so that a name that stands for more than itself is told by what it stands for.
+        // Last, so that a name with a description is preferred over a bare name.
         choices.extend(nearby.map(|name| Choice::new(name, "")));
         choices
     }
 
-    /// How the function is called whose call the end of the text is in.
+    /// The call syntax of the function whose call encloses the end of the text.
     pub fn call_at_end(&self, text: &str) -> Option<String> {
         let lexemes = lexemes_before(text)?;
         let head = head(text, &lexemes)?;
         let named = |words: &[Word]| words.iter().find(|word| word.name == head).map(|word| word.call.clone());
         let call = named(&self.session).or_else(|| named(&self.language));
-        // No server is started for the sake of a hint.
+        // No server is started to show a hint.
         let call = call.or_else(|| {
             self.catalogue.get()?;
             self.tool(head).map(|tool| Word::of_tool(tool).call)
@@ -143,7 +143,7 @@ fn parameters(tool: &Tool) -> Vec<Choice> {
     properties.into_iter().flatten().map(|(name, schema)| Choice::new(&format!(":{name}"), &about(schema))).collect()
 }
 
-/// The tokens of the text; none if its end is inside of a string or a comment.
+/// The tokens of the text; `None` if its end is inside a string or a comment.
 fn lexemes_before(text: &str) -> Option<Vec<Lexeme>> {
     let lexemes = match lex(text) {
         Ok(lexemes) => lexemes,
@@ -157,7 +157,7 @@ fn lexemes_before(text: &str) -> Option<Vec<Lexeme>> {
     (!last_line.contains(';')).then_some(lexemes)
 }
 
-/// The name at the head of the innermost call that is open at the end.
+/// The name at the head of the innermost open call.
 fn head<'a>(text: &'a str, lexemes: &[Lexeme]) -> Option<&'a str> {
     let mut open = Vec::new();
     for (at, lexeme) in lexemes.iter().enumerate() {
@@ -167,7 +167,7 @@ fn head<'a>(text: &'a str, lexemes: &[Lexeme]) -> Option<&'a str> {
             open.pop();
         }
     }
-    // A map or a vector may be an argument of the call around it.
+    // A map or a vector may be an argument of the enclosing call.
     let is_call = |at: &&usize| matches!(lexemes[**at].token, Token::ListOpen | Token::FunctionOpen);
     let head = lexemes.get(open.iter().rev().find(is_call)? + 1)?;
     (head.token == Token::Name).then(|| slice(text, head))
@@ -177,7 +177,7 @@ fn slice<'a>(text: &'a str, lexeme: &Lexeme) -> &'a str {
     &text[lexeme.span.start as usize..lexeme.span.end as usize]
 }
 
-/// Where the word that ends at `position` begins.
+/// The start of the word that ends at `position`.
 fn word_start(text: &str, position: usize) -> usize {
     let ends_word = |c: char| c.is_whitespace() || "()[]{}\";'`~@^,".contains(c);
     text[..position].char_indices().rev().find(|(_, c)| ends_word(*c)).map_or(0, |(at, c)| at + c.len_utf8())

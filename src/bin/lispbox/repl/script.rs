@@ -1,4 +1,4 @@
-//! The REPL without a terminal: no prompt, values printed, and no further than the first error.
+//! The REPL without a terminal: no prompt, values are printed, and it stops at the first error.
 
 use std::io::BufRead;
 use std::process::ExitCode;
@@ -9,10 +9,10 @@ use super::forms;
 use crate::surroundings::{Problem, Surroundings};
 use crate::terminal::{Prints, advise_on_limit, show};
 
-/// Evaluates standard input form by form, as the forms come to their ends.
+/// Evaluates standard input form by form, each as soon as it is complete.
 ///
 /// # Errors
-/// When it cannot be read.
+/// Returns an error if standard input cannot be read.
 pub fn run(surroundings: &Surroundings, keep_going: bool) -> Result<ExitCode, Problem> {
     let mut session = surroundings.session();
     let mut pending = Pending::default();
@@ -36,15 +36,15 @@ pub fn run(surroundings: &Surroundings, keep_going: bool) -> Result<ExitCode, Pr
     }
 }
 
-/// What came of one form.
+/// The outcome of one form.
 enum Ran {
     Well,
     Badly,
-    /// Nobody reads standard output any more.
+    /// The reader of standard output has gone.
     Unread,
 }
 
-/// Evaluates one form and shows what came of it.
+/// Evaluates one form and shows its outcome.
 fn evaluate(surroundings: &Surroundings, session: &mut Session, line: usize, program: String) -> Ran {
     let limits = surroundings.limits.clone();
     let host = surroundings.host(Prints::Stream, &limits, &program);
@@ -60,17 +60,17 @@ fn evaluate(surroundings: &Surroundings, session: &mut Session, line: usize, pro
     }
 }
 
-/// Lines that do not make a whole form yet.
+/// Lines that do not form a complete program yet.
 #[derive(Default)]
 struct Pending {
     text: String,
-    /// How many lines stand before it.
+    /// The number of lines before it.
     lines_before: usize,
 }
 
 impl Pending {
-    /// Takes in a line; gives the programs that are complete with it, one for each form, with the lines
-    /// on which they begin. What cannot be read is given as it stands, so that evaluating it says why.
+    /// Adds a line; returns the programs that it completes, one for each form, with their first lines. A text that
+    /// cannot be parsed is returned unchanged, so that evaluating it reports the error.
     fn take_in(&mut self, typed: &str, ended: bool, longest: u64) -> Vec<(usize, String)> {
         self.text.push_str(typed);
         let all = std::mem::take(&mut self.text);
@@ -80,7 +80,8 @@ impl Pending {
                 let line = |start| before + 1 + all[..start].matches('\n').count();
                 forms.into_iter().map(|(start, form)| (line(start), form)).collect()
             }
-            // Whoever writes more than a program may have is told so, and not read again for each line.
+            // A text that exceeds the length limit is returned at once, so that it is reported and not parsed again for
+            // each line.
             Err(error) if error.incomplete && !ended && all.len() as u64 <= longest => {
                 self.text = all;
                 return Vec::new();

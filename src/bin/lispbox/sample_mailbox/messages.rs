@@ -1,26 +1,26 @@
-//! A thousand messages, the same at every start: what a mailbox of eleven weeks looks like.
+//! Generates a thousand messages over eleven weeks, the same at every start.
 
 use serde_json::{Value, json};
 
 use super::senders::{COLLEAGUES, Kind, SENDERS, Sender};
 use crate::chance::Chance;
 
-/// How many there are.
+/// The number of messages.
 const COUNT: u64 = 1000;
-/// The days that they are spread over, back from 2026-11-20.
+/// The number of days that they cover, up to 2026-11-20.
 const DAYS: u64 = 80;
 
 /// One message.
 pub struct Message {
-    /// Its own name.
+    /// The unique id.
     pub id: String,
-    /// The name of its thread.
+    /// The id of the thread.
     pub thread: String,
-    /// When it came, in UTC.
+    /// The time of arrival, in UTC.
     pub date: String,
-    /// Its labels, `inbox` first.
+    /// The labels; `inbox` is the first.
     pub labels: Vec<String>,
-    /// True until somebody reads it.
+    /// True if the message is unread.
     pub unread: bool,
     sender: &'static Sender,
     recipients: Vec<Value>,
@@ -31,7 +31,7 @@ pub struct Message {
 }
 
 impl Message {
-    /// All of it.
+    /// The complete message.
     pub fn whole(&self) -> Value {
         json!({
             "id": self.id,
@@ -48,7 +48,7 @@ impl Message {
         })
     }
 
-    /// What a search shows of it.
+    /// The fields that a search returns.
     pub fn summary(&self) -> Value {
         json!({
             "id": self.id,
@@ -61,7 +61,7 @@ impl Message {
         })
     }
 
-    /// The text of one part of it, in lower case.
+    /// The text of one field, in lower case.
     pub fn searchable(&self, place: &str) -> String {
         let sender = format!("{} {}", self.sender.name, self.sender.email);
         let text = match place {
@@ -74,11 +74,11 @@ impl Message {
     }
 }
 
-/// All messages, the newest first.
+/// Generates all messages, newest first.
 pub fn generate() -> Vec<Message> {
     let mut chance = Chance::new(0x6c69_7370_626f_7821);
     let mut messages: Vec<Message> = Vec::with_capacity(COUNT as usize);
-    // The oldest is written first, so that answers find what they answer.
+    // The oldest is generated first, so that a reply can refer to an earlier message.
     for index in 0..COUNT {
         let minute = index * DAYS * 24 * 60 / COUNT + chance.below(90);
         let age = COUNT - 1 - index;
@@ -105,7 +105,7 @@ fn write(chance: &mut Chance, before: &[Message], index: u64, minute: u64, age: 
     let body = body(chance, sender);
     let attachments = attachments(chance, kind);
     let attached: u64 = attachments.iter().filter_map(|one| one["size"].as_u64()).sum();
-    // Old mail has mostly been read, mail of machines less often.
+    // Old messages have mostly been read; automated messages less often.
     let left_unread = if age < 60 { 70 } else { kind.left_unread() };
     let unread = chance.below(100) < left_unread;
     let mut labels = vec!["inbox".to_owned(), kind.label().to_owned()];
@@ -128,7 +128,7 @@ fn write(chance: &mut Chance, before: &[Message], index: u64, minute: u64, age: 
     }
 }
 
-/// A greeting, some sentences that belong together, a signature.
+/// Generates a body: a greeting, some coherent sentences and a signature.
 fn body(chance: &mut Chance, sender: &Sender) -> String {
     let sentences = sender.kind.sentences();
     let start = chance.below(sentences.len() as u64) as usize;
@@ -161,7 +161,7 @@ fn attachments(chance: &mut Chance, kind: Kind) -> Vec<Value> {
     vec![json!({"name": name, "mime_type": mime_type, "size": 18_000 + chance.below(420_000)})]
 }
 
-/// Puts numbers and names into a template.
+/// Fills numbers and names into a template.
 fn fill(chance: &mut Chance, template: &str) -> String {
     const PROJECTS: [&str; 6] = ["atlas", "billing", "checkout", "search", "mobile", "gateway"];
     const PLACES: [&str; 5] = ["Lisbon", "Oslo", "Toronto", "Berlin", "Nairobi"];
@@ -183,7 +183,7 @@ fn fill(chance: &mut Chance, template: &str) -> String {
     text
 }
 
-/// The time that many minutes after 2026-09-01T06:00:00Z.
+/// The time `minutes` minutes after 2026-09-01T06:00:00Z.
 fn date(minutes: u64) -> String {
     let minutes = minutes + 6 * 60;
     let (day, hour, minute) = (minutes / (24 * 60), minutes / 60 % 24, minutes % 60);
@@ -195,7 +195,7 @@ fn date(minutes: u64) -> String {
     format!("2026-{month:02}-{day:02}T{hour:02}:{minute:02}:00Z")
 }
 
-/// Somebody who writes, each as often as they do.
+/// Chooses a sender by weight.
 fn sender(chance: &mut Chance) -> &'static Sender {
     let all: u64 = SENDERS.iter().map(|sender| sender.weight).sum();
     let mut left = chance.below(all);

@@ -1,4 +1,4 @@
-//! The mailbox's tools as a client sees them, described as mail servers in the world describe theirs.
+//! The tools of the mailbox as listed to a client, described in the style of real mail servers.
 
 use std::sync::Arc;
 

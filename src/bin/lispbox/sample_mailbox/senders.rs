@@ -1,39 +1,39 @@
-//! Who writes to the mailbox, and what they write.
+//! The senders of the messages, and templates of what they write.
 
-/// Somebody who writes.
+/// A sender.
 pub struct Sender {
-    /// How they sign.
+    /// The display name.
     pub name: &'static str,
-    /// Where they write from.
+    /// The address.
     pub email: &'static str,
-    /// What they write about.
+    /// The kind of the messages.
     pub kind: Kind,
-    /// How often, compared with the others.
+    /// The relative frequency of the messages.
     pub weight: u64,
 }
 
-/// What a message is about.
+/// The kind of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A build that ended.
+    /// A finished build.
     Build,
-    /// A change that somebody looks at.
+    /// A code review.
     Review,
-    /// A machine that is not well.
+    /// An alert of a machine.
     Alert,
-    /// Money.
+    /// An invoice.
     Invoice,
-    /// A customer.
+    /// A message of a customer.
     Customer,
-    /// A colleague.
+    /// A message of a colleague.
     Team,
-    /// What one subscribed to.
+    /// A newsletter.
     News,
-    /// A journey.
+    /// A travel booking.
     Travel,
 }
 
-/// Everybody.
+/// All senders.
 pub const SENDERS: &[Sender] = &[
     Sender { name: "Northwind CI", email: "builds@ci.northwind.example", kind: Kind::Build, weight: 19 },
     Sender { name: "Code Review", email: "review@code.northwind.example", kind: Kind::Review, weight: 16 },
@@ -57,7 +57,7 @@ pub const SENDERS: &[Sender] = &[
     Sender { name: "Harbour Hotels", email: "stay@harbour.example", kind: Kind::Travel, weight: 1 },
 ];
 
-/// Who gets copies.
+/// The recipients of copies: name and address.
 pub const COLLEAGUES: &[(&str, &str)] = &[
     ("Priya Raman", "priya@northwind.example"),
     ("Tomás Ferreira", "tomas@northwind.example"),
@@ -67,12 +67,12 @@ pub const COLLEAGUES: &[(&str, &str)] = &[
 ];
 
 impl Kind {
-    /// True where people answer each other.
+    /// True for kinds with replies.
     pub fn is_conversation(self) -> bool {
         matches!(self, Kind::Review | Kind::Customer | Kind::Team)
     }
 
-    /// The label of such messages.
+    /// The label of the messages.
     pub fn label(self) -> &'static str {
         match self {
             Kind::Build => "builds",
@@ -86,7 +86,7 @@ impl Kind {
         }
     }
 
-    /// How many of a hundred stay unread.
+    /// The percentage of messages left unread.
     pub fn left_unread(self) -> u64 {
         match self {
             Kind::Build | Kind::Alert => 34,
@@ -97,7 +97,7 @@ impl Kind {
         }
     }
 
-    /// How many of a hundred have an attachment.
+    /// The percentage of messages with an attachment.
     pub fn attaches(self) -> u64 {
         match self {
             Kind::Invoice => 92,
@@ -108,7 +108,7 @@ impl Kind {
         }
     }
 
-    /// Its name, a template, and its type.
+    /// The attachment: a template of the name, and the media type.
     pub fn attachment(self) -> (&'static str, &'static str) {
         match self {
             Kind::Invoice => ("invoice-<build>.pdf", "application/pdf"),
@@ -118,7 +118,7 @@ impl Kind {
         }
     }
 
-    /// How it begins.
+    /// The greeting.
     pub fn greeting(self) -> &'static str {
         match self {
             Kind::Build | Kind::Alert => "This is an automated message.",
@@ -128,7 +128,7 @@ impl Kind {
         }
     }
 
-    /// How it ends.
+    /// The closing.
     pub fn closing(self) -> &'static str {
         match self {
             Kind::Build | Kind::Alert => "You receive this because you are on the rotation.",
@@ -181,7 +181,7 @@ impl Kind {
         }
     }
 
-    /// Templates of sentences, in an order in which any of them may begin.
+    /// Templates of sentences, in an order that works from any starting point.
     pub fn sentences(self) -> &'static [&'static str] {
         match self {
             Kind::Build => BUILD,

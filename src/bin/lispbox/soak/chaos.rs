@@ -1,4 +1,4 @@
-//! Kills a worker or a server behind the server, every so often. Only what our own server has started is touched.
+//! Periodically kills a worker or a downstream server. Only descendants of the server under test are killed.
 
 use std::time::{Duration, Instant};
 
@@ -6,14 +6,14 @@ use super::field::Field;
 use super::processes::{Process, Role, below};
 use crate::chance::Chance;
 
-/// The time from one kill to the next, in milliseconds: at least this, and up to so much more.
+/// The time between kills, in milliseconds: the minimum, and the range of the random addition.
 const PAUSE: (u64, u64) = (300, 1_200);
 
-/// How often in a row a server may die and is started again at once; after more it is left alone for a while, in which
-/// its tools cannot be tried.
+/// The number of consecutive deaths after which a downstream server is restarted immediately. After more, the server
+/// waits before it restarts it, and its tools cannot be tested in the meantime.
 const AT_ONCE: usize = 2;
 
-/// Kills until the field is stopped.
+/// Kills processes until the field is stopped.
 pub fn rage(field: &Field, server: u32, mut chance: Chance) {
     loop {
         let until = Instant::now() + Duration::from_millis(PAUSE.0 + chance.below(PAUSE.1));
@@ -27,14 +27,15 @@ pub fn rage(field: &Field, server: u32, mut chance: Chance) {
         let mut living = below(server);
         living.retain(|process| process.role != Role::Downstream || field.servers_killed_in_a_row() < AT_ONCE);
         if let Some(victim) = victim(living, role, busy, &mut chance) {
-            // Noted before it happens, so that nobody sees what comes of it first.
+            // Recorded before the kill, so that no session observes the effect first.
             field.killing(victim.role);
             victim.kill();
         }
     }
 }
 
-/// One of that kind, or of the other where there is none; one that computes, where that is asked for and there is one.
+/// Chooses a process with the role `role`, or with the other role if there is none. If `busy` is true, prefers one that
+/// is running.
 fn victim(living: Vec<Process>, role: Role, busy: bool, chance: &mut Chance) -> Option<Process> {
     let (mut wanted, others): (Vec<Process>, Vec<Process>) =
         living.into_iter().filter(may_be_killed).partition(|process| process.role == role);

@@ -1,4 +1,4 @@
-//! The server under test and a client of its own: lines of JSON, many requests in flight at once.
+//! The server under test and its client: JSON lines, with many requests in flight at once.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -12,10 +12,10 @@ use serde_json::{Value, json};
 
 use super::ledger::{Account, Ledger, Reply};
 
-/// The revision of the protocol in which every request stands for itself and a session has a handle.
+/// The protocol revision in which requests are stateless and a session is named by a handle.
 const REVISION: &str = "2026-07-28";
 
-/// How long one reply may take: longer than any program may run, on a machine that is busy.
+/// Maximum time to wait for a reply: longer than the time limit of any program, with a margin for a busy machine.
 const PATIENCE: Duration = Duration::from_secs(90);
 
 /// The server as a child process.
@@ -24,32 +24,32 @@ pub struct Server {
     log: tempfile::NamedTempFile,
 }
 
-/// The connection to it, which all sessions share.
+/// The connection to the server, shared by all sessions.
 pub struct Client {
     input: Mutex<Option<ChildStdin>>,
     ledger: Arc<Mutex<Ledger>>,
 }
 
-/// A request that was made.
+/// A request that was sent.
 pub struct Request {
     number: u64,
     made: Instant,
     reply: Receiver<Reply>,
 }
 
-/// Why there is no reply.
+/// The reason for a missing reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Silence {
-    /// None came in all this time.
+    /// The reply did not arrive within the timeout.
     Late,
-    /// The server is gone.
+    /// The server has ended.
     Ended,
 }
 
-/// Starts the server with a configuration file, its list of tools kept in a folder.
+/// Starts the server with a configuration file and a folder for its cache of tool lists.
 ///
 /// # Errors
-/// When it does not start.
+/// Returns an error if the server does not start.
 pub fn start(binary: &Path, arguments: &[&str], configuration: &Path, cache: &Path) -> io::Result<(Server, Client)> {
     let log = tempfile::NamedTempFile::new()?;
     let mut process = Command::new(binary)
@@ -84,18 +84,18 @@ fn file_all(output: ChildStdout, ledger: &Mutex<Ledger>) {
     }
 }
 
-/// What is behind a lock, also if whoever held it panicked.
+/// Locks a mutex, ignoring poisoning.
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Server {
-    /// The number of its process.
+    /// The process id.
     pub fn id(&self) -> u32 {
         self.process.id()
     }
 
-    /// Waits for its end; nothing if it does not come to it in time.
+    /// Waits for the server to exit; `None` if it does not exit within `patience`.
     pub fn wait(&mut self, patience: Duration) -> Option<ExitStatus> {
         let until = Instant::now() + patience;
         loop {
@@ -107,13 +107,13 @@ impl Server {
         }
     }
 
-    /// Ends it at once.
+    /// Kills the server.
     pub fn kill(&mut self) {
-        // One that has ended cannot be killed.
+        // Killing a process that has exited fails.
         let _ = self.process.kill();
     }
 
-    /// The beginning of what it complained of.
+    /// The first 4,000 bytes of the server's standard error.
     pub fn complaints(&self) -> String {
         let mut text = Vec::new();
         if let Ok(log) = File::open(self.log.path()) {
@@ -126,13 +126,13 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.kill();
-        // Waiting for it leaves no zombie.
+        // Waiting for the process leaves no zombie.
         let _ = self.process.wait();
     }
 }
 
 impl Client {
-    /// Makes a request.
+    /// Sends a request.
     pub fn request(&self, method: &str, mut params: Value) -> Request {
         if let Value::Object(fields) = &mut params {
             let revision = json!({
@@ -147,7 +147,7 @@ impl Client {
         })
     }
 
-    /// Makes a request of which the whole line is given for its number.
+    /// Sends a request whose line `line` builds from the request number.
     pub fn request_as(&self, line: impl FnOnce(u64) -> Vec<u8>) -> Request {
         let (number, reply) = lock(&self.ledger).begin();
         let made = Instant::now();
@@ -155,7 +155,7 @@ impl Client {
         Request { number, made, reply }
     }
 
-    /// Takes a request back. False if its reply has come already.
+    /// Cancels a request. Returns false if its reply has already arrived.
     pub fn withdraw(&self, request: &Request) -> bool {
         let withdrawn = lock(&self.ledger).withdraw(request.number);
         if withdrawn {
@@ -166,49 +166,49 @@ impl Client {
         withdrawn
     }
 
-    /// Sends one line as it is.
+    /// Sends one line verbatim.
     pub fn send(&self, line: &[u8]) {
         if let Some(input) = lock(&self.input).as_mut() {
-            // That the server is gone shows in the replies that do not come.
+            // If the server has ended, the missing replies reveal it.
             let _ = input.write_all(line).and_then(|()| input.write_all(b"\n")).and_then(|()| input.flush());
         }
     }
 
-    /// Closes our side: the server is to end.
+    /// Closes the server's standard input, which makes the server exit.
     pub fn close(&self) {
         lock(&self.input).take();
     }
 
-    /// Requests and replies so far.
+    /// The number of requests and of replies so far.
     pub fn counts(&self) -> (u64, u64) {
         let ledger = lock(&self.ledger);
         (ledger.requests(), ledger.replies())
     }
 
-    /// What there is to say of the replies.
+    /// Summarizes the requests and replies so far.
     pub fn account(&self) -> Account {
         lock(&self.ledger).account()
     }
 }
 
 impl Request {
-    /// When it was made.
+    /// The time at which the request was sent.
     pub fn made(&self) -> Instant {
         self.made
     }
 
-    /// Waits for its reply.
+    /// Waits for the reply.
     ///
     /// # Errors
-    /// When there will be none.
+    /// Returns the reason if no reply arrives.
     pub fn reply(&self) -> Result<Reply, Silence> {
         self.reply_within(PATIENCE)
     }
 
-    /// Waits for its reply for that long.
+    /// Waits for the reply for at most `patience`.
     ///
     /// # Errors
-    /// When there is none by then.
+    /// Returns the reason if no reply arrives in this time.
     pub fn reply_within(&self, patience: Duration) -> Result<Reply, Silence> {
         self.reply.recv_timeout(patience).map_err(|problem| match problem {
             RecvTimeoutError::Timeout => Silence::Late,

@@ -1,4 +1,4 @@
-//! What all sessions share while the soak lasts.
+//! State shared by all sessions of the soak.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,17 +9,17 @@ use super::processes::Role;
 use super::tally::{Mistake, Tally};
 use crate::sample_mailbox::Mailbox;
 
-/// How long after a kill something may still come of it: until the pipe is seen to be broken, on a busy machine.
+/// Time after a kill in which it may still affect a request: until the broken pipe is noticed, on a busy machine.
 const AFTERMATH: Duration = Duration::from_secs(1);
 
-/// A server that has run for a minute is sound; it takes some time to be started.
+/// The server considers a downstream server stable after it has run for a minute; this adds a margin for its start.
 const SOUND: Duration = Duration::from_secs(65);
 
-/// The connection, the sums, the kills.
+/// The connection, the tally and the kills.
 pub struct Field {
     /// The connection to the server.
     pub client: Client,
-    /// A mailbox like those behind the server, for what its tools must answer.
+    /// A mailbox equal to those of the downstream servers, to compute the expected answers of their tools.
     pub mailbox: Mailbox,
     tally: Mutex<Tally>,
     kills: Mutex<Vec<(Role, Instant)>>,
@@ -27,7 +27,7 @@ pub struct Field {
 }
 
 impl Field {
-    /// A field on which nothing has happened.
+    /// Creates a field with an empty tally and no kills.
     pub fn new(client: Client) -> Field {
         Field {
             client,
@@ -38,33 +38,34 @@ impl Field {
         }
     }
 
-    /// Writes into the sums.
+    /// Updates the tally.
     pub fn tally(&self, write: impl FnOnce(&mut Tally)) {
         write(&mut lock(&self.tally));
     }
 
-    /// The sums so far.
+    /// A copy of the tally so far.
     pub fn sums(&self) -> Tally {
         lock(&self.tally).clone()
     }
 
-    /// Takes note of a wrong answer.
+    /// Records a wrong answer.
     pub fn mistake(&self, program: &str, expected: impl Into<String>, got: impl Into<String>) {
         let mistake = Mistake { program: program.to_owned(), expected: expected.into(), got: got.into() };
         self.tally(|tally| tally.mistake(mistake));
     }
 
-    /// Takes note of a kill that is about to be.
+    /// Records a kill that is about to happen.
     pub fn killing(&self, role: Role) {
         lock(&self.kills).push((role, Instant::now()));
     }
 
-    /// True if a kill of that kind may have done something to a request that was made then.
+    /// True if a kill of a process with this role may have affected a request made at `since`.
     pub fn was_killed(&self, role: Role, since: Instant) -> bool {
         lock(&self.kills).iter().rev().any(|(killed, when)| *killed == role && *when + AFTERMATH >= since)
     }
 
-    /// How often servers behind have been killed since they last were left in peace for long enough to be sound.
+    /// The number of kills of downstream servers since the last period long enough for a server to be considered
+    /// stable.
     pub fn servers_killed_in_a_row(&self) -> usize {
         let (mut count, mut until) = (0, Instant::now());
         for (_, when) in lock(&self.kills).iter().rev().filter(|(killed, _)| *killed == Role::Downstream) {
@@ -76,17 +77,17 @@ impl Field {
         count
     }
 
-    /// How many of that kind were killed.
+    /// The number of kills of processes with this role.
     pub fn kills(&self, role: Role) -> u64 {
         lock(&self.kills).iter().filter(|(killed, _)| *killed == role).count() as u64
     }
 
-    /// Tells everybody to come to an end.
+    /// Tells all sessions and the killer to stop.
     pub fn stop(&self) {
         self.stopped.store(true, Ordering::Relaxed);
     }
 
-    /// True when the end has come.
+    /// True after [`Field::stop`].
     pub fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::Relaxed)
     }

@@ -1,4 +1,4 @@
-//! What the soak sends: programs with the answers that are right.
+//! The programs and messages that the soak sends, with their expected outcomes.
 
 pub mod good;
 pub mod hostile;
@@ -12,54 +12,54 @@ use serde_json::{Value, json};
 
 use kept::Kept;
 
-/// The clock of programs that are to come to an answer: a slow machine is no wrong answer.
+/// Compute time limit of programs that must finish: long enough that a slow machine does not cause a wrong answer.
 const AMPLE: &str = "60s";
 
 /// One program for `lisp_eval`.
 #[derive(Clone, Debug)]
 pub struct Job {
-    /// Its text.
+    /// The program text.
     pub program: String,
-    /// What is bound to `data`.
+    /// The value bound to `data`.
     pub data: Option<Value>,
-    /// The limits that it asks for.
+    /// The limits that the request asks for.
     pub limits: Value,
-    /// What must come of it.
+    /// The expected outcome.
     pub expected: Expected,
-    /// True if it comes to an answer: how long that takes is counted.
+    /// True if the program returns a value; its latency is recorded.
     pub is_good: bool,
-    /// The clock that is to stop it: how late that is, is counted.
+    /// The compute limit that is expected to stop the program; the lateness is recorded.
     pub clock: Option<Duration>,
-    /// What the session holds after it, if that is something else than before.
+    /// The contents of the session after the program, if the program changes them.
     pub after: Option<Kept>,
 }
 
-/// Outcomes that are right. They are written as [`Outcome::text`] has them.
+/// The outcomes that are correct, in the notation of [`Outcome::text`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Expected {
-    /// Exactly this.
+    /// Exactly this text.
     Only(String),
-    /// One of these.
+    /// One of these texts.
     OneOf(&'static [&'static str]),
-    /// A value that begins so.
+    /// A value that begins with this text.
     Beginning(&'static str),
-    /// Whatever a program may come to: a value, an error or a limit.
+    /// Any outcome of a program: a value, an error or a limit.
     Anything,
 }
 
-/// What came of a call of a tool.
+/// The outcome of a tool call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// The value as it is printed, `limit: NAME`, `error: CODE`, or `protocol: NUMBER`.
+    /// The value as printed, `limit: NAME`, `error: CODE`, or `protocol: NUMBER`.
     pub text: String,
-    /// What a model reads of it.
+    /// The text that the model sees.
     pub shown: String,
-    /// The record beside it, or null.
+    /// The structured content of the reply, or null.
     pub record: Value,
 }
 
 impl Job {
-    /// A program whose answer is known.
+    /// A program with a known answer.
     pub fn good(program: impl Into<String>, answer: impl Into<String>) -> Job {
         Job {
             program: program.into(),
@@ -72,12 +72,12 @@ impl Job {
         }
     }
 
-    /// A program that ends otherwise.
+    /// A program that does not return a known answer.
     pub fn bad(program: impl Into<String>, limits: Value, expected: Expected) -> Job {
         Job { limits, expected, is_good: false, ..Job::good(program, "") }
     }
 
-    /// The arguments of `lisp_eval`.
+    /// Builds the arguments of `lisp_eval`.
     pub fn arguments(&self, session: Option<&str>) -> Value {
         let mut arguments = json!({"program": self.program, "limits": self.limits});
         if let Some(data) = &self.data {
@@ -89,20 +89,20 @@ impl Job {
         arguments
     }
 
-    /// True if it calls tools.
+    /// True if the program calls tools.
     pub fn calls_tools(&self) -> bool {
         tools::SERVERS.iter().any(|server| self.program.contains(&format!("{server}/")))
     }
 }
 
 impl Expected {
-    /// True for an outcome that is right.
+    /// True if the outcome is correct.
     pub fn fits(&self, outcome: &str) -> bool {
         match self {
             Expected::Only(text) => outcome == text,
             Expected::OneOf(texts) => texts.contains(&outcome),
             Expected::Beginning(text) => outcome.starts_with(text),
-            // These are never the program's doing.
+            // A program cannot cause these outcomes.
             Expected::Anything => {
                 !outcome.starts_with("protocol: ")
                     && !["error: InternalError", "error: WorkerLost", "error: Busy"].contains(&outcome)
@@ -110,7 +110,7 @@ impl Expected {
         }
     }
 
-    /// In words.
+    /// Describes the expected outcome.
     pub fn told(&self) -> String {
         match self {
             Expected::Only(text) => text.clone(),
@@ -122,7 +122,7 @@ impl Expected {
 }
 
 impl Outcome {
-    /// What a reply says.
+    /// Extracts the outcome from a reply.
     pub fn of(message: &Value) -> Outcome {
         if let Some(error) = message.get("error") {
             let shown = error["message"].as_str().unwrap_or_default().to_owned();
@@ -154,7 +154,7 @@ mod tests {
     use crate::sample_mailbox::Mailbox;
     use crate::terminal::{Prints, Terminal};
 
-    /// What comes of a program in a session without tools; its clock is left out.
+    /// Runs the program in a local session without tools, ignoring the clock of the job.
     fn outcome(session: &mut Session, job: &Job) -> String {
         let mut request = Request::new(job.program.clone());
         request.data = job.data.as_ref().map(Value::to_string);

@@ -1,4 +1,4 @@
-//! Who waits for which reply: every request has one line here, and every reply that comes is held against it.
+//! Matches replies to requests: every request has one entry, and every incoming reply is checked against it.
 
 use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -6,19 +6,19 @@ use std::time::Instant;
 
 use serde_json::Value;
 
-/// What is wrong with the replies is told in full for the first few.
+/// Maximum number of faults whose descriptions are kept.
 const TOLD: usize = 20;
 
-/// A reply and when it came.
+/// A reply and the time of its arrival.
 #[derive(Debug)]
 pub struct Reply {
     /// The message.
     pub message: Value,
-    /// When it came.
+    /// The time of arrival.
     pub came: Instant,
 }
 
-/// The requests that were begun, by their numbers.
+/// The requests made so far; those without a reply are kept by number.
 #[derive(Default)]
 pub struct Ledger {
     begun: u64,
@@ -33,31 +33,31 @@ pub struct Ledger {
 
 enum Waiting {
     For(Sender<Reply>),
-    /// It was withdrawn: a reply may come, or none.
+    /// The request was cancelled: at most one reply may arrive.
     Withdrawn,
 }
 
-/// What the ledger says at the end.
+/// A summary of the ledger.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Account {
-    /// Requests that were begun.
+    /// The number of requests made.
     pub requests: u64,
-    /// Replies that belong to one of them.
+    /// The number of replies that match a request.
     pub replies: u64,
-    /// Requests that were withdrawn.
+    /// The number of requests that were cancelled.
     pub withdrawn: u64,
-    /// Those of them that were answered all the same.
+    /// The number of cancelled requests that were answered nevertheless.
     pub withdrawn_answered: u64,
-    /// Requests that were not withdrawn and have no reply.
+    /// The number of requests that were not cancelled and have no reply.
     pub unanswered: u64,
-    /// Second replies, replies to nothing, and what is no reply at all.
+    /// The number of second replies, replies to no request, and messages that are not replies.
     pub faults: u64,
-    /// The first of these.
+    /// The descriptions of the first faults.
     pub told: Vec<String>,
 }
 
 impl Ledger {
-    /// The number for a new request, and where its reply will come.
+    /// Registers a new request; returns its number and the receiver of its reply.
     pub fn begin(&mut self) -> (u64, Receiver<Reply>) {
         self.begun += 1;
         let (sender, receiver) = channel();
@@ -67,7 +67,7 @@ impl Ledger {
         (self.begun, receiver)
     }
 
-    /// Takes note that nobody waits for a reply any more, as one may come or not. False if it has come already.
+    /// Marks a request as cancelled, so that its reply is optional. Returns false if the reply has already arrived.
     pub fn withdraw(&mut self, number: u64) -> bool {
         let Some(waiting) = self.open.get_mut(&number) else { return false };
         *waiting = Waiting::Withdrawn;
@@ -75,7 +75,7 @@ impl Ledger {
         true
     }
 
-    /// Files one line of the server.
+    /// Records one line of the server's output.
     pub fn file(&mut self, line: &str, came: Instant) {
         let message: Value = match serde_json::from_str(line) {
             Ok(message) => message,
@@ -95,13 +95,13 @@ impl Ledger {
             }
             Some(Waiting::For(sender)) => {
                 self.replies += 1;
-                // Whoever lost patience has said so already.
+                // The receiver may be gone: its timeout has already been reported.
                 let _ = sender.send(Reply { message, came });
             }
         }
     }
 
-    /// Takes note that the server says nothing more: nobody needs to wait any longer.
+    /// Marks the end of the server's output and disconnects all receivers.
     pub fn end(&mut self) {
         self.ended = true;
         for waiting in self.open.values_mut() {
@@ -111,17 +111,17 @@ impl Ledger {
         }
     }
 
-    /// How many replies there were.
+    /// The number of matched replies.
     pub fn replies(&self) -> u64 {
         self.replies
     }
 
-    /// How many requests were begun.
+    /// The number of requests made.
     pub fn requests(&self) -> u64 {
         self.begun
     }
 
-    /// What there is to say of all of it.
+    /// Summarizes the ledger.
     pub fn account(&self) -> Account {
         let unanswered = self.open.values().filter(|waiting| matches!(waiting, Waiting::For(_))).count();
         Account {
@@ -143,7 +143,7 @@ impl Ledger {
     }
 }
 
-/// As much of a text as a person wants to read of it.
+/// The first 300 characters of a text, with its length if it is longer.
 pub fn beginning(text: &str) -> String {
     const SHOWN: usize = 300;
     match text.char_indices().nth(SHOWN) {

@@ -1,42 +1,42 @@
-//! The processes below the server, as `/proc` shows them. Where there is no `/proc`, there is nothing to see.
+//! The descendants of the server, read from `/proc`. Without `/proc`, no processes are reported.
 
 use std::collections::HashSet;
 
 /// A process.
 #[derive(Clone, Debug)]
 pub struct Process {
-    /// Its number.
+    /// The process id.
     pub id: u32,
-    /// When it was started, in ticks since the system was: with the number it is nobody else.
+    /// Start time in clock ticks since boot: together with the id, it identifies the process uniquely.
     pub started: u64,
-    /// What it is.
+    /// The role of the process.
     pub role: Role,
-    /// True if it computes right now.
+    /// True if it is running on a processor or ready to run.
     pub runs: bool,
-    /// True if it has ended and nobody has taken note of it.
+    /// True if it has ended and has not been reaped.
     pub is_zombie: bool,
-    /// Its threads.
+    /// The number of threads.
     pub threads: u64,
-    /// Bytes that it has in memory.
+    /// Resident memory in bytes.
     pub resident: u64,
     parent: u32,
 }
 
-/// What a process below the server is.
+/// The role of a descendant of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// It runs programs.
+    /// Runs programs.
     Worker,
-    /// It is a server behind the server.
+    /// A downstream server.
     Downstream,
-    /// Something else: the server itself, or the shell that watches over its children.
+    /// Anything else: the server itself, or the shell that supervises its child processes.
     Other,
 }
 
-/// The process of that number, if there is one.
+/// Reads the process with this id, if it exists.
 pub fn process(id: u32) -> Option<Process> {
     let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
-    // The name stands in brackets and may have any characters in it.
+    // The name is in parentheses and may contain any character.
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_ascii_whitespace().collect();
     let number = |place: usize| fields.get(place)?.parse::<u64>().ok();
     let state = *fields.first()?;
@@ -66,7 +66,7 @@ fn resident(id: u32) -> Option<u64> {
 
 #[cfg(unix)]
 fn page() -> u64 {
-    // SAFETY: a plain question to the system.
+    // SAFETY: `sysconf` takes an integer and has no preconditions.
     let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     u64::try_from(bytes).unwrap_or(4096)
 }
@@ -76,7 +76,7 @@ fn page() -> u64 {
     4096
 }
 
-/// All below a process: its children, theirs, and so on.
+/// All descendants of a process.
 pub fn below(ancestor: u32) -> Vec<Process> {
     let Ok(folder) = std::fs::read_dir("/proc") else { return Vec::new() };
     let numbers = folder.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -94,27 +94,28 @@ pub fn below(ancestor: u32) -> Vec<Process> {
     }
 }
 
-/// How many file descriptors a process has open, where the system tells.
+/// The number of open file descriptors of a process, if the system provides it.
 pub fn descriptors(id: u32) -> Option<u64> {
     Some(std::fs::read_dir(format!("/proc/{id}/fd")).ok()?.count() as u64)
 }
 
 impl Process {
-    /// True while it lives and its number is nobody else's.
+    /// True while the process is alive and its id has not been reused.
     pub fn lives(&self) -> bool {
         process(self.id).is_some_and(|process| process.started == self.started && !process.is_zombie)
     }
 
-    /// Kills it, if it is still what it was when it was looked at. False if it is not.
+    /// Kills the process if it still has the same start time and parent. Returns false if it has not, or if the kill
+    /// fails.
     #[cfg(unix)]
     pub fn kill(&self) -> bool {
         let same = process(self.id).is_some_and(|now| now.started == self.started && now.parent == self.parent);
         let Ok(id) = libc::pid_t::try_from(self.id) else { return false };
-        // SAFETY: a plain system call on integers. The process was seen a moment ago.
+        // SAFETY: a system call on integers. The identity of the process was verified just before.
         same && unsafe { libc::kill(id, libc::SIGKILL) } == 0
     }
 
-    /// There is no such thing on this system.
+    /// Not supported on this system.
     #[cfg(not(unix))]
     pub fn kill(&self) -> bool {
         false

@@ -1,4 +1,4 @@
-//! One session's part in the soak: requests one after another, each reply held against what is right.
+//! One session of the soak: sends requests one after another and checks each reply against the expected outcome.
 
 use std::time::{Duration, Instant};
 
@@ -13,43 +13,43 @@ use super::ledger::{Reply, beginning};
 use super::processes::Role;
 use crate::chance::Chance;
 
-/// Bytes of a reply, unless the program asks for something else; what marks a cut may come on top.
+/// Maximum bytes of a reply for which the program sets no limit of its own, including the mark of a truncation.
 const OUTPUT: usize = (32 << 10) + 200;
 
-/// How often a session is looked at again when a kill comes between.
+/// Maximum attempts to read a session when kills interrupt the request.
 const LOOKS: usize = 20;
 
-/// A session and what it must hold.
+/// A session under test and its expected contents.
 pub struct Session<'a> {
     field: &'a Field,
-    /// A seed for each request, so that the plan stays the same whatever a kill brings in between.
+    /// Source of one seed per request, so that the plan does not depend on the kills.
     seeds: Chance,
     chance: Chance,
     handle: Option<String>,
     kept: Kept,
-    /// The beginning of what was sent last.
+    /// The beginning of the latest request.
     latest: String,
 }
 
-/// What a reply is worth.
+/// The verdict on a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
-    /// It is what it must be.
+    /// The reply is correct.
     Right,
-    /// A kill came between, and it says so.
+    /// The reply reports an error that a kill explains.
     Disturbed,
-    /// It is wrong; that has been noted.
+    /// The reply is wrong; the mistake has been recorded.
     Wrong,
 }
 
 impl<'a> Session<'a> {
-    /// A session that makes the requests of a seed.
+    /// Creates a session whose requests are derived from `seeds`.
     pub fn new(field: &'a Field, mut seeds: Chance) -> Session<'a> {
         let chance = Chance::new(seeds.next());
         Session { field, seeds, chance, handle: None, kept: Kept::default(), latest: String::new() }
     }
 
-    /// Makes requests until the field is stopped; then looks at the session for a last time.
+    /// Makes requests until the field is stopped, then checks the contents of the session once more.
     pub fn play(mut self) {
         let outcome = loop {
             if self.field.is_stopped() {
@@ -64,7 +64,7 @@ impl<'a> Session<'a> {
                 Silence::Late => "none in a minute and a half",
                 Silence::Ended => "the server is gone",
             };
-            // When the server goes, all sessions see it: the first one says so.
+            // All sessions notice the end of the server; only the first one reports it.
             if !self.field.is_stopped() || silence == Silence::Late {
                 self.field.mistake(&self.latest, "a reply", got);
             }
@@ -109,7 +109,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Begins a session and leaves the one before, if there is one.
+    /// Begins a new session and abandons the current one, if any.
     fn begin(&mut self) -> Result<(), Silence> {
         self.handle = None;
         let (kept, job) = Kept::begin(&mut self.chance);
@@ -125,7 +125,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Runs a program that needs nothing of the session in it or in a fresh one.
+    /// Runs a program that does not depend on session state, either in the session or in a fresh one.
     fn anywhere(&mut self, job: &Job) -> Result<(), Silence> {
         if self.chance.below(4) > 0 {
             return self.inside(job);
@@ -140,7 +140,7 @@ impl<'a> Session<'a> {
         self.follow(job, verdict)
     }
 
-    /// What the session holds after a program of that verdict.
+    /// Updates the expected contents of the session after a program with the verdict `verdict`.
     fn follow(&mut self, job: &Job, verdict: Verdict) -> Result<(), Silence> {
         match verdict {
             Verdict::Right => {
@@ -149,7 +149,7 @@ impl<'a> Session<'a> {
                 }
                 Ok(())
             }
-            // The reply promises that it is as it was before.
+            // After such a reply, the contents must be unchanged.
             Verdict::Disturbed => self.look(None),
             Verdict::Wrong => {
                 self.handle = None;
@@ -158,7 +158,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Looks at the whole session, which must be as it was, or as it would be then.
+    /// Reads all contents of the session, which must equal the expected contents or those of `or`.
     fn look(&mut self, or: Option<&Kept>) -> Result<(), Silence> {
         let Some(handle) = self.handle.clone() else { return Ok(()) };
         let job = Kept::look();
@@ -186,7 +186,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Makes a request and takes it back.
+    /// Makes a request and cancels it.
     fn withdraw(&mut self) -> Result<(), Silence> {
         let Some(handle) = self.handle.clone() else { return Ok(()) };
         let is_inside = self.chance.below(2) > 0;
@@ -210,7 +210,7 @@ impl<'a> Session<'a> {
         if is_inside { self.follow(&job, verdict) } else { Ok(()) }
     }
 
-    /// Asks for what there is.
+    /// Requests a description: the list of tools, the session's environment, or a search for a tool.
     fn describe(&mut self) -> Result<(), Silence> {
         let Some(handle) = self.handle.clone() else { return Ok(()) };
         let (method, params, parts): (_, Value, &[&str]) = match self.chance.below(3) {
@@ -241,7 +241,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Sends what no client should send.
+    /// Sends a message that no client should send.
     fn send_wrong(&mut self) -> Result<(), Silence> {
         let client = &self.field.client;
         let (request, what, expected) = match wrong::message(&mut self.chance) {
@@ -273,14 +273,14 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Asks for an evaluation.
+    /// Sends a request for an evaluation.
     fn ask(&mut self, job: &Job, handle: Option<&String>) -> Request {
         self.latest = beginning(&job.program);
         let arguments = job.arguments(handle.map(String::as_str));
         self.field.client.request("tools/call", json!({"name": "lisp_eval", "arguments": arguments}))
     }
 
-    /// Runs a program and holds the reply against what is right.
+    /// Runs a program and checks the reply.
     fn run(&mut self, job: &Job, handle: Option<&String>) -> Result<(Verdict, Outcome), Silence> {
         let request = self.ask(job, handle);
         let reply = request.reply()?;
@@ -306,7 +306,7 @@ impl<'a> Session<'a> {
         (Verdict::Right, outcome)
     }
 
-    /// Takes note of how long it took.
+    /// Records the latency of a good program, and the lateness of a program that a clock stopped.
     fn time(&self, job: &Job, outcome: &Outcome, made: Instant, came: Instant) {
         if job.is_good {
             self.field.tally(|tally| tally.took(came - made));
@@ -317,7 +317,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// True if the reply says that something was lost that was killed while it was needed.
+    /// True if the reply reports the loss of a process that was killed while the request needed it.
     fn is_disturbed(&self, calls_tools: bool, outcome: &Outcome, made: Instant) -> bool {
         match outcome.text.as_str() {
             "error: WorkerLost" | "error: Busy" => self.field.was_killed(Role::Worker, made),

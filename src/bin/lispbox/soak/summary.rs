@@ -1,4 +1,4 @@
-//! What came of a soak, as a person reads it and as data.
+//! The result of a soak, as text and as JSON.
 
 use serde_json::{Value, json};
 
@@ -8,45 +8,45 @@ use super::watch::{Trend, Watch};
 use crate::paint::{Paint, Tone};
 use crate::terminal::line;
 
-/// All that is known at the end.
+/// All results of a soak.
 pub struct Summary {
     /// The seed.
     pub seed: u64,
-    /// How long requests were made.
+    /// Time during which requests were made, in seconds.
     pub seconds: f64,
-    /// Sessions at once.
+    /// The number of concurrent sessions.
     pub sessions: usize,
     /// True if programs ran in worker processes.
     pub isolated: bool,
-    /// Requests and replies.
+    /// Counts of requests and replies.
     pub account: Account,
-    /// What came of them.
+    /// Counts of the outcomes, and the distributions of times.
     pub tally: Tally,
-    /// Workers that were killed.
+    /// The number of workers killed.
     pub killed_workers: u64,
-    /// Servers behind the server that were killed.
+    /// The number of downstream servers killed.
     pub killed_servers: u64,
-    /// What the processes took.
+    /// Resource usage of the processes over time.
     pub watch: Watch,
-    /// How it ended.
+    /// The end of the server.
     pub ending: Ending,
 }
 
-/// How the server ended.
+/// The end of the server.
 #[derive(Clone, Debug, Default)]
 pub struct Ending {
-    /// How long it took from the end of its input; nothing if it did not end.
+    /// Time from the end of the server's input to its exit, in seconds; `None` if it did not exit.
     pub seconds: Option<f64>,
-    /// True if it says that all went well.
+    /// True if its exit status is success.
     pub is_success: bool,
-    /// Processes of its own that outlived it.
+    /// The number of its child processes that outlived it.
     pub left: usize,
-    /// What it complained of.
+    /// The beginning of its standard error.
     pub complaints: String,
 }
 
 impl Summary {
-    /// What is wrong; nothing if all is well.
+    /// The failed checks; empty if the soak passed.
     pub fn failings(&self) -> Vec<String> {
         let mut failings = Vec::new();
         let mut check = |is_wrong: bool, text: String| {
@@ -74,7 +74,7 @@ impl Summary {
         failings
     }
 
-    /// Everything that is watched: its name, how it went, and whether it is in bytes.
+    /// All trends: the name, the trend, and whether the quantity is in bytes.
     fn trends(&self) -> Vec<(&'static str, Trend, bool)> {
         let watch = &self.watch;
         let all = [
@@ -89,7 +89,7 @@ impl Summary {
         seen.filter(|(_, trend, _)| trend.most > 0).collect()
     }
 
-    /// As one JSON object.
+    /// Serializes the summary as one JSON object.
     pub fn json(&self) -> Value {
         let spread = |spread: Spread| {
             let rounded = |time: f32| (f64::from(time) * 10.0).round() / 10.0;
@@ -150,7 +150,7 @@ impl Summary {
         })
     }
 
-    /// Shows it on standard output.
+    /// Writes the summary to standard output.
     pub fn show(&self) {
         let paint = Paint::for_stdout();
         let row = |name: &str, text: String| line(&format!("  {name:12}{text}"));
@@ -233,7 +233,7 @@ fn told(spread: Spread, of_what: &str) -> String {
     format!("p50 {p50:.0} ms, p99 {p99:.0} ms, max {max:.0} ms {of_what} ({count})")
 }
 
-/// Bytes as a person reads them.
+/// Formats a number of bytes in mebibytes.
 pub fn mebibytes(bytes: u64) -> String {
     format!("{} MiB", (bytes + (1 << 19)) >> 20)
 }

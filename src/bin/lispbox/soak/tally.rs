@@ -1,34 +1,34 @@
-//! What came of the requests, added up by all sessions.
+//! The outcomes of the requests, summed over all sessions.
 
 use std::time::Duration;
 
-/// How many wrong answers are told in full.
+/// Maximum number of wrong answers that are reported in full.
 const TOLD: usize = 10;
 
-/// The sums.
+/// The counts and the times.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     /// Replies with a value.
     pub values: u64,
-    /// Replies that say which limit stopped the program.
+    /// Replies that report the limit that stopped the program.
     pub limits: u64,
-    /// Replies that say what is wrong with the program, or which tool failed it.
+    /// Replies that report an error in the program or the failure of a tool.
     pub errors: u64,
     /// Requests that were refused before anything ran.
     pub refused: u64,
-    /// Replies that say that the process was lost in which the program ran.
+    /// Replies that report the loss of the worker that ran the program.
     pub lost: u64,
-    /// Replies that say that a server behind the server was gone, or no worker could be had.
+    /// Replies that report that a downstream server was unavailable, or that no worker was free.
     pub unavailable: u64,
-    /// Lines to which there is no reply.
+    /// Lines that have no reply.
     pub unanswerable: u64,
-    /// Times that a session was looked at whole, and was as it should be.
+    /// The number of times that all contents of a session were read and were correct.
     pub looks: u64,
     /// Sessions that were begun.
     pub sessions: u64,
-    /// Wrong answers in all.
+    /// The total number of wrong answers.
     pub wrong: u64,
-    /// The first of these.
+    /// The first wrong answers.
     pub told: Vec<Mistake>,
     latencies: Vec<f32>,
     lateness: Vec<f32>,
@@ -38,29 +38,29 @@ pub struct Tally {
 /// A wrong answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mistake {
-    /// What was sent.
+    /// The program or message.
     pub program: String,
-    /// What would have been right.
+    /// The expected outcome.
     pub expected: String,
-    /// What came.
+    /// The actual outcome.
     pub got: String,
 }
 
-/// How a set of times is spread, in milliseconds.
+/// The distribution of a set of times, in milliseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Spread {
-    /// Half of them are at most this.
+    /// The median.
     pub p50: f32,
-    /// Of a hundred, one is longer.
+    /// The 99th percentile.
     pub p99: f32,
-    /// The longest.
+    /// The maximum.
     pub max: f32,
-    /// How many there are.
+    /// The number of times.
     pub count: usize,
 }
 
 impl Tally {
-    /// Takes note of what a reply was, as its outcome says.
+    /// Counts the outcome of a reply.
     pub fn count(&mut self, outcome: &str) {
         let place = match outcome {
             "error: WorkerLost" => &mut self.lost,
@@ -74,7 +74,7 @@ impl Tally {
         *place += 1;
     }
 
-    /// Takes note of a wrong answer.
+    /// Records a wrong answer.
     pub fn mistake(&mut self, mistake: Mistake) {
         self.wrong += 1;
         if self.told.len() < TOLD {
@@ -82,32 +82,32 @@ impl Tally {
         }
     }
 
-    /// Takes note of how long a good program took.
+    /// Records the latency of a good program.
     pub fn took(&mut self, time: Duration) {
         self.latencies.push(time.as_secs_f32() * 1e3);
     }
 
-    /// Takes note of how long after its time a program was stopped, in milliseconds.
+    /// Records how long after its time limit a program was stopped, in milliseconds.
     pub fn late(&mut self, milliseconds: f32) {
         self.lateness.push(milliseconds);
     }
 
-    /// Takes note of how long after a withdrawal the session went on.
+    /// Records the time from a cancellation until the session was free.
     pub fn freed(&mut self, time: Duration) {
         self.freed.push(time.as_secs_f32() * 1e3);
     }
 
-    /// How long good programs took.
+    /// The latency of good programs.
     pub fn latency(&self) -> Spread {
         Spread::of(&self.latencies)
     }
 
-    /// How late programs were stopped.
+    /// The lateness with which programs were stopped.
     pub fn lateness(&self) -> Spread {
         Spread::of(&self.lateness)
     }
 
-    /// How long after withdrawals the sessions went on.
+    /// The time from cancellations until the sessions were free.
     pub fn freeing(&self) -> Spread {
         Spread::of(&self.freed)
     }

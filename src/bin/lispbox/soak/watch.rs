@@ -1,25 +1,25 @@
-//! What the processes take over time, and whether it grows.
+//! Resource usage of the processes over time, and whether it grows.
 
 use std::time::Duration;
 
 use super::processes::{Role, below, descriptors, process};
 
-/// What they take at one time.
+/// Resource usage at one point in time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sample {
-    /// Since the beginning.
+    /// Time since the start of the soak.
     pub at: Duration,
-    /// Bytes that the server has in memory.
+    /// Resident memory of the server, in bytes.
     pub server: u64,
-    /// Bytes that all workers have in memory.
+    /// Resident memory of all workers, in bytes.
     pub workers: u64,
-    /// How many workers there are.
+    /// The number of workers.
     pub worker_count: u64,
     /// Threads of the server.
     pub threads: u64,
     /// File descriptors of the server.
     pub descriptors: u64,
-    /// Processes that have ended and that the server has not taken note of.
+    /// Child processes that have ended and that the server has not reaped.
     pub zombies: u64,
 }
 
@@ -29,41 +29,41 @@ pub struct Watch {
     samples: Vec<Sample>,
 }
 
-/// A quantity over the run.
+/// The course of a quantity over the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trend {
-    /// The first that was seen.
+    /// The first sample.
     pub start: u64,
     /// The median of the second fifth.
     pub early: u64,
     /// The median of the last fifth.
     pub late: u64,
-    /// The last that was seen.
+    /// The last sample.
     pub end: u64,
-    /// The most that was seen.
+    /// The maximum.
     pub most: u64,
-    /// The most that the median of the last fifth may be.
+    /// The maximum permitted for the median of the last fifth.
     pub allowed: u64,
-    /// False for a run that was too short to tell what grows from what is only beginning.
+    /// False if the run was too short to distinguish growth from warm-up.
     pub is_judged: bool,
 }
 
-/// How much more than a tenth a quantity may grow.
+/// Permitted growth in addition to a tenth of the early median.
 const BYTES: u64 = 16 << 20;
 const COUNT: u64 = 16;
 
-/// What a server keeps for later is there after some seconds; runs shorter than this are not judged by what grows.
+/// Minimum duration of a run whose growth is judged: caches of the server take some seconds to fill.
 const JUDGED: Duration = Duration::from_secs(30);
 
 impl Trend {
-    /// False if it grew.
+    /// False if the quantity grew by more than is allowed, in a run that is judged.
     pub fn is_flat(&self) -> bool {
         self.late <= self.allowed || !self.is_judged
     }
 }
 
 impl Watch {
-    /// Takes a sample of the server's process; nothing where the system does not tell.
+    /// Takes a sample of the server and its child processes; `None` if the system does not provide the figures.
     pub fn look(&mut self, server: u32, at: Duration) -> Option<Sample> {
         let own = process(server)?;
         let family = below(server);
@@ -90,7 +90,7 @@ impl Watch {
         self.trend(BYTES, |sample| sample.server)
     }
 
-    /// The memory of a worker, on the average of those that there are at a time.
+    /// The average memory of a worker.
     pub fn worker(&self) -> Option<Trend> {
         self.trend(BYTES, |sample| sample.workers.checked_div(sample.worker_count).unwrap_or_default())
     }
@@ -105,12 +105,12 @@ impl Watch {
         self.trend(COUNT, |sample| sample.threads)
     }
 
-    /// The file descriptors of the server, of which each worker takes two.
+    /// The file descriptors of the server, without the two of each worker.
     pub fn descriptors(&self) -> Option<Trend> {
         self.trend(COUNT, |sample| sample.descriptors.saturating_sub(2 * sample.worker_count))
     }
 
-    /// Processes that the server should have taken note of.
+    /// Child processes that the server has not reaped.
     pub fn zombies(&self) -> Option<Trend> {
         self.trend(COUNT, |sample| sample.zombies)
     }

@@ -1,5 +1,5 @@
-//! The workloads by hand: Rust over the values of lispbox, without an interpreter. The difference to a program is what
-//! the walk costs, the difference to other peers what the values do.
+//! The workloads in Rust over the values of lispbox, without an interpreter. The difference from the Lisp programs is
+//! the cost of the tree walk; the difference from other peers is the cost of the values.
 
 use crate::peer::add;
 use foldhash::quality::RandomState;
@@ -15,17 +15,17 @@ use serde_json::{Value as Json, json};
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-/// A function for each workload of which values are the better part; they need nothing of the evaluator.
+/// One function for each workload that is dominated by values; they do not use the evaluator.
 pub static FUNCTIONS: [Builtin; 3] = [
     Builtin::new("by-hand/mails", &["[data]"], "W3b.", &[], mails),
     Builtin::new("by-hand/words", &["[text]"], "W4.", &[], words),
     Builtin::new("by-hand/calls", &["[]"], "W6.", &[], calls),
 ];
 
-/// A table as `group-by` and `frequencies` have one.
+/// A hash table like those of `group-by` and `frequencies`.
 type Table<T> = IndexMap<Value, T, RandomState>;
 
-/// A key, and where it stood in the last record.
+/// A key, with its index in the previous record.
 struct Key(Value, usize);
 
 impl Key {

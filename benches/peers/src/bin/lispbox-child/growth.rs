@@ -1,4 +1,4 @@
-//! One row of the table of growth: the work timed, and what it is divided by.
+//! Measures one row of the table of growth.
 
 use crate::peer::{Lispbox, Running};
 use crate::tools::Tools;
@@ -11,27 +11,27 @@ use lispbox_peers::workload::{Language, Workload};
 use serde_json::{Value, json};
 use std::process::ExitCode;
 
-/// Calls of one tool.
+/// The number of calls of one tool.
 const CALLS: u32 = 100_000;
-/// Fresh environments, after a tenth as many to warm up.
+/// The number of fresh environments, after a tenth as many for warm-up.
 const ENVIRONMENTS: u32 = 2_000;
-/// Evaluations in all sessions together.
+/// The total number of evaluations in all sessions.
 const EVALUATIONS: u32 = 20_000;
-/// What each session holds, as a small page of mails and a function would be.
+/// The number of mails in each session, as in a small page of mails with a function.
 const HELD_MAILS: usize = 20;
 
-/// What was measured.
+/// The result of a measurement.
 struct Row {
     taken: Taken,
-    /// What the time is divided by.
+    /// The number of units by which the time is divided.
     units: u64,
-    /// Live bytes as they are counted, divided by what holds them.
+    /// Live bytes according to the meter, per holder.
     bytes: Option<u64>,
-    /// What the process grew by, divided likewise.
+    /// Growth of the resident memory of the process, per holder.
     resident: Option<u64>,
 }
 
-/// Measures a row, prints it as one line of JSON, and is what the child ends with.
+/// Measures a row and prints it as one line of JSON; returns the exit code of the child.
 pub fn report(growth: Growth, size: usize) -> ExitCode {
     match measured(growth, size) {
         Ok(row) => {
@@ -49,7 +49,7 @@ pub fn report(growth: Growth, size: usize) -> ExitCode {
     }
 }
 
-/// Limits are on, and beyond the largest size.
+/// The limits, which are on and exceed the largest size.
 fn limits() -> Limits {
     Limits {
         fuel: 10_000_000_000,
@@ -77,7 +77,7 @@ fn measured(growth: Growth, size: usize) -> Result<Row, String> {
     }
 }
 
-/// Runs a program, the time of which is divided by `units`, as is its peak memory if that says something.
+/// Runs a program; the time, and the peak memory if requested, is divided by `units`.
 fn timed(session: &mut Running, program: &str, units: usize, with_memory: bool) -> Result<Row, String> {
     let watch = Stopwatch::start();
     let reply = session.eval(program, None)?;
@@ -86,7 +86,7 @@ fn timed(session: &mut Running, program: &str, units: usize, with_memory: bool) 
     Ok(Row { taken, units, bytes: with_memory.then(|| reply.spent.memory_bytes / units), resident: None })
 }
 
-/// A binary tree of calls, of a depth that makes so many of them.
+/// A binary tree of calls, of the depth at which there are about `size` calls.
 fn calls(peer: &Lispbox, size: usize) -> Result<Row, String> {
     let depth = size.ilog2();
     let program = format!(
@@ -140,7 +140,7 @@ fn sessions(peer: &Lispbox, size: usize) -> Result<Row, String> {
         session.eval("(defn unread [mails] (filter :unread mails))", Some(data.clone()))?;
         Ok::<_, String>(session)
     };
-    // Threads and the language's own tables are no session's.
+    // The memory of threads and of the language's tables must not be attributed to sessions.
     drop(begin()?);
     let before = resident_kib();
     let mut held = (0..size).map(|_| begin()).collect::<Result<Vec<_>, String>>()?;

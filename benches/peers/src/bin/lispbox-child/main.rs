@@ -1,6 +1,7 @@
-//! One measurement of lispbox, in a process that allocates as the binary of lispbox does.
+//! One measurement of lispbox, in a process with the allocator of the lispbox binary.
 //!
-//! Arguments: the workload and the folder of the inputs, and `--by-hand` for the same without an interpreter; or `--growth`, what grows, and its size.
+//! Arguments: the workload and the folder of the inputs, with `--by-hand` for the variant without an interpreter; or
+//! `--growth`, the kind of growth, and its size.
 
 mod by_hand;
 mod growth;

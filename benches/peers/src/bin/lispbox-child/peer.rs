@@ -1,4 +1,4 @@
-//! lispbox, its limits on.
+//! lispbox as a peer, with its limits on.
 
 use crate::by_hand;
 use crate::tools::Tools;
@@ -13,7 +13,8 @@ use lispbox_peers::workload::{Language, Workload};
 use serde_json::Value as Json;
 use std::sync::Arc;
 
-/// The default limits, each raised only for the workloads that need it; but for time, which a busy machine takes.
+/// The default limits, raised only for the workloads that need it; the time limits are raised for all, because the
+/// machine may be busy.
 fn limits(workload: Workload) -> Limits {
     let mut limits = Limits { compute: LONGEST, ..Limits::default() };
     match workload {
@@ -24,20 +25,20 @@ fn limits(workload: Workload) -> Limits {
     limits
 }
 
-/// The function of the host that is called a million times.
+/// The host function that is called a million times.
 static FUNCTIONS: [Builtin; 1] = [Builtin::new("host/add", &["[numbers]"], "The sum of `:a` and `:b`.", &[], add)];
 
-/// The sum of `:a` and `:b`.
+/// Returns the sum of `:a` and `:b`.
 ///
 /// # Errors
-/// If they are no integers.
+/// Returns an error if they are not integers.
 pub fn add(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let numbers = map(take(arguments, 0))?;
     let number = |name: &str| integer(numbers.field(name).unwrap_or(&Value::Nil));
     Ok(Value::Int(number("a")? + number("b")?))
 }
 
-/// The engine, the host and the limits that all environments share.
+/// The engine, the host and the limits shared by all environments.
 pub struct Lispbox {
     language: Language,
     engine: Arc<Engine>,
@@ -46,19 +47,19 @@ pub struct Lispbox {
 }
 
 impl Lispbox {
-    /// lispbox as it runs a workload, or its values as Rust uses them.
+    /// Creates lispbox for a workload, or for its variant in Rust.
     ///
     /// # Errors
-    /// If its limits cannot be kept.
+    /// Returns an error if memory limits cannot be enforced.
     pub fn for_workload(workload: Workload, by_hand: bool) -> Result<Lispbox, String> {
         let language = if by_hand { Language::ByHand } else { Language::Lisp };
         Ok(Lispbox { language, ..Lispbox::new(Tools::many(0), limits(workload))? })
     }
 
-    /// lispbox with these tools and limits.
+    /// Creates lispbox with these tools and limits.
     ///
     /// # Errors
-    /// If its limits cannot be kept.
+    /// Returns an error if memory limits cannot be enforced.
     pub fn new(tools: Tools, limits: Limits) -> Result<Lispbox, String> {
         let builder = Engine::builder().residence(Memory);
         let builder = builder.functions("The host", &FUNCTIONS).functions("By hand", &by_hand::FUNCTIONS);
@@ -66,7 +67,7 @@ impl Lispbox {
         Ok(Lispbox { language: Language::Lisp, engine, host: Arc::new(tools), limits })
     }
 
-    /// An environment with nothing defined.
+    /// Creates an empty environment.
     pub fn environment(&self) -> Running<'_> {
         Running { peer: self, environment: self.engine.session(), text: None }
     }
@@ -82,7 +83,7 @@ impl Peer for Lispbox {
     }
 }
 
-/// An environment, and JSON text that is yet to be parsed.
+/// An environment, and JSON text that has not been parsed yet.
 pub struct Running<'a> {
     peer: &'a Lispbox,
     environment: Environment,
@@ -90,10 +91,10 @@ pub struct Running<'a> {
 }
 
 impl Running<'_> {
-    /// Runs a program; JSON text is bound as `data` before.
+    /// Runs a program, with `data` bound to the parsed JSON text if there is any.
     ///
     /// # Errors
-    /// What is wrong with the program or the data.
+    /// Returns the error of the program or the data.
     pub fn eval(&mut self, program: &str, data: Option<String>) -> Result<Reply, String> {
         let request = Request { data, limits: self.peer.limits.clone(), ..Request::new(program) };
         let reply = self.environment.eval(request, self.peer.host.clone());
@@ -103,7 +104,7 @@ impl Running<'_> {
         }
     }
 
-    /// Live bytes that it holds.
+    /// The live bytes of the environment.
     pub fn live_bytes(&self) -> u64 {
         self.environment.live_bytes()
     }
@@ -135,19 +136,19 @@ impl Session for Running<'_> {
     }
 }
 
-/// What the process takes, which lispbox's binary watches in the same way.
+/// The resident memory of the process, which the lispbox binary observes in the same way.
 struct Memory;
 
 impl Residence for Memory {
     fn resident(&self) -> Option<u64> {
-        // SAFETY: a plain system call without pointers.
+        // SAFETY: a system call without pointers.
         let page = u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).ok()?;
         let counts = std::fs::read_to_string("/proc/self/statm").ok()?;
         Some(counts.split_ascii_whitespace().nth(1)?.parse::<u64>().ok()? * page)
     }
 
     fn give_back(&self) {
-        // SAFETY: the process's allocator is mimalloc, and this may be called at any time on any thread.
+        // SAFETY: mimalloc is the allocator of the process, and this function may be called at any time on any thread.
         unsafe { libmimalloc_sys::mi_collect(true) };
     }
 }

@@ -1,4 +1,4 @@
-//! The host of the measurements: tools that add `a` and `b`, in servers of ten.
+//! The host of the measurements: tools that add `a` and `b`, ten per server.
 
 use lispbox::lang::{Catalogue, Host, Server, Tool, ToolCall, ToolError, ToolErrorKind, ToolReply};
 use serde_json::{Value, json};
@@ -6,10 +6,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How many tools a server has when there are many.
+/// The number of tools of each server.
 const TOOLS_OF_A_SERVER: usize = 10;
 
-/// A host whose every tool adds.
+/// A host whose tools all add two numbers.
 pub struct Tools {
     servers: Vec<Server>,
     tools: HashMap<String, Vec<Arc<Tool>>>,
@@ -18,12 +18,12 @@ pub struct Tools {
 }
 
 impl Tools {
-    /// So many tools, from `host-0/add-0` to what [`Tools::last`] says.
+    /// Creates `count` tools, from `host-0/add-0` to [`Tools::last`].
     pub fn many(count: usize) -> Tools {
         Tools::named((0..count).map(Tools::name))
     }
 
-    /// The last of so many tools, as a program calls it.
+    /// The name of the last of `count` tools, as a program calls it.
     pub fn last(count: usize) -> String {
         let (server, tool) = Tools::name(count.saturating_sub(1));
         format!("{server}/{tool}")

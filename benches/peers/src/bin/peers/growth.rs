@@ -1,4 +1,4 @@
-//! How the cost of lispbox grows: each size in a process of its own, the sizes of a row in turns.
+//! Growth of the cost of lispbox: each size is measured in a separate process, the sizes of a row alternately.
 
 use crate::machine::Machine;
 use crate::measure::{build_lispbox_child, record_of};
@@ -10,24 +10,24 @@ use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::process::Command;
 
-/// All that was measured of one size.
+/// The measurements of one size.
 pub struct Grown {
     growth: Growth,
     size: usize,
-    /// Seconds of each run, and what they are divided by.
+    /// Seconds of each run, and the number of units by which they are divided.
     seconds: Vec<f64>,
     units: u64,
-    /// What a unit took more than one of the first size in the same round: 1.0 is as much.
+    /// The cost of a unit relative to the first size in the same round: 1.0 is equal.
     ratios: Vec<f64>,
-    /// Counted bytes, and what the process grew by, for each that holds them.
+    /// Metered bytes and growth of the process, per holder.
     bytes: Option<u64>,
     resident: Option<u64>,
 }
 
-/// Measures everything that is asked for.
+/// Measures everything that was requested.
 ///
 /// # Errors
-/// If a child cannot be built or run.
+/// Returns an error if a child process cannot be built or run.
 pub fn all(growths: &[Growth], options: &Options) -> Result<Vec<Grown>, String> {
     build_lispbox_child()?;
     let mut results = Vec::new();
@@ -66,7 +66,7 @@ fn child(growth: Growth, size: usize) -> Result<Value, String> {
     record_of(command).map_err(|problem| format!("{} {size}: {problem}", growth.name()))
 }
 
-/// The table, and what has to be known of it.
+/// Formats the table and its explanation.
 pub fn markdown(results: &[Grown], machine: &Machine, options: &Options) -> String {
     let mut text = String::from("| what grows | size | time | for each | to the first | memory for each |\n");
     text.push_str("|---|---|---|---|---|---|\n");
@@ -108,7 +108,7 @@ fn memory(grown: &Grown) -> String {
     format!("{}{} per {holder}", bytes(counted), resident.unwrap_or_default())
 }
 
-/// Every single measurement.
+/// Serializes all measurements.
 pub fn json(results: &[Grown], machine: &Machine) -> Value {
     let measurements: Vec<Value> = results
         .iter()

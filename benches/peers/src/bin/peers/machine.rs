@@ -1,4 +1,4 @@
-//! Where and when it was measured, and with what.
+//! The machine, the date and the versions of a measurement.
 
 use crate::options::Options;
 use crate::peer::Peer;
@@ -8,18 +8,18 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The circumstances of a table.
 pub struct Machine {
-    /// The day, in UTC.
+    /// The date, in UTC.
     pub date: String,
-    /// Cores and the model of the processor; no name of the machine.
+    /// The number of cores and the processor model; never the name of the machine.
     pub class: String,
-    /// What built all that is Rust.
+    /// The compiler of all Rust code.
     pub compiler: String,
     /// The version of each peer.
     pub versions: Vec<(Peer, String)>,
 }
 
 impl Machine {
-    /// What is known here and now.
+    /// Collects the circumstances of this run.
     pub fn here(options: &Options) -> Machine {
         let cores = std::thread::available_parallelism().map_or(0, usize::from);
         let known = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -57,14 +57,14 @@ fn said_by(command: &mut Command) -> Option<String> {
     Some(String::from_utf8_lossy(&output.stdout).trim().to_string())
 }
 
-/// The version of a crate in this package's own lock file.
+/// The version of a crate in the lock file of this package.
 fn locked(name: &str) -> Option<String> {
     let mut lines = include_str!("../../../Cargo.lock").lines();
     lines.find(|line| *line == format!("name = {name:?}"))?;
     Some(lines.next()?.strip_prefix("version = ")?.trim_matches('"').to_string())
 }
 
-/// The day as `2026-11-22`.
+/// The current date as `2026-11-22`.
 fn today() -> String {
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
     let mut days = seconds / 86_400;

@@ -1,4 +1,4 @@
-//! Measures lispbox against its peers and prints the table; README.md says how to read it.
+//! Measures lispbox against its peers and prints the table; README.md explains how to read it.
 
 mod growth;
 mod machine;
@@ -17,7 +17,7 @@ use options::{Asked, Options};
 use serde_json::Value;
 use std::process::ExitCode;
 
-/// Every Rust peer allocates alike; lispbox, which counts besides, has a process of its own.
+/// The allocator of all Rust peers; lispbox, which also meters memory, runs in a separate process.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -56,7 +56,7 @@ fn grow(growths: &[Growth], options: &Options) -> Result<(), String> {
     keep(options, || growth::json(&results, &machine))
 }
 
-/// Writes what was measured where that is asked for.
+/// Writes the measurements to the file named on the command line, if any.
 fn keep(options: &Options, results: impl FnOnce() -> Value) -> Result<(), String> {
     let Some(path) = &options.json else { return Ok(()) };
     let text = format!("{:#}\n", results());

@@ -1,4 +1,4 @@
-//! Runs the children in pairs and holds their answers against each other.
+//! Runs the child processes in pairs and compares their answers.
 
 use crate::options::Options;
 use crate::peer::Peer;
@@ -10,19 +10,19 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-/// How many processes make one measurement of `W5a`, of which the median counts.
+/// The number of processes whose median is one measurement of `W5a`.
 const STARTS: usize = 9;
 
-/// What came of one child.
+/// The result of one child process.
 #[derive(Clone, Debug)]
 pub struct Sample {
     /// Seconds of the measured part.
     pub seconds: f64,
-    /// The most memory that the process had, where it said so.
+    /// Peak memory of the process, if it reported it.
     pub peak_kib: Option<u64>,
 }
 
-/// All that was measured of a peer in a workload.
+/// The measurements of a peer in a workload.
 pub struct Measured {
     /// The workload.
     pub workload: Workload,
@@ -30,14 +30,14 @@ pub struct Measured {
     pub peer: Peer,
     /// Its runs.
     pub samples: Vec<Sample>,
-    /// Its time to CPython's in each pair; empty for CPython itself, and without it.
+    /// Its time relative to CPython in each pair; empty for CPython itself, and if CPython is absent.
     pub ratios: Vec<f64>,
 }
 
-/// Measures everything that is asked for.
+/// Measures everything that was requested.
 ///
 /// # Errors
-/// If a child cannot be built or run, or two peers do not answer alike.
+/// Returns an error if a child process cannot be built or run, or if two peers give different answers.
 pub fn all(options: &Options) -> Result<Vec<Measured>, String> {
     build_lispbox_child()?;
     let mut peers = options.peers.clone();
@@ -56,10 +56,11 @@ pub fn all(options: &Options) -> Result<Vec<Measured>, String> {
     Ok(results)
 }
 
-/// `cargo run` builds nothing but the runner: the child that is lispbox has an allocator and so a binary of its own.
+/// Builds the child process of lispbox, which is a separate binary because of its allocator; `cargo run` builds only
+/// the runner.
 ///
 /// # Errors
-/// If it cannot be built, or the runner itself is no optimised build.
+/// Returns an error if it cannot be built, or if the runner is not an optimised build.
 pub fn build_lispbox_child() -> Result<(), String> {
     if cfg!(debug_assertions) {
         return Err("this build is not optimised, so its figures mean nothing; run with --release".to_string());
@@ -69,12 +70,12 @@ pub fn build_lispbox_child() -> Result<(), String> {
     command.args(["build", "--release", "--quiet", "--bin", "lispbox-child", "--manifest-path"]);
     command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml"));
     if cfg!(feature = "monty") {
-        // As the runner was built, so that what both need is built once.
+        // With the features of the runner, so that common dependencies are built only once.
         command.args(["--features", "monty"]);
     }
     let runner = std::env::current_exe().map_err(|error| format!("the runner does not find itself: {error}"))?;
     if let Some(target) = runner.parent().and_then(Path::parent) {
-        // Beside the runner, wherever that was built.
+        // In the target folder of the runner.
         command.arg("--target-dir").arg(target);
     }
     let status = command.status().map_err(|error| format!("cargo cannot be started: {error}"))?;
@@ -84,7 +85,7 @@ pub fn build_lispbox_child() -> Result<(), String> {
     }
 }
 
-/// Runs each peer next to CPython, in turns before and after it.
+/// Runs each peer next to CPython, alternately before and after it.
 fn pairs(workload: Workload, peers: &[Peer], inputs: &Path, options: &Options) -> Result<Vec<Measured>, String> {
     let compared: Vec<Peer> = peers.iter().copied().filter(|peer| *peer != Peer::Cpython).collect();
     let with_cpython = compared.len() < peers.len();
@@ -92,7 +93,7 @@ fn pairs(workload: Workload, peers: &[Peer], inputs: &Path, options: &Options) -
     let mut others: Vec<Measured> = compared.iter().map(measured).collect();
     let mut cpython = measured(&Peer::Cpython);
     let mut runner = Runner { workload, inputs, options, answer: None };
-    // What is started for the first time is read from the disk.
+    // The first start of a program reads it from disk, so it is not measured.
     for peer in peers {
         runner.run(*peer)?;
     }
@@ -122,12 +123,12 @@ fn pairs(workload: Workload, peers: &[Peer], inputs: &Path, options: &Options) -
     Ok(others)
 }
 
-/// Runs children of one workload, all of which have to answer alike.
+/// Runs child processes of one workload, which must all give the same answer.
 struct Runner<'a> {
     workload: Workload,
     inputs: &'a Path,
     options: &'a Options,
-    /// The first answer, and whose it was.
+    /// The first answer and its peer.
     answer: Option<(Peer, String)>,
 }
 
@@ -157,7 +158,7 @@ impl Runner<'_> {
     }
 }
 
-/// Waits for a child that times itself.
+/// Waits for a child that measures its own time.
 fn finish(command: Command, options: &Options) -> Result<(Sample, String), String> {
     let record = record_of(command)?;
     let seconds = options.seconds(&record)?;
@@ -165,10 +166,10 @@ fn finish(command: Command, options: &Options) -> Result<(Sample, String), Strin
     Ok((Sample { seconds, peak_kib: record["peak_kib"].as_u64() }, answer))
 }
 
-/// Waits for a child, and reads the one line of JSON that it prints.
+/// Waits for a child and parses the one line of JSON that it prints.
 ///
 /// # Errors
-/// If it cannot be started, fails, or prints something else.
+/// Returns an error if it cannot be started, fails, or prints anything else.
 pub fn record_of(mut command: Command) -> Result<Value, String> {
     let output = command.stdin(Stdio::null()).output().map_err(|error| format!("cannot be started: {error}"))?;
     if !output.status.success() {
@@ -177,7 +178,7 @@ pub fn record_of(mut command: Command) -> Result<Value, String> {
     serde_json::from_slice(&output.stdout).map_err(|error| format!("no record came: {error}"))
 }
 
-/// The time from the start of a process to its first line.
+/// Measures the time from the start of a process to its first line.
 fn start(mut command: Command) -> Result<(Sample, String), String> {
     command.stdin(Stdio::null()).stdout(Stdio::piped());
     let started = Instant::now();
@@ -199,7 +200,7 @@ fn start(mut command: Command) -> Result<(Sample, String), String> {
     Ok((Sample { seconds, peak_kib: None }, answer))
 }
 
-/// An answer as all languages say it: keys in order, fractions to six digits.
+/// The canonical form of an answer: sorted keys, fractions rounded to six digits.
 fn canonical(answer: &str) -> String {
     fn write(value: &Value) -> String {
         match value {

@@ -1,4 +1,4 @@
-//! monty, its limits on.
+//! monty, with its limits on.
 
 use lispbox_peers::child::{LONGEST, Meaning, Peer, Session};
 use lispbox_peers::workload::Language;
@@ -7,7 +7,7 @@ use monty_types::{
     CallArgs, CompileOptions, MontyObject, NameLookupResult, PrintWriter, ResourceLimits, ResourceTracker,
 };
 
-/// Makes environments; nothing of monty is shared between them.
+/// Creates environments, which share nothing.
 pub struct Monty;
 
 impl Peer for Monty {
@@ -22,7 +22,7 @@ impl Peer for Monty {
     }
 }
 
-/// A session, which each run takes and gives back.
+/// A session, which each run takes and returns.
 struct Running(Option<MontyRepl>);
 
 impl Running {

@@ -1,4 +1,4 @@
-//! What the command line asks for.
+//! The command line.
 
 use crate::peer::Peer;
 use lispbox_peers::growth::{self, Growth};
@@ -6,7 +6,7 @@ use lispbox_peers::workload::{self, Workload};
 use serde_json::Value;
 use std::path::PathBuf;
 
-/// What `--help` says.
+/// The text of `--help`.
 pub const HELP: &str = "\
 Measures lispbox against its peers and prints a table in Markdown.
 
@@ -23,63 +23,63 @@ cargo run --release --manifest-path benches/peers/Cargo.toml -- [OPTIONS]
   --help            this text
 ";
 
-/// What is to be done.
+/// The action requested on the command line.
 pub enum Asked {
-    /// Say how it is used.
+    /// Show the help text.
     Help,
-    /// Be the process of one measurement.
+    /// Run one measurement in this process.
     Child {
         /// The workload.
         workload: Workload,
-        /// What runs it.
+        /// The peer that runs it.
         peer: Peer,
         /// The folder of the inputs.
         inputs: PathBuf,
     },
     /// Measure, and print the table.
     Table(Options),
-    /// Measure how the cost of lispbox grows, and print that table.
+    /// Measure the growth of the cost of lispbox, and print that table.
     Growth(Vec<Growth>, Options),
 }
 
-/// How it is measured.
+/// The options of the measurements.
 pub struct Options {
     /// The workloads, in the order of the table.
     pub workloads: Vec<Workload>,
     /// The peers, in the order of the table.
     pub peers: Vec<Peer>,
-    /// How often a peer is measured beside CPython.
+    /// The number of pairs of a peer and CPython.
     pub pairs: usize,
-    /// Whether the time is that of the processors.
+    /// True if processor time is compared instead of wall-clock time.
     pub cpu: bool,
-    /// Where every measurement is written.
+    /// The file to which all measurements are written.
     pub json: Option<PathBuf>,
     /// The binary of lispbox.
     pub binary: Option<PathBuf>,
-    /// CPython.
+    /// The CPython executable.
     pub python: PathBuf,
 }
 
 impl Options {
-    /// The time that counts in the record of a child.
+    /// Extracts the compared time from the record of a child.
     ///
     /// # Errors
-    /// If the record does not say it.
+    /// Returns an error if the record does not contain it.
     pub fn seconds(&self, record: &Value) -> Result<f64, String> {
         let name = if self.cpu { "cpu" } else { "seconds" };
         record[name].as_f64().ok_or_else(|| format!("the record has no `{name}`"))
     }
 
-    /// What the times of the tables are.
+    /// Describes the compared time.
     pub fn clock(&self) -> &'static str {
         if self.cpu { "Time is that of the processors, of all threads" } else { "Time is the clock's" }
     }
 }
 
-/// Reads the command line.
+/// Parses the command line.
 ///
 /// # Errors
-/// What is wrong with it.
+/// Returns a message for invalid arguments.
 pub fn read(arguments: &[String]) -> Result<Asked, String> {
     if let [first, rest @ ..] = arguments
         && first == "--child"

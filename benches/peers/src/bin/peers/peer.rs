@@ -1,4 +1,4 @@
-//! The peers, and how a process of each is started.
+//! The peers, and how the process of each is started.
 
 use crate::options::Options;
 use crate::rhai::{self, Rhai};
@@ -8,14 +8,14 @@ use lispbox_peers::workload::Workload;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-/// What is measured.
+/// A measured implementation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Peer {
     /// lispbox, the crate.
     Lispbox,
-    /// The values of lispbox, used by Rust without an interpreter.
+    /// Rust over the values of lispbox, without an interpreter.
     ByHand,
-    /// Debian's CPython, which every ratio is to.
+    /// Debian's CPython, the reference of every ratio.
     Cpython,
     /// rhai.
     Rhai,
@@ -26,10 +26,10 @@ pub enum Peer {
 }
 
 impl Peer {
-    /// All of them, in the order of the table.
+    /// All peers, in the order of the table.
     pub const ALL: [Peer; 6] = [Peer::Lispbox, Peer::ByHand, Peer::Cpython, Peer::Rhai, Peer::Starlark, Peer::Monty];
 
-    /// Its name.
+    /// The name of the peer.
     pub fn name(self) -> &'static str {
         match self {
             Peer::Lispbox => "lispbox",
@@ -41,7 +41,7 @@ impl Peer {
         }
     }
 
-    /// Which of its limits are on.
+    /// The limits that are on.
     pub fn limits(self) -> &'static str {
         match self {
             Peer::Lispbox | Peer::ByHand => {
@@ -54,17 +54,17 @@ impl Peer {
         }
     }
 
-    /// False for a peer that is left out unless a feature is asked for.
+    /// False for a peer that needs a feature which is not enabled.
     pub fn is_built(self) -> bool {
         self != Peer::Monty || cfg!(feature = "monty")
     }
 
-    /// False for a peer that takes part only if it is named.
+    /// False for a peer that is measured only if it is named.
     pub fn is_usual(self) -> bool {
         self.is_built() && self != Peer::ByHand
     }
 
-    /// True if there is anything of that workload for it to do.
+    /// True if the peer implements this workload.
     pub fn does(self, workload: Workload) -> bool {
         self != Peer::ByHand || workload.is_done_by_hand()
     }
@@ -83,10 +83,10 @@ impl Peer {
         }
     }
 
-    /// The process that runs a workload, not started yet.
+    /// Creates the command that runs a workload.
     ///
     /// # Errors
-    /// If the runner cannot tell where it is itself.
+    /// Returns an error if the path of the runner is unknown.
     pub fn command(self, workload: Workload, inputs: &Path, options: &Options) -> Result<Command, String> {
         let runner = std::env::current_exe().map_err(|error| format!("the runner does not find itself: {error}"))?;
         let only_starts = workload == Workload::Process;

@@ -1,18 +1,18 @@
-//! rhai, its limits on.
+//! rhai, with its limits on.
 
 use lispbox_peers::child::{Meaning, Peer, Session};
 use lispbox_peers::workload::Language;
 use rhai::{Dynamic, Engine, EvalAltResult, Map, Scope};
 
-/// Which limits are on.
+/// The limits that are on.
 pub const LIMITS: &str = "operations, call depth, variables; not sizes of data: with one of these on it measures \
     whole arrays and maps anew at each change, and W3 takes minutes";
 
-/// An engine that all environments share.
+/// An engine shared by all environments.
 pub struct Rhai(Engine);
 
 impl Rhai {
-    /// Sets the engine up.
+    /// Creates the engine.
     pub fn new() -> Rhai {
         let mut engine = Engine::new();
         engine.set_max_operations(2_000_000_000);

@@ -1,4 +1,4 @@
-//! starlark-rust, its limits on.
+//! starlark-rust, with its limits on.
 
 use lispbox_peers::child::{Meaning, Peer, Session};
 use lispbox_peers::workload::Language;
@@ -9,7 +9,7 @@ use starlark::syntax::{AstModule, Dialect};
 use starlark::values::Value;
 use starlark::values::dict::DictRef;
 
-/// Which limits are on.
+/// The limits that are on.
 pub const LIMITS: &str = "ticks, call depth, heap";
 
 #[starlark_module]
@@ -24,11 +24,11 @@ fn host(builder: &mut GlobalsBuilder) {
     }
 }
 
-/// The functions that all environments share.
+/// The functions shared by all environments.
 pub struct Starlark(Globals);
 
 impl Starlark {
-    /// Sets the functions up.
+    /// Creates the functions.
     pub fn new() -> Starlark {
         Starlark(GlobalsBuilder::extended_by(&[LibraryExtension::Json]).with(host).build())
     }

@@ -1,4 +1,4 @@
-//! The results as Markdown for people and as JSON for programs.
+//! The results as Markdown and as JSON.
 
 use crate::machine::Machine;
 use crate::measure::Measured;
@@ -8,7 +8,7 @@ use lispbox_peers::workload::{ALL, Workload};
 use serde_json::{Map, Value, json};
 use std::fmt::Write as _;
 
-/// The table, and what has to be known of it.
+/// Formats the table and its explanation.
 pub fn markdown(results: &[Measured], machine: &Machine, options: &Options) -> String {
     let peers: Vec<Peer> =
         Peer::ALL.into_iter().filter(|peer| results.iter().any(|measured| measured.peer == *peer)).collect();
@@ -67,7 +67,7 @@ fn cell(measured: &Measured) -> String {
     ratios(&measured.ratios)
 }
 
-/// The median of ratios, with the least and the most where there are several.
+/// Formats the median of ratios, with the minimum and the maximum if there are several.
 pub fn ratios(ratios: &[f64]) -> String {
     let middle = median(ratios).map_or_else(|| "–".to_string(), ratio);
     if ratios.len() < 2 {
@@ -78,7 +78,7 @@ pub fn ratios(ratios: &[f64]) -> String {
     format!("{middle} ({}–{})", ratio(least), ratio(most))
 }
 
-/// A ratio to three digits that say something.
+/// Formats a ratio with three significant digits.
 fn ratio(ratio: f64) -> String {
     match ratio {
         10.0.. => format!("{ratio:.1}"),
@@ -87,7 +87,7 @@ fn ratio(ratio: f64) -> String {
     }
 }
 
-/// A time to three digits.
+/// Formats a time with three significant digits.
 pub fn time(seconds: f64) -> String {
     let (amount, unit) = match seconds {
         1.0.. => (seconds, "s"),
@@ -98,7 +98,7 @@ pub fn time(seconds: f64) -> String {
     format!("{} {unit}", digits(amount))
 }
 
-/// Bytes to three digits.
+/// Formats a number of bytes with three significant digits.
 pub fn bytes(bytes: u64) -> String {
     match bytes as f64 {
         amount @ 1_048_576.0.. => format!("{} MiB", digits(amount / 1_048_576.0)),
@@ -115,7 +115,7 @@ fn digits(amount: f64) -> String {
     }
 }
 
-/// The middle one, or the mean of the two in the middle.
+/// The median: the middle number, or the mean of the two in the middle.
 pub fn median(numbers: &[f64]) -> Option<f64> {
     let mut sorted = numbers.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -127,7 +127,7 @@ pub fn median(numbers: &[f64]) -> Option<f64> {
     }
 }
 
-/// Every single measurement.
+/// Serializes all measurements.
 pub fn json(results: &[Measured], machine: &Machine) -> Value {
     let versions: Map<String, Value> =
         machine.versions.iter().map(|(peer, version)| (peer.name().to_string(), json!(version))).collect();

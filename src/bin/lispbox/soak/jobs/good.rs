@@ -1,4 +1,4 @@
-//! Programs that need nothing but themselves, and their answers as Rust computes them.
+//! Self-contained programs, with answers computed in Rust.
 
 use std::collections::BTreeMap;
 
@@ -7,24 +7,24 @@ use serde_json::{Value, json};
 use super::Job;
 use crate::chance::Chance;
 
-/// One of them.
+/// Chooses a program.
 pub fn job(chance: &mut Chance) -> Job {
     let kinds: [fn(&mut Chance) -> Job; 11] =
         [squares, groups, groups, factorial, fibonacci, texts, frequencies, transducer, caught, counting, round_trip];
     chance.of(&kinds)(chance)
 }
 
-/// Some numbers, negative ones too.
+/// Random numbers from -1000 to 1000: at least one, at most `most`.
 pub fn numbers(chance: &mut Chance, most: u64) -> Vec<i64> {
     (0..1 + chance.below(most)).map(|_| chance.below(2_001) as i64 - 1_000).collect()
 }
 
-/// Items as they stand in a vector or a list.
+/// Joins items with spaces, as the printer does inside a vector or a list.
 pub fn spaced<T: ToString>(items: impl IntoIterator<Item = T>) -> String {
     items.into_iter().map(|item| item.to_string()).collect::<Vec<_>>().join(" ")
 }
 
-/// A text as a literal; it has nothing in it that would need an escape.
+/// Quotes a text that contains no character that needs an escape.
 pub fn quoted(text: &str) -> String {
     format!("\"{text}\"")
 }
@@ -35,7 +35,7 @@ fn squares(chance: &mut Chance) -> Job {
     Job::good(format!("(reduce + (map #(* % %) (filter odd? [{}])))", spaced(&numbers)), sum.to_string())
 }
 
-/// Rows handed over as data, now and then many.
+/// Rows passed as data; one time in twelve, 4,000 of them.
 fn groups(chance: &mut Chance) -> Job {
     let count = if chance.below(12) == 0 { 4_000 } else { 1 + chance.below(60) };
     let rows: Vec<(String, i64)> =
@@ -54,7 +54,7 @@ fn groups(chance: &mut Chance) -> Job {
 }
 
 fn factorial(chance: &mut Chance) -> Job {
-    // From 21 on it is beyond 64 bits, up to 34 within 128.
+    // From 21! on, the result exceeds 64 bits; up to 34!, it fits 128.
     let last = 21 + chance.below(14);
     let product: u128 = (1..=u128::from(last)).product();
     Job::good(format!("(reduce *' (range 1 {}))", last + 1), format!("{product}N"))

@@ -1,4 +1,4 @@
-//! Programs that try what they are not to do, and what must become of each.
+//! Hostile programs, and the expected outcome of each.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{Expected, Job, tools};
 use crate::chance::Chance;
 
-/// One of them.
+/// Chooses a hostile program.
 pub fn job(chance: &mut Chance) -> Job {
     match chance.below(10) {
         0..=3 => stopped(chance),
@@ -19,12 +19,12 @@ pub fn job(chance: &mut Chance) -> Job {
     }
 }
 
-/// Little of everything, and time enough: what comes is the same on every machine.
+/// Low limits with ample time: the outcome is the same on every machine.
 fn little() -> Value {
     json!({"fuel": 2_000_000, "memory": "32MiB", "compute": super::AMPLE})
 }
 
-/// Programs that a limit stops, or that come to nothing bad all the same.
+/// Programs that a limit stops, or that look dangerous and end harmlessly.
 fn stopped(chance: &mut Chance) -> Job {
     const PROGRAMS: [(&str, Expected); 22] = [
         ("(loop [] (recur))", Expected::OneOf(&["limit: fuel"])),
@@ -61,7 +61,7 @@ fn stopped(chance: &mut Chance) -> Job {
     Job::bad(program, little(), expected)
 }
 
-/// Programs with steps without end, which the clock stops.
+/// Endless programs, which the compute limit stops.
 fn clocked(chance: &mut Chance) -> Job {
     const PROGRAMS: [&str; 6] = [
         "(loop [] (recur))",
@@ -77,7 +77,7 @@ fn clocked(chance: &mut Chance) -> Job {
     Job { clock: Some(Duration::from_millis(clock)), ..job }
 }
 
-/// Programs that are none.
+/// Programs with errors.
 fn wrong(chance: &mut Chance) -> Job {
     const PROGRAMS: [(&str, &str); 18] = [
         ("(let [x 1", "error: UnbalancedBrackets"),
@@ -103,7 +103,7 @@ fn wrong(chance: &mut Chance) -> Job {
     Job::bad(program, little(), Expected::Only(outcome.to_owned()))
 }
 
-/// Programs that call tools without end.
+/// Programs that call tools endlessly.
 fn calling(chance: &mut Chance) -> Job {
     let server = chance.of(&tools::SERVERS);
     let call = format!("({server}/list-labels)");
@@ -116,7 +116,7 @@ fn calling(chance: &mut Chance) -> Job {
     Job::bad(program, limits, Expected::OneOf(&["limit: calls"]))
 }
 
-/// Limits that nobody asks for who means it.
+/// Extreme and invalid limits.
 fn odd(chance: &mut Chance) -> Job {
     let refused = Expected::OneOf(&["error: InvalidArguments"]);
     let (limits, expected) = match chance.below(12) {
@@ -136,7 +136,7 @@ fn odd(chance: &mut Chance) -> Job {
     Job::bad("(reduce + (map identity (range 1000)))", limits, expected)
 }
 
-/// What comes of characters thrown together.
+/// Random sequences of tokens.
 fn noise(chance: &mut Chance) -> Job {
     const PIECES: [&str; 32] = [
         "(",

@@ -1,4 +1,4 @@
-//! What a session keeps from one program to the next, and programs that change it or look at it.
+//! The contents of a session, and programs that change them or read them.
 
 use std::time::Duration;
 
@@ -9,26 +9,26 @@ use super::{Expected, Job, tools};
 use crate::chance::Chance;
 use crate::sample_mailbox::Mailbox;
 
-/// What a session holds, as the soak knows it: `log`, a vector, `total`, an atom, and two functions.
+/// The expected contents of a session: a vector `log`, an atom `total`, a vector `ballast`, and two functions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Kept {
     log: Vec<i64>,
     total: i64,
     factor: i64,
     shift: i64,
-    /// The length of a vector that takes a while to write, in some sessions.
+    /// The length of `ballast`, a vector that takes a while to serialize; 0 in some sessions.
     ballast: u64,
 }
 
-/// How long a session may be busy with a program that was withdrawn: two hundred times what is promised, as the machine
-/// may be busy with something else, and a third of what the program would take.
+/// Maximum time for which a session may stay busy after the cancellation of its program: two hundred times the
+/// documented bound, to allow for a busy machine, and a third of the time limit of the program.
 pub const WITHDRAWN: Duration = Duration::from_secs(10);
 
-/// Fuel at which a loop that never ends is stopped soon.
+/// A fuel limit that soon stops an endless loop.
 const LITTLE: u64 = 200_000;
 
 impl Kept {
-    /// A session to be, and the program that defines it.
+    /// Chooses contents for a new session, and the program that defines them.
     pub fn begin(chance: &mut Chance) -> (Kept, Job) {
         let kept = Kept {
             factor: 1 + chance.below(9) as i64,
@@ -52,30 +52,30 @@ impl Kept {
         (kept, Job::good(program, answer))
     }
 
-    /// A program that leaves little of it behind: the server keeps sessions that nobody comes back to, and they are to
-    /// take no more memory the longer the soak is.
+    /// A program that clears most of the contents: the server keeps abandoned sessions, and their memory must not grow
+    /// with the duration of the soak.
     pub fn leave() -> Job {
         Job::good("(def ballast nil) (def log nil) :left", ":left")
     }
 
-    /// A program that shows all of it.
+    /// A program that returns all contents.
     pub fn look() -> Job {
         Job::good("[log @total (scale 1) (count ballast)]", "")
     }
 
-    /// What [`Kept::look`] answers.
+    /// The expected answer of [`Kept::look`].
     pub fn shown(&self) -> String {
         format!("[[{}] {} {} {}]", spaced(&self.log), self.total, self.scaled(1), self.ballast)
     }
 
-    /// A program that changes it, or tries to.
+    /// A program that changes the contents, or tries to.
     pub fn change(&self, chance: &mut Chance, mailbox: &Mailbox) -> Job {
         let (one, other) = (chance.below(1_000) as i64, chance.below(1_000) as i64);
         let first = self.with(&[one]);
         match chance.below(13) {
             0..=3 => self.becomes(first, format!("(record {one})")),
             4 => self.becomes(self.with(&[one, other]), format!("(record {one}) (record {other})")),
-            // Forms that fail leave no trace, and those before them stay.
+            // A form that fails has no effect; the forms before it keep theirs.
             5 => self.fails(None, format!("(do (record {one}) (throw (ex-info \"no\" {{}})))"), "error: ExceptionInfo"),
             6 => self.fails(None, format!("(record {one}) (let [x"), "error: UnbalancedBrackets"),
             7 => self.fails(None, format!("(do (record {one}) (loop [] (recur)))"), "limit: fuel"),
@@ -103,7 +103,7 @@ impl Kept {
         }
     }
 
-    /// A program that uses it.
+    /// A program that uses the contents.
     pub fn use_it(&self, chance: &mut Chance) -> Job {
         match chance.below(5) {
             0 => Job::good("(reduce + 0 log)", self.log.iter().sum::<i64>().to_string()),
@@ -121,7 +121,7 @@ impl Kept {
         }
     }
 
-    /// A program that records something and then goes on until it is withdrawn, longer than [`WITHDRAWN`].
+    /// A program that records a number and then runs until it is cancelled, for longer than [`WITHDRAWN`].
     pub fn endless(&self, chance: &mut Chance) -> Job {
         const ENDLESS: [&str; 6] = [
             "(loop [] (recur))",

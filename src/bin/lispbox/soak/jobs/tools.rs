@@ -1,5 +1,5 @@
-//! Programs that call the tools of two mailboxes, which are alike: what they answer is known, as the soak has the
-//! mailbox too.
+//! Programs that call the tools of two identical sample mailboxes. The soak has the same mailbox, so the answers are
+//! known.
 
 use std::collections::BTreeMap;
 
@@ -10,23 +10,23 @@ use super::{Expected, Job};
 use crate::chance::Chance;
 use crate::sample_mailbox::Mailbox;
 
-/// The names of the two.
+/// The names of the two servers.
 pub const SERVERS: [&str; 2] = ["mail", "archive"];
 
-/// A program that calls tools.
+/// Chooses a program that calls tools.
 pub fn job(chance: &mut Chance, mailbox: &Mailbox) -> Job {
     let kinds: [fn(&mut Chance, &Mailbox) -> Job; 8] = [counted, sizes, busiest, one, searched, missing, beside, both];
     chance.of(&kinds)(chance, mailbox)
 }
 
-/// A message and its size.
+/// Chooses a message; returns its id and its size.
 pub fn message(chance: &mut Chance, mailbox: &Mailbox) -> (String, i64) {
     let id = format!("msg-{:04}", 1 + chance.below(1_000));
     let size = answer(mailbox, "get-email", json!({"id": id}))["size"].as_i64().unwrap_or_default();
     (id, size)
 }
 
-/// What the mailbox answers.
+/// Computes the answer of the mailbox.
 fn answer(mailbox: &Mailbox, tool: &str, arguments: Value) -> Value {
     let Value::Object(arguments) = arguments else { unreachable!("the arguments below are objects") };
     mailbox.call(tool, &arguments).and_then(Result::ok).unwrap_or_default()
@@ -48,7 +48,7 @@ fn counted(chance: &mut Chance, mailbox: &Mailbox) -> Job {
 
 fn sizes(chance: &mut Chance, mailbox: &Mailbox) -> Job {
     let server = chance.of(&SERVERS);
-    // Now and then all of it, which is more than a megabyte.
+    // One time in ten all messages, which are more than a megabyte.
     let limit = if chance.below(10) == 0 { 1_000 } else { 1 + chance.below(200) };
     let sum = sum(&answer(mailbox, "fetch-emails", json!({"limit": limit, "unread_only": true})), "size");
     let program =
@@ -87,7 +87,7 @@ fn searched(chance: &mut Chance, mailbox: &Mailbox) -> Job {
     Job::good(format!("(count ({server}/search-emails {{:query \"{word}\" :limit 100}}))"), count.to_string())
 }
 
-/// What is not there, with and without somebody who catches it.
+/// A message that does not exist, caught and uncaught, and a wrong argument name.
 fn missing(chance: &mut Chance, _: &Mailbox) -> Job {
     let server = chance.of(&SERVERS);
     let call = format!("({server}/get-email :id \"msg-9999\")");
@@ -102,7 +102,7 @@ fn missing(chance: &mut Chance, _: &Mailbox) -> Job {
     }
 }
 
-/// Calls side by side.
+/// Parallel calls.
 fn beside(chance: &mut Chance, mailbox: &Mailbox) -> Job {
     let server = chance.of(&SERVERS);
     let messages: Vec<(String, i64)> = (0..1 + chance.below(24)).map(|_| message(chance, mailbox)).collect();
@@ -111,7 +111,7 @@ fn beside(chance: &mut Chance, mailbox: &Mailbox) -> Job {
     Job::good(format!("(pmap (fn [id] (:size ({server}/get-email :id id))) [{ids}])"), format!("({answer})"))
 }
 
-/// Both servers side by side.
+/// Parallel calls of both servers.
 fn both(_: &mut Chance, mailbox: &Mailbox) -> Job {
     let labels = answer(mailbox, "list-labels", json!({}));
     let mails = answer(mailbox, "fetch-emails", json!({"limit": 40}));

@@ -4,29 +4,29 @@ use serde_json::{Value, json};
 
 use crate::chance::Chance;
 
-/// Larger than the largest message that the server takes in.
+/// More bytes than the largest message that the server accepts.
 const OVERSIZED: usize = (16 << 20) + 1_000;
 
-/// A message, and what must come of it.
+/// A message and its expected outcome.
 pub enum Wrong {
-    /// A request like any other but for its content: method, parameters, outcome.
+    /// A well-formed request with invalid content: method, parameters, outcome.
     Request(&'static str, Value, &'static str),
-    /// A line of which the number becomes known as it is sent, and the outcome.
+    /// A line built from the request number, and the outcome.
     Line(Box<dyn FnOnce(u64) -> Vec<u8>>, &'static str),
-    /// A line to which there is no reply.
+    /// A line that has no reply.
     Unanswered(Vec<u8>),
 }
 
-/// One of them.
+/// Chooses a message.
 pub fn message(chance: &mut Chance) -> Wrong {
     const REFUSED: &str = "error: InvalidArguments";
-    /// A line that could not be taken in.
+    /// The error code for a line that could not be read.
     const UNREADABLE: &str = "protocol: -32099";
     let eval = |arguments: Value, outcome| {
         Wrong::Request("tools/call", json!({"name": "lisp_eval", "arguments": arguments}), outcome)
     };
     let line = |line: fn(u64) -> Vec<u8>| Wrong::Line(Box::new(line), UNREADABLE);
-    // Seventeen megabytes take their time.
+    // Rare, because sending 16 MiB takes time.
     if chance.below(40) == 0 {
         return line(|number| call(number, format!("\"{}\"", "x".repeat(OVERSIZED))));
     }
@@ -62,7 +62,7 @@ pub fn message(chance: &mut Chance) -> Wrong {
     }
 }
 
-/// A call of a tool, with parameters as text.
+/// A tool call with `params` as raw text.
 fn call(number: u64, params: String) -> Vec<u8> {
     format!("{{\"jsonrpc\":\"2.0\",\"id\":{number},\"method\":\"tools/call\",\"params\":{params}}}").into_bytes()
 }
