@@ -4,7 +4,7 @@
 mod common;
 
 use common::{eval, session, value};
-use lispbox::lang::{Reply, Request};
+use lispbox::lang::{Reply, Request, Status};
 use std::sync::Arc;
 
 /// Limits under which the programs below once ran away; generous in time, for slow machines.
@@ -288,6 +288,15 @@ fn fuel_is_exact() {
     ];
     let spent = cases.map(|(program, _)| (program, eval(program).spent.fuel));
     assert_eq!(spent, cases);
+    // A program ends with the limit wherever the limit is reached, also while its result is printed or made JSON.
+    let program = "(zipmap (range 40) (range))";
+    let needed = eval(program).spent.fuel;
+    for fuel in needed - 120..=needed {
+        let mut request = Request::new(program);
+        request.limits.fuel = fuel;
+        let reply = session().eval(request, Arc::new(common::Scripted::new()));
+        assert_eq!(reply.status == Status::Ok, fuel == needed, "{fuel} of {needed} steps: {reply:?}");
+    }
     // Nor does it depend on what the session ran before.
     let mut session = session();
     let again = [(); 2].map(|()| {

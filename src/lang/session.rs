@@ -545,7 +545,7 @@ struct Shown {
 fn show(machine: &mut Machine, value: &Value) -> Outcome<Shown> {
     let budget = machine.core.meter.limits.output as usize;
     let printed = print_within(value, budget, true, machine)?;
-    let json = if printed.truncated.is_none() { json::to_serde(machine, value, budget) } else { None };
+    let json = if printed.truncated.is_none() { json::to_serde(machine, value, budget)? } else { None };
     Ok(Shown { printed, json })
 }
 

@@ -1,6 +1,6 @@
 //! Serializes values as JSON text.
 
-use crate::error::{Error, Outcome};
+use crate::error::{Error, Outcome, Raised};
 use crate::machine::Machine;
 use crate::value::Value;
 use crate::value::decimal::{self, square_effort};
@@ -65,21 +65,25 @@ const LONGEST: usize = "-9223372036854775808".len();
 
 /// Converts a value to a `serde_json::Value`, for the record of an evaluation; `None` if JSON cannot represent it, or
 /// if its text exceeds `budget`.
-pub fn to_serde(machine: &mut Machine, value: &Value, budget: usize) -> Option<serde_json::Value> {
+///
+/// # Errors
+/// Returns a halt if a limit is exceeded.
+pub fn to_serde(machine: &mut Machine, value: &Value, budget: usize) -> Outcome<Option<serde_json::Value>> {
     // Values that certainly fit are converted without text.
     if budget >= LONGEST {
         match value {
-            Value::Nil => return Some(serde_json::Value::Null),
-            Value::Bool(value) => return Some((*value).into()),
-            Value::Int(value) => return Some((*value).into()),
+            Value::Nil => return Ok(Some(serde_json::Value::Null)),
+            Value::Bool(value) => return Ok(Some((*value).into())),
+            Value::Int(value) => return Ok(Some((*value).into())),
             _ => {}
         }
     }
-    let text = write(machine, value, false).ok()?;
-    if text.len() > budget {
-        return None;
-    }
-    serde_json::from_str(&text).ok()
+    let text = match write(machine, value, false) {
+        Ok(text) => text,
+        Err(signal) if matches!(signal.raised(), Raised::Halt(_)) => return Err(signal),
+        Err(_) => return Ok(None),
+    };
+    Ok(if text.len() > budget { None } else { serde_json::from_str(&text).ok() })
 }
 
 fn begin(machine: &mut Machine, value: &Value, out: &mut String, open: &mut Vec<Open>) -> Outcome<()> {
