@@ -98,21 +98,26 @@ fn a_delay_that_failed_in_a_form_that_is_undone_may_be_tried_again() {
     assert_eq!(reply.value.as_deref(), Some("true"));
 }
 
-/// How many tool calls were under way at once while `program` ran, each of which takes a moment.
-fn most_at_once(program: &str, limit: &str) -> usize {
-    let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+/// Returns the largest number of concurrent tool calls while `program` runs. Calls return once `limit` of them are under
+/// way, so that a host with fewer at a time ends with the panic below.
+fn most_at_once(program: &str, limit: usize) -> usize {
+    let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new((Mutex::new(0), Condvar::new())));
     let seen = Arc::clone(&most);
     let host = Scripted::new().tool("t/echo", json!({"type": "object", "properties": {"x": {}}}), move |arguments| {
-        seen.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
-        std::thread::sleep(Duration::from_millis(30));
+        let (largest, changed) = &*seen;
+        let mut largest = largest.lock().expect("no call panics");
+        *largest = (*largest).max(now.fetch_add(1, Ordering::SeqCst) + 1);
+        changed.notify_all();
+        let waited = changed.wait_timeout_while(largest, Duration::from_secs(20), |largest| *largest < limit);
+        assert!(!waited.expect("no call panics").1.timed_out(), "{limit} calls are allowed and never were under way");
         now.fetch_sub(1, Ordering::SeqCst);
         ToolReply::Json(arguments["x"].to_string())
     });
     let mut request = Request::new(program);
-    request.limits.set("parallel", limit).expect("a known limit");
+    request.limits.set("parallel", &limit.to_string()).expect("a known limit");
     let reply = session().eval(request, Arc::new(host));
     assert!(reply.failure.is_none(), "{:?}", reply.failure);
-    most.load(Ordering::SeqCst)
+    *most.0.lock().expect("no call panics")
 }
 
 #[test]
@@ -130,8 +135,8 @@ fn the_calls_of_parallel_are_under_way_together() {
 #[test]
 fn no_more_calls_are_under_way_than_are_allowed() {
     let calls: String = (0..40).map(|n| format!("(t/echo {n}) ")).collect();
-    assert_eq!(most_at_once(&format!("(pcalls {calls})"), "4"), 4);
-    assert_eq!(most_at_once(&format!("(count (parallel [{calls}]))"), "32"), 32);
+    assert_eq!(most_at_once(&format!("(pcalls {calls})"), 4), 4);
+    assert_eq!(most_at_once(&format!("(count (parallel [{calls}]))"), 32), 32);
 }
 
 /// A host whose tool `t/wait` answers when it is given up, or after a long time; `t/fail` fails.
