@@ -28,7 +28,7 @@ pub struct Builtin {
     pub role: Role,
 }
 
-/// What a builtin with bound arguments ([`Bound`](crate::value::function::Bound)) stands for.
+/// The kind of function that a builtin with bound arguments ([`Bound`](crate::value::function::Bound)) represents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// A function with its first arguments filled in.

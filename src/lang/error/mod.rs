@@ -33,7 +33,7 @@ pub struct Error {
     payload: Payload,
 }
 
-/// How the message is worded, which decides what may be added to it.
+/// Properties of the wording of a message, on which later additions to it depend.
 #[derive(Clone, Copy, Debug, Default)]
 struct Wording {
     /// The message begins with "expected" and does not name the function whose argument was rejected.

@@ -5,10 +5,10 @@
 //! function puts its arguments where the callee's frame begins; a call of a builtin passes them as a slice. A
 //! successful evaluation allocates nothing but the values themselves.
 //!
-//! Evaluating a node yields an [`Answer`], which fits two registers. Calls of keywords, and of
-//! builtins that are an [`Operator`](crate::operators::Operator), are separate nodes that do their
-//! work inline. Such fast paths change only the running time: `tests/language/shortcuts.rs` and the fuzz target `evaluate`
-//! compare results with a walk that takes none.
+//! Evaluating a node yields an [`Answer`](crate::machine::Answer), which fits two registers. Calls of keywords, and of
+//! builtins that are an [`Operator`](crate::operators::Operator), are separate nodes that do their work inline. Such
+//! fast paths change only the running time: `tests/language/shortcuts.rs` and the fuzz target `evaluate` compare
+//! results with a walk that takes none.
 
 mod aliases;
 mod answer;

@@ -114,7 +114,7 @@ impl Machine {
         if let Some(index) = from_map.and_then(|name| self.core.globals.find(&name)) {
             return Ok(Some(Meaning::Global(index)));
         }
-        Ok((self.core.registry.library().method)(name).map(Meaning::Constant))
+        Ok(self.core.registry.method(name).map(Meaning::Constant))
     }
 
     /// Returns whether the running form defines the name before the place that is being resolved.
@@ -287,7 +287,7 @@ impl Constants for Machine {
     }
 
     fn regex(&mut self, pattern: &str) -> Outcome<Arc<Pattern>> {
-        (self.core.registry.library().regex)(self, pattern)
+        self.core.registry.regex()(self, pattern)
     }
 }
 

@@ -21,7 +21,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-/// Pairs of an alias and the name that it stands for.
+/// Pairs of an alias and its target.
 pub type Aliases = &'static [(&'static str, &'static str)];
 
 /// A table of functions that a host adds to the language, with the title of its area.
@@ -170,12 +170,7 @@ impl Registry {
         self.by_name.get(&*self.plain_name(name)?).copied()
     }
 
-    /// Returns the description of the library.
-    pub fn library(&self) -> &'static Library {
-        self.library
-    }
-
-    /// Returns all areas with a table: those of the library, then those of the host.
+    /// Returns the titles and tables of all areas: those of the library, then those of the host.
     pub fn areas(&self) -> impl Iterator<Item = Table> {
         let areas = self.library.areas.iter().map(|area| (area.title, area.table));
         areas.chain(self.added.iter().copied())
@@ -213,13 +208,16 @@ impl Registry {
     /// Returns the full name of a namespace of the language: `clojure.string` for `str`.
     pub fn full_name<'n>(&self, name: &'n str) -> &'n str {
         let is_full = |(from, to): &&(&'static str, &'static str)| *to == name && from.starts_with("clojure.");
-        self.library.namespaces.iter().copied().flatten().find(is_full).map_or(name, |(from, _)| from)
+        self.namespace_aliases().find(is_full).map_or(name, |(from, _)| from)
     }
 
     /// Resolves a namespace alias; returns any other name unchanged.
     pub fn namespace_meant<'n>(&self, name: &'n str) -> &'n str {
-        let mut known = self.library.namespaces.iter().copied().flatten();
-        known.find(|(from, _)| *from == name).map_or(name, |(_, to)| to)
+        self.namespace_aliases().find(|(from, _)| *from == name).map_or(name, |(_, to)| to)
+    }
+
+    fn namespace_aliases(&self) -> impl Iterator<Item = &'static (&'static str, &'static str)> {
+        self.library.namespaces.iter().copied().flatten()
     }
 
     /// Returns the value of a constant of the library.
@@ -235,6 +233,16 @@ impl Registry {
     /// Returns a dynamic name that is known without a definition, without its namespace, and its initial value.
     pub fn dynamic(&self, name: &str) -> Option<(&'static str, Value)> {
         (self.library.dynamic)(name)
+    }
+
+    /// Returns the function that a method name, such as `.area`, denotes if no builtin has that name.
+    pub fn method(&self, name: &str) -> Option<Value> {
+        (self.library.method)(name)
+    }
+
+    /// Returns the function of the library that compiles a regex literal.
+    pub fn regex(&self) -> fn(&mut Machine, &str) -> Outcome<Arc<Pattern>> {
+        self.library.regex
     }
 
     /// Strips the namespace from a name if it denotes `core`; returns `None` for all other names.

@@ -263,34 +263,7 @@ impl Value {
 
     /// True for values that hold no other values directly. The content of a cell is in the heap, so cells are scalars.
     pub fn is_scalar(&self) -> bool {
-        match self {
-            Value::List(_)
-            | Value::Vector(_)
-            | Value::Map(_)
-            | Value::Set(_)
-            | Value::Closure(_)
-            | Value::Bound(_)
-            | Value::Lazy(_)
-            | Value::Exception(_)
-            | Value::Reduced(_)
-            | Value::Annotated(_) => false,
-            Value::Nil
-            | Value::Bool(_)
-            | Value::Int(_)
-            | Value::Float(_)
-            | Value::Char(_)
-            | Value::Str(_)
-            | Value::Keyword(_)
-            | Value::Symbol(_)
-            | Value::BigInt(_)
-            | Value::Decimal(_)
-            | Value::Time(_)
-            | Value::Regex(_)
-            | Value::Builtin(_)
-            | Value::Tool(_)
-            | Value::Var(_)
-            | Value::Cell(_) => true,
-        }
+        matches!(self, Value::Cell(_) | Value::Regex(_)) || self.node().is_none()
     }
 
     /// Returns the address and reference count of the node that backs this value, if the value can hold or lead to
