@@ -9,11 +9,11 @@ use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
 use crate::lang::{Catalogue, Host, Limits, Tool, ToolError};
-
-use super::config::Configuration;
-use super::downstream::{DownstreamOptions, Downstreams};
-use super::host::EvaluationHost;
-use super::policy::Approver;
+use crate::server::config::Configuration;
+use crate::server::downstream::{DownstreamOptions, Downstreams};
+use crate::server::evaluations::host::EvaluationHost;
+use crate::server::policy::Approver;
+use crate::server::system;
 
 /// A runtime and the servers that are reached through it. Dropping it closes them, which blocks: do not drop it on a
 /// thread of another runtime.
@@ -34,11 +34,6 @@ pub struct Checked {
     pub unchecked: Vec<String>,
 }
 
-/// Creates the runtime on which connections live.
-pub(super) fn runtime() -> io::Result<Runtime> {
-    tokio::runtime::Builder::new_multi_thread().worker_threads(2).thread_name("lispbox-io").enable_all().build()
-}
-
 impl Connections {
     /// Prepares the connections to the servers of a configuration; none is started yet.
     ///
@@ -54,7 +49,7 @@ impl Connections {
     /// Fails like [`Connections::open`].
     pub fn open_with(configuration: Configuration, options: DownstreamOptions) -> io::Result<Connections> {
         Ok(Connections {
-            runtime: Some(runtime()?),
+            runtime: Some(system::runtime()?),
             downstreams: Arc::new(Downstreams::new(configuration, options)),
             evaluations: AtomicU64::new(0),
         })

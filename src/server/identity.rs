@@ -1,21 +1,29 @@
-//! The identity of an evaluation, as consent, audit and logs report it.
+//! The principal of a request and the identity of an evaluation, as consent, audit and logs report them.
 
 use sha2::{Digest, Sha256};
 use tracing::Span;
 
+/// The principal of all requests where no token is needed: at a terminal, on standard input and output, and over HTTP
+/// without tokens.
+pub(in crate::server) const LOCAL: &str = "local";
+
+/// The principal of an HTTP request, as a request extension for handlers.
+#[derive(Clone)]
+pub(in crate::server) struct Principal(pub(in crate::server) String);
+
 /// An evaluation and its principal.
 #[derive(Clone, Debug)]
-pub(super) struct Identity {
+pub(in crate::server) struct Identity {
     /// Its ordinal in this process.
-    pub(super) evaluation: u64,
+    pub(in crate::server) evaluation: u64,
     /// Its principal.
-    pub(super) principal: String,
+    pub(in crate::server) principal: String,
     /// The session that it runs in, as a prefix of the hash of its handle.
-    pub(super) session: Option<String>,
+    pub(in crate::server) session: Option<String>,
     /// The SHA-256 of the program's text, in hexadecimal; empty for a query.
-    pub(super) program: String,
+    pub(in crate::server) program: String,
     /// Its span, the parent of the spans of its calls.
-    pub(super) span: Span,
+    pub(in crate::server) span: Span,
 }
 
 impl Default for Identity {
@@ -26,6 +34,6 @@ impl Default for Identity {
 }
 
 /// Returns the SHA-256 of a text, in hexadecimal.
-pub(super) fn sha256(text: &[u8]) -> String {
+pub(in crate::server) fn sha256(text: &[u8]) -> String {
     Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
 }

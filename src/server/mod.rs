@@ -26,65 +26,47 @@
 //! its blocking threads, where programs run. Nothing here is global: shared state is passed in.
 
 mod admission;
-mod allowances;
 mod audit;
-mod backlog;
-mod batch;
-mod blobs;
 mod config;
 mod connections;
-mod cursor;
 mod downstream;
-mod envelope;
 mod evaluations;
-mod folders;
-mod handles;
-mod host;
+mod fields;
 mod http;
 mod identity;
-mod keeper;
-mod leases;
-mod lines;
-mod log;
-mod mcp;
-mod metrics;
-mod offload;
-mod platform;
 mod policy;
-mod progress;
-mod quarantine;
-mod random;
-mod replies;
-mod request;
+mod protocol;
 mod secrets;
 mod serve;
 mod sessions;
-mod shutdown;
-mod tools;
-mod toon;
-mod wishes;
+mod stdio;
+mod system;
+mod telemetry;
+mod text;
+mod transport;
 
 pub use admission::Admission;
-pub use allowances::Allowance;
+pub use admission::allowances::Allowance;
 pub use audit::{
     AuditFailure, AuditLog, AuditOptions, Chain, Head, Kind, OpenIntents, Record, Redaction, Verified, chains,
 };
 pub use config::{
-    Action, Concealed, Configuration, ConfigurationError, Endpoint, HttpTransport, Inherit, LocalTool, Origin,
-    ServerConfig, Sources, Template, Words, read_document, server_namespace,
+    Action, Answering, Concealed, Configuration, ConfigurationError, Endpoint, Function, Functions, HttpTransport,
+    Inherit, LocalTool, Origin, ServerConfig, Sources, Template, Words, blocking, read_document, server_namespace,
 };
 pub use connections::{Checked, Connections};
-pub use downstream::{Answering, DownstreamOptions, Downstreams, Function, Functions, blocking};
-pub use folders::usual_folder;
-pub use host::EvaluationHost;
+pub use downstream::{DownstreamOptions, Downstreams};
+pub use evaluations::host::EvaluationHost;
 #[doc(hidden)]
 pub use http::serve_handler;
 pub use http::{CONNECTIONS_EACH, HttpOptions, Principals, REQUESTS_PER_MINUTE, serve_http};
-pub use log::{LogStream, LogWriter, SPANS};
 pub use policy::{Answer, Approver, Decision, Effect, Nobody, Policy, Question, ToolPattern, UnfitRule, Verdict};
-pub use quarantine::Quarantine;
-pub use replies::ReplyForm;
+pub use protocol::quarantine::Quarantine;
+pub use protocol::replies::ReplyForm;
 pub use secrets::Secrets;
-pub use serve::{ServeOptions, serve_stdio, serve_streams};
+pub use serve::ServeOptions;
 pub use sessions::SessionBounds;
+pub use stdio::{serve_stdio, serve_streams};
+pub use system::folders::usual_folder;
+pub use telemetry::log::{LogStream, LogWriter, SPANS};
 pub use tokio_util::sync::CancellationToken;

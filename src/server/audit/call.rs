@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
-use super::{AuditLog, Kind, Record};
 use crate::lang::{ToolCall, ToolReply};
 use crate::server::identity::Identity;
 use crate::server::secrets::Secrets;
+
+use super::{AuditLog, Kind, Record};
 
 /// A tool call that is recorded in the audit log.
 #[derive(Clone)]

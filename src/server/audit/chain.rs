@@ -5,8 +5,9 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-use super::{HEAD, Head, Kind, PART, Record};
 use crate::server::identity::sha256;
+
+use super::{HEAD, Head, Kind, PART, Record};
 
 /// Maximum number of problems reported per chain; further ones are only counted.
 const MOST_PROBLEMS: usize = 20;

@@ -19,13 +19,13 @@ mod record;
 mod redaction;
 mod write;
 
-pub(super) use call::{Announcement, Announcer, AuditedCall, Outcome};
+use serde::{Deserialize, Serialize};
+
+pub(in crate::server) use call::{Announcement, Announcer, AuditedCall, Outcome};
 pub use chain::{Chain, OpenIntents, Verified, chains};
 pub use record::{Kind, Record};
 pub use redaction::Redaction;
 pub use write::{AuditFailure, AuditLog, AuditOptions};
-
-use serde::{Deserialize, Serialize};
 
 /// The length and the last hash of a chain.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

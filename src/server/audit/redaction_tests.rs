@@ -1,5 +1,6 @@
-use super::*;
 use proptest::prelude::*;
+
+use super::*;
 
 /// Returns these arguments of `mail/send_email` as recorded under that rule.
 fn applied(rule: &str, arguments: &Value) -> Value {

@@ -2,10 +2,11 @@
 
 use serde_json::json;
 
-use super::super::{AuditLog, AuditOptions};
-use super::*;
 use crate::server::identity::Identity;
 use crate::server::secrets::Secrets;
+
+use super::super::{AuditLog, AuditOptions};
+use super::*;
 
 /// Writes a chain of `calls` calls, in parts of a few records each.
 fn written(calls: u64) -> tempfile::TempDir {

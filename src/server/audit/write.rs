@@ -10,10 +10,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
 
-use super::{HEAD, Head, Kind, PART, Record, Redaction};
-use crate::server::http::LOCAL;
+use crate::server::identity::LOCAL;
 use crate::server::identity::sha256;
 use crate::server::secrets::Secrets;
+
+use super::{HEAD, Head, Kind, PART, Record, Redaction};
 
 /// Maximum number of records buffered while the disk cannot be written; further ones are dropped and counted.
 const MOST_WAITING: usize = 10_000;
@@ -132,7 +133,7 @@ impl AuditLog {
             make_folder(folder)?;
         }
         let began = Timestamp::now().strftime("%Y%m%dT%H%M%SZ");
-        let number = crate::server::random::bits() & 0xffff;
+        let number = crate::server::system::random::bits() & 0xffff;
         let chain = format!("{began}-{}-{number:04x}", std::process::id());
         let file = make_file(&part_file(&options.folder, &chain, 1))?;
         let head_file = make_file(&heads.join(format!("{chain}{HEAD}")))?;

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::{Action, Endpoint};
 use crate::server::secrets::{
     behind_option, credentials_in, is_path, is_redactable, is_secret_variable, names_a_secret,
 };
+
+use super::{Action, Endpoint};
 
 /// The credentials of a server, each with its place in the configuration. The texts are never shown.
 #[derive(Clone, Default, PartialEq, Eq)]

@@ -10,13 +10,13 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use super::variables::{Scope, expand};
-use super::{
-    Concealed, Endpoint, HttpTransport, Inherit, Policy, ServerConfig, Wrong, given, known_keys, one_line, scalar,
-    wrong,
-};
 use crate::lang::error::suggest::closest;
+use crate::server::fields::{Wrong, given, known_keys, scalar, wrong};
 use crate::server::policy::ToolPattern;
+use crate::server::text::{is_unreadable, one_line};
+
+use super::variables::{Scope, expand};
+use super::{Concealed, Endpoint, HttpTransport, Inherit, Policy, ServerConfig};
 
 /// The keys that a server may have in a native file.
 const KEYS: &[&str] = &[
@@ -330,9 +330,4 @@ pub fn namespace(name: &str) -> Result<String, String> {
         return Err("expected a server name of 1 to 100 characters".into());
     }
     Ok(name.replace(is_unreadable, "-"))
-}
-
-/// True for a character that a symbol cannot contain.
-pub(in crate::server) fn is_unreadable(c: char) -> bool {
-    c.is_whitespace() || c.is_control() || "()[]{}\"'`~@^;,/\\#".contains(c)
 }

@@ -7,7 +7,7 @@ use std::ffi::{OsStr, OsString};
 
 use serde_json::Value;
 
-use super::{Wrong, wrong};
+use crate::server::fields::{Wrong, wrong};
 use crate::server::secrets::has_credentials;
 
 /// Names inherited by every child, in upper case; a trailing `*` matches any suffix.

@@ -5,12 +5,14 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value, json};
 
+use crate::lang::error::suggest::closest;
+use crate::lang::{Tool, ToolHints};
+use crate::server::fields::{Wrong, known_keys, wrong};
+
 use super::entry::{Entry, namespace};
 use super::template::Template;
 use super::variables::{Scope, expand};
-use super::{Endpoint, Inherit, Listed, ServerConfig, Wrong, known_keys, listed, wrong};
-use crate::lang::error::suggest::closest;
-use crate::lang::{Tool, ToolHints};
+use super::{Endpoint, Inherit, Listed, ServerConfig, listed};
 
 /// The namespace of tools whose names have none.
 const NAMESPACE: &str = "local";
@@ -365,7 +367,7 @@ impl Reading<'_> {
     }
 
     fn template(&self, item: &Value, path: &str) -> Result<Template, Wrong> {
-        let Some(text) = super::scalar(item) else { return wrong(path, "text", item) };
+        let Some(text) = crate::server::fields::scalar(item) else { return wrong(path, "text", item) };
         Template::parse(&text).map_err(|message| self.wrong(path, &message))
     }
 

@@ -10,6 +10,7 @@
 mod conceal;
 mod document;
 mod entry;
+mod functions;
 mod inherit;
 mod local;
 mod presence;
@@ -26,31 +27,29 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use crate::lang::Limits;
-use crate::lang::error::suggest::closest;
+use crate::server::policy::Policy;
 
-use super::downstream::{Function, Functions};
-use super::secrets::{credentials_in, names_a_secret};
+use super::fields::{Wrong, kind, known_keys, scalar, wrong};
+use super::text::one_line;
+use entry::Entry;
+use variables::Scope;
 
+pub use conceal::Concealed;
 pub use document::read_document;
-pub(super) use local::same_origin;
+pub use entry::namespace as server_namespace;
+pub use functions::{Answering, Function, Functions, blocking};
+pub use inherit::Inherit;
+pub(in crate::server) use local::same_origin;
 pub use local::{Action, LocalTool, Words};
 pub use sources::{Origin, Sources};
 pub use template::Template;
-pub(super) use template::{Round, rounds};
-
-use super::policy::Policy;
-pub use conceal::Concealed;
-use entry::Entry;
-pub(super) use entry::is_unreadable;
-pub use entry::namespace as server_namespace;
-pub use inherit::Inherit;
-use variables::Scope;
+pub(in crate::server) use template::{Round, rounds};
 
 /// Expands `${NAME}` in a text outside a configuration file.
 ///
 /// # Errors
 /// As for [`variables::expand`].
-pub(super) fn expand(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<String, String> {
+pub(in crate::server) fn expand(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<String, String> {
     variables::expand(text, &Scope::new("", variable))
 }
 
@@ -400,87 +399,6 @@ fn execution(value: Option<&Value>) -> Result<BTreeMap<String, String>, Wrong> {
         }
     }
     Ok(limits)
-}
-
-/// Returns a field; `null` counts as absent.
-pub(super) fn given<'v>(fields: &'v Map<String, Value>, key: &str) -> Option<&'v Value> {
-    fields.get(key).filter(|value| !value.is_null())
-}
-
-/// Checks that all fields are known; `place` is the prefix of the key in the path of an unknown one.
-pub(super) fn known_keys(
-    fields: &Map<String, Value>,
-    known: impl IntoIterator<Item = &'static str, IntoIter: Clone>,
-    place: &str,
-) -> Result<(), Wrong> {
-    let known = known.into_iter();
-    let Some(key) = fields.keys().find(|key| !known.clone().any(|known| known == key.as_str())) else { return Ok(()) };
-    let meant = match closest(key, known.clone()) {
-        Some(close) => format!("did you mean `{close}`?"),
-        None => format!("known are `{}`", known.collect::<Vec<_>>().join("`, `")),
-    };
-    Err(Wrong { path: format!("{place}{key}"), message: format!("there is no such key; {meant}") })
-}
-
-/// A value of the wrong shape: its path and what is wrong.
-pub(super) struct Wrong {
-    pub(super) path: String,
-    pub(super) message: String,
-}
-
-pub(super) fn wrong<T>(path: impl Into<String>, expected: &str, came: &Value) -> Result<T, Wrong> {
-    let path = path.into();
-    let key = path.rsplit('.').next().unwrap_or_default();
-    let came = match came {
-        Value::String(_) | Value::Number(_) if names_a_secret(key) => "a value that is not shown".to_owned(),
-        // Shorter texts are not credentials.
-        Value::String(text) if holds_secrets(key) && text.len() >= 8 => "a text that is not shown".to_owned(),
-        other => kind(other),
-    };
-    Err(Wrong { path, message: format!("expected {expected}, got {came}") })
-}
-
-/// True for the keys of a server whose values are often credentials of any form.
-fn holds_secrets(key: &str) -> bool {
-    let name = key.split('[').next().unwrap_or(key);
-    ["args", "env", "headers", "query", "url"].contains(&name)
-}
-
-/// Converts numbers and booleans to text, since users write `"env": {"PORT": 8080}`.
-fn scalar(value: &Value) -> Option<String> {
-    match value {
-        Value::String(text) => Some(text.clone()),
-        Value::Number(number) => Some(number.to_string()),
-        Value::Bool(value) => Some(value.to_string()),
-        _ => None,
-    }
-}
-
-/// Describes a JSON value, for the second half of "expected …, got …".
-pub(super) fn kind(value: &Value) -> String {
-    match value {
-        Value::Null => "null".into(),
-        Value::Bool(value) => format!("the boolean `{value}`"),
-        Value::Number(number) => format!("the number `{number}`"),
-        // A credential in the wrong place must not be shown.
-        Value::String(text) if credentials_in(text).is_empty() => format!("the text {:?}", cut(text, 60)),
-        Value::String(text) => format!("a text of {} bytes, which reads like a credential", text.len()),
-        Value::Array(items) => format!("an array of {}", items.len()),
-        Value::Object(fields) => format!("an object of {}", fields.len()),
-    }
-}
-
-/// Truncates a text to `most` characters and marks the truncation.
-pub(super) fn cut(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
-}
-
-/// Puts a text on one line, truncated to fit into a listing.
-pub(super) fn one_line(text: &str) -> String {
-    cut(&text.split_whitespace().collect::<Vec<_>>().join(" "), 200)
 }
 
 #[cfg(test)]

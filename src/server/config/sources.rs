@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use crate::server::system::folders::usual_folder;
+
 use super::{Configuration, ConfigurationError};
-use crate::server::folders::usual_folder;
 
 /// The extensions of files that are read in a folder.
 const ENDINGS: &[&str] = &["json", "yaml", "yml", "toml"];

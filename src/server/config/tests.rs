@@ -1,7 +1,8 @@
 //! Tests of valid and invalid configuration files.
 
-use super::*;
 use crate::lang::ToolHints;
+
+use super::*;
 
 fn parse(text: &str) -> Result<Configuration, String> {
     parse_as("servers.json", text)

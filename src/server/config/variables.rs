@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::conceal::Secret;
 use crate::server::secrets::{credentials_in, is_secret_variable};
+
+use super::conceal::Secret;
 
 /// Maximum size of a file that `${file:…}` includes, in bytes.
 const LARGEST: u64 = 64 << 10;

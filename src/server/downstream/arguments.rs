@@ -11,10 +11,11 @@ use serde_json::{Map, Value};
 
 use crate::lang::error::suggest::closest;
 use crate::lang::{Tool, ToolError, ToolErrorKind, ToolReply, foreign_text};
-use crate::server::config::{cut, kind};
-use crate::server::envelope::Envelope;
-use crate::server::http::LOCAL;
-use crate::server::lines::{LARGEST_LINE, MOST_MARKS};
+use crate::server::fields::kind;
+use crate::server::identity::LOCAL;
+use crate::server::text::cut;
+use crate::server::transport::envelope::Envelope;
+use crate::server::transport::lines::{LARGEST_LINE, MOST_MARKS};
 
 use super::coercion::{self, Notes};
 use super::expansion::Unchecked;

@@ -8,7 +8,7 @@ use jsonschema::error::ValidationErrorKind;
 use serde_json::{Number, Value};
 
 use crate::lang::builtin::discovery::shape::meant;
-use crate::server::config::cut;
+use crate::server::text::cut;
 
 use super::trial::Trial;
 

@@ -16,11 +16,11 @@ use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::lang::{Tool, ToolError, ToolErrorKind, ToolHints, foreign_text};
-use crate::server::config::cut;
-use crate::server::envelope::Envelope;
-use crate::server::lines;
-use crate::server::offload;
 use crate::server::secrets::Secrets;
+use crate::server::system::offload;
+use crate::server::text::cut;
+use crate::server::transport::envelope::Envelope;
+use crate::server::transport::lines;
 
 use super::client::Client;
 use super::http;

@@ -20,7 +20,7 @@ const PART_BYTES: u64 = 1 << 10;
 const MOST_PAIRS: usize = 500_000;
 /// Maximum sum of the lengths of the JSON pointers of all parts, in bytes; the validator stores each pointer.
 const LONGEST_POINTERS: usize = 16 << 20;
-/// Maximum recursion depth of the validator; the threads of [`super::super::offload`] have enough stack for it.
+/// Maximum recursion depth of the validator; the threads of [`crate::server::system::offload`] have enough stack for it.
 const DEEPEST: usize = 1_000;
 
 /// Maximum number of parts that are compiled for the `unevaluated…` keywords of a schema, with repetitions.

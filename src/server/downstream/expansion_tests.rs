@@ -8,9 +8,10 @@ use jsonschema::{Keyword, ValidationError};
 use proptest::prelude::*;
 use serde_json::json;
 
+use crate::server::system::offload::Offload;
+
 use super::super::trial::{Schema, Trial};
 use super::*;
-use crate::server::offload::Offload;
 
 /// Runs work on the threads on which arguments are validated.
 fn offloaded<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {

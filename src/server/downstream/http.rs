@@ -13,7 +13,7 @@ use rmcp::transport::auth::{AuthClient, AuthError};
 use rmcp::transport::streamable_http_client::{StreamableHttpClientTransportConfig, StreamableHttpError};
 use rustls_platform_verifier::BuilderVerifierExt;
 
-use crate::server::config::cut;
+use crate::server::text::cut;
 
 use super::login::Login;
 

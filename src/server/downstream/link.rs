@@ -5,14 +5,15 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
+use crate::lang::{Tool, ToolReply};
+use crate::server::policy::Effect;
+use crate::server::secrets::Secrets;
+use crate::server::system::offload;
+
+use super::blobs::Owned;
 use super::connection::{Failure, InUse};
 use super::local::Local;
 use super::result;
-use crate::lang::{Tool, ToolReply};
-use crate::server::blobs::Owned;
-use crate::server::offload;
-use crate::server::policy::Effect;
-use crate::server::secrets::Secrets;
 
 /// The transport of calls.
 pub(super) enum Link<'s> {

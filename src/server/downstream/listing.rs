@@ -4,7 +4,7 @@ use rmcp::model::{ListToolsResult, ServerResult, Tool};
 use serde_json::{Value, json};
 
 use crate::lang::foreign_text;
-use crate::server::config::cut;
+use crate::server::text::cut;
 
 /// Fields that are not used here.
 const ORNAMENTS: [&str; 4] = ["title", "icons", "execution", "_meta"];

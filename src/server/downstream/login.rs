@@ -20,10 +20,10 @@ use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 
-use crate::server::config::cut;
-use crate::server::folders::replace;
 use crate::server::identity::sha256;
 use crate::server::secrets::{Secrets, names_a_secret};
+use crate::server::system::folders::replace;
+use crate::server::text::cut;
 
 use super::http;
 

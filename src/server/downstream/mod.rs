@@ -9,6 +9,7 @@
 //! [`unfit`] reports rules that match no tool.
 
 mod arguments;
+mod blobs;
 mod client;
 mod coercion;
 mod connection;
@@ -40,20 +41,18 @@ use std::time::{Duration, Instant};
 
 use crate::lang::error::suggest::closest;
 use crate::lang::{CallId, Catalogue, Found, Server, Tool, ToolCall, ToolError, ToolErrorKind, ToolReply};
+use crate::server::audit::{Announcer, AuditLog, AuditedCall, Outcome, Redaction};
+use crate::server::config::{Configuration, Endpoint, Origin};
+use crate::server::identity::{Identity, LOCAL};
+use crate::server::policy::{Consent, Counts, Decision, Names, Policy, nobody};
+use crate::server::secrets::Secrets;
+use crate::server::system::folders;
+use crate::server::system::offload::{self, Offload};
+use crate::server::system::platform::Lifeline;
+use crate::server::telemetry::metrics::Metrics;
 
-use super::audit::{Announcer, AuditLog, AuditedCall, Outcome, Redaction};
-use super::blobs::Blobs;
-use super::config::{Configuration, Endpoint, Origin};
-use super::folders;
-use super::http::LOCAL;
-use super::identity::Identity;
-use super::metrics::Metrics;
-use super::offload::{self, Offload};
-use super::platform::Lifeline;
-use super::policy::{Consent, Counts, Decision, Names, Policy, nobody};
-use super::secrets::Secrets;
+use blobs::Blobs;
 use index::KeptIndex;
-pub use local::{Answering, Function, Functions, blocking};
 use schemas::Schemas;
 use server::Downstream;
 use unfit::Unfit;
@@ -87,7 +86,7 @@ pub struct DownstreamOptions {
 impl Default for DownstreamOptions {
     fn default() -> Self {
         DownstreamOptions {
-            largest_message: super::lines::LARGEST_LINE,
+            largest_message: crate::server::transport::lines::LARGEST_LINE,
             cache: folders::cache(),
             logins: folders::usual_folder().map(|folder| folder.join("logins")),
             policy: Policy::default(),
@@ -99,12 +98,12 @@ impl Default for DownstreamOptions {
 }
 
 /// The outcome of a call.
-pub(super) struct Answered {
-    pub(super) reply: ToolReply,
+pub(in crate::server) struct Answered {
+    pub(in crate::server) reply: ToolReply,
     /// The rule that decided on the call, if one did.
-    pub(super) rule: Option<String>,
+    pub(in crate::server) rule: Option<String>,
     /// A note about changes that were made to the arguments.
-    pub(super) note: Option<String>,
+    pub(in crate::server) note: Option<String>,
 }
 
 /// State shared by all servers of a process.
@@ -217,18 +216,18 @@ impl Downstreams {
     }
 
     /// The metrics of these servers and of their callers.
-    pub(super) fn metrics(&self) -> &Metrics {
+    pub(in crate::server) fn metrics(&self) -> &Metrics {
         &self.shared.metrics
     }
 
     /// Counts a call that has ended. A name without a server is counted as `unknown`, since programs choose it freely.
-    pub(super) fn counted(&self, server: &str, took: Duration, reply: &ToolReply) {
+    pub(in crate::server) fn counted(&self, server: &str, took: Duration, reply: &ToolReply) {
         let server = if self.find(server).is_ok() { server } else { "unknown" };
         self.shared.metrics.tool_call(server, took, reply);
     }
 
     /// Returns each server's name and whether it is connected now.
-    pub(super) async fn connected(&self) -> Vec<(String, bool)> {
+    pub(in crate::server) async fn connected(&self) -> Vec<(String, bool)> {
         let servers = self.all();
         let state = async |server: &Arc<Downstream>| (server.name().to_owned(), server.is_connected().await);
         futures::future::join_all(servers.iter().map(state)).await
@@ -268,7 +267,7 @@ impl Downstreams {
     }
 
     /// Like [`Downstreams::tools`], with the result shapes that a principal has seen.
-    pub(super) async fn tools_for(&self, principal: &str, name: &str) -> Result<Vec<Arc<Tool>>, ToolError> {
+    pub(in crate::server) async fn tools_for(&self, principal: &str, name: &str) -> Result<Vec<Arc<Tool>>, ToolError> {
         let tools = self.find(name)?.tools(principal).await;
         self.log_unfit_rules();
         tools
@@ -286,7 +285,7 @@ impl Downstreams {
     }
 
     /// Returns which arguments of a server's tools are not validated because their schemas cannot be used.
-    pub(super) async fn unchecked(&self, name: &str) -> Vec<String> {
+    pub(in crate::server) async fn unchecked(&self, name: &str) -> Vec<String> {
         match self.find(name) {
             Ok(server) => server.unchecked().await,
             Err(_) => Vec::new(),
@@ -299,7 +298,7 @@ impl Downstreams {
     }
 
     /// The audit log, if calls are recorded.
-    pub(super) fn audit(&self) -> Option<&Arc<AuditLog>> {
+    pub(in crate::server) fn audit(&self) -> Option<&Arc<AuditLog>> {
         self.shared.options.audit.as_ref()
     }
 
@@ -315,7 +314,7 @@ impl Downstreams {
     }
 
     /// Like [`Downstreams::catalogue`], with the result shapes that a principal has seen.
-    pub(super) async fn catalogue_for(&self, principal: &str) -> Catalogue {
+    pub(in crate::server) async fn catalogue_for(&self, principal: &str) -> Catalogue {
         let servers = self.all();
         let lists = futures::future::join_all(servers.iter().map(|server| async move {
             server.recall().await;
@@ -342,7 +341,7 @@ impl Downstreams {
     }
 
     /// Like [`Downstreams::search`], with the result shapes that a principal has seen.
-    pub(super) async fn search_for(&self, principal: &str, query: &str, most: usize) -> Found {
+    pub(in crate::server) async fn search_for(&self, principal: &str, query: &str, most: usize) -> Found {
         let catalogue = self.catalogue_for(principal).await;
         let (index, query) = (Arc::clone(&self.index), query.to_owned());
         let tools = catalogue.tools.len();
@@ -364,7 +363,7 @@ impl Downstreams {
     }
 
     /// Logs once the audit redaction rules that match no argument, as soon as all tools are known.
-    pub(super) fn report_redaction(&self) {
+    pub(in crate::server) fn report_redaction(&self) {
         if let Some(audit) = self.audit()
             && !self.redaction_is_reported.load(Ordering::Relaxed)
             && let Some(rules) = self.without_effect(audit.redaction())
@@ -402,7 +401,7 @@ impl Downstreams {
     /// Like [`Downstreams::call`], for an evaluation with its consent; the time in which a person is asked does not
     /// count towards the timeout either. The announcer writes the intent before anything is sent; a call whose intent
     /// cannot be written is denied.
-    pub(super) async fn call_as_decided(
+    pub(in crate::server) async fn call_as_decided(
         &self,
         call: &ToolCall,
         consent: &Consent,
@@ -427,7 +426,7 @@ impl Downstreams {
     }
 
     /// The non-text content of tool results.
-    pub(super) fn blobs(&self) -> &Arc<Blobs> {
+    pub(in crate::server) fn blobs(&self) -> &Arc<Blobs> {
         &self.shared.blobs
     }
 

@@ -9,9 +9,10 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{ChildStdin, ChildStdout};
 use tokio::sync::watch;
 
-use crate::server::config::{Endpoint, ServerConfig, cut};
-use crate::server::platform::{self, Lifeline, ProcessGroup, Started};
+use crate::server::config::{Endpoint, ServerConfig};
 use crate::server::secrets::Secrets;
+use crate::server::system::platform::{self, Lifeline, ProcessGroup, Started};
+use crate::server::text::cut;
 
 /// Grace period for a process to exit once its input is closed, and again once it is asked to terminate.
 const PATIENCE: Duration = Duration::from_millis(500);

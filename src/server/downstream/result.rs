@@ -9,9 +9,10 @@ use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
 use crate::lang::{Tool, ToolError, ToolErrorKind, ToolReply, foreign_text};
-use crate::server::blobs::Owned;
-use crate::server::config::cut;
 use crate::server::secrets::Secrets;
+use crate::server::text::cut;
+
+use super::blobs::Owned;
 
 /// The error for a call that timed out.
 pub(super) fn late(what: &str, timeout: Duration) -> ToolError {

@@ -1,8 +1,10 @@
 //! Unwrapping of tool results.
 
-use super::*;
-use crate::server::blobs::Blobs;
 use std::sync::Arc;
+
+use crate::server::downstream::blobs::Blobs;
+
+use super::*;
 
 fn tool(output_schema: Option<Value>) -> Tool {
     Tool { server: "files".into(), name: "read".into(), input_schema: json!({}), output_schema, ..Tool::default() }

@@ -12,10 +12,11 @@ use tokio::sync::Mutex as AsyncMutex;
 use crate::lang::error::suggest::closest;
 use crate::lang::{Tool, ToolCall, ToolError, ToolErrorKind, ToolReply, foreign_text};
 use crate::server::audit::Announcer;
-use crate::server::config::{ServerConfig, cut};
-use crate::server::http::LOCAL;
-use crate::server::offload::{self, NotDone};
+use crate::server::config::ServerConfig;
+use crate::server::identity::LOCAL;
 use crate::server::policy::{Consent, Counts, Decision, Known as KnownNames, Names, Policy, Timeouts, ToolName};
+use crate::server::system::offload::{self, NotDone};
+use crate::server::text::cut;
 
 use super::arguments::{self, Checked, CheckedTool};
 use super::connection::{Connection, Failure};

@@ -15,10 +15,10 @@ use serde_json::Value;
 
 use crate::lang::{Tool, ToolHints};
 use crate::server::config::{Endpoint, ServerConfig};
-use crate::server::envelope::Envelope;
-use crate::server::folders::{make_private, replace};
-use crate::server::http::LOCAL;
-use crate::server::lines::MOST_MARKS;
+use crate::server::identity::LOCAL;
+use crate::server::system::folders::{make_private, replace};
+use crate::server::transport::envelope::Envelope;
+use crate::server::transport::lines::MOST_MARKS;
 
 use super::arguments::CheckedTool;
 

@@ -19,7 +19,7 @@ use tokio::io::{AsyncRead, ReadBuf};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use crate::server::lines::{Lines, Outlet};
+use crate::server::transport::lines::{Lines, Outlet};
 
 use super::http;
 

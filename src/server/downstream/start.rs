@@ -13,10 +13,11 @@ use rmcp::transport::Transport;
 use tokio::process::{ChildStdin, ChildStdout};
 use tokio_util::sync::CancellationToken;
 
-use crate::server::config::{Endpoint, HttpTransport, ServerConfig, cut};
-use crate::server::lines::Lines;
-use crate::server::platform::Lifeline;
+use crate::server::config::{Endpoint, HttpTransport, ServerConfig};
 use crate::server::secrets::Secrets;
+use crate::server::system::platform::Lifeline;
+use crate::server::text::cut;
+use crate::server::transport::lines::Lines;
 
 use super::client::Client;
 use super::connection::Connection;

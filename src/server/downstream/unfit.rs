@@ -4,8 +4,9 @@ use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::Downstreams;
 use crate::server::policy::{self, Listed, Names, UnfitRule};
+
+use super::Downstreams;
 
 /// The rules that have been reported, and whether there may be others.
 #[derive(Default)]

@@ -11,8 +11,9 @@ use rmcp::model::{ErrorCode, RequestId};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::server::transport::batch::{self, Item};
+
 use super::refusal::{Later, error, failed};
-use crate::server::batch::{self, Item};
 
 /// Maximum size of the reply to one message, in bytes.
 const LARGEST_REPLY: usize = 64 << 20;

@@ -12,10 +12,20 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures::StreamExt;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
-use rmcp::model::{ErrorCode, Extensions, RequestId};
+use rmcp::model::{ErrorCode, RequestId};
 use serde::de::IgnoredAny;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
+
+use crate::server::admission::allowances::Allowances;
+use crate::server::admission::shutdown::{Shutdown, UnderWay};
+use crate::server::identity::Principal;
+use crate::server::text::cut;
+use crate::server::transport::batch;
+use crate::server::transport::buffer_space::BufferSpace;
+use crate::server::transport::cursor;
+use crate::server::transport::envelope::Envelope;
+use crate::server::transport::lines;
 
 use super::connections::Peer;
 use super::places::Seat;
@@ -25,14 +35,7 @@ use super::rates::Rates;
 use super::refusal::{Later, Unauthorized, failed, no_such_session};
 use super::shares::Shares;
 use super::tokens::Directory;
-use super::{HttpOptions, Principal, REQUESTS_PER_MINUTE, batches};
-use crate::server::allowances::Allowances;
-use crate::server::batch;
-use crate::server::config::cut;
-use crate::server::cursor;
-use crate::server::envelope::Envelope;
-use crate::server::lines;
-use crate::server::shutdown::{Shutdown, UnderWay};
+use super::{HttpOptions, REQUESTS_PER_MINUTE, batches};
 
 /// Budget for the bytes of messages that are received at the same time, in units of [`UNIT`] bytes; later messages
 /// wait. With several principals, each of them may use at most half of it.
@@ -63,22 +66,10 @@ pub(super) struct Intake {
     shutdown: Arc<Shutdown>,
 }
 
-/// The buffer space that a message holds until it has been decoded.
-#[derive(Clone, Default)]
-struct Room(Arc<Mutex<Vec<OwnedSemaphorePermit>>>);
-
 /// Keeps a session from becoming idle until its request has been handled.
 #[derive(Clone)]
-struct Held {
+struct SessionGuard {
     _session: Option<Arc<InUse>>,
-}
-
-/// Releases the buffer space of a request's message, which has been decoded.
-pub(in crate::server) fn taken_in(extensions: &Extensions) {
-    let parts = extensions.get::<http::request::Parts>();
-    if let Some(Room(permits)) = parts.and_then(|parts| parts.extensions.get::<Room>()) {
-        permits.lock().unwrap_or_else(PoisonError::into_inner).clear();
-    }
 }
 
 impl Intake {
@@ -170,7 +161,7 @@ impl Intake {
     }
 
     /// Waits for buffer space for a message of `size` bytes.
-    async fn room(&self, principal: &Arc<str>, size: usize) -> Room {
+    async fn room(&self, principal: &Arc<str>, size: usize) -> BufferSpace {
         let units = |most: usize| u32::try_from(size / UNIT + 1).unwrap_or(u32::MAX).min(most as u32);
         let mut permits = Vec::new();
         if self.allowances.are_of_several() {
@@ -183,7 +174,7 @@ impl Intake {
         }
         let all = Arc::clone(&self.room).acquire_many_owned(units(ROOM)).await;
         permits.push(all.expect("the room is never closed"));
-        Room(Arc::new(Mutex::new(permits)))
+        BufferSpace::new(permits)
     }
 }
 
@@ -226,7 +217,7 @@ pub(super) async fn take_in(State(intake): State<Arc<Intake>>, mut request: Requ
         false => None,
     };
     request.extensions_mut().insert(Principal(known.principal.to_string()));
-    request.extensions_mut().insert(Held { _session: session.clone() });
+    request.extensions_mut().insert(SessionGuard { _session: session.clone() });
     let handling = async {
         match *request.method() == Method::POST {
             true => post(&intake, &known.principal, session.as_deref(), request, next).await,
@@ -310,7 +301,7 @@ async fn message(
     principal: &Arc<str>,
     headers: &HeaderMap,
     body: Body,
-) -> Result<(Bytes, Envelope, Room), Box<Response>> {
+) -> Result<(Bytes, Envelope, BufferSpace), Box<Response>> {
     if let Some(response) = encoded(headers) {
         return Err(Box::new(response));
     }
@@ -351,7 +342,7 @@ async fn message(
         let marks = u32::try_from(envelope.marks().min(lines::MOST_MARKS)).expect("at most a million");
         let permit =
             Arc::clone(&intake.decoding).acquire_many_owned(marks).await.expect("the permits are never closed");
-        room.0.lock().unwrap_or_else(PoisonError::into_inner).push(permit);
+        room.add(permit);
     }
     Ok((bytes, envelope, room))
 }
@@ -383,7 +374,7 @@ async fn answer(
     intake: &Intake,
     principal: &Arc<str>,
     session: Option<&InUse>,
-    (mut parts, bytes, envelope, room): (http::request::Parts, Bytes, Envelope, Room),
+    (mut parts, bytes, envelope, room): (http::request::Parts, Bytes, Envelope, BufferSpace),
     next: Next,
 ) -> Response {
     parts.extensions.insert(room);

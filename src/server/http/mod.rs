@@ -18,11 +18,6 @@ mod scrape;
 mod shares;
 mod tokens;
 
-pub(super) use intake::taken_in;
-pub(super) use principals::LOCAL;
-pub use principals::Principals;
-pub(super) use scrape::serve_metrics;
-
 use std::io;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
@@ -33,25 +28,25 @@ use axum::Router;
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::get;
 use http::StatusCode;
-use intake::{Intake, count, take_in};
-use protocol_sessions::ProtocolSessions;
-use readiness::Readiness;
 use rmcp::ServerHandler;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
-use tokens::Directory;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::lang::Sandbox;
+use crate::server::admission::shutdown::{Shutdown, Stop};
+use crate::server::protocol::front::Front;
+use crate::server::serve::signals::until_told_to_end;
+use crate::server::serve::{Assembled, ServeOptions, assemble};
+use crate::server::transport::lines::LARGEST_LINE;
 
-use super::lines::LARGEST_LINE;
-use super::mcp::Front;
-use super::serve::{Assembled, ServeOptions, assemble, until_told_to_end};
-use super::shutdown::{Shutdown, Stop};
+use intake::{Intake, count, take_in};
+use protocol_sessions::ProtocolSessions;
+use readiness::Readiness;
+use tokens::Directory;
 
-/// The principal of a request, as a request extension for handlers.
-#[derive(Clone)]
-pub(super) struct Principal(pub(super) String);
+pub use principals::Principals;
+pub(in crate::server) use scrape::serve_metrics;
 
 /// Options of the HTTP server: its addresses, principals and limits.
 #[derive(Clone)]

@@ -12,13 +12,12 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use tokio_util::sync::CancellationToken;
 
-use super::tokens;
-use crate::server::allowances::{Allowance, Allowances};
-use crate::server::config::kind;
+use crate::server::admission::allowances::{Allowance, Allowances};
+use crate::server::fields::kind;
+use crate::server::identity::LOCAL;
 use crate::server::secrets::Secrets;
 
-/// The principal of all requests where no token is needed; also that of `serve` on standard input and output.
-pub(in crate::server) const LOCAL: &str = "local";
+use super::tokens;
 
 /// Minimum length of a token: a shorter one could be found by brute force.
 const SHORTEST: usize = 16;

@@ -11,8 +11,9 @@ use governor::clock::{Clock, DefaultClock};
 use governor::{DefaultDirectRateLimiter, DefaultKeyedRateLimiter, NotUntil, Quota};
 use http::StatusCode;
 
+use crate::server::admission::allowances::Allowances;
+
 use super::refusal::Later;
-use crate::server::allowances::Allowances;
 
 /// Number of addresses above which those without recent requests are dropped, provided that there are also more than
 /// twice as many as were left the last time.

@@ -9,8 +9,8 @@ use http::{HeaderValue, StatusCode, header};
 use rmcp::model::{ErrorCode, RequestId};
 use serde_json::json;
 
-use crate::server::lines;
-use crate::server::shutdown::SHUTTING_DOWN;
+use crate::server::admission::shutdown::SHUTTING_DOWN;
+use crate::server::transport::lines;
 
 /// Time limit for a connection that is refused or evicted.
 pub(super) const REFUSAL: Duration = Duration::from_secs(1);

@@ -15,11 +15,12 @@ use http::{HeaderMap, StatusCode, header};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use crate::server::evaluations::Evaluations;
+use crate::server::telemetry::metrics::CONTENT_TYPE;
+
 use super::IN_USE;
 use super::connections::{self, Bounds};
 use super::heads;
-use crate::server::evaluations::Evaluations;
-use crate::server::metrics::CONTENT_TYPE;
 
 /// Limits for a separate metrics address, which is scraped only occasionally.
 const BOUNDS: Bounds = Bounds { most: 32, each: None, arrival: Duration::from_secs(10) };

@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use http::StatusCode;
 use tokio_util::sync::CancellationToken;
 
+use crate::server::admission::allowances::Allowances;
+
 use super::refusal::Later;
-use crate::server::allowances::Allowances;
 
 /// The open requests and event streams of the principals.
 pub(super) struct Shares {

@@ -9,9 +9,10 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use crate::server::admission::allowances::Allowances;
+
 use super::principals::{Known, Principals};
 use super::protocol_sessions::ProtocolSessions;
-use crate::server::allowances::Allowances;
 
 /// Interval at which the file is read. Its text is compared and not its modification time, since a copy may keep the
 /// time of its source.

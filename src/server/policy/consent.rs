@@ -7,10 +7,11 @@ use futures::future::BoxFuture;
 use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 
-use super::quotas::Caller;
-use super::{Counts, Decision, Policy, Question, ToolName, Verdict, name_of};
 use crate::lang::{Tool, ToolReply};
 use crate::server::identity::Identity;
+
+use super::quotas::Caller;
+use super::{Counts, Decision, Policy, Question, ToolName, Verdict, name_of};
 
 /// Maximum time for a person to answer. The evaluation may end earlier because of its limit `total`.
 const PATIENCE: Duration = Duration::from_secs(600);

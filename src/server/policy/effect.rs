@@ -2,8 +2,9 @@
 
 use std::fmt;
 
-use super::Verdict;
 use crate::lang::ToolHints;
+
+use super::Verdict;
 
 /// The declared effect of a tool, from MCP tool annotations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -6,7 +6,6 @@
 //! evaluation: it asks an [`Approver`] a [`Question`] if a person must decide, and counts calls against the [`quotas`].
 //! `read` parses policies from configurations.
 
-mod client;
 mod consent;
 mod effect;
 mod glob;
@@ -25,21 +24,20 @@ use std::path::Path;
 
 use crate::lang::ToolHints;
 
-pub(super) use client::AskingClient;
-pub use consent::{Answer, Approver, Nobody};
-pub(super) use consent::{Consent, nobody};
-pub use effect::Effect;
-pub(super) use names::{Known, Name, Names, ToolName};
-pub(super) use pattern::NamePattern;
-pub use pattern::ToolPattern;
-pub use question::Question;
-pub(super) use quotas::Counts;
-pub(super) use timeouts::Timeouts;
-pub use unfit::UnfitRule;
-pub(super) use unfit::{Listed, unfit};
-
 use pattern::Fit;
 use quotas::Quota;
+
+pub use consent::{Answer, Approver, Nobody};
+pub(in crate::server) use consent::{Consent, nobody};
+pub use effect::Effect;
+pub(in crate::server) use names::{Known, Name, Names, ToolName};
+pub(in crate::server) use pattern::NamePattern;
+pub use pattern::ToolPattern;
+pub use question::Question;
+pub(in crate::server) use quotas::Counts;
+pub(in crate::server) use timeouts::Timeouts;
+pub use unfit::UnfitRule;
+pub(in crate::server) use unfit::{Listed, unfit};
 
 /// The action taken when a program calls a tool, from the mildest to the strictest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -161,14 +159,14 @@ struct Hit<'a> {
 
 impl Policy {
     /// Adds the policy of another file: appends its lists and quotas, and overrides defaults.
-    pub(super) fn merge(&mut self, other: Policy) {
+    pub(in crate::server) fn merge(&mut self, other: Policy) {
         self.lists.extend(other.lists);
         self.defaults.extend(other.defaults);
         self.quotas.extend(other.quotas);
     }
 
     /// Keeps only the rules from one of those files.
-    pub(super) fn of_files(mut self, files: &[String]) -> Policy {
+    pub(in crate::server) fn of_files(mut self, files: &[String]) -> Policy {
         self.lists.retain(|list| files.contains(&list.source.file));
         self.defaults.retain(|_, (_, file)| files.contains(file));
         self.quotas.retain(|quota| files.contains(&quota.source.file));
@@ -187,13 +185,13 @@ impl Policy {
     }
 
     /// Decides on a tool, given the names of the other tools.
-    pub(super) fn decide_on(&self, tool: &ToolName<'_>, hints: &ToolHints) -> Decision {
+    pub(in crate::server) fn decide_on(&self, tool: &ToolName<'_>, hints: &ToolHints) -> Decision {
         self.rule(tool, hints).decision()
     }
 
     /// Decides on a call whose arguments cannot be checked: if no list matches the tool, the stricter of the verdicts
     /// on its declared effect and on unchecked arguments.
-    pub(super) fn decide_unchecked(&self, tool: &ToolName<'_>, hints: &ToolHints) -> Decision {
+    pub(in crate::server) fn decide_unchecked(&self, tool: &ToolName<'_>, hints: &ToolHints) -> Decision {
         let rule = self.rule(tool, hints);
         let unchecked = self.rule_of(Effect::Unchecked);
         let is_named = !matches!(rule, Rule::Effect(..));
@@ -201,12 +199,12 @@ impl Policy {
     }
 
     /// True if a tool must not be called, given the names of the other tools.
-    pub(super) fn denies_it(&self, tool: &ToolName<'_>, hints: &ToolHints) -> bool {
+    pub(in crate::server) fn denies_it(&self, tool: &ToolName<'_>, hints: &ToolHints) -> bool {
         self.rule(tool, hints).verdict() == Verdict::Deny
     }
 
     /// Returns the denial of a tool if it is certain regardless of the tool's effects and of the server's other tools.
-    pub(super) fn denial_by_name(&self, tool: &ToolName<'_>) -> Option<Decision> {
+    pub(in crate::server) fn denial_by_name(&self, tool: &ToolName<'_>) -> Option<Decision> {
         let hits = self.hits(tool);
         let counts: [fn(&Hit<'_>) -> bool; 3] = [is_certain, is_strict, |_| true];
         let mut rules = counts.map(|counts| self.rule_by_name(&hits, counts)).into_iter();

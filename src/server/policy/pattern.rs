@@ -1,7 +1,7 @@
 //! Patterns of tool names: a tool in any spelling that a program can use, or a pattern of such spellings.
 
 use crate::lang::value::map::canonical;
-use crate::server::config::is_unreadable;
+use crate::server::text::is_unreadable;
 
 use super::glob::{self, Folded, Token};
 use super::names::{Known, Name, Names, ToolName};

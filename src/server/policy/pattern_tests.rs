@@ -7,10 +7,11 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use serde_json::{Value, json};
 
+use crate::lang::ToolHints;
+
 use super::super::quotas::Caller;
 use super::super::{Counts, Policy, Timeouts, Verdict};
 use super::*;
-use crate::lang::ToolHints;
 
 fn pattern(text: &str) -> ToolPattern {
     ToolPattern::new(text).unwrap_or_else(|problem| panic!("{problem}"))

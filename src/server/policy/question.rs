@@ -209,7 +209,7 @@ fn escaped(c: char) -> String {
 /// Returns a character, or its code point if it is invisible or a control, such as those that change the writing
 /// direction.
 fn visible(c: char) -> String {
-    let is_unseen = |c: char| crate::server::quarantine::shows_nothing(c) || (c.is_whitespace() && c != ' ');
+    let is_unseen = |c: char| crate::server::protocol::quarantine::shows_nothing(c) || (c.is_whitespace() && c != ' ');
     let is_seen = !(c.is_control() || (!c.is_ascii() && is_unseen(c)));
     if is_seen { c.to_string() } else { format!("\\u{{{:x}}}", u32::from(c)) }
 }

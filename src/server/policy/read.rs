@@ -2,9 +2,10 @@
 
 use serde_json::{Map, Value};
 
+use crate::server::fields::{Wrong, given, known_keys, wrong};
+
 use super::quotas::{LARGEST, Per, Quota};
 use super::{Effect, List, Policy, Purpose, Source, ToolPattern, Verdict};
-use crate::server::config::{Wrong, given, known_keys, wrong};
 
 impl Policy {
     /// Reads `tools`, an object with either `allow` or `block`.

@@ -6,10 +6,11 @@ use std::time::{Duration, Instant};
 use futures::future::BoxFuture;
 use serde_json::{Map, Value, json};
 
-use super::quotas::Caller;
-use super::*;
 use crate::lang::{Tool, ToolReply};
 use crate::server::identity::Identity;
+
+use super::quotas::Caller;
+use super::*;
 
 fn policy(text: Value) -> Policy {
     let mut policy = Policy::default();

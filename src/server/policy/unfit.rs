@@ -2,8 +2,9 @@
 
 use std::fmt;
 
-use super::{Fit, Known, Names, Policy, Purpose, Source, Timeouts, ToolName, ToolPattern, Verdict};
 use crate::lang::error::suggest::closest;
+
+use super::{Fit, Known, Names, Policy, Purpose, Source, Timeouts, ToolName, ToolPattern, Verdict};
 
 /// A rule that matches none of the known tools.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -29,12 +29,12 @@ use std::sync::{Arc, PoisonError, RwLock};
 use crate::lang::{Reply, Tool, ToolError, ToolReply};
 
 use matching::Matcher;
-pub(super) use names::{is_secret_variable, names_a_secret};
-pub(super) use pairs::behind_option;
-pub(super) use recognition::{credentials_in, has_credentials};
+pub(in crate::server) use names::{is_secret_variable, names_a_secret};
+pub(in crate::server) use pairs::behind_option;
+pub(in crate::server) use recognition::{credentials_in, has_credentials};
 
 /// Replaces a secret. It needs no escaping in JSON or in a printed string.
-pub(super) const MASK: &str = "[redacted]";
+pub(in crate::server) const MASK: &str = "[redacted]";
 
 /// Minimum length of a secret, in bytes; shorter texts are too likely to be something else.
 const SHORTEST: usize = 8;
@@ -118,7 +118,7 @@ impl Secrets {
     }
 
     /// Adds secrets of a source that renews them, and drops its oldest.
-    pub(super) fn renew<'t>(&self, source: &str, texts: impl IntoIterator<Item = &'t str>) {
+    pub(in crate::server) fn renew<'t>(&self, source: &str, texts: impl IntoIterator<Item = &'t str>) {
         let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
         let kept = known.renewed.entry(source.to_owned()).or_default();
         let mut has_changed = false;
@@ -153,7 +153,7 @@ impl Secrets {
     }
 
     /// Redacts a text that was cut at its beginning or its end: a partial secret there is redacted as well.
-    pub(super) fn redact_cut(&self, text: &str, cut_before: bool, cut_behind: bool) -> String {
+    pub(in crate::server) fn redact_cut(&self, text: &str, cut_before: bool, cut_behind: bool) -> String {
         let mut text = self.redact(text).into_owned();
         let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
         if cut_behind {
@@ -178,7 +178,7 @@ impl Secrets {
     }
 
     /// Redacts consecutive parts of a text, including secrets that span several parts.
-    pub(super) fn redact_parts(&self, parts: &mut [String]) {
+    pub(in crate::server) fn redact_parts(&self, parts: &mut [String]) {
         let ranges = self.matcher().find(parts.concat().as_bytes());
         let mut from = 0;
         for part in parts.iter_mut() {
@@ -194,7 +194,7 @@ impl Secrets {
     }
 
     /// Returns the bytes with the secrets redacted; `None` if they contain none.
-    pub(super) fn redact_bytes(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+    pub(in crate::server) fn redact_bytes(&self, bytes: &[u8]) -> Option<Vec<u8>> {
         let ranges = self.matcher().find(bytes);
         let mut out = Vec::with_capacity(bytes.len());
         let mut at = 0;
@@ -208,7 +208,7 @@ impl Secrets {
     }
 
     /// Returns a reply with the secrets redacted.
-    pub(super) fn redact_reply(&self, reply: ToolReply) -> ToolReply {
+    pub(in crate::server) fn redact_reply(&self, reply: ToolReply) -> ToolReply {
         match reply {
             ToolReply::Json(text) => ToolReply::Json(match self.redact_json(&text) {
                 Cow::Borrowed(_) => text,
@@ -255,7 +255,7 @@ impl Secrets {
     }
 
     /// Returns an error with the secrets redacted.
-    pub(super) fn redact_error(&self, error: ToolError) -> ToolError {
+    pub(in crate::server) fn redact_error(&self, error: ToolError) -> ToolError {
         ToolError {
             message: self.redact_own(error.message),
             suggestion: error.suggestion.map(|text| self.redact_own(text)),
@@ -265,7 +265,7 @@ impl Secrets {
 
     /// Returns the description of a tool with the secrets redacted; `None` if its name, by which it is called, contains
     /// one.
-    pub(super) fn redact_tool(&self, tool: Tool) -> Option<Tool> {
+    pub(in crate::server) fn redact_tool(&self, tool: Tool) -> Option<Tool> {
         let schema = |schema: serde_json::Value| self.redact_value(schema);
         matches!(self.redact(&tool.name), Cow::Borrowed(_)).then(|| Tool {
             description: self.redact_own(tool.description),
@@ -330,7 +330,7 @@ fn ended(text: &str, secret: &str) -> usize {
 }
 
 /// Returns whether a text can be redacted everywhere without damage to other data.
-pub(super) fn is_redactable(text: &str) -> bool {
+pub(in crate::server) fn is_redactable(text: &str) -> bool {
     let text = text.trim();
     let is_all = |kind: fn(&u8) -> bool| text.as_bytes().iter().all(kind);
     let is_word = text.len() < SURELY && (is_all(u8::is_ascii_lowercase) || is_all(u8::is_ascii_digit));
@@ -339,6 +339,6 @@ pub(super) fn is_redactable(text: &str) -> bool {
 }
 
 /// Returns whether a text is the path of an existing file.
-pub(super) fn is_path(text: &str) -> bool {
+pub(in crate::server) fn is_path(text: &str) -> bool {
     text.contains(['/', '\\']) && Path::new(text).exists()
 }

@@ -7,13 +7,15 @@ use serde_json::{Map, Value};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::ChildStdin;
 
-use super::{Answering, Function, others, too_large, unfit};
 use crate::lang::foreign_text::shows_nothing;
 use crate::lang::{Tool, ToolError, ToolReply};
 use crate::server::config::{Action, Inherit, LocalTool, Round, Template, Words, rounds};
+use crate::server::config::{Answering, Function};
 use crate::server::downstream::result::text_or_json;
-use crate::server::platform::{self, Lifeline, Started};
 use crate::server::secrets::Secrets;
+use crate::server::system::platform::{self, Lifeline, Started};
+
+use super::{others, too_large, unfit};
 
 /// Maximum size of the reported end of a command's output, in bytes.
 const WORDS_KEPT: usize = 2_000;

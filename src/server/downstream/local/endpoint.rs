@@ -6,12 +6,15 @@ use ::http::{HeaderName, HeaderValue, Method, StatusCode};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value, json};
 
-use super::{Answering, Function, others, too_large, unfit};
 use crate::lang::{Tool, ToolError, ToolReply};
-use crate::server::config::{Action, LocalTool, Round, Template, cut, rounds, same_origin};
+use crate::server::config::{Action, LocalTool, Round, Template, rounds, same_origin};
+use crate::server::config::{Answering, Function};
 use crate::server::downstream::http::client;
 use crate::server::downstream::result::text_or_json;
 use crate::server::secrets::Secrets;
+use crate::server::text::cut;
+
+use super::{others, too_large, unfit};
 
 /// The characters that are percent-encoded in an address. `.` is among them, since `..` leads elsewhere.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'~');

@@ -4,10 +4,10 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use crate::lang::ToolError;
+use crate::server::downstream::connection::{Connection, InUse};
+use crate::server::downstream::link::Link;
+use crate::server::downstream::restarts::Restarts;
 
-use super::super::connection::{Connection, InUse};
-use super::super::link::Link;
-use super::super::restarts::Restarts;
 use super::Downstream;
 
 /// Default idle time after which a server is stopped.

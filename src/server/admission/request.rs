@@ -1,0 +1,275 @@
+//! The arguments of our two tools, parsed from the client's request.
+
+use serde_json::{Map, Value};
+
+use crate::lang::Limits;
+use crate::lang::error::suggest::closest;
+use crate::lang::reply::{Failure, Reply, Status};
+use crate::server::fields::kind;
+use crate::server::text::cut;
+
+/// A call of `lisp_eval`.
+#[derive(Debug)]
+pub(in crate::server) struct EvalRequest {
+    pub(in crate::server) program: String,
+    pub(in crate::server) session: Option<String>,
+    /// The text of a JSON value.
+    pub(in crate::server) data: Option<String>,
+    pub(in crate::server) limits: Limits,
+}
+
+/// A call of `lisp_env`.
+#[derive(Debug)]
+pub(in crate::server) struct EnvRequest {
+    pub(in crate::server) session: Option<String>,
+    pub(in crate::server) query: Option<String>,
+}
+
+/// A refusal of a call that cannot begin: a code and a message.
+#[derive(Debug, PartialEq, Eq)]
+pub(in crate::server) struct Refused {
+    pub(in crate::server) code: &'static str,
+    pub(in crate::server) message: String,
+    pub(in crate::server) suggestion: Option<String>,
+    /// True if the session of the call is lost permanently.
+    is_session_lost: bool,
+}
+
+impl Refused {
+    pub(in crate::server) fn new(code: &'static str, message: impl Into<String>) -> Refused {
+        Refused { code, message: message.into(), suggestion: None, is_session_lost: false }
+    }
+
+    /// Creates the refusal of a call whose session no longer exists, with the reason.
+    pub(in crate::server) fn session_lost(code: &'static str, why: impl Into<String>) -> Refused {
+        Refused { is_session_lost: true, ..Refused::new(code, why) }
+    }
+
+    /// True if the session of the call no longer exists.
+    pub(in crate::server) fn is_session_lost(&self) -> bool {
+        self.is_session_lost
+    }
+
+    /// Adapts the refusal to the session of a connection, which begins another session at the next call.
+    pub(in crate::server) fn of_connection(self) -> Refused {
+        if !self.is_session_lost {
+            return self;
+        }
+        let message = format!(
+            "the session of this connection is gone: {}; nothing was evaluated, and what was defined in that session is not there any more; the next call without `session` begins a new one",
+            self.message
+        );
+        Refused { message, is_session_lost: false, ..self }
+    }
+
+    /// Converts the refusal to a reply.
+    pub(in crate::server) fn reply(mut self) -> Reply {
+        if self.is_session_lost {
+            self.message.push_str("; leave `session` out for a new one");
+        }
+        let mut rendered = format!("{}: {}", self.code, self.message);
+        if let Some(suggestion) = &self.suggestion {
+            rendered = format!("{rendered}\n{suggestion}");
+        }
+        let failure = Failure {
+            error: self.code.to_owned(),
+            message: self.message,
+            suggestion: self.suggestion,
+            rendered,
+            ..Failure::default()
+        };
+        Reply { status: Status::Error, failure: Some(failure), ..Reply::default() }
+    }
+}
+
+impl From<Refused> for Box<Reply> {
+    fn from(refused: Refused) -> Box<Reply> {
+        Box::new(refused.reply())
+    }
+}
+
+const CODE: &str = "InvalidArguments";
+
+impl EvalRequest {
+    /// Reads the arguments. Limits default to `usual` and may not exceed `most`.
+    ///
+    /// # Errors
+    /// Refuses with the wrong argument, what was expected and what was found.
+    pub(in crate::server) fn read(
+        arguments: Map<String, Value>,
+        usual: &Limits,
+        most: &Limits,
+    ) -> Result<EvalRequest, Refused> {
+        let mut arguments = Arguments::new("lisp_eval", &["program", "session", "data", "limits"], arguments)?;
+        let program = arguments.text("program")?.ok_or_else(|| {
+            Refused::new(CODE, "`lisp_eval` needs `program`, the text of the program, such as `\"(+ 1 2)\"`")
+        })?;
+        let mut limits = usual.clone();
+        match arguments.take("limits") {
+            None => {}
+            Some(Value::Object(asked)) => {
+                for (name, value) in asked {
+                    let outcome = match &value {
+                        Value::Number(number) => limits.set_number(&name, number.as_f64().unwrap_or(f64::NAN)),
+                        Value::String(text) => limits.set(&name, text),
+                        other => Err(format!(
+                            "limit `{name}` takes a number or text such as `\"64MiB\"`, not {}",
+                            kind(other)
+                        )),
+                    };
+                    outcome.map_err(|message| Refused::new(CODE, message))?;
+                }
+            }
+            Some(other) => return Err(arguments.wrong("limits", "an object such as `{\"fuel\": 1e7}`", &other)),
+        }
+        limits.clamp_to(most);
+        let data = arguments.take("data").map(|data| match data {
+            // Clients that do not support untyped arguments send objects as text.
+            Value::String(text) if is_object_or_array(&text) => text,
+            other => other.to_string(),
+        });
+        Ok(EvalRequest { program, session: arguments.text("session")?.filter(|text| !text.is_empty()), data, limits })
+    }
+}
+
+impl EnvRequest {
+    /// Reads the arguments.
+    ///
+    /// # Errors
+    /// Refuses with the wrong argument, what was expected and what was found.
+    pub(in crate::server) fn read(arguments: Map<String, Value>) -> Result<EnvRequest, Refused> {
+        let mut arguments = Arguments::new("lisp_env", &["session", "query"], arguments)?;
+        let some = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
+        Ok(EnvRequest { session: some(arguments.text("session")?), query: some(arguments.text("query")?) })
+    }
+}
+
+/// Adds advice on raising an exceeded limit: by the field `limits` of a request, up to the operator's maximum.
+pub(in crate::server) fn advise_on_limit(failure: &mut Failure, limits: &Limits, most: &Limits) {
+    let Some(name) = failure.limit.clone() else { return };
+    let of = |limits: &Limits| limits.shown().into_iter().find(|(known, _)| *known == name).map(|(_, value)| value);
+    let (Some(allowed), Some(most)) = (of(limits), of(most)) else { return };
+    failure.suggest(if allowed == most {
+        format!("do less in one call: {most} is the most that the operator allows (`serve --limit {name}=VALUE`)")
+    } else {
+        format!("call again with `limits: {{\"{name}\": …}}`, at most {most}")
+    });
+}
+
+fn is_object_or_array(text: &str) -> bool {
+    let text = text.trim_ascii();
+    matches!(text.as_bytes().first(), Some(b'{' | b'[')) && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
+}
+
+/// The arguments of one call; only known ones are accepted.
+struct Arguments {
+    tool: &'static str,
+    given: Map<String, Value>,
+}
+
+impl Arguments {
+    fn new(tool: &'static str, known: &[&str], given: Map<String, Value>) -> Result<Arguments, Refused> {
+        match given.keys().find(|name| !known.contains(&name.as_str())) {
+            None => Ok(Arguments { tool, given }),
+            Some(name) => Err(Refused {
+                suggestion: closest(name, known.iter().copied()).map(|close| format!("Did you mean {close}?")),
+                ..Refused::new(
+                    CODE,
+                    format!("`{tool}` has no argument `{}`; it takes `{}`", cut(name, 60), known.join("`, `")),
+                )
+            }),
+        }
+    }
+
+    /// Removes and returns an argument; null counts as absent.
+    fn take(&mut self, name: &str) -> Option<Value> {
+        self.given.remove(name).filter(|value| !value.is_null())
+    }
+
+    fn text(&mut self, name: &str) -> Result<Option<String>, Refused> {
+        match self.take(name) {
+            None => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text)),
+            Some(other) => Err(self.wrong(name, "text", &other)),
+        }
+    }
+
+    fn wrong(&self, name: &str, expected: &str, came: &Value) -> Refused {
+        Refused::new(CODE, format!("argument `{name}` of `{}`: expected {expected}, got {}", self.tool, kind(came)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn read(arguments: Value) -> Result<EvalRequest, (String, Option<String>)> {
+        let Value::Object(arguments) = arguments else { panic!("an object") };
+        let most = Limits { fuel: 100_000_000, ..Limits::default() };
+        EvalRequest::read(arguments, &Limits::default(), &most).map_err(|refused| (refused.message, refused.suggestion))
+    }
+
+    #[test]
+    fn arguments_are_read() {
+        let request = read(json!({
+            "program": "(+ 1 2)", "session": "", "data": {"a": [1]},
+            "limits": {"fuel": 1e12, "compute": "2s", "memory": 1024}
+        }))
+        .expect("right");
+        assert_eq!(request.data.as_deref(), Some("{\"a\":[1]}"));
+        assert_eq!((request.limits.fuel, request.limits.memory), (100_000_000, 1024));
+        assert_eq!(request.limits.compute.as_secs(), 2);
+        assert_eq!(request.session, None);
+        let data = |data: Value| read(json!({"program": "", "data": data})).expect("right").data;
+        assert_eq!(data(json!("[1]")).as_deref(), Some("[1]"));
+        assert_eq!(data(json!("hello [")).as_deref(), Some("\"hello [\""));
+        assert_eq!(data(json!(5)).as_deref(), Some("5"));
+        assert_eq!(data(json!(null)), None);
+    }
+
+    #[test]
+    fn wrong_arguments_are_named() {
+        let message = |arguments| read(arguments).expect_err("wrong");
+        assert_eq!(
+            message(json!({"progam": "x"})),
+            (
+                "`lisp_eval` has no argument `progam`; it takes `program`, `session`, `data`, `limits`".into(),
+                Some("Did you mean program?".into())
+            )
+        );
+        assert_eq!(message(json!({})).0, "`lisp_eval` needs `program`, the text of the program, such as `\"(+ 1 2)\"`");
+        assert_eq!(
+            message(json!({"program": ["+", 1]})).0,
+            "argument `program` of `lisp_eval`: expected text, got an array of 2"
+        );
+        assert_eq!(
+            message(json!({"program": "", "limits": 5})).0,
+            "argument `limits` of `lisp_eval`: expected an object such as `{\"fuel\": 1e7}`, got the number `5`"
+        );
+        assert_eq!(
+            message(json!({"program": "", "limits": {"fuel": []}})).0,
+            "limit `fuel` takes a number or text such as `\"64MiB\"`, not an array of 0"
+        );
+        assert!(message(json!({"program": "", "limits": {"fule": 1}})).0.contains("Did you mean fuel?"));
+    }
+
+    #[test]
+    fn a_limit_says_how_it_is_raised_until_it_is_at_its_maximum() {
+        let advice = |limits: &Limits| {
+            let mut failure =
+                Failure { limit: Some("fuel".to_owned()), rendered: "it".to_owned(), ..Failure::default() };
+            advise_on_limit(&mut failure, limits, &Limits { fuel: 2_000, ..Limits::default() });
+            assert_eq!(failure.rendered, format!("it\n{}", failure.suggestion.as_deref().unwrap_or_default()));
+            failure.suggestion.unwrap_or_default()
+        };
+        assert_eq!(
+            advice(&Limits { fuel: 1_000, ..Limits::default() }),
+            "call again with `limits: {\"fuel\": …}`, at most 2000"
+        );
+        assert_eq!(
+            advice(&Limits { fuel: 2_000, ..Limits::default() }),
+            "do less in one call: 2000 is the most that the operator allows (`serve --limit fuel=VALUE`)"
+        );
+    }
+}

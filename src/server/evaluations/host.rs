@@ -1,0 +1,335 @@
+//! Implements the language's [`Host`] over the downstream servers, for one evaluation.
+//!
+//! The language blocks; the connections do not. A call is spawned on the runtime as a task, and the evaluation's thread
+//! waits for its answer on a channel. The task ends as soon as the evaluation is cancelled or its time has run out,
+//! which cancels the call at the server.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::task::Poll;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
+
+use crate::lang::host::NO_HANDLES;
+use crate::lang::{CallId, Catalogue, Found, Host, Server, Tool, ToolCall, ToolError, ToolReply};
+use crate::server::audit::{Announcement, Announcer, AuditedCall, Kind, Outcome, Record};
+use crate::server::downstream::{Answered, Downstreams};
+use crate::server::evaluations::activity::Activity;
+use crate::server::identity::LOCAL;
+use crate::server::identity::{Identity, sha256};
+use crate::server::policy::{Approver, Consent, nobody};
+use crate::server::sessions::requests::Wishes;
+use crate::server::telemetry::log;
+
+/// The host of one evaluation.
+pub struct EvaluationHost {
+    downstreams: Arc<Downstreams>,
+    runtime: Handle,
+    slots: Arc<Semaphore>,
+    cancel: CancellationToken,
+    begun: Instant,
+    /// The calls that are under way or abandoned, each with the token that cancels it.
+    calls: Mutex<HashMap<CallId, CancellationToken>>,
+    /// Notes on calls that were answered.
+    notes: Mutex<HashMap<CallId, String>>,
+    identity: Arc<Identity>,
+    activity: Arc<Activity>,
+    /// Records the program's requests for its session, if it has one.
+    wishes: Option<Arc<Wishes>>,
+    /// The permissions of the evaluation.
+    consent: Arc<Consent>,
+    /// The denied tools that the program has named, as server and tool.
+    refused: Mutex<HashSet<(String, String)>>,
+}
+
+impl EvaluationHost {
+    /// Creates a host whose tool calls, at most `slots` at once, run on `runtime` until `cancel` is cancelled. It must
+    /// not be used from the runtime's async threads, which it would block.
+    pub fn new(
+        downstreams: Arc<Downstreams>,
+        runtime: Handle,
+        cancel: CancellationToken,
+        slots: u32,
+        evaluation: u64,
+    ) -> EvaluationHost {
+        let identity = Identity { evaluation, principal: LOCAL.to_owned(), ..Identity::default() };
+        let identity = Arc::new(identity);
+        EvaluationHost {
+            downstreams,
+            runtime,
+            slots: Arc::new(Semaphore::new((slots.max(1) as usize).min(Semaphore::MAX_PERMITS))),
+            cancel,
+            begun: Instant::now(),
+            calls: Mutex::default(),
+            notes: Mutex::default(),
+            consent: Arc::new(Consent::new(Arc::clone(&identity), Arc::new(nobody()))),
+            identity,
+            activity: Arc::default(),
+            wishes: None,
+            refused: Mutex::default(),
+        }
+    }
+
+    /// Sets the program, and the approver that asks a person about calls for which the policy requires approval.
+    pub fn asking(self, program: &str, approver: Arc<dyn Approver>) -> EvaluationHost {
+        let identity = Identity { program: sha256(program.as_bytes()), ..Identity::clone(&self.identity) };
+        self.known_as(Arc::new(identity), approver)
+    }
+
+    /// Sets the identity of the evaluation and its approver.
+    pub(in crate::server) fn known_as(self, identity: Arc<Identity>, approver: Arc<dyn Approver>) -> EvaluationHost {
+        let consent = Arc::new(Consent::new(Arc::clone(&identity), approver));
+        EvaluationHost { identity, consent, ..self }
+    }
+
+    /// Sets where the activity of the evaluation and its requests for its session are recorded.
+    pub(in crate::server) fn observed(self, activity: Arc<Activity>, wishes: Arc<Wishes>) -> EvaluationHost {
+        wishes.stop_by(self.cancel.clone());
+        EvaluationHost { activity, wishes: Some(wishes), ..self }
+    }
+
+    /// True once another process may have the session: nothing more may be done in it.
+    fn has_lost_session(&self) -> bool {
+        self.wishes.as_ref().is_some_and(|wishes| wishes.is_lost())
+    }
+
+    /// Lists all servers, with the reason why nothing is known about them.
+    fn missing(&self, interrupted: &Interrupted) -> Vec<(String, String)> {
+        let names = self.downstreams.names().into_iter();
+        names.map(|name| (name.clone(), interrupted.error(&name).message)).collect()
+    }
+
+    /// Returns the token that cancels this call.
+    fn end_of(&self, call: &CallId) -> CancellationToken {
+        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        calls.entry(call.clone()).or_insert_with(|| self.cancel.child_token()).clone()
+    }
+
+    /// Runs a future on the runtime and waits for it until `cancel` is cancelled or the time has run out, which returns
+    /// [`Interrupted`].
+    fn wait<T: Send + 'static>(
+        &self,
+        cancel: CancellationToken,
+        bound: Option<Duration>,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> Result<T, Interrupted> {
+        let (answer, answered) = mpsc::sync_channel(1);
+        self.spawn(cancel, bound, work, move |outcome| _ = answer.send(outcome));
+        answered.recv().unwrap_or(Err(Interrupted::Lost))
+    }
+
+    /// Runs a future on the runtime until `cancel` is cancelled or the time has run out. `finish` receives the outcome,
+    /// and is dropped if there is none; the evaluation's thread may have gone by then.
+    fn spawn<T: Send + 'static>(
+        &self,
+        cancel: CancellationToken,
+        bound: Option<Duration>,
+        work: impl Future<Output = T> + Send + 'static,
+        finish: impl FnOnce(Result<T, Interrupted>) + Send + 'static,
+    ) {
+        let wishes = self.wishes.clone();
+        self.runtime.spawn(async move {
+            // A suspended process resumes in the middle of its work: the lease is checked before each poll of it.
+            let lost = std::future::poll_fn(|_| match &wishes {
+                Some(wishes) if wishes.is_lost() => Poll::Ready(()),
+                _ => Poll::Pending,
+            });
+            let over = async {
+                match bound {
+                    Some(bound) => tokio::time::sleep(bound).await,
+                    None => std::future::pending().await,
+                }
+            };
+            finish(tokio::select! {
+                biased;
+                () = cancel.cancelled() => Err(Interrupted::Stopped),
+                () = lost => Err(Interrupted::Stopped),
+                outcome = work => Ok(outcome),
+                () = over => Err(Interrupted::Stopped),
+            });
+        });
+    }
+}
+
+/// A message to an evaluation's thread about a call that it waits for.
+enum Step {
+    /// The call is about to be sent.
+    Announced(Announcement),
+    /// The call has ended, with the time that it took.
+    Ended(Result<(Answered, Duration), Interrupted>),
+}
+
+/// The reason for which there is no answer.
+enum Interrupted {
+    /// The evaluation was cancelled or its time has run out.
+    Stopped,
+    /// The runtime dropped the task: it is shutting down, or the task panicked.
+    Lost,
+}
+
+impl Interrupted {
+    fn error(&self, server: &str) -> ToolError {
+        ToolError::unavailable(match self {
+            Interrupted::Stopped => format!("the evaluation was stopped while it waited for server `{server}`"),
+            Interrupted::Lost => format!("the answer of server `{server}` was lost"),
+        })
+    }
+}
+
+impl Host for EvaluationHost {
+    fn servers(&self) -> Vec<Server> {
+        self.downstreams.servers()
+    }
+
+    fn tools(&self, server: &str) -> Result<Vec<Arc<Tool>>, ToolError> {
+        let downstreams = Arc::clone(&self.downstreams);
+        let (name, identity) = (server.to_owned(), Arc::clone(&self.identity));
+        self.wait(self.cancel.clone(), None, async move { downstreams.tools_for(&identity.principal, &name).await })
+            .unwrap_or_else(|interrupted| Err(interrupted.error(server)))
+    }
+
+    fn denied(&self, server: &str) -> Vec<(String, String)> {
+        self.downstreams.denied(server)
+    }
+
+    fn refused(&self, server: &str, tool: &str) {
+        let Some(audit) = self.downstreams.audit() else { return };
+        // Only we decide on the rule, and that the tool is denied: a worker may claim anything.
+        let denied = self.downstreams.denied(server);
+        let Some((tool, rule)) = denied.into_iter().find(|(denied, _)| denied == tool) else { return };
+        let is_new = {
+            let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+            refused.insert((server.to_owned(), tool.clone()))
+        };
+        // One record per tool, however often the program tries: an attempt does not count towards the limit of calls.
+        if is_new {
+            let outcome = ToolReply::Denied(String::new()).outcome().to_owned();
+            let (server, rule) = (server.to_owned(), Some(rule));
+            let record = Record { server, tool, rule, outcome, ..Record::of(Kind::Call, &self.identity) };
+            // A record that cannot be written waits, and is in the log of the process.
+            let _ = audit.write(record, self.downstreams.secrets());
+        }
+    }
+
+    fn catalogue(&self) -> Catalogue {
+        let (downstreams, identity) = (Arc::clone(&self.downstreams), Arc::clone(&self.identity));
+        self.wait(self.cancel.clone(), None, async move { downstreams.catalogue_for(&identity.principal).await })
+            .unwrap_or_else(|interrupted| Catalogue { missing: self.missing(&interrupted), ..Catalogue::default() })
+    }
+
+    fn search(&self, query: &str, most: usize) -> Found {
+        let (downstreams, identity) = (Arc::clone(&self.downstreams), Arc::clone(&self.identity));
+        let wanted = query.to_owned();
+        let search = async move { downstreams.search_for(&identity.principal, &wanted, most).await };
+        let found = self.wait(self.cancel.clone(), None, search);
+        found.unwrap_or_else(|interrupted| Found { missing: self.missing(&interrupted), ..Found::default() })
+    }
+
+    fn call(&self, call: ToolCall) -> ToolReply {
+        if self.has_lost_session() {
+            return ToolReply::Stopped;
+        }
+        let (server, tool) = (call.server.clone(), call.tool.clone());
+        let downstreams = Arc::clone(&self.downstreams);
+        let (slots, consent) = (Arc::clone(&self.slots), Arc::clone(&self.consent));
+        let secrets = self.downstreams.secrets();
+        let mut audited = self.downstreams.audit().map(|audit| AuditedCall::new(audit, secrets, &self.identity, &call));
+        // No person is asked about a call that could not be made.
+        if let Some(problem) = self.downstreams.audit().and_then(|audit| audit.trouble()) {
+            let reply = ToolReply::Denied(problem.clone());
+            // The outcome waits with the others.
+            let _ = audited.map(|audited| audited.end(Outcome { reply: &reply, rule: Some(problem), ms: 0 }));
+            return reply;
+        }
+        self.activity.calls(&server, &tool);
+        let span = log::call_span(&self.identity, &server, &tool);
+        let (asked, bound) = (Instant::now(), call.remaining);
+        let (id, end) = (call.id.clone(), self.end_of(&call.id));
+        let (steps, heard) = mpsc::channel();
+        // Approval by a person may take time: the lease is checked again before anything is sent.
+        let is_leased = self.wishes.as_ref().is_some_and(|wishes| wishes.has_lease());
+        let announcer = (audited.is_some() || is_leased).then(|| {
+            let steps = steps.clone();
+            // An announcement that is not received is answered by its drop.
+            Announcer::new(move |announced| _ = steps.send(Step::Announced(announced)))
+        });
+        let work = async move {
+            let _slot = slots.acquire().await.expect("the slots are never closed");
+            let begun = Instant::now();
+            let answered = downstreams.call_as_decided(&call, &consent, announcer.as_ref()).await;
+            (answered, begun.elapsed())
+        };
+        let ended = move |outcome| _ = steps.send(Step::Ended(outcome));
+        self.spawn(end.clone(), Some(bound), work.instrument(span.clone()), ended);
+        let answered = loop {
+            match (heard.recv(), &mut audited) {
+                // This stops the task before it learns that there is no answer.
+                (Ok(Step::Announced(_)), _) if self.has_lost_session() => {}
+                (Ok(Step::Announced(announced)), Some(audited)) => announced.write(audited),
+                (Ok(Step::Announced(announced)), None) => announced.pass(),
+                (Ok(Step::Ended(outcome)), _) => break outcome,
+                (Err(_), _) => break Err(Interrupted::Lost),
+            }
+        };
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+        let (Answered { reply, rule, mut note }, took) = answered.unwrap_or_else(|interrupted| {
+            let reply = match interrupted {
+                Interrupted::Lost if !end.is_cancelled() => ToolReply::Error(interrupted.error(&server)),
+                Interrupted::Stopped | Interrupted::Lost => ToolReply::Stopped,
+            };
+            (Answered { reply, rule: None, note: None }, asked.elapsed())
+        });
+        log::tool_call(&self.identity, &span, &server, &tool, took, &reply);
+        self.downstreams.counted(&server, took, &reply);
+        if let Some(audited) = audited {
+            let ms = u64::try_from(asked.elapsed().as_millis()).unwrap_or(u64::MAX);
+            if let Err(problem) = audited.end(Outcome { reply: &reply, rule, ms }) {
+                let unwritten =
+                    format!("the outcome is not written down, and no further call is made until it is: {problem}");
+                note = Some(note.map_or(unwritten.clone(), |note| format!("{unwritten}; {note}")));
+            }
+        }
+        if let Some(note) = note {
+            self.notes.lock().unwrap_or_else(PoisonError::into_inner).insert(id, note);
+        }
+        reply
+    }
+
+    fn note(&self, call: &CallId) -> Option<String> {
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner).remove(call)
+    }
+
+    fn give_up(&self, call: &CallId) {
+        self.end_of(call).cancel();
+    }
+
+    fn fork_session(&self) -> Result<String, String> {
+        self.wishes.as_ref().ok_or(NO_HANDLES)?.fork()
+    }
+
+    fn close_session(&self) -> Result<(), String> {
+        self.wishes.as_ref().ok_or(NO_HANDLES)?.close();
+        Ok(())
+    }
+
+    fn now_millis(&self) -> i64 {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+    }
+
+    fn random(&self) -> u64 {
+        crate::server::system::random::bits()
+    }
+
+    fn monotonic(&self) -> Duration {
+        self.begun.elapsed()
+    }
+
+    fn cancelled(&self) -> bool {
+        self.cancel.is_cancelled() || self.has_lost_session()
+    }
+}

@@ -1,0 +1,493 @@
+//! Runs programs for a caller: admission, session selection, cancellation and the log.
+
+pub(in crate::server) mod activity;
+pub(in crate::server) mod host;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use host::EvaluationHost;
+use tokio::runtime::Handle;
+use tokio::sync::OwnedMutexGuard;
+use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
+
+use crate::lang::reply::{Reply, Status};
+use crate::lang::{Environment, Host, Limits, Request, Sandbox, foreign_text};
+use crate::server::admission::request::{EnvRequest, EvalRequest, Refused};
+use crate::server::admission::shutdown::Shutdown;
+use crate::server::admission::{Gate, Room};
+use crate::server::audit::{AuditLog, Kind, Record};
+use crate::server::downstream::Downstreams;
+use crate::server::evaluations::activity::Activity;
+use crate::server::identity::{Identity, sha256};
+use crate::server::policy::Approver;
+use crate::server::secrets::Secrets;
+use crate::server::sessions::handles::Handles;
+use crate::server::sessions::persistence::{Keeper, Lease, failed, unwritable};
+use crate::server::sessions::requests::Wishes;
+use crate::server::sessions::{Ended, Entry, Left, Sessions};
+use crate::server::telemetry::log;
+use crate::server::telemetry::metrics::Now;
+
+/// The caller of an evaluation, with the session that a call without a handle uses.
+pub(in crate::server) struct Caller {
+    /// The principal whose sessions it may use.
+    pub(in crate::server) name: String,
+    /// The session of the connection, if the protocol revision has one.
+    pub(in crate::server) own: Option<Arc<Entry>>,
+    /// The handles that its connection knows, if the protocol revision tracks them; no other handle is suggested.
+    pub(in crate::server) handles: Option<Arc<Handles>>,
+    /// Cancelled when the client withdraws the call or disconnects.
+    pub(in crate::server) withdrawn: CancellationToken,
+    /// Records the current activity of the call.
+    pub(in crate::server) activity: Arc<Activity>,
+    /// Asks a person to approve tool calls.
+    pub(in crate::server) approver: Arc<dyn Approver>,
+}
+
+impl Caller {
+    /// True for the session of the connection.
+    fn owns(&self, entry: &Arc<Entry>) -> bool {
+        self.own.as_ref().is_some_and(|own| Arc::ptr_eq(own, entry))
+    }
+
+    /// Returns the refusal of a call in that session. A connection whose own session is gone receives this once, and
+    /// then starts another.
+    fn refused(&self, entry: &Arc<Entry>, is_named: bool, mut refused: Refused) -> Refused {
+        if !refused.is_session_lost()
+            && let Some(unkept) = entry.unkept()
+        {
+            refused.message.push_str(&format!("; SessionNotKept: {unkept}"));
+        }
+        if !self.owns(entry) || !refused.is_session_lost() {
+            return refused;
+        }
+        entry.lose(&refused);
+        if is_named { refused } else { refused.of_connection() }
+    }
+}
+
+/// A description of the environment, with the changes that are not stored and the reason, as a clause.
+pub(in crate::server) struct Described {
+    pub(in crate::server) text: String,
+    pub(in crate::server) unkept: Option<String>,
+}
+
+/// State shared by all evaluations.
+pub(in crate::server) struct Evaluations {
+    sandbox: Arc<dyn Sandbox>,
+    downstreams: Arc<Downstreams>,
+    sessions: Sessions,
+    keeper: Option<Arc<Keeper>>,
+    runtime: Handle,
+    gate: Gate,
+    shutdown: Arc<Shutdown>,
+    count: AtomicU64,
+}
+
+/// The lock of a session, with the admission to run its program.
+struct Turn {
+    session: OwnedMutexGuard<Box<dyn Environment>>,
+    _room: Room,
+}
+
+impl Evaluations {
+    pub(in crate::server) fn new(
+        sandbox: Arc<dyn Sandbox>,
+        downstreams: Arc<Downstreams>,
+        sessions: Sessions,
+        keeper: Option<Keeper>,
+        runtime: Handle,
+        gate: Gate,
+        shutdown: Arc<Shutdown>,
+    ) -> Evaluations {
+        Evaluations {
+            sandbox,
+            downstreams,
+            sessions,
+            keeper: keeper.map(Arc::new),
+            runtime,
+            gate,
+            shutdown,
+            count: AtomicU64::new(0),
+        }
+    }
+
+    pub(in crate::server) fn downstreams(&self) -> &Downstreams {
+        &self.downstreams
+    }
+
+    /// Creates a session for a caller; it is not kept yet.
+    ///
+    /// # Errors
+    /// Refuses if the system has no randomness for the handle.
+    pub(in crate::server) fn new_session(&self, caller: &str) -> Result<Arc<Entry>, Refused> {
+        Entry::new(caller, Arc::clone(&self.sandbox).environment())
+            .map_err(|message| Refused::new("InternalError", message))
+    }
+
+    /// Returns the current problem of the audit log or the session store, if any. May block for as long as they do.
+    pub(in crate::server) fn trouble(&self) -> Option<String> {
+        let audit = self.downstreams.audit().and_then(|audit| audit.trouble());
+        audit.or_else(|| self.keeper.as_ref()?.trouble())
+    }
+
+    /// The state of the server's shutdown.
+    pub(in crate::server) fn shutdown(&self) -> &Arc<Shutdown> {
+        &self.shutdown
+    }
+
+    /// True if sessions are about to be lost because the server is shutting down.
+    pub(in crate::server) fn loses_sessions(&self) -> bool {
+        self.keeper.is_none() && self.shutdown.is_closing()
+    }
+
+    /// Drops the session of a connection that has ended; its copy in a store remains.
+    pub(in crate::server) fn discard(&self, entry: &Entry) {
+        self.sessions.discard(&entry.handle);
+    }
+
+    /// Runs a program and waits for its reply. Also returns the identity of the evaluation.
+    pub(in crate::server) async fn evaluate(&self, request: EvalRequest, caller: Caller) -> (Reply, Identity) {
+        let number = self.count.fetch_add(1, Ordering::Relaxed);
+        let program = log::kept(&self.downstreams.secrets().redact(&request.program));
+        let mut identity = Identity {
+            evaluation: number,
+            principal: caller.name.clone(),
+            session: None,
+            program: sha256(request.program.as_bytes()),
+            span: log::evaluation_span(number, &caller.name),
+        };
+        let span = identity.span.clone();
+        let outcome = match self.downstreams.audit().and_then(|audit| audit.is_full()) {
+            None => tokio::select! {
+                biased;
+                outcome = self.evaluate_in_turn(request, &caller, &mut identity).instrument(span) => outcome,
+                () = self.shutdown.over().cancelled() => Err(self.shutdown.given_up()),
+            },
+            Some(problem) => Err(Refused::new("AuditUnavailable", problem)),
+        };
+        let reply = outcome.unwrap_or_else(|refused| refused.reply());
+        log::evaluation(&identity, &program, &reply);
+        self.downstreams.metrics().evaluation(&reply);
+        self.downstreams.report_redaction();
+        (reply, identity)
+    }
+
+    /// True if nothing may be done for that principal without an audit record.
+    pub(in crate::server) fn fails_closed(&self, principal: &str) -> bool {
+        self.downstreams.audit().is_some_and(|audit| audit.fails_closed(principal))
+    }
+
+    /// Returns why nothing may be done for that principal, if audit records are required and cannot be written.
+    fn unrecorded(&self, principal: &str) -> Option<String> {
+        self.downstreams.audit().filter(|audit| audit.fails_closed(principal)).and_then(|audit| audit.trouble())
+    }
+
+    /// Writes a record of an event that has happened, if there is an audit log.
+    ///
+    /// # Errors
+    /// Returns why the record is still waiting to be written, as a clause.
+    pub(in crate::server) async fn recorded(&self, record: Record) -> Result<(), String> {
+        self.with_audit(move |audit, secrets| audit.write(record, secrets)).await
+    }
+
+    /// Writes a record of an event that is about to happen, if there is an audit log.
+    ///
+    /// # Errors
+    /// Returns why the record was not written, as a clause; the event must not happen then.
+    pub(in crate::server) async fn recorded_first(&self, record: Record) -> Result<(), String> {
+        let written = move |audit: &AuditLog, secrets: &Secrets| match audit.write_first(record, secrets) {
+            Ok(_) => Ok(()),
+            Err(unwritten) => Err(unwritten.problem),
+        };
+        self.with_audit(written).await
+    }
+
+    /// Runs blocking work with the audit log, if there is one.
+    async fn with_audit(
+        &self,
+        work: impl FnOnce(&AuditLog, &Secrets) -> Result<(), String> + Send + 'static,
+    ) -> Result<(), String> {
+        let Some(audit) = self.downstreams.audit().cloned() else { return Ok(()) };
+        let secrets = self.downstreams.secrets().clone();
+        self.runtime.spawn_blocking(move || work(&audit, &secrets)).await.unwrap_or_else(|problem| {
+            tracing::error!(%problem, "a record of the audit log was not written");
+            Err("a record of the audit log was not written".to_owned())
+        })
+    }
+
+    /// Renders the counters and current gauges in the text format of [`metrics`](crate::server::telemetry::metrics).
+    pub(in crate::server) async fn metrics(&self) -> String {
+        let (running, waiting) = self.gate.load();
+        let servers = self.downstreams.connected().await;
+        self.downstreams.metrics().text(&Now { running, waiting, sessions: self.sessions.load(), servers })
+    }
+
+    async fn evaluate_in_turn(
+        &self,
+        request: EvalRequest,
+        caller: &Caller,
+        identity: &mut Identity,
+    ) -> Result<Reply, Refused> {
+        let texts = request.program.len() + request.data.as_ref().map_or(0, String::len);
+        let _place = self.gate.admit(&caller.name, texts as u64)?;
+        let entry = self.entry(request.session.as_deref(), caller)?;
+        let is_named = request.session.is_some();
+        let outcome = self.evaluate_in(request, caller, &entry, identity).await;
+        outcome.map_err(|refused| caller.refused(&entry, is_named, refused))
+    }
+
+    async fn evaluate_in(
+        &self,
+        request: EvalRequest,
+        caller: &Caller,
+        entry: &Arc<Entry>,
+        identity: &mut Identity,
+    ) -> Result<Reply, Refused> {
+        let turn = self.turn(entry, caller, request.limits.memory).await?;
+        let handles = caller.handles.clone();
+        let slots = request.limits.parallel;
+        identity.session = Some(log::hashed(&entry.handle));
+        let audit = self.downstreams.audit().cloned().map(|audit| (audit, self.downstreams.secrets().clone()));
+        let announced = Record::of(Kind::Program, identity);
+        let identity = Arc::new(identity.clone());
+        let program = Request { program: request.program, data: request.data, limits: request.limits, name: None };
+        let request_names_it = request.session.is_some();
+        self.is_usable(entry, caller, request_names_it)?;
+        let closes_its_own = caller.owns(entry);
+        let (kept, keeper, sandbox) = (Arc::clone(entry), self.keeper.clone(), Arc::clone(&self.sandbox));
+        let shutdown = Arc::clone(&self.shutdown);
+        let wishes = Arc::<Wishes>::default();
+        let wished = Arc::clone(&wishes);
+        let (mut reply, left, copies, stored) = self
+            .blocking(turn, caller, slots, identity, wished, move |session, host| {
+                if let Some((audit, secrets)) = audit {
+                    audit.write_program(announced, &program.program, &secrets).map_err(unwritten)?;
+                }
+                let keeper = keeper.as_deref();
+                let lease = keeper.map(|keeper| keeper.begin(&kept, &mut **session, &host, &wishes)).transpose()?;
+                let mut reply = session.eval(program, host);
+                let copies = wishes.copies(&kept, &mut **session, &sandbox, keeper).unwrap_or_else(|problem| {
+                    failed(&mut reply, "SessionNotForked", &format!("the session could not be copied: {problem}"));
+                    Vec::new()
+                });
+                let closed = wishes.closes().then(|| lease.as_ref().map_or(Ok(()), Lease::close));
+                let left = if let Some(Ok(())) = closed {
+                    *session = sandbox.environment();
+                    kept.close(closes_its_own);
+                    // The reply lists only names that still exist.
+                    reply.defined.clear();
+                    Left::Closed
+                } else {
+                    let left = kept.used(&**session, &reply.defined);
+                    let is_stored = lease.is_some();
+                    match (lease, closed) {
+                        (Some(lease), Some(Err(problem))) => lease.goes_on(&kept, &problem, &mut reply),
+                        (Some(lease), _) => lease.end(&kept, &mut **session, &mut reply),
+                        (None, _) => match session.unkept() {
+                            Some(problem) => unwritable(&mut reply, &kept, &problem),
+                            None => kept.kept(),
+                        },
+                    }
+                    shutdown.explain(&mut reply, is_stored);
+                    left
+                };
+                let stored = handles
+                    .and_then(|handles| keeper?.definer(&kept, unbound(&reply)?).filter(|handle| handles.has(handle)));
+                Ok((reply, left, copies, stored))
+            })
+            .await??;
+        match left {
+            Left::Nothing => {}
+            Left::First | Left::More => self.sessions.keep(entry),
+            Left::Closed => self.sessions.discard(&entry.handle),
+        }
+        for copy in &copies {
+            self.sessions.keep(copy);
+        }
+        if let Some(handles) = &caller.handles {
+            let is_known = request_names_it || left == Left::First;
+            copies.iter().chain(is_known.then_some(entry)).for_each(|entry| handles.add(&entry.handle));
+        }
+        if left == Left::First {
+            reply.session = Some(entry.handle.clone());
+        }
+        match (unbound(&reply), &caller.handles) {
+            (Some(symbol), Some(handles)) => {
+                let is_other = |handle: &str| handle != entry.handle && handles.has(handle);
+                if let Some(handle) = self.sessions.definer(&caller.name, symbol, is_other).or(stored) {
+                    let symbol = foreign_text::symbol(symbol);
+                    let hint =
+                        format!("`{symbol}` is defined in another session: call again with session \"{handle}\"");
+                    suggest(&mut reply, hint);
+                }
+            }
+            // Only the client knows which sessions it has.
+            (Some(symbol), None) if !request_names_it => {
+                let symbol = foreign_text::symbol(symbol);
+                let hint = format!(
+                    "A call without `session` begins with an empty one: give back the `session` of the reply that defined `{symbol}`"
+                );
+                suggest(&mut reply, hint);
+            }
+            _ => {}
+        }
+        Ok(reply)
+    }
+
+    /// Checks, once the session is locked, that it is still usable.
+    ///
+    /// # Errors
+    /// Refuses if the session was closed or has exceeded its lifetime.
+    fn is_usable(&self, entry: &Arc<Entry>, caller: &Caller, is_named: bool) -> Result<(), Refused> {
+        let is_own = caller.owns(entry);
+        if is_own && self.sessions.is_old(entry) {
+            return Err(self.sessions.refused(Ended::Old));
+        }
+        match entry.why_gone().filter(|_| is_own) {
+            Some(gone) => Err(gone),
+            None if is_named && entry.is_closed() => Err(unknown_session()),
+            None => Ok(()),
+        }
+    }
+
+    /// Answers a query about the environment, or returns the reply that explains the refusal. Also returns the identity
+    /// of the evaluation.
+    pub(in crate::server) async fn describe(
+        &self,
+        request: EnvRequest,
+        caller: Caller,
+    ) -> (Result<Described, Box<Reply>>, Identity) {
+        let number = self.count.fetch_add(1, Ordering::Relaxed);
+        let mut identity = Identity { evaluation: number, principal: caller.name.clone(), ..Identity::default() };
+        let answer = tokio::select! {
+            biased;
+            answer = self.describe_in_turn(request, &caller, &mut identity) => answer,
+            () = self.shutdown.over().cancelled() => Err(self.shutdown.too_late().into()),
+        };
+        (answer, identity)
+    }
+
+    async fn describe_in_turn(
+        &self,
+        request: EnvRequest,
+        caller: &Caller,
+        identity: &mut Identity,
+    ) -> Result<Described, Box<Reply>> {
+        let texts = request.query.as_ref().map_or(0, String::len);
+        let _place = self.gate.admit(&caller.name, texts as u64)?;
+        let entry = self.entry(request.session.as_deref(), caller)?;
+        let is_named = request.session.is_some();
+        let turn = self.turn(&entry, caller, Limits::default().memory).await?;
+        let refused = |refused| caller.refused(&entry, is_named, refused);
+        if let Some(problem) = self.unrecorded(&caller.name) {
+            return Err(unwritten(problem).into());
+        }
+        self.is_usable(&entry, caller, is_named).map_err(refused)?;
+        let (query, keeper, kept) = (request.query, self.keeper.clone(), Arc::clone(&entry));
+        identity.session = Some(log::hashed(&entry.handle));
+        let identity = Arc::new(identity.clone());
+        self.blocking(turn, caller, 1, identity, Arc::default(), move |session, host| {
+            if let Some(keeper) = keeper {
+                keeper.refresh(&kept, &mut **session)?;
+            }
+            let described = session.describe(query.as_deref(), host);
+            Ok(described.map(|text| Described { text, unkept: kept.unkept() }))
+        })
+        .await?
+        .map_err(refused)?
+    }
+
+    /// Resolves the session of a call: the named one, the connection's, or a new one.
+    fn entry(&self, handle: Option<&str>, caller: &Caller) -> Result<Arc<Entry>, Refused> {
+        match (handle, &caller.own) {
+            (Some(handle), Some(own)) if own.handle == handle => Ok(Arc::clone(own)),
+            (Some(handle), _) => match (self.sessions.find(&caller.name, handle), &self.keeper) {
+                (Ok(Some(entry)), _) => Ok(entry),
+                (Err(why @ Ended::Old), _) | (Err(why), None) => Err(self.sessions.refused(why)),
+                (_, Some(_)) => Ok(Entry::in_store(&caller.name, handle, Arc::clone(&self.sandbox).environment())),
+                (Ok(None), None) => Err(unknown_session()),
+            },
+            (None, Some(own)) => Ok(Arc::clone(own)),
+            (None, None) => self.new_session(&caller.name),
+        }
+    }
+
+    /// Waits until the session is free and there is room to run. Calls of one session run in order, and take up no room
+    /// while they wait for each other.
+    async fn turn(&self, entry: &Entry, caller: &Caller, memory: u64) -> Result<Turn, Refused> {
+        let turn = async {
+            let session = Arc::clone(&entry.session).lock_owned().await;
+            Turn { session, _room: self.gate.room(&caller.name, memory).await }
+        };
+        tokio::select! {
+            // A call that was withdrawn before its turn must not begin: a later call may have seen the session already.
+            biased;
+            () = caller.withdrawn.cancelled() => Err(Refused::new("Cancelled", "the call was withdrawn before it began")),
+            () = self.shutdown.cancelling().cancelled() => Err(self.shutdown.too_late()),
+            turn = turn => Ok(turn),
+        }
+    }
+
+    /// Runs blocking work in a session to its end, and cancels the host if the call is withdrawn.
+    async fn blocking<T: Send + 'static>(
+        &self,
+        mut turn: Turn,
+        caller: &Caller,
+        slots: u32,
+        identity: Arc<Identity>,
+        wishes: Arc<Wishes>,
+        work: impl FnOnce(&mut Box<dyn Environment>, Arc<dyn Host>) -> T + Send + 'static,
+    ) -> Result<T, Refused> {
+        let cancel = self.shutdown.cancelling().child_token();
+        caller.activity.begins();
+        self.downstreams.refresh();
+        let downstreams = Arc::clone(&self.downstreams);
+        let number = identity.evaluation;
+        let host = EvaluationHost::new(downstreams, self.runtime.clone(), cancel.clone(), slots, number);
+        let host = host.known_as(identity, Arc::clone(&caller.approver));
+        let host: Arc<dyn Host> = Arc::new(host.observed(Arc::clone(&caller.activity), wishes));
+        let mut working = self.runtime.spawn_blocking(move || work(&mut turn.session, host));
+        let outcome = tokio::select! {
+            outcome = &mut working => outcome,
+            () = caller.withdrawn.cancelled() => {
+                cancel.cancel();
+                working.await
+            }
+        };
+        outcome.map_err(|problem| {
+            tracing::error!(evaluation = number, %problem, "an evaluation broke");
+            Refused::new("InternalError", "the evaluation broke; this is an error in lispbox, not in the program")
+        })
+    }
+}
+
+/// The refusal of an action that requires an audit record which could not be written.
+pub(in crate::server) fn unwritten(problem: String) -> Refused {
+    Refused::new("AuditUnavailable", format!("{problem}; nothing was evaluated (`serve --audit-failure`)"))
+}
+
+fn unknown_session() -> Refused {
+    Refused::session_lost("UnknownSession", "there is no session with this handle: it was closed, or never was")
+}
+
+/// Returns the undefined name because of which a program failed.
+fn unbound(reply: &Reply) -> Option<&str> {
+    let failure = reply.failure.as_ref().filter(|failure| failure.error == "UnboundVariable")?;
+    failure.symbol.as_deref().filter(|_| reply.status == Status::Error)
+}
+
+/// Prepends a hint to the suggestion of a failed reply.
+fn suggest(reply: &mut Reply, hint: String) {
+    let Some(failure) = reply.failure.as_mut() else { return };
+    let before = failure.suggestion.take();
+    failure.suggest(hint);
+    if let (Some(suggestion), Some(before)) = (&mut failure.suggestion, before) {
+        suggestion.push_str(&format!("; {before}"));
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,445 @@
+//! MCP towards the client: the two tools, on every revision of the protocol.
+//!
+//! From 2026-07-28 on nothing may be inferred from the connection, so a call that names no session gets a new one.
+//! Earlier revisions have protocol sessions: there the connection has a session, which ends with the connection.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestMethod, CompleteRequestParams,
+    CompleteResult, ConstString, ContentBlock, CustomRequest, CustomResult, ErrorCode, ErrorData,
+    GetPromptRequestMethod, GetPromptRequestParams, GetPromptResponse, Implementation, ListPromptsRequestMethod,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ResourceContents,
+    ServerCapabilities, ServerConfig, SetLevelRequestMethod, SubscribeRequestMethod, SubscribeRequestParams,
+    UnsubscribeRequestMethod, UnsubscribeRequestParams,
+};
+use rmcp::service::RequestContext;
+use rmcp::{RoleServer, ServerHandler};
+use serde_json::json;
+
+use crate::lang::Limits;
+use crate::lang::error::suggest::closest;
+use crate::server::admission::allowances::Allowances;
+use crate::server::admission::request::{EnvRequest, EvalRequest, Refused, advise_on_limit};
+use crate::server::admission::shutdown::{SESSION_ENDS, SHUTTING_DOWN, UnderWay};
+use crate::server::audit::{Kind, Record};
+use crate::server::evaluations::{Caller, Evaluations, unwritten};
+use crate::server::identity::sha256;
+use crate::server::identity::{LOCAL, Principal};
+use crate::server::policy::{Approver, Nobody};
+use crate::server::sessions::Entry;
+use crate::server::sessions::handles::Handles;
+use crate::server::system::offload;
+use crate::server::text::cut;
+use crate::server::transport::buffer_space::BufferSpace;
+use crate::server::transport::lines::UNREADABLE;
+
+use super::elicitation::AskingClient;
+use super::progress::reporting;
+use super::replies::{Replies, Said};
+use super::tools;
+
+/// Settings shared by all connections.
+pub(in crate::server) struct Manner {
+    /// Builds the replies.
+    pub(in crate::server) replies: Replies,
+    /// The default limits of a call.
+    pub(in crate::server) usual: Limits,
+    /// The maximum limits of a call.
+    pub(in crate::server) most: Limits,
+    /// Limits of individual principals.
+    pub(in crate::server) allowances: Arc<Allowances>,
+}
+
+/// One connection of a client.
+pub(in crate::server) struct Front {
+    evaluations: Arc<Evaluations>,
+    manner: Arc<Manner>,
+    /// True if each request carries its principal.
+    over_http: bool,
+    /// The session of this connection, created by the first call that needs it.
+    own: Mutex<Option<Arc<Entry>>>,
+    /// The session handles that this connection knows.
+    handles: Arc<Handles>,
+}
+
+impl Front {
+    /// Creates the front of a local client, connected by a pair of streams.
+    pub(in crate::server) fn over_streams(evaluations: Arc<Evaluations>, manner: Arc<Manner>) -> Front {
+        Front::new(evaluations, manner, false)
+    }
+
+    /// Creates the front of a connection over HTTP.
+    pub(in crate::server) fn over_http(evaluations: Arc<Evaluations>, manner: Arc<Manner>) -> Front {
+        Front::new(evaluations, manner, true)
+    }
+
+    fn new(evaluations: Arc<Evaluations>, manner: Arc<Manner>, over_http: bool) -> Front {
+        Front { evaluations, manner, over_http, own: Mutex::default(), handles: Arc::default() }
+    }
+
+    /// Registers a request as under way.
+    ///
+    /// # Errors
+    /// Returns an error if the server is shutting down. Over HTTP a request was admitted before it reached this.
+    fn under_way(&self) -> Result<UnderWay, ErrorData> {
+        let shutdown = self.evaluations.shutdown();
+        let admitted = if self.over_http { Some(shutdown.enter()) } else { shutdown.admit() };
+        admitted.ok_or_else(|| ErrorData::new(UNREADABLE, SHUTTING_DOWN, None))
+    }
+
+    /// Returns the principal of a request.
+    fn principal(&self, context: &RequestContext<RoleServer>) -> Result<String, Refused> {
+        if !self.over_http {
+            return Ok(LOCAL.to_owned());
+        }
+        let parts = context.extensions.get::<http::request::Parts>();
+        let principal = parts.and_then(|parts| parts.extensions.get::<Principal>());
+        let principal = principal.ok_or_else(|| Refused::new("InternalError", "nobody knows whose request this is"))?;
+        Ok(principal.0.clone())
+    }
+
+    fn caller(&self, name: String, context: &RequestContext<RoleServer>) -> Result<Caller, Refused> {
+        let stateless = is_stateless(context);
+        let own = if stateless {
+            None
+        } else {
+            let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+            if own.as_ref().is_none_or(|own| own.is_lost()) {
+                *own = Some(self.evaluations.new_session(&name)?);
+            }
+            own.clone()
+        };
+        if own.as_ref().is_some_and(|own| own.caller() != name) {
+            return Err(Refused::new(
+                "UnknownSession",
+                "this connection was begun with another token; begin one of your own",
+            ));
+        }
+        let approver = self.approver(stateless, context);
+        // Requests over HTTP that belong to no protocol session may each come from a different client.
+        let handles = (!stateless || !self.over_http).then(|| Arc::clone(&self.handles));
+        Ok(Caller { name, own, handles, withdrawn: context.ct.clone(), activity: Arc::default(), approver })
+    }
+
+    /// Returns the approver that asks the person using the client. From 2026-07-28 on a server sends no requests, and
+    /// over HTTP a client may have no stream on which a request would reach it.
+    fn approver(&self, stateless: bool, context: &RequestContext<RoleServer>) -> Arc<dyn Approver> {
+        let why = if self.over_http {
+            "over HTTP nobody can be asked"
+        } else if stateless {
+            "in this revision of the protocol a client cannot be asked in the middle of a call"
+        } else if let Some(client) = AskingClient::of(&context.peer) {
+            return Arc::new(client);
+        } else {
+            "this client cannot ask anybody (it has no elicitation)"
+        };
+        Arc::new(Nobody(why.to_owned()))
+    }
+
+    async fn eval(&self, request: CallToolRequestParams, context: &RequestContext<RoleServer>) -> CallToolResult {
+        let arguments = request.arguments.unwrap_or_default();
+        let program = arguments.get("program").and_then(|program| program.as_str().map(str::to_owned));
+        let begun = self.principal(context).and_then(|name| {
+            let (usual, most) = self.manner.allowances.of(&name).within(&self.manner.usual, &self.manner.most);
+            let request = EvalRequest::read(arguments, &usual, &most)?;
+            Ok((request, self.caller(name, context)?, most))
+        });
+        let (said, record) = match begun {
+            Ok((request, caller, most)) => {
+                let limits = request.limits.clone();
+                let output = limits.output;
+                let activity = Arc::clone(&caller.activity);
+                let (mut reply, identity) =
+                    reporting(context, &activity, self.evaluations.evaluate(request, caller)).await;
+                if let Some(failure) = &mut reply.failure {
+                    advise_on_limit(failure, &limits, &most);
+                }
+                let record = Record::of_evaluation(&identity, &reply);
+                // An error states what was kept.
+                let is_lost = reply.failure.is_none() && !reply.defined.is_empty() && self.evaluations.loses_sessions();
+                let replies = self.manner.replies.clone();
+                let size = usize::try_from(output).unwrap_or(usize::MAX);
+                let mut said = offload::linear(size, move || replies.of(reply, output)).await;
+                said.result.content.extend(is_lost.then(|| ContentBlock::text(SESSION_ENDS)));
+                (said, record)
+            }
+            Err(refused) => {
+                let reply = refused.reply();
+                let program = program.map(|program| sha256(program.as_bytes())).unwrap_or_default();
+                let record = Record { program, ..self.record_of(Kind::Evaluation, context) }.with_outcome(&reply);
+                (self.manner.replies.of(reply, self.manner.usual.output), record)
+            }
+        };
+        self.recorded(said, record).await
+    }
+
+    async fn env(&self, request: CallToolRequestParams, context: &RequestContext<RoleServer>) -> CallToolResult {
+        let (asked, arguments) = (Instant::now(), request.arguments.unwrap_or_default());
+        let downstreams = self.evaluations.downstreams();
+        let kept = downstreams.audit().map(|audit| {
+            let query = json!({"query": arguments.get("query")}).to_string();
+            audit.redaction().apply("", "lisp_env", &query, downstreams.secrets())
+        });
+        let read = EnvRequest::read(arguments);
+        let begun = read.and_then(|request| Ok((request, self.caller(self.principal(context)?, context)?)));
+        let (described, record) = match begun {
+            Ok((request, caller)) => {
+                let (described, identity) = self.evaluations.describe(request, caller).await;
+                (described, Record::of(Kind::Env, &identity))
+            }
+            Err(refused) => (Err(refused.into()), self.record_of(Kind::Env, context)),
+        };
+        let ms = u64::try_from(asked.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let record = Record { arguments: kept, ms: Some(ms), ..record };
+        let (said, record) = match described {
+            Ok(described) => {
+                let (size, replies) = (described.text.len(), self.manner.replies.clone());
+                let said = offload::linear(size, move || replies.described(&described)).await;
+                (said, Record { outcome: "ok".to_owned(), ..record })
+            }
+            Err(reply) => {
+                let record = record.with_outcome(&reply);
+                (self.manner.replies.of(*reply, self.manner.usual.output), record)
+            }
+        };
+        self.recorded(said, record).await
+    }
+
+    /// Creates a record of a request that is not an evaluation, or not yet.
+    fn record_of(&self, kind: Kind, context: &RequestContext<RoleServer>) -> Record {
+        Record { kind, principal: self.principal(context).unwrap_or_default(), ..Record::default() }
+    }
+
+    /// Writes the record of a reply and returns the reply, which mentions it if the record could not be written.
+    async fn recorded(&self, said: Said, record: Record) -> CallToolResult {
+        let Said { mut result, bytes, quarantine } = said;
+        // A query has no effects: without its record its answer is withheld.
+        let is_withheld = record.kind == Kind::Env && self.evaluations.fails_closed(&record.principal);
+        let written = self.evaluations.recorded(Record { bytes: Some(bytes), quarantine, ..record }).await;
+        if let Err(problem) = written {
+            if is_withheld {
+                return self.manner.replies.of(unwritten(problem).reply(), self.manner.usual.output).result;
+            }
+            result.content.push(ContentBlock::text(format!(
+                "[warning: {problem}; the record of this call is not written yet, and no tool is called until it is]"
+            )));
+        }
+        result
+    }
+}
+
+/// The length of the recorded hash of a reference: enough to tell references apart.
+const REFERENCE_KEPT: usize = 16;
+
+impl Drop for Front {
+    fn drop(&mut self) {
+        let own = self.own.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let Some(own) = own.take() {
+            self.evaluations.discard(&own);
+        }
+    }
+}
+
+/// True from 2026-07-28 on. Revisions are dates, so they compare as text.
+fn is_stateless(context: &RequestContext<RoleServer>) -> bool {
+    let version = context.protocol_version();
+    version.is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
+}
+
+/// Checks that a list is requested from its beginning: each of our lists is one page, so we issue no cursors.
+fn first_page(request: Option<&PaginatedRequestParams>) -> Result<(), ErrorData> {
+    match request.and_then(|request| request.cursor.as_ref()) {
+        None => Ok(()),
+        Some(_) => Err(ErrorData::invalid_params(
+            "`cursor` is none that this server gave: its lists are one page each; leave `cursor` out",
+            None,
+        )),
+    }
+}
+
+/// The supported methods that rmcp passes on as custom requests if their parameters have an unexpected shape.
+const WITH_PARAMETERS: [&str; 4] = ["tools/list", "resources/list", "resources/templates/list", "resources/read"];
+
+/// The error for an unsupported method.
+fn no_method(name: &str) -> ErrorData {
+    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("method not found: {}", cut(name, 200)), None)
+}
+
+impl ServerHandler for Front {
+    fn get_info(&self) -> ServerConfig {
+        let config = ServerConfig::new(ServerCapabilities::builder().enable_tools().enable_resources().build())
+            .with_server_info(Implementation::new("lispbox", env!("CARGO_PKG_VERSION")))
+            .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE);
+        let downstreams = self.evaluations.downstreams();
+        match tools::instructions(&downstreams.servers()) {
+            Some(lines) => {
+                config.with_instructions(self.manner.replies.warned(downstreams.secrets().redact_own(lines)))
+            }
+            None => config,
+        }
+    }
+
+    async fn list_tools(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        first_page(request.as_ref())?;
+        let downstreams = self.evaluations.downstreams();
+        downstreams.refresh();
+        let names = downstreams.names();
+        Ok(ListToolsResult::with_all_items(tools::both(&names.iter().map(String::as_str).collect::<Vec<_>>())))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        BufferSpace::release(&context.extensions);
+        let _under_way = self.under_way()?;
+        let result = match request.name.as_ref() {
+            "lisp_eval" => self.eval(request, &context).await,
+            "lisp_env" => self.env(request, &context).await,
+            other => {
+                let hint = closest(other, ["lisp_eval", "lisp_env"])
+                    .map(|close| format!("; did you mean `{close}`?"))
+                    .unwrap_or_default();
+                return Err(ErrorData::invalid_params(
+                    format!("there is no tool `{other}`; the tools are `lisp_eval` and `lisp_env`{hint}"),
+                    None,
+                ));
+            }
+        };
+        Ok(result.into())
+    }
+
+    /// Lists no resources: the reference to one is a secret.
+    async fn list_resources(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        first_page(request.as_ref()).map(|()| ListResourcesResult::default())
+    }
+
+    /// Lists no templates, as there are none.
+    async fn list_resource_templates(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        first_page(request.as_ref()).map(|()| ListResourceTemplatesResult::default())
+    }
+
+    /// Reads the only kind of resource: non-text content that a tool returned to a program of the same principal.
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let _under_way = self.under_way()?;
+        let principal = self.principal(&context).map_err(|refused| ErrorData::internal_error(refused.message, None))?;
+        let found = self.evaluations.downstreams().blobs().of(&principal).find(&request.uri);
+        let record = Record {
+            resource: sha256(request.uri.as_bytes())[..REFERENCE_KEPT].to_owned(),
+            outcome: if found.is_some() { "ok" } else { "UnknownResource" }.to_owned(),
+            bytes: found.as_ref().map(|blob| blob.data.len() as u64),
+            ..self.record_of(Kind::Resource, &context)
+        };
+        self.evaluations.recorded_first(record).await.map_err(|problem| ErrorData::internal_error(problem, None))?;
+        let blob = found.ok_or_else(|| {
+            let message = "there is no such blob, or not any more: call the tool again for another reference";
+            ErrorData::resource_not_found(message, None)
+        })?;
+        let contents = ResourceContents::blob(blob.data, blob.reference);
+        let contents = match blob.mime_type {
+            Some(kind) => contents.with_mime_type(kind),
+            None => contents,
+        };
+        Ok(ReadResourceResult::new(vec![contents]).into())
+    }
+
+    // For some of the following requests rmcp would return empty lists, as if there could be more; for the others it
+    // would return only the name of the method.
+
+    async fn list_prompts(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Err(no_method(ListPromptsRequestMethod::VALUE))
+    }
+
+    async fn get_prompt(
+        &self,
+        _request: GetPromptRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        Err(no_method(GetPromptRequestMethod::VALUE))
+    }
+
+    #[expect(deprecated, reason = "clients of older revisions ask for it")]
+    async fn set_level(
+        &self,
+        _request: rmcp::model::SetLevelRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        Err(no_method(SetLevelRequestMethod::VALUE))
+    }
+
+    async fn subscribe(
+        &self,
+        _request: SubscribeRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        Err(no_method(SubscribeRequestMethod::VALUE))
+    }
+
+    async fn unsubscribe(
+        &self,
+        _request: UnsubscribeRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        Err(no_method(UnsubscribeRequestMethod::VALUE))
+    }
+
+    async fn complete(
+        &self,
+        _request: CompleteRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        Err(no_method(CompleteRequestMethod::VALUE))
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        // A known method arrives here if its parameters have an unexpected shape. In a tool call that is a mistake of
+        // the model, which sees results but seldom protocol errors.
+        if WITH_PARAMETERS.contains(&&*request.method) {
+            let message = format!("the parameters of `{}` are not of the types that it takes", request.method);
+            return Err(ErrorData::invalid_params(message, None));
+        }
+        if request.method != "tools/call" {
+            return Err(no_method(&request.method));
+        }
+        let refused = Refused::new(
+            "InvalidArguments",
+            "a tool call needs `name`, a text, and `arguments`, an object such as `{\"program\": \"(+ 1 2)\"}`",
+        );
+        let mut result = self.manner.replies.of(refused.reply(), self.manner.usual.output).result;
+        if !is_stateless(&context) {
+            // rmcp removes it from results whose type it knows.
+            result.result_type = None;
+        }
+        serde_json::to_value(result)
+            .map(CustomResult)
+            .map_err(|problem| ErrorData::internal_error(problem.to_string(), None))
+    }
+}

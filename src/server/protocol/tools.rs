@@ -1,0 +1,149 @@
+//! Our two tools as a client sees them. Every client spends tokens on these texts in every conversation, so the names,
+//! descriptions, schemas and annotations of both stay within 220 tokens, whatever servers are configured.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use rmcp::model::{Tool, ToolAnnotations};
+use serde_json::{Value, json};
+
+use crate::lang::{Server, foreign_text};
+use crate::server::text::cut;
+
+/// Maximum cost of the list of servers, in tokens as [`cost`] estimates them.
+const NAMES_COST: usize = 60;
+/// Maximum length of a name; a longer one is truncated.
+const NAME_KEPT: usize = 32;
+
+/// Returns both tools, for these servers.
+pub(in crate::server) fn both(servers: &[&str]) -> Vec<Tool> {
+    let names = named(servers);
+    let eval = tool(
+        "lisp_eval",
+        format!(
+            "Clojure-style Lisp in which tools are functions: (server/tool {{:arg 1}}). Use it for 3+ calls, loops, \
+             filtering, aggregation: only the result returns. Explore: (dir) (doc f) (apropos \"x\").{names}"
+        ),
+        json!({
+            "type": "object",
+            "properties": {
+                "program": {"type": "string"},
+                "session": {"type": "string"},
+                "data": {"description": "JSON, bound to `data`"},
+                "limits": {"type": "object"}
+            },
+            "required": ["program"]
+        }),
+    );
+    let env = tool(
+        "lisp_env",
+        "What lisp_eval can use: tools, docs, definitions".to_owned(),
+        json!({"type": "object", "properties": {"session": {"type": "string"}, "query": {"type": "string"}}}),
+    );
+    vec![eval, env.with_annotations(ToolAnnotations::new().read_only(true))]
+}
+
+fn tool(name: &'static str, description: String, schema: Value) -> Tool {
+    let Value::Object(schema) = schema else { unreachable!("the schemas above are objects") };
+    Tool::new(name, Cow::Owned(description), Arc::new(schema))
+}
+
+/// Returns ` Servers: a, b +3 more`: as many names as the budget allows.
+fn named(servers: &[&str]) -> String {
+    let mut list = String::new();
+    let mut spent = 0;
+    for (index, name) in servers.iter().enumerate() {
+        let name = cut(&foreign_text::name(name), NAME_KEPT);
+        spent += cost(&name) + 1;
+        if spent > NAMES_COST {
+            list.push_str(&format!(" +{} more", servers.len() - index));
+            break;
+        }
+        list.push_str(if index == 0 { " " } else { ", " });
+        list.push_str(&name);
+    }
+    if list.is_empty() { list } else { format!(" Servers:{list}") }
+}
+
+/// Returns an upper bound of the number of tokens in a text, close for names of the usual kind: words of letters cost
+/// one for each four letters, digits one for each three, anything else one for each byte.
+fn cost(text: &str) -> usize {
+    let mut cost = 0;
+    let mut run = 0;
+    for c in text.chars() {
+        if c.is_ascii_lowercase() {
+            cost += usize::from(run % 4 == 0);
+            run += 1;
+        } else {
+            cost += c.len_utf8();
+            run = 0;
+        }
+    }
+    cost
+}
+
+/// Maximum number of servers described to a connecting client, and maximum length of a line, in characters.
+const TOLD: usize = 40;
+const LINE_KEPT: usize = 120;
+
+/// Returns the description of the servers for a connecting client, one line each.
+pub(in crate::server) fn instructions(servers: &[Server]) -> Option<String> {
+    let line = |server: &Server| match foreign_text::line(&server.description) {
+        description if description.is_empty() => foreign_text::name(&server.name).into_owned(),
+        description => format!("{}: {description}", foreign_text::name(&server.name)),
+    };
+    let mut lines: Vec<String> = servers.iter().take(TOLD).map(|server| cut(&line(server), LINE_KEPT)).collect();
+    if servers.len() > TOLD {
+        lines.push(format!("and {} more: (apropos \"word\") searches the tools of all", servers.len() - TOLD));
+    }
+    (!servers.is_empty()).then(|| lines.join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn description(servers: &[&str]) -> String {
+        both(servers)[0].description.clone().expect("described").into_owned()
+    }
+
+    #[test]
+    fn ten_servers_are_all_named() {
+        let ten = [
+            "gmail",
+            "google-calendar",
+            "slack",
+            "github",
+            "filesystem",
+            "postgres",
+            "web-search",
+            "linear",
+            "notion",
+            "stripe",
+        ];
+        let text = description(&ten);
+        assert!(text.ends_with(&format!(" Servers: {}", ten.join(", "))), "{text}");
+        assert!(!description(&[]).contains("Servers"));
+    }
+
+    #[test]
+    fn long_lists_are_cut() {
+        let many: Vec<String> = (0..500).map(|index| format!("サーバー{index}")).collect();
+        let text = description(&many.iter().map(String::as_str).collect::<Vec<_>>());
+        assert!(text.ends_with(" more"), "{text}");
+        let text = description(&["x".repeat(90).as_str()]);
+        assert!(text.ends_with("xxx…"), "{text}");
+    }
+
+    #[test]
+    fn instructions_have_one_line_per_server() {
+        let server = |name: &str, description: &str| Server { name: name.into(), description: description.into() };
+        assert_eq!(instructions(&[]), None);
+        assert_eq!(instructions(&[server("a", ""), server("b", "mail")]).as_deref(), Some("a\nb: mail"));
+        let many = instructions(&vec![server("a", &"x".repeat(500)); 200]).expect("there are servers");
+        assert!(
+            many.len() < 6_000 && many.ends_with("and 160 more: (apropos \"word\") searches the tools of all"),
+            "{many}"
+        );
+    }
+}

@@ -1,0 +1,179 @@
+//! The options of a server, and the state that its connections share, whatever their transport.
+
+pub(in crate::server) mod signals;
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::lang::{Limits, Sandbox, parse_size};
+use crate::server::admission::allowances::Allowances;
+use crate::server::admission::shutdown::Shutdown;
+use crate::server::admission::{Admission, Gate};
+use crate::server::config::Configuration;
+use crate::server::downstream::{DownstreamOptions, Downstreams};
+use crate::server::evaluations::Evaluations;
+use crate::server::protocol::front::Manner;
+use crate::server::protocol::quarantine::Quarantine;
+use crate::server::protocol::replies::{Replies, ReplyForm};
+use crate::server::sessions::persistence::Keeper;
+use crate::server::sessions::{SessionBounds, Sessions};
+use crate::server::transport::lines::LARGEST_LINE;
+use crate::store::Store;
+
+/// The options of a server.
+#[derive(Clone)]
+pub struct ServeOptions {
+    /// The downstream servers.
+    pub configuration: Configuration,
+    /// The form of a successful reply.
+    pub reply: ReplyForm,
+    /// The default limits of a call.
+    pub limits: Limits,
+    /// The maximum limits of a call, whatever it requests.
+    pub most: Limits,
+    /// Maximum size of a message from the client, in bytes.
+    pub largest_message: usize,
+    /// Limits on the number and size of evaluations.
+    pub admission: Admission,
+    /// Limits on the number and lifetime of sessions.
+    pub sessions: SessionBounds,
+    /// Grace period of running evaluations during shutdown. After it they are cancelled, which may take two more
+    /// seconds.
+    pub grace: Duration,
+    /// The store that keeps sessions beyond the life of the process, if any.
+    pub store: Option<Arc<dyn Store>>,
+    /// Options of the connections to the downstream servers.
+    pub downstream: DownstreamOptions,
+    /// The rules that replies are checked against before a model reads them.
+    pub quarantine: Quarantine,
+    /// The address at which metrics are served, at `/metrics`, to anyone who can reach it. Without one, [`serve_http`]
+    /// serves them to its own clients.
+    ///
+    /// [`serve_http`]: crate::server::serve_http
+    pub metrics: Option<SocketAddr>,
+}
+
+impl fmt::Debug for ServeOptions {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ServeOptions {
+            configuration,
+            reply,
+            limits,
+            most,
+            largest_message,
+            admission,
+            sessions,
+            grace,
+            store,
+            downstream,
+            quarantine,
+            metrics,
+        } = self;
+        formatter
+            .debug_struct("ServeOptions")
+            .field("configuration", configuration)
+            .field("reply", reply)
+            .field("limits", limits)
+            .field("most", most)
+            .field("largest_message", largest_message)
+            .field("admission", admission)
+            .field("sessions", sessions)
+            .field("grace", grace)
+            // The debug output of a store may contain a password.
+            .field("store", &store.as_ref().map(|_| format_args!("…")))
+            .field("downstream", downstream)
+            .field("quarantine", quarantine)
+            .field("metrics", metrics)
+            .finish()
+    }
+}
+
+impl ServeOptions {
+    /// Returns the default options for these servers.
+    pub fn new(configuration: Configuration) -> ServeOptions {
+        let limits = Limits::default();
+        let most = Limits {
+            fuel: 20 * limits.fuel,
+            memory: 1 << 30,
+            compute: Duration::from_secs(60),
+            total: Duration::from_secs(600),
+            calls: 5_000,
+            tool: Duration::from_secs(300),
+            output: 256 << 10,
+            program: 1 << 20,
+            ..limits.clone()
+        };
+        ServeOptions {
+            configuration,
+            reply: ReplyForm::default(),
+            limits,
+            most,
+            largest_message: LARGEST_LINE,
+            admission: Admission::default(),
+            sessions: SessionBounds::default(),
+            grace: Duration::from_secs(7),
+            store: None,
+            downstream: DownstreamOptions::default(),
+            quarantine: Quarantine::default(),
+            metrics: None,
+        }
+    }
+
+    /// Sets a limit for the operator: both the default of a call and the maximum that it can request.
+    ///
+    /// # Errors
+    /// Fails like [`Limits::set`].
+    pub fn set_limit(&mut self, name: &str, text: &str) -> Result<(), String> {
+        self.limits.set(name, text)?;
+        self.most.set(name, text)
+    }
+
+    /// Sets the memory of the whole server, such as `4GiB`. One half is for concurrent evaluations, whose memory limits
+    /// together never exceed it; the other is for the sessions that are kept.
+    ///
+    /// # Errors
+    /// Fails like [`parse_size`].
+    pub fn set_total_memory(&mut self, text: &str) -> Result<(), String> {
+        let bytes = parse_size(text, "the total memory")?;
+        self.admission.memory = bytes / 2;
+        self.sessions.bytes = bytes / 2;
+        Ok(())
+    }
+}
+
+/// State shared by all connections.
+pub(in crate::server) struct Assembled {
+    pub(in crate::server) evaluations: Arc<Evaluations>,
+    pub(in crate::server) manner: Arc<Manner>,
+    pub(in crate::server) downstreams: Arc<Downstreams>,
+}
+
+/// Assembles the shared state of the connections of those principals.
+pub(in crate::server) fn assemble(
+    sandbox: Arc<dyn Sandbox>,
+    options: ServeOptions,
+    allowances: Arc<Allowances>,
+) -> Assembled {
+    let downstreams = Arc::new(Downstreams::new(options.configuration, options.downstream));
+    let keeper = options.store.map(|store| Keeper::new(store, &options.sessions, Arc::clone(&allowances)));
+    let evaluations = Arc::new(Evaluations::new(
+        sandbox,
+        Arc::clone(&downstreams),
+        Sessions::new(options.sessions, Arc::clone(&allowances)),
+        keeper,
+        tokio::runtime::Handle::current(),
+        Gate::new(options.admission, Arc::clone(&allowances)),
+        Shutdown::new(options.grace),
+    ));
+    let room = options.admission.most_memory(allowances.are_of_several());
+    let mut most = options.most;
+    most.memory = most.memory.min(room);
+    let mut usual = options.limits;
+    usual.clamp_to(&most);
+    let replies =
+        Replies { downstreams: Arc::clone(&downstreams), form: options.reply, quarantine: options.quarantine };
+    let manner = Arc::new(Manner { replies, usual, most, allowances });
+    Assembled { evaluations, manner, downstreams }
+}

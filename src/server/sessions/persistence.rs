@@ -1,0 +1,400 @@
+//! Sessions in a store: loaded before a program runs in them, written after it has changed them.
+
+use std::collections::HashMap;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::lang::reply::{Failure, Reply, Status};
+use crate::lang::{Environment, Host, ToolCall, ToolReply};
+use crate::server::admission::allowances::Allowances;
+use crate::server::admission::request::Refused;
+use crate::store::{Key, LEASE, Problem, Store, boot};
+
+use super::leases::{Held, Leases};
+use super::requests::Wishes;
+use super::{Entry, SessionBounds, Stored};
+
+/// Timeout of an evaluation that waits for a session in use by another process. It exceeds the duration of a lease, so
+/// that it outlasts the lease of a dead holder.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// Polling interval while waiting for a session.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Maximum interval between expiry runs, and the delay of the first run; shorter if sessions live for a shorter time.
+const EXPIRY: Duration = Duration::from_secs(600);
+const FIRST_EXPIRY: Duration = Duration::from_secs(3);
+
+/// Keeps sessions in a store.
+pub(in crate::server) struct Keeper {
+    store: Arc<dyn Store>,
+    /// Maximum number of sessions of one principal, and the allowances that may lower it.
+    most: u64,
+    allowances: Arc<Allowances>,
+    /// The number of sessions that each principal may still create before the store is asked for its count.
+    spare: Mutex<HashMap<String, u64>>,
+    leases: Leases,
+    /// Dropped with the keeper, which ends the expiry thread.
+    _end: Sender<()>,
+}
+
+/// The right to evaluate in a session; ends when it is dropped.
+pub(in crate::server) struct Lease<'k> {
+    keeper: &'k Keeper,
+    key: Key,
+    /// The lease, if the session is in the store.
+    held: Option<Arc<Held>>,
+}
+
+impl Keeper {
+    /// Creates a keeper for a store. It expires sessions that were unused for too long or created too long ago.
+    pub(in crate::server) fn new(store: Arc<dyn Store>, bounds: &SessionBounds, allowances: Arc<Allowances>) -> Keeper {
+        let SessionBounds { kept, lifetime, stored: most, .. } = *bounds;
+        let often = EXPIRY.min(kept.min(lifetime) / 10).max(FIRST_EXPIRY);
+        let (end, ended) = channel::<()>();
+        let kept_in = Arc::clone(&store);
+        let expire = move || {
+            let mut pause = FIRST_EXPIRY;
+            while ended.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
+                pause = often;
+                let old = if lifetime == Duration::MAX { Ok(0) } else { kept_in.expire_old(lifetime) };
+                match old.and_then(|old| Ok(old + kept_in.expire(kept)?)) {
+                    Ok(0) => {}
+                    Ok(count) => tracing::info!(count, "sessions have expired"),
+                    Err(problem) => tracing::warn!(%problem, "sessions could not be let expire"),
+                }
+            }
+        };
+        // Without the thread nothing expires.
+        if let Err(problem) = std::thread::Builder::new().name("expiry".to_string()).spawn(expire) {
+            tracing::error!(%problem, "no session expires");
+        }
+        let leases = Leases::new(Arc::clone(&store));
+        Keeper { store, most, allowances, spare: Mutex::default(), leases, _end: end }
+    }
+
+    /// Acquires the right to evaluate in a session, and loads the session from the store if it differs.
+    ///
+    /// # Errors
+    /// Refuses if no such session exists, if another process does not release it in time, if the store cannot be used,
+    /// or if the stored content cannot be read.
+    pub(in crate::server) fn begin(
+        &self,
+        entry: &Entry,
+        session: &mut dyn Environment,
+        host: &Arc<dyn Host>,
+        wishes: &Wishes,
+    ) -> Result<Lease<'_>, Refused> {
+        let key = entry.key();
+        if *lock(&entry.stored) == Stored::Nothing {
+            // No other process knows it yet.
+            return Ok(Lease { keeper: self, key, held: None });
+        }
+        let holder = crate::store::handle().map_err(|message| Refused::new("InternalError", message))?;
+        let begun = Instant::now();
+        let held = loop {
+            let asked = boot::elapsed();
+            match self.store.lease(&key, &holder) {
+                Ok(lease) => break Arc::new(Held::new(key.clone(), lease, asked, wishes.stop())),
+                Err(Problem::Unknown) if *lock(&entry.stored) == Stored::Perhaps => {
+                    *lock(&entry.stored) = Stored::Nothing;
+                    return Ok(Lease { keeper: self, key, held: None });
+                }
+                Err(Problem::Leased) if host.cancelled() => {
+                    return Err(Refused::new("Cancelled", "the call was withdrawn before it began"));
+                }
+                Err(Problem::Leased) if begun.elapsed() < PATIENCE => std::thread::park_timeout(LOOK),
+                Err(problem) => return Err(refused(&problem)),
+            }
+        };
+        if *lock(&entry.stored) == Stored::Perhaps {
+            *lock(&entry.stored) = Stored::Other;
+        }
+        self.leases.add(&held);
+        wishes.run_under(Arc::clone(&held));
+        let lease = Lease { keeper: self, key, held: Some(held) };
+        self.refresh(entry, session)?;
+        Ok(lease)
+    }
+
+    /// Loads the session from the store if it differs.
+    ///
+    /// # Errors
+    /// Fails like [`Keeper::begin`], except that it does not wait for another process.
+    pub(in crate::server) fn refresh(&self, entry: &Entry, session: &mut dyn Environment) -> Result<(), Refused> {
+        let known = match *lock(&entry.stored) {
+            Stored::Nothing | Stored::Perhaps => return Ok(()),
+            Stored::Other => 0,
+            Stored::Version { version, .. } => version,
+        };
+        let Some(read) = self.store.read(&entry.key(), known).map_err(|problem| refused(&problem))? else {
+            return Ok(());
+        };
+        // A write of ours that was not confirmed is not a change by another process.
+        let is_kept = entry.unkept().is_none() || session.encode(undisturbed()).is_ok_and(|text| text == read.text);
+        let shown = "`lispbox sessions export` shows it";
+        session.decode(&read.text, undisturbed()).map_err(|problem| damaged(&format!("{problem}; {shown}")))?;
+        *lock(&entry.stored) = Stored::Version { version: read.version, changes: session.changes() };
+        match entry.lose_unkept().filter(|_| !is_kept) {
+            None => Ok(()),
+            Some(since) => Err(Refused::new(
+                "SessionNotKept",
+                format!(
+                    "{} could not be kept and is lost: another process has changed the session; nothing was evaluated; the session is what that process made of it",
+                    changed_since(since)
+                ),
+            )),
+        }
+    }
+
+    /// Returns the current problem of the store, if any.
+    pub(in crate::server) fn trouble(&self) -> Option<String> {
+        self.store.check().err().map(|problem| problem.to_string())
+    }
+
+    /// Creates a session in the store.
+    ///
+    /// # Errors
+    /// Returns a message if the principal has too many sessions, or the store's problem.
+    pub(in crate::server) fn make(&self, key: &Key, text: &str, names: &[String]) -> Result<(), String> {
+        self.room(&key.principal)?;
+        self.store.create(key, text, names).map_err(|problem| problem.to_string())
+    }
+
+    /// Checks that a principal may have one more session in the store. If the store cannot be asked, writing the
+    /// session reports the problem.
+    ///
+    /// # Errors
+    /// Returns a message if there are too many.
+    fn room(&self, principal: &str) -> Result<(), String> {
+        let own = self.allowances.of(principal).sessions;
+        let most = own.map_or(self.most, |own| self.most.min(own as u64));
+        if let Some(spare @ 1..) = lock(&self.spare).get_mut(principal) {
+            *spare -= 1;
+            return Ok(());
+        }
+        let spare = most / 10;
+        match self.store.has_many(principal, most - spare) {
+            Ok(true) if self.store.has_many(principal, most) == Ok(true) => {}
+            Ok(false) => {
+                lock(&self.spare).insert(principal.to_owned(), spare);
+                return Ok(());
+            }
+            _ => return Ok(()),
+        }
+        let setting = if own.is_some() { "`sessions` in the tokens file" } else { "`serve --stored-sessions`" };
+        Err(format!(
+            "the store has as many sessions of `{principal}` as one principal may have: {most} ({setting}); `(session/close)` ends one that is of no more use"
+        ))
+    }
+
+    /// Returns the handle of another session of the same caller that defines a name.
+    pub(in crate::server) fn definer(&self, entry: &Entry, name: &str) -> Option<String> {
+        let Key { principal, handle } = entry.key();
+        self.store.definer(&principal, name, &handle).ok().flatten()
+    }
+}
+
+impl Lease<'_> {
+    /// Writes the program's changes; if that fails, the reply reports it.
+    pub(in crate::server) fn end(self, entry: &Entry, session: &mut dyn Environment, reply: &mut Reply) {
+        let changes = session.changes();
+        let stored = *lock(&entry.stored);
+        let is_changed = match stored {
+            Stored::Version { changes: stored, .. } => stored != changes,
+            _ => session.bindings() > 0,
+        };
+        if let Some(why) = self.held.as_ref().and_then(|held| held.lost())
+            && (is_changed || reply.status != Status::Ok)
+        {
+            *lock(&entry.stored) = Stored::Other;
+            reply.defined.clear();
+            let earlier = entry.lose_unkept().map(|since| format!("; {} is lost too", changed_since(since)));
+            return failed(reply, "LeaseLost", &format!("{}{}", lost(why), earlier.unwrap_or_default()));
+        }
+        if !is_changed {
+            return entry.kept();
+        }
+        let text = match session.encode(undisturbed()) {
+            Ok(text) => text,
+            Err(problem) => return unwritable(reply, entry, &problem),
+        };
+        if stored == Stored::Nothing
+            && let Err(problem) = self.keeper.room(&self.key.principal)
+        {
+            let unkept = entry.not_kept(&problem, &reply.defined);
+            let message = format!("the session could not be kept: {unkept}; it is kept when there is room");
+            return failed(reply, "SessionNotKept", &message);
+        }
+        let (store, names) = (&self.keeper.store, session.names());
+        let written = match (&self.held, stored) {
+            (Some(held), Stored::Version { version, .. }) => {
+                store.write(&self.key, &held.lease, version, &text, &names)
+            }
+            _ => store.create(&self.key, &text, &names).map(|()| 1),
+        };
+        match written {
+            Ok(version) => {
+                *lock(&entry.stored) = Stored::Version { version, changes };
+                entry.kept();
+            }
+            Err(problem @ (Problem::Unavailable(_) | Problem::Unusable(_))) => {
+                if stored == Stored::Nothing {
+                    *lock(&entry.stored) = Stored::Perhaps;
+                }
+                let unkept = entry.not_kept(&problem.to_string(), &reply.defined);
+                let again = "the next program in this session tries to keep it again, unless another process has the session before";
+                failed(reply, "SessionNotKept", &format!("the session may not have been kept: {unkept}; {again}"));
+            }
+            Err(problem) => {
+                *lock(&entry.stored) = Stored::Other;
+                reply.defined.clear();
+                let lost = entry.lose_unkept().map_or("what it defined".to_owned(), changed_since);
+                let message = format!(
+                    "the session could not be kept: {problem}; {lost} is lost; the session is what other processes have made of it"
+                );
+                failed(reply, "SessionNotKept", &message);
+            }
+        }
+    }
+
+    /// Removes the session from the store, if it is there, while no other process can have it.
+    ///
+    /// # Errors
+    /// Returns why the session still exists, or may exist: the caller has to report it with [`Lease::goes_on`].
+    pub(in crate::server) fn close(&self) -> Result<(), Problem> {
+        let Some(held) = &self.held else { return Ok(()) };
+        if held.lost().is_some() {
+            return Err(Problem::Lost);
+        }
+        match self.keeper.store.remove(&self.key, Some(&held.lease)) {
+            Err(Problem::Unknown | Problem::Expired) => Ok(()),
+            removed => removed,
+        }
+    }
+
+    /// Reports in the reply that a session to be closed remains. Nothing is written: if its removal is uncertain, it
+    /// may still happen until the next lease is taken.
+    pub(in crate::server) fn goes_on(self, entry: &Entry, problem: &Problem, reply: &mut Reply) {
+        let message = match problem {
+            Problem::Unavailable(_) | Problem::Unusable(_) => format!(
+                "whether the session was closed is not known: {}; the next program in this session keeps it or closes it",
+                entry.not_kept(&problem.to_string(), &reply.defined)
+            ),
+            _ => {
+                *lock(&entry.stored) = Stored::Other;
+                reply.defined.clear();
+                let lost = entry.lose_unkept().map_or("what the program defined".to_owned(), changed_since);
+                format!("the session was not closed: {problem}; {lost} is lost")
+            }
+        };
+        failed(reply, "SessionNotClosed", &message);
+    }
+}
+
+impl Drop for Lease<'_> {
+    fn drop(&mut self) {
+        let Some(held) = self.held.take() else { return };
+        self.keeper.leases.remove(&held);
+        if let Err(problem) = self.keeper.store.release(&self.key, &held.lease) {
+            tracing::warn!(%problem, "a lease could not be given back, and runs out by itself");
+        }
+    }
+}
+
+/// The message for a program that was stopped because another process may have its session.
+fn lost(why: &str) -> String {
+    format!(
+        "the lease of the session was lost while the program ran: {why}; it was stopped before its next tool call, and \
+         nothing that it defined is kept: the session is what the store has of it; calls made before remain made"
+    )
+}
+
+fn changed_since(since: String) -> String {
+    format!("all that was changed since {since}")
+}
+
+/// Reports in a reply that its session cannot be serialized, so that its changes are not stored.
+pub(in crate::server) fn unwritable(reply: &mut Reply, entry: &Entry, problem: &str) {
+    let unkept = entry.not_kept(problem, &reply.defined);
+    let advice = "make smaller or `session/forget` what is too large or cannot be written: each program in this session tries to keep it again";
+    failed(reply, "SessionNotKept", &format!("the session could not be kept: {unkept}; {advice}"));
+}
+
+/// Marks a reply as failed after the program ran, whatever its result.
+pub(in crate::server) fn failed(reply: &mut Reply, error: &str, problem: &str) {
+    let came_to = match (&reply.value, &reply.failure) {
+        (Some(value), None) => format!("; the program ran and came to {}", shortened(value)),
+        _ => String::new(),
+    };
+    let message = format!("{problem}{came_to}");
+    let rendered = match &reply.failure {
+        Some(failure) => format!("{}\n{error}: {message}", failure.rendered.trim_end()),
+        None => format!("{error}: {message}"),
+    };
+    let failure = Failure { error: error.to_string(), message, rendered, ..Failure::default() };
+    reply.status = Status::Error;
+    reply.failure = Some(failure);
+}
+
+/// Shortens a value to fit into a message.
+fn shortened(value: &str) -> String {
+    const MOST: usize = 2_000;
+    if value.len() <= MOST {
+        return value.to_string();
+    }
+    format!("{} … ({} bytes in all)", &value[..value.floor_char_boundary(MOST)], value.len())
+}
+
+/// The refusal of a session whose text cannot be read.
+fn damaged(problem: &str) -> Refused {
+    Refused::session_lost("SessionDamaged", format!("{problem}; it is kept as it is"))
+}
+
+/// The refusal of a call whose session could not be acquired.
+fn refused(problem: &Problem) -> Refused {
+    match problem {
+        Problem::Unknown => Refused::session_lost("UnknownSession", format!("{problem}: it was closed, or never was")),
+        Problem::Expired => Refused::session_lost("SessionExpired", problem.to_string()),
+        Problem::Leased | Problem::Lost | Problem::Changed => {
+            Refused::new("SessionBusy", format!("{problem}; nothing was evaluated; try again when the other has ended"))
+        }
+        Problem::Damaged(_) => damaged(&problem.to_string()),
+        Problem::Unavailable(_) => {
+            Refused::new("StoreUnavailable", format!("{problem}; nothing was evaluated; try again in a moment"))
+        }
+        Problem::Unusable(_) => Refused::new("StoreUnavailable", format!("{problem}; nothing was evaluated")),
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The host for work on a session outside any program; it is never cancelled.
+pub(in crate::server) fn undisturbed() -> Arc<dyn Host> {
+    Arc::new(Undisturbed(Instant::now()))
+}
+
+struct Undisturbed(Instant);
+
+impl Host for Undisturbed {
+    fn call(&self, _: ToolCall) -> ToolReply {
+        ToolReply::Denied("nothing is called for a session that is read or written".to_string())
+    }
+
+    fn now_millis(&self) -> i64 {
+        0
+    }
+
+    fn random(&self) -> u64 {
+        crate::server::system::random::bits()
+    }
+
+    fn monotonic(&self) -> Duration {
+        self.0.elapsed()
+    }
+}
+
+const _: () = assert!(LEASE.as_millis() < PATIENCE.as_millis());

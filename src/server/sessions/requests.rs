@@ -1,0 +1,125 @@
+//! A program's requests for its own session, carried out when the program has ended (copying or closing it), and the
+//! lease under which the program may continue.
+
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use tokio_util::sync::CancellationToken;
+
+use crate::lang::{Environment, Sandbox};
+
+use super::Entry;
+use super::leases::Held;
+use super::persistence::{Keeper, undisturbed};
+
+/// Maximum number of copies that one program may make.
+const MOST_COPIES: usize = 16;
+
+/// The requests recorded while a program runs.
+#[derive(Default)]
+pub(in crate::server) struct Wishes {
+    wished: Mutex<Wished>,
+    /// The token that cancels the program.
+    stop: OnceLock<CancellationToken>,
+    /// The lease of its session, if that is in a store.
+    held: OnceLock<Arc<Held>>,
+}
+
+#[derive(Default)]
+struct Wished {
+    /// The handles of the copies.
+    copies: Vec<String>,
+    closes: bool,
+}
+
+impl Wishes {
+    fn wished(&self) -> MutexGuard<'_, Wished> {
+        self.wished.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Records the token that cancels the program.
+    pub(in crate::server) fn stop_by(&self, stop: CancellationToken) {
+        // A host is created once for each program.
+        let _ = self.stop.set(stop);
+    }
+
+    /// Returns the token that cancels the program.
+    pub(in crate::server) fn stop(&self) -> CancellationToken {
+        self.stop.get().cloned().unwrap_or_default()
+    }
+
+    /// Records the lease under which the program runs.
+    pub(in crate::server) fn run_under(&self, held: Arc<Held>) {
+        // A lease is taken once for each program.
+        let _ = self.held.set(held);
+    }
+
+    /// True if the program runs under a lease.
+    pub(in crate::server) fn has_lease(&self) -> bool {
+        self.held.get().is_some()
+    }
+
+    /// True once the lease is lost: the program must not do anything more.
+    pub(in crate::server) fn is_lost(&self) -> bool {
+        self.held.get().is_some_and(|held| held.lost().is_some())
+    }
+
+    /// Promises a copy and returns its handle.
+    ///
+    /// # Errors
+    /// Returns a message if there are too many copies, or if the system has no randomness for a handle.
+    pub(in crate::server) fn fork(&self) -> Result<String, String> {
+        let mut wished = self.wished();
+        if wished.copies.len() >= MOST_COPIES {
+            return Err(format!("a program may fork its session {MOST_COPIES} times"));
+        }
+        let handle = crate::store::handle()?;
+        wished.copies.push(handle.clone());
+        Ok(handle)
+    }
+
+    /// Promises to close the session.
+    pub(in crate::server) fn close(&self) {
+        self.wished().closes = true;
+    }
+
+    /// True if the session is to be closed.
+    pub(in crate::server) fn closes(&self) -> bool {
+        self.wished().closes
+    }
+
+    /// Makes the promised copies: in the store, or as sessions to be kept in memory.
+    ///
+    /// # Errors
+    /// Returns why the session cannot be copied.
+    pub(in crate::server) fn copies(
+        &self,
+        entry: &Entry,
+        session: &mut dyn Environment,
+        sandbox: &Arc<dyn Sandbox>,
+        keeper: Option<&Keeper>,
+    ) -> Result<Vec<Arc<Entry>>, String> {
+        let handles = std::mem::take(&mut self.wished().copies);
+        if handles.is_empty() {
+            return Ok(Vec::new());
+        }
+        if self.is_lost() {
+            return Err("its lease was lost".to_owned());
+        }
+        if session.bindings() == 0 {
+            return Err("nothing is defined in it".to_owned());
+        }
+        let text = session.encode(undisturbed())?;
+        let mut here = Vec::new();
+        for handle in handles {
+            match keeper {
+                Some(keeper) => keeper.make(&entry.key_of(handle), &text, &session.names())?,
+                None => {
+                    let mut copy = Arc::clone(sandbox).environment();
+                    copy.decode(&text, undisturbed())?;
+                    here.push(entry.copied(handle, copy));
+                }
+            }
+        }
+        Ok(here)
+    }
+}

@@ -1,0 +1,116 @@
+//! The folders in which this system keeps a user's files.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// Returns the folder that an environment variable names.
+fn named(variable: &str) -> Option<PathBuf> {
+    std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from)
+}
+
+/// Returns `$LISPBOX_CACHE`, or else the system's folder for data that can be recreated.
+pub(in crate::server) fn cache() -> Option<PathBuf> {
+    if let Some(folder) = named("LISPBOX_CACHE") {
+        return Some(folder);
+    }
+    let parent = if cfg!(windows) {
+        named("LOCALAPPDATA")
+    } else if cfg!(target_os = "macos") {
+        named("HOME").map(|home| home.join("Library/Caches"))
+    } else {
+        named("XDG_CACHE_HOME").or_else(|| named("HOME").map(|home| home.join(".cache")))
+    };
+    parent.map(|parent| parent.join("lispbox"))
+}
+
+/// Returns the folder for lispbox among the user's settings on this system.
+pub fn usual_folder() -> Option<PathBuf> {
+    let parent = if cfg!(windows) {
+        named("APPDATA")
+    } else {
+        named("XDG_CONFIG_HOME").or_else(|| named("HOME").map(|home| home.join(".config")))
+    };
+    parent.map(|parent| parent.join("lispbox"))
+}
+
+/// Replaces a file atomically, so that another process never reads half of it, and creates its folder. Only their owner
+/// can read the two, if the system has such permissions, whatever they were before and whatever the umask is.
+pub(in crate::server) fn replace(file: &Path, content: &[u8]) -> io::Result<()> {
+    if let Some(folder) = file.parent() {
+        fs::create_dir_all(folder)?;
+        restrict(folder, 0o700)?;
+    }
+    let draft = file.with_extension(format!("{}.draft", std::process::id()));
+    // A draft left by an earlier process with the same number may be readable by others.
+    match fs::remove_file(&draft) {
+        Err(problem) if problem.kind() != io::ErrorKind::NotFound => return Err(problem),
+        _ => {}
+    }
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let written = options.open(&draft).and_then(|mut open| {
+        restrict(&draft, 0o600)?;
+        open.write_all(content)
+    });
+    written.and_then(|()| fs::rename(&draft, file)).inspect_err(|_| {
+        let _ = fs::remove_file(&draft);
+    })
+}
+
+/// Restricts a file and its folder to their owner, if the system has such permissions.
+///
+/// # Errors
+/// Fails if that is not possible, for example because they belong to another user.
+pub(in crate::server) fn make_private(file: &Path) -> io::Result<()> {
+    if let Some(folder) = file.parent() {
+        restrict(folder, 0o700)?;
+    }
+    restrict(file, 0o600)
+}
+
+/// Sets the permissions of a file or folder, unless it has them already.
+#[cfg(unix)]
+fn restrict(path: &Path, mode: u32) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    if fs::metadata(path)?.permissions().mode() & 0o777 == mode {
+        return Ok(());
+    }
+    fs::set_permissions(path, fs::Permissions::from_mode(mode))
+}
+
+#[cfg(not(unix))]
+fn restrict(_: &Path, _: u32) -> io::Result<()> {
+    Ok(())
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn what_is_for_its_owner_is_so_whatever_it_was_before() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (inner, file) = (folder.path().join("tools"), folder.path().join("tools/list.json"));
+        let mode = |path: &Path| fs::metadata(path).expect("it is there").permissions().mode() & 0o777;
+        let widen =
+            |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("it is ours");
+        replace(&file, b"first").expect("written");
+        assert_eq!((mode(&inner), mode(&file)), (0o700, 0o600));
+        widen(&inner, 0o755);
+        widen(&file, 0o644);
+        let draft = file.with_extension(format!("{}.draft", std::process::id()));
+        fs::write(&draft, b"left behind").expect("written");
+        widen(&draft, 0o666);
+        replace(&file, b"second").expect("written");
+        assert_eq!((mode(&inner), mode(&file)), (0o700, 0o600));
+        assert_eq!(fs::read(&file).expect("it is there"), b"second");
+        widen(&inner, 0o777);
+        widen(&file, 0o666);
+        make_private(&file).expect("it is ours");
+        assert_eq!((mode(&inner), mode(&file)), (0o700, 0o600));
+    }
+}

@@ -1,0 +1,4 @@
+//! Logs, spans and metrics.
+
+pub(in crate::server) mod log;
+pub(in crate::server) mod metrics;

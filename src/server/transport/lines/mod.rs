@@ -1,0 +1,542 @@
+//! MCP over lines of JSON: the transport of standard input and output, towards our client and the downstream servers.
+//! Transports with other frames can be adapted to lines as well: [`Lines::between`].
+//!
+//! It differs from rmcp's own transport in the treatment of messages that cannot be accepted. A line over the cap is
+//! scanned and dropped, never buffered, and the waiting peer learns its size at once; the same applies to a line that
+//! is nested too deeply, has too many values or is malformed. rmcp drops such lines with a log entry, and the call runs
+//! into its timeout.
+//!
+//! It also provides back-pressure: it accepts nothing while too much is owed to the peer; see [`super::backlog`].
+
+use std::collections::{HashSet, VecDeque};
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::Either;
+use rmcp::model::{CancelledNotification, ErrorCode, ErrorData, JsonRpcMessage, JsonRpcNotification, RequestId};
+use rmcp::service::{RxJsonRpcMessage, ServiceRole, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+use serde_json::json;
+use serde_json::value::RawValue;
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::sync::Mutex;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use super::backlog::{Backlog, Kind, MOST_REQUESTS};
+use super::batch::{self, Batches, Item, Outgoing};
+use super::cursor;
+use super::envelope::{Envelope, LONGEST_ID};
+
+/// Default maximum size of an accepted message: 16 MiB.
+pub(in crate::server) const LARGEST_LINE: usize = 16 << 20;
+
+/// The code of errors that replace a message which could not be accepted.
+pub(in crate::server) const UNREADABLE: ErrorCode = ErrorCode(-32099);
+
+/// Maximum nesting depth; deeper messages are not decoded. serde_json stops at 128 levels, because decoding and
+/// dropping take stack in proportion. rmcp's own layers are within this number.
+const DEEPEST: u32 = 120;
+
+/// Maximum number of values and keys; larger messages are not decoded. Two bytes of a line take up to 350 bytes while
+/// rmcp decodes them.
+pub(in crate::server) const MOST_MARKS: u64 = 1_000_000;
+
+/// The time without any progress on a connection that owes too much, after which we check that its peer is still
+/// connected.
+const STUCK: Duration = Duration::from_secs(1);
+
+/// The reason for which a message of a peer is unreadable.
+enum Unreadable {
+    Large {
+        bytes: u64,
+        most: usize,
+    },
+    Deep(u32),
+    Many(u64),
+    Odd(String),
+    /// A malformed batch, or a batch in a session of a revision without batches.
+    Batch(String),
+}
+
+impl Unreadable {
+    /// Returns the problem of a message that is nested too deeply.
+    fn deep(envelope: &Envelope) -> Option<Unreadable> {
+        let depth = envelope.deepest();
+        (depth > DEEPEST).then_some(Unreadable::Deep(depth))
+    }
+
+    /// Returns the problem of a message that has too many values.
+    fn many(envelope: &Envelope) -> Option<Unreadable> {
+        let marks = envelope.marks();
+        (marks > MOST_MARKS).then_some(Unreadable::Many(marks))
+    }
+
+    fn error(&self) -> ErrorData {
+        let (message, data) = match self {
+            Unreadable::Batch(problem) => return ErrorData::new(ErrorCode::INVALID_REQUEST, problem.clone(), None),
+            Unreadable::Large { bytes, most } => {
+                (format!("the message has {bytes} bytes; at most {most} are taken in"), json!({ "bytes": bytes }))
+            }
+            Unreadable::Deep(depth) => (
+                format!("the message is nested {depth} levels deep; at most {DEEPEST} are taken in"),
+                json!({ "depth": depth }),
+            ),
+            Unreadable::Many(marks) => (
+                format!("the message has about {marks} values and keys; at most {MOST_MARKS} are taken in"),
+                json!({ "values": marks }),
+            ),
+            Unreadable::Odd(problem) => (format!("the message is not JSON-RPC: {problem}"), json!({})),
+        };
+        ErrorData::new(UNREADABLE, message, Some(data))
+    }
+}
+
+/// Returns why a message must not be decoded, if so.
+pub(in crate::server) fn problem_of(envelope: &Envelope) -> Option<ErrorData> {
+    Unreadable::deep(envelope).or_else(|| Unreadable::many(envelope)).map(|unreadable| unreadable.error())
+}
+
+/// Returns the number of bytes if an error of [`UNREADABLE`] replaces a message that was too large.
+pub(in crate::server) fn bytes_of(error: &ErrorData) -> Option<u64> {
+    error.data.as_ref()?.get("bytes")?.as_u64()
+}
+
+/// The destination of a transport's lines.
+pub(in crate::server) trait Outlet: Clone + Send + Sync + 'static {
+    /// Writes one line, which ends in a newline.
+    fn write(self, line: Vec<u8>) -> impl Future<Output = io::Result<()>> + Send + 'static;
+
+    /// Closes our side.
+    fn close(&self) -> impl Future<Output = ()> + Send;
+}
+
+/// A byte stream to which lines are written in order.
+pub(in crate::server) struct Stream<Write> {
+    write: Arc<Mutex<Option<Write>>>,
+    ended: CancellationToken,
+    /// Cancelled when nothing can be written any more.
+    gone: CancellationToken,
+}
+
+impl<Write> Clone for Stream<Write> {
+    fn clone(&self) -> Self {
+        Stream { write: Arc::clone(&self.write), ended: self.ended.clone(), gone: self.gone.clone() }
+    }
+}
+
+impl<Write: AsyncWrite + Unpin + Send + 'static> Outlet for Stream<Write> {
+    async fn write(self, line: Vec<u8>) -> io::Result<()> {
+        let mut write = self.write.lock().await;
+        let write = write.as_mut().ok_or_else(|| io::Error::from(io::ErrorKind::NotConnected))?;
+        let written = async {
+            write.write_all(&line).await?;
+            write.flush().await
+        };
+        // A peer that has closed the side to which we write cannot be answered any more.
+        written.await.inspect_err(|_| {
+            self.gone.cancel();
+            self.ended.cancel();
+        })
+    }
+
+    async fn close(&self) {
+        self.write.lock().await.take();
+    }
+}
+
+/// A transport that reads lines from a byte stream and writes them to an [`Outlet`].
+pub(in crate::server) struct Lines<Read, Out> {
+    read: BufReader<Read>,
+    outlet: Out,
+    line: Vec<u8>,
+    /// The scan of a line over the cap, until its end.
+    oversized: Option<Envelope>,
+    largest: usize,
+    backlog: Arc<Backlog>,
+    /// Called when too much is owed and there was no progress for a while; true if the peer counts as gone.
+    given_up: fn() -> bool,
+    /// False until the peer's first request.
+    begun: bool,
+    /// Our own answers that are being written.
+    answers: JoinSet<()>,
+    batches: Batches,
+    /// Messages of a batch that have not been accepted yet.
+    of_batch: VecDeque<Box<RawValue>>,
+    /// Cancelled when the peer closes either side.
+    ended: CancellationToken,
+    /// Towards a client: cancelled when nothing more is to be accepted. All accepted requests are answered before the
+    /// end.
+    finish: Option<CancellationToken>,
+}
+
+impl<Read: AsyncRead + Unpin, Write> Lines<Read, Stream<Write>> {
+    /// Creates a transport over a pair of byte streams that accepts lines of up to `largest` bytes and cancels `ended`
+    /// at the end.
+    pub(in crate::server) fn new(read: Read, write: Write, largest: usize, ended: CancellationToken) -> Self {
+        let write = Arc::new(Mutex::new(Some(write)));
+        let outlet = Stream { write, ended: ended.clone(), gone: CancellationToken::new() };
+        Lines::between(read, outlet, largest, ended)
+    }
+
+    /// Returns a token that is cancelled when nothing can be written to the peer any more.
+    pub(in crate::server) fn gone(&self) -> CancellationToken {
+        self.outlet.gone.clone()
+    }
+}
+
+impl<Read: AsyncRead + Unpin, Out> Lines<Read, Out> {
+    /// Creates a transport over a byte stream and an outlet.
+    pub(in crate::server) fn between(read: Read, outlet: Out, largest: usize, ended: CancellationToken) -> Self {
+        Lines {
+            read: BufReader::with_capacity(64 << 10, read),
+            outlet,
+            line: Vec::new(),
+            oversized: None,
+            largest,
+            backlog: Backlog::new(MOST_REQUESTS),
+            // A downstream server that sends requests and does not read is of no further use.
+            given_up: || true,
+            begun: false,
+            answers: JoinSet::new(),
+            batches: Batches::default(),
+            of_batch: VecDeque::new(),
+            ended,
+            finish: None,
+        }
+    }
+
+    /// Configures the transport for a client, which may have up to `most_requests` requests at once and read as late as
+    /// it likes, until `hung_up` reports that it has closed its side. After its last message, or when `finish` is
+    /// cancelled, the stream ends once all its requests have been answered.
+    pub(in crate::server) fn serving(
+        self,
+        most_requests: usize,
+        hung_up: fn() -> bool,
+        finish: CancellationToken,
+    ) -> Self {
+        Lines { backlog: Backlog::new(most_requests), given_up: hung_up, finish: Some(finish), ..self }
+    }
+
+    /// The books on what is owed to the peer.
+    pub(in crate::server) fn backlog(&self) -> Arc<Backlog> {
+        Arc::clone(&self.backlog)
+    }
+
+    /// Waits for room and reads the next line; `None` if there is none, or no more is to be accepted. A pending message
+    /// of a batch is returned as an empty line.
+    async fn next(&mut self) -> Option<Option<Envelope>> {
+        let finish = self.finish.clone();
+        let next = async {
+            if !self.room().await {
+                return None;
+            }
+            if self.of_batch.is_empty() { self.next_line().await } else { Some(None) }
+        };
+        match finish {
+            Some(finish) => tokio::select! {
+                biased;
+                () = finish.cancelled() => None,
+                next = next => next,
+            },
+            None => next.await,
+        }
+    }
+
+    /// Waits until another message may be accepted; false if the peer is gone.
+    async fn room(&mut self) -> bool {
+        loop {
+            match tokio::time::timeout(STUCK, self.backlog.room()).await {
+                Ok(()) => return true,
+                Err(_) if (self.given_up)() => return false,
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Reads up to the end of a line, which is then in `self.line`; `Some` for one over the cap, `None` at the end of
+    /// the stream. Cancel-safe: data that was read stays in `self` when the future is dropped.
+    async fn next_line(&mut self) -> Option<Option<Envelope>> {
+        loop {
+            let available = match self.read.fill_buf().await {
+                Ok(available) if !available.is_empty() => available,
+                Ok(_) => return None,
+                Err(problem) => {
+                    tracing::warn!(%problem, "a peer's stream broke");
+                    return None;
+                }
+            };
+            let newline = available.iter().position(|byte| *byte == b'\n');
+            let taken = newline.map_or(available.len(), |place| place + 1);
+            let piece = &available[..taken];
+            if let Some(scan) = &mut self.oversized {
+                scan.feed(piece);
+            } else if self.line.len() + taken > self.largest {
+                let mut scan = Envelope::of(&self.line);
+                scan.feed(piece);
+                self.oversized = Some(scan);
+                self.line = Vec::new();
+            } else {
+                self.line.extend_from_slice(piece);
+            }
+            self.read.consume(taken);
+            if newline.is_some() {
+                return Some(self.oversized.take());
+            }
+        }
+    }
+}
+
+impl<Role: ServiceRole, Read: AsyncRead + Unpin + Send, Out: Outlet> Transport<Role> for Lines<Read, Out> {
+    type Error = io::Error;
+
+    fn send(&mut self, item: TxJsonRpcMessage<Role>) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        let id = match &item {
+            JsonRpcMessage::Response(response) => Some(response.id.clone()),
+            JsonRpcMessage::Error(error) => error.id.clone(),
+            JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => None,
+        };
+        let writing = self.write::<Role>(item, id.as_ref());
+        if let Some(id) = id {
+            self.backlog.close(&id);
+        }
+        writing
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<Role>> {
+        loop {
+            let line = self.next().await;
+            if line.is_some()
+                && let Some(message) = self.of_batch.pop_front()
+            {
+                // It was decoded before, so decoding succeeds.
+                match serde_json::from_str(message.get()).ok().and_then(|message| self.taken_in::<Role>(message)) {
+                    Some(message) => return Some(message),
+                    None => continue,
+                }
+            }
+            let Some(oversized) = line else {
+                self.ended.cancel();
+                if self.finish.is_some() {
+                    self.backlog.settled().await;
+                }
+                // The connection is closed after this, and pending answers still have to be delivered.
+                while self.answers.join_next().await.is_some() {}
+                return None;
+            };
+            let (envelope, problem) = match oversized {
+                Some(envelope) => {
+                    let bytes = envelope.bytes();
+                    (envelope, Unreadable::Large { bytes, most: self.largest })
+                }
+                None => {
+                    let line = std::mem::take(&mut self.line);
+                    if !Role::IS_CLIENT {
+                        self.batches.comes(&line);
+                    }
+                    let wrong_cursor = if Role::IS_CLIENT { None } else { cursor::problem(&line) };
+                    let read = read_message::<Role>(&line);
+                    if let (Ok(Some(_)), Some(problem)) = (&read, wrong_cursor) {
+                        let error = ErrorData::invalid_params(problem, None);
+                        self.answer::<Role>(error, Envelope::of(&line).id());
+                        continue;
+                    }
+                    match read {
+                        Err((envelope, Unreadable::Batch(_))) if !Role::IS_CLIENT && self.batches.are_known() => {
+                            match self.batch::<Role>(&line) {
+                                Ok(()) => continue,
+                                Err(problem) => (envelope, Unreadable::Batch(problem)),
+                            }
+                        }
+                        Ok(Some(message)) => match self.taken_in::<Role>(message) {
+                            Some(message) => return Some(message),
+                            None => continue,
+                        },
+                        Ok(None) => continue,
+                        Err(unreadable) => unreadable,
+                    }
+                }
+            };
+            // An unreadable response becomes an error response for the waiting caller. An unreadable request is
+            // answered with an error, without an identity if the identity is unreadable.
+            let id = envelope.id();
+            tracing::warn!(id = id.as_ref().map(ToString::to_string), problem = %problem.error().message, "a message was not taken in");
+            if Role::IS_CLIENT {
+                if let Some(id) = id.filter(|_| !envelope.has_method()) {
+                    return Some(JsonRpcMessage::error(problem.error(), Some(id)));
+                }
+            } else if envelope.is_batch() || (envelope.has_method() && envelope.has_id()) {
+                self.answer::<Role>(problem.error(), id);
+            }
+        }
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        self.outlet.close().await;
+        Ok(())
+    }
+}
+
+impl<Read: AsyncRead + Unpin + Send, Out: Outlet> Lines<Read, Out> {
+    /// Updates the books for a message that was read; `None` if the message is not for the service.
+    fn taken_in<Role: ServiceRole>(&mut self, message: RxJsonRpcMessage<Role>) -> Option<RxJsonRpcMessage<Role>> {
+        match message {
+            JsonRpcMessage::Request(request) => {
+                self.begun = true;
+                let (problem, id) = match &request.id {
+                    RequestId::String(text) if text.len() > LONGEST_ID => {
+                        (format!("the id has {} bytes; at most {LONGEST_ID} are taken in", text.len()), None)
+                    }
+                    id if self.backlog.open(id) => return Some(JsonRpcMessage::Request(request)),
+                    id => (format!("a request with the id `{id}` is still open; ids must differ"), Some(id.clone())),
+                };
+                self.answer::<Role>(ErrorData::new(ErrorCode::INVALID_REQUEST, problem, None), id);
+                None
+            }
+            // rmcp ends the connection of a client whose first message is not a request.
+            _ if !Role::IS_CLIENT && !self.begun => None,
+            JsonRpcMessage::Notification(JsonRpcNotification { jsonrpc, notification }) => {
+                let notification = match TryInto::<CancelledNotification>::try_into(notification) {
+                    Ok(cancelled) => {
+                        if let Some(id) = &cancelled.params.request_id {
+                            self.backlog.close(id);
+                            if let Some(replies) = self.batches.withdrawn(id) {
+                                let writing = self.write_line(Kind::Reply, replies);
+                                self.spawn(writing);
+                            }
+                        }
+                        cancelled.into()
+                    }
+                    Err(other) => other,
+                };
+                Some(JsonRpcMessage::Notification(JsonRpcNotification { jsonrpc, notification }))
+            }
+            other => Some(other),
+        }
+    }
+
+    /// Splits a batch: its messages are accepted one after the other.
+    ///
+    /// # Errors
+    /// Returns the problem of the batch as a whole.
+    fn batch<Role: ServiceRole>(&mut self, line: &[u8]) -> Result<(), String> {
+        let (mut waiting, mut replies) = (HashSet::new(), Vec::new());
+        let mut refuse = |code: ErrorCode, id: Option<RequestId>, problem: &str| {
+            let error = ErrorData::new(code, problem.to_owned(), None);
+            let error: TxJsonRpcMessage<Role> = JsonRpcMessage::error(error, id);
+            replies.extend(serde_json::to_vec(&error).ok());
+        };
+        for item in batch::items(line.trim_ascii())? {
+            let (text, id) = match item {
+                Item::Message { text, id } => (text, id),
+                Item::Wrong { id, code, problem } => {
+                    refuse(code, id, problem);
+                    continue;
+                }
+            };
+            if id.as_ref().is_some_and(|id| self.backlog.is_open(id)) {
+                refuse(ErrorCode::INVALID_REQUEST, id, "a request with this id is still open; ids must differ");
+                continue;
+            }
+            match RawValue::from_string(text.to_owned()) {
+                Ok(message) if serde_json::from_str::<RxJsonRpcMessage<Role>>(text).is_ok() => {
+                    waiting.extend(id);
+                    self.of_batch.push_back(message);
+                }
+                _ => refuse(ErrorCode::INVALID_REQUEST, id, batch::NO_MESSAGE),
+            }
+        }
+        if let Some(replies) = self.batches.begin(waiting, replies) {
+            let writing = self.write_line(Kind::Reply, replies);
+            self.spawn(writing);
+        }
+        Ok(())
+    }
+
+    /// Answers a request that never reaches the service.
+    fn answer<Role: ServiceRole>(&mut self, error: ErrorData, id: Option<RequestId>) {
+        let writing = self.write::<Role>(JsonRpcMessage::error(error, id.clone()), id.as_ref());
+        self.spawn(writing);
+    }
+
+    fn spawn(&mut self, writing: impl Future<Output = io::Result<()>> + Send + 'static) {
+        while self.answers.try_join_next().is_some() {}
+        self.answers.spawn(async move {
+            if let Err(problem) = writing.await {
+                tracing::debug!(%problem, "an error reply could not be sent");
+            }
+        });
+    }
+
+    /// Writes a message, which may be the reply to that request. It is encoded now, so that a queued message is no
+    /// larger than its encoding.
+    fn write<Role: ServiceRole>(
+        &mut self,
+        message: TxJsonRpcMessage<Role>,
+        id: Option<&RequestId>,
+    ) -> impl Future<Output = io::Result<()>> + Send + 'static + use<Role, Read, Out> {
+        let kind = match &message {
+            JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => Kind::Reply,
+            JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => Kind::Ours,
+        };
+        let line = serde_json::to_vec(&message);
+        let outgoing = match (line, id) {
+            (Ok(line), Some(id)) if !Role::IS_CLIENT => self.batches.goes(id, line),
+            (Ok(line), _) => Outgoing::Alone(line),
+            (Err(problem), _) => return Either::Left(std::future::ready(Err(problem.into()))),
+        };
+        match outgoing {
+            Outgoing::Alone(line) | Outgoing::Batch(line) => Either::Right(self.write_line(kind, line)),
+            Outgoing::Kept => Either::Left(std::future::ready(Ok(()))),
+        }
+    }
+
+    fn write_line(
+        &self,
+        kind: Kind,
+        mut line: Vec<u8>,
+    ) -> impl Future<Output = io::Result<()>> + Send + 'static + use<Read, Out> {
+        let unwritten = self.backlog.write(kind, line.len());
+        let outlet = self.outlet.clone();
+        async move {
+            let _unwritten = unwritten.ok_or_else(|| io::Error::other("it does not read what is sent to it"))?;
+            line.push(b'\n');
+            outlet.write(line).await
+        }
+    }
+}
+
+/// Decodes one line; `None` for lines to be ignored: empty lines, log lines that a server prints by mistake,
+/// notifications of other protocols.
+fn read_message<Role: ServiceRole>(line: &[u8]) -> Result<Option<RxJsonRpcMessage<Role>>, (Envelope, Unreadable)> {
+    let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii();
+    if line.is_empty() {
+        return Ok(None);
+    }
+    // A value or key takes a byte and its mark, so that a short line need not be scanned twice.
+    if line.len() as u64 > 2 * MOST_MARKS {
+        let envelope = Envelope::of(line);
+        if let Some(many) = Unreadable::many(&envelope) {
+            return Err((envelope, many));
+        }
+    }
+    let problem = match serde_json::from_slice(line) {
+        Ok(message) => return Ok(Some(message)),
+        Err(problem) => problem,
+    };
+    let envelope = Envelope::of(line);
+    if !envelope.has_id() && !envelope.is_batch() {
+        tracing::debug!("passed over a line that is no message");
+        return Ok(None);
+    }
+    let unreadable = if envelope.is_batch() {
+        Unreadable::Batch(batch::NO_BATCHES.to_owned())
+    } else {
+        Unreadable::deep(&envelope).unwrap_or_else(|| Unreadable::Odd(problem.to_string()))
+    };
+    Err((envelope, unreadable))
+}
+
+#[cfg(test)]
+mod tests;
