@@ -50,7 +50,9 @@
 //!
 //! # Code layout
 //! The crates and modules are layers: `lang` ← `store`, `worker` ← `server` ← the command line. The compiler enforces
-//! the first arrow, since the language is a crate of its own; `tests/layers.rs` enforces the layers within it.
+//! the first arrow, since the language is a crate of its own; `tests/layers.rs` enforces the layers within it and within
+//! the server. A module with submodules is `x/mod.rs`; the unit tests of a module are its submodule `tests`, in the same
+//! file or, if they are long, in `tests.rs`.
 //! - [`lang`] (crate `lispbox-lang`, `src/lang`): the language; independent of tokio, MCP, files and clocks. Its page
 //!   lists its layers and explains the terms used in its code.
 //! - [`lang::lexer`], [`lang::reader`], [`lang::form`]: text to tokens to forms; one pass reports all unbalanced
@@ -74,7 +76,7 @@
 //! - [`lang::host`]: the only interface to the outside: the [`Host`](lang::Host) trait.
 //! - [`lang::Session`], [`lang::reply`]: programs run form by form; the single record of an evaluation.
 //! - `server` (feature `server`): the MCP server: the two tools, sessions, downstream servers and tools without one,
-//!   configuration, policy, audit, logs, metrics.
+//!   configuration, policy, audit, logs, metrics. Its page lists its layers.
 //! - `store` (feature `store`): session storage across calls, processes and machines: leases, versions, SQLite; Redis
 //!   and PostgreSQL (features `redis`, `postgres`).
 //! - `worker` (feature `worker`, Linux): the second layer of isolation: sessions in worker processes that the kernel

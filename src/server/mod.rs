@@ -1,26 +1,25 @@
 //! The MCP server: two tools towards a client, any number of downstream servers.
 //!
-//! - `config`: the configuration: files and folders, their forms, the servers and rules in them.
-//! - `serve`: the server of one client, on standard input and output or other streams; `mcp` implements the protocol,
-//!   `tools` defines our two tools for the client, `request` parses their arguments, `toon` writes tables.
-//! - `evaluations`: runs programs in `sessions`, with the `host` that the language sees; `keeper` loads sessions from a
-//!   store and writes them to it; `progress` reports progress to a client, `wishes` holds a program's requests for its
-//!   session.
-//! - `admission`: limits concurrent evaluations and shares resources between principals; `allowances` are the limits
-//!   that the operator sets for individual principals.
-//! - `policy`: decides which tools may be called, whether a person is asked, and how often; `audit` records all calls,
-//!   `secrets` redacts all output; `identity` identifies an evaluation to both.
-//! - `quarantine`: marks replies that read like instructions to the model.
-//! - `http`: the server of many clients, over HTTP, and their authentication.
-//! - `downstream`: the downstream servers, and tools that need none; `connections` offers them to programs at a
-//!   terminal.
-//! - `lines`: the transport over lines of JSON, with `envelope` for messages that cannot be decoded and `backlog` for
-//!   back-pressure; `batch` splits batches of messages, `cursor` detects cursors that rmcp ignores.
-//! - `shutdown`: shuts the server down; requests under way are answered first.
-//! - `blobs`: non-text results of tools, kept for a while for the client.
-//! - `metrics`: counters for Prometheus, which `http` serves.
-//! - `platform`: ensures that no child process outlives us. `folders`, `log`, `random`.
-//! - `offload`: runs long work off the threads of the runtime.
+//! # Layers
+//! A module may import from modules of its own line and of the lines below; `tests/layers.rs` enforces this.
+//!
+//! | layer | modules |
+//! |---|---|
+//! | transports | `stdio`: the server of one client, on standard input and output or other streams. `http`: the server of many clients, and their authentication |
+//! | assembly | `serve`: the options of a server, the state that its connections share, and signals |
+//! | front ends | `protocol`: MCP towards a client, independent of the transport: the two tools, replies, quarantine, progress, elicitation. `connections`: downstream tools for programs at a terminal |
+//! | evaluations | `evaluations`: runs programs, with the host that the language sees |
+//! | sessions | `sessions`: sessions in memory, and their persistence in a store under leases |
+//! | intake and tools | `admission`: reads requests, applies the limits of principals, limits concurrent evaluations, and refuses them during shutdown. `downstream`: downstream servers, and tools that need none |
+//! | rules and records | `config`: the configuration: files, their formats, and the servers in them. `audit`: the hash-chained record of all calls |
+//! | policy | `policy`: decides which tools may be called, whether a person is asked, and how often |
+//! | shared | `fields`: reads JSON objects, with errors that show no credential. `telemetry`: logs, spans and metrics |
+//! | secrets | `secrets`: redacts all output |
+//! | base | `transport`: messages as lines of JSON, checked before they are decoded. `identity`: the principal and the evaluation, as consent, audit and logs report them. `system`: files, child processes, threads, random numbers. `text` |
+//!
+//! The modules could also be crates, which would let the compiler enforce the order and build policy, configuration and
+//! audit while rmcp is still compiling. It was not done: the library takes 55 s of a cold build whose critical path
+//! passes through rmcp anyway, most items would have to become `pub`, and every crate would have to be published.
 //!
 //! The runtime's async threads hold bytes and sessions, never values of the language: those are created and dropped on
 //! its blocking threads, where programs run. Nothing here is global: shared state is passed in.
@@ -60,7 +59,7 @@ pub use evaluations::host::EvaluationHost;
 #[doc(hidden)]
 pub use http::serve_handler;
 pub use http::{CONNECTIONS_EACH, HttpOptions, Principals, REQUESTS_PER_MINUTE, serve_http};
-pub use policy::{Answer, Approver, Decision, Effect, Nobody, Policy, Question, ToolPattern, UnfitRule, Verdict};
+pub use policy::{Answer, Approver, Decision, Effect, NoApprover, Policy, Question, ToolPattern, UnfitRule, Verdict};
 pub use protocol::quarantine::Quarantine;
 pub use protocol::replies::ReplyForm;
 pub use secrets::Secrets;

@@ -85,12 +85,12 @@ where
 {
     let (largest, places, metrics) = (options.largest_message, options.admission.places(), options.metrics);
     let grace = options.grace;
-    let Assembled { evaluations, manner, downstreams } = assemble(sandbox, options, Arc::default());
+    let Assembled { evaluations, settings, downstreams } = assemble(sandbox, options, Arc::default());
     let shutdown = Arc::clone(evaluations.shutdown());
     if let Some(address) = metrics {
         serve_metrics(address, Arc::clone(&evaluations), shutdown.over().clone()).await?;
     }
-    let front = Front::over_streams(evaluations, manner);
+    let front = Front::over_streams(evaluations, settings);
 
     let (ended, finish) = (CancellationToken::new(), CancellationToken::new());
     let transport = Lines::new(input, output, largest, ended.clone());

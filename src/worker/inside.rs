@@ -1,4 +1,4 @@
-//! The worker side: one session, orders from a pipe, nothing else.
+//! The worker side: one session, instructions from a pipe, nothing else.
 //!
 //! The first thread reads the pipe and never runs a program, so that answers and cancellations arrive while one runs.
 //! Programs run on a second thread, in the order of their arrival. The end of the pipe ends the process, whatever it
@@ -18,7 +18,7 @@ use crate::lang::{
 };
 
 use super::lock;
-use super::wire::{self, Answer, Described, Done, Kept, Order, Question, Report, receive, send};
+use super::wire::{self, Answer, Described, Done, Instruction, Kept, Question, Report, receive, send};
 
 /// Runs a worker process. The program that starts workers calls this first, in a process whose standard input is the
 /// pipe. Returns at the end of the pipe.
@@ -44,17 +44,17 @@ pub fn run() -> io::Result<()> {
         }
     };
     let engine = Engine::builder().build().map_err(io::Error::other)?;
-    let (orders, programs) = channel();
+    let (instructions, programs) = channel();
     let spoken = Arc::clone(&link);
     std::thread::Builder::new().name("programs".to_string()).spawn(move || carry_out(&engine, &programs, &spoken))?;
     link.report(&Report::Ready { version: super::VERSION.to_string(), walls })?;
-    while let Some(order) = receive::<Order>(&pipe)? {
-        match order {
-            Order::Answer(number, answer) => link.answered(number, answer),
-            Order::Cancel => link.cancelled.store(true, Ordering::Relaxed),
-            order => {
+    while let Some(instruction) = receive::<Instruction>(&pipe)? {
+        match instruction {
+            Instruction::Answer(number, answer) => link.answered(number, answer),
+            Instruction::Cancel => link.cancelled.store(true, Ordering::Relaxed),
+            instruction => {
                 link.cancelled.store(false, Ordering::Relaxed);
-                if orders.send(order).is_err() {
+                if instructions.send(instruction).is_err() {
                     return Err(io::Error::other("the thread that runs programs has ended"));
                 }
             }
@@ -63,32 +63,32 @@ pub fn run() -> io::Result<()> {
     Ok(())
 }
 
-/// Carries out the orders in sequence.
-fn carry_out(engine: &Arc<Engine>, orders: &Receiver<Order>, link: &Arc<Link>) {
+/// Carries out the instructions in sequence.
+fn carry_out(engine: &Arc<Engine>, instructions: &Receiver<Instruction>, link: &Arc<Link>) {
     let mut session = engine.session();
     // The version of the session that the server has.
     let mut known = session.changes();
-    while let Ok(order) = orders.recv() {
-        let largest = match &order {
-            Order::Evaluate { limits, .. } => wire::largest_text(limits),
+    while let Ok(instruction) = instructions.recv() {
+        let largest = match &instruction {
+            Instruction::Evaluate { limits, .. } => wire::largest_text(limits),
             _ => wire::largest_text(&Limits::default()),
         };
-        let done = match order {
-            Order::Restore(text) => {
+        let done = match instruction {
+            Instruction::Restore(text) => {
                 let taken = session.decode(&text, link.host(Vec::new()));
                 known = session.changes();
                 Done::Taken(taken)
             }
-            Order::Evaluate { program, data, limits, name, servers } => {
+            Instruction::Evaluate { program, data, limits, name, servers } => {
                 let request = Request { program, data, limits, name: Some(name) };
                 Done::evaluated(&session.eval(request, link.host(servers)))
             }
-            Order::Bind { name, text } => Done::Taken(session.bind(&name, &text, link.host(Vec::new()))),
-            Order::Describe { query, servers } => {
+            Instruction::Bind { name, text } => Done::Taken(session.bind(&name, &text, link.host(Vec::new()))),
+            Instruction::Describe { query, servers } => {
                 Done::Described(session.describe(query.as_deref(), link.host(servers)))
             }
             // The first thread handles these.
-            Order::Answer(..) | Order::Cancel => continue,
+            Instruction::Answer(..) | Instruction::Cancel => continue,
         };
         // If the server has gone, it needs no reports; the first thread sees the end of the pipe.
         let _ = link.report(&Report::Done(done));
@@ -99,7 +99,7 @@ fn carry_out(engine: &Arc<Engine>, orders: &Receiver<Order>, link: &Arc<Link>) {
                 _ => Ok(text),
             }
         });
-        // A session that could not be serialized is retried after the next order.
+        // A session that could not be serialized is retried after the next instruction.
         if !matches!(text, Some(Err(_))) {
             known = session.changes();
         }

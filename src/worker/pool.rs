@@ -29,11 +29,11 @@ impl WorkerOptions {
 }
 
 /// The slot of a session's worker; empty while the worker is in use or if there is none.
-pub(super) type Seat = Mutex<Option<Worker>>;
+pub(super) type WorkerSlot = Mutex<Option<Worker>>;
 
-/// The seat of an idle session.
+/// The slot of an idle session.
 struct Idle {
-    seat: Weak<Seat>,
+    slot: Weak<WorkerSlot>,
     /// True if the worker has changes that would be lost with it.
     is_unwritten: bool,
 }
@@ -99,15 +99,15 @@ impl Workers {
 
     /// Records that a session's worker is idle. If too many are, ends the least recently used, preferring those
     /// without unsaved changes.
-    pub(super) fn rests(&self, seat: &Arc<Seat>, is_unwritten: bool) {
+    pub(super) fn rests(&self, slot: &Arc<WorkerSlot>, is_unwritten: bool) {
         let mut idle = lock(&self.idle);
-        idle.retain(|other| other.seat.strong_count() > 0 && !std::ptr::eq(other.seat.as_ptr(), Arc::as_ptr(seat)));
-        idle.push_back(Idle { seat: Arc::downgrade(seat), is_unwritten });
+        idle.retain(|other| other.slot.strong_count() > 0 && !std::ptr::eq(other.slot.as_ptr(), Arc::as_ptr(slot)));
+        idle.push_back(Idle { slot: Arc::downgrade(slot), is_unwritten });
         let mut leaving = Vec::new();
         while idle.len() > self.options.idle {
             let place = idle.iter().position(|idle| !idle.is_unwritten).unwrap_or_default();
-            let seat = idle.remove(place).and_then(|idle| idle.seat.upgrade());
-            leaving.extend(seat.and_then(|seat| lock(&seat).take()));
+            let slot = idle.remove(place).and_then(|idle| idle.slot.upgrade());
+            leaving.extend(slot.and_then(|slot| lock(&slot).take()));
         }
         drop(idle);
         drop(leaving);

@@ -1,4 +1,4 @@
-//! One worker process as seen by the server: orders in, reports out, and termination.
+//! One worker process as seen by the server: instructions in, reports out, and termination.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -10,12 +10,12 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use super::lock;
-use super::wire::{Order, Report, Reports, send};
+use super::wire::{Instruction, Report, Reports, send};
 
 /// Timeout for a worker to become ready.
 const READY: Duration = Duration::from_secs(20);
 
-/// Maximum size of a message of a worker that has no order yet, in bytes.
+/// Maximum size of a message of a worker that has no instruction yet, in bytes.
 const SMALL: u64 = 1 << 20;
 
 /// The program that is started as a worker.
@@ -45,19 +45,19 @@ impl Program {
 
 /// The sending end of the pipe to a worker; shared between threads.
 #[derive(Clone)]
-pub(super) struct Orders(Arc<Mutex<UnixStream>>);
+pub(super) struct Instructions(Arc<Mutex<UnixStream>>);
 
-impl Orders {
-    /// Sends an order to the worker. Errors are ignored: the loss of a worker shows when its reports are read.
-    pub(super) fn give(&self, order: &Order) {
-        let _ = send(&*lock(&self.0), order);
+impl Instructions {
+    /// Sends an instruction to the worker. Errors are ignored: the loss of a worker shows when its reports are read.
+    pub(super) fn give(&self, instruction: &Instruction) {
+        let _ = send(&*lock(&self.0), instruction);
     }
 }
 
 /// A worker process, which is killed when this is dropped.
 pub(super) struct Worker {
     child: Child,
-    pub(super) orders: Orders,
+    pub(super) instructions: Instructions,
     pub(super) reports: Reports,
     /// The mechanisms that confine it.
     pub(super) walls: Vec<String>,
@@ -80,8 +80,8 @@ impl Worker {
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()?;
-        let orders = Orders(Arc::new(Mutex::new(ours.try_clone()?)));
-        let mut worker = Worker { child, orders, reports: Reports::new(ours), walls: Vec::new() };
+        let instructions = Instructions(Arc::new(Mutex::new(ours.try_clone()?)));
+        let mut worker = Worker { child, instructions, reports: Reports::new(ours), walls: Vec::new() };
         match worker.reports.next(READY, SMALL) {
             Ok(Some(Report::Ready { version, walls })) if version == super::VERSION => {
                 worker.walls = walls;

@@ -13,9 +13,9 @@ use crate::lang::{
 };
 
 use super::lock;
-use super::pool::{Seat, Workers};
+use super::pool::{WorkerSlot, Workers};
 use super::process::Worker;
-use super::wire::{self, Answer, Described, Done, Kept, Order, Question, Report};
+use super::wire::{self, Answer, Described, Done, Instruction, Kept, Question, Report};
 
 /// Polling interval for the clock, the memory and the cancellation by the host.
 const TICK: Duration = Duration::from_millis(20);
@@ -35,7 +35,7 @@ const OWN_MEMORY: u64 = 96 << 20;
 /// A session in a worker process.
 pub struct WorkerSession {
     workers: Arc<Workers>,
-    seat: Arc<Seat>,
+    slot: Arc<WorkerSlot>,
     /// The session as of its last evaluation; `None` while nothing is defined.
     text: Option<String>,
     names: Vec<String>,
@@ -65,12 +65,12 @@ impl std::fmt::Display for Unwritten {
 }
 
 /// The reason why a worker cannot continue.
-enum Lost {
+enum WorkerFailure {
     /// No worker could be started.
     Unavailable(io::Error),
     /// The pipe broke, or the worker violated the protocol.
     Broken(io::Error),
-    /// The worker ended between two orders, with changes that were not serialized.
+    /// The worker ended between two instructions, with changes that were not serialized.
     Between(Unwritten),
     /// The worker could not deserialize the session.
     Unreadable(String),
@@ -86,7 +86,7 @@ impl WorkerSession {
     pub(super) fn new(workers: Arc<Workers>) -> WorkerSession {
         WorkerSession {
             workers,
-            seat: Arc::default(),
+            slot: Arc::default(),
             text: None,
             names: Vec::new(),
             live_bytes: 0,
@@ -111,49 +111,54 @@ impl WorkerSession {
     }
 
     /// Returns the session's worker, or a fresh one that has loaded the session.
-    fn worker(&mut self, host: &Arc<dyn Host>) -> Result<Worker, Lost> {
-        let own = lock(&self.seat).take();
+    fn worker(&mut self, host: &Arc<dyn Host>) -> Result<Worker, WorkerFailure> {
+        let own = lock(&self.slot).take();
         if let Some(worker) = own.and_then(Worker::if_alive) {
             return Ok(worker);
         }
         if let Some(unwritten) = self.fall_back() {
-            return Err(Lost::Between(unwritten));
+            return Err(WorkerFailure::Between(unwritten));
         }
         // A single spare worker may have died; if the next ones fail too, that is not an accident.
         let taken = self.fresh_worker(host);
         match taken {
-            Err(Lost::Broken(_)) => self.fresh_worker(host).or_else(|_| self.fresh_worker(host)),
+            Err(WorkerFailure::Broken(_)) => self.fresh_worker(host).or_else(|_| self.fresh_worker(host)),
             taken => taken,
         }
     }
 
     /// Returns a fresh worker that has loaded the session.
-    fn fresh_worker(&self, host: &Arc<dyn Host>) -> Result<Worker, Lost> {
+    fn fresh_worker(&self, host: &Arc<dyn Host>) -> Result<Worker, WorkerFailure> {
         match &self.text {
             Some(text) => self.worker_with(text, host).map(|(worker, _)| worker),
-            None => self.workers.take().map_err(Lost::Unavailable),
+            None => self.workers.take().map_err(WorkerFailure::Unavailable),
         }
     }
 
     /// Returns a fresh worker that has loaded the session that a text describes, and its report of that session.
-    fn worker_with(&self, text: &str, host: &Arc<dyn Host>) -> Result<(Worker, Kept), Lost> {
-        let mut worker = self.workers.take().map_err(Lost::Unavailable)?;
+    fn worker_with(&self, text: &str, host: &Arc<dyn Host>) -> Result<(Worker, Kept), WorkerFailure> {
+        let mut worker = self.workers.take().map_err(WorkerFailure::Unavailable)?;
         let limits = Limits { memory: text.len() as u64 * 8, ..Limits::default() };
         let mut conversation = Conversation::begin(&mut worker, Arc::clone(host), &limits, WRITING);
-        conversation.worker.orders.give(&Order::Restore(text.to_string()));
+        conversation.worker.instructions.give(&Instruction::Restore(text.to_string()));
         match conversation.carry_out()? {
-            (Done::Taken(Err(problem)), _) => Err(Lost::Unreadable(problem)),
+            (Done::Taken(Err(problem)), _) => Err(WorkerFailure::Unreadable(problem)),
             (_, kept) => Ok((worker, kept)),
         }
     }
 
-    /// Has the worker carry out an order, and records the resulting state of the session.
-    fn order(&mut self, order: &Order, host: &Arc<dyn Host>, limits: &Limits) -> Result<Done, (Lost, Costs)> {
+    /// Has the worker carry out an instruction, and records the resulting state of the session.
+    fn instruction(
+        &mut self,
+        instruction: &Instruction,
+        host: &Arc<dyn Host>,
+        limits: &Limits,
+    ) -> Result<Done, (WorkerFailure, Costs)> {
         let mut is_first_try = true;
         loop {
             let mut worker = self.worker(host).map_err(|lost| (lost, Costs::default()))?;
             let mut conversation = Conversation::begin(&mut worker, Arc::clone(host), limits, limits.compute);
-            conversation.worker.orders.give(order);
+            conversation.worker.instructions.give(instruction);
             let outcome = conversation.carry_out();
             let has_begun = conversation.has_begun();
             let costs = conversation.costs();
@@ -162,17 +167,19 @@ impl WorkerSession {
                     self.rest(worker, kept);
                     return Ok(done);
                 }
-                // The worker died before it began with the order, so a retry is safe.
-                Err(Lost::Broken(_)) if is_first_try && !has_begun => is_first_try = false,
-                Err(Lost::Broken(_)) => return Err((Lost::Broken(io::Error::other(worker.end())), costs)),
+                // The worker died before it began with the instruction, so a retry is safe.
+                Err(WorkerFailure::Broken(_)) if is_first_try && !has_begun => is_first_try = false,
+                Err(WorkerFailure::Broken(_)) => {
+                    return Err((WorkerFailure::Broken(io::Error::other(worker.end())), costs));
+                }
                 Err(lost) => return Err((lost, costs)),
             }
         }
     }
 
-    /// Puts the worker back in its seat and records the state of the session.
+    /// Puts the worker back in its slot and records the state of the session.
     fn rest(&mut self, worker: Worker, kept: Kept) {
-        *lock(&self.seat) = Some(worker);
+        *lock(&self.slot) = Some(worker);
         self.names = kept.names;
         self.live_bytes = kept.live_bytes;
         match kept.text {
@@ -189,23 +196,27 @@ impl WorkerSession {
                 self.unwritten = Some(Unwritten { since, problem });
             }
         }
-        self.workers.rests(&self.seat, self.unwritten.is_some());
+        self.workers.rests(&self.slot, self.unwritten.is_some());
     }
 
     /// Builds the reply of an evaluation whose worker is lost.
-    fn lost_reply(&mut self, lost: &Lost, costs: Costs) -> Reply {
+    fn lost_reply(&mut self, lost: &WorkerFailure, costs: Costs) -> Reply {
         // A worker that violated the protocol may still be alive.
-        drop(lock(&self.seat).take());
+        drop(lock(&self.slot).take());
         let (status, error, limit) = match lost {
-            Lost::Unavailable(_) => (Status::Error, "Busy", None),
-            Lost::Broken(_) | Lost::Between(_) | Lost::Unreadable(_) => (Status::Error, "WorkerLost", None),
-            Lost::Late { limit: "cancellation", .. } => (Status::Cancelled, "Cancelled", None),
-            Lost::Late { limit, .. } => (Status::Limit, "LimitExceeded", Some((*limit).to_string())),
-            Lost::Large { .. } => (Status::Limit, "LimitExceeded", Some("memory".to_string())),
-            Lost::Calls(_) => (Status::Limit, "LimitExceeded", Some("calls".to_string())),
+            WorkerFailure::Unavailable(_) => (Status::Error, "Busy", None),
+            WorkerFailure::Broken(_) | WorkerFailure::Between(_) | WorkerFailure::Unreadable(_) => {
+                (Status::Error, "WorkerLost", None)
+            }
+            WorkerFailure::Late { limit: "cancellation", .. } => (Status::Cancelled, "Cancelled", None),
+            WorkerFailure::Late { limit, .. } => (Status::Limit, "LimitExceeded", Some((*limit).to_string())),
+            WorkerFailure::Large { .. } => (Status::Limit, "LimitExceeded", Some("memory".to_string())),
+            WorkerFailure::Calls(_) => (Status::Limit, "LimitExceeded", Some("calls".to_string())),
         };
         let message = match (lost, self.fall_back()) {
-            (Lost::Between(_), _) => format!("{lost}; nothing was evaluated; the session is as it was before that"),
+            (WorkerFailure::Between(_), _) => {
+                format!("{lost}; nothing was evaluated; the session is as it was before that")
+            }
             (_, Some(unwritten)) => format!("{lost}; {unwritten}; the session is as it was before that"),
             (_, None) => format!("{lost}; the session is as it was before this program"),
         };
@@ -227,8 +238,8 @@ impl Environment for WorkerSession {
         let Request { program, data, limits, name } = request;
         let name = name.unwrap_or_else(|| format!("program {}", self.programs));
         let servers = host.servers();
-        let order = Order::Evaluate { program, data, limits: limits.clone(), name, servers };
-        match self.order(&order, &host, &limits) {
+        let instruction = Instruction::Evaluate { program, data, limits: limits.clone(), name, servers };
+        match self.instruction(&instruction, &host, &limits) {
             Ok(Done::Evaluated { record, rendered }) => {
                 wire::reply(&record, rendered).unwrap_or_else(|| self.lost_reply(&nonsense(), Costs::default()))
             }
@@ -238,8 +249,8 @@ impl Environment for WorkerSession {
     }
 
     fn bind(&mut self, name: &str, text: &str, host: Arc<dyn Host>) -> Result<(), String> {
-        let order = Order::Bind { name: name.to_string(), text: text.to_string() };
-        match self.order(&order, &host, &Limits::default()) {
+        let instruction = Instruction::Bind { name: name.to_string(), text: text.to_string() };
+        match self.instruction(&instruction, &host, &Limits::default()) {
             Ok(Done::Taken(taken)) => taken,
             Ok(_) => Err(nonsense().to_string()),
             Err((lost, _)) => Err(lost.to_string()),
@@ -247,8 +258,8 @@ impl Environment for WorkerSession {
     }
 
     fn describe(&mut self, query: Option<&str>, host: Arc<dyn Host>) -> Result<String, Box<Reply>> {
-        let order = Order::Describe { query: query.map(str::to_string), servers: host.servers() };
-        match self.order(&order, &host, &Limits::default()) {
+        let instruction = Instruction::Describe { query: query.map(str::to_string), servers: host.servers() };
+        match self.instruction(&instruction, &host, &Limits::default()) {
             Ok(Done::Described(text)) => Ok(text),
             Ok(_) => Err(Box::new(self.lost_reply(&nonsense(), Costs::default()))),
             Err((lost, costs)) => Err(Box::new(self.lost_reply(&lost, costs))),
@@ -286,8 +297,8 @@ impl Environment for WorkerSession {
         let (worker, kept) = match self.worker_with(text, &host) {
             Ok(taken) => taken,
             // The text is not at fault: the next operation needs a worker too and reports the failure.
-            Err(Lost::Unavailable(_)) => {
-                lock(&self.seat).take();
+            Err(WorkerFailure::Unavailable(_)) => {
+                lock(&self.slot).take();
                 self.text = Some(text.to_string());
                 (self.names, self.live_bytes) = (Vec::new(), 0);
                 self.of_text = (Vec::new(), 0);
@@ -295,7 +306,7 @@ impl Environment for WorkerSession {
                 self.changes += 1;
                 return Ok(());
             }
-            Err(Lost::Unreadable(problem)) => return Err(problem),
+            Err(WorkerFailure::Unreadable(problem)) => return Err(problem),
             Err(lost) => return Err(lost.to_string()),
         };
         self.rest(worker, Kept { text: Some(Ok(text.to_string())), ..kept });
@@ -314,12 +325,12 @@ struct Costs {
     spent: Spent,
 }
 
-/// One order, from its transmission until the worker has reported the resulting state.
+/// One instruction, from its transmission until the worker has reported the resulting state.
 struct Conversation<'a> {
     worker: &'a mut Worker,
     host: Arc<dyn Host>,
     limits: Limits,
-    /// The compute time that the worker may use until it has carried out the order.
+    /// The compute time that the worker may use until it has carried out the instruction.
     compute: Duration,
     begun: Instant,
     computed: Duration,
@@ -350,8 +361,8 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    /// Serves the worker's requests until it has carried out its order and reported the resulting state.
-    fn carry_out(&mut self) -> Result<(Done, Kept), Lost> {
+    /// Serves the worker's requests until it has carried out its instruction and reported the resulting state.
+    fn carry_out(&mut self) -> Result<(Done, Kept), WorkerFailure> {
         let mut looked = Instant::now();
         let done = loop {
             match self.next()? {
@@ -374,18 +385,18 @@ impl<'a> Conversation<'a> {
         match self.worker.reports.next(WRITING, most) {
             Ok(Some(Report::Kept(kept))) => Ok((done, kept)),
             Ok(Some(_)) => Err(nonsense()),
-            Ok(None) => Err(Lost::Late { limit: "compute", allowed: WRITING }),
-            Err(problem) => Err(Lost::Broken(problem)),
+            Ok(None) => Err(WorkerFailure::Late { limit: "compute", allowed: WRITING }),
+            Err(problem) => Err(WorkerFailure::Broken(problem)),
         }
     }
 
     /// Returns the next report, or `None` after [`TICK`]. The elapsed time counts as compute time of the worker unless
     /// a tool call is outstanding.
-    fn next(&mut self) -> Result<Option<Report>, Lost> {
+    fn next(&mut self) -> Result<Option<Report>, WorkerFailure> {
         let waits = self.outstanding.load(Ordering::Acquire) > 0;
         let from = Instant::now();
         let most = self.limits.memory.saturating_add(self.limits.output).saturating_add(1 << 20);
-        let report = self.worker.reports.next(TICK, most).map_err(Lost::Broken)?;
+        let report = self.worker.reports.next(TICK, most).map_err(WorkerFailure::Broken)?;
         if !waits {
             self.computed += from.elapsed();
         }
@@ -394,48 +405,50 @@ impl<'a> Conversation<'a> {
     }
 
     /// Checks the limits that the worker is to enforce itself; returns an error if it exceeds one.
-    fn look(&mut self) -> Result<(), Lost> {
+    fn look(&mut self) -> Result<(), WorkerFailure> {
         let allowed = most_memory(&self.limits);
         if let Some(resident) = self.worker.resident().filter(|resident| *resident > allowed) {
-            return Err(Lost::Large { resident, allowed });
+            return Err(WorkerFailure::Large { resident, allowed });
         }
         if self.cancelled.is_none() && self.host.cancelled() {
-            self.worker.orders.give(&Order::Cancel);
+            self.worker.instructions.give(&Instruction::Cancel);
             self.cancelled = Some(Instant::now());
         }
         let waits = self.outstanding.load(Ordering::Acquire) > 0;
         if let Some(since) = self.cancelled.filter(|since| !waits && since.elapsed() > GRACE) {
-            return Err(Lost::Late { limit: "cancellation", allowed: since.elapsed() });
+            return Err(WorkerFailure::Late { limit: "cancellation", allowed: since.elapsed() });
         }
         if self.computed > self.compute.saturating_add(GRACE) {
-            return Err(Lost::Late { limit: "compute", allowed: self.compute });
+            return Err(WorkerFailure::Late { limit: "compute", allowed: self.compute });
         }
         if !waits && self.begun.elapsed() > self.limits.total.saturating_add(GRACE) {
-            return Err(Lost::Late { limit: "total", allowed: self.limits.total });
+            return Err(WorkerFailure::Late { limit: "total", allowed: self.limits.total });
         }
         Ok(())
     }
 
-    fn answer(&mut self, number: u32, question: Question) -> Result<(), Lost> {
-        let orders = self.worker.orders.clone();
+    fn answer(&mut self, number: u32, question: Question) -> Result<(), WorkerFailure> {
+        let instructions = self.worker.instructions.clone();
         match question {
             Question::Call(call) => return self.call(number, call),
-            Question::Now => orders.give(&Order::Answer(number, Answer::Now(self.host.now_millis()))),
-            Question::Random => orders.give(&Order::Answer(number, Answer::Random(self.host.random()))),
-            Question::Fork => orders.give(&Order::Answer(number, Answer::Forked(self.host.fork_session()))),
-            Question::Close => orders.give(&Order::Answer(number, Answer::Closed(self.host.close_session()))),
+            Question::Now => instructions.give(&Instruction::Answer(number, Answer::Now(self.host.now_millis()))),
+            Question::Random => instructions.give(&Instruction::Answer(number, Answer::Random(self.host.random()))),
+            Question::Fork => instructions.give(&Instruction::Answer(number, Answer::Forked(self.host.fork_session()))),
+            Question::Close => {
+                instructions.give(&Instruction::Answer(number, Answer::Closed(self.host.close_session())))
+            }
             Question::Tools(server) => {
                 let tools = self.host.tools(&server).map(|tools| tools.iter().map(Described::from).collect());
-                orders.give(&Order::Answer(number, Answer::Tools(tools)));
+                instructions.give(&Instruction::Answer(number, Answer::Tools(tools)));
             }
             Question::Denied(server) => {
-                orders.give(&Order::Answer(number, Answer::Denied(self.host.denied(&server))));
+                instructions.give(&Instruction::Answer(number, Answer::Denied(self.host.denied(&server))));
             }
             Question::Search { query, most } => {
-                orders.give(&Order::Answer(number, Answer::from(self.host.search(&query, most))));
+                instructions.give(&Instruction::Answer(number, Answer::from(self.host.search(&query, most))));
             }
             Question::Catalogue => {
-                orders.give(&Order::Answer(number, Answer::catalogue(self.host.catalogue())));
+                instructions.give(&Instruction::Answer(number, Answer::catalogue(self.host.catalogue())));
             }
         }
         Ok(())
@@ -443,11 +456,11 @@ impl<'a> Conversation<'a> {
 
     /// Makes a tool call. With no parallel branches, nothing else waits for the host, so this thread makes the call;
     /// each call of a parallel branch gets a thread.
-    fn call(&mut self, number: u32, mut call: ToolCall) -> Result<(), Lost> {
+    fn call(&mut self, number: u32, mut call: ToolCall) -> Result<(), WorkerFailure> {
         let place = {
             let mut calls = lock(&self.calls);
             if calls.len() >= self.limits.calls as usize {
-                return Err(Lost::Calls(self.limits.calls));
+                return Err(WorkerFailure::Calls(self.limits.calls));
             }
             let (server, tool) = (call.server.clone(), call.tool.clone());
             calls.push(CallRecord { server, tool, ms: 0, outcome: "running".into(), note: None });
@@ -457,7 +470,8 @@ impl<'a> Conversation<'a> {
         call.remaining = call.remaining.min(self.limits.total.saturating_sub(self.begun.elapsed()));
         call.timeout = call.timeout.min(self.limits.tool);
         let alone = call.id.branch.is_empty();
-        let (host, orders, calls) = (Arc::clone(&self.host), self.worker.orders.clone(), Arc::clone(&self.calls));
+        let (host, instructions, calls) =
+            (Arc::clone(&self.host), self.worker.instructions.clone(), Arc::clone(&self.calls));
         let make = move || {
             let (begun, id) = (Instant::now(), call.id.clone());
             let reply = host.call(call);
@@ -467,7 +481,7 @@ impl<'a> Conversation<'a> {
                 record.outcome = reply.outcome().into();
                 record.note.clone_from(&note);
             }
-            orders.give(&Order::Answer(number, Answer::Called(reply, note)));
+            instructions.give(&Instruction::Answer(number, Answer::Called(reply, note)));
         };
         if alone {
             make();
@@ -483,12 +497,12 @@ impl<'a> Conversation<'a> {
         if started.is_err() {
             outstanding.fetch_sub(1, Ordering::AcqRel);
             let error = ToolError::unavailable("the system has no thread for another call at once");
-            self.worker.orders.give(&Order::Answer(number, Answer::Called(ToolReply::Error(error), None)));
+            self.worker.instructions.give(&Instruction::Answer(number, Answer::Called(ToolReply::Error(error), None)));
         }
         Ok(())
     }
 
-    /// True if the worker may have begun with its order: a report has arrived, or it had time to fail on the order.
+    /// True if the worker may have begun with its instruction: a report has arrived, or it had time to fail on the instruction.
     fn has_begun(&self) -> bool {
         self.heard || self.begun.elapsed() > TICK
     }
@@ -511,33 +525,37 @@ fn most_memory(limits: &Limits) -> u64 {
     OWN_MEMORY.saturating_add(programs).saturating_add(limits.session.saturating_mul(3))
 }
 
-fn nonsense() -> Lost {
-    Lost::Broken(io::Error::other("it said what no worker says"))
+fn nonsense() -> WorkerFailure {
+    WorkerFailure::Broken(io::Error::other("it said what no worker says"))
 }
 
-impl std::fmt::Display for Lost {
+impl std::fmt::Display for WorkerFailure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         use crate::lang::meter::{bytes, time};
         match self {
-            Lost::Unavailable(problem) => write!(f, "no worker process could be had: {problem}; try again"),
-            Lost::Broken(problem) => write!(f, "the worker process that ran this was lost: {problem}"),
-            Lost::Between(unwritten) => write!(f, "the worker process of this session is gone, and {unwritten}"),
-            Lost::Unreadable(problem) => write!(f, "a worker process could not take up the session: {problem}"),
-            Lost::Late { limit: "cancellation", .. } => {
+            WorkerFailure::Unavailable(problem) => write!(f, "no worker process could be had: {problem}; try again"),
+            WorkerFailure::Broken(problem) => write!(f, "the worker process that ran this was lost: {problem}"),
+            WorkerFailure::Between(unwritten) => {
+                write!(f, "the worker process of this session is gone, and {unwritten}")
+            }
+            WorkerFailure::Unreadable(problem) => {
+                write!(f, "a worker process could not take up the session: {problem}")
+            }
+            WorkerFailure::Late { limit: "cancellation", .. } => {
                 f.write_str("the worker process was ended, because it did not stop when it was told to")
             }
-            Lost::Late { limit, allowed } => {
+            WorkerFailure::Late { limit, allowed } => {
                 let allowed = time(*allowed);
                 write!(f, "the worker process was ended, because it did not stop at its limit `{limit}` of {allowed}")
             }
-            Lost::Large { resident, allowed } => {
+            WorkerFailure::Large { resident, allowed } => {
                 let (resident, allowed) = (bytes(*resident), bytes(*allowed));
                 write!(
                     f,
                     "the worker process was ended, because it had {resident} of memory, and at most {allowed} are allowed"
                 )
             }
-            Lost::Calls(most) => {
+            WorkerFailure::Calls(most) => {
                 write!(
                     f,
                     "the worker process was ended, because it made more than the {most} tool calls that are allowed"

@@ -3,7 +3,7 @@
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
 
-use crate::surroundings::Problem;
+use crate::context::Problem;
 
 /// An address to listen on, before the name is resolved.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::surroundings::folder_in;
+use crate::context::folder_in;
 
 /// A program that connects to MCP servers.
 pub struct Client {

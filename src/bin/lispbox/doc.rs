@@ -6,8 +6,8 @@ use clap::Args;
 use lispbox::lang::builtin::discovery::vocabulary::{Word, areas};
 use lispbox::lang::registry::Registry;
 
+use crate::context::{Problem, Settings};
 use crate::paint::{Paint, Tone};
-use crate::surroundings::{Problem, Settings};
 use crate::terminal::{complain, line};
 
 /// Describes functions and forms of the language, and tools; without a name, lists the areas of the language.
@@ -30,16 +30,16 @@ impl Doc {
     }
 
     fn describe(self) -> Result<ExitCode, Problem> {
-        let surroundings = self.settings.open()?;
-        let host = surroundings.observer();
-        let mut session = surroundings.session();
+        let context = self.settings.open()?;
+        let host = context.observer();
+        let mut session = context.session();
         let paint = Paint::for_stdout();
         if let Some(word) = &self.search {
             line(session.describe(Some(&format!("apropos {word}")), host).trim_end());
             return Ok(ExitCode::SUCCESS);
         }
         if self.names.is_empty() {
-            line(&overview(surroundings.registry(), paint));
+            line(&overview(context.registry(), paint));
             return Ok(ExitCode::SUCCESS);
         }
         let mut code = ExitCode::SUCCESS;
@@ -55,7 +55,7 @@ impl Doc {
             if index > 0 {
                 line("");
             }
-            match (session.explain(name, host.clone()), area(surroundings.registry(), name)) {
+            match (session.explain(name, host.clone()), area(context.registry(), name)) {
                 (Ok(text), _) => line(&described(&text, paint)),
                 (Err(_), Some((title, words))) => {
                     line(&paint.tone(Tone::Heading, &title));

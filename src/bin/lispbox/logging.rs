@@ -6,7 +6,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer};
 
-use crate::surroundings::Problem;
+use crate::context::Problem;
 use crate::telemetry::Telemetry;
 
 /// The environment variable.

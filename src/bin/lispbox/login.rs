@@ -6,16 +6,16 @@ use clap::Args;
 use lispbox::lang::error::suggest::closest;
 use lispbox::server::Connections;
 
+use crate::config_paths::ConfigPaths;
+use crate::context::Problem;
 use crate::output::outln;
-use crate::places::Places;
-use crate::surroundings::Problem;
 
 /// Logs in at a downstream server that requires OAuth: prints an address to open in a browser, waits for the login, and
 /// stores the tokens in the settings folder of lispbox, in a file that only you can read.
 #[derive(Args)]
 pub struct Login {
     #[command(flatten)]
-    places: Places,
+    config: ConfigPaths,
     /// The name of the server in the configuration.
     server: String,
 }
@@ -27,7 +27,7 @@ impl Login {
     }
 
     fn log_in(self) -> Result<(), Problem> {
-        let configuration = self.places.read().map_err(Problem::Usage)?;
+        let configuration = self.config.read().map_err(Problem::Usage)?;
         let mut names = configuration.servers.iter().map(|server| server.name.as_str());
         if !names.clone().any(|name| name == self.server) {
             let nearest = closest(&self.server, &mut names).map(|name| format!("; did you mean `{name}`?"));

@@ -11,6 +11,8 @@ mod chance;
 mod clients;
 mod completions;
 mod config;
+mod config_paths;
+mod context;
 mod demo;
 mod doc;
 mod eval;
@@ -20,7 +22,6 @@ mod login;
 mod output;
 mod paint;
 mod permissions;
-mod places;
 mod process;
 mod recording;
 mod repl;
@@ -30,7 +31,6 @@ mod serve;
 mod sessions;
 mod setup;
 mod soak;
-mod surroundings;
 #[cfg(feature = "telemetry")]
 mod telemetry;
 #[cfg(not(feature = "telemetry"))]

@@ -4,7 +4,7 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use lispbox::server::{Policy, Verdict};
 
-use crate::surroundings::Problem;
+use crate::context::Problem;
 
 /// Tools by name or pattern: `send-*`, `mail/send-*` or `mcp__mail__send_*`. These rules take precedence over the
 /// `policy` of the configuration. A variable contains several patterns separated by blanks.

@@ -6,7 +6,7 @@ use lispbox::lang::Engine;
 use lispbox::lang::meter::{Metered, Residence};
 use mimalloc::MiMalloc;
 
-use crate::surroundings::Problem;
+use crate::context::Problem;
 
 /// Counts the memory that evaluations hold, to enforce their memory limits.
 #[global_allocator]

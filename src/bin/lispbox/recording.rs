@@ -7,7 +7,7 @@ use clap::Args;
 use lispbox::lang::parse_size;
 use lispbox::server::{AuditFailure, AuditLog, AuditOptions, Redaction};
 
-use crate::surroundings::{Problem, named_problem};
+use crate::context::{Problem, named_problem};
 
 /// The location of the audit log, and the arguments that it omits.
 #[derive(Args)]

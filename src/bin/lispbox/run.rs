@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Args;
 use lispbox::lang::Request;
 
-use crate::surroundings::{Problem, Settings, read_file};
+use crate::context::{Problem, Settings, read_file};
 use crate::terminal::{Prints, advise_on_limit, show};
 use crate::worker::Isolation;
 
@@ -31,14 +31,14 @@ impl Run {
     }
 
     fn evaluate(self) -> Result<ExitCode, Problem> {
-        let surroundings = self.settings.open()?;
+        let context = self.settings.open()?;
         let program = read_file(&self.file)?;
-        if surroundings.has_tools() {
-            surroundings.stop_on_interrupt();
+        if context.has_tools() {
+            context.stop_on_interrupt();
         }
-        let limits = surroundings.limits.clone();
-        let host = surroundings.host(Prints::Stream, &limits, &program);
-        let mut session = surroundings.sandbox(&self.isolation)?.environment();
+        let limits = context.limits.clone();
+        let host = context.host(Prints::Stream, &limits, &program);
+        let mut session = context.sandbox(&self.isolation)?.environment();
         let args = serde_json::Value::from(self.args).to_string();
         for name in ["args", "*command-line-args*"] {
             session.bind(name, &args, host.clone()).map_err(Problem::Failed)?;

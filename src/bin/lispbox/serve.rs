@@ -12,13 +12,13 @@ use lispbox::server::{
 
 use crate::address::Address;
 use crate::bounds::Bounds;
+use crate::config_paths::ConfigPaths;
+use crate::context::{Problem, read_file, store_problem};
 use crate::logging::{self, log_to};
 use crate::output::{errln, outln};
 use crate::permissions::Permissions;
-use crate::places::Places;
 use crate::process;
 use crate::recording::{self, Recording};
-use crate::surroundings::{Problem, read_file, store_problem};
 use crate::telemetry::Telemetry;
 use crate::worker::Isolation;
 
@@ -27,7 +27,7 @@ use crate::worker::Isolation;
 #[derive(Args)]
 pub struct Serve {
     #[command(flatten)]
-    places: Places,
+    config: ConfigPaths,
     /// The form of a successful reply: `text`, `structured` or `toon`.
     #[arg(long, value_name = "FORM", env = "LISPBOX_REPLY", default_value = "text")]
     reply: ReplyForm,
@@ -125,7 +125,7 @@ impl Serve {
     /// Returns an error for an invalid setting of a flag, a variable or a file.
     pub fn prepare(&self) -> Result<Prepared, Problem> {
         let log = logging::wanted()?;
-        let configuration = self.places.read().map_err(Problem::Usage)?;
+        let configuration = self.config.read().map_err(Problem::Usage)?;
         let limits = configuration.limits.clone();
         let mut options = ServeOptions::new(configuration);
         for (name, value) in &limits {

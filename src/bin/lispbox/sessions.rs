@@ -11,9 +11,9 @@ use lispbox::server::Secrets;
 use lispbox::store::{Key, Store, Summary, handle, open, open_existing};
 use serde_json::json;
 
+use crate::context::{Problem, read_file, store_problem};
 use crate::output::{errln, out, outln};
 use crate::process;
-use crate::surroundings::{Problem, read_file, store_problem};
 use crate::terminal::{Prints, Terminal, for_stdout};
 
 /// Lists, shows, exports, imports and removes the sessions of a store.

@@ -8,8 +8,8 @@ use lispbox::server::{Sources, read_document};
 use serde_json::{Map, Value, json};
 
 use crate::clients::Client;
+use crate::context::Problem;
 use crate::output::{errln, outln};
-use crate::surroundings::Problem;
 
 /// Adds lispbox to the configuration of an MCP client on this machine and keeps a backup of the file. Repeating it
 /// changes nothing; `--remove` removes it again.

@@ -7,16 +7,16 @@ use lispbox::lang::error::suggest::closest;
 use lispbox::lang::{Catalogue, Tool, foreign_text};
 use lispbox::server::{Connections, DownstreamOptions};
 
+use crate::config_paths::ConfigPaths;
+use crate::context::Problem;
 use crate::output::{errln, outln};
 use crate::permissions::Permissions;
-use crate::places::Places;
-use crate::surroundings::Problem;
 
 /// Lists the servers of a configuration and their tools.
 #[derive(Args)]
 pub struct Tools {
     #[command(flatten)]
-    places: Places,
+    config: ConfigPaths,
     #[command(flatten)]
     permissions: Permissions,
     /// Only tools with this word in their name or description.
@@ -30,7 +30,7 @@ impl Tools {
     }
 
     fn list(self) -> Result<ExitCode, Problem> {
-        let configuration = self.places.read().map_err(Problem::Usage)?;
+        let configuration = self.config.read().map_err(Problem::Usage)?;
         configuration.warnings.iter().for_each(|warning| errln!("lispbox: {warning}"));
         if configuration.servers.is_empty() {
             errln!("lispbox: no servers are configured; give a file with `mcpServers` by `--config FILE`");

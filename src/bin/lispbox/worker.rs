@@ -6,7 +6,7 @@ use std::sync::Arc;
 use clap::Args;
 use lispbox::lang::{Engine, Sandbox};
 
-use crate::surroundings::Problem;
+use crate::context::Problem;
 
 /// Selects whether programs run in this process or in an isolated worker process.
 #[derive(Args)]

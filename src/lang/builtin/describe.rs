@@ -56,7 +56,7 @@ const WORDS: usize = 6;
 
 /// Statistics collected for one path.
 #[derive(Default)]
-struct Place {
+struct PathStatistics {
     name: String,
     parent: usize,
     depth: usize,
@@ -104,7 +104,7 @@ enum Open {
 }
 
 struct Survey {
-    places: Vec<Place>,
+    places: Vec<PathStatistics>,
     open: Vec<Open>,
     looked_at: u64,
     depth: usize,
@@ -116,7 +116,7 @@ fn describe(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let given = options("describe", &mut arguments[1..], &["depth", "samples"])?;
     let number = |name: &str, default: u64| option(&given, name).map_or(Ok(default), |value| count(&value));
     let mut survey = Survey {
-        places: vec![Place::default()],
+        places: vec![PathStatistics::default()],
         open: Vec::new(),
         looked_at: 0,
         depth: number("depth", 6)?.min(100) as usize,
@@ -195,7 +195,7 @@ impl Survey {
             other => shown(other),
         };
         let child = self.places.len();
-        self.places.push(Place { name, parent: at, depth, ..Place::default() });
+        self.places.push(PathStatistics { name, parent: at, depth, ..PathStatistics::default() });
         self.places[at].children.push(child);
         self.places[at].by_key.insert(key, child);
         Some(child)
@@ -374,7 +374,7 @@ impl Survey {
     }
 
     /// Describes strings and other scalars, with samples.
-    fn words(&self, place: &Place) -> Option<String> {
+    fn words(&self, place: &PathStatistics) -> Option<String> {
         let mut text = String::new();
         if place.strings.count > 0 {
             text.push_str("string");
@@ -403,7 +403,7 @@ impl Survey {
     }
 
     /// Describes the items of a collection, if the description fits into the collection's own line.
-    fn items(&self, place: &Place) -> Option<String> {
+    fn items(&self, place: &PathStatistics) -> Option<String> {
         let child = *place.children.iter().find(|child| self.places[**child].name == "[]")?;
         let items = &self.places[child];
         if items.maps == items.seen {
@@ -418,7 +418,7 @@ impl Survey {
     }
 }
 
-impl Place {
+impl PathStatistics {
     fn collection(&mut self, kind: &'static str, size: u64) {
         match self.collections.iter_mut().find(|(known, _)| *known == kind) {
             Some((_, sizes)) => sizes.add(size),

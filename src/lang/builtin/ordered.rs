@@ -9,7 +9,7 @@ use crate::machine::Machine;
 use crate::native::Builtin;
 use crate::value::Value;
 use crate::value::compare::compare;
-use crate::value::large::Order;
+use crate::value::large::SortOrder;
 use crate::value::map::Map;
 use crate::value::set::Set;
 use std::cmp::Ordering;
@@ -113,7 +113,7 @@ pub fn is_sorted(value: &Value) -> bool {
 }
 
 /// Returns the order of a sorted collection; `None` for any other value.
-fn order_of(value: &Value) -> Option<&Order> {
+fn order_of(value: &Value) -> Option<&SortOrder> {
     match value {
         Value::Map(map) => map.order(),
         Value::Set(set) => set.order(),
@@ -192,7 +192,7 @@ pub(super) fn order_by_number(number: &Value) -> Outcome<Ordering> {
 
 impl Machine {
     /// Finds a key in an order by binary search: `Ok` holds its index, `Err` the insertion point.
-    fn place(&mut self, order: &Order, key: &Value) -> Outcome<Result<usize, usize>> {
+    fn place(&mut self, order: &SortOrder, key: &Value) -> Outcome<Result<usize, usize>> {
         let (mut low, mut high) = (0, order.keys.len());
         if high == 0 {
             // Compare the first key with itself, so that a key without an order is rejected right away rather than on
@@ -286,7 +286,7 @@ impl Machine {
     }
 
     /// Finds the stored key that the comparator treats as equal to `key`.
-    fn known_key<'o>(&mut self, order: &'o Order, key: &Value) -> Outcome<Option<&'o Value>> {
+    fn known_key<'o>(&mut self, order: &'o SortOrder, key: &Value) -> Outcome<Option<&'o Value>> {
         if order.keys.is_empty() {
             return Ok(None);
         }

@@ -21,7 +21,7 @@ pub(super) struct Site<'a> {
 }
 
 /// The progress of a chain of tail calls, in which each function replaces the one before.
-struct Way {
+struct TailChain {
     running: Arc<Closure>,
     /// The prelude function through which the program, or the prelude, entered the prelude.
     entered: Arc<Closure>,
@@ -173,7 +173,7 @@ impl Machine {
         site: Option<Site<'_>>,
         from_prelude: bool,
     ) -> Walked {
-        let mut way = Way { running: closure.clone(), entered: closure.clone(), left: None };
+        let mut way = TailChain { running: closure.clone(), entered: closure.clone(), left: None };
         loop {
             let Some(tail) = self.tail.take() else { return Ok(Answer::Nil) };
             // The calling frame is gone; the arguments move down to its base.
@@ -222,13 +222,19 @@ impl Machine {
         site: Option<Site<'_>>,
         from_prelude: bool,
     ) -> Stopped {
-        let way = Way { running: closure.clone(), entered: closure.clone(), left: None };
+        let way = TailChain { running: closure.clone(), entered: closure.clone(), left: None };
         self.come_through(stopped, &way, site, from_prelude)
     }
 
     /// Attaches the call site to a signal from a function, after any tail calls.
     #[cold]
-    fn come_through(&mut self, stopped: Stopped, way: &Way, site: Option<Site<'_>>, from_prelude: bool) -> Stopped {
+    fn come_through(
+        &mut self,
+        stopped: Stopped,
+        way: &TailChain,
+        site: Option<Site<'_>>,
+        from_prelude: bool,
+    ) -> Stopped {
         let signal = self.signal(stopped);
         let signal = self.out_of_prelude(signal, way, from_prelude);
         let unplaced = matches!(signal.raised(), Raised::Error(_));
@@ -248,7 +254,7 @@ impl Machine {
     /// Presents a signal from a prelude function as if it came from a builtin: attaches the function's name and the
     /// location of the program's call.
     #[cold]
-    fn out_of_prelude(&self, signal: Signal, way: &Way, from_prelude: bool) -> Signal {
+    fn out_of_prelude(&self, signal: Signal, way: &TailChain, from_prelude: bool) -> Signal {
         // Inside the prelude nothing is attached: the function that the program called does it.
         if !way.running.group.source.is_hidden || (way.left.is_none() && from_prelude) {
             return signal;

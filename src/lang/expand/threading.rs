@@ -7,19 +7,19 @@ use crate::span::Span;
 
 /// The position of the threaded value in a call.
 #[derive(Clone, Copy)]
-enum Place {
+enum Position {
     First,
     Last,
 }
 
-fn insert(place: Place, value: Form, step: &Form) -> Form {
+fn insert(place: Position, value: Form, step: &Form) -> Form {
     match &step.kind {
         FormKind::List(items)
             if !items.is_empty() && !step.is_call_of("fn*") && !step.is_call_of("fn") && !step.is_call_of("lambda") =>
         {
             let at = match place {
-                Place::First => 1,
-                Place::Last => items.len(),
+                Position::First => 1,
+                Position::Last => items.len(),
             };
             let mut items = items.clone();
             items.insert(at, value);
@@ -30,19 +30,19 @@ fn insert(place: Place, value: Form, step: &Form) -> Form {
     }
 }
 
-fn thread(expander: &Expander<'_>, place: Place, form: &Form, rest: &[Form]) -> Outcome<Form> {
+fn thread(expander: &Expander<'_>, place: Position, form: &Form, rest: &[Form]) -> Outcome<Form> {
     expander.count(form, rest, 1, usize::MAX)?;
     Ok(rest[1..].iter().fold(rest[0].clone(), |value, step| insert(place, value, step)))
 }
 
 /// `(-> x (f a) g)`
 pub fn first(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
-    thread(expander, Place::First, form, rest)
+    thread(expander, Position::First, form, rest)
 }
 
 /// `(->> x (f a) g)`
 pub fn last(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
-    thread(expander, Place::Last, form, rest)
+    thread(expander, Position::Last, form, rest)
 }
 
 /// Builds the steps of a threading form. Each is built from the name that holds the value so far; the last one is in
@@ -64,7 +64,7 @@ fn steps(
     call("let*", vec![Form::vector(bindings, span), last], span)
 }
 
-fn some(expander: &mut Expander<'_>, place: Place, form: &Form, rest: &[Form]) -> Outcome<Form> {
+fn some(expander: &mut Expander<'_>, place: Position, form: &Form, rest: &[Form]) -> Outcome<Form> {
     expander.count(form, rest, 1, usize::MAX)?;
     let span = form.span;
     let made = rest[1..].iter().cloned().map(move |step| -> Box<dyn FnOnce(&Form) -> Form> {
@@ -78,15 +78,15 @@ fn some(expander: &mut Expander<'_>, place: Place, form: &Form, rest: &[Form]) -
 
 /// `(some-> x f g)`
 pub fn some_first(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
-    some(expander, Place::First, form, rest)
+    some(expander, Position::First, form, rest)
 }
 
 /// `(some->> x f g)`
 pub fn some_last(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
-    some(expander, Place::Last, form, rest)
+    some(expander, Position::Last, form, rest)
 }
 
-fn conditional(expander: &mut Expander<'_>, place: Place, form: &Form, rest: &[Form]) -> Outcome<Form> {
+fn conditional(expander: &mut Expander<'_>, place: Position, form: &Form, rest: &[Form]) -> Outcome<Form> {
     expander.count(form, rest, 1, usize::MAX)?;
     if rest.len().is_multiple_of(2) {
         return expander.fail(form.span, "`cond->` takes tests and steps in turn".to_string());
@@ -104,12 +104,12 @@ fn conditional(expander: &mut Expander<'_>, place: Place, form: &Form, rest: &[F
 
 /// `(cond-> x test (f a) …)`
 pub fn conditional_first(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
-    conditional(expander, Place::First, form, rest)
+    conditional(expander, Position::First, form, rest)
 }
 
 /// `(cond->> x test (f a) …)`
 pub fn conditional_last(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Form> {
-    conditional(expander, Place::Last, form, rest)
+    conditional(expander, Position::Last, form, rest)
 }
 
 /// `(as-> x name (f name) …)`
@@ -130,7 +130,7 @@ pub fn doto(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<
     expander.count(form, rest, 1, usize::MAX)?;
     let held = expander.fresh("value", form.span);
     let mut items = vec![Form::vector(vec![held.clone(), rest[0].clone()], form.span)];
-    items.extend(rest[1..].iter().map(|step| insert(Place::First, held.clone(), step)));
+    items.extend(rest[1..].iter().map(|step| insert(Position::First, held.clone(), step)));
     items.push(held);
     Ok(call("let*", items, form.span))
 }

@@ -28,21 +28,21 @@ impl<'s> Lines<'s> {
     }
 
     /// Returns the line and column of an offset, for messages.
-    pub(super) fn place(&self, offset: u32) -> Place {
+    pub(super) fn place(&self, offset: u32) -> LineColumn {
         let start = offset - self.indent(offset);
         let before = self.source.get(start as usize..offset as usize).unwrap_or_default();
-        Place { line: self.line(offset), column: before.chars().count() + 1 }
+        LineColumn { line: self.line(offset), column: before.chars().count() + 1 }
     }
 }
 
 /// A line and a column, both from 1, the column in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct LineColumn {
     line: usize,
     column: usize,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for LineColumn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "line {}, column {}", self.line, self.column)
     }

@@ -17,7 +17,7 @@ use crate::span::{Source, Span};
 use crate::value::Value;
 use crate::value::function::{Closure, ToolFunction};
 use crate::value::shape::Shape;
-use scope::{Frames, Place};
+use scope::{Frames, Location};
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
@@ -177,12 +177,12 @@ impl<'a> Resolver<'a> {
     fn name(&mut self, name: &str, span: Span) -> Outcome<Node> {
         self.names.charge(self.frames.bound() as u64 / 64)?;
         match self.frames.find(name) {
-            Some(Place::Slot(slot)) => {
+            Some(Location::Slot(slot)) => {
                 self.frames.note_read(slot);
                 return Ok(Node::Local(slot));
             }
-            Some(Place::Captured(index)) => return Ok(Node::Captured(index)),
-            Some(Place::Sibling(index)) => return Ok(Node::Sibling(index)),
+            Some(Location::Captured(index)) => return Ok(Node::Captured(index)),
+            Some(Location::Sibling(index)) => return Ok(Node::Sibling(index)),
             None => {}
         }
         let frames = &self.frames;

@@ -4,7 +4,7 @@ use super::last_use::bit;
 
 /// The location of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum Location {
     /// In a slot of the frame.
     Slot(u32),
     /// Among the captured values.
@@ -181,29 +181,29 @@ impl Frames {
     }
 
     /// Looks up a name from the inside out, recording the captures of each group on the way back.
-    pub fn find(&mut self, name: &str) -> Option<Place> {
+    pub fn find(&mut self, name: &str) -> Option<Location> {
         match self.function.slot(name) {
-            Some(slot) => Some(Place::Slot(slot)),
+            Some(slot) => Some(Location::Slot(slot)),
             None => self.find_around(self.around.len(), name),
         }
     }
 
     /// Looks up a name in the outermost `groups` groups.
-    fn find_around(&mut self, groups: usize, name: &str) -> Option<Place> {
+    fn find_around(&mut self, groups: usize, name: &str) -> Option<Location> {
         let at = groups.checked_sub(1)?;
         let (group, function) = &self.around[at];
         if let Some(index) = group.siblings.iter().rposition(|sibling| sibling == name) {
-            return Some(Place::Sibling(index as u32));
+            return Some(Location::Sibling(index as u32));
         }
         if let Some(index) = group.captured.iter().position(|captured| captured == name) {
-            return Some(Place::Captured(index as u32));
+            return Some(Location::Captured(index as u32));
         }
         if function.slot(name).is_none() {
             self.find_around(at, name)?;
         }
         let captured = &mut self.around[at].0.captured;
         captured.push(name.to_string());
-        Some(Place::Captured((captured.len() - 1) as u32))
+        Some(Location::Captured((captured.len() - 1) as u32))
     }
 
     /// Captures the value of a name outside all functions in every enclosing group. Returns `None` at the top level.

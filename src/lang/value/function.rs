@@ -1,7 +1,7 @@
 //! Functions as data: code and captured values.
 
 use super::Value;
-use super::release::{Debris, release};
+use super::release::{DeferredDrop, release};
 use crate::host::Tool;
 use crate::native::{Builtin, Role};
 use crate::node::Group;
@@ -39,7 +39,7 @@ impl Captures {
 
 impl Drop for Captures {
     fn drop(&mut self) {
-        release(std::mem::take(&mut self.0), Debris::Values);
+        release(std::mem::take(&mut self.0), DeferredDrop::Values);
     }
 }
 
@@ -73,7 +73,7 @@ impl Bound {
 
 impl Drop for Bound {
     fn drop(&mut self) {
-        release(std::mem::take(&mut self.arguments), Debris::Values);
+        release(std::mem::take(&mut self.arguments), DeferredDrop::Values);
     }
 }
 

@@ -11,14 +11,14 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub struct Large<V: Clone> {
     table: Table<V>,
-    order: Option<Order>,
+    order: Option<SortOrder>,
     /// The metadata.
     pub metadata: Option<Arc<Map>>,
 }
 
 /// The keys in sort order.
 #[derive(Clone)]
-pub struct Order {
+pub struct SortOrder {
     /// A function of two keys; nil selects `compare`.
     pub comparator: Value,
     /// The keys, sorted.
@@ -27,9 +27,9 @@ pub struct Order {
     slots: im::Vector<u32>,
 }
 
-impl Order {
-    fn new(comparator: Value) -> Order {
-        Order { comparator, keys: im::Vector::new(), slots: im::Vector::new() }
+impl SortOrder {
+    fn new(comparator: Value) -> SortOrder {
+        SortOrder { comparator, keys: im::Vector::new(), slots: im::Vector::new() }
     }
 }
 
@@ -42,11 +42,11 @@ impl<V: Clone> Default for Large<V> {
 impl<V: Clone> Large<V> {
     /// Creates an empty sorted collection. A comparator of nil selects `compare`.
     pub fn sorted(comparator: Value) -> Large<V> {
-        Large { order: Some(Order::new(comparator)), ..Large::default() }
+        Large { order: Some(SortOrder::new(comparator)), ..Large::default() }
     }
 
     /// Returns the keys in sort order, or `None` for an unsorted collection.
-    pub fn order(&self) -> Option<&Order> {
+    pub fn order(&self) -> Option<&SortOrder> {
         self.order.as_ref()
     }
 

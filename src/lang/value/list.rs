@@ -2,7 +2,7 @@
 
 use super::Value;
 use super::map::Map;
-use super::release::{Debris, release, release_block};
+use super::release::{DeferredDrop, release, release_block};
 use std::sync::Arc;
 
 /// A list. Every variant is immutable. All are finite, except an endless range and a `Cons` whose tail is infinite.
@@ -167,7 +167,7 @@ impl Drop for Items {
         let Contents { items, metadata } = std::mem::take(&mut self.0);
         release_block(items);
         if let Some(metadata) = metadata {
-            release(metadata, Debris::Metadata);
+            release(metadata, DeferredDrop::Metadata);
         }
     }
 }
@@ -175,6 +175,6 @@ impl Drop for Items {
 impl Drop for Cons {
     fn drop(&mut self) {
         let pair = [std::mem::take(&mut self.head), std::mem::take(&mut self.tail)];
-        release((pair, self.metadata.take()), Debris::Cons);
+        release((pair, self.metadata.take()), DeferredDrop::Cons);
     }
 }

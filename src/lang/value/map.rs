@@ -6,8 +6,8 @@
 //! update never adds a second spelling of a key. Only equality compares keys exactly.
 
 use super::Value;
-use super::large::{Large, Order};
-use super::release::{Debris, release, release_leaf};
+use super::large::{Large, SortOrder};
+use super::release::{DeferredDrop, release, release_leaf};
 use super::shape::Shape;
 use super::spellings::{Spellings, kebab_characters, only_among, other_kind, spelled};
 use super::text::LONGEST_NAME;
@@ -285,7 +285,7 @@ impl Map {
     }
 
     /// Returns the keys in sort order, or `None` for an unsorted map.
-    pub fn order(&self) -> Option<&Order> {
+    pub fn order(&self) -> Option<&SortOrder> {
         match &self.0 {
             Entries::Small { .. } => None,
             Entries::Large { table, .. } => table.order(),
@@ -467,11 +467,11 @@ impl Drop for Map {
                     // Neither the values nor the inline storage own anything.
                     std::mem::forget(std::mem::take(values));
                 } else {
-                    release(std::mem::take(values), |values| Debris::Values(values.into_vec()));
+                    release(std::mem::take(values), |values| DeferredDrop::Values(values.into_vec()));
                 }
             }
             Entries::Large { table, .. } => {
-                release(std::mem::take(&mut **table), |table| Debris::Map(Box::new(table)));
+                release(std::mem::take(&mut **table), |table| DeferredDrop::Map(Box::new(table)));
             }
         }
     }

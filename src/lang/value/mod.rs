@@ -117,7 +117,7 @@ pub struct Reduced(pub Value);
 
 impl Drop for Reduced {
     fn drop(&mut self) {
-        release::release(std::mem::take(&mut self.0), release::Debris::Value);
+        release::release(std::mem::take(&mut self.0), release::DeferredDrop::Value);
     }
 }
 

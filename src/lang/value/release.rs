@@ -29,7 +29,7 @@ const ASIDE: usize = 1 << 17;
 const PIECE: usize = 1 << 12;
 
 /// The contents of a node, queued to be dropped later.
-pub(super) enum Debris {
+pub(super) enum DeferredDrop {
     Value(#[expect(dead_code, reason = "held to be dropped")] Value),
     Values(Vec<Value>),
     Pair(#[expect(dead_code, reason = "held to be dropped")] Box<[Value; 2]>),
@@ -75,14 +75,14 @@ impl<T: Send + 'static> std::ops::DerefMut for Scratch<T> {
 impl<T: Send + 'static> Drop for Scratch<T> {
     fn drop(&mut self) {
         if self.0.len() > PIECE {
-            put_aside(Debris::Scratch(Box::new(std::mem::take(&mut self.0))));
+            put_aside(DeferredDrop::Scratch(Box::new(std::mem::take(&mut self.0))));
         }
     }
 }
 
 /// The drop queue of a thread, and the number of nodes that it may still drop before the next call of [`more`].
 pub struct Aside {
-    debris: Vec<Debris>,
+    debris: Vec<DeferredDrop>,
     left: u64,
 }
 
@@ -109,13 +109,13 @@ thread_local! {
     static DEPTH: Cell<u32> = const { Cell::new(0) };
     static LEFT: Cell<u64> = const { Cell::new(u64::MAX) };
     static WAITING: Cell<usize> = const { Cell::new(0) };
-    static DEBRIS: RefCell<Vec<Debris>> = const { RefCell::new(Vec::new()) };
+    static DEBRIS: RefCell<Vec<DeferredDrop>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Drops `contents` immediately, or queues them if this drop is deeply nested, or if the drop limit is exhausted and
 /// the queue has room.
 #[inline]
-pub(super) fn release<T>(contents: T, aside: fn(T) -> Debris) {
+pub(super) fn release<T>(contents: T, aside: fn(T) -> DeferredDrop) {
     let (depth, left) = (DEPTH.get(), LEFT.get());
     if depth >= NEAR || (left == 0 && WAITING.get() < ASIDE) {
         put_aside(aside(contents));
@@ -143,17 +143,17 @@ pub(super) fn release_leaf() -> bool {
 #[inline]
 pub(super) fn release_block(values: Vec<Value>) {
     if values.len() <= PIECE {
-        release(values, Debris::Values);
+        release(values, DeferredDrop::Values);
         return;
     }
-    put_aside(Debris::Values(values));
+    put_aside(DeferredDrop::Values(values));
     if DEPTH.get() == 0 {
         drain();
     }
 }
 
 #[cold]
-fn put_aside(debris: Debris) {
+fn put_aside(debris: DeferredDrop) {
     WAITING.set(WAITING.get() + 1);
     let debris = std::mem::ManuallyDrop::new(debris);
     // The queue of a terminating thread is empty unless the thread panicked; in that case the contents leak.
@@ -167,12 +167,12 @@ fn drain() {
         let Some(debris) = DEBRIS.with_borrow_mut(Vec::pop) else { break };
         WAITING.set(WAITING.get() - 1);
         let now = match debris {
-            Debris::Values(mut values) if values.len() > PIECE => {
+            DeferredDrop::Values(mut values) if values.len() > PIECE => {
                 let piece = values.split_off(values.len() - PIECE);
-                put_aside(Debris::Values(values));
+                put_aside(DeferredDrop::Values(values));
                 // Items that own no node count towards the limit as well.
                 LEFT.set(LEFT.get().saturating_sub(PIECE as u64 / 8));
-                Debris::Values(piece)
+                DeferredDrop::Values(piece)
             }
             other => other,
         };

@@ -1,9 +1,9 @@
 //! Sets, in insertion order or sorted.
 
 use super::Value;
-use super::large::{Large, Order};
+use super::large::{Large, SortOrder};
 use super::map::Map;
-use super::release::{Debris, release};
+use super::release::{DeferredDrop, release};
 use std::sync::Arc;
 
 const SMALL: usize = 16;
@@ -108,7 +108,7 @@ impl Set {
     }
 
     /// Returns the members in sort order, or `None` for an unsorted set.
-    pub fn order(&self) -> Option<&Order> {
+    pub fn order(&self) -> Option<&SortOrder> {
         match &self.0 {
             Repr::Small(_) => None,
             Repr::Large(large) => large.order(),
@@ -169,8 +169,8 @@ impl FromIterator<Value> for Set {
 impl Drop for Set {
     fn drop(&mut self) {
         match std::mem::replace(&mut self.0, Repr::Small(Vec::new())) {
-            Repr::Small(members) => release(members, Debris::Values),
-            Repr::Large(large) => release(large, Debris::Set),
+            Repr::Small(members) => release(members, DeferredDrop::Values),
+            Repr::Large(large) => release(large, DeferredDrop::Set),
         }
     }
 }

@@ -6,7 +6,7 @@
 
 use super::Value;
 use super::map::Map;
-use super::release::{Debris, release};
+use super::release::{DeferredDrop, release};
 use std::mem::discriminant;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -130,7 +130,7 @@ fn is_same(left: &Value, right: &Value) -> bool {
 impl Drop for Shape {
     fn drop(&mut self) {
         if let Some(metadata) = self.metadata.take() {
-            release(metadata, Debris::Metadata);
+            release(metadata, DeferredDrop::Metadata);
         }
     }
 }

@@ -4,7 +4,7 @@
 
 use super::Value;
 use super::map::Map;
-use super::release::{Debris, release, release_block};
+use super::release::{DeferredDrop, release, release_block};
 use std::sync::Arc;
 
 /// Maximum number of items for which a changed copy copies the block.
@@ -206,8 +206,8 @@ impl Drop for Vector {
     fn drop(&mut self) {
         match std::mem::replace(&mut self.0, Repr::Flat(Vec::new())) {
             Repr::Flat(items) => release_block(items),
-            Repr::Pair(items) => release(items, Debris::Pair),
-            Repr::Tree(tree) => release(tree, Debris::Tree),
+            Repr::Pair(items) => release(items, DeferredDrop::Pair),
+            Repr::Tree(tree) => release(tree, DeferredDrop::Tree),
         }
     }
 }

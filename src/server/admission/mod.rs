@@ -108,13 +108,13 @@ struct Load {
 }
 
 /// The place of one admitted call; released when it is dropped.
-pub(in crate::server) struct Place<'g> {
+pub(in crate::server) struct AdmissionSlot<'g> {
     gate: &'g Gate,
     principal: String,
     texts: u64,
 }
 
-impl Drop for Place<'_> {
+impl Drop for AdmissionSlot<'_> {
     fn drop(&mut self) {
         let mut admitted = self.gate.admitted();
         admitted.all.calls -= 1;
@@ -130,7 +130,7 @@ impl Drop for Place<'_> {
 }
 
 /// The room to run in; released when it is dropped.
-pub(in crate::server) struct Room {
+pub(in crate::server) struct RunPermit {
     _own: Option<[OwnedSemaphorePermit; 2]>,
     _all: [OwnedSemaphorePermit; 2],
 }
@@ -177,7 +177,7 @@ impl Gate {
     ///
     /// # Errors
     /// Refuses with `Busy`, naming the limit that was exceeded.
-    pub(in crate::server) fn admit(&self, principal: &str, texts: u64) -> Result<Place<'_>, Refused> {
+    pub(in crate::server) fn admit(&self, principal: &str, texts: u64) -> Result<AdmissionSlot<'_>, Refused> {
         let (places, most) = (self.admission.places(), self.admission.texts);
         let mut admitted = self.admitted();
         let all = admitted.all;
@@ -215,18 +215,18 @@ impl Gate {
         let after = |load: Load| Load { calls: load.calls + 1, texts: load.texts + texts };
         admitted.all = after(all);
         admitted.by_principal.insert(principal.to_owned(), after(own));
-        Ok(Place { gate: self, principal: principal.to_owned(), texts })
+        Ok(AdmissionSlot { gate: self, principal: principal.to_owned(), texts })
     }
 
     /// Waits for room to run an evaluation with that memory limit: first within the share of its principal, so that a
     /// principal's waiting calls do not block others, then among all.
-    pub(in crate::server) async fn room(&self, principal: &str, memory: u64) -> Room {
+    pub(in crate::server) async fn room(&self, principal: &str, memory: u64) -> RunPermit {
         let memory = memory.min(self.admission.most_memory(self.allowances.are_of_several()));
         let own = match self.share(principal) {
             Some(share) => Some(share.take(memory).await),
             None => None,
         };
-        Room { _own: own, _all: self.all.take(memory).await }
+        RunPermit { _own: own, _all: self.all.take(memory).await }
     }
 }
 
@@ -246,7 +246,7 @@ mod tests {
 
     /// Fills the gate with calls of a principal, of `texts` bytes each. Returns their places and the refusal of the
     /// next call.
-    fn filled<'g>(gate: &'g Gate, principal: &str, texts: u64) -> (Vec<Place<'g>>, String) {
+    fn filled<'g>(gate: &'g Gate, principal: &str, texts: u64) -> (Vec<AdmissionSlot<'g>>, String) {
         let mut places = Vec::new();
         loop {
             match gate.admit(principal, texts) {

@@ -44,7 +44,7 @@ use crate::lang::{CallId, Catalogue, Found, Server, Tool, ToolCall, ToolError, T
 use crate::server::audit::{Announcer, AuditLog, AuditedCall, Outcome, Redaction};
 use crate::server::config::{Configuration, Endpoint, Origin};
 use crate::server::identity::{Identity, LOCAL};
-use crate::server::policy::{Consent, Counts, Decision, Names, Policy, nobody};
+use crate::server::policy::{Consent, Counts, Decision, Names, Policy, no_approver};
 use crate::server::secrets::Secrets;
 use crate::server::system::folders;
 use crate::server::system::offload::{self, Offload};
@@ -381,7 +381,7 @@ impl Downstreams {
     pub async fn call(&self, server: &str, tool: &str, arguments: &str, timeout: Duration) -> ToolReply {
         let (server, tool, arguments) = (server.into(), tool.into(), arguments.to_owned());
         let call = ToolCall { id: CallId::default(), server, tool, arguments, remaining: timeout, timeout };
-        let consent = Consent::new(Arc::default(), Arc::new(nobody()));
+        let consent = Consent::new(Arc::default(), Arc::new(no_approver()));
         let Some(audit) = self.audit() else { return self.call_as_decided(&call, &consent, None).await.reply };
         let begun = Instant::now();
         let audited = Arc::new(Mutex::new(AuditedCall::new(audit, self.secrets(), &Identity::default(), &call)));

@@ -21,8 +21,8 @@ use crate::server::downstream::{Answered, Downstreams};
 use crate::server::evaluations::activity::Activity;
 use crate::server::identity::LOCAL;
 use crate::server::identity::{Identity, sha256};
-use crate::server::policy::{Approver, Consent, nobody};
-use crate::server::sessions::requests::Wishes;
+use crate::server::policy::{Approver, Consent, no_approver};
+use crate::server::sessions::requests::SessionRequests;
 use crate::server::telemetry::log;
 
 /// The host of one evaluation.
@@ -39,7 +39,7 @@ pub struct EvaluationHost {
     identity: Arc<Identity>,
     activity: Arc<Activity>,
     /// Records the program's requests for its session, if it has one.
-    wishes: Option<Arc<Wishes>>,
+    session_requests: Option<Arc<SessionRequests>>,
     /// The permissions of the evaluation.
     consent: Arc<Consent>,
     /// The denied tools that the program has named, as server and tool.
@@ -66,10 +66,10 @@ impl EvaluationHost {
             begun: Instant::now(),
             calls: Mutex::default(),
             notes: Mutex::default(),
-            consent: Arc::new(Consent::new(Arc::clone(&identity), Arc::new(nobody()))),
+            consent: Arc::new(Consent::new(Arc::clone(&identity), Arc::new(no_approver()))),
             identity,
             activity: Arc::default(),
-            wishes: None,
+            session_requests: None,
             refused: Mutex::default(),
         }
     }
@@ -87,14 +87,18 @@ impl EvaluationHost {
     }
 
     /// Sets where the activity of the evaluation and its requests for its session are recorded.
-    pub(in crate::server) fn observed(self, activity: Arc<Activity>, wishes: Arc<Wishes>) -> EvaluationHost {
-        wishes.stop_by(self.cancel.clone());
-        EvaluationHost { activity, wishes: Some(wishes), ..self }
+    pub(in crate::server) fn observed(
+        self,
+        activity: Arc<Activity>,
+        session_requests: Arc<SessionRequests>,
+    ) -> EvaluationHost {
+        session_requests.stop_by(self.cancel.clone());
+        EvaluationHost { activity, session_requests: Some(session_requests), ..self }
     }
 
     /// True once another process may have the session: nothing more may be done in it.
     fn has_lost_session(&self) -> bool {
-        self.wishes.as_ref().is_some_and(|wishes| wishes.is_lost())
+        self.session_requests.as_ref().is_some_and(|session_requests| session_requests.is_lost())
     }
 
     /// Lists all servers, with the reason why nothing is known about them.
@@ -131,11 +135,11 @@ impl EvaluationHost {
         work: impl Future<Output = T> + Send + 'static,
         finish: impl FnOnce(Result<T, Interrupted>) + Send + 'static,
     ) {
-        let wishes = self.wishes.clone();
+        let session_requests = self.session_requests.clone();
         self.runtime.spawn(async move {
             // A suspended process resumes in the middle of its work: the lease is checked before each poll of it.
-            let lost = std::future::poll_fn(|_| match &wishes {
-                Some(wishes) if wishes.is_lost() => Poll::Ready(()),
+            let lost = std::future::poll_fn(|_| match &session_requests {
+                Some(session_requests) if session_requests.is_lost() => Poll::Ready(()),
                 _ => Poll::Pending,
             });
             let over = async {
@@ -251,7 +255,7 @@ impl Host for EvaluationHost {
         let (id, end) = (call.id.clone(), self.end_of(&call.id));
         let (steps, heard) = mpsc::channel();
         // Approval by a person may take time: the lease is checked again before anything is sent.
-        let is_leased = self.wishes.as_ref().is_some_and(|wishes| wishes.has_lease());
+        let is_leased = self.session_requests.as_ref().is_some_and(|session_requests| session_requests.has_lease());
         let announcer = (audited.is_some() || is_leased).then(|| {
             let steps = steps.clone();
             // An announcement that is not received is answered by its drop.
@@ -308,11 +312,11 @@ impl Host for EvaluationHost {
     }
 
     fn fork_session(&self) -> Result<String, String> {
-        self.wishes.as_ref().ok_or(NO_HANDLES)?.fork()
+        self.session_requests.as_ref().ok_or(NO_HANDLES)?.fork()
     }
 
     fn close_session(&self) -> Result<(), String> {
-        self.wishes.as_ref().ok_or(NO_HANDLES)?.close();
+        self.session_requests.as_ref().ok_or(NO_HANDLES)?.close();
         Ok(())
     }
 

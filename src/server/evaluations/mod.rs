@@ -16,7 +16,7 @@ use crate::lang::reply::{Reply, Status};
 use crate::lang::{Environment, Host, Limits, Request, Sandbox, foreign_text};
 use crate::server::admission::request::{EnvRequest, EvalRequest, Refused};
 use crate::server::admission::shutdown::Shutdown;
-use crate::server::admission::{Gate, Room};
+use crate::server::admission::{Gate, RunPermit};
 use crate::server::audit::{AuditLog, Kind, Record};
 use crate::server::downstream::Downstreams;
 use crate::server::evaluations::activity::Activity;
@@ -24,9 +24,9 @@ use crate::server::identity::{Identity, sha256};
 use crate::server::policy::Approver;
 use crate::server::secrets::Secrets;
 use crate::server::sessions::handles::Handles;
-use crate::server::sessions::persistence::{Keeper, Lease, failed, unwritable};
-use crate::server::sessions::requests::Wishes;
-use crate::server::sessions::{Ended, Entry, Left, Sessions};
+use crate::server::sessions::persistence::{Persistence, SessionLease, failed, unwritable};
+use crate::server::sessions::requests::SessionRequests;
+use crate::server::sessions::{Ended, Entry, SessionState, Sessions};
 use crate::server::telemetry::log;
 use crate::server::telemetry::metrics::Now;
 
@@ -79,7 +79,7 @@ pub(in crate::server) struct Evaluations {
     sandbox: Arc<dyn Sandbox>,
     downstreams: Arc<Downstreams>,
     sessions: Sessions,
-    keeper: Option<Arc<Keeper>>,
+    persistence: Option<Arc<Persistence>>,
     runtime: Handle,
     gate: Gate,
     shutdown: Arc<Shutdown>,
@@ -89,7 +89,7 @@ pub(in crate::server) struct Evaluations {
 /// The lock of a session, with the admission to run its program.
 struct Turn {
     session: OwnedMutexGuard<Box<dyn Environment>>,
-    _room: Room,
+    _room: RunPermit,
 }
 
 impl Evaluations {
@@ -97,7 +97,7 @@ impl Evaluations {
         sandbox: Arc<dyn Sandbox>,
         downstreams: Arc<Downstreams>,
         sessions: Sessions,
-        keeper: Option<Keeper>,
+        persistence: Option<Persistence>,
         runtime: Handle,
         gate: Gate,
         shutdown: Arc<Shutdown>,
@@ -106,7 +106,7 @@ impl Evaluations {
             sandbox,
             downstreams,
             sessions,
-            keeper: keeper.map(Arc::new),
+            persistence: persistence.map(Arc::new),
             runtime,
             gate,
             shutdown,
@@ -130,7 +130,7 @@ impl Evaluations {
     /// Returns the current problem of the audit log or the session store, if any. May block for as long as they do.
     pub(in crate::server) fn trouble(&self) -> Option<String> {
         let audit = self.downstreams.audit().and_then(|audit| audit.trouble());
-        audit.or_else(|| self.keeper.as_ref()?.trouble())
+        audit.or_else(|| self.persistence.as_ref()?.trouble())
     }
 
     /// The state of the server's shutdown.
@@ -140,7 +140,7 @@ impl Evaluations {
 
     /// True if sessions are about to be lost because the server is shutting down.
     pub(in crate::server) fn loses_sessions(&self) -> bool {
-        self.keeper.is_none() && self.shutdown.is_closing()
+        self.persistence.is_none() && self.shutdown.is_closing()
     }
 
     /// Drops the session of a connection that has ended; its copy in a store remains.
@@ -257,31 +257,34 @@ impl Evaluations {
         let request_names_it = request.session.is_some();
         self.is_usable(entry, caller, request_names_it)?;
         let closes_its_own = caller.owns(entry);
-        let (kept, keeper, sandbox) = (Arc::clone(entry), self.keeper.clone(), Arc::clone(&self.sandbox));
+        let (kept, persistence, sandbox) = (Arc::clone(entry), self.persistence.clone(), Arc::clone(&self.sandbox));
         let shutdown = Arc::clone(&self.shutdown);
-        let wishes = Arc::<Wishes>::default();
-        let wished = Arc::clone(&wishes);
-        let (mut reply, left, copies, stored) = self
-            .blocking(turn, caller, slots, identity, wished, move |session, host| {
+        let session_requests = Arc::<SessionRequests>::default();
+        let requested = Arc::clone(&session_requests);
+        let (mut reply, state, copies, stored) = self
+            .blocking(turn, caller, slots, identity, requested, move |session, host| {
                 if let Some((audit, secrets)) = audit {
                     audit.write_program(announced, &program.program, &secrets).map_err(unwritten)?;
                 }
-                let keeper = keeper.as_deref();
-                let lease = keeper.map(|keeper| keeper.begin(&kept, &mut **session, &host, &wishes)).transpose()?;
+                let persistence = persistence.as_deref();
+                let lease = persistence
+                    .map(|persistence| persistence.begin(&kept, &mut **session, &host, &session_requests))
+                    .transpose()?;
                 let mut reply = session.eval(program, host);
-                let copies = wishes.copies(&kept, &mut **session, &sandbox, keeper).unwrap_or_else(|problem| {
-                    failed(&mut reply, "SessionNotForked", &format!("the session could not be copied: {problem}"));
-                    Vec::new()
-                });
-                let closed = wishes.closes().then(|| lease.as_ref().map_or(Ok(()), Lease::close));
-                let left = if let Some(Ok(())) = closed {
+                let copies =
+                    session_requests.copies(&kept, &mut **session, &sandbox, persistence).unwrap_or_else(|problem| {
+                        failed(&mut reply, "SessionNotForked", &format!("the session could not be copied: {problem}"));
+                        Vec::new()
+                    });
+                let closed = session_requests.closes().then(|| lease.as_ref().map_or(Ok(()), SessionLease::close));
+                let state = if let Some(Ok(())) = closed {
                     *session = sandbox.environment();
                     kept.close(closes_its_own);
                     // The reply lists only names that still exist.
                     reply.defined.clear();
-                    Left::Closed
+                    SessionState::Closed
                 } else {
-                    let left = kept.used(&**session, &reply.defined);
+                    let state = kept.used(&**session, &reply.defined);
                     let is_stored = lease.is_some();
                     match (lease, closed) {
                         (Some(lease), Some(Err(problem))) => lease.goes_on(&kept, &problem, &mut reply),
@@ -292,26 +295,27 @@ impl Evaluations {
                         },
                     }
                     shutdown.explain(&mut reply, is_stored);
-                    left
+                    state
                 };
-                let stored = handles
-                    .and_then(|handles| keeper?.definer(&kept, unbound(&reply)?).filter(|handle| handles.has(handle)));
-                Ok((reply, left, copies, stored))
+                let stored = handles.and_then(|handles| {
+                    persistence?.definer(&kept, unbound(&reply)?).filter(|handle| handles.has(handle))
+                });
+                Ok((reply, state, copies, stored))
             })
             .await??;
-        match left {
-            Left::Nothing => {}
-            Left::First | Left::More => self.sessions.keep(entry),
-            Left::Closed => self.sessions.discard(&entry.handle),
+        match state {
+            SessionState::Empty => {}
+            SessionState::New | SessionState::Known => self.sessions.keep(entry),
+            SessionState::Closed => self.sessions.discard(&entry.handle),
         }
         for copy in &copies {
             self.sessions.keep(copy);
         }
         if let Some(handles) = &caller.handles {
-            let is_known = request_names_it || left == Left::First;
+            let is_known = request_names_it || state == SessionState::New;
             copies.iter().chain(is_known.then_some(entry)).for_each(|entry| handles.add(&entry.handle));
         }
-        if left == Left::First {
+        if state == SessionState::New {
             reply.session = Some(entry.handle.clone());
         }
         match (unbound(&reply), &caller.handles) {
@@ -386,12 +390,12 @@ impl Evaluations {
             return Err(unwritten(problem).into());
         }
         self.is_usable(&entry, caller, is_named).map_err(refused)?;
-        let (query, keeper, kept) = (request.query, self.keeper.clone(), Arc::clone(&entry));
+        let (query, persistence, kept) = (request.query, self.persistence.clone(), Arc::clone(&entry));
         identity.session = Some(log::hashed(&entry.handle));
         let identity = Arc::new(identity.clone());
         self.blocking(turn, caller, 1, identity, Arc::default(), move |session, host| {
-            if let Some(keeper) = keeper {
-                keeper.refresh(&kept, &mut **session)?;
+            if let Some(persistence) = persistence {
+                persistence.refresh(&kept, &mut **session)?;
             }
             let described = session.describe(query.as_deref(), host);
             Ok(described.map(|text| Described { text, unkept: kept.unkept() }))
@@ -404,7 +408,7 @@ impl Evaluations {
     fn entry(&self, handle: Option<&str>, caller: &Caller) -> Result<Arc<Entry>, Refused> {
         match (handle, &caller.own) {
             (Some(handle), Some(own)) if own.handle == handle => Ok(Arc::clone(own)),
-            (Some(handle), _) => match (self.sessions.find(&caller.name, handle), &self.keeper) {
+            (Some(handle), _) => match (self.sessions.find(&caller.name, handle), &self.persistence) {
                 (Ok(Some(entry)), _) => Ok(entry),
                 (Err(why @ Ended::Old), _) | (Err(why), None) => Err(self.sessions.refused(why)),
                 (_, Some(_)) => Ok(Entry::in_store(&caller.name, handle, Arc::clone(&self.sandbox).environment())),
@@ -438,7 +442,7 @@ impl Evaluations {
         caller: &Caller,
         slots: u32,
         identity: Arc<Identity>,
-        wishes: Arc<Wishes>,
+        session_requests: Arc<SessionRequests>,
         work: impl FnOnce(&mut Box<dyn Environment>, Arc<dyn Host>) -> T + Send + 'static,
     ) -> Result<T, Refused> {
         let cancel = self.shutdown.cancelling().child_token();
@@ -448,7 +452,7 @@ impl Evaluations {
         let number = identity.evaluation;
         let host = EvaluationHost::new(downstreams, self.runtime.clone(), cancel.clone(), slots, number);
         let host = host.known_as(identity, Arc::clone(&caller.approver));
-        let host: Arc<dyn Host> = Arc::new(host.observed(Arc::clone(&caller.activity), wishes));
+        let host: Arc<dyn Host> = Arc::new(host.observed(Arc::clone(&caller.activity), session_requests));
         let mut working = self.runtime.spawn_blocking(move || work(&mut turn.session, host));
         let outcome = tokio::select! {
             outcome = &mut working => outcome,

@@ -6,7 +6,7 @@ use crate::lang::{Engine, Limits};
 use crate::server::admission::Admission;
 use crate::server::config::Configuration;
 use crate::server::downstream::DownstreamOptions;
-use crate::server::policy::nobody;
+use crate::server::policy::no_approver;
 use crate::server::sessions::SessionBounds;
 
 use super::*;
@@ -39,7 +39,7 @@ fn a_call_that_was_withdrawn_before_its_turn_does_not_begin() {
                 handles: None,
                 withdrawn,
                 activity: Arc::default(),
-                approver: Arc::new(nobody()),
+                approver: Arc::new(no_approver()),
             };
             let failure = evaluations.evaluate(request, caller).await.0.failure.expect("it was withdrawn");
             assert_eq!(failure.message, "the call was withdrawn before it began");

@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 
 use crate::server::transport::batch::{self, Item};
 
-use super::refusal::{Later, error, failed};
+use super::refusal::{RetryLater, error, failed};
 
 /// Maximum size of the reply to one message, in bytes.
 const LARGEST_REPLY: usize = 64 << 20;
@@ -24,7 +24,7 @@ pub(super) async fn answer(
     mut parts: Parts,
     text: &[u8],
     next: Next,
-    count: impl Fn() -> Result<(), Later>,
+    count: impl Fn() -> Result<(), RetryLater>,
 ) -> Response {
     parts.headers.remove(header::CONTENT_LENGTH);
     let items = match batch::items(text) {

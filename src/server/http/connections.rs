@@ -24,8 +24,8 @@ use tokio_io_timeout::TimeoutStream;
 use tokio_util::sync::CancellationToken;
 
 use super::CONNECTIONS_EACH;
-use super::places::{OnConnection, Places, Seat};
-use super::refusal::{Later, REFUSAL};
+use super::refusal::{REFUSAL, RetryLater};
+use super::slots::{ConnectionSlots, OnConnection, SlotHandle};
 
 /// Maximum time for writing responses once a connection is being closed.
 const LAST_ANSWERS: Duration = Duration::from_millis(500);
@@ -77,7 +77,7 @@ pub(super) struct Bounds {
 
 /// Serves connections until `stop` is cancelled; requests in progress may then finish within [`LAST_ANSWERS`].
 pub(super) async fn listen(router: Router, listener: TcpListener, bounds: Bounds, stop: CancellationToken) {
-    let (places, reserve) = (Places::new(bounds.most), Places::new(RESERVE));
+    let (slots, reserve) = (ConnectionSlots::new(bounds.most), ConnectionSlots::new(RESERVE));
     let lingering = Arc::new(Semaphore::new(RESERVE));
     let under_way = UnderWay::new();
     let http = |arrival: Duration| {
@@ -101,7 +101,7 @@ pub(super) async fn listen(router: Router, listener: TcpListener, bounds: Bounds
             }
         };
         let each = bounds.each.unwrap_or(if peer.0.is_loopback() { usize::MAX } else { CONNECTIONS_EACH });
-        let (place, refusal) = match places.take(peer.0, each) {
+        let (place, refusal) = match slots.take(peer.0, each) {
             Ok(place) => (place, None),
             Err(later) => {
                 tracing::debug!(reason = later.message, "a connection was refused");
@@ -113,7 +113,7 @@ pub(super) async fn listen(router: Router, listener: TcpListener, bounds: Bounds
         let answers = Arc::new(Answers {
             router: router.clone(),
             peer,
-            seat: place.seat(),
+            slot: place.slot(),
             refusal,
             evicted: place.evicted.clone(),
             has_begun: AtomicBool::new(false),
@@ -182,9 +182,9 @@ impl Told {
 struct Answers {
     router: Router,
     peer: Peer,
-    seat: Seat,
+    slot: SlotHandle,
     /// The refusal of a connection beyond a limit; only health requests are then answered.
-    refusal: Option<Later>,
+    refusal: Option<RetryLater>,
     /// Cancelled when the connection is evicted; its later requests are refused.
     evicted: CancellationToken,
     /// True once the first request has arrived.
@@ -197,7 +197,7 @@ impl Answers {
         let path = request.uri().path();
         let evicted = self.evicted.is_cancelled().then(|| {
             let reason = "this connection was closed for another, since there are as many as this server takes (`serve --connections`)";
-            Later::in_a_moment(StatusCode::SERVICE_UNAVAILABLE, reason)
+            RetryLater::in_a_moment(StatusCode::SERVICE_UNAVAILABLE, reason)
         });
         let refusal = self.refusal.as_ref().or(evicted.as_ref());
         let (mut response, open) = match refusal {
@@ -207,9 +207,9 @@ impl Answers {
                 (later.response_to(Body::new(request.into_body())).await, None)
             }
             _ => {
-                let open = self.seat.begin();
+                let open = self.slot.begin();
                 request.extensions_mut().insert(self.peer);
-                request.extensions_mut().insert(self.seat.clone());
+                request.extensions_mut().insert(self.slot.clone());
                 (TowerToHyperService::new(self.router.clone()).call(request).await?, Some(open))
             }
         };

@@ -28,12 +28,12 @@ use crate::server::transport::envelope::Envelope;
 use crate::server::transport::lines;
 
 use super::connections::Peer;
-use super::places::Seat;
 use super::principals::Known;
 use super::protocol_sessions::{InUse, Kind, ProtocolSessions, as_beginner};
 use super::rates::Rates;
-use super::refusal::{Later, Unauthorized, failed, no_such_session};
+use super::refusal::{RetryLater, Unauthorized, failed, no_such_session};
 use super::shares::Shares;
+use super::slots::SlotHandle;
 use super::tokens::Directory;
 use super::{HttpOptions, REQUESTS_PER_MINUTE, batches};
 
@@ -111,13 +111,13 @@ impl Intake {
     /// if the request has no known token.
     ///
     /// # Errors
-    /// Returns `Later` if the rate limit is exceeded.
-    fn counted(&self, request: &Request) -> Result<Result<Known, Unauthorized>, Later> {
+    /// Returns `RetryLater` if the rate limit is exceeded.
+    fn counted(&self, request: &Request) -> Result<Result<Known, Unauthorized>, RetryLater> {
         let known = self.known(request.headers());
         match (&known, request.extensions().get::<Peer>()) {
             (Ok(known), _) if self.directory.needs_token() => {
-                if let Some(seat) = request.extensions().get::<Seat>() {
-                    seat.belongs_to(&known.principal);
+                if let Some(slot) = request.extensions().get::<SlotHandle>() {
+                    slot.belongs_to(&known.principal);
                 }
                 self.rates.of_principal(&known.principal)?;
             }
@@ -275,7 +275,7 @@ async fn post(
     let message = tokio::select! {
         biased;
         message = message(intake, principal, &parts.headers, body) => message,
-        () = intake.shutdown.closing() => Err(Box::new(Later::shutting_down().response(None))),
+        () = intake.shutdown.closing() => Err(Box::new(RetryLater::shutting_down().response(None))),
     };
     let (bytes, envelope, room) = match message {
         Ok(message) => message,
@@ -285,7 +285,7 @@ async fn post(
     let is_request = envelope.is_batch() || (envelope.has_method() && envelope.has_id());
     let under_way = intake.shutdown.admit();
     if is_request && under_way.is_none() {
-        let mut response = Later::shutting_down().response(envelope.id());
+        let mut response = RetryLater::shutting_down().response(envelope.id());
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         return (response, None);
     }
@@ -317,7 +317,7 @@ async fn message(
     }
     let Ok(room) = tokio::time::timeout(intake.arrival, intake.room(principal, largest)).await else {
         let reason = "too many messages are coming in";
-        return Err(Box::new(Later::in_a_moment(StatusCode::SERVICE_UNAVAILABLE, reason).response(None)));
+        return Err(Box::new(RetryLater::in_a_moment(StatusCode::SERVICE_UNAVAILABLE, reason).response(None)));
     };
     let bytes = match tokio::time::timeout(intake.arrival, to_bytes(body, intake.largest)).await {
         Ok(Ok(bytes)) => bytes,

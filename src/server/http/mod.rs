@@ -8,7 +8,6 @@ mod batches;
 mod connections;
 mod heads;
 mod intake;
-mod places;
 mod principals;
 mod protocol_sessions;
 mod rates;
@@ -16,6 +15,7 @@ mod readiness;
 mod refusal;
 mod scrape;
 mod shares;
+mod slots;
 mod tokens;
 
 use std::io;
@@ -183,7 +183,7 @@ async fn serve(
 ) -> io::Result<()> {
     let largest = options.largest_message;
     let allowances = http.principals.allowances();
-    let Assembled { evaluations, manner, downstreams } = assemble(sandbox, options, Arc::clone(&allowances));
+    let Assembled { evaluations, settings, downstreams } = assemble(sandbox, options, Arc::clone(&allowances));
     let shutdown = Arc::clone(evaluations.shutdown());
     let stopping = Arc::clone(&shutdown);
     let is_stopping = move || stopping.is_closing();
@@ -197,7 +197,7 @@ async fn serve(
         None => scrape::route(Arc::clone(&evaluations), http.hosts.clone()),
     };
     let counted = Arc::clone(&downstreams);
-    let front = move || Front::over_http(Arc::clone(&evaluations), Arc::clone(&manner));
+    let front = move || Front::over_http(Arc::clone(&evaluations), Arc::clone(&settings));
     let bounds = http.bounds();
     let directory = Arc::new(Directory::new(http.principals.clone(), Arc::clone(&allowances)));
     let sessions = Arc::<ProtocolSessions>::default();

@@ -14,7 +14,7 @@ use rmcp::model::{ClientJsonRpcMessage, ProtocolVersion, ServerJsonRpcMessage, S
 use rmcp::transport::streamable_http_server::session::local::{LocalSessionManager, LocalSessionManagerError};
 use rmcp::transport::streamable_http_server::session::{ServerSseMessage, SessionId, SessionManager};
 
-use super::refusal::Later;
+use super::refusal::RetryLater;
 
 /// Maximum number of concurrent protocol sessions of all principals together.
 const MOST: usize = 1_000;
@@ -28,14 +28,14 @@ tokio::task_local! {
 struct Beginner {
     principal: Arc<str>,
     /// The refusal, if the session could not be created.
-    refused: Arc<Mutex<Option<Later>>>,
+    refused: Arc<Mutex<Option<RetryLater>>>,
 }
 
 /// Runs `handling`, in which new protocol sessions belong to `principal`.
 ///
 /// # Errors
-/// Returns `Later` if a session could not be created for lack of room.
-pub(super) async fn as_beginner<T>(principal: &Arc<str>, handling: impl Future<Output = T>) -> Result<T, Later> {
+/// Returns `RetryLater` if a session could not be created for lack of room.
+pub(super) async fn as_beginner<T>(principal: &Arc<str>, handling: impl Future<Output = T>) -> Result<T, RetryLater> {
     let beginner = Beginner { principal: Arc::clone(principal), refused: Arc::default() };
     let refused = Arc::clone(&beginner.refused);
     let outcome = BEGINNER.scope(beginner, handling).await;
@@ -118,8 +118,8 @@ impl Table {
     /// event stream, of another principal that has at least two more.
     ///
     /// # Errors
-    /// Returns `Later` if no session may be evicted.
-    fn make_room(&self, principal: &Arc<str>, most: usize) -> Result<Option<SessionId>, Later> {
+    /// Returns `RetryLater` if no session may be evicted.
+    fn make_room(&self, principal: &Arc<str>, most: usize) -> Result<Option<SessionId>, RetryLater> {
         if self.sessions.len() < most {
             return Ok(None);
         }
@@ -148,7 +148,7 @@ impl Table {
             self.sessions.len()
         );
         let status = if own > 0 { StatusCode::TOO_MANY_REQUESTS } else { StatusCode::SERVICE_UNAVAILABLE };
-        Err(Later::in_a_moment(status, &message))
+        Err(RetryLater::in_a_moment(status, &message))
     }
 }
 

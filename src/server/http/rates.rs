@@ -13,7 +13,7 @@ use http::StatusCode;
 
 use crate::server::admission::allowances::Allowances;
 
-use super::refusal::Later;
+use super::refusal::RetryLater;
 
 /// Number of addresses above which those without recent requests are dropped, provided that there are also more than
 /// twice as many as were left the last time.
@@ -59,8 +59,8 @@ impl Rates {
     /// Counts a request of a principal.
     ///
     /// # Errors
-    /// Returns `Later` if its rate limit is exceeded.
-    pub(super) fn of_principal(&self, name: &str) -> Result<(), Later> {
+    /// Returns `RetryLater` if its rate limit is exceeded.
+    pub(super) fn of_principal(&self, name: &str) -> Result<(), RetryLater> {
         let Some((per_minute, rate)) = self.rate(name) else { return Ok(()) };
         rate.check().map_err(|until| {
             self.too_often(
@@ -73,8 +73,8 @@ impl Rates {
     /// Counts a request without a token.
     ///
     /// # Errors
-    /// Returns `Later` if the rate limit of its address is exceeded.
-    pub(super) fn of_address(&self, address: IpAddr) -> Result<(), Later> {
+    /// Returns `RetryLater` if the rate limit of its address is exceeded.
+    pub(super) fn of_address(&self, address: IpAddr) -> Result<(), RetryLater> {
         if self.addresses.len() > REMEMBERED.max(2 * self.left.load(Ordering::Relaxed)) {
             self.addresses.retain_recent();
             self.left.store(self.addresses.len(), Ordering::Relaxed);
@@ -90,11 +90,11 @@ impl Rates {
         })
     }
 
-    fn too_often(&self, message: &str, until: &NotUntil<<DefaultClock as Clock>::Instant>) -> Later {
+    fn too_often(&self, message: &str, until: &NotUntil<<DefaultClock as Clock>::Instant>) -> RetryLater {
         let wait = until.wait_time_from(self.clock.now());
         // Round up to whole seconds, the unit of `Retry-After`.
         let wait = Duration::from_secs(wait.as_secs() + 1);
         let message = format!("{message}; try again in {} s", wait.as_secs());
-        Later { status: StatusCode::TOO_MANY_REQUESTS, message, wait }
+        RetryLater { status: StatusCode::TOO_MANY_REQUESTS, message, wait }
     }
 }

@@ -17,7 +17,7 @@ pub(super) const REFUSAL: Duration = Duration::from_secs(1);
 
 /// A refusal of a request that may be retried later.
 #[derive(Debug)]
-pub(super) struct Later {
+pub(super) struct RetryLater {
     /// 429 if the principal or the address has used its share, 503 if the server is full.
     pub(super) status: StatusCode,
     /// The limit, how much of it is in use, by whom, and when to retry.
@@ -26,16 +26,16 @@ pub(super) struct Later {
     pub(super) wait: Duration,
 }
 
-impl Later {
+impl RetryLater {
     /// A refusal for a reason that may no longer apply in a moment.
-    pub(super) fn in_a_moment(status: StatusCode, reason: &str) -> Later {
-        Later { status, message: format!("{reason}; try again in a moment"), wait: Duration::from_secs(1) }
+    pub(super) fn in_a_moment(status: StatusCode, reason: &str) -> RetryLater {
+        RetryLater { status, message: format!("{reason}; try again in a moment"), wait: Duration::from_secs(1) }
     }
 
     /// A refusal because the server is shutting down. Another instance may answer the request, or this one after a
     /// restart.
-    pub(super) fn shutting_down() -> Later {
-        Later {
+    pub(super) fn shutting_down() -> RetryLater {
+        RetryLater {
             status: StatusCode::SERVICE_UNAVAILABLE,
             message: SHUTTING_DOWN.to_owned(),
             wait: Duration::from_secs(1),

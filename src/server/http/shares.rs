@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::server::admission::allowances::Allowances;
 
-use super::refusal::Later;
+use super::refusal::RetryLater;
 
 /// The open requests and event streams of the principals.
 pub(super) struct Shares {
@@ -87,8 +87,8 @@ impl Shares {
     /// Takes a slot for a request. With several principals, each may have at most half of the connections.
     ///
     /// # Errors
-    /// Returns `Later` if the principal has used its share.
-    pub(super) fn request(&self, principal: &Arc<str>) -> Result<OpenRequest, Later> {
+    /// Returns `RetryLater` if the principal has used its share.
+    pub(super) fn request(&self, principal: &Arc<str>) -> Result<OpenRequest, RetryLater> {
         let mut open = lock(&self.open);
         let own = open.requests.get(principal).copied().unwrap_or(0);
         let most = (self.connections / 2).max(1);
@@ -97,7 +97,7 @@ impl Shares {
                 "{own} requests of `{principal}` are open, event streams included, which is its share: half of the {} connections that this server takes (`serve --connections`)",
                 self.connections
             );
-            return Err(Later::in_a_moment(StatusCode::TOO_MANY_REQUESTS, &message));
+            return Err(RetryLater::in_a_moment(StatusCode::TOO_MANY_REQUESTS, &message));
         }
         open.requests.insert(Arc::clone(principal), own + 1);
         Ok(OpenRequest { open: Arc::clone(&self.open), principal: Arc::clone(principal) })
@@ -107,8 +107,8 @@ impl Shares {
     /// provided that this is another principal with at least two more; its client reopens the stream.
     ///
     /// # Errors
-    /// Returns `Later` if no stream may be evicted.
-    pub(super) fn stream(&self, principal: &Arc<str>) -> Result<OpenStream, Later> {
+    /// Returns `RetryLater` if no stream may be evicted.
+    pub(super) fn stream(&self, principal: &Arc<str>) -> Result<OpenStream, RetryLater> {
         let mut open = lock(&self.open);
         let all: usize = open.streams.values().map(VecDeque::len).sum();
         if all >= self.streams {
@@ -120,7 +120,7 @@ impl Shares {
                     "{all} event streams are open, the most that this server takes beside other requests (nine tenths of `serve --connections`); {own} of them are of `{principal}`, which is its share"
                 );
                 let status = if own > 0 { StatusCode::TOO_MANY_REQUESTS } else { StatusCode::SERVICE_UNAVAILABLE };
-                return Err(Later::in_a_moment(status, &message));
+                return Err(RetryLater::in_a_moment(status, &message));
             };
             if let Some((_, evicted)) = open.streams.get_mut(&most).and_then(VecDeque::pop_front) {
                 evicted.cancel();

@@ -33,21 +33,21 @@ pub enum Answer {
     /// The call must not be made.
     No,
     /// No answer was given; the reason, as a clause.
-    Nobody(String),
+    Unavailable(String),
 }
 
 /// An approver without a person to ask; holds the reason, as a clause.
-pub struct Nobody(pub String);
+pub struct NoApprover(pub String);
 
-impl Approver for Nobody {
+impl Approver for NoApprover {
     fn ask(&self, _question: Question, _patience: Duration) -> BoxFuture<'_, Answer> {
-        Box::pin(std::future::ready(Answer::Nobody(self.0.clone())))
+        Box::pin(std::future::ready(Answer::Unavailable(self.0.clone())))
     }
 }
 
 /// Returns the approver for when there is neither a client nor a terminal.
-pub(in crate::server) fn nobody() -> Nobody {
-    Nobody("nobody can be asked here".to_owned())
+pub(in crate::server) fn no_approver() -> NoApprover {
+    NoApprover("nobody can be asked here".to_owned())
 }
 
 /// The state of one evaluation: the calls allowed so far, and the approver to ask about further ones.
@@ -126,13 +126,13 @@ impl Consent {
             rule: rule.clone(),
         };
         let answer = match question.unshowable() {
-            Some(why) => Answer::Nobody(why),
+            Some(why) => Answer::Unavailable(why),
             None => self.ask(question, deadline).await,
         };
         let refused = match answer {
             Answer::Yes => return Ruling { rule: format!("{rule}; a person said yes"), refused: None },
             Answer::No => ToolReply::Denied(format!("a person was asked and said no ({rule})")),
-            Answer::Nobody(why) => {
+            Answer::Unavailable(why) => {
                 let name = format!("{}/{}", tool.server, tool.name);
                 let place = if file.is_empty() { "the configuration" } else { name_of(file) };
                 ToolReply::Ask(format!(
@@ -150,6 +150,6 @@ impl Consent {
             self.approver.ask(question, deadline.saturating_duration_since(Instant::now())).await
         };
         let answer = tokio::time::timeout_at(deadline.into(), answered).await;
-        answer.unwrap_or_else(|_| Answer::Nobody("nobody answered in time".to_owned()))
+        answer.unwrap_or_else(|_| Answer::Unavailable("nobody answered in time".to_owned()))
     }
 }

@@ -27,8 +27,8 @@ use crate::lang::ToolHints;
 use pattern::Fit;
 use quotas::Quota;
 
-pub use consent::{Answer, Approver, Nobody};
-pub(in crate::server) use consent::{Consent, nobody};
+pub use consent::{Answer, Approver, NoApprover};
+pub(in crate::server) use consent::{Consent, no_approver};
 pub use effect::Effect;
 pub(in crate::server) use names::{Known, Name, Names, ToolName};
 pub(in crate::server) use pattern::NamePattern;

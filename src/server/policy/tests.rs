@@ -191,8 +191,8 @@ fn a_person_sees_the_exact_call_and_decides() {
     );
     let (refused, _) = asked(&Policy::default(), Answer::No, arguments);
     assert!(matches!(&refused, Some(ToolReply::Denied(rule)) if rule.starts_with("a person was asked and said no")));
-    let nobody = Answer::Nobody("nobody answered in time".into());
-    let (refused, _) = asked(&policy(json!({"ask": ["send"]})), nobody, json!({}));
+    let unavailable = Answer::Unavailable("nobody answered in time".into());
+    let (refused, _) = asked(&policy(json!({"ask": ["send"]})), unavailable, json!({}));
     let Some(ToolReply::Ask(what)) = refused else { panic!("{refused:?}") };
     assert_eq!(
         what,

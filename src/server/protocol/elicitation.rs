@@ -29,7 +29,7 @@ impl Approver for AskingClient {
             let requested_schema = ElicitationSchema::builder().required_bool(FIELD).build();
             let requested_schema = match requested_schema {
                 Ok(schema) => schema,
-                Err(problem) => return Answer::Nobody(format!("the form cannot be made: {problem}")),
+                Err(problem) => return Answer::Unavailable(format!("the form cannot be made: {problem}")),
             };
             let form = ElicitRequestParams::FormElicitationParams {
                 meta: None,
@@ -42,7 +42,7 @@ impl Approver for AskingClient {
                     if is_set { Answer::Yes } else { Answer::No }
                 }
                 Ok(_) => Answer::No,
-                Err(problem) => Answer::Nobody(format!("the client did not ask: {problem}")),
+                Err(problem) => Answer::Unavailable(format!("the client did not ask: {problem}")),
             }
         })
     }

@@ -28,7 +28,7 @@ use crate::server::audit::{Kind, Record};
 use crate::server::evaluations::{Caller, Evaluations, unwritten};
 use crate::server::identity::sha256;
 use crate::server::identity::{LOCAL, Principal};
-use crate::server::policy::{Approver, Nobody};
+use crate::server::policy::{Approver, NoApprover};
 use crate::server::sessions::Entry;
 use crate::server::sessions::handles::Handles;
 use crate::server::system::offload;
@@ -38,11 +38,11 @@ use crate::server::transport::lines::UNREADABLE;
 
 use super::elicitation::AskingClient;
 use super::progress::reporting;
-use super::replies::{Replies, Said};
+use super::replies::{RenderedReply, Replies};
 use super::tools;
 
 /// Settings shared by all connections.
-pub(in crate::server) struct Manner {
+pub(in crate::server) struct ServerSettings {
     /// Builds the replies.
     pub(in crate::server) replies: Replies,
     /// The default limits of a call.
@@ -56,7 +56,7 @@ pub(in crate::server) struct Manner {
 /// One connection of a client.
 pub(in crate::server) struct Front {
     evaluations: Arc<Evaluations>,
-    manner: Arc<Manner>,
+    settings: Arc<ServerSettings>,
     /// True if each request carries its principal.
     over_http: bool,
     /// The session of this connection, created by the first call that needs it.
@@ -67,17 +67,17 @@ pub(in crate::server) struct Front {
 
 impl Front {
     /// Creates the front of a local client, connected by a pair of streams.
-    pub(in crate::server) fn over_streams(evaluations: Arc<Evaluations>, manner: Arc<Manner>) -> Front {
-        Front::new(evaluations, manner, false)
+    pub(in crate::server) fn over_streams(evaluations: Arc<Evaluations>, settings: Arc<ServerSettings>) -> Front {
+        Front::new(evaluations, settings, false)
     }
 
     /// Creates the front of a connection over HTTP.
-    pub(in crate::server) fn over_http(evaluations: Arc<Evaluations>, manner: Arc<Manner>) -> Front {
-        Front::new(evaluations, manner, true)
+    pub(in crate::server) fn over_http(evaluations: Arc<Evaluations>, settings: Arc<ServerSettings>) -> Front {
+        Front::new(evaluations, settings, true)
     }
 
-    fn new(evaluations: Arc<Evaluations>, manner: Arc<Manner>, over_http: bool) -> Front {
-        Front { evaluations, manner, over_http, own: Mutex::default(), handles: Arc::default() }
+    fn new(evaluations: Arc<Evaluations>, settings: Arc<ServerSettings>, over_http: bool) -> Front {
+        Front { evaluations, settings, over_http, own: Mutex::default(), handles: Arc::default() }
     }
 
     /// Registers a request as under way.
@@ -136,18 +136,18 @@ impl Front {
         } else {
             "this client cannot ask anybody (it has no elicitation)"
         };
-        Arc::new(Nobody(why.to_owned()))
+        Arc::new(NoApprover(why.to_owned()))
     }
 
     async fn eval(&self, request: CallToolRequestParams, context: &RequestContext<RoleServer>) -> CallToolResult {
         let arguments = request.arguments.unwrap_or_default();
         let program = arguments.get("program").and_then(|program| program.as_str().map(str::to_owned));
         let begun = self.principal(context).and_then(|name| {
-            let (usual, most) = self.manner.allowances.of(&name).within(&self.manner.usual, &self.manner.most);
+            let (usual, most) = self.settings.allowances.of(&name).within(&self.settings.usual, &self.settings.most);
             let request = EvalRequest::read(arguments, &usual, &most)?;
             Ok((request, self.caller(name, context)?, most))
         });
-        let (said, record) = match begun {
+        let (rendered, record) = match begun {
             Ok((request, caller, most)) => {
                 let limits = request.limits.clone();
                 let output = limits.output;
@@ -160,20 +160,20 @@ impl Front {
                 let record = Record::of_evaluation(&identity, &reply);
                 // An error states what was kept.
                 let is_lost = reply.failure.is_none() && !reply.defined.is_empty() && self.evaluations.loses_sessions();
-                let replies = self.manner.replies.clone();
+                let replies = self.settings.replies.clone();
                 let size = usize::try_from(output).unwrap_or(usize::MAX);
-                let mut said = offload::linear(size, move || replies.of(reply, output)).await;
-                said.result.content.extend(is_lost.then(|| ContentBlock::text(SESSION_ENDS)));
-                (said, record)
+                let mut rendered = offload::linear(size, move || replies.of(reply, output)).await;
+                rendered.result.content.extend(is_lost.then(|| ContentBlock::text(SESSION_ENDS)));
+                (rendered, record)
             }
             Err(refused) => {
                 let reply = refused.reply();
                 let program = program.map(|program| sha256(program.as_bytes())).unwrap_or_default();
                 let record = Record { program, ..self.record_of(Kind::Evaluation, context) }.with_outcome(&reply);
-                (self.manner.replies.of(reply, self.manner.usual.output), record)
+                (self.settings.replies.of(reply, self.settings.usual.output), record)
             }
         };
-        self.recorded(said, record).await
+        self.recorded(rendered, record).await
     }
 
     async fn env(&self, request: CallToolRequestParams, context: &RequestContext<RoleServer>) -> CallToolResult {
@@ -194,18 +194,18 @@ impl Front {
         };
         let ms = u64::try_from(asked.elapsed().as_millis()).unwrap_or(u64::MAX);
         let record = Record { arguments: kept, ms: Some(ms), ..record };
-        let (said, record) = match described {
+        let (rendered, record) = match described {
             Ok(described) => {
-                let (size, replies) = (described.text.len(), self.manner.replies.clone());
-                let said = offload::linear(size, move || replies.described(&described)).await;
-                (said, Record { outcome: "ok".to_owned(), ..record })
+                let (size, replies) = (described.text.len(), self.settings.replies.clone());
+                let rendered = offload::linear(size, move || replies.described(&described)).await;
+                (rendered, Record { outcome: "ok".to_owned(), ..record })
             }
             Err(reply) => {
                 let record = record.with_outcome(&reply);
-                (self.manner.replies.of(*reply, self.manner.usual.output), record)
+                (self.settings.replies.of(*reply, self.settings.usual.output), record)
             }
         };
-        self.recorded(said, record).await
+        self.recorded(rendered, record).await
     }
 
     /// Creates a record of a request that is not an evaluation, or not yet.
@@ -214,14 +214,14 @@ impl Front {
     }
 
     /// Writes the record of a reply and returns the reply, which mentions it if the record could not be written.
-    async fn recorded(&self, said: Said, record: Record) -> CallToolResult {
-        let Said { mut result, bytes, quarantine } = said;
+    async fn recorded(&self, rendered: RenderedReply, record: Record) -> CallToolResult {
+        let RenderedReply { mut result, bytes, quarantine } = rendered;
         // A query has no effects: without its record its answer is withheld.
         let is_withheld = record.kind == Kind::Env && self.evaluations.fails_closed(&record.principal);
         let written = self.evaluations.recorded(Record { bytes: Some(bytes), quarantine, ..record }).await;
         if let Err(problem) = written {
             if is_withheld {
-                return self.manner.replies.of(unwritten(problem).reply(), self.manner.usual.output).result;
+                return self.settings.replies.of(unwritten(problem).reply(), self.settings.usual.output).result;
             }
             result.content.push(ContentBlock::text(format!(
                 "[warning: {problem}; the record of this call is not written yet, and no tool is called until it is]"
@@ -276,7 +276,7 @@ impl ServerHandler for Front {
         let downstreams = self.evaluations.downstreams();
         match tools::instructions(&downstreams.servers()) {
             Some(lines) => {
-                config.with_instructions(self.manner.replies.warned(downstreams.secrets().redact_own(lines)))
+                config.with_instructions(self.settings.replies.warned(downstreams.secrets().redact_own(lines)))
             }
             None => config,
         }
@@ -433,7 +433,7 @@ impl ServerHandler for Front {
             "InvalidArguments",
             "a tool call needs `name`, a text, and `arguments`, an object such as `{\"program\": \"(+ 1 2)\"}`",
         );
-        let mut result = self.manner.replies.of(refused.reply(), self.manner.usual.output).result;
+        let mut result = self.settings.replies.of(refused.reply(), self.settings.usual.output).result;
         if !is_stateless(&context) {
             // rmcp removes it from results whose type it knows.
             result.result_type = None;

@@ -48,7 +48,7 @@ pub(in crate::server) struct Replies {
 }
 
 /// A reply, with the facts for its audit record.
-pub(in crate::server) struct Said {
+pub(in crate::server) struct RenderedReply {
     pub(in crate::server) result: CallToolResult,
     /// The size of its text in bytes.
     pub(in crate::server) bytes: u64,
@@ -58,7 +58,7 @@ pub(in crate::server) struct Said {
 
 impl Replies {
     /// Builds the result of a description of the environment.
-    pub(in crate::server) fn described(&self, described: &Described) -> Said {
+    pub(in crate::server) fn described(&self, described: &Described) -> RenderedReply {
         let secrets = self.downstreams.secrets();
         let text = secrets.redact(&described.text).into_owned();
         let text = reply_lines(&text).into_owned();
@@ -70,7 +70,7 @@ impl Replies {
         let lines: Vec<String> = unkept.into_iter().chain(warning(&quarantine, &[])).chain([text]).collect();
         let text = lines.join("\n");
         let bytes = text.len() as u64;
-        Said { result: CallToolResult::success(vec![ContentBlock::text(text)]), bytes, quarantine }
+        RenderedReply { result: CallToolResult::success(vec![ContentBlock::text(text)]), bytes, quarantine }
     }
 
     /// Prepends a warning to a text from servers if it needs one.
@@ -93,7 +93,7 @@ impl Replies {
     }
 
     /// Builds the redacted reply in the form of MCP, with the facts for its audit record.
-    pub(in crate::server) fn of(&self, mut reply: Reply, output: u64) -> Said {
+    pub(in crate::server) fn of(&self, mut reply: Reply, output: u64) -> RenderedReply {
         let secrets = self.downstreams.secrets();
         secrets.redact_record(&mut reply);
         let failed = reply.failure.is_some();
@@ -131,7 +131,7 @@ impl Replies {
         let content = vec![ContentBlock::text(text)];
         let mut result = if failed { CallToolResult::error(content) } else { CallToolResult::success(content) };
         result.structured_content = record;
-        Said { result, bytes, quarantine }
+        RenderedReply { result, bytes, quarantine }
     }
 }
 

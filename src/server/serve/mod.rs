@@ -14,10 +14,10 @@ use crate::server::admission::{Admission, Gate};
 use crate::server::config::Configuration;
 use crate::server::downstream::{DownstreamOptions, Downstreams};
 use crate::server::evaluations::Evaluations;
-use crate::server::protocol::front::Manner;
+use crate::server::protocol::front::ServerSettings;
 use crate::server::protocol::quarantine::Quarantine;
 use crate::server::protocol::replies::{Replies, ReplyForm};
-use crate::server::sessions::persistence::Keeper;
+use crate::server::sessions::persistence::Persistence;
 use crate::server::sessions::{SessionBounds, Sessions};
 use crate::server::transport::lines::LARGEST_LINE;
 use crate::store::Store;
@@ -146,7 +146,7 @@ impl ServeOptions {
 /// State shared by all connections.
 pub(in crate::server) struct Assembled {
     pub(in crate::server) evaluations: Arc<Evaluations>,
-    pub(in crate::server) manner: Arc<Manner>,
+    pub(in crate::server) settings: Arc<ServerSettings>,
     pub(in crate::server) downstreams: Arc<Downstreams>,
 }
 
@@ -157,12 +157,12 @@ pub(in crate::server) fn assemble(
     allowances: Arc<Allowances>,
 ) -> Assembled {
     let downstreams = Arc::new(Downstreams::new(options.configuration, options.downstream));
-    let keeper = options.store.map(|store| Keeper::new(store, &options.sessions, Arc::clone(&allowances)));
+    let persistence = options.store.map(|store| Persistence::new(store, &options.sessions, Arc::clone(&allowances)));
     let evaluations = Arc::new(Evaluations::new(
         sandbox,
         Arc::clone(&downstreams),
         Sessions::new(options.sessions, Arc::clone(&allowances)),
-        keeper,
+        persistence,
         tokio::runtime::Handle::current(),
         Gate::new(options.admission, Arc::clone(&allowances)),
         Shutdown::new(options.grace),
@@ -174,6 +174,6 @@ pub(in crate::server) fn assemble(
     usual.clamp_to(&most);
     let replies =
         Replies { downstreams: Arc::clone(&downstreams), form: options.reply, quarantine: options.quarantine };
-    let manner = Arc::new(Manner { replies, usual, most, allowances });
-    Assembled { evaluations, manner, downstreams }
+    let settings = Arc::new(ServerSettings { replies, usual, most, allowances });
+    Assembled { evaluations, settings, downstreams }
 }

@@ -28,13 +28,13 @@ const REST: Duration = Duration::from_secs(1);
 
 /// The leases of this process.
 pub(in crate::server) struct Leases {
-    held: Arc<Mutex<HashMap<String, Arc<Held>>>>,
+    held: Arc<Mutex<HashMap<String, Arc<HeldLease>>>>,
     /// Dropped with this, which ends the renewal thread.
     _end: Sender<()>,
 }
 
 /// A lease that was taken for a program.
-pub(in crate::server) struct Held {
+pub(in crate::server) struct HeldLease {
     pub(in crate::server) key: Key,
     pub(in crate::server) lease: Lease,
     /// The time before which no other holder can take the lease, in milliseconds since the machine was started.
@@ -47,10 +47,10 @@ pub(in crate::server) struct Held {
     stop: CancellationToken,
 }
 
-impl Held {
+impl HeldLease {
     /// Creates a lease that was requested at the time `asked` since the machine was started.
-    pub(in crate::server) fn new(key: Key, lease: Lease, asked: Duration, stop: CancellationToken) -> Held {
-        let held = Held {
+    pub(in crate::server) fn new(key: Key, lease: Lease, asked: Duration, stop: CancellationToken) -> HeldLease {
+        let held = HeldLease {
             key,
             lease,
             until: AtomicU64::new(0),
@@ -111,13 +111,13 @@ impl Leases {
     /// Starts the renewal of leases of that store. Each renewal has its own thread, so that none waits for another
     /// whose row is locked.
     pub(in crate::server) fn new(store: Arc<dyn Store>) -> Leases {
-        let held = Arc::<Mutex<HashMap<String, Arc<Held>>>>::default();
+        let held = Arc::<Mutex<HashMap<String, Arc<HeldLease>>>>::default();
         let (end, ended) = channel::<()>();
         let looked_at = Arc::clone(&held);
         let look = move || {
             let mut pause = REST;
             while ended.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
-                let all: Vec<Arc<Held>> = lock(&looked_at).values().cloned().collect();
+                let all: Vec<Arc<HeldLease>> = lock(&looked_at).values().cloned().collect();
                 pause = if all.is_empty() { REST } else { LOOK };
                 for held in all.into_iter().filter(|held| held.is_due()) {
                     let (renewed, store) = (Arc::clone(&held), Arc::clone(&store));
@@ -137,12 +137,12 @@ impl Leases {
     }
 
     /// Starts renewing a lease.
-    pub(in crate::server) fn add(&self, held: &Arc<Held>) {
+    pub(in crate::server) fn add(&self, held: &Arc<HeldLease>) {
         lock(&self.held).insert(held.lease.holder.clone(), Arc::clone(held));
     }
 
     /// Stops renewing a lease.
-    pub(in crate::server) fn remove(&self, held: &Held) {
+    pub(in crate::server) fn remove(&self, held: &HeldLease) {
         lock(&self.held).remove(&held.lease.holder);
     }
 }

@@ -276,7 +276,7 @@ impl Entry {
     }
 
     /// Updates the facts after an evaluation and returns how to proceed with the session.
-    pub(in crate::server) fn used(&self, session: &dyn Environment, defined: &[String]) -> Left {
+    pub(in crate::server) fn used(&self, session: &dyn Environment, defined: &[String]) -> SessionState {
         let mut facts = self.facts();
         facts.used = Instant::now();
         facts.bytes = session.live_bytes();
@@ -284,22 +284,22 @@ impl Entry {
         // Names that are no longer defined must not be suggested.
         facts.names.retain(|name| session.defines(name));
         if session.bindings() == 0 {
-            return Left::Nothing;
+            return SessionState::Empty;
         }
         facts.fate = Fate::Open;
-        if std::mem::replace(&mut facts.announced, true) { Left::More } else { Left::First }
+        if std::mem::replace(&mut facts.announced, true) { SessionState::Known } else { SessionState::New }
     }
 }
 
 /// The state in which an evaluation left its session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::server) enum Left {
+pub(in crate::server) enum SessionState {
     /// Empty: not worth keeping.
-    Nothing,
+    Empty,
     /// It holds its first definition: the caller receives the handle.
-    First,
+    New,
     /// It holds definitions, and the caller already has the handle.
-    More,
+    Known,
     /// It was closed.
     Closed,
 }
@@ -308,47 +308,47 @@ pub(in crate::server) enum Left {
 pub(in crate::server) struct Sessions {
     bounds: SessionBounds,
     allowances: Arc<Allowances>,
-    held: Mutex<Held>,
+    cache: Mutex<Cache>,
 }
 
 /// The sessions in memory.
 #[derive(Default)]
-struct Held {
-    places: HashMap<String, Place>,
-    by_principal: HashMap<String, Own>,
+struct Cache {
+    by_handle: HashMap<String, CachedSession>,
+    by_principal: HashMap<String, PrincipalSessions>,
     bytes: u64,
     /// A counter that grows with every use of a session.
     turn: u64,
 }
 
 /// A session in memory, with its position in the least-recently-used order.
-struct Place {
+struct CachedSession {
     entry: Arc<Entry>,
-    /// The value of [`Held::turn`] at its last use.
+    /// The value of [`Cache::turn`] at its last use.
     turn: u64,
     bytes: u64,
 }
 
 /// The sessions of one principal.
 #[derive(Default)]
-struct Own {
+struct PrincipalSessions {
     by_turn: BTreeMap<u64, Arc<Entry>>,
     bytes: u64,
     /// The handles of sessions that have ended, the latest last.
     ended: VecDeque<(String, Ended)>,
 }
 
-impl Own {
+impl PrincipalSessions {
     /// Returns the least recently used session other than `but`.
     fn oldest(&self, but: &Entry) -> Option<&Arc<Entry>> {
         self.by_turn.values().find(|entry| entry.handle != but.handle)
     }
 }
 
-impl Held {
-    fn own(&mut self, principal: &str) -> &mut Own {
+impl Cache {
+    fn own(&mut self, principal: &str) -> &mut PrincipalSessions {
         if !self.by_principal.contains_key(principal) {
-            self.by_principal.insert(principal.to_owned(), Own::default());
+            self.by_principal.insert(principal.to_owned(), PrincipalSessions::default());
         }
         self.by_principal.get_mut(principal).expect("it was inserted if it was not there")
     }
@@ -356,16 +356,16 @@ impl Held {
     fn insert(&mut self, entry: &Arc<Entry>) {
         self.remove(&entry.handle);
         self.turn += 1;
-        let place = Place { entry: Arc::clone(entry), turn: self.turn, bytes: entry.facts().bytes };
-        self.bytes += place.bytes;
+        let cached = CachedSession { entry: Arc::clone(entry), turn: self.turn, bytes: entry.facts().bytes };
+        self.bytes += cached.bytes;
         let own = self.own(&entry.caller);
-        own.bytes += place.bytes;
-        own.by_turn.insert(place.turn, Arc::clone(entry));
-        self.places.insert(entry.handle.clone(), place);
+        own.bytes += cached.bytes;
+        own.by_turn.insert(cached.turn, Arc::clone(entry));
+        self.by_handle.insert(entry.handle.clone(), cached);
     }
 
     fn remove(&mut self, handle: &str) {
-        let Some(Place { entry, turn, bytes }) = self.places.remove(handle) else { return };
+        let Some(CachedSession { entry, turn, bytes }) = self.by_handle.remove(handle) else { return };
         self.bytes -= bytes;
         let own = self.own(&entry.caller);
         own.bytes -= bytes;
@@ -385,11 +385,11 @@ impl Held {
 
 impl Sessions {
     pub(in crate::server) fn new(bounds: SessionBounds, allowances: Arc<Allowances>) -> Sessions {
-        Sessions { bounds, allowances, held: Mutex::default() }
+        Sessions { bounds, allowances, cache: Mutex::default() }
     }
 
-    fn held(&self) -> MutexGuard<'_, Held> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    fn cache(&self) -> MutexGuard<'_, Cache> {
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the session with a handle, if it is in memory and belongs to the caller.
@@ -397,8 +397,8 @@ impl Sessions {
     /// # Errors
     /// Returns the reason if the session has ended.
     pub(in crate::server) fn find(&self, caller: &str, handle: &str) -> Result<Option<Arc<Entry>>, Ended> {
-        let mut held = self.held();
-        let entry = held.places.get(handle).map(|place| &place.entry).filter(|entry| entry.caller == caller);
+        let mut cache = self.cache();
+        let entry = cache.by_handle.get(handle).map(|cached| &cached.entry).filter(|entry| entry.caller == caller);
         if let Some(entry) = entry.cloned() {
             let unused = entry.facts().used.elapsed() > self.bounds.idle;
             let why = match (self.is_old(&entry), unused) {
@@ -406,10 +406,10 @@ impl Sessions {
                 (false, true) => Ended::Unused,
                 (false, false) => return Ok(Some(entry)),
             };
-            held.end(&entry, why);
+            cache.end(&entry, why);
             return Err(why);
         }
-        let own = held.by_principal.get(caller);
+        let own = cache.by_principal.get(caller);
         let ended = own.and_then(|own| own.ended.iter().rev().find(|(ended, _)| ended == handle));
         ended.map_or(Ok(None), |(_, why)| Err(*why))
     }
@@ -432,53 +432,53 @@ impl Sessions {
 
     /// Keeps a session that was just used, and evicts others as the limits require.
     pub(in crate::server) fn keep(&self, entry: &Arc<Entry>) {
-        let mut held = self.held();
-        held.insert(entry);
-        self.drop_unused(&mut held, entry);
+        let mut cache = self.cache();
+        cache.insert(entry);
+        self.drop_unused(&mut cache, entry);
         let most = self.allowances.of(&entry.caller).sessions.unwrap_or(usize::MAX);
-        while let Some(own) = held.by_principal.get(&entry.caller).filter(|own| own.by_turn.len() > most) {
+        while let Some(own) = cache.by_principal.get(&entry.caller).filter(|own| own.by_turn.len() > most) {
             let Some(oldest) = own.oldest(entry).cloned() else { break };
-            held.end(&oldest, Ended::Crowded);
+            cache.end(&oldest, Ended::Crowded);
         }
-        while held.places.len() > self.bounds.count || held.bytes > self.bounds.bytes {
-            let too_many = held.places.len() > self.bounds.count;
-            let measure = |own: &Own| if too_many { own.by_turn.len() as u64 } else { own.bytes };
-            let going = held.by_principal.values().filter_map(|own| Some((measure(own), own.oldest(entry)?)));
+        while cache.by_handle.len() > self.bounds.count || cache.bytes > self.bounds.bytes {
+            let too_many = cache.by_handle.len() > self.bounds.count;
+            let measure = |own: &PrincipalSessions| if too_many { own.by_turn.len() as u64 } else { own.bytes };
+            let going = cache.by_principal.values().filter_map(|own| Some((measure(own), own.oldest(entry)?)));
             let Some((_, oldest)) = going.max_by_key(|(measure, _)| *measure) else { break };
             let oldest = Arc::clone(oldest);
-            held.end(&oldest, Ended::Crowded);
+            cache.end(&oldest, Ended::Crowded);
         }
     }
 
     /// Ends the sessions that have been unused for too long.
-    fn drop_unused(&self, held: &mut Held, but: &Entry) {
+    fn drop_unused(&self, cache: &mut Cache, but: &Entry) {
         // A session that was not used for a lifetime was created before that.
         let idle = self.bounds.idle.min(self.bounds.lifetime);
         let is_unused = |entry: &&Arc<Entry>| entry.facts().used.elapsed() > idle;
         while let Some(entry) =
-            held.by_principal.values().find_map(|own| own.oldest(but).filter(is_unused)).map(Arc::clone)
+            cache.by_principal.values().find_map(|own| own.oldest(but).filter(is_unused)).map(Arc::clone)
         {
             let why = if self.bounds.idle <= self.bounds.lifetime { Ended::Unused } else { Ended::Old };
-            held.end(&entry, why);
+            cache.end(&entry, why);
         }
     }
 
     /// Returns the number of sessions in memory and their total size in bytes.
     pub(in crate::server) fn load(&self) -> (usize, u64) {
-        let held = self.held();
-        (held.places.len(), held.bytes)
+        let cache = self.cache();
+        (cache.by_handle.len(), cache.bytes)
     }
 
     /// Removes a session without remembering why.
     pub(in crate::server) fn discard(&self, handle: &str) {
-        self.held().remove(handle);
+        self.cache().remove(handle);
     }
 
     /// Returns the handle of the caller's most recently used session that defines `name`, among those that `may_be`
     /// accepts.
     pub(in crate::server) fn definer(&self, caller: &str, name: &str, may_be: impl Fn(&str) -> bool) -> Option<String> {
-        let held = self.held();
-        let mut latest_first = held.by_principal.get(caller)?.by_turn.values().rev();
+        let cache = self.cache();
+        let mut latest_first = cache.by_principal.get(caller)?.by_turn.values().rev();
         let defining = latest_first.find(|entry| may_be(&entry.handle) && entry.facts().names.contains(name));
         defining.map(|entry| entry.handle.clone())
     }

@@ -11,8 +11,8 @@ use crate::server::admission::allowances::Allowances;
 use crate::server::admission::request::Refused;
 use crate::store::{Key, LEASE, Problem, Store, boot};
 
-use super::leases::{Held, Leases};
-use super::requests::Wishes;
+use super::leases::{HeldLease, Leases};
+use super::requests::SessionRequests;
 use super::{Entry, SessionBounds, Stored};
 
 /// Timeout of an evaluation that waits for a session in use by another process. It exceeds the duration of a lease, so
@@ -27,7 +27,7 @@ const EXPIRY: Duration = Duration::from_secs(600);
 const FIRST_EXPIRY: Duration = Duration::from_secs(3);
 
 /// Keeps sessions in a store.
-pub(in crate::server) struct Keeper {
+pub(in crate::server) struct Persistence {
     store: Arc<dyn Store>,
     /// Maximum number of sessions of one principal, and the allowances that may lower it.
     most: u64,
@@ -40,16 +40,20 @@ pub(in crate::server) struct Keeper {
 }
 
 /// The right to evaluate in a session; ends when it is dropped.
-pub(in crate::server) struct Lease<'k> {
-    keeper: &'k Keeper,
+pub(in crate::server) struct SessionLease<'k> {
+    persistence: &'k Persistence,
     key: Key,
     /// The lease, if the session is in the store.
-    held: Option<Arc<Held>>,
+    held: Option<Arc<HeldLease>>,
 }
 
-impl Keeper {
+impl Persistence {
     /// Creates a keeper for a store. It expires sessions that were unused for too long or created too long ago.
-    pub(in crate::server) fn new(store: Arc<dyn Store>, bounds: &SessionBounds, allowances: Arc<Allowances>) -> Keeper {
+    pub(in crate::server) fn new(
+        store: Arc<dyn Store>,
+        bounds: &SessionBounds,
+        allowances: Arc<Allowances>,
+    ) -> Persistence {
         let SessionBounds { kept, lifetime, stored: most, .. } = *bounds;
         let often = EXPIRY.min(kept.min(lifetime) / 10).max(FIRST_EXPIRY);
         let (end, ended) = channel::<()>();
@@ -71,7 +75,7 @@ impl Keeper {
             tracing::error!(%problem, "no session expires");
         }
         let leases = Leases::new(Arc::clone(&store));
-        Keeper { store, most, allowances, spare: Mutex::default(), leases, _end: end }
+        Persistence { store, most, allowances, spare: Mutex::default(), leases, _end: end }
     }
 
     /// Acquires the right to evaluate in a session, and loads the session from the store if it differs.
@@ -84,22 +88,22 @@ impl Keeper {
         entry: &Entry,
         session: &mut dyn Environment,
         host: &Arc<dyn Host>,
-        wishes: &Wishes,
-    ) -> Result<Lease<'_>, Refused> {
+        session_requests: &SessionRequests,
+    ) -> Result<SessionLease<'_>, Refused> {
         let key = entry.key();
         if *lock(&entry.stored) == Stored::Nothing {
             // No other process knows it yet.
-            return Ok(Lease { keeper: self, key, held: None });
+            return Ok(SessionLease { persistence: self, key, held: None });
         }
         let holder = crate::store::handle().map_err(|message| Refused::new("InternalError", message))?;
         let begun = Instant::now();
         let held = loop {
             let asked = boot::elapsed();
             match self.store.lease(&key, &holder) {
-                Ok(lease) => break Arc::new(Held::new(key.clone(), lease, asked, wishes.stop())),
+                Ok(lease) => break Arc::new(HeldLease::new(key.clone(), lease, asked, session_requests.stop())),
                 Err(Problem::Unknown) if *lock(&entry.stored) == Stored::Perhaps => {
                     *lock(&entry.stored) = Stored::Nothing;
-                    return Ok(Lease { keeper: self, key, held: None });
+                    return Ok(SessionLease { persistence: self, key, held: None });
                 }
                 Err(Problem::Leased) if host.cancelled() => {
                     return Err(Refused::new("Cancelled", "the call was withdrawn before it began"));
@@ -112,8 +116,8 @@ impl Keeper {
             *lock(&entry.stored) = Stored::Other;
         }
         self.leases.add(&held);
-        wishes.run_under(Arc::clone(&held));
-        let lease = Lease { keeper: self, key, held: Some(held) };
+        session_requests.run_under(Arc::clone(&held));
+        let lease = SessionLease { persistence: self, key, held: Some(held) };
         self.refresh(entry, session)?;
         Ok(lease)
     }
@@ -121,7 +125,7 @@ impl Keeper {
     /// Loads the session from the store if it differs.
     ///
     /// # Errors
-    /// Fails like [`Keeper::begin`], except that it does not wait for another process.
+    /// Fails like [`Persistence::begin`], except that it does not wait for another process.
     pub(in crate::server) fn refresh(&self, entry: &Entry, session: &mut dyn Environment) -> Result<(), Refused> {
         let known = match *lock(&entry.stored) {
             Stored::Nothing | Stored::Perhaps => return Ok(()),
@@ -196,7 +200,7 @@ impl Keeper {
     }
 }
 
-impl Lease<'_> {
+impl SessionLease<'_> {
     /// Writes the program's changes; if that fails, the reply reports it.
     pub(in crate::server) fn end(self, entry: &Entry, session: &mut dyn Environment, reply: &mut Reply) {
         let changes = session.changes();
@@ -221,13 +225,13 @@ impl Lease<'_> {
             Err(problem) => return unwritable(reply, entry, &problem),
         };
         if stored == Stored::Nothing
-            && let Err(problem) = self.keeper.room(&self.key.principal)
+            && let Err(problem) = self.persistence.room(&self.key.principal)
         {
             let unkept = entry.not_kept(&problem, &reply.defined);
             let message = format!("the session could not be kept: {unkept}; it is kept when there is room");
             return failed(reply, "SessionNotKept", &message);
         }
-        let (store, names) = (&self.keeper.store, session.names());
+        let (store, names) = (&self.persistence.store, session.names());
         let written = match (&self.held, stored) {
             (Some(held), Stored::Version { version, .. }) => {
                 store.write(&self.key, &held.lease, version, &text, &names)
@@ -268,7 +272,7 @@ impl Lease<'_> {
         if held.lost().is_some() {
             return Err(Problem::Lost);
         }
-        match self.keeper.store.remove(&self.key, Some(&held.lease)) {
+        match self.persistence.store.remove(&self.key, Some(&held.lease)) {
             Err(Problem::Unknown | Problem::Expired) => Ok(()),
             removed => removed,
         }
@@ -293,11 +297,11 @@ impl Lease<'_> {
     }
 }
 
-impl Drop for Lease<'_> {
+impl Drop for SessionLease<'_> {
     fn drop(&mut self) {
         let Some(held) = self.held.take() else { return };
-        self.keeper.leases.remove(&held);
-        if let Err(problem) = self.keeper.store.release(&self.key, &held.lease) {
+        self.persistence.leases.remove(&held);
+        if let Err(problem) = self.persistence.store.release(&self.key, &held.lease) {
             tracing::warn!(%problem, "a lease could not be given back, and runs out by itself");
         }
     }

@@ -8,32 +8,32 @@ use tokio_util::sync::CancellationToken;
 use crate::lang::{Environment, Sandbox};
 
 use super::Entry;
-use super::leases::Held;
-use super::persistence::{Keeper, undisturbed};
+use super::leases::HeldLease;
+use super::persistence::{Persistence, undisturbed};
 
 /// Maximum number of copies that one program may make.
 const MOST_COPIES: usize = 16;
 
 /// The requests recorded while a program runs.
 #[derive(Default)]
-pub(in crate::server) struct Wishes {
-    wished: Mutex<Wished>,
+pub(in crate::server) struct SessionRequests {
+    requested: Mutex<Requested>,
     /// The token that cancels the program.
     stop: OnceLock<CancellationToken>,
     /// The lease of its session, if that is in a store.
-    held: OnceLock<Arc<Held>>,
+    held: OnceLock<Arc<HeldLease>>,
 }
 
 #[derive(Default)]
-struct Wished {
+struct Requested {
     /// The handles of the copies.
     copies: Vec<String>,
     closes: bool,
 }
 
-impl Wishes {
-    fn wished(&self) -> MutexGuard<'_, Wished> {
-        self.wished.lock().unwrap_or_else(PoisonError::into_inner)
+impl SessionRequests {
+    fn requested(&self) -> MutexGuard<'_, Requested> {
+        self.requested.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Records the token that cancels the program.
@@ -48,7 +48,7 @@ impl Wishes {
     }
 
     /// Records the lease under which the program runs.
-    pub(in crate::server) fn run_under(&self, held: Arc<Held>) {
+    pub(in crate::server) fn run_under(&self, held: Arc<HeldLease>) {
         // A lease is taken once for each program.
         let _ = self.held.set(held);
     }
@@ -68,23 +68,23 @@ impl Wishes {
     /// # Errors
     /// Returns a message if there are too many copies, or if the system has no randomness for a handle.
     pub(in crate::server) fn fork(&self) -> Result<String, String> {
-        let mut wished = self.wished();
-        if wished.copies.len() >= MOST_COPIES {
+        let mut requested = self.requested();
+        if requested.copies.len() >= MOST_COPIES {
             return Err(format!("a program may fork its session {MOST_COPIES} times"));
         }
         let handle = crate::store::handle()?;
-        wished.copies.push(handle.clone());
+        requested.copies.push(handle.clone());
         Ok(handle)
     }
 
     /// Promises to close the session.
     pub(in crate::server) fn close(&self) {
-        self.wished().closes = true;
+        self.requested().closes = true;
     }
 
     /// True if the session is to be closed.
     pub(in crate::server) fn closes(&self) -> bool {
-        self.wished().closes
+        self.requested().closes
     }
 
     /// Makes the promised copies: in the store, or as sessions to be kept in memory.
@@ -96,9 +96,9 @@ impl Wishes {
         entry: &Entry,
         session: &mut dyn Environment,
         sandbox: &Arc<dyn Sandbox>,
-        keeper: Option<&Keeper>,
+        persistence: Option<&Persistence>,
     ) -> Result<Vec<Arc<Entry>>, String> {
-        let handles = std::mem::take(&mut self.wished().copies);
+        let handles = std::mem::take(&mut self.requested().copies);
         if handles.is_empty() {
             return Ok(Vec::new());
         }
@@ -111,8 +111,8 @@ impl Wishes {
         let text = session.encode(undisturbed())?;
         let mut here = Vec::new();
         for handle in handles {
-            match keeper {
-                Some(keeper) => keeper.make(&entry.key_of(handle), &text, &session.names())?,
+            match persistence {
+                Some(persistence) => persistence.make(&entry.key_of(handle), &text, &session.names())?,
                 None => {
                     let mut copy = Arc::clone(sandbox).environment();
                     copy.decode(&text, undisturbed())?;

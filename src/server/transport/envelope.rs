@@ -10,10 +10,10 @@ pub(in crate::server) struct Envelope {
     deepest: u32,
     bytes: u64,
     marks: u64,
-    string: Str,
+    string: StringState,
     key: Vec<u8>,
     /// The position at the top level of the object.
-    place: Place,
+    place: Position,
     id: Vec<u8>,
     has_id: bool,
     batch: bool,
@@ -21,7 +21,7 @@ pub(in crate::server) struct Envelope {
 }
 
 #[derive(Debug, Default, PartialEq)]
-enum Str {
+enum StringState {
     #[default]
     Outside,
     Inside,
@@ -29,7 +29,7 @@ enum Str {
 }
 
 #[derive(Debug, Default, PartialEq)]
-enum Place {
+enum Position {
     #[default]
     Key,
     Colon,
@@ -94,24 +94,24 @@ impl Envelope {
     fn step(&mut self, byte: u8) {
         let top = self.depth == 1;
         match self.string {
-            Str::Escaped => {
-                self.string = Str::Inside;
+            StringState::Escaped => {
+                self.string = StringState::Inside;
                 self.keep(byte, top);
             }
-            Str::Inside => {
+            StringState::Inside => {
                 match byte {
-                    b'\\' => self.string = Str::Escaped,
-                    b'"' => self.string = Str::Outside,
+                    b'\\' => self.string = StringState::Escaped,
+                    b'"' => self.string = StringState::Outside,
                     _ => {}
                 }
-                if byte == b'"' && top && self.place == Place::Key {
-                    self.place = Place::Colon;
+                if byte == b'"' && top && self.place == Position::Key {
+                    self.place = Position::Colon;
                     self.has_method |= self.key == b"method";
                 } else {
                     self.keep(byte, top);
                 }
             }
-            Str::Outside => self.outside(byte, top),
+            StringState::Outside => self.outside(byte, top),
         }
     }
 
@@ -119,8 +119,8 @@ impl Envelope {
         self.marks += u64::from(matches!(byte, b',' | b':' | b'{' | b'['));
         match byte {
             b'"' => {
-                self.string = Str::Inside;
-                if top && self.place == Place::Key {
+                self.string = StringState::Inside;
+                if top && self.place == Position::Key {
                     self.key.clear();
                 } else {
                     self.keep(byte, top);
@@ -132,14 +132,14 @@ impl Envelope {
                 self.deepest = self.deepest.max(self.depth);
             }
             b'}' | b']' => self.depth = self.depth.saturating_sub(1),
-            b':' if top && self.place == Place::Colon => {
-                self.place = Place::Value;
+            b':' if top && self.place == Position::Colon => {
+                self.place = Position::Value;
                 if self.key == b"id" {
                     self.has_id = true;
                     self.id.clear();
                 }
             }
-            b',' if top => self.place = Place::Key,
+            b',' if top => self.place = Position::Key,
             _ => self.keep(byte, top),
         }
     }
@@ -149,9 +149,9 @@ impl Envelope {
         if !top {
             return;
         }
-        if self.place == Place::Key && self.string != Str::Outside && self.key.len() < LONGEST_KEY {
+        if self.place == Position::Key && self.string != StringState::Outside && self.key.len() < LONGEST_KEY {
             self.key.push(byte);
-        } else if self.place == Place::Value && self.key == b"id" && self.id.len() < LONGEST_ID {
+        } else if self.place == Position::Value && self.key == b"id" && self.id.len() < LONGEST_ID {
             self.id.push(byte);
         }
     }

@@ -11,8 +11,8 @@ use lispbox::server::{Chain, Kind, Record, ToolPattern};
 
 use super::since::Since;
 use super::{UNKNOWN, records, table};
+use crate::context::Problem;
 use crate::output::{errln, outln};
-use crate::surroundings::Problem;
 
 /// Outcomes of calls that `--outcome` accepts even if no call in the log has them. Evaluations may have any error code.
 const OUTCOMES: [&str; 10] = [

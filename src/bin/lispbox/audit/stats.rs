@@ -9,8 +9,8 @@ use lispbox::server::{Chain, Kind, Record};
 
 use super::since::Since;
 use super::{UNKNOWN, records, table};
+use crate::context::Problem;
 use crate::output::outln;
-use crate::surroundings::Problem;
 
 /// Counts calls by tool and evaluations by outcome.
 #[derive(Args)]

@@ -6,8 +6,8 @@ use clap::Args;
 use lispbox::server::{Chain, Kind, Record, Verified};
 
 use super::show::plain;
+use crate::context::Problem;
 use crate::output::outln;
-use crate::surroundings::Problem;
 
 /// Verifies the whole log and reports missing or changed records; fails if there are any. Calls and programs without an
 /// outcome are listed: they may have run, or may still be in progress.

@@ -8,9 +8,9 @@ use clap::Args;
 use lispbox::lang::{Tool, foreign_text};
 use lispbox::server::{Checked, Connections, Downstreams, Effect, Endpoint, ServeOptions, ServerConfig, Verdict};
 
+use crate::context::Problem;
 use crate::output::outln;
 use crate::serve::{Prepared, Serve};
-use crate::surroundings::Problem;
 
 /// Reads all settings as `serve` does (its flags and variables, without listening), starts each server, lists its
 /// tools, reports the errors of those that do not work, and names the rules that match no tool. Fails if a server does

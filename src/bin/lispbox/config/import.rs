@@ -11,9 +11,9 @@ use serde_json::{Map, Value};
 use super::check::counted;
 use super::imported::{Imported, Server, Taken, Unclaimed};
 use crate::clients::{CLIENTS, Client, is_lispbox};
+use crate::context::Problem;
 use crate::output::{errln, outln};
 use crate::setup::replace;
-use crate::surroundings::Problem;
 
 /// Finds the servers of the MCP clients on this machine, shows them, and merges them into one file of lispbox's
 /// configuration. Secrets are copied too; lispbox itself is omitted. A server that no client has any more is kept

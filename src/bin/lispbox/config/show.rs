@@ -4,15 +4,15 @@ use clap::Args;
 use lispbox::lang::Limits;
 use lispbox::server::{Endpoint, HttpTransport, Secrets, ServerConfig};
 
+use crate::config_paths::{ConfigPaths, VARIABLE};
+use crate::context::Problem;
 use crate::output::{errln, outln};
-use crate::places::{Places, VARIABLE};
-use crate::surroundings::Problem;
 
 /// Prints what is in force, and the origin of each setting. Values of variables and headers are not shown.
 #[derive(Args)]
 pub struct Show {
     #[command(flatten)]
-    places: Places,
+    config: ConfigPaths,
 }
 
 /// The settings that only environment variables provide, and whether the value may be shown.
@@ -21,13 +21,13 @@ const VARIABLES: &[(&str, bool)] = &[("LISPBOX_TOKEN", false), ("LISPBOX_CACHE",
 impl Show {
     /// Prints the configuration; `command_line` declares the settings of `serve`.
     pub(super) fn run(self, command_line: &clap::Command) -> Result<(), Problem> {
-        let configuration = self.places.read().map_err(Problem::Usage)?;
+        let configuration = self.config.read().map_err(Problem::Usage)?;
         let secrets = Secrets::of_environment();
         configuration.servers.iter().for_each(|server| secrets.add(server.secrets.texts()));
         outln!("files (later before earlier; flags before {VARIABLE} before the user's own)");
-        let files = self.places.sources().files();
+        let files = self.config.sources().files();
         if files.is_empty() {
-            outln!("  none of {}", listed(self.places.sources().paths().iter().map(|path| path.display().to_string())));
+            outln!("  none of {}", listed(self.config.sources().paths().iter().map(|path| path.display().to_string())));
         }
         for file in files {
             outln!("  {}", file.display());

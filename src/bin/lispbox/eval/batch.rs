@@ -11,8 +11,8 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::record;
+use crate::context::{EvaluationContext, Problem, Settings};
 use crate::output::{self, outln};
-use crate::surroundings::{Problem, Settings, Surroundings};
 use crate::terminal::{Prints, advise_on_limit, for_stdout};
 use crate::worker::Isolation;
 
@@ -21,10 +21,10 @@ const FIELDS: [&str; 3] = ["program", "data", "limits"];
 
 /// Evaluates standard input line by line. The exit code is 1 if a line is not a request or its program failed.
 pub fn run(settings: &Settings, isolation: &Isolation) -> Result<ExitCode, Problem> {
-    let surroundings = settings.open()?;
-    let sandbox = surroundings.sandbox(isolation)?;
-    if surroundings.has_tools() {
-        surroundings.stop_on_interrupt();
+    let context = settings.open()?;
+    let sandbox = context.sandbox(isolation)?;
+    if context.has_tools() {
+        context.stop_on_interrupt();
     }
     let mut input = std::io::stdin().lock();
     let mut all_well = true;
@@ -39,8 +39,8 @@ pub fn run(settings: &Settings, isolation: &Isolation) -> Result<ExitCode, Probl
         if text.is_empty() {
             continue;
         }
-        let reply = match read(text, &surroundings.limits) {
-            Ok(request) => evaluate(&surroundings, &sandbox, request),
+        let reply = match read(text, &context.limits) {
+            Ok(request) => evaluate(&context, &sandbox, request),
             Err(message) => refused(message),
         };
         all_well &= reply.failure.is_none();
@@ -51,10 +51,10 @@ pub fn run(settings: &Settings, isolation: &Isolation) -> Result<ExitCode, Probl
     }
 }
 
-fn evaluate(surroundings: &Surroundings, sandbox: &Arc<dyn Sandbox>, request: Request) -> Reply {
-    let host = surroundings.host(Prints::Keep, &request.limits, &request.program);
+fn evaluate(context: &EvaluationContext, sandbox: &Arc<dyn Sandbox>, request: Request) -> Reply {
+    let host = context.host(Prints::Keep, &request.limits, &request.program);
     let mut reply = host.redacted(Arc::clone(sandbox).environment().eval(request, host.clone()));
-    surroundings.at_rest();
+    context.at_rest();
     advise_on_limit(&mut reply, true);
     reply
 }

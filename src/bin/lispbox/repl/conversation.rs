@@ -14,10 +14,10 @@ use super::forms;
 use super::highlight::Tones;
 use super::layout::lay_out;
 use super::scope::Scope;
+use crate::context::{EvaluationContext, Problem};
 use crate::doc::described;
 use crate::input::InputMode;
 use crate::paint::{Paint, Tone};
-use crate::surroundings::{Problem, Surroundings};
 use crate::terminal::{Prints, complain, for_stdout, line};
 
 /// The quantity that each limit counts, for those whose names do not express it.
@@ -40,22 +40,22 @@ const COUNTED: [(&str, &str); 12] = [
 ///
 /// # Errors
 /// Returns an error if the terminal cannot be used.
-pub fn hold(surroundings: Surroundings, history: Option<PathBuf>) -> Result<ExitCode, Problem> {
-    surroundings.outlive_interrupts()?;
+pub fn hold(context: EvaluationContext, history: Option<PathBuf>) -> Result<ExitCode, Problem> {
+    context.outlive_interrupts()?;
     let _input = InputMode::held();
     let paint = Paint::for_stdout();
-    let scope = Scope::new(vocabulary::words(surroundings.registry()), surroundings.observer());
-    let keyboard = Keyboard::open(scope, surroundings.limits.program, history, paint)?;
-    let session = surroundings.session();
+    let scope = Scope::new(vocabulary::words(context.registry()), context.observer());
+    let keyboard = Keyboard::open(scope, context.limits.program, history, paint)?;
+    let session = context.session();
     let mut conversation =
-        Conversation { surroundings, session, keyboard, paint, tells_spent: false, folded: String::new() };
+        Conversation { context, session, keyboard, paint, tells_spent: false, folded: String::new() };
     conversation.greet();
     conversation.go_on()
 }
 
 /// The state of an interactive session.
 struct Conversation {
-    surroundings: Surroundings,
+    context: EvaluationContext,
     session: Session,
     keyboard: Keyboard,
     paint: Paint,
@@ -103,7 +103,7 @@ impl Conversation {
         for program in programs {
             let status = self.evaluate(program);
             // In these cases, part of the typed-ahead input has been discarded, and the rest is meaningless without it.
-            if status == Status::Cancelled || self.surroundings.has_lost_input() {
+            if status == Status::Cancelled || self.context.has_lost_input() {
                 self.keyboard.discard_pending()?;
             }
             if status != Status::Ok {
@@ -115,10 +115,10 @@ impl Conversation {
 
     /// Evaluates one form and shows its outcome.
     fn evaluate(&mut self, program: String) -> Status {
-        let limits = self.surroundings.limits.clone();
-        let host = self.surroundings.host(Prints::Stream, &limits, &program);
+        let limits = self.context.limits.clone();
+        let host = self.context.host(Prints::Stream, &limits, &program);
         let reply = host.redacted(self.session.eval(Request { limits, ..Request::new(program) }, host.clone()));
-        self.surroundings.at_rest();
+        self.context.at_rest();
         host.end_line();
         self.folded.clear();
         match (&reply.failure, &reply.value) {
@@ -138,7 +138,7 @@ impl Conversation {
             self.remark(&spent(&reply));
         }
         if !reply.defined.is_empty() {
-            let words = self.session.definitions(self.surroundings.observer());
+            let words = self.session.definitions(self.context.observer());
             self.keyboard.define(words);
         }
         reply.status
@@ -164,7 +164,7 @@ impl Conversation {
             Command::Help(Some(name)) => self.explain(name),
             Command::Env => self.list_definitions(),
             Command::Limits(None) => self.list_limits(),
-            Command::Limits(Some((name, value))) => match self.surroundings.limits.set(name, value) {
+            Command::Limits(Some((name, value))) => match self.context.limits.set(name, value) {
                 Ok(()) => self.list_limits(),
                 Err(message) => line(&message),
             },
@@ -197,14 +197,14 @@ impl Conversation {
     }
 
     fn explain(&mut self, name: &str) {
-        match self.session.explain(name, self.surroundings.observer()) {
+        match self.session.explain(name, self.context.observer()) {
             Ok(text) => line(&described(&text, self.paint)),
             Err(failure) => complain(&failure),
         }
     }
 
     fn list_definitions(&mut self) {
-        let words = self.session.definitions(self.surroundings.observer());
+        let words = self.session.definitions(self.context.observer());
         if words.is_empty() {
             self.remark("nothing is defined in this session yet");
             return;
@@ -220,7 +220,7 @@ impl Conversation {
     }
 
     fn list_limits(&self) {
-        for (name, value) in self.surroundings.limits.shown() {
+        for (name, value) in self.context.limits.shown() {
             let counted = COUNTED.iter().find(|(known, _)| *known == name).map_or("", |(_, counted)| counted);
             line(&format!(
                 "{}  {:>10}  {}",

@@ -25,8 +25,8 @@ use super::fold::Screen;
 use super::highlight::Tones;
 use super::history::{self, Kept};
 use super::scope::Scope;
+use crate::context::Problem;
 use crate::paint::{Paint, Tone};
-use crate::surroundings::Problem;
 
 /// Maximum width of the text next to a candidate, or of a hint after the cursor.
 const BESIDE: usize = 76;

@@ -7,7 +7,7 @@ use rustyline::Editor;
 use rustyline::history::FileHistory;
 
 use super::editor::Assistant;
-use crate::surroundings::folder_in;
+use crate::context::folder_in;
 
 /// Maximum number of entries.
 pub const LONGEST: usize = 10_000;

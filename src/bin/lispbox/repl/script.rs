@@ -6,15 +6,15 @@ use std::process::ExitCode;
 use lispbox::lang::{Request, Session};
 
 use super::forms;
-use crate::surroundings::{Problem, Surroundings};
+use crate::context::{EvaluationContext, Problem};
 use crate::terminal::{Prints, advise_on_limit, show};
 
 /// Evaluates standard input form by form, each as soon as it is complete.
 ///
 /// # Errors
 /// Returns an error if standard input cannot be read.
-pub fn run(surroundings: &Surroundings, keep_going: bool) -> Result<ExitCode, Problem> {
-    let mut session = surroundings.session();
+pub fn run(context: &EvaluationContext, keep_going: bool) -> Result<ExitCode, Problem> {
+    let mut session = context.session();
     let mut pending = Pending::default();
     let mut all_well = true;
     loop {
@@ -22,8 +22,8 @@ pub fn run(surroundings: &Surroundings, keep_going: bool) -> Result<ExitCode, Pr
         let count = std::io::stdin().lock().read_until(b'\n', &mut bytes);
         let ended = count.map_err(|problem| Problem::Failed(format!("standard input: {problem}")))? == 0;
         let typed = String::from_utf8(bytes).map_err(|_| Problem::Failed("standard input is no UTF-8".to_owned()))?;
-        for (line, program) in pending.take_in(&typed, ended, surroundings.limits.program) {
-            match evaluate(surroundings, &mut session, line, program) {
+        for (line, program) in pending.take_in(&typed, ended, context.limits.program) {
+            match evaluate(context, &mut session, line, program) {
                 Ran::Well => {}
                 Ran::Badly if keep_going => all_well = false,
                 Ran::Badly => return Ok(ExitCode::FAILURE),
@@ -45,12 +45,12 @@ enum Ran {
 }
 
 /// Evaluates one form and shows its outcome.
-fn evaluate(surroundings: &Surroundings, session: &mut Session, line: usize, program: String) -> Ran {
-    let limits = surroundings.limits.clone();
-    let host = surroundings.host(Prints::Stream, &limits, &program);
+fn evaluate(context: &EvaluationContext, session: &mut Session, line: usize, program: String) -> Ran {
+    let limits = context.limits.clone();
+    let host = context.host(Prints::Stream, &limits, &program);
     let name = Some(format!("stdin line {line}"));
     let mut reply = host.redacted(session.eval(Request { limits, name, ..Request::new(program) }, host.clone()));
-    surroundings.at_rest();
+    context.at_rest();
     advise_on_limit(&mut reply, false);
     show(&reply, &host, true);
     match reply.failure {

@@ -18,7 +18,7 @@ use clap::Args;
 use lispbox::lang::form::Form;
 use lispbox::lang::reader::{self, ReadError};
 
-use crate::surroundings::{Problem, Settings};
+use crate::context::{Problem, Settings};
 
 /// Evaluates what you type; from a pipe, stops at the first error.
 #[derive(Args)]
@@ -43,15 +43,15 @@ impl Repl {
     }
 
     fn begin(self) -> Result<ExitCode, Problem> {
-        let surroundings = self.settings.open()?;
+        let context = self.settings.open()?;
         if std::io::stdin().is_terminal() && std::io::stdout().is_terminal() {
             let history = if self.no_history { None } else { history::place(self.history) };
-            return conversation::hold(surroundings, history);
+            return conversation::hold(context, history);
         }
-        if surroundings.has_tools() {
-            surroundings.stop_on_interrupt();
+        if context.has_tools() {
+            context.stop_on_interrupt();
         }
-        script::run(&surroundings, self.keep_going)
+        script::run(&context, self.keep_going)
     }
 }
 

@@ -407,5 +407,4 @@ fn listed<'a>(items: impl Iterator<Item = &'a str>) -> String {
 }
 
 #[cfg(test)]
-#[path = "arguments_tests.rs"]
 mod tests;

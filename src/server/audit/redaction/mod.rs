@@ -269,5 +269,4 @@ fn shortened(fields: Map<String, Value>) -> Value {
 }
 
 #[cfg(test)]
-#[path = "redaction_tests.rs"]
 mod tests;

@@ -21,7 +21,7 @@ const PIECE: usize = 256 << 10;
 
 /// A message to a worker.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) enum Order {
+pub(super) enum Instruction {
     /// Replace the environment by the one that this text describes.
     Restore(String),
     /// Run a program.
@@ -39,7 +39,7 @@ pub(super) enum Order {
 /// A message from a worker.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Report {
-    /// It is confined, by these means, and waits for orders.
+    /// It is confined, by these means, and waits for instructions.
     Ready { version: String, walls: Vec<String> },
     /// It cannot be confined, for this reason, and exits.
     Unconfined(String),
@@ -51,13 +51,13 @@ pub(super) enum Report {
     Print(String),
     /// A program named a tool that may not be called.
     Refused { server: String, tool: String },
-    /// An order has been carried out.
+    /// An instruction has been carried out.
     Done(Done),
-    /// The state of the session after that order.
+    /// The state of the session after that instruction.
     Kept(Kept),
 }
 
-/// The outcome of an order.
+/// The outcome of an instruction.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Done {
     /// The reply's record as JSON, and the rendered failure.
@@ -79,7 +79,7 @@ pub(super) struct Kept {
     pub text: Option<Result<String, String>>,
 }
 
-/// Maximum size of the text of a session after an order with these limits, in bytes.
+/// Maximum size of the text of a session after an instruction with these limits, in bytes.
 pub(super) fn largest_text(limits: &Limits) -> u64 {
     limits.session.saturating_mul(8).saturating_add(limits.memory)
 }
@@ -288,5 +288,4 @@ impl Reports {
 }
 
 #[cfg(test)]
-#[path = "wire_tests.rs"]
 mod tests;

@@ -218,5 +218,4 @@ fn failure(result: &CallToolResult, tool: &Tool, secrets: &Secrets) -> String {
 }
 
 #[cfg(test)]
-#[path = "result_tests.rs"]
 mod tests;

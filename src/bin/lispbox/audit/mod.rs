@@ -13,7 +13,7 @@ use clap::{Args, Subcommand};
 use comfy_table::{CellAlignment, ContentArrangement, ContentLineStyle, LineStyle, Table, TableStyle};
 use lispbox::server::{Chain, Kind, OpenIntents, Record, chains};
 
-use crate::surroundings::{Problem, named_problem};
+use crate::context::{Problem, named_problem};
 
 /// Reads the audit log that `serve --audit` writes.
 #[derive(Args)]

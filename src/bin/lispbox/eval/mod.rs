@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use clap::Args;
 use lispbox::lang::{Reply, Request};
 
-use crate::surroundings::{Problem, Settings, read_file, read_input};
+use crate::context::{Problem, Settings, read_file, read_input};
 use crate::terminal::{Prints, advise_on_limit, for_stdout, line, show};
 use crate::worker::Isolation;
 
@@ -50,15 +50,15 @@ impl Eval {
                     .to_owned(),
             ));
         }
-        let surroundings = self.settings.open()?;
-        let sandbox = surroundings.sandbox(&self.isolation)?;
+        let context = self.settings.open()?;
+        let sandbox = context.sandbox(&self.isolation)?;
         let program = if given == "-" { read_input()? } else { given };
         let data = self.data.as_deref().map(read_file).transpose()?;
-        if surroundings.has_tools() {
-            surroundings.stop_on_interrupt();
+        if context.has_tools() {
+            context.stop_on_interrupt();
         }
-        let limits = surroundings.limits.clone();
-        let host = surroundings.host(if self.json { Prints::Keep } else { Prints::Stream }, &limits, &program);
+        let limits = context.limits.clone();
+        let host = context.host(if self.json { Prints::Keep } else { Prints::Stream }, &limits, &program);
         let request = Request { data, limits, ..Request::new(program) };
         let mut reply = host.redacted(sandbox.environment().eval(request, host.clone()));
         advise_on_limit(&mut reply, false);

@@ -160,5 +160,4 @@ fn filter(
 }
 
 #[cfg(test)]
-#[path = "confine_tests.rs"]
 mod tests;

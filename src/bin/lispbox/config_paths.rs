@@ -10,7 +10,7 @@ pub const VARIABLE: &str = "LISPBOX_CONFIG";
 
 /// The files and folders of the configuration, from the command line or the environment.
 #[derive(Args)]
-pub struct Places {
+pub struct ConfigPaths {
     /// Servers whose tools programs may call, and rules for them: a file in the format of MCP clients (`mcpServers`,
     /// `servers`), a YAML or TOML file, or a folder of such files. If several are given, later ones take precedence.
     /// The default is LISPBOX_CONFIG, or else the user's own configuration: `config.yaml` and the folder `config.d` in
@@ -22,7 +22,7 @@ pub struct Places {
     no_config: bool,
 }
 
-impl Places {
+impl ConfigPaths {
     /// The sources to read.
     pub fn sources(&self) -> Sources {
         if self.no_config {

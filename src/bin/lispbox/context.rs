@@ -15,9 +15,9 @@ use lispbox::lang::{Engine, Limits, Sandbox, Session};
 use lispbox::server::{CancellationToken, Configuration, Connections, DownstreamOptions, Secrets};
 
 use crate::approval::Person;
+use crate::config_paths::ConfigPaths;
 use crate::output::errln;
 use crate::permissions::Permissions;
-use crate::places::Places;
 use crate::process;
 use crate::terminal::{Prints, Terminal};
 use crate::worker::Isolation;
@@ -35,7 +35,7 @@ pub struct Settings {
     #[command(flatten)]
     permissions: Permissions,
     #[command(flatten)]
-    places: Places,
+    config: ConfigPaths,
 }
 
 /// The reason why a command ends without having run a program.
@@ -81,8 +81,8 @@ impl Settings {
     ///
     /// # Errors
     /// Returns an error for invalid limits or permissions, and for a configuration that cannot be used.
-    pub fn open(&self) -> Result<Surroundings, Problem> {
-        let configuration = self.places.read().map_err(Problem::Usage)?;
+    pub fn open(&self) -> Result<EvaluationContext, Problem> {
+        let configuration = self.config.read().map_err(Problem::Usage)?;
         configuration.warnings.iter().for_each(|warning| errln!("lispbox: {warning}"));
         let limits = self.limits(&configuration)?;
         let secrets = Secrets::of_environment();
@@ -97,12 +97,12 @@ impl Settings {
         };
         let engine = process::engine(if connections.is_some() { process::CONNECTIONS } else { 0 })?;
         let (interrupt, lost_input) = (Interrupt::default(), Arc::default());
-        Ok(Surroundings { limits, engine, connections, secrets, interrupt, lost_input })
+        Ok(EvaluationContext { limits, engine, connections, secrets, interrupt, lost_input })
     }
 }
 
 /// The state in which programs run.
-pub struct Surroundings {
+pub struct EvaluationContext {
     /// The limits of each program.
     pub limits: Limits,
     engine: Arc<Engine>,
@@ -113,7 +113,7 @@ pub struct Surroundings {
     lost_input: Arc<AtomicBool>,
 }
 
-impl Surroundings {
+impl EvaluationContext {
     /// Returns the sandbox that creates environments: in this process, or in isolated workers if requested.
     ///
     /// # Errors

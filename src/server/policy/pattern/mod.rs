@@ -280,5 +280,4 @@ fn long_readings(rest: &[Token], readings: &mut Vec<Reading>) {
 }
 
 #[cfg(test)]
-#[path = "pattern_tests.rs"]
 mod tests;

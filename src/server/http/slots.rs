@@ -8,10 +8,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use http::StatusCode;
 use tokio_util::sync::CancellationToken;
 
-use super::refusal::Later;
+use super::refusal::RetryLater;
 
 /// A bounded set of connection slots.
-pub(super) struct Places {
+pub(super) struct ConnectionSlots {
     most: usize,
     table: Arc<Mutex<Table>>,
 }
@@ -50,21 +50,21 @@ enum Owner {
 }
 
 /// The slot of a connection, released on drop.
-pub(super) struct Place {
-    seat: Seat,
+pub(super) struct ConnectionSlot {
+    slot: SlotHandle,
     /// Cancelled when the connection must be closed to make room for another.
     pub(super) evicted: CancellationToken,
 }
 
 /// A handle on a connection for its requests.
 #[derive(Clone)]
-pub(super) struct Seat {
+pub(super) struct SlotHandle {
     table: Arc<Mutex<Table>>,
     id: u64,
 }
 
 /// An open request: its connection is not idle until this is dropped.
-pub(super) struct OnConnection(Seat);
+pub(super) struct OnConnection(SlotHandle);
 
 fn lock(table: &Mutex<Table>) -> MutexGuard<'_, Table> {
     table.lock().unwrap_or_else(PoisonError::into_inner)
@@ -104,56 +104,56 @@ impl Table {
     }
 }
 
-impl Places {
+impl ConnectionSlots {
     /// Creates `most` slots.
-    pub(super) fn new(most: usize) -> Places {
-        Places { most, table: Arc::default() }
+    pub(super) fn new(most: usize) -> ConnectionSlots {
+        ConnectionSlots { most, table: Arc::default() }
     }
 
     /// Takes a slot for a connection from an address that may have at most `each`. Evicts an idle connection, chosen by
     /// [`Table::evict`], if a limit is reached: one of the same address if `each` is, any one if all slots are taken.
     ///
     /// # Errors
-    /// Returns `Later` if a limit is reached and every connection that could be evicted has an open request.
-    pub(super) fn take(&self, address: IpAddr, each: usize) -> Result<Place, Later> {
+    /// Returns `RetryLater` if a limit is reached and every connection that could be evicted has an open request.
+    pub(super) fn take(&self, address: IpAddr, each: usize) -> Result<ConnectionSlot, RetryLater> {
         let mut table = lock(&self.table);
         let own = table.addresses.get(&address).copied().unwrap_or(0);
         if own >= each && !table.evict(|entry| entry.address == address) {
             let reason = format!(
                 "{address} has {own} connections with an open request, the most from one address (`serve --connections-each`)"
             );
-            return Err(Later::in_a_moment(StatusCode::TOO_MANY_REQUESTS, &reason));
+            return Err(RetryLater::in_a_moment(StatusCode::TOO_MANY_REQUESTS, &reason));
         }
         let all = table.open.len();
         if all >= self.most && !table.evict(|_| true) {
             let reason = format!(
                 "{all} connections have an open request, the most that this server takes (`serve --connections`)"
             );
-            return Err(Later::in_a_moment(StatusCode::SERVICE_UNAVAILABLE, &reason));
+            return Err(RetryLater::in_a_moment(StatusCode::SERVICE_UNAVAILABLE, &reason));
         }
         let (id, evicted) = (table.tick(), CancellationToken::new());
         let owner = Owner::Address(address);
         *table.owners.entry(owner.clone()).or_default() += 1;
         *table.addresses.entry(address).or_default() += 1;
         table.open.insert(id, Entry { owner, address, requests: 0, idle_since: id, evicted: evicted.clone() });
-        Ok(Place { seat: Seat { table: Arc::clone(&self.table), id }, evicted })
+        Ok(ConnectionSlot { slot: SlotHandle { table: Arc::clone(&self.table), id }, evicted })
     }
 }
 
-impl Place {
+impl ConnectionSlot {
     /// Returns the handle on the connection for its requests.
-    pub(super) fn seat(&self) -> Seat {
-        self.seat.clone()
+    pub(super) fn slot(&self) -> SlotHandle {
+        self.slot.clone()
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
-        lock(&self.seat.table).remove(self.seat.id);
+        lock(&self.slot.table).remove(self.slot.id);
     }
 }
 
-impl Seat {
+impl SlotHandle {
     /// Begins a request on the connection.
     pub(super) fn begin(&self) -> OnConnection {
         if let Some(entry) = lock(&self.table).open.get_mut(&self.id) {
@@ -194,72 +194,72 @@ mod tests {
         [192, 0, 2, last].into()
     }
 
-    fn take(places: &Places, last: u8) -> Place {
-        places.take(address(last), usize::MAX).unwrap_or_else(|later| panic!("{later:?}"))
+    fn take(slots: &ConnectionSlots, last: u8) -> ConnectionSlot {
+        slots.take(address(last), usize::MAX).unwrap_or_else(|later| panic!("{later:?}"))
     }
 
-    fn evicted(places: &[Place]) -> Vec<bool> {
-        places.iter().map(|place| place.evicted.is_cancelled()).collect()
+    fn evicted(slots: &[ConnectionSlot]) -> Vec<bool> {
+        slots.iter().map(|place| place.evicted.is_cancelled()).collect()
     }
 
     #[test]
     fn the_longest_idle_connection_makes_room() {
-        let places = Places::new(3);
-        let mut open: Vec<Place> = (0..3).map(|_| take(&places, 1)).collect();
-        drop(open[0].seat().begin());
-        let busy = open[1].seat().begin();
-        open.push(take(&places, 2));
+        let slots = ConnectionSlots::new(3);
+        let mut open: Vec<ConnectionSlot> = (0..3).map(|_| take(&slots, 1)).collect();
+        drop(open[0].slot().begin());
+        let busy = open[1].slot().begin();
+        open.push(take(&slots, 2));
         assert_eq!(evicted(&open), [false, false, true, false], "the last is idle since it came");
-        open.push(take(&places, 2));
+        open.push(take(&slots, 2));
         assert_eq!(evicted(&open), [true, false, true, false, false], "the second has a request");
         drop(busy);
         // The slots of the evicted connections were reassigned, and are not released a second time.
         open.drain(..1);
-        assert_eq!(lock(&places.table).open.len(), 3);
+        assert_eq!(lock(&slots.table).open.len(), 3);
     }
 
     #[test]
     fn whoever_has_the_most_makes_room() {
-        let (places, ann, bob) = (Places::new(6), Arc::<str>::from("ann"), Arc::<str>::from("bob"));
+        let (slots, ann, bob) = (ConnectionSlots::new(6), Arc::<str>::from("ann"), Arc::<str>::from("bob"));
         // All connections come from one proxy and differ only in their tokens.
-        let of_bob = [take(&places, 1), take(&places, 1)];
-        let of_ann: Vec<Place> = (0..3).map(|_| take(&places, 1)).collect();
-        let unknown = [take(&places, 1)];
-        of_bob.iter().for_each(|place| place.seat().belongs_to(&bob));
-        of_ann.iter().for_each(|place| place.seat().belongs_to(&ann));
-        let new: Vec<Place> = (2..5).map(|last| take(&places, last)).collect();
+        let of_bob = [take(&slots, 1), take(&slots, 1)];
+        let of_ann: Vec<ConnectionSlot> = (0..3).map(|_| take(&slots, 1)).collect();
+        let unknown = [take(&slots, 1)];
+        of_bob.iter().for_each(|place| place.slot().belongs_to(&bob));
+        of_ann.iter().for_each(|place| place.slot().belongs_to(&ann));
+        let new: Vec<ConnectionSlot> = (2..5).map(|last| take(&slots, last)).collect();
         assert_eq!(evicted(&of_ann), [true, true, false]);
         assert_eq!(evicted(&of_bob), [true, false]);
         assert_eq!((evicted(&unknown), evicted(&new)), (vec![false], vec![false; 3]));
-        assert_eq!(lock(&places.table).owners.values().sum::<usize>(), 6);
+        assert_eq!(lock(&slots.table).owners.values().sum::<usize>(), 6);
     }
 
     #[test]
     fn a_flood_from_one_address_costs_others_little() {
-        let places = Places::new(20);
-        let others: Vec<Place> = (0..20).map(|last| take(&places, last)).collect();
-        let flood: Vec<Place> = (0..1_000).map(|_| take(&places, 99)).collect();
+        let slots = ConnectionSlots::new(20);
+        let others: Vec<ConnectionSlot> = (0..20).map(|last| take(&slots, last)).collect();
+        let flood: Vec<ConnectionSlot> = (0..1_000).map(|_| take(&slots, 99)).collect();
         assert_eq!(evicted(&others).into_iter().filter(|is_evicted| *is_evicted).count(), 2);
         assert_eq!(evicted(&flood).into_iter().filter(|is_evicted| !is_evicted).count(), 2);
     }
 
     #[test]
     fn an_address_has_its_latest_connections() {
-        let places = Places::new(10);
-        let other = take(&places, 2);
+        let slots = ConnectionSlots::new(10);
+        let other = take(&slots, 2);
         let mut own = Vec::new();
         for _ in 0..3 {
-            own.push(places.take(address(1), 2).expect("an idle one makes room"));
+            own.push(slots.take(address(1), 2).expect("an idle one makes room"));
         }
         assert_eq!((evicted(&own), other.evicted.is_cancelled()), (vec![true, false, false], false));
-        let busy: Vec<OnConnection> = own.iter().map(|place| place.seat().begin()).collect();
-        let later = places.take(address(1), 2).err().expect("no one is idle");
+        let busy: Vec<OnConnection> = own.iter().map(|place| place.slot().begin()).collect();
+        let later = slots.take(address(1), 2).err().expect("no one is idle");
         assert_eq!(later.status, StatusCode::TOO_MANY_REQUESTS);
         assert_eq!(
             later.message,
             "192.0.2.1 has 2 connections with an open request, the most from one address (`serve --connections-each`); try again in a moment"
         );
         drop(busy);
-        assert!(places.take(address(1), 2).is_ok());
+        assert!(slots.take(address(1), 2).is_ok());
     }
 }

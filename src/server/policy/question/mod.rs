@@ -259,5 +259,4 @@ impl Write for Bounded {
 }
 
 #[cfg(test)]
-#[path = "question_tests.rs"]
 mod tests;

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 
-use crate::surroundings::Problem;
+use crate::context::Problem;
 
 /// Shows, checks and imports the configuration: the downstream servers and the rules for them.
 #[derive(Args)]

@@ -248,5 +248,4 @@ impl Chain {
 }
 
 #[cfg(test)]
-#[path = "tests.rs"]
 mod tests;

@@ -391,11 +391,11 @@ struct Compilation<'g> {
     /// The number of parts within each part, itself included, without the parts that it refers to.
     sizes: Vec<Option<u64>>,
     /// The number of parts that are compiled for a keyword that evaluates a part.
-    known: Vec<Ways>,
+    known: Vec<Memo>,
 }
 
 #[derive(Clone, Copy)]
-enum Ways {
+enum Memo {
     New,
     Begun,
     Known(u64),
@@ -404,16 +404,16 @@ enum Ways {
 impl Compilation<'_> {
     fn of(graph: &Graph) -> Compilation<'_> {
         let parts = graph.parts.len();
-        Compilation { graph, sizes: vec![None; parts], known: vec![Ways::New; parts] }
+        Compilation { graph, sizes: vec![None; parts], known: vec![Memo::New; parts] }
     }
 
     /// # Errors
     /// Returns `Beyond` for a part that leads back to itself.
     fn ways(&mut self, at: usize) -> Result<u64, Unchecked> {
         match self.known[at] {
-            Ways::Known(ways) => return Ok(ways),
-            Ways::Begun => return Err(Unchecked::beyond(CIRCULAR)),
-            Ways::New => self.known[at] = Ways::Begun,
+            Memo::Known(ways) => return Ok(ways),
+            Memo::Begun => return Err(Unchecked::beyond(CIRCULAR)),
+            Memo::New => self.known[at] = Memo::Begun,
         }
         let part = &self.graph.parts[at];
         let mut ways = self.size(at);
@@ -421,7 +421,7 @@ impl Compilation<'_> {
             // It is compiled both for itself and for the keyword.
             ways = ways.saturating_add(self.ways(*inner)?.saturating_mul(2));
         }
-        self.known[at] = Ways::Known(ways);
+        self.known[at] = Memo::Known(ways);
         Ok(ways)
     }
 
@@ -566,5 +566,4 @@ impl Walk<'_> {
 }
 
 #[cfg(test)]
-#[path = "expansion_tests.rs"]
 mod tests;
