@@ -7,7 +7,6 @@ mod address;
 mod approval;
 mod audit;
 mod bounds;
-mod chance;
 mod clients;
 mod completions;
 mod config;
@@ -30,7 +29,6 @@ mod sample_mailbox;
 mod serve;
 mod sessions;
 mod setup;
-mod soak;
 #[cfg(feature = "telemetry")]
 mod telemetry;
 #[cfg(not(feature = "telemetry"))]
@@ -73,7 +71,6 @@ enum Command {
     Login(login::Login),
     Setup(setup::Setup),
     Demo(demo::Demo),
-    Soak(soak::Soak),
     Completions(completions::Completions),
     #[command(hide = true)]
     SampleMailbox(sample_mailbox::SampleMailbox),
@@ -100,7 +97,6 @@ fn run(command: Command) -> ExitCode {
         Command::Login(command) => command.run(),
         Command::Setup(command) => command.run(),
         Command::Demo(command) => command.run(),
-        Command::Soak(command) => command.run(),
         Command::Completions(command) => command.run(CommandLine::command()),
         Command::SampleMailbox(command) => command.run(),
         Command::Worker(command) => command.run(),

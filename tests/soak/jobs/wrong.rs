@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::chance::Chance;
+use crate::mailbox::chance::Chance;
 
 /// More bytes than the largest message that the server accepts.
 const OVERSIZED: usize = (16 << 20) + 1_000;

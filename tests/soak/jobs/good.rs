@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::Job;
-use crate::chance::Chance;
+use crate::mailbox::chance::Chance;
 
 /// Chooses a program.
 pub fn job(chance: &mut Chance) -> Job {

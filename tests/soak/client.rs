@@ -179,12 +179,6 @@ impl Client {
         lock(&self.input).take();
     }
 
-    /// The number of requests and of replies so far.
-    pub fn counts(&self) -> (u64, u64) {
-        let ledger = lock(&self.ledger);
-        (ledger.requests(), ledger.replies())
-    }
-
     /// Summarizes the requests and replies so far.
     pub fn account(&self) -> Account {
         lock(&self.ledger).account()

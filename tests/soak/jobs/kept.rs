@@ -6,8 +6,8 @@ use serde_json::json;
 
 use super::good::{numbers, spaced};
 use super::{Expected, Job, tools};
-use crate::chance::Chance;
-use crate::sample_mailbox::Mailbox;
+use crate::mailbox::Mailbox;
+use crate::mailbox::chance::Chance;
 
 /// The expected contents of a session: a vector `log`, an atom `total`, a vector `ballast`, and two functions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

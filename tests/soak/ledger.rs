@@ -111,16 +111,6 @@ impl Ledger {
         }
     }
 
-    /// The number of matched replies.
-    pub fn replies(&self) -> u64 {
-        self.replies
-    }
-
-    /// The number of requests made.
-    pub fn requests(&self) -> u64 {
-        self.begun
-    }
-
     /// Summarizes the ledger.
     pub fn account(&self) -> Account {
         let unanswered = self.open.values().filter(|waiting| matches!(waiting, Waiting::For(_))).count();

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
+use super::chance::Chance;
 use super::senders::{COLLEAGUES, Kind, SENDERS, Sender};
-use crate::chance::Chance;
 
 /// The number of messages.
 const COUNT: u64 = 1000;

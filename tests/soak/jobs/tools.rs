@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::good::{quoted, spaced};
 use super::{Expected, Job};
-use crate::chance::Chance;
-use crate::sample_mailbox::Mailbox;
+use crate::mailbox::Mailbox;
+use crate::mailbox::chance::Chance;
 
 /// The names of the two servers.
 pub const SERVERS: [&str; 2] = ["mail", "archive"];

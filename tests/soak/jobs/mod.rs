@@ -147,12 +147,11 @@ mod tests {
     use std::sync::Arc;
 
     use lispbox::lang::{Engine, Reply, Request, Session};
-    use lispbox::server::{CancellationToken, Secrets};
 
     use super::*;
-    use crate::chance::Chance;
-    use crate::sample_mailbox::Mailbox;
-    use crate::terminal::{Prints, Terminal};
+    use crate::common::Scripted;
+    use crate::mailbox::Mailbox;
+    use crate::mailbox::chance::Chance;
 
     /// Runs the program in a local session without tools, ignoring the clock of the job.
     fn outcome(session: &mut Session, job: &Job) -> String {
@@ -161,8 +160,7 @@ mod tests {
         if let Some(fuel) = job.limits["fuel"].as_u64() {
             request.limits.fuel = fuel;
         }
-        let host = Terminal::new(Prints::Keep, CancellationToken::new(), None, Secrets::default());
-        let reply: Reply = session.eval(request, Arc::new(host));
+        let reply: Reply = session.eval(request, Arc::new(Scripted::new()));
         Outcome::of(&json!({"result": {"structuredContent": reply}})).text
     }
 

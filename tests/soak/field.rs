@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::client::{Client, lock};
 use super::processes::Role;
 use super::tally::{Mistake, Tally};
-use crate::sample_mailbox::Mailbox;
+use crate::mailbox::Mailbox;
 
 /// Time after a kill in which it may still affect a request: until the broken pipe is noticed, on a busy machine.
 const AFTERMATH: Duration = Duration::from_secs(1);

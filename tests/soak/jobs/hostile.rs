@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{Expected, Job, tools};
-use crate::chance::Chance;
+use crate::mailbox::chance::Chance;
 
 /// Chooses a hostile program.
 pub fn job(chance: &mut Chance) -> Job {

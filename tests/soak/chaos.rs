@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::field::Field;
 use super::processes::{Process, Role, below};
-use crate::chance::Chance;
+use crate::mailbox::chance::Chance;
 
 /// The time between kills, in milliseconds: the minimum, and the range of the random addition.
 const PAUSE: (u64, u64) = (300, 1_200);

@@ -11,7 +11,7 @@ use super::jobs::wrong::Wrong;
 use super::jobs::{Job, Outcome, good, hostile, tools, wrong};
 use super::ledger::{Reply, beginning};
 use super::processes::Role;
-use crate::chance::Chance;
+use crate::mailbox::chance::Chance;
 
 /// Maximum bytes of a reply for which the program sets no limit of its own, including the mark of a truncation.
 const OUTPUT: usize = (32 << 10) + 200;

@@ -1,12 +1,8 @@
-//! The result of a soak, as text and as JSON.
-
-use serde_json::{Value, json};
+//! The result of a soak, as text.
 
 use super::ledger::Account;
 use super::tally::{Spread, Tally};
 use super::watch::{Trend, Watch};
-use crate::paint::{Paint, Tone};
-use crate::terminal::line;
 
 /// All results of a soak.
 pub struct Summary {
@@ -89,73 +85,11 @@ impl Summary {
         seen.filter(|(_, trend, _)| trend.most > 0).collect()
     }
 
-    /// Serializes the summary as one JSON object.
-    pub fn json(&self) -> Value {
-        let spread = |spread: Spread| {
-            let rounded = |time: f32| (f64::from(time) * 10.0).round() / 10.0;
-            json!({"p50_ms": rounded(spread.p50), "p99_ms": rounded(spread.p99), "max_ms": rounded(spread.max), "count": spread.count})
-        };
-        let trends: serde_json::Map<String, Value> = self
-            .trends()
-            .into_iter()
-            .map(|(name, trend, _)| {
-                let Trend { start, early, late, end, most, allowed, is_judged } = trend;
-                let value = json!({
-                    "start": start, "early": early, "late": late, "end": end, "max": most, "allowed": allowed,
-                    "judged": is_judged, "flat": trend.is_flat()
-                });
-                (name.replace(' ', "_"), value)
-            })
-            .collect();
-        let (account, tally, failings) = (&self.account, &self.tally, self.failings());
-        let told: Vec<Value> = tally
-            .told
-            .iter()
-            .map(|mistake| json!({"program": mistake.program, "expected": mistake.expected, "got": mistake.got}))
-            .collect();
-        json!({
-            "verdict": if failings.is_empty() { "passed" } else { "failed" },
-            "failings": failings,
-            "seed": self.seed,
-            "seconds": (self.seconds * 10.0).round() / 10.0,
-            "sessions": self.sessions,
-            "isolated": self.isolated,
-            "requests": account.requests,
-            "replies": account.replies,
-            "unanswered": account.unanswered,
-            "withdrawn": account.withdrawn,
-            "withdrawn_answered": account.withdrawn_answered,
-            "reply_faults": account.faults,
-            "first_reply_faults": account.told,
-            "values": tally.values,
-            "limits": tally.limits,
-            "errors": tally.errors,
-            "refused": tally.refused,
-            "lost": tally.lost,
-            "unavailable": tally.unavailable,
-            "unanswerable_lines": tally.unanswerable,
-            "sessions_begun": tally.sessions,
-            "sessions_looked_at": tally.looks,
-            "wrong": tally.wrong,
-            "first_wrong": told,
-            "killed_workers": self.killed_workers,
-            "killed_servers": self.killed_servers,
-            "latency": spread(tally.latency()),
-            "lateness": spread(tally.lateness()),
-            "withdrawal": spread(tally.freeing()),
-            "over_time": trends,
-            "end_seconds": self.ending.seconds,
-            "processes_left": self.ending.left,
-            "complaints": self.ending.complaints,
-        })
-    }
-
-    /// Writes the summary to standard output.
+    /// Prints the summary; the test harness shows it if the test fails.
     pub fn show(&self) {
-        let paint = Paint::for_stdout();
-        let row = |name: &str, text: String| line(&format!("  {name:12}{text}"));
+        let row = |name: &str, text: String| println!("  {name:12}{text}");
         let (account, tally) = (&self.account, &self.tally);
-        line(&paint.tone(Tone::Heading, "soak"));
+        println!("soak");
         let walls = if self.isolated { "in worker processes" } else { "in the server's process" };
         row("plan", format!("seed {}, {} sessions at once, {:.0} s, {walls}", self.seed, self.sessions, self.seconds));
         row(
@@ -187,23 +121,23 @@ impl Summary {
         let seconds = self.ending.seconds.map_or("never".to_owned(), |seconds| format!("after {seconds:.1} s"));
         row("end", format!("{seconds}, {} processes left", self.ending.left));
         for mistake in &tally.told {
-            line(&paint.tone(Tone::Bad, "wrong"));
+            println!("wrong");
             for (name, text) in [("program", &mistake.program), ("expected", &mistake.expected), ("got", &mistake.got)]
             {
                 row(name, text.replace('\n', "\n              "));
             }
         }
         for fault in &account.told {
-            line(&format!("{}: {fault}", paint.tone(Tone::Bad, "reply")));
+            println!("reply: {fault}");
         }
         if !self.ending.complaints.is_empty() {
-            line(&format!("{}: {}", paint.tone(Tone::Quiet, "the server's log"), self.ending.complaints));
+            println!("the server's log: {}", self.ending.complaints);
         }
         let failings = self.failings();
         if failings.is_empty() {
-            line(&paint.tone(Tone::Good, "passed"));
+            println!("passed");
         } else {
-            line(&format!("{}: {}", paint.tone(Tone::Bad, "failed"), failings.join("; ")));
+            println!("failed: {}", failings.join("; "));
         }
     }
 
@@ -241,7 +175,7 @@ pub fn mebibytes(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::soak::tally::Mistake;
+    use crate::tally::Mistake;
 
     fn passed() -> Summary {
         let mut tally = Tally::default();
@@ -263,7 +197,6 @@ mod tests {
     #[test]
     fn all_well_is_passed() {
         assert_eq!(passed().failings(), Vec::<String>::new());
-        assert_eq!(passed().json()["verdict"], "passed");
     }
 
     #[test]
@@ -271,7 +204,6 @@ mod tests {
         let failing = |change: &dyn Fn(&mut Summary)| {
             let mut summary = passed();
             change(&mut summary);
-            assert_eq!(summary.json()["verdict"], "failed");
             summary.failings().join("; ")
         };
         assert_eq!(failing(&|summary| summary.account.faults = 1), "1 messages are no reply to anybody");

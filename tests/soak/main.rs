@@ -1,0 +1,68 @@
+//! Sessions that send good and hostile programs through a server at the same time, while its workers and its downstream
+//! servers are killed. Every request must be answered exactly once, no answer may be wrong, and no resource may grow.
+//!
+//! Five seconds by default. `LISPBOX_SOAK_SECONDS=1200 cargo test --release --test soak -- --nocapture --test-threads 1`
+//! runs longer and prints the summaries; `LISPBOX_SOAK_SEED` repeats the requests of an earlier run.
+#![cfg(feature = "cli")]
+
+mod chaos;
+mod client;
+#[path = "../common/mod.rs"]
+mod common;
+mod field;
+mod jobs;
+mod ledger;
+#[path = "../../src/bin/lispbox/sample_mailbox/mailbox/mod.rs"]
+mod mailbox;
+mod processes;
+mod run;
+mod session;
+mod summary;
+mod tally;
+mod watch;
+
+use std::path::Path;
+use std::time::Duration;
+
+use run::Soak;
+use summary::Summary;
+
+fn setting(name: &str) -> Option<u64> {
+    let text = std::env::var(name).ok()?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{name} is a number, not {text:?}")))
+}
+
+fn soak(sessions: usize, isolated: bool) -> Summary {
+    let soak = Soak {
+        duration: Duration::from_secs(setting("LISPBOX_SOAK_SECONDS").unwrap_or(5)),
+        sessions,
+        isolated,
+        seed: setting("LISPBOX_SOAK_SEED").unwrap_or_else(|| getrandom::u64().expect("a random number") >> 32),
+    };
+    let summary = soak.run(Path::new(env!("CARGO_BIN_EXE_lispbox"))).expect("the server starts");
+    summary.show();
+    summary
+}
+
+fn adds_up(summary: &Summary) {
+    assert_eq!(summary.failings(), Vec::<String>::new());
+    let (account, tally) = (&summary.account, &summary.tally);
+    assert_eq!((account.unanswered, account.faults, tally.wrong, summary.ending.left), (0, 0, 0, 0));
+    assert_eq!(account.replies, account.requests - (account.withdrawn - account.withdrawn_answered));
+    let counts = [tally.values, tally.limits, tally.errors, tally.refused, tally.sessions, tally.looks];
+    assert!(counts.iter().all(|count| *count > 0), "values, limits, errors, refusals, sessions, looks: {counts:?}");
+    assert!(tally.lost <= summary.killed_workers);
+    assert!(summary.killed_workers + summary.killed_servers > 0 || cfg!(not(target_os = "linux")));
+}
+
+#[test]
+fn in_worker_processes_where_there_are_any() {
+    adds_up(&soak(8, cfg!(target_os = "linux")));
+}
+
+#[test]
+fn in_the_process_of_the_server() {
+    let summary = soak(4, false);
+    assert_eq!(summary.killed_workers, 0);
+    adds_up(&summary);
+}
