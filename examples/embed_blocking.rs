@@ -15,8 +15,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use std::{fs, io};
 
-use lispbox::lang::builtin::{Builtin, arguments::string};
 use lispbox::lang::meter::Metered;
+use lispbox::lang::{Builtin, arguments::string};
 use lispbox::lang::{
     Engine, Host, Limits, Request, Server, Session, Tool, ToolCall, ToolError, ToolErrorKind, ToolReply, Value,
 };

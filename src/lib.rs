@@ -57,23 +57,23 @@
 //!   lists its layers and explains the terms used in its code.
 //! - [`lang::lexer`], [`lang::reader`], [`lang::form`]: text to tokens to forms; one pass reports all unbalanced
 //!   brackets.
-//! - [`lang::expand`]: macro expansion: forms to the few special forms that the resolver knows.
-//! - [`lang::resolve`], [`lang::node`]: name resolution, done once: forms to nodes with slots and indices.
-//! - [`lang::eval`], [`lang::machine`]: the tree walk, calls, branches (`pmap`), tools as functions, vars and their
+//! - `lang::expand`: macro expansion: forms to the few special forms that the resolver knows.
+//! - `lang::resolve`, `lang::node`: name resolution, done once: forms to nodes with slots and indices.
+//! - `lang::eval`, `lang::machine`: the tree walk, calls, branches (`pmap`), tools as functions, vars and their
 //!   bindings; the state it runs on.
 //! - [`lang::value`]: the values; traversal, comparison, printing and dropping without recursion.
-//! - [`lang::heap`]: mutable cells: atoms, delays, lazy sequences; undo log and cycle collector.
+//! - `lang::heap`: mutable cells: atoms, delays, lazy sequences; undo log and cycle collector.
 //! - [`lang::meter`]: the ledger of limits and the metering allocator.
 //! - [`lang::error`]: errors, faults, halts; suggestions; rendering with carets.
-//! - [`lang::native`], [`lang::registry`]: the contract of a builtin, and the table of everything that has a name.
-//! - [`lang::builtin`]: one table entry per function with its name, arguments, doc, examples and code, and the
+//! - `lang::native`, `lang::registry`: the contract of a builtin, and the table of everything that has a name.
+//! - `lang::builtin`: one table entry per function with its name, arguments, doc, examples and code, and the
 //!   functions that a host adds. Each larger area has a folder (`sequences`, `transducers`, `time`, `formats`,
 //!   `dispatch`, `dialects`).
-//! - [`lang::prelude`], `stdlib/`: functions written in the language itself, compiled on first use;
+//! - `lang::prelude`, `stdlib/`: functions written in the language itself, compiled on first use;
 //!   `stdlib/REFERENCE.md` is generated.
-//! - [`lang::json`]: JSON input and output.
-//! - [`lang::snapshot`]: sessions serialized as s-expressions.
-//! - [`lang::host`]: the only interface to the outside: the [`Host`](lang::Host) trait.
+//! - `lang::json`: JSON input and output.
+//! - `lang::snapshot`: sessions serialized as s-expressions.
+//! - `lang::host`: the only interface to the outside: the [`Host`](lang::Host) trait.
 //! - [`lang::Session`], [`lang::reply`]: programs run form by form; the single record of an evaluation.
 //! - `server` (feature `server`): the MCP server: the two tools, sessions, downstream servers and tools without one,
 //!   configuration, policy, audit, logs, metrics. Its page lists its layers.

@@ -4,7 +4,7 @@
 ;; [:from :name]. A collection may come before or behind what is done with it.
 
 (defn map-vals
-  "The map with `f` of each value."
+  "Applies `f` to each value of a map."
   {:examples [["(map-vals inc {:a 1 :b 2})" "{:a 2, :b 3}"]
               ["(map-vals {:a [1 2]} count)" "{:a 2}"]]
    :aliases [map-values]}
@@ -13,7 +13,7 @@
     (update-vals (or m {}) f)))
 
 (defn map-keys
-  "The map with `f` of each key."
+  "Applies `f` to each key of a map."
   {:examples [["(map-keys name {:a 1})" "{\"a\" 1}"]]}
   [f m]
   (let [[f m] (arranged* f m)]
@@ -23,35 +23,35 @@
   (reduce-kv (fn [out k v] (if (keep? k v) out (dissoc out k))) (or m {}) m))
 
 (defn filter-vals
-  "The entries of a map for whose values `pred` is true."
+  "The map entries whose value satisfies `pred`."
   {:examples [["(filter-vals pos? {:a 1 :b -1})" "{:a 1}"]]}
   [pred m]
   (let [[pred m] (arranged* pred m)]
     (keep-entries (fn [_ v] (pred v)) m)))
 
 (defn filter-keys
-  "The entries of a map for whose keys `pred` is true."
+  "The map entries whose key satisfies `pred`."
   {:examples [["(filter-keys #{:a :c} {:a 1 :b 2})" "{:a 1}"]]}
   [pred m]
   (let [[pred m] (arranged* pred m)]
     (keep-entries (fn [k _] (pred k)) m)))
 
 (defn remove-vals
-  "The entries of a map for whose values `pred` is false."
+  "The map entries whose value does not satisfy `pred`."
   {:examples [["(remove-vals empty? {:to [] :cc [\"bo\"]})" "{:cc [\"bo\"]}"]]}
   [pred m]
   (let [[pred m] (arranged* pred m)]
     (keep-entries (fn [_ v] (not (pred v))) m)))
 
 (defn remove-keys
-  "The entries of a map for whose keys `pred` is false."
+  "The map entries whose key does not satisfy `pred`."
   {:examples [["(remove-keys #{:body} {:id 1 :body \"…\"})" "{:id 1}"]]}
   [pred m]
   (let [[pred m] (arranged* pred m)]
     (keep-entries (fn [k _] (not (pred k))) m)))
 
 (defn deep-merge
-  "Merges maps, and the maps inside of them; of other values the last one stays."
+  "Merges nested maps recursively; of other values the last one wins."
   {:examples [["(deep-merge {:a {:x 1 :y 1}} {:a {:y 2}} {:b 3})" "{:a {:x 1, :y 2}, :b 3}"]]
    :aliases [merge-deep]}
   [& maps]
@@ -81,9 +81,9 @@
     wanted))
 
 (defn pick
-  "Just these keys of a map, or of each map of a sequence.
-   A path `[:from :email]` keeps what is at its end where it is; a map `{:sender [:from :email]}` takes
-   keys under new names, from a key, a path or a function. What is not there is left out."
+  "Selects keys of a map, or of each map of a sequence.
+   A path `[:from :email]` keeps its value nested; a map `{:sender [:from :email]}` gives a key, path or function
+   a new name. Missing keys are left out, or nil under a new name."
   {:arglists [[m & keys] [coll & keys]]
    :examples [["(pick {:id 1 :from {:name \"Ann\" :email \"a@x.com\"} :body \"…\"} :id [:from :email])"
                "{:id 1, :from {:email \"a@x.com\"}}"]
@@ -98,7 +98,7 @@
     (to-each #(picked % (butlast args)) (last args))))
 
 (defn omit
-  "A map, or each map of a sequence, without these keys."
+  "Removes keys from a map, or from each map of a sequence."
   {:arglists [[m & keys] [coll & keys]]
    :examples [["(omit {:id 1 :body \"…\"} :body)" "{:id 1}"]
               ["(omit [{:id 1 :body \"…\"}] :body :html)" "({:id 1})"]]
@@ -108,7 +108,7 @@
     (to-each #(apply dissoc % (butlast args)) (last args))))
 
 (defn rename
-  "A map, or each map of a sequence, with keys renamed from the keys of `names` to its values."
+  "Renames keys of a map, or of each map of a sequence, from the keys of `names` to its values."
   {:arglists [[m names] [coll names]]
    :examples [["(rename {:id 1} {:id :key})" "{:key 1}"]
               ["(rename [{:id 1} {:id 2}] {:id :key})" "({:key 1} {:key 2})"]]}
@@ -118,7 +118,7 @@
     (to-each #(set/rename-keys % m) names)))
 
 (defn dissoc-nil
-  "A map, or each map of a sequence, without the keys whose value is nil."
+  "Removes keys with nil values from a map, or from each map of a sequence."
   {:arglists [[m] [coll]]
    :examples [["(dissoc-nil {:a 1 :b nil})" "{:a 1}"] ["(dissoc-nil [{:a nil} {:a false}])" "({} {:a false})"]]
    :aliases [remove-nils remove-nil-vals compact-map]}
@@ -126,14 +126,14 @@
   (to-each (fn [m] (keep-entries (fn [_ v] (some? v)) m)) m))
 
 (defn Object/fromEntries
-  "The map of pairs of keys and values, as JavaScript has it."
+  "A map from key-value pairs, as in JavaScript."
   {:examples [["(Object/fromEntries [[:a 1] [:b 2]])" "{:a 1, :b 2}"]]
    :aliases [js/Object.fromEntries]}
   [entries]
   (into {} entries))
 
 (defn data/diff
-  "What is only in `a`, only in `b`, and in both: maps and sequences item by item, sets by their members."
+  "Compares: the parts only in `a`, only in `b`, and in both; maps and sequences item by item, sets by member."
   {:examples [["(data/diff {:a 1 :b 2} {:a 1 :b 3})" "({:b 2} {:b 3} {:a 1})"]
               ["(data/diff [1 2 3] [1 5])" "[[nil 2 3] [nil 5] [1]]"]
               ["(data/diff #{1 2} #{2 3})" "[#{1} #{3} #{2}]"]]}
@@ -164,7 +164,7 @@
 ;;; Hashes of collections
 
 (defn hash-ordered-coll
-  "The hash of a collection whose items have an order: that of a vector or list of them."
+  "The hash of an ordered collection: that of a vector or list of its items."
   {:examples [["(= (hash-ordered-coll [1 2]) (hash '(1 2)))" "true"]]}
   [coll]
   (if (coll? coll)
@@ -172,7 +172,7 @@
     (expected* "a collection" coll "`(hash x)` is the hash of anything")))
 
 (defn hash-unordered-coll
-  "The hash of a collection whose items have no order: that of a map, or of a set of them."
+  "The hash of an unordered collection: that of a map, or of a set of its items."
   {:examples [["(= (hash-unordered-coll #{1 2}) (hash #{2 1}))" "true"]]}
   [coll]
   (cond
@@ -181,7 +181,7 @@
     :else (expected* "a collection" coll "`(hash x)` is the hash of anything")))
 
 (defn mix-collection-hash
-  "The hash of a collection out of what came of the hashes of its items and how many there are."
+  "A collection hash from the combined hash of its items and their count."
   {:examples [["(= (mix-collection-hash 7 2) (mix-collection-hash 7 2))" "true"]]}
   [basis length]
   (hash [basis length]))

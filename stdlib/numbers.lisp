@@ -1,7 +1,7 @@
 ;;; Numbers for people
 
 (defn round-to
-  "The number rounded to that many digits behind the point; to tens, hundreds and so on where they are negative."
+  "Rounds to `digits` decimal places; negative `digits` round to tens, hundreds and so on."
   {:arglists [[x digits]]
    :examples [["(round-to 3.14159 2)" "3.14"] ["(round-to 1250 -2)" "1300"] ["(round-to 7 2)" "7"]]
    :aliases [round-number]}
@@ -13,13 +13,13 @@
     :else (parse-double (format (str "%." digits "f") x))))
 
 (defn clamp
-  "The number, or the nearest one between `least` and `most`."
+  "Limits a number to the range from `least` to `most`."
   {:examples [["(clamp 12 0 10)" "10"] ["(clamp 5 0 10)" "5"]]}
   [x least most]
   (max least (min most x)))
 
 (defn percent
-  "How many percent `part` is of `whole`, with one digit behind the point, or `digits`; nil where `whole` is 0."
+  "The percentage of `part` in `whole`, rounded to `digits` (1) decimal places; nil if `whole` is 0."
   {:arglists [[part whole] [part whole digits]]
    :examples [["(percent 1 3)" "33.3"] ["(percent 1 3 0)" "33.0"] ["(percent 1 0)" "nil"]]
    :aliases [percentage]}
@@ -42,8 +42,8 @@
       :else text)))
 
 (defn parse-number
-  "The number that a text says, whatever stands around it: `$1,234.50`, `1.234,50 €`, `(12)`, `15%`; nil if there is none.
-   Whole numbers come as integers; a number stays what it is."
+  "Parses a number with currency, separators, percent or parentheses: `$1,234.50`, `1.234,50 €`, `(12)`, `15%`;
+   nil for any other text. Whole numbers become integers; a number is returned unchanged."
   {:arglists [[text]]
    :examples [["(map parse-number [\"$1,234.50\" \"1.234,50 €\" \"(12)\" \"15%\" \"n/a\"])" "(1234.5 1234.5 -12 15 nil)"]
               ["(parse-number 7)" "7"]]
@@ -69,7 +69,7 @@
         :else value))))
 
 (defn format-bytes
-  "A number of bytes as people read it."
+  "A number of bytes as human-readable text."
   {:examples [["(format-bytes 1536)" "\"1.5 KB\""] ["(format-bytes 20)" "\"20 B\""]]
    :aliases [human-bytes]}
   [bytes]
@@ -79,7 +79,7 @@
       (recur (double (/ size 1024)) (rest units)))))
 
 (defn parseFloat
-  "The number that a text begins with, as JavaScript reads it; `##NaN` if it begins with none."
+  "The number at the beginning of a text, as in JavaScript; `##NaN` if there is none."
   {:examples [["(parseFloat \"12.5 EUR\")" "12.5"] ["(parseFloat \"x\")" "##NaN"] ["(parseFloat 3)" "3"]]
    :aliases [js/parseFloat Number/parseFloat Number.parseFloat]}
   [x]
@@ -89,7 +89,7 @@
       (if (nil? digits) ##NaN (parse-double (str/trim digits))))))
 
 (defn parseInt
-  "The whole number that a text begins with, as JavaScript reads it; `##NaN` if it begins with none."
+  "The integer at the beginning of a text, as in JavaScript; `##NaN` if there is none."
   {:arglists [[x] [x radix]]
    :examples [["(parseInt \"42px\")" "42"] ["(parseInt \"99999999999999999999\")" "99999999999999999999N"] ["(parseInt \"x\")" "##NaN"] ["(parseInt 3.7)" "3"]]
    :aliases [js/parseInt Number/parseInt Number.parseInt]}
@@ -102,7 +102,7 @@
              (if (nil? digits) ##NaN (or (parse-long (str/trim digits)) (bigint (str/trim digits))))))))
 
 (defn isNaN
-  "True of what JavaScript makes no number of."
+  "True if JavaScript converts the value to NaN."
   {:examples [["(isNaN ##NaN)" "true"] ["(isNaN 1)" "false"] ["(isNaN \"x\")" "true"]]
    :aliases [js/isNaN Number/isNaN Number.isNaN]}
   [x]

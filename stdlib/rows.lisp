@@ -26,9 +26,9 @@
             left)))
 
 (defn left-join
-  "Each row of `left` with the row of `right` that has the same key; rows without one stay as they are.
-   The key is a selector for both, or one for each side. Several rows of `right` that fit give several rows.
-   Where both have a key the value of `left` stays; `:as name` puts the whole row of `right` under a name instead."
+  "Each row of `left` merged with the row of `right` that has the same key; unmatched rows stay unchanged.
+   The key is a selector for both, or one for each side. Several matching rows of `right` give several rows.
+   On conflict the value of `left` wins; `:as name` puts the whole row of `right`, or nil, under `name` instead."
   {:arglists [[left right key] [left right left-key right-key] [left right left-key right-key :as name]]
    :examples [["(left-join [{:order 1 :customer 7} {:order 2 :customer 8}] [{:id 7 :name \"Ann\"}] :customer :id)"
                "({:order 1, :customer 7, :id 7, :name \"Ann\"} {:order 2, :customer 8})"]
@@ -37,7 +37,7 @@
   (matches left right how (fn [row as] [(if (nil? as) row (assoc row as nil))])))
 
 (defn inner-join
-  "As `left-join`, without the rows of `left` that have no row in `right`."
+  "Like `left-join`, without the rows of `left` that have no match in `right`."
   {:arglists [[left right key] [left right left-key right-key] [left right left-key right-key :as name]]
    :examples [["(inner-join [{:id 1 :a 1} {:id 2 :a 2}] [{:id 1 :b 3}] :id)" "({:id 1, :a 1, :b 3})"]]
    :aliases [join-on join-by]}
@@ -45,7 +45,7 @@
   (matches left right how (fn [_ _] nil)))
 
 (defn anti-join
-  "The rows of `left` that have no row with the same key in `right`."
+  "The rows of `left` that have no row with an equal key in `right`."
   {:arglists [[left right key] [left right left-key right-key]]
    :examples [["(anti-join [{:id 1} {:id 2}] [{:id 1}] :id)" "({:id 2})"]]}
   [left right & how]
@@ -55,7 +55,7 @@
     (remove #(contains? known (left-key %)) left)))
 
 (defn diff-by
-  "What has changed from one collection of rows to another, by a key: `:added`, `:removed`, and `:changed` as pairs."
+  "Changes between two collections of rows, matched by a key: `:added`, `:removed`, and `:changed` as `[old new]` pairs."
   {:examples [["(diff-by :id [{:id 1 :v 1} {:id 2}] [{:id 1 :v 2} {:id 3}])"
                "{:added [{:id 3}], :removed [{:id 2}], :changed [[{:id 1, :v 1} {:id 1, :v 2}]]}"]]}
   [key before after]
@@ -106,9 +106,9 @@
     :else {by (selector* by)}))
 
 (defn summarize
-  "One row for each group: what it is grouped by, and what functions make of its rows.
-   `:by` is a key, a vector of several, or a map from names to selectors; without it there is one row of all.
-   A value such as `count` is called with the rows of a group, `[:size sum]` with what the selector takes of them."
+  "Groups and aggregates rows: one row for each group, with its key and the results of functions.
+   `:by` is a key, a vector of keys, or a map from names to selectors; without it, one map for all rows.
+   A function such as `count` is called with the rows of a group, `[:size sum]` with their selected values."
   {:arglists [[coll :by key & names-and-functions] [coll :by key {name function}]]
    :examples [["(summarize [{:from \"a\" :size 2} {:from \"b\" :size 1} {:from \"a\" :size 3}] :by :from :count count :total [:size sum])"
                "[{:from \"a\", :count 2, :total 5} {:from \"b\", :count 1, :total 1}]"]
@@ -169,9 +169,9 @@
     :else (into {} (map (fn [column] [(title column) (selector* column)])) wanted)))
 
 (defn table
-  "A Markdown table of a sequence of maps, with the columns given, or all in the order in which they come up.
-   A map `{\"Sender\" [:from :name]}` gives columns their titles. Numbers stand on the right.
-   A map becomes a table of keys and values; of a sequence of sequences the first is the header."
+  "A Markdown table of a sequence of maps, with the given columns, or all in order of first appearance.
+   A map `{\"Sender\" [:from :name]}` sets column titles. Numbers are right-aligned.
+   A map becomes a table of keys and values; in a sequence of sequences the first is the header."
   {:arglists [[rows] [rows columns] [rows & columns]]
    :examples [["(println (table [{:id 1 :name \"Ann\"} {:id 2 :name \"Bo\"}]))" "nil"]
               ["(str/split-lines (table [{:id 1 :name \"a|b\"}] [:name :id]))"
@@ -199,7 +199,7 @@
                         (map #(line (map cell %)) cells))))))
 
 (defn pprint/print-table
-  "Prints rows as a table of columns: those of `keys`, or of the first row."
+  "Prints rows as a table with the columns `keys`, or those of the first row."
   {:examples [["(with-out-str (pprint/print-table [{:a 1 :b 22}]))" "\"\\n| :a | :b |\\n|----+----|\\n|  1 | 22 |\\n\""]]
    :aliases [print-table clojure.pprint/print-table]}
   ([rows] (pprint/print-table (keys (first rows)) rows))

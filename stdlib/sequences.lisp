@@ -1,7 +1,7 @@
 ;;; Sequences by a key
 
 (defn index-by
-  "A map from what a selector takes of an item to the item; of several the last one stays."
+  "A map from a selector's value of each item to the item; the last of several wins."
   {:examples [["(index-by :id [{:id 1 :n \"a\"} {:id 2 :n \"b\"}])" "{1 {:id 1, :n \"a\"}, 2 {:id 2, :n \"b\"}}"]]
    :aliases [key-by]}
   [f coll]
@@ -9,7 +9,7 @@
     (reduce (fn [m item] (assoc m (f item) item)) {} coll)))
 
 (defn count-by
-  "A map from what a selector takes of an item to how many items have it."
+  "A map from each value of a selector to the number of items with it."
   {:examples [["(count-by :from [{:from \"a\"} {:from \"b\"} {:from \"a\"}])" "{\"a\" 2, \"b\" 1}"]]
    :aliases [stats/count-by]}
   [f coll]
@@ -17,7 +17,7 @@
     (frequencies f coll)))
 
 (defn distinct-by
-  "The items whose value by a selector has not come before."
+  "The items with distinct values of a selector, keeping the first."
   {:examples [["(distinct-by :id [{:id 1 :v 1} {:id 2} {:id 1 :v 2}])" "({:id 1, :v 1} {:id 2})"]]
    :aliases [unique-by uniq-by dedupe-by]}
   [f coll]
@@ -30,7 +30,7 @@
         ())))
 
 (defn duplicates
-  "The items that share their value by a selector with another item, gathered by that value."
+  "The items that share their value of a selector with another item, grouped by that value."
   {:arglists [[coll] [f coll]]
    :examples [["(duplicates [1 2 1])" "{1 [1 1]}"]
               ["(duplicates :mail [{:mail \"a\" :id 1} {:mail \"b\"} {:mail \"a\" :id 2}])"
@@ -42,14 +42,14 @@
 (defn- descending [a b] (compare b a))
 
 (defn sort-desc
-  "The items, the greatest first."
+  "The items in descending order."
   {:examples [["(sort-desc [1 3 2])" "(3 2 1)"]]
    :aliases [sort-descending]}
   [coll]
   (sort descending coll))
 
 (defn sort-by-desc
-  "The items sorted by a selector, the greatest first."
+  "The items sorted by a selector, descending."
   {:examples [["(sort-by-desc :size [{:size 1} {:size 3} {:size 2}])" "({:size 3} {:size 2} {:size 1})"]]
    :aliases [sort-desc-by sort-by-descending]}
   [f coll]
@@ -68,7 +68,7 @@
       (take n (sort-by f order (filter #(some? (f %)) coll))))))
 
 (defn top
-  "The `n` items with the greatest values by a selector, the greatest first; items without one are left out."
+  "The `n` items with the greatest values of a selector, greatest first; items without a value are left out."
   {:arglists [[n coll] [n f coll] [coll n :by f]]
    :examples [["(top 2 [5 1 9])" "(9 5)"]
               ["(top 1 :size [{:size 1} {:size 3}])" "({:size 3})"]
@@ -79,7 +79,7 @@
   ([a b c d] (ranked descending [a b c d])))
 
 (defn bottom
-  "The `n` items with the least values by a selector, the least first; items without one are left out."
+  "The `n` items with the least values of a selector, least first; items without a value are left out."
   {:arglists [[n coll] [n f coll] [coll n :by f]]
    :examples [["(bottom 2 [5 1 9])" "(1 5)"] ["(bottom 1 :size [{:size 4} {:size 3}])" "({:size 3})"]]
    :aliases [bottom-n bottom-by]}
@@ -102,8 +102,8 @@
     (update-vals (group-by group coll) #(extreme better? f %))))
 
 (defn max-by
-  "The item with the greatest value by a selector, the first of several; nil of none.
-   With two selectors: a map from what the first one takes to the greatest item of that group."
+  "The item with the greatest value of a selector, the first if several tie; nil if there are none.
+   With two selectors: a map from each value of the first to the greatest item of that group."
   {:arglists [[f coll] [group f coll]]
    :examples [["(max-by :size [{:size 1} {:size 3}])" "{:size 3}"]
               ["(max-by :thread :at [{:thread 1 :at \"08:00\"} {:thread 1 :at \"09:30\"}])"
@@ -113,8 +113,8 @@
   ([group f coll] (extreme-in-groups pos? group f coll)))
 
 (defn min-by
-  "The item with the least value by a selector, the first of several; nil of none.
-   With two selectors: a map from what the first one takes to the least item of that group."
+  "The item with the least value of a selector, the first if several tie; nil if there are none.
+   With two selectors: a map from each value of the first to the least item of that group."
   {:arglists [[f coll] [group f coll]]
    :examples [["(min-by :size [{:size 1} {:size 3}])" "{:size 1}"]]
    :aliases [stats/min-by]}
@@ -122,7 +122,7 @@
   ([group f coll] (extreme-in-groups neg? group f coll)))
 
 (defn pluck
-  "What a selector takes of each item; with several selectors a vector for each item."
+  "A selector's value of each item; with several selectors, a vector of values for each."
   {:arglists [[coll f] [coll & fs]]
    :examples [["(pluck [{:id 1} {:id 2}] :id)" "(1 2)"]
               ["(pluck [{:id 1 :from {:name \"Ann\"}}] :id [:from :name])" "([1 \"Ann\"])"]]}
@@ -134,13 +134,13 @@
       (map (apply juxt fs) (last args)))))
 
 (defn zip
-  "The first items of the collections, the second ones, and so on, up to the shortest."
+  "Vectors of the first items of the collections, the second ones and so on, up to the shortest."
   {:examples [["(zip [1 2] [:a :b])" "([1 :a] [2 :b])"]]}
   [& colls]
   (if (empty? colls) () (apply map vector colls)))
 
 (defn enumerate
-  "Each item with its position in front, from 0 or from `start`."
+  "Pairs of index and item, with indices from 0 or `start`."
   {:examples [["(enumerate [:a :b])" "([0 :a] [1 :b])"] ["(enumerate [:a] 1)" "([1 :a])"]]}
   ([coll] (map-indexed vector coll))
   ([coll start] (map-indexed (fn [at item] [(+ start at) item]) coll)))
@@ -155,7 +155,7 @@
             (take 1 (drop-while (complement pred) coll)))))
 
 (defn split-between
-  "Cuts a sequence wherever `pred` of an item and the next one is true: log lines into sessions, numbers into runs."
+  "Splits a sequence wherever `(pred item next)` is true: log lines into sessions, numbers into runs."
   {:examples [["(split-between (fn [a b] (> (- b a) 10)) [1 2 30 31])" "([1 2] [30 31])"]]}
   [pred coll]
   (let [[pred coll] (arranged* pred coll)]
@@ -168,8 +168,8 @@
           :else (recur (rest items) (conj run (first items)) runs))))))
 
 (defn overlapping
-  "The pairs of items whose times overlap, by the selectors of their start and end: the conflicts of a calendar.
-   Times are compared as they are, so all have the same zone and format; touching is no overlap."
+  "Pairs of items whose times overlap, given selectors of start and end: calendar conflicts.
+   Times are compared as they are, so all must have one zone and format; touching is no overlap."
   {:examples [["(overlapping :from :to [{:from 9 :to 10} {:from 10 :to 12} {:from 11 :to 13}])"
                "([{:from 10, :to 12} {:from 11, :to 13}])"]]
    :aliases [overlaps conflicts]}
@@ -185,14 +185,14 @@
           (recur (rest items) (conj open item) (into found (map #(vector % item)) open)))))))
 
 (defn in-naturals
-  "The whole numbers from 0, or `start`, on, as Racket has it."
+  "The integers from 0, or `start`, upwards, as in Racket."
   {:examples [["(for/list ([x '(a b)] [i (in-naturals 1)]) (list i x))" "((1 a) (2 b))"]]
    :aliases [in-count]}
   ([] (range))
   ([start] (iterate inc start)))
 
 (defn apply-template
-  "A form as data with values in place of names, as `do-template` makes it for each row."
+  "The form with names replaced by values, as `do-template` does for each row."
   {:examples [["(apply-template '[x y] '(+ x y x) [1 2])" "(+ 1 2 1)"]]}
   [names form values]
   (walk/prewalk-replace (zipmap names values) form))
@@ -200,7 +200,7 @@
 ;;; Chunks: what functions written for Clojure's blocks of items ask for
 
 (defn chunked-seq?
-  "True of a sequence whose first items are all there: a list that is not empty, and a range with an end."
+  "True for a sequence whose first items are realized: a non-empty list, or a range with an end."
   {:examples [["(chunked-seq? (seq [1 2]))" "true"] ["(chunked-seq? (iterate inc 0))" "false"]]}
   [x]
   (and (seq? x) (counted? x) (pos? (count x))))
@@ -212,38 +212,38 @@
   (transient []))
 
 (defn chunk-append
-  "Adds an item to what `chunk-buffer` gave."
+  "Adds an item to a `chunk-buffer`."
   {:examples [["(let [b (chunk-buffer 2)] (chunk-append b 1) (count b))" "1"]]}
   [buffer x]
   (conj! buffer x)
   nil)
 
 (defn chunk
-  "The items of a `chunk-buffer` as a vector. The buffer is of no use after that."
+  "The items of a `chunk-buffer` as a vector. The buffer cannot be used after that."
   {:examples [["(let [b (chunk-buffer 2)] (chunk-append b 1) (chunk b))" "[1]"]]}
   [buffer]
   (persistent! buffer))
 
 (defn chunk-cons
-  "The items of a chunk and then the sequence `rest`, which is not looked at."
+  "The items of a chunk, then the sequence `rest`, which is not realized."
   {:examples [["(chunk-cons [1 2] (map inc [2]))" "(1 2 3)"]]}
   [chunk rest]
   (if (zero? (count chunk)) rest (concat chunk rest)))
 
 (defn chunk-first
-  "The first items of a sequence, 32 at most, as a vector."
+  "The first items of a sequence, at most 32, as a vector."
   {:examples [["(count (chunk-first (range 100)))" "32"]]}
   [s]
   (vec (take 32 s)))
 
 (defn chunk-rest
-  "What is behind the items of `chunk-first`."
+  "The items after those of `chunk-first`."
   {:examples [["(first (chunk-rest (range 100)))" "32"] ["(chunk-rest (range 5))" "()"]]}
   [s]
   (drop 32 s))
 
 (defn chunk-next
-  "What is behind the items of `chunk-first`; nil if nothing is."
+  "The items after those of `chunk-first`; nil if there are none."
   {:examples [["(chunk-next (range 32))" "nil"]]}
   [s]
   (seq (drop 32 s)))

@@ -4,7 +4,7 @@
 ;; and says so when something else comes.
 
 (defn sum
-  "The total of numbers, or of what a selector takes of items; 0 of none."
+  "The total of numbers, or of a selector's values over items; 0 if empty."
   {:arglists [[coll] [f coll]]
    :examples [["(sum [1 2 3])" "6"]
               ["(sum :size [{:size 2} {:size 5}])" "7"]
@@ -20,8 +20,8 @@
 (defn- total [numbers] (reduce + 0 numbers))
 
 (defn sum-by
-  "The total of what a selector takes of items.
-   With two selectors: a map from what the first one takes to the total of that group."
+  "The total of a selector's values over items.
+   With two selectors: a map from each value of the first to the total of that group."
   {:arglists [[f coll] [group f coll]]
    :examples [["(sum-by :total [{:total 2} {:total 5}])" "7"]
               ["(sum-by :customer :total [{:customer \"a\" :total 2} {:customer \"b\" :total 1} {:customer \"a\" :total 5}])"
@@ -34,7 +34,7 @@
   (if (empty? numbers) nil (/ (reduce + numbers) (count numbers))))
 
 (defn stats/mean
-  "The average of numbers, or of what a selector takes of items; nil of none."
+  "The average of numbers, or of a selector's values; nil if empty."
   {:arglists [[coll] [f coll]]
    :examples [["(stats/mean [1 2 6])" "3"] ["(stats/mean :ms [{:ms 10} {:ms 25}])" "17.5"]]
    :aliases [mean average avg stats/average stats/avg]}
@@ -42,8 +42,8 @@
   ([f coll] (mean-of (numbers* f coll))))
 
 (defn mean-by
-  "The average of what a selector takes of items; nil of none.
-   With two selectors: a map from what the first one takes to the average of that group."
+  "The average of a selector's values over items; nil if empty.
+   With two selectors: a map from each value of the first to the average of that group."
   {:arglists [[f coll] [group f coll]]
    :examples [["(mean-by :ms [{:ms 10} {:ms 25}])" "17.5"]
               ["(mean-by :host :ms [{:host \"a\" :ms 10} {:host \"a\" :ms 30}])" "{\"a\" 20}"]]
@@ -52,7 +52,7 @@
   ([group f coll] (grouped mean-of group f coll)))
 
 (defn stats/min
-  "The least of numbers, or of what a selector takes of items; nil of none."
+  "The least of numbers, or of a selector's values; nil if empty."
   {:arglists [[coll] [f coll]]
    :examples [["(stats/min [3 1 2])" "1"] ["(stats/min :ms [])" "nil"]]
    :aliases [stats/minimum minimum]}
@@ -60,7 +60,7 @@
   ([f coll] (let [numbers (numbers* f coll)] (if (empty? numbers) nil (reduce min numbers)))))
 
 (defn stats/max
-  "The greatest of numbers, or of what a selector takes of items; nil of none."
+  "The greatest of numbers, or of a selector's values; nil if empty."
   {:arglists [[coll] [f coll]]
    :examples [["(stats/max [3 1 2])" "3"] ["(stats/max :ms [{:ms 1} {:ms 4}])" "4"]]
    :aliases [stats/maximum maximum]}
@@ -87,7 +87,7 @@
   (vec (sort (if (= 1 (count args)) (numbers* (first args)) (numbers* (first args) (second args))))))
 
 (defn stats/median
-  "The middle one of numbers, or of what a selector takes of items; of two middle ones the mean; nil of none."
+  "The middle one of numbers, or of a selector's values; the mean of two middle ones; nil if empty."
   {:arglists [[coll] [f coll]]
    :examples [["(stats/median [5 1 9])" "5"] ["(stats/median [1 2 3 10])" "2.5"]]
    :aliases [median]}
@@ -95,7 +95,7 @@
   ([f coll] (percentile-of 50 (sorted-numbers [f coll]))))
 
 (defn stats/percentile
-  "The value below which `p` percent of numbers lie, or of what a selector takes; between two in proportion; nil of none."
+  "The value below which `p` percent of numbers, or of a selector's values, lie; interpolated linearly; nil if empty."
   {:arglists [[p coll] [p f coll]]
    :examples [["(stats/percentile 90 [1 2 3 4 5 6 7 8 9 10 11])" "10"]
               ["(stats/percentile [10 20] 25)" "12.5"]
@@ -114,7 +114,7 @@
                  (into {} (map (fn [p] [p (percentile-of p sorted)])) ps))))
 
 (defn stats/quantile
-  "As `stats/percentile`, of a fraction from 0 to 1."
+  "Like `stats/percentile`, with a fraction from 0 to 1."
   {:arglists [[q coll] [q f coll]]
    :examples [["(stats/quantile 0.5 [1 2 3])" "2"]]
    :aliases [quantile]}
@@ -133,7 +133,7 @@
        :else (at-place (* q (dec (count sorted))) sorted)))))
 
 (defn stats/mode
-  "The item that comes most often, or what a selector takes of items; of several the first; nil of none."
+  "The most frequent item, or value of a selector; the first if several tie; nil if empty."
   {:arglists [[coll] [f coll]]
    :examples [["(stats/mode [1 2 2 3])" "2"] ["(stats/mode :from [{:from \"a\"} {:from \"b\"} {:from \"b\"}])" "\"b\""]]
    :aliases [mode]}
@@ -153,7 +153,7 @@
   (if (< (count numbers) 2) nil (math/sqrt (variance-of numbers))))
 
 (defn stats/variance
-  "The variance of a sample: squared distances from the mean by n - 1; nil of fewer than two."
+  "The variance of a sample: squared distances from the mean over n - 1; nil for fewer than two."
   {:arglists [[coll] [f coll]]
    :examples [["(stats/variance [2 4 6])" "4"]]
    :aliases [variance]}
@@ -161,7 +161,7 @@
   ([f coll] (variance-of (numbers* f coll))))
 
 (defn stats/stdev
-  "The standard deviation of a sample (by n - 1); nil of fewer than two."
+  "The standard deviation of a sample (n - 1); nil for fewer than two."
   {:arglists [[coll] [f coll]]
    :examples [["(stats/stdev [2 4 6])" "2.0"] ["(stats/stdev [1])" "nil"]]
    :aliases [stdev stddev stats/stddev stats/standard-deviation standard-deviation]}
@@ -169,14 +169,14 @@
   ([f coll] (deviation-of (numbers* f coll))))
 
 (defn stats/pvariance
-  "The variance of a whole population: squared distances from the mean by n; nil of none."
+  "The variance of a whole population: squared distances from the mean over n; nil if empty."
   {:arglists [[coll] [f coll]]
    :examples [["(stats/pvariance [1 3])" "1"]]}
   ([coll] (let [numbers (numbers* coll)] (if (empty? numbers) nil (/ (squares numbers) (count numbers)))))
   ([f coll] (let [numbers (numbers* f coll)] (if (empty? numbers) nil (/ (squares numbers) (count numbers))))))
 
 (defn stats/pstdev
-  "The standard deviation of a whole population (by n); nil of none."
+  "The standard deviation of a whole population (n); nil if empty."
   {:arglists [[coll] [f coll]]
    :examples [["(stats/pstdev [1 3])" "1.0"]]}
   ([coll] (let [numbers (numbers* coll)] (if (empty? numbers) nil (math/sqrt (/ (squares numbers) (count numbers))))))
@@ -195,7 +195,7 @@
      :stdev (deviation-of sorted)}))
 
 (defn stats/summary
-  "Count, sum, mean, least, median, 95th percentile, greatest and standard deviation in one map."
+  "A map of count, sum, mean, minimum, median, 95th percentile, maximum and standard deviation."
   {:arglists [[coll] [f coll]]
    :examples [["(stats/summary [1 2 3])"
                "{:count 3, :sum 6, :mean 2, :min 1, :median 2, :p95 2.9, :max 3, :stdev 1.0}"]]}
@@ -219,7 +219,7 @@
                 (range n)))))))
 
 (defn stats/histogram
-  "How many numbers fall into each of `n` (10) ranges of equal width, from the least to the greatest."
+  "The number of values in each of `n` (10) ranges of equal width, from the least to the greatest."
   {:arglists [[coll] [n coll] [n f coll]]
    :examples [["(stats/histogram 2 [0 1 2 10])" "[{:from 0, :to 5, :count 3} {:from 5, :to 10, :count 1}]"]
               ["(map :count (stats/histogram (range 100)))" "(10 10 10 10 10 10 10 10 10 10)"]]
@@ -238,7 +238,7 @@
                (bins n (numbers* f coll))))))
 
 (defn stats/cumulative-sum
-  "The totals so far, number by number."
+  "The running totals, number by number."
   {:arglists [[coll] [f coll]]
    :examples [["(stats/cumulative-sum [1 2 3])" "[1 3 6]"]]
    :aliases [cumulative-sum cumsum stats/cumsum running-total stats/running-total]}
@@ -251,7 +251,7 @@
     (expected* "how many numbers to average, 1 or more" n "as in `(stats/moving-average 7 coll)`")))
 
 (defn stats/moving-average
-  "The averages of each `n` numbers in a row."
+  "The averages of each `n` consecutive numbers."
   {:arglists [[n coll] [n f coll]]
    :examples [["(stats/moving-average 2 [1 3 8])" "[2 5.5]"]]
    :aliases [moving-average stats/rolling-mean rolling-mean]}
@@ -260,7 +260,7 @@
              (windows (first (filter number? [a b c])) (numbers* f coll)))))
 
 (defn stats/differences
-  "What each number is more than the one before."
+  "The difference of each number from the one before."
   {:arglists [[coll] [f coll]]
    :examples [["(stats/differences [1 4 2])" "[3 -2]"]]
    :aliases [stats/diff]}
@@ -268,7 +268,7 @@
   ([f coll] (let [numbers (numbers* f coll)] (mapv - (rest numbers) numbers))))
 
 (defn stats/shares
-  "A map with each value as its part of the total, from 0 to 1; nil where the total is 0."
+  "A map with each value as its fraction of the total, from 0 to 1; nil if the total is 0."
   {:examples [["(stats/shares {:open 3 :done 1})" "{:open 0.75, :done 0.25}"]]
    :aliases [stats/proportions]}
   [m]
@@ -287,7 +287,7 @@
                "both collections belong to the same items")))
 
 (defn stats/correlation
-  "Pearson's correlation of two collections of numbers, or of what two selectors take; nil where one never varies."
+  "Pearson's correlation of two collections of numbers, or of two selectors' values; nil if one never varies."
   {:arglists [[xs ys] [f g coll]]
    :examples [["(stats/correlation [1 2 3] [2 4 6])" "1.0"]
               ["(stats/correlation :a :b [{:a 1 :b 3} {:a 2 :b 1}])" "-1.0"]]

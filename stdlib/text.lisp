@@ -1,7 +1,7 @@
 ;;; Text for people
 
 (defn truncate
-  "The text in at most `n` characters; what is cut off shows as `…`. A number alone loses what is behind its point."
+  "Shortens a text to at most `n` characters, ending in `…` if cut. A number alone is truncated to an integer."
   {:arglists [[text n] [number]]
    :examples [["(truncate \"a long subject\" 7)" "\"a long…\""] ["(truncate \"short\" 7)" "\"short\""] ["(truncate -2.7)" "-2"]]
    :aliases [str/truncate ellipsis]}
@@ -15,14 +15,14 @@
        :else (str (str/trimr (subs (str text) 0 (dec n))) "…")))))
 
 (defn str/squish
-  "The text without space around it, and with one blank for each space inside."
+  "Trims a text and collapses each run of whitespace to one space."
   {:examples [["(str/squish \"  two\\n  words \")" "\"two words\""]]
    :aliases [squish normalize-whitespace collapse-whitespace str/collapse-whitespace]}
   [text]
   (if (nil? text) nil (str/trim (str/replace text #"[\s\u00a0]+" " "))))
 
 (defn str/pad-left
-  "The text with blanks, or `fill`, in front, so that it has `width` characters."
+  "Pads a text on the left with spaces, or `fill`, to `width` characters."
   {:arglists [[text width] [text width fill]]
    :examples [["(str/pad-left 7 3)" "\"  7\""] ["(str/pad-left 7 3 0)" "\"007\""]]
    :aliases [pad-left left-pad str/pad-start str/left-pad]}
@@ -30,7 +30,7 @@
   ([text width fill] (str (apply str (repeat (- width (count (str text))) fill)) text)))
 
 (defn str/pad-right
-  "The text with blanks, or `fill`, behind, so that it has `width` characters."
+  "Pads a text on the right with spaces, or `fill`, to `width` characters."
   {:arglists [[text width] [text width fill]]
    :examples [["(str/pad-right \"ab\" 4 \".\")" "\"ab..\""]]
    :aliases [pad-right right-pad str/pad-end str/right-pad]}
@@ -38,14 +38,14 @@
   ([text width fill] (str text (apply str (repeat (- width (count (str text))) fill)))))
 
 (defn pluralize
-  "A number with its noun: the noun itself for 1, else with an `s` or as given."
+  "A number with its noun: singular for 1, else the plural, given or with `s`."
   {:arglists [[n noun] [n one many]]
    :examples [["(pluralize 1 \"email\")" "\"1 email\""] ["(pluralize 0 \"reply\" \"replies\")" "\"0 replies\""]]}
   ([n noun] (pluralize n noun (str noun "s")))
   ([n one many] (str n " " (if (== 1 n) one many))))
 
 (defn email-address
-  "The address in `Ann <ann@example.com>`, in small letters; of a map what is under `:email` or `:address`; nil if there is none."
+  "The address in `Ann <ann@example.com>`, in lower case; of a map, that under `:email` or `:address`; nil if there is none."
   {:examples [["(email-address \"Ann <Ann@Example.com>\")" "\"ann@example.com\""]
               ["(email-address {:name \"Ann\" :email \"ann@example.com\"})" "\"ann@example.com\""]
               ["(email-address \"nobody\")" "nil"]]}
@@ -57,14 +57,14 @@
     :else nil))
 
 (defn email-domain
-  "What stands behind the `@` of an address, in small letters; nil if there is none."
+  "The domain after the `@` of an address, in lower case; nil if there is none."
   {:examples [["(email-domain \"Ann <ann@Example.com>\")" "\"example.com\""]]}
   [x]
   (let [address (email-address x)]
     (if (nil? address) nil (subs address (inc (str/index-of address "@"))))))
 
 (defn munge
-  "A name as Java would write it: `a-b?` is `a_b_QMARK_`; of a symbol a symbol."
+  "A name as a Java identifier: `a-b?` is `a_b_QMARK_`; a symbol stays a symbol."
   {:examples [["(munge \"a-b?\")" "\"a_b_QMARK_\""] ["(munge 'a/b)" "a_SLASH_b"]]}
   [s]
   (let [text (str/escape (str s)

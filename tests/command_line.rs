@@ -123,7 +123,7 @@ fn data_comes_from_a_file_or_from_standard_input() {
     assert_eq!(lispbox(&["eval", "-", "--data", name(&data)], "(count (:items data))"), prints("3\n"));
     let ran = lispbox(&["eval", "data", "--data", "-"], "[1, 2");
     assert_eq!(ran.code, Some(1));
-    assert!(ran.errors.contains("`data` is no JSON"), "{}", ran.errors);
+    assert!(ran.errors.contains("`data` is not JSON"), "{}", ran.errors);
 }
 
 #[test]

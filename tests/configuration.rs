@@ -179,7 +179,7 @@ fn a_check_says_what_works_and_what_does_not() {
         "ok      mail: 5 tools (5 read_only), 1 more may not be called: send-email",
         "broken  gone: server `gone` did not start: ",
         "broken  unset: server `unset` did not start: the environment variable `NO_SUCH_KEY` is not set",
-        "passed over `alwaysAllow`",
+        "ignored `alwaysAllow`",
         "2 of 3 servers cannot be used",
     ] {
         assert!(text.contains(expected), "{expected}: {text}");

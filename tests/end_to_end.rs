@@ -155,11 +155,8 @@ fn a_limit_says_how_a_client_asks_for_more_and_where_the_end_is() {
     let program = "(dotimes [_ 5] (mail/list-labels))";
     for (limits, suggestion) in [
         (json!({"calls": 1}), "call again with `limits: {\"calls\": …}`, at most 3"),
-        (json!({}), "do less in one call: 3 is the most that the operator allows (`serve --limit calls=VALUE`)"),
-        (
-            json!({"calls": 100}),
-            "do less in one call: 3 is the most that the operator allows (`serve --limit calls=VALUE`)",
-        ),
+        (json!({}), "do less in one call: the operator allows at most 3 (`serve --limit calls=VALUE`)"),
+        (json!({"calls": 100}), "do less in one call: the operator allows at most 3 (`serve --limit calls=VALUE`)"),
     ] {
         let answer = client.call("lisp_eval", json!({"program": program, "limits": limits}));
         assert_eq!(answer.record["limit"], "calls", "{answer:?}");

@@ -288,7 +288,7 @@ tools: { block: ['git/push'] }
     std::fs::write(&file, text.replace("{count}", "{cuont}")).expect("written");
     let wrong = said(&["config", "check"]);
     assert!(
-        wrong.contains("`{cuont}` is none of the `properties` of `parameters`; did you mean `{count}`?"),
+        wrong.contains("`{cuont}` is not one of the `properties` of `parameters`; did you mean `{count}`?"),
         "{wrong}"
     );
     std::fs::write(&file, text.replace("command: git\n    args: [push]", "comand: git")).expect("written");

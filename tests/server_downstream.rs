@@ -172,7 +172,7 @@ fn what_a_tool_has_returned_is_shown_and_outlives_the_server() {
     let mut client = Client::start_with(&configuration, &[("LISPBOX_CACHE", cache.as_str())]);
     assert!(!client.eval("(doc hostile/pid)").text.contains("seen"));
     client.eval("(hostile/pid)");
-    let shown = "  seen to return [integer]; its server promises nothing\n";
+    let shown = "  seen to return [integer]; its server does not declare this\n";
     assert!(client.eval("(doc hostile/pid)").text.contains(shown));
     assert!(client.eval("(dir hostile)").text.contains("(hostile/pid) -> seen [integer]  Does pid"));
     client.close();

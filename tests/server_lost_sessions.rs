@@ -20,7 +20,8 @@ use serde_json::json;
 /// What a connection is told whose own session is gone for that reason.
 fn gone(code: &str, why: &str) -> String {
     format!(
-        "{code}: the session of this connection is gone: {why}; nothing was evaluated, and what was defined in that session is not there any more; the next call without `session` begins a new one"
+        "{code}: the session of this connection is gone: {why}; nothing was evaluated, and the definitions of that \
+         session are lost; the next call without `session` starts a new one"
     )
 }
 

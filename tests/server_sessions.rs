@@ -113,14 +113,14 @@ fn wrong_arguments_are_answered() {
     let mut client = Client::start(&none(), &[]);
     let cases = [
         (json!({}), "`lisp_eval` needs `program`, the text of the program, such as `\"(+ 1 2)\"`"),
-        (json!({"program": 5}), "argument `program` of `lisp_eval`: expected text, got the number `5`"),
+        (json!({"program": 5}), "argument `program` of `lisp_eval`: expected a string, got the number `5`"),
         (
             json!({"programme": "x"}),
             "`lisp_eval` has no argument `programme`; it takes `program`, `session`, `data`, `limits`",
         ),
         (
             json!("(+ 1 2)"),
-            "a tool call needs `name`, a text, and `arguments`, an object such as `{\"program\": \"(+ 1 2)\"}`",
+            "a tool call needs `name`, a string, and `arguments`, an object such as `{\"program\": \"(+ 1 2)\"}`",
         ),
     ];
     for (arguments, message) in cases {

@@ -67,11 +67,12 @@ fn terminate(process: u32) {
 /// The message of a program that the end of the server cancels after a grace of 300 ms.
 fn cancelled(kept: &str) -> String {
     format!(
-        "Cancelled: the evaluation was cancelled: the server is shutting down and lets programs go on for 300 ms at most (`serve --grace`); {kept}"
+        "Cancelled: the evaluation was cancelled: the server is shutting down and lets programs run for at most 300 \
+         ms (`serve --grace`); {kept}"
     )
 }
 
-const KEPT: &str = "what its earlier expressions defined is kept in its session";
+const KEPT: &str = "the definitions of its earlier expressions are kept in its session";
 
 #[test]
 fn over_http_a_program_beyond_its_grace_is_answered_in_both_generations() {
@@ -130,7 +131,7 @@ fn over_http_a_program_within_its_grace_ends_by_itself_and_nothing_more_is_taken
     terminate(server.process.id());
     until(|| server.request("GET", "/readyz", "", b"").status == 503);
     assert_eq!(server.request("GET", "/readyz", "", b"").body, "the server is stopping\n");
-    let message = "the server is shutting down and takes no further requests; nothing was done";
+    let message = "the server is shutting down and accepts no further requests; nothing was done";
     let refused =
         [session.post(&evaluation(8, "(+ 1 2)")), server.call("", "lisp_eval", json!({"program": "(+ 1 2)"}))];
     for (response, id) in refused.iter().zip([8, 1]) {
@@ -230,7 +231,7 @@ fn over_pipes_a_program_within_its_grace_ends_by_itself() {
                 // It takes in what comes until it has heard of the signal.
                 until(|| {
                     client.request("tools/call", json!({"name": "lisp_eval", "arguments": {"program": "1"}}))["error"]
-                        == json!({"code": -32099, "message": "the server is shutting down and takes no further requests; nothing was done"})
+                        == json!({"code": -32099, "message": "the server is shutting down and accepts no further requests; nothing was done"})
                 });
             }
         }

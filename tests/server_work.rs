@@ -135,7 +135,7 @@ fn patterns_count_with_their_repetitions_and_those_that_look_around_are_left_out
     assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
     // The rest of the schema is checked.
     let (text, failed) = scene.eval("(s/ahead {:n \"not a number\"})");
-    assert!(failed && text.contains("argument `n` of `s/ahead`: expected integer, got the text"), "{text}");
+    assert!(failed && text.contains("argument `n` of `s/ahead`: expected integer, got the string"), "{text}");
     let (text, failed) = scene.eval("(s/ahead {:n 1 :x \"no match\"})");
     assert!(!failed && text.starts_with("\"ahead\""), "{text}");
     scene.lives_and_ends();

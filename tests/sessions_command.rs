@@ -54,7 +54,7 @@ fn sessions_are_listed_shown_moved_and_removed() {
     assert!(records.iter().any(|record| record["handle"] == "abcd1" && record["bytes"] == TEXT.len()), "{records:?}");
 
     assert!(printed(&one, &["show", "abcd"]).contains("mails"));
-    assert!(refused(&one, &["show", "abce"]).contains("this is no snapshot of a session"));
+    assert!(refused(&one, &["show", "abce"]).contains("this is not a snapshot of a session"));
     assert!(refused(&one, &["show", "abc"]).contains("`abc` may mean 2 sessions; give more of the handle"));
     assert!(refused(&one, &["export", "zzz"]).contains("there is no session `zzz`"));
 
@@ -69,7 +69,7 @@ fn sessions_are_listed_shown_moved_and_removed() {
     std::fs::write(&file, format!("{exported}{exported}")).expect("written");
     assert!(
         refused(&other, &["import", &file.to_string_lossy()])
-            .contains("another snapshot begins at line 5: each has to be read by itself")
+            .contains("another snapshot begins at line 5: read each separately")
     );
     assert_eq!(printed(&other, &["list"]).lines().count(), 1, "nothing is imported of two");
     std::fs::write(&file, "(lispbox-session 1) (define").expect("written");

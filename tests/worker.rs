@@ -73,7 +73,7 @@ fn a_session_lives_in_its_worker() {
     assert!(run(&mut other, "(twice 1)").contains("UnboundVariable"));
     assert_eq!(session.bind("rows", "[1, 2]", host()), Ok(()));
     assert_eq!(run(&mut session, "(reduce + rows)"), "3");
-    assert!(session.bind("rows", "[1, ", host()).is_err_and(|problem| problem.contains("`rows` is no JSON")));
+    assert!(session.bind("rows", "[1, ", host()).is_err_and(|problem| problem.contains("`rows` is not JSON")));
     assert!(session.describe(None, host()).is_ok_and(|text| text.contains("twice")));
 }
 

@@ -2,7 +2,7 @@
 //! other expressions can take the place of their arguments.
 
 use crate::engine;
-use lispbox::lang::builtin::ArityRange;
+use lispbox::lang::ArityRange;
 use lispbox::lang::form::Form;
 use lispbox::lang::reader::read;
 use std::sync::OnceLock;

@@ -9,25 +9,25 @@ use crate::span::Span;
 const STATEMENTS: &[(&str, &str)] = &[
     (
         "import",
-        "everything is loaded already, so leave the line out: `json/parse`, `str/join`, `re-seq` are there; `(dir)` lists the rest",
+        "everything is loaded already, so leave the line out: `json/parse`, `str/join`, `re-seq` are built in; `(dir)` lists the rest",
     ),
     (
         "from",
-        "everything is loaded already, so leave the line out: `json/parse`, `str/join`, `re-seq` are there; `(dir)` lists the rest",
+        "everything is loaded already, so leave the line out: `json/parse`, `str/join`, `re-seq` are built in; `(dir)` lists the rest",
     ),
     ("def", "a function is `(defn f [x] (+ x 1))`, a value `(def x 5)`, and `(f 1)` calls"),
     ("function", "a function is `(defn f [x] (+ x 1))`, without a name `(fn [x] (+ x 1))`, and `(f 1)` calls"),
-    ("async", "a function is `(defn f [x] (+ x 1))`; tool calls are waited for by themselves"),
-    ("await", "tool calls are waited for by themselves: `(server/tool {:id 1})`"),
+    ("async", "a function is `(defn f [x] (+ x 1))`; tool calls are awaited automatically"),
+    ("await", "tool calls are awaited automatically: `(server/tool {:id 1})`"),
     ("class", "there are no classes: data is maps, `{:name \"Ann\" :age 3}`, and functions work on them"),
     ("const", "define with `(def name value)`, locally `(let [name value] …)`; `xs.map(f)` is `(map f xs)`"),
     ("let", "define with `(def name value)`, locally `(let [name value] …)`; `xs.map(f)` is `(map f xs)`"),
     ("var", "define with `(def name value)`, locally `(let [name value] …)`; `xs.map(f)` is `(map f xs)`"),
     (
         "for",
-        "`(doseq [x xs] (println x))` goes through a collection, `(for [x xs :when (odd? x)] (* 2 x))` gives values",
+        "`(doseq [x xs] (println x))` iterates over a collection, `(for [x xs :when (odd? x)] (* 2 x))` gives values",
     ),
-    ("while", "`(loop [i 0] (if (< i 10) (recur (inc i)) i))` goes round while a test holds"),
+    ("while", "`(loop [i 0] (if (< i 10) (recur (inc i)) i))` loops while a test holds"),
     ("if", "`(if (> x 5) a b)` chooses between two values, `(cond (> x 5) a (> x 1) b :else c)` among more"),
     ("elif", "`(cond (> x 5) a (> x 1) b :else c)` chooses among several"),
     ("return", "the last form of a function is its value"),
@@ -91,13 +91,13 @@ fn call_of(name: &str, list: &Form, program: &str) -> Error {
     let call = format!("({function} {})", arguments.join(" "));
     Error::new(
         "SyntaxError",
-        format!("`{name}(…)` is a call of another language: here the name stands inside the brackets"),
+        format!("`{name}(…)` is a call of another language: here the name goes inside the brackets"),
     )
     .suggest(format!("write `{}`", call.replace(" )", ")")))
 }
 
 fn other_language(advice: &str) -> Error {
-    Error::new("SyntaxError", "this is another language: programs here are Clojure, and every form stands in brackets")
+    Error::new("SyntaxError", "this is another language: programs here are Clojure, and every form is in brackets")
         .suggest(advice)
 }
 

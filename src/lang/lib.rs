@@ -6,14 +6,14 @@
 //! A room (a module of this crate) may use rooms of its own layer and of the layers below it, never one above.
 //! `tests/layers.rs` enforces this, and bounds the import cycles within a room. From the bottom:
 //! 1. [`span`]: positions in source texts.
-//! 2. The kernel's data: [`value`], [`error`], [`heap`], [`form`], [`node`] (resolved code), [`meter`] (limits),
-//!    [`host`] (the interface to the outside), [`machine`] (the state of an evaluation), [`native`] (the contract of a
-//!    builtin), [`operators`], [`registry`] (the table of all names), [`index`] (search), [`foreign_text`]. These files
+//! 2. The kernel's data: [`value`], [`error`], `heap`, [`form`], `node` (resolved code), [`meter`] (limits),
+//!    `host` (the interface to the outside), `machine` (the state of an evaluation), `native` (the contract of a
+//!    builtin), `operators`, `registry` (the table of all names), `index` (search), [`foreign_text`]. These files
 //!    refer to each other: a value can be a builtin, and the signature of a builtin names the machine.
 //! 3. [`lexer`], [`reader`]: text to forms. `absent`: advice on names that do not exist.
-//! 4. [`expand`], [`resolve`], [`json`]: macro expansion, name resolution, JSON.
-//! 5. [`eval`]: the evaluator. It runs on a [`Machine`] and knows the library only through the registry.
-//! 6. The library: [`builtin`], [`prelude`] (functions written in the language itself), and [`snapshot`] (serialized
+//! 4. `expand`, `resolve`, `json`: macro expansion, name resolution, JSON.
+//! 5. `eval`: the evaluator. It runs on a [`Machine`] and knows the library only through the registry.
+//! 6. The library: `builtin`, `prelude` (functions written in the language itself), and `snapshot` (serialized
 //!    sessions).
 //! 7. The entry points: [`Engine`], [`Session`], [`Environment`], [`Reply`].
 //!
@@ -25,7 +25,7 @@
 //! # Glossary
 //! - **answer**: the result of a node, passed in two registers.
 //! - **branch**: one line of execution within an evaluation; `pmap` runs several, of which one computes at a time.
-//! - **bound function**: a builtin with its first arguments filled in; its [`Role`](native::Role) says what it is.
+//! - **bound function**: a builtin with its first arguments filled in; its `Role` says what it is.
 //! - **cell**: a mutable slot in the heap (atom, volatile, delay, lazy sequence), referred to by a reference-counted
 //!   handle.
 //! - **core**: the state that the branches of an evaluation share; the branch whose turn it is holds it.
@@ -47,45 +47,62 @@
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod absent;
-pub mod builtin;
+mod builtin;
 mod environment;
 pub mod error;
-pub mod eval;
-pub mod expand;
+mod eval;
+mod expand;
 mod foreign;
 pub mod foreign_text;
 pub mod form;
-pub mod heap;
-pub mod host;
-pub mod index;
-pub mod json;
+mod heap;
+mod host;
+mod index;
+mod json;
 pub mod lexer;
-pub mod machine;
+mod machine;
 pub mod meter;
-pub mod native;
-pub mod node;
-pub mod operators;
-pub mod prelude;
+mod native;
+mod node;
+mod operators;
+mod prelude;
 pub mod reader;
-pub mod registry;
+mod registry;
 pub mod reply;
-pub mod resolve;
+mod resolve;
 mod session;
-pub mod snapshot;
+mod snapshot;
 pub mod span;
 pub mod value;
 
+pub use builtin::arguments;
+pub use builtin::discovery::vocabulary;
 pub use environment::{Environment, Sandbox};
 pub use error::{Error, Fault, Halt, Outcome, Signal};
 pub use host::{
-    CallId, CallRecord, Catalogue, Found, Host, Server, Tool, ToolCall, ToolError, ToolErrorKind, ToolHints, ToolReply,
+    CallId, CallRecord, Catalogue, Found, Host, NO_HANDLES, Server, Tool, ToolCall, ToolError, ToolErrorKind,
+    ToolHints, ToolReply,
 };
 pub use index::Index;
 pub use json::Unclosed;
 pub use machine::{Machine, Stacks};
 pub use meter::{Limits, parse_size};
+pub use native::{ArityRange, Builtin};
 pub use reply::{Failure, Reply, Spent, Status};
 pub use session::{Engine, EngineBuilder, EngineError, Request, Session};
 pub use snapshot::{EncodeError, EncodeReason};
 pub use span::{Source, SourceName, Span};
 pub use value::Value;
+
+/// Items that the package `lispbox` and the tools of this repository share. Not part of the public API: they may change
+/// in any version.
+#[doc(hidden)]
+pub mod internal {
+    pub use crate::builtin::all;
+    pub use crate::builtin::discovery::shape::meant;
+    pub use crate::builtin::syntax;
+    pub use crate::expand::{SPECIAL_FORMS, macro_names};
+    pub use crate::registry::Registry;
+    pub use crate::value::map::{canonical, kebab};
+    pub use crate::value::shape::Shape;
+}

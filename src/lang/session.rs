@@ -143,7 +143,7 @@ impl EngineBuilder {
         let memory_counted = meter::is_installed();
         if !memory_counted && !self.unlimited_memory {
             return Err(EngineError(
-                "memory limits cannot be kept: install `lispbox::lang::meter::Metered` as the global allocator, or say `unlimited_memory()`".to_string(),
+                "memory limits cannot be enforced: install `lispbox::lang::meter::Metered` as the global allocator, or call `unlimited_memory()`".to_string(),
             ));
         }
         let registry = Registry::new(&builtin::LIBRARY).map_err(EngineError)?;
@@ -366,7 +366,7 @@ impl Session {
                 ((), is_shallow)
             })
         });
-        switched.ok_or_else(|| Error::new("Busy", "the system has no stack to give; try again"))?;
+        switched.ok_or_else(|| Error::new("Busy", "the system cannot allocate a stack; try again"))?;
         result.ok_or_else(internal_error)
     }
 }
@@ -519,7 +519,7 @@ fn bind(machine: &mut Machine, name: &str, text: &str) -> Outcome<()> {
 fn no_json(name: &str, signal: Signal) -> Signal {
     match signal.into_raised() {
         Raised::Error(mut error) => {
-            Arc::make_mut(&mut error).message = format!("`{name}` is no JSON: {}", error.message);
+            Arc::make_mut(&mut error).message = format!("`{name}` is not JSON: {}", error.message);
             error.into()
         }
         Raised::Fault(fault) => fault.into(),

@@ -41,7 +41,7 @@ pub(in crate::server) fn wrong<T>(path: impl Into<String>, expected: &str, came:
     let came = match came {
         Value::String(_) | Value::Number(_) if names_a_secret(key) => "a value that is not shown".to_owned(),
         // Shorter texts are not credentials.
-        Value::String(text) if holds_secrets(key) && text.len() >= 8 => "a text that is not shown".to_owned(),
+        Value::String(text) if holds_secrets(key) && text.len() >= 8 => "a string that is not shown".to_owned(),
         other => kind(other),
     };
     Err(Wrong { path, message: format!("expected {expected}, got {came}") })
@@ -70,8 +70,8 @@ pub(in crate::server) fn kind(value: &Value) -> String {
         Value::Bool(value) => format!("the boolean `{value}`"),
         Value::Number(number) => format!("the number `{number}`"),
         // A credential in the wrong place must not be shown.
-        Value::String(text) if credentials_in(text).is_empty() => format!("the text {:?}", cut(text, 60)),
-        Value::String(text) => format!("a text of {} bytes, which reads like a credential", text.len()),
+        Value::String(text) if credentials_in(text).is_empty() => format!("the string {:?}", cut(text, 60)),
+        Value::String(text) => format!("a string of {} bytes, which looks like a credential", text.len()),
         Value::Array(items) => format!("an array of {}", items.len()),
         Value::Object(fields) => format!("an object of {}", fields.len()),
     }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use lispbox::lang::builtin;
+use lispbox::lang::internal;
 
 /// A program and where it stands.
 pub struct Program {
@@ -23,8 +23,8 @@ pub fn programs() -> Vec<Program> {
     for file in files(&root.join("stdlib"), "lisp") {
         programs.push(Program { place: file.display().to_string(), text: text_of(&file) });
     }
-    let builtins = builtin::all().map(|entry| (entry.name, entry.examples));
-    let forms = builtin::syntax::all().map(|entry| (entry.name, entry.examples));
+    let builtins = internal::all().map(|entry| (entry.name, entry.examples));
+    let forms = internal::syntax::all().map(|entry| (entry.name, entry.examples));
     for (name, examples) in builtins.chain(forms) {
         // What is printed is mostly a program too.
         for text in examples.iter().flat_map(|(program, printed)| [*program, *printed]) {

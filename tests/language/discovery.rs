@@ -146,7 +146,7 @@ fn the_documentation_says_all_of_it_and_where_the_schema_is() {
     assert_eq!(prints(&mut session, "(doc office/send-email)", &office), text);
     let seen = prints(&mut session, "(doc list-meetings)", &office);
     assert!(
-        seen.contains("\n  seen to return [{:id integer :title? string}]; its server promises nothing\n"),
+        seen.contains("\n  seen to return [{:id integer :title? string}]; its server does not declare this\n"),
         "{seen}"
     );
     let schema = prints(&mut session, "(doc office/send_email :schema)", &office);
@@ -173,7 +173,7 @@ fn a_search_takes_what_a_person_would_say() {
     let found = prints(&mut session, "(defn room-size \"How large a room is.\" [] 1) (apropos \"room size\")", &office);
     assert!(found.starts_with("room-size  How large a room is.\n(office/room)\n"), "{found}");
     let nothing = prints(&mut session, "(apropos \"xylophone\")", &office);
-    assert_eq!(nothing, "nothing is called `xylophone` or says so in its description; (dir) lists what there is\n");
+    assert_eq!(nothing, "no name or description matches `xylophone`; (dir) lists servers and namespaces\n");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::common;
 
-use lispbox::lang::builtin;
+use lispbox::lang::internal;
 
 #[test]
 fn every_example_prints_what_it_says() {
@@ -36,7 +36,7 @@ fn everything_has_a_doc_and_an_example() {
 fn names_are_unique() {
     let engine = common::engine();
     let registry = engine.registry();
-    let internal = builtin::all().filter(|entry| entry.is_internal()).map(|entry| entry.name);
+    let internal = internal::all().filter(|entry| entry.is_internal()).map(|entry| entry.name);
     let aliases = registry.prelude().functions().flat_map(|function| function.aliases.clone());
     let mut names: Vec<&str> = registry.entries().map(|entry| entry.name).chain(internal).chain(aliases).collect();
     names.sort_unstable();
@@ -57,10 +57,10 @@ fn every_function_of_the_prelude_compiles() {
 
 #[test]
 fn every_macro_and_special_form_is_documented() {
-    use lispbox::lang::expand::{SPECIAL_FORMS, macro_names};
+    use lispbox::lang::internal::{SPECIAL_FORMS, macro_names};
     let written = SPECIAL_FORMS.iter().copied().filter(|name| !name.ends_with('*') && *name != "var");
     for name in macro_names().chain(written) {
-        let entry = builtin::syntax::all().find(|entry| entry.name == name);
+        let entry = internal::syntax::all().find(|entry| entry.name == name);
         assert!(entry.is_some_and(|entry| !entry.examples.is_empty()), "{name} has no documentation");
     }
 }

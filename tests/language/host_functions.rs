@@ -3,8 +3,8 @@
 use crate::common;
 
 use common::{Scripted, host, run};
-use lispbox::lang::builtin::Builtin;
-use lispbox::lang::builtin::arguments::{string, take};
+use lispbox::lang::Builtin;
+use lispbox::lang::arguments::{string, take};
 use lispbox::lang::{
     EncodeError, EncodeReason, Engine, EngineBuilder, Host, Limits, Request, Session, ToolReply, Value,
 };

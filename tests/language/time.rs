@@ -5,7 +5,7 @@ use crate::common;
 use jiff::civil::{self, Date, DateTime};
 use jiff::tz::{Offset, TimeZone};
 use jiff::{SignedDuration, Timestamp};
-use lispbox::lang::value::time::{Period, Time};
+use lispbox::lang::value::{Period, Time};
 use proptest::prelude::*;
 
 fn dates() -> impl Strategy<Value = Date> {

@@ -89,9 +89,7 @@ fn names_that_agree_up_to_spelling_are_shown_as_they_are() {
 fn names_and_positions_do_not_mix() {
     let call = "call it as (mail/send_email :to :subject :body :cc? :reply-to?)";
     let named = |what: &str| {
-        format!(
-            "{what} stands among arguments of `mail/send_email` by position: give all of them by name or all by position"
-        )
+        format!("{what} is mixed with positional arguments of `mail/send_email`: give all by name or all by position")
     };
     for (program, what) in [
         (r#"(mail/send-email "a" :subject "s")"#, "`:subject`"),
@@ -110,7 +108,7 @@ fn names_and_positions_do_not_mix() {
         assert!(suggestion.starts_with(call), "{program}: {suggestion}");
     }
     let (message, suggestion) = refused(r#"(mail/send-email :to "a" :subject)"#);
-    assert_eq!(message, "the argument `subject` of `mail/send_email` is named and has no value behind it");
+    assert_eq!(message, "the argument `subject` of `mail/send_email` is named but has no value");
     assert_eq!(suggestion, call);
     let (message, _) = refused(r#"(mail/send-email {:to "a" "to" "b"})"#);
     assert_eq!(message, "`to` is given twice to `mail/send_email`");
@@ -127,7 +125,7 @@ fn a_keyword_is_a_value_where_it_cannot_be_a_name() {
     let (message, _) = refused(r#"(issues/list "r" :opne "ann")"#);
     assert!(message.starts_with("`:opne` stands among arguments of `issues/list` by position"), "{message}");
     let (message, _) = refused("(issues/list :repo)");
-    assert_eq!(message, "the argument `repo` of `issues/list` is named and has no value behind it");
+    assert_eq!(message, "the argument `repo` of `issues/list` is named but has no value");
 }
 
 #[test]
@@ -137,7 +135,7 @@ fn a_map_alone_is_the_arguments_by_name() {
     let (message, suggestion) = refused("(store/put {:x 1})");
     assert_eq!(
         message,
-        "a map alone holds the arguments of `store/put` by name, and no key of this one is its argument"
+        "a single map gives the arguments of `store/put` by name, but no key of this one is an argument"
     );
     assert_eq!(suggestion, "to give the map as `data`, write (store/put :data {…})");
 }

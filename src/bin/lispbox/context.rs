@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::Args;
-use lispbox::lang::registry::Registry;
+use lispbox::lang::internal::Registry;
 use lispbox::lang::{Engine, Limits, Sandbox, Session};
 use lispbox::server::{CancellationToken, Configuration, Connections, DownstreamOptions, Secrets};
 

@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use lispbox::lang::builtin::discovery::vocabulary::{Word, areas};
-use lispbox::lang::registry::Registry;
+use lispbox::lang::internal::Registry;
+use lispbox::lang::vocabulary::{Word, areas};
 
 use crate::context::{Problem, Settings};
 use crate::paint::{Paint, Tone};

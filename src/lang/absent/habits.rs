@@ -27,7 +27,7 @@ pub const HABITS: &[(&[&str], &str)] = &[
     ),
     (
         &[".put", ".putAll", ".remove", ".clear", ".addAll", ".removeAll", ".putIfAbsent", ".computeIfAbsent"],
-        "values never change: `(assoc m k v)`, `(dissoc m k)`, `(conj xs x)`, `(disj s x)`, `(merge m n)` and `(into xs ys)` give new ones; what has to change is an atom, `(swap! state assoc k v)`",
+        "values never change: `(assoc m k v)`, `(dissoc m k)`, `(conj xs x)`, `(disj s x)`, `(merge m n)` and `(into xs ys)` give new ones; for mutable state use an atom, `(swap! state assoc k v)`",
     ),
     // Environment
     (
@@ -50,7 +50,7 @@ pub const HABITS: &[(&[&str], &str)] = &[
     ),
     (
         &["System/gc", "Runtime/getRuntime", "System/identityHashCode"],
-        "there is no virtual machine to speak to: leave it out; every reply says what was spent",
+        "there is no JVM here: leave it out; every reply reports what was spent",
     ),
     (
         &["log/info", "log/debug", "log/warn", "log/error", "logging/info", "tap>", "logger", "timbre/info"],
@@ -93,7 +93,7 @@ pub const HABITS: &[(&[&str], &str)] = &[
     ),
     (
         &["foreach", "forEach", "for-in", "do-while", "until", "repeat-until", "do*", "prog", "do-list"],
-        "go through a collection with `(doseq [x xs] (println x))` for effects, `(for [x xs :when (odd? x)] (* x x))` or `(map f xs)` for values",
+        "iterate over a collection with `(doseq [x xs] (println x))` for effects, `(for [x xs :when (odd? x)] (* x x))` or `(map f xs)` for values",
     ),
     (
         &["function", "def-fn", "fun", "=>", "arrow", "proc", "nlambda", "define-function", "defsubst"],
@@ -126,7 +126,7 @@ pub const HABITS: &[(&[&str], &str)] = &[
     // Other spellings of existing names
     (
         &["null", "None", "undefined", "NIL", "Nil", "Null", "NULL", "NaN"],
-        "the absent value is written `nil`, no number is `##NaN`",
+        "the absent value is written `nil`, not-a-number `##NaN`",
     ),
     (&["True", "TRUE", "#true"], "it is written `true`"),
     (&["False", "FALSE", "#false"], "it is written `false`"),
@@ -171,21 +171,21 @@ pub const HABITS: &[(&[&str], &str)] = &[
     ),
     (
         &["enumerate", "Object.keys", "Object.entries", "Object.values"],
-        "with their indices items come from `(map-indexed vector xs)`; a map's entries are `(for [[k v] m] …)`, `(keys m)`, `(vals m)`",
+        "`(map-indexed vector xs)` pairs items with their indices; a map's entries are `(for [[k v] m] …)`, `(keys m)`, `(vals m)`",
     ),
     (
         &["zip", "zip-with", "izip", "unzip", "itertools.chain", "itertools.groupby"],
-        "several collections side by side: `(map vector xs ys)`; as a map: `(zipmap ks vs)`; one behind the other: `(concat xs ys)`",
+        "several collections side by side: `(map vector xs ys)`; as a map: `(zipmap ks vs)`; one after the other: `(concat xs ys)`",
     ),
     (&["sum", "sum-list", "add-all"], "add up with `(reduce + xs)`, fields with `(reduce + (map :amount items))`"),
     (&["average", "mean"], "`(/ (reduce + xs) (count xs))`, for xs that are not empty"),
     (
         &["sorted", "sort!", "sortBy", "order-by", "orderBy", "sort-on"],
-        "sort with `(sort xs)` or `(sort-by :date items)`, downwards with `(sort-by :n > items)` or `(reverse (sort-by …))`",
+        "sort with `(sort xs)` or `(sort-by :date items)`, descending with `(sort-by :n > items)` or `(reverse (sort-by …))`",
     ),
     (
         &["uniq", "unique", "remove-dups", "dedup", "uniq-by"],
-        "`(distinct xs)` leaves each once; by a key: `(vals (into {} (map (juxt :id identity)) xs))`",
+        "`(distinct xs)` removes duplicates; by a key: `(vals (into {} (map (juxt :id identity)) xs))`",
     ),
     (
         &["lambda:", "map-lambda", "filter!", "list-comprehension", "comprehension"],
@@ -203,7 +203,7 @@ pub const HABITS: &[(&[&str], &str)] = &[
             "list-contains?",
             "member-of?",
         ],
-        "a key of a map or set: `(contains? m k)`; an item of a list: `(some #{x} xs)`; a part of a string: `(str/includes? s \"…\")`; a place: `(.indexOf xs x)`",
+        "a key of a map or set: `(contains? m k)`; an item of a list: `(some #{x} xs)`; a part of a string: `(str/includes? s \"…\")`; an index: `(.indexOf xs x)`",
     ),
     (
         &[
@@ -222,7 +222,7 @@ pub const HABITS: &[(&[&str], &str)] = &[
     ),
     (
         &["isinstance", "typeof", "is_a", "is-a?", "instanceof", "typep", "is?", "cl-typep"],
-        "ask `(string? x)`, `(number? x)`, `(map? x)`, `(vector? x)`, `(nil? x)`; `(type x)` names the type",
+        "test with `(string? x)`, `(number? x)`, `(map? x)`, `(vector? x)`, `(nil? x)`; `(type x)` names the type",
     ),
     (
         &[
@@ -236,7 +236,7 @@ pub const HABITS: &[(&[&str], &str)] = &[
             "parse-number",
             "Number/parseFloat",
         ],
-        "`(parse-long \"12\")` and `(parse-double \"1.5\")` read a number, and are nil for what is none",
+        "`(parse-long \"12\")` and `(parse-double \"1.5\")` parse a number and give nil for any other text",
     ),
     (
         &["===", "equals", "equals?", "strcmp", "isEqual", "eq!"],
@@ -245,7 +245,7 @@ pub const HABITS: &[(&[&str], &str)] = &[
     (&["&&", "and-also", "||", "or-else", "!"], "`(and a b)`, `(or a b)`, `(not a)`"),
     (
         &["%", "**", "//", "pow!", "<>", "<<", ">>", "^", "divmod"],
-        "remainder `(mod a b)`, power `(math/pow a b)`, whole division `(quot a b)`, unequal `(not= a b)`",
+        "remainder `(mod a b)`, power `(math/pow a b)`, integer division `(quot a b)`, unequal `(not= a b)`",
     ),
     (
         &[

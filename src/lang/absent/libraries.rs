@@ -79,7 +79,7 @@ const LIBRARIES: &[(&[&str], &str)] = &[
             "math",
             "statistics",
         ],
-        "leave the require out: `for` gives combinations, `math/pow` and its kin are there, `group-by` and `reduce` aggregate",
+        "leave the require out: `for` gives combinations, `math/pow` and the like are built in, `group-by` and `reduce` aggregate",
     ),
     (
         &[
@@ -91,7 +91,7 @@ const LIBRARIES: &[(&[&str], &str)] = &[
             "clojure.stacktrace",
             "clojure.inspector",
         ],
-        "leave the require out: `(doc f)`, `(dir)` and `(apropos \"…\")` are there",
+        "leave the require out: `(doc f)`, `(dir)` and `(apropos \"…\")` are built in",
     ),
     (
         &["yaml", "clj-yaml", "toml", "clojure.data.priority-map", "flatland.ordered", "clojure.data.avl"],
@@ -144,7 +144,7 @@ const CLASSES: &[(&[&str], &str)] = &[
     ),
     (
         &["URL", "URI", "HttpClient", "HttpURLConnection", "HttpRequest", "Socket", "ServerSocket", "InetAddress"],
-        "programs have no network: `(url/parse s)` takes an address apart, and a tool may fetch it: `(apropos \"fetch\")`",
+        "programs have no network: `(url/parse s)` parses an address, and a tool may fetch it: `(apropos \"fetch\")`",
     ),
     (
         &[
@@ -174,24 +174,21 @@ const CLASSES: &[(&[&str], &str)] = &[
             "Iterator",
             "Array",
         ],
-        "a vector takes its place: `[]`, `(conj v x)`, `(nth v i)`, `(sort v)`, `(peek v)` and `(pop v)`",
+        "use a vector instead: `[]`, `(conj v x)`, `(nth v i)`, `(sort v)`, `(peek v)` and `(pop v)`",
     ),
     (
         &["HashMap", "LinkedHashMap", "TreeMap", "ConcurrentHashMap", "Hashtable", "Properties", "Map"],
-        "a map takes its place: `{}`, `(assoc m k v)`, `(get m k default)`, `(update m k (fnil inc 0))`",
+        "use a map instead: `{}`, `(assoc m k v)`, `(get m k default)`, `(update m k (fnil inc 0))`",
     ),
-    (&["HashSet", "LinkedHashSet", "TreeSet", "Set"], "a set takes its place: `#{}`, `(conj s x)`, `(contains? s x)`"),
+    (&["HashSet", "LinkedHashSet", "TreeSet", "Set"], "use a set instead: `#{}`, `(conj s x)`, `(contains? s x)`"),
     (
         &["StringBuilder", "StringBuffer", "StringWriter", "StringJoiner", "PrintStream", "StringReader"],
         "strings are put together with `(str a b)` and `(str/join \", \" xs)`",
     ),
-    (
-        &["AtomicInteger", "AtomicLong", "AtomicReference"],
-        "an atom takes its place: `(def n (atom 0)) (swap! n inc) @n`",
-    ),
+    (&["AtomicInteger", "AtomicLong", "AtomicReference"], "use an atom instead: `(def n (atom 0)) (swap! n inc) @n`"),
     (
         &["Random", "SecureRandom", "ThreadLocalRandom"],
-        "`(rand-int 10)`, `(rand)`, `(rand-nth xs)` and `(shuffle xs)` are there",
+        "`(rand-int 10)`, `(rand)`, `(rand-nth xs)` and `(shuffle xs)` are built in",
     ),
     (
         &[
@@ -206,9 +203,9 @@ const CLASSES: &[(&[&str], &str)] = &[
         ],
         "`(now)` is the time; `(apropos \"date\")` lists what works with dates",
     ),
-    (&["Base64", "Base64.Encoder"], "`(base64/encode s)` and `(base64/decode s)` are there"),
-    (&["MessageDigest", "DigestUtils", "Mac"], "`(hash/sha256 s)` is there"),
-    (&["URLEncoder", "URLDecoder"], "`(url/encode s)` and `(url/decode s)` are there"),
+    (&["Base64", "Base64.Encoder"], "`(base64/encode s)` and `(base64/decode s)` are built in"),
+    (&["MessageDigest", "DigestUtils", "Mac"], "`(hash/sha256 s)` is built in"),
+    (&["URLEncoder", "URLDecoder"], "`(url/encode s)` and `(url/decode s)` are built in"),
     (
         &["Pattern", "Matcher"],
         "regular expressions are `(re-seq #\"\\d+\" s)`, `(re-find re s)`, `(re-matches re s)`, `(re-pattern text)`",
@@ -217,12 +214,12 @@ const CLASSES: &[(&[&str], &str)] = &[
         &["BigDecimal", "BigInteger", "DecimalFormat", "NumberFormat"],
         "big integers are written `1N`, numbers are formatted with `(format \"%.2f\" x)`",
     ),
-    (&["Optional", "Objects"], "nil takes its place: `(some-> x f)`, `(or x default)`, `(if-let [y x] …)`"),
+    (&["Optional", "Objects"], "use nil instead: `(some-> x f)`, `(or x default)`, `(if-let [y x] …)`"),
     (
         &["System", "Runtime", "Process", "ProcessBuilder", "ClassLoader", "Class"],
         "programs cannot see the machine they run on; `(now)` is the time",
     ),
-    (&["JSONObject", "ObjectMapper", "Gson", "JSONArray"], "`(json/parse text)` and `(json/write data)` are there"),
+    (&["JSONObject", "ObjectMapper", "Gson", "JSONArray"], "`(json/parse text)` and `(json/write data)` are built in"),
 ];
 
 /// Builds the error for a library that does not exist.
@@ -234,7 +231,7 @@ pub fn missing(name: &str) -> Error {
     match LIBRARIES.iter().find(|(prefixes, _)| prefixes.iter().any(&fits)) {
         Some((_, advice)) => error.suggest(*advice),
         None => error.suggest(
-            "nothing can be loaded, and what there is needs no require: str/ set/ walk/ math/ json/ csv/ html/ url/ base64/ hash/ and core; `(dir)` lists it, `(apropos \"word\")` searches it",
+            "libraries cannot be loaded, and the built-in ones need no require: str/ set/ walk/ math/ json/ csv/ html/ url/ base64/ hash/ and core; `(dir)` lists it, `(apropos \"word\")` searches it",
         ),
     }
 }

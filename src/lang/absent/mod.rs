@@ -29,7 +29,7 @@ pub fn kind_of_name(name: &str) -> Option<String> {
     }
     if let Some((object, method)) = foreign_method(name) {
         return Some(format!(
-            "a method call of another language: here the function stands first, `({method} … {object})`"
+            "this is a method call of another language: here the function comes first, `({method} … {object})`"
         ));
     }
     if let Some(class) = name.strip_suffix('.').filter(|class| libraries::is_class(class)) {
@@ -73,7 +73,7 @@ fn infix(name: &str) -> Option<String> {
         "+" | "-" | "*" | "<" | ">" | "<=" | ">=" | "+=" | "*=" | "-=" => operator.as_str(),
         _ => return None,
     };
-    Some(format!("operators stand first, with blanks between all parts: `({function} {left} {right})`"))
+    Some(format!("operators come first, with spaces between all parts: `({function} {left} {right})`"))
 }
 
 #[cfg(test)]

@@ -39,7 +39,7 @@ pub const POWERS: &[(&[&str], &str)] = &[
     ),
     (
         &["read-from-minibuffer", "stdin", "System/in"],
-        "nobody types while a program runs: put what it needs into the program, or pass it in as `data`",
+        "a program has no standard input: put what it needs into the program, or pass it in as `data`",
     ),
     (
         &[
@@ -121,15 +121,15 @@ pub const POWERS: &[(&[&str], &str)] = &[
     // Code as data
     (
         &["eval", "load-string", "read-string*", "compile", "load-reader", "exec!", "Function."],
-        "data is never run as code here: write the code itself, choose among functions with a map, `(({:inc inc :dec dec} op) x)`, or use `defmacro`",
+        "data is never evaluated as code here: write the code itself, choose among functions with a map, `(({:inc inc :dec dec} op) x)`, or use `defmacro`",
     ),
     (
         &["fboundp", "boundp"],
-        "names are looked up with `resolve`, nil where there is nothing: `(some? (resolve 'name))`; `(bound? #'name)` is false of a name that is declared and has no value yet",
+        "names are looked up with `resolve`, which gives nil for an unknown name: `(some? (resolve 'name))`; `(bound? #'name)` is false for a name that is declared and has no value yet",
     ),
     (
         &["ns-imports", "remove-ns"],
-        "names cannot be looked up at run time: put the functions into a map, `({\"inc\" inc} name)`; `(dir)` and `(doc f)` tell what there is",
+        "names cannot be looked up at run time: put the functions into a map, `({\"inc\" inc} name)`; `(dir)` and `(doc f)` show what exists",
     ),
     (
         &["*file*", "*clojure-version*", "clojure-version", "__name__"],
@@ -217,12 +217,12 @@ pub const POWERS: &[(&[&str], &str)] = &[
             "sleep-for",
             "TimeUnit/SECONDS",
         ],
-        "programs do not wait: leave it out; a tool that needs time is waited for by itself",
+        "programs cannot sleep: leave it out; tool calls are awaited automatically",
     ),
     // Assignment
     (
         &["setq", "setf", "assign!", "setq-default", "psetq", "vset", "set-var!", "let-mut", "binding-set!"],
-        "names are not assigned: `(let [x 1 x (+ x 1)] x)` binds anew, `(reduce + 0 xs)` and `(loop [i 0 sum 0] (if (< i 10) (recur (inc i) (+ sum i)) sum))` accumulate, an atom changes: `(def x (atom 0)) (reset! x 5) @x`",
+        "names are not assigned: `(let [x 1 x (+ x 1)] x)` rebinds, `(reduce + 0 xs)` and `(loop [i 0 sum 0] (if (< i 10) (recur (inc i) (+ sum i)) sum))` accumulate, an atom changes: `(def x (atom 0)) (reset! x 5) @x`",
     ),
     (
         &["incf", "cl-incf", "decf", "cl-decf", "inc!", "dec!", "++", "--", "+=", "-=", "*=", "/=="],
@@ -280,7 +280,7 @@ pub const POWERS: &[(&[&str], &str)] = &[
             "hash-ref!",
             "make-equal-hash-table",
         ],
-        "maps take the place of hash tables and do not change: `{:a 1}`, `(get m k default)`, `(assoc m k v)`, `(update m k (fnil inc 0))`, `(keys m)`; fill one with `(reduce (fn [m x] (assoc m (:id x) x)) {} xs)`, or hold one that changes: `(def m (atom {})) (swap! m assoc k v)`",
+        "maps replace hash tables and are immutable: `{:a 1}`, `(get m k default)`, `(assoc m k v)`, `(update m k (fnil inc 0))`, `(keys m)`; fill one with `(reduce (fn [m x] (assoc m (:id x) x)) {} xs)`, or hold one that changes: `(def m (atom {})) (swap! m assoc k v)`",
     ),
     (
         &[
@@ -302,7 +302,7 @@ pub const POWERS: &[(&[&str], &str)] = &[
             "amap",
             "areduce",
         ],
-        "vectors take the place of arrays: `(vec (repeat 10 0))` makes one, `(nth v i)` looks up, `(assoc v i x)` gives one with an item replaced, `(count v)` counts",
+        "vectors replace arrays: `(vec (repeat 10 0))` makes one, `(nth v i)` looks up, `(assoc v i x)` gives one with an item replaced, `(count v)` counts",
     ),
     (
         &["def!", "const", "let!", "let-syntax", "define-syntax", "syntax-rules", "defsetf"],
@@ -310,6 +310,6 @@ pub const POWERS: &[(&[&str], &str)] = &[
     ),
     (
         &["parameterize", "fluid-let", "make-parameter"],
-        "definitions are rebound for a while with `binding`: `(def ^:dynamic *limit* 5) (binding [*limit* 10] (f))`; or pass the value as an argument, `(defn f [limit x] …)`",
+        "definitions are rebound temporarily with `binding`: `(def ^:dynamic *limit* 5) (binding [*limit* 10] (f))`; or pass the value as an argument, `(defn f [limit x] …)`",
     ),
 ];

@@ -183,7 +183,7 @@ pub fn not_a_number(value: &Value) -> Error {
     let error = Error::expected("a number", value);
     match value {
         Value::Nil => error
-            .suggest("nil is what a missing key, an empty collection or a text that is no number gives: `(or x 0)` puts a number in its place"),
+            .suggest("nil comes from a missing key, an empty collection or text that is not a number: `(or x 0)` replaces it with a number"),
         Value::Str(_) => {
             error.suggest("`(parse-long s)` and `(parse-double s)` read a number from a string; `str` joins strings")
         }
@@ -208,5 +208,5 @@ pub fn division_by_zero() -> Error {
 #[cold]
 pub fn overflow(what: &str, instead: &str) -> Error {
     Error::new("IntegerOverflow", format!("integer overflow: `{what}` does not fit into 64 bits"))
-        .suggest(format!("use `{instead}`, which goes on with big integers, or write one number as `1N`"))
+        .suggest(format!("use `{instead}`, which promotes to big integers, or write one number as `1N`"))
 }

@@ -11,65 +11,65 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "bit-and",
         &["[x y & more]"],
-        "The bits set in all.",
+        "The bitwise and of all.",
         &[("(bit-and 12 10)", "8")],
         |machine, arguments| fold(machine, arguments, |x, y| x & y),
     ),
     Builtin::new(
         "bit-or",
         &["[x y & more]"],
-        "The bits set in any.",
+        "The bitwise or of all.",
         &[("(bit-or 12 10)", "14")],
         |machine, arguments| fold(machine, arguments, |x, y| x | y),
     ),
     Builtin::new(
         "bit-xor",
         &["[x y & more]"],
-        "The bits set in one but not in the other.",
+        "The bitwise exclusive or of all.",
         &[("(bit-xor 12 10)", "6")],
         |machine, arguments| fold(machine, arguments, |x, y| x ^ y),
     ),
     Builtin::new(
         "bit-and-not",
         &["[x y & more]"],
-        "The bits of `x` that are not set in the others.",
+        "`x` with the bits set in the others cleared.",
         &[("(bit-and-not 7 2)", "5")],
         |machine, arguments| fold(machine, arguments, |x, y| x & !y),
     ),
-    Builtin::new("bit-not", &["[x]"], "All bits turned over.", &[("(bit-not 5)", "-6")], |_, arguments| {
+    Builtin::new("bit-not", &["[x]"], "The bitwise complement.", &[("(bit-not 5)", "-6")], |_, arguments| {
         Ok(Value::Int(!integer(&arguments[0])?))
     }),
     Builtin::new(
         "bit-shift-left",
         &["[x n]"],
-        "The bits moved `n` places up.",
+        "Shifts `x` left by `n` bits.",
         &[("(bit-shift-left 1 4)", "16")],
         |_, arguments| shift(arguments, |x, n| x << n),
     ),
     Builtin::new(
         "bit-shift-right",
         &["[x n]"],
-        "The bits moved `n` places down; the sign is kept.",
+        "Shifts `x` right by `n` bits, keeping the sign.",
         &[("(bit-shift-right -8 1)", "-4")],
         |_, arguments| shift(arguments, |x, n| x >> n),
     ),
     Builtin::new(
         "unsigned-bit-shift-right",
         &["[x n]"],
-        "The bits moved `n` places down, zeros behind them.",
+        "Shifts `x` right by `n` bits, filling with zeros.",
         &[("(unsigned-bit-shift-right -1 60)", "15")],
         |_, arguments| shift(arguments, |x, n| ((x as u64) >> n) as i64),
     ),
-    Builtin::new("bit-set", &["[x n]"], "`x` with bit `n` set.", &[("(bit-set 0 3)", "8")], |_, arguments| {
+    Builtin::new("bit-set", &["[x n]"], "Sets bit `n` of `x`.", &[("(bit-set 0 3)", "8")], |_, arguments| {
         shift(arguments, |x, n| x | (1 << n))
     }),
-    Builtin::new("bit-clear", &["[x n]"], "`x` without bit `n`.", &[("(bit-clear 15 0)", "14")], |_, arguments| {
+    Builtin::new("bit-clear", &["[x n]"], "Clears bit `n` of `x`.", &[("(bit-clear 15 0)", "14")], |_, arguments| {
         shift(arguments, |x, n| x & !(1 << n))
     }),
     Builtin::new(
         "bit-flip",
         &["[x n]"],
-        "`x` with bit `n` turned over.",
+        "Flips (inverts) bit `n` of `x`.",
         &[("(bit-flip 0 1)", "2")],
         |_, arguments| shift(arguments, |x, n| x ^ (1 << n)),
     ),

@@ -20,72 +20,72 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "atom",
         &["[x & options]"],
-        "A cell that holds `x` until `swap!` or `reset!` changes it; `@` looks into it.\n\
-         The option `:meta` gives it metadata, `:validator` a function that must be true of all that it holds.",
+        "A mutable reference to `x`, changed by `swap!` and `reset!`, read with `@`.\n\
+         Options: `:meta`, its metadata; `:validator`, a predicate that every value it holds must satisfy.",
         &[("(let [a (atom 1)] (swap! a inc) @a)", "2"), ("(meta (atom 1 :meta {:unit :eur}))", "{:unit :eur}")],
         atom,
     ),
     Builtin::new(
         "volatile!",
         &["[x]"],
-        "A cell as `atom` makes it, for `vswap!` and `vreset!`.",
+        "A mutable reference like an atom, for `vswap!` and `vreset!`.",
         &[("(let [v (volatile! 1)] (vreset! v 2) @v)", "2")],
         volatile,
     ),
     Builtin::new(
         "Object.",
         &["[]"],
-        "A value that is identical to no other: a mark that no data can hold.",
+        "A new value identical to no other: a sentinel that no data contains.",
         &[("(let [none (Object.)] (identical? none (get {} :a none)))", "true")],
         |machine, _| Ok(Value::Cell(machine.core.heap.allocate(CellKind::Volatile, State::Done(Value::Nil)))),
     ),
     Builtin::new(
         "deref",
         &["[cell]"],
-        "What an atom or volatile holds, a delay comes to, or a var stands for; `@x` is `(deref x)`.",
+        "The value of an atom, volatile, delay or var; `@x` is `(deref x)`.",
         &[("(deref (atom 1))", "1"), ("@(delay (+ 1 2))", "3")],
         deref,
     ),
     Builtin::new(
         "swap!",
         &["[atom f & args]"],
-        "Makes the atom hold what `f` makes of its content and `args`, and returns that.",
+        "Sets the atom to `(f value args…)` and returns the new value.",
         &[("(swap! (atom 1) + 2 3)", "6"), ("(let [a (atom {})] (swap! a assoc :k 1) @a)", "{:k 1}")],
         swap,
     ),
     Builtin::new(
         "reset!",
         &["[atom x]"],
-        "Makes the atom hold `x`, and returns it.",
+        "Sets the atom to `x` and returns `x`.",
         &[("(reset! (atom 1) 5)", "5")],
         reset,
     ),
     Builtin::new(
         "swap-vals!",
         &["[atom f & args]"],
-        "`swap!` that returns the old content and the new, as `[old new]`.",
+        "Like `swap!`, but returns the old and the new value, `[old new]`.",
         &[("(swap-vals! (atom 1) inc)", "[1 2]")],
         swap_vals,
     ),
     Builtin::new(
         "reset-vals!",
         &["[atom x]"],
-        "`reset!` that returns the old content and the new, as `[old new]`.",
+        "Like `reset!`, but returns the old and the new value, `[old new]`.",
         &[("(reset-vals! (atom 1) 5)", "[1 5]")],
         reset_vals,
     ),
     Builtin::new(
         "compare-and-set!",
         &["[atom old new]"],
-        "Makes the atom hold `new` if it holds `old`; true if it did.",
+        "Sets the atom to `new` if its value is identical to `old`; true if so.",
         &[("(compare-and-set! (atom 1) 1 2)", "true"), ("(compare-and-set! (atom 1) 7 2)", "false")],
         compare_and_set,
     ),
     Builtin::new(
         "add-watch",
         &["[atom key f]"],
-        "Calls `f` with `key`, the atom, its old and its new content after each change, and returns the atom.\n\
-         A watch of the same key is replaced; watches are called in the order in which they were added.",
+        "Calls `f` with `key`, the atom, its old and its new value after each change; returns the atom.\n\
+         Replaces a watch with an equal key; watches are called in the order in which they were added.",
         &[(
             "(let [a (atom 1) seen (atom [])] (add-watch a :log (fn [k a old new] (swap! seen conj [k old new]))) (swap! a inc) @seen)",
             "[[:log 1 2]]",
@@ -95,14 +95,14 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "remove-watch",
         &["[atom key]"],
-        "Takes the watch of that key away, and returns the atom.",
+        "Removes the watch with that key; returns the atom.",
         &[("(let [a (atom 1)] (add-watch a :k println) (remove-watch a :k) (reset! a 2))", "2")],
         remove_watch,
     ),
     Builtin::new(
         "set-validator!",
         &["[atom f]"],
-        "Lets the atom hold only what `f` is true of; nil takes the validator away.",
+        "Makes the atom accept only values for which `f` is true; nil removes the validator.",
         &[(
             "(let [a (atom 1)] (set-validator! a pos?) (try (reset! a -1) (catch Exception e (ex-message e))))",
             "\"Invalid reference state: -1 (an integer) does not pass the validator\"",
@@ -122,7 +122,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "force",
         &["[x]"],
-        "What a delay comes to; anything else as it is.",
+        "The value of a delay; any other value unchanged.",
         &[("(force (delay 1))", "1"), ("(force 2)", "2")],
         force,
     ),
@@ -133,7 +133,7 @@ pub const TABLE: &[Builtin] = &[
         &[("(realized? (delay 1))", "false"), ("(realized? (lazy-seq [1]))", "false")],
         is_realized,
     ),
-    Builtin::new("delay*", &["[f]"], "What `delay` expands to.", &[], delay_star),
+    Builtin::new("delay*", &["[f]"], "Expansion of `delay`.", &[], delay_star),
 ];
 
 /// Aliases, as pairs of alias and builtin name.
@@ -263,7 +263,7 @@ fn deref(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
         Value::Var(name) => machine.var_value(&name),
         Value::Reduced(inner) => Ok(inner.0.clone()),
         other => Err(Error::expected("an atom, a volatile, a delay or a var", &other)
-            .suggest("only cells are looked into with `@`; other values are used as they are")
+            .suggest("only cells are dereferenced with `@`; use other values directly")
             .into()),
     }
 }

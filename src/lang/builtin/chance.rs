@@ -12,14 +12,14 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "rand",
         &["[]", "[n]"],
-        "A random double from 0 up to but not including `n` (1).",
+        "A random double from 0 (inclusive) to `n` (exclusive; default 1).",
         &[("(< -1 (rand 10) 10)", "true")],
         rand,
     ),
     Builtin::new(
         "rand-int",
         &["[n]"],
-        "A random integer from 0 up to but not including `n`.",
+        "A random integer from 0 (inclusive) to `n` (exclusive).",
         &[("(rand-int 1)", "0"), ("(< -1 (rand-int 10) 10)", "true")],
         rand_int,
     ),
@@ -34,14 +34,14 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "System/nanoTime",
         &["[]"],
-        "The time of the host's clock in nanoseconds, for what passes between two calls; it is exact to a millisecond.",
+        "The host's clock in nanoseconds, for measuring elapsed time; its resolution is a millisecond.",
         &[("(let [start (System/nanoTime)] (>= (System/nanoTime) start))", "true")],
         nanoseconds,
     ),
     Builtin::new(
         "now",
         &["[]"],
-        "The time of day, in milliseconds since 1970-01-01T00:00:00Z.",
+        "The current time, in milliseconds since 1970-01-01T00:00:00Z.",
         &[("(pos? (now))", "true")],
         now,
     ),

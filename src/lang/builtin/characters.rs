@@ -8,7 +8,7 @@ use crate::value::Value;
 
 /// Builtins defined in this module.
 pub const TABLE: &[Builtin] = &[
-    Builtin::new("char", &["[x]"], "The character of that code.", &[("(char 97)", "\\a"), ("(char \\a)", "\\a")], char),
+    Builtin::new("char", &["[x]"], "Character of a code point.", &[("(char 97)", "\\a"), ("(char \\a)", "\\a")], char),
     Builtin::new(
         "Character/isDigit",
         &["[c]"],
@@ -33,63 +33,63 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "Character/isUpperCase",
         &["[c]"],
-        "True for a capital letter.",
+        "True for an uppercase letter.",
         &[("(Character/isUpperCase \\A)", "true")],
         |_, arguments| test(arguments, char::is_uppercase),
     ),
     Builtin::new(
         "Character/isLowerCase",
         &["[c]"],
-        "True for a small letter.",
+        "True for a lowercase letter.",
         &[("(Character/isLowerCase \\A)", "false")],
         |_, arguments| test(arguments, char::is_lowercase),
     ),
     Builtin::new(
         "Character/isWhitespace",
         &["[c]"],
-        "True for a blank, a tab or a line end.",
+        "True for a space, tab or line terminator.",
         &[("(Character/isWhitespace \\space)", "true")],
         |_, arguments| test(arguments, super::strings::is_blank),
     ),
     Builtin::new(
         "Character/toUpperCase",
         &["[c]"],
-        "The capital letter.",
+        "In upper case.",
         &[("(Character/toUpperCase \\a)", "\\A")],
         |_, arguments| change(arguments, |c| single(c, c.to_uppercase())),
     ),
     Builtin::new(
         "Character/toLowerCase",
         &["[c]"],
-        "The small letter.",
+        "In lower case.",
         &[("(Character/toLowerCase \\A)", "\\a")],
         |_, arguments| change(arguments, |c| single(c, c.to_lowercase())),
     ),
     Builtin::new(
         "Character/getNumericValue",
         &["[c]"],
-        "The number that a digit or letter stands for, or -1.",
+        "The numeric value of a digit or letter (radix 36), else -1.",
         &[("(Character/getNumericValue \\7)", "7"), ("(Character/getNumericValue \\a)", "10")],
         numeric_value,
     ),
     Builtin::new(
         "Character/digit",
         &["[c radix]"],
-        "The number that a digit stands for to a radix, or -1.",
+        "The numeric value of a digit in a radix, else -1.",
         &[("(Character/digit \\f 16)", "15"), ("(Character/digit \\9 8)", "-1")],
         digit,
     ),
     Builtin::new(
         "char-name-string",
         &["[c]"],
-        "The name of a character that has one, such as \"newline\"; else nil.",
+        "The name of a character, such as \"newline\"; nil if it has none.",
         &[("(char-name-string \\newline)", "\"newline\""), ("(char-name-string \\a)", "nil")],
         |_, arguments| Ok(noted(character(&arguments[0])?, NAMES)),
     ),
     Builtin::new(
         "char-escape-string",
         &["[c]"],
-        "How a character is escaped in a string; nil if it stands for itself.",
+        "The escape sequence of a character in a string; nil if it needs none.",
         &[("(char-escape-string \\newline)", "\"\\\\n\""), ("(char-escape-string \\a)", "nil")],
         |_, arguments| Ok(noted(character(&arguments[0])?, ESCAPES)),
     ),
@@ -139,8 +139,8 @@ fn character(value: &Value) -> Result<char, Error> {
         Value::Int(_) | Value::Float(_) => {
             let code = integer(value)?;
             u32::try_from(code).ok().and_then(char::from_u32).ok_or_else(|| {
-                Error::new("ArgumentError", format!("{code} is the code of no character"))
-                    .suggest("codes go from 0 to 55295 and from 57344 to 1114111")
+                Error::new("ArgumentError", format!("{code} is not the code of a character"))
+                    .suggest("codes range from 0 to 55295 and from 57344 to 1114111")
             })
         }
         Value::Str(text) => {

@@ -19,14 +19,14 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "run-tests",
         &["[& namespaces]"],
-        "Runs all tests of the session, prints what fails and how many there were, and gives the counts.",
+        "Runs all tests of the session, prints failures and totals, and returns a map of the counts.",
         &[("(deftest sums (is (= 4 (+ 2 2)))) (run-tests)", "{:test 1, :pass 1, :fail 0, :error 0, :type :summary}")],
         run_tests,
     ),
     Builtin::new(
         "test-vars",
         &["[tests]"],
-        "Runs tests, one after another.",
+        "Runs tests sequentially.",
         &[("(deftest sums (is (= 4 (+ 2 2)))) (test-vars [sums])", "nil")],
         |machine, arguments| {
             let tests = machine.items(take(arguments, 0))?;
@@ -37,7 +37,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "note-test*",
         &["[name]"],
-        "Puts a test among those that `run-tests` runs.",
+        "Adds a test to the tests that `run-tests` runs.",
         &[],
         |machine, arguments| {
             let mut tests = noted(machine, TESTS);
@@ -49,7 +49,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "use-fixtures*",
         &["[kind & functions]"],
-        "What `use-fixtures` expands to.",
+        "Expansion of `use-fixtures`.",
         &[],
         |machine, arguments| {
             let kind = take(arguments, 0);
@@ -96,7 +96,7 @@ static RUN_ONE: Builtin =
 
 /// A function wrapped in a fixture.
 static FIXED: Builtin =
-    Builtin::new("fixed*", &["[fixture f]"], "A function inside of a fixture.", &[], |machine, arguments| {
+    Builtin::new("fixed*", &["[fixture f]"], "A function wrapped in a fixture.", &[], |machine, arguments| {
         let fixture = take(arguments, 0);
         machine.call(&fixture, &mut arguments[1..])
     });
@@ -183,7 +183,7 @@ fn run_noted(machine: &mut Machine) -> Outcome<Value> {
     for (name, _) in noted(machine, TESTS).iter() {
         let found = machine.core.globals.find(&name.to_string());
         let Some(test) = found.and_then(|index| machine.core.globals.get(index).value.clone()) else {
-            return Err(Error::new("UnboundVariable", format!("there is no test `{name}` any more")).into());
+            return Err(Error::new("UnboundVariable", format!("the test `{name}` no longer exists")).into());
         };
         tests.push(test);
     }

@@ -16,65 +16,65 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "long",
         &["[x]"],
-        "The number as an integer, what is behind the point cut off; the code of a character.",
+        "The number as an integer, without its fractional part; the code point of a character.",
         &[("(long 2.5)", "2"), ("(long -2.5)", "-2")],
         long,
     ),
     Builtin::new("double", &["[x]"], "The number as a double.", &[("(double 1)", "1.0")], double),
-    Builtin::new("num", &["[x]"], "The number itself; nil of nil.", &[("(num 1)", "1")], num),
+    Builtin::new("num", &["[x]"], "The number itself; nil for nil.", &[("(num 1)", "1")], num),
     Builtin::new(
         "bigint",
         &["[x]"],
-        "The number, or the digits in a string, as an integer of any size.",
+        "The number, or the digits in a string, as an arbitrary-precision integer.",
         &[("(bigint 2)", "2N"), ("(* (bigint 9223372036854775807) 2)", "18446744073709551614N")],
         bigint,
     ),
     Builtin::new(
         "parse-long",
         &["[s]"],
-        "The integer that the string spells; nil if it spells none.",
+        "Parses a string as an integer; nil if it is not one.",
         &[("(parse-long \"42\")", "42"), ("(parse-long \"4.2\")", "nil")],
         parse_long,
     ),
     Builtin::new(
         "parse-double",
         &["[s]"],
-        "The double that the string spells; nil if it spells none.",
+        "Parses a string as a double; nil if it is not one.",
         &[("(parse-double \"1.5e3\")", "1500.0"), ("(parse-double \"x\")", "nil")],
         parse_double,
     ),
     Builtin::new(
         "parse-boolean",
         &["[s]"],
-        "true or false for `\"true\"` and `\"false\"`; nil for all other strings.",
+        "true or false for `\"true\"` and `\"false\"`; nil for any other string.",
         &[("(parse-boolean \"true\")", "true"), ("(parse-boolean \"yes\")", "nil")],
         parse_boolean,
     ),
     Builtin::new(
         "Long/parseLong",
         &["[s]", "[s radix]"],
-        "The integer that the string spells; an error if it spells none.",
+        "Parses a string as an integer; an error if it is not one.",
         &[("(Integer/parseInt \"42\")", "42"), ("(Long/parseLong \"ff\" 16)", "255")],
         java_long,
     ),
     Builtin::new(
         "Long/valueOf",
         &["[x]", "[s radix]"],
-        "The integer itself, or the one that the string spells.",
+        "The integer itself, or parsed from a string.",
         &[("(Long/valueOf 5)", "5"), ("(Integer/valueOf \"17\")", "17")],
         long_value,
     ),
     Builtin::new(
         "Double/valueOf",
         &["[x]"],
-        "The number as a double, or the double that the string spells.",
+        "The number as a double, or a double parsed from a string.",
         &[("(Double/valueOf \"1.5\")", "1.5"), ("(Double/valueOf 2)", "2.0")],
         double_value,
     ),
     Builtin::new(
         "parse-uuid",
         &["[s]"],
-        "The UUID in small letters, if the string spells one; else nil. UUIDs are strings here.",
+        "The UUID in lower case, or nil if the string is not a UUID. UUIDs are strings.",
         &[
             ("(parse-uuid \"B6883C0A-0342-4007-9966-BC2DFA6B109E\")", "\"b6883c0a-0342-4007-9966-bc2dfa6b109e\""),
             ("(parse-uuid \"no\")", "nil"),
@@ -84,35 +84,35 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "uuid?",
         &["[x]"],
-        "True for a string that spells a UUID.",
+        "True for a string that is a UUID.",
         &[("(uuid? (random-uuid))", "true"), ("(uuid? \"no\")", "false")],
         |_, arguments| Ok(Value::Bool(arguments[0].as_str().is_some_and(is_uuid))),
     ),
     Builtin::new(
         "Double/parseDouble",
         &["[s]"],
-        "The double that the string spells; an error if it spells none.",
+        "Parses a string as a double; an error if it is not one.",
         &[("(Double/parseDouble \"2.5\")", "2.5")],
         java_double,
     ),
     Builtin::new(
         "Boolean/parseBoolean",
         &["[s]"],
-        "True for `\"true\"` in any case, false for all else.",
+        "True for `\"true\"` (ignoring case), else false.",
         &[("(Boolean/parseBoolean \"TRUE\")", "true"), ("(Boolean/parseBoolean nil)", "false")],
         java_boolean,
     ),
     Builtin::new(
         "number->string",
         &["[x]", "[x radix]"],
-        "The number as text, an integer also to another radix.",
+        "The number as text; an integer optionally in another radix.",
         &[("(number->string 255)", "\"255\""), ("(number->string 255 16)", "\"ff\"")],
         number_to_string,
     ),
     Builtin::new(
         "string->number",
         &["[s]", "[s radix]"],
-        "The number that the string spells; false if it spells none.",
+        "Parses a string as a number; false if it is not one.",
         &[
             ("(string->number \"2.5\")", "2.5"),
             ("(string->number \"ff\" 16)", "255"),
@@ -271,7 +271,7 @@ fn wrong_format(what: &str, value: &Value, instead: &str) -> Error {
     if instead.is_empty() {
         return error;
     }
-    error.suggest(format!("`{instead}` gives nil where the string spells no number"))
+    error.suggest(format!("`{instead}` gives nil if the string is not a number"))
 }
 
 /// Returns the radix argument, 10 by default.

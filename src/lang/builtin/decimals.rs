@@ -38,7 +38,8 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "decimal/round",
         &["[x places]", "[x places mode]"],
-        "The number as an exact decimal with that many places. Halves go up, away from zero, unless a mode says otherwise: `:half-up`, `:half-even` (bankers), `:half-down`, `:up`, `:down`, `:ceiling`, `:floor`.",
+        "The number as an exact decimal with that number of decimal places. The mode is `:half-up` (default: halves \
+         away from zero), `:half-even` (bankers), `:half-down`, `:up`, `:down`, `:ceiling` or `:floor`.",
         &[
             ("(decimal/round 2.345M 2)", "2.35M"),
             ("(decimal/round 2.345M 2 :half-even)", "2.34M"),
@@ -49,14 +50,14 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "decimal/scale",
         &["[x]"],
-        "How many places the decimal has.",
+        "The number of decimal places.",
         &[("(decimal/scale 1.50M)", "2"), ("(.scale 10M)", "0")],
         |_, arguments| Ok(Value::Int(exact(&arguments[0])?.fractional_digit_count())),
     ),
     Builtin::new(
         "decimal/strip-zeros",
         &["[x]"],
-        "The decimal without zeros at its end.",
+        "The decimal without trailing zeros.",
         &[("(decimal/strip-zeros 1.500M)", "1.5M")],
         strip_zeros,
     ),
@@ -70,7 +71,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "with-precision*",
         &["[digits mode value]"],
-        "The value, a decimal rounded to that many digits.",
+        "The value; a decimal rounded to `digits` digits.",
         &[],
         with_precision,
     ),
@@ -227,8 +228,8 @@ fn bigdec(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
             pay_for_digits(machine, text.len() as u64 * 4)?;
             let digits = text.trim().trim_end_matches('M');
             decimal::read(digits).map(made).ok_or_else(|| {
-                Error::new("NumberFormatError", format!("`{}` does not spell a decimal", excerpt(text)))
-                    .suggest("digits with a point are read, such as `\"1234.50\"`; take out signs of currency and groups first: `(str/replace s #\"[^0-9.-]\" \"\")`")
+                Error::new("NumberFormatError", format!("`{}` is not a decimal", excerpt(text)))
+                    .suggest("write digits with a decimal point, such as `\"1234.50\"`; remove currency signs and separators first: `(str/replace s #\"[^0-9.-]\" \"\")`")
                     .into()
             })
         }

@@ -19,9 +19,9 @@ use std::sync::Arc;
 pub const TABLE: &[Builtin] = &[Builtin::new(
     "describe",
     &["[x & options]"],
-    "The shape of data that you do not know yet: a map from path to what stands there (types, counts, ranges, \
-     samples, how many lack it), the items of a collection merged into one, at most some 2,000 characters long.\n\
-     It is a map and no print-out, so that `{:mails (describe a) :events (describe b)}` tells of both at once. \
+    "The shape of unknown data: a map from path to a summary (types, counts, ranges, samples, how many lack it), with \
+     the items of a collection merged, limited to about 2,000 characters.\n\
+     The result is a map, not printed, so `{:mails (describe a) :events (describe b)}` describes both at once. \
      Options: `:depth` (6), `:samples` (2).",
     &[
         (
@@ -286,7 +286,7 @@ impl Survey {
             }
             if !self.complete {
                 note.push_str(if note.is_empty() { "" } else { "; " });
-                let _ = write!(note, "only part was looked at ({} values, :depth {})", self.looked_at, self.depth);
+                let _ = write!(note, "only part was examined ({} values, :depth {})", self.looked_at, self.depth);
             }
             answer.insert(Value::string("…"), Value::string(&note));
         }

@@ -10,9 +10,9 @@ use std::sync::Arc;
 
 /// Builtins defined in this module.
 pub const TABLE: &[Builtin] = &[
-    Builtin::new("dynamic*", &["[name]"], "What a name such as `*print-length*` expands to.", &[], dynamic),
-    Builtin::new("set-dynamic*", &["[name value]"], "What `(set! *print-length* …)` expands to.", &[], set_dynamic),
-    Builtin::new("with-out-str*", &["[f]"], "What `with-out-str` expands to.", &[], with_out_str),
+    Builtin::new("dynamic*", &["[name]"], "Expansion of names such as `*print-length*`.", &[], dynamic),
+    Builtin::new("set-dynamic*", &["[name value]"], "Expansion of `(set! *print-length* …)`.", &[], set_dynamic),
+    Builtin::new("with-out-str*", &["[f]"], "Expansion of `with-out-str`.", &[], with_out_str),
 ];
 
 /// Clojure's dynamic names that are known without a definition, with their initial values. Most of those that begin

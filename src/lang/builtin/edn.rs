@@ -19,8 +19,8 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "edn/read-string",
         &["[s]", "[options s]"],
-        "The first form that the text spells, as data; nil if there is none. Options: `:eof`, what to give then; \
-         `:readers`, functions by tag; `:default`, a function of any other tag and its value. Nothing is evaluated.",
+        "Reads the first form in the text as data; nil if none. Options: `:eof`, the value to return then; `:readers`, \
+         a map from tag to function; `:default`, a function of any other tag and its value. Nothing is evaluated.",
         &[
             ("(edn/read-string \"{:port 8080, :hosts [\\\"a\\\" \\\"b\\\"]}\")", "{:port 8080, :hosts [\"a\" \"b\"]}"),
             ("(edn/read-string \"(+ 1 2)\")", "(+ 1 2)"),
@@ -33,8 +33,8 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "read-string",
         &["[s]", "[options s]"],
-        "As `edn/read-string`, but text without a form is an error. Options: `:eof`; `:read-cond`, `:allow` to choose \
-         a branch of `#?(…)`, `:preserve` to keep it; `:features`. `*data-readers*` says what tags mean.",
+        "Like `edn/read-string`, but text without a form is an error. Options: `:eof`; `:read-cond`, `:allow` to \
+         select a branch of `#?(…)`, `:preserve` to keep it; `:features`. `*data-readers*` defines how tags are read.",
         &[
             ("(read-string \"[1 a :b]\")", "[1 a :b]"),
             ("(read-string {:read-cond :allow} \"[#?(:clj 1 :cljs 2)]\")", "[1]"),

@@ -13,22 +13,22 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "ex-info",
         &["[message data]", "[message data cause]"],
-        "An exception with a message, a map of data, and what caused it.",
+        "An exception with a message, a map of data and a cause.",
         &[("(try (throw (ex-info \"no\" {:id 1})) (catch Exception e (:id (ex-data e))))", "1")],
         ex_info,
     ),
     Builtin::new(
         "ex-message",
         &["[e]"],
-        "The message of an exception; nil for anything else.",
+        "The message of an exception; nil for any other value.",
         &[("(ex-message (ex-info \"no\" {}))", "\"no\""), ("(try (throw \"no\") (catch e (.getMessage e)))", "\"no\"")],
         ex_message,
     ),
     Builtin::new(
         "ex-data",
         &["[e]"],
-        "The data of an exception; nil for what is no exception.\n\
-         An error of the language gives `:error` (its code), `:message`, and where there are any `:symbol` and `:suggestion`.",
+        "The data of an exception; nil for any other value.\n\
+         For a language error: `:error` (its code), `:message`, and, if present, `:symbol` and `:suggestion`.",
         &[
             ("(ex-data (ex-info \"no\" {:id 1}))", "{:id 1}"),
             ("(try (+ 1 \"x\") (catch Exception e (:error (ex-data e))))", "\"TypeError\""),
@@ -38,35 +38,37 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "ex-cause",
         &["[e]"],
-        "What caused an exception, or nil.",
+        "The cause of an exception, or nil.",
         &[("(ex-message (ex-cause (ex-info \"outer\" {} (ex-info \"inner\" {}))))", "\"inner\"")],
         ex_cause,
     ),
     Builtin::new(
         "Throwable->map",
         &["[e]"],
-        "An exception as data: `:cause` the innermost message, `:via` each exception with its `:type`, `:message` and `:data`, `:data` of the innermost one.",
+        "An exception as data: `:cause`, the innermost message; `:via`, each exception with `:type`, `:message` and \
+         `:data`; `:data` of the innermost.",
         &[("(:cause (Throwable->map (ex-info \"no\" {} (Exception. \"why\"))))", "\"why\"")],
         as_map,
     ),
     Builtin::new(
         "throw",
         &["[x]"],
-        "Raises an exception; of a string its message is made, of a map its data and, from `:message`, its message.",
+        "Throws an exception. A string is used as message; a map as data, with its `:message`, `:msg` or `:error` as \
+         message.",
         &[("(try (throw (ex-info \"no\" {})) (catch Exception e (ex-message e)))", "\"no\"")],
         throw,
     ),
     Builtin::new(
         "error",
         &["[message & values]"],
-        "Raises an exception with the message and the values behind it.",
+        "Throws an exception with the message followed by the values.",
         &[("(try (error \"not a name:\" 5) (catch Exception e (ex-message e)))", "\"not a name: 5\"")],
         error,
     ),
     Builtin::new(
         "assert",
         &["[x]", "[x message]"],
-        "Raises an `AssertionError` unless `x` is true.",
+        "Throws an `AssertionError` unless `x` is true.",
         &[
             ("(assert (= 1 1))", "nil"),
             (
@@ -79,11 +81,11 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "Exception.",
         &["[]", "[message]", "[message cause]"],
-        "An exception with a message and what caused it, as Java's constructors make it.",
+        "An exception with a message and a cause, like Java's constructors.",
         &[("(try (throw (Exception. \"no\")) (catch Exception e (ex-message e)))", "\"no\"")],
         exception,
     ),
-    Builtin::new("no-case*", &["[x]"], "What a `case` without a matching clause expands to.", &[], no_case),
+    Builtin::new("no-case*", &["[x]"], "The error for `case` without a matching clause.", &[], no_case),
 ];
 
 /// Aliases, as pairs of alias and builtin name.

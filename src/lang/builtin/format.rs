@@ -18,7 +18,9 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "format",
         &["[pattern & values]"],
-        "The values set into a pattern: `%s` any, `%d` an integer, `%.2f` a number with two decimals, `%e` `%x` `%o` `%b` `%c`, `%n` a line end, `%%`; with width and flags as in `%-5s`, `%05d`, `%,d`. With nil in front it is Common Lisp's, with `~a ~s ~d ~,2f ~%`.",
+        "Formats values by a pattern: `%s` any, `%d` an integer, `%.2f` a number with two decimals, `%e` `%x` `%o` \
+         `%b` `%c`, `%n` a newline, `%%`; with width and flags as in `%-5s`, `%05d`, `%,d`. With nil as first \
+         argument, Common Lisp's, with `~a ~s ~d ~,2f ~%`.",
         &[
             ("(format \"%s has %d\" \"Ada\" 3)", "\"Ada has 3\""),
             ("(format \"%.2f\" 3.14159)", "\"3.14\""),
@@ -30,7 +32,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "String/format",
         &["[pattern & values]"],
-        "As `format`; the values may also be given as one array or vector.",
+        "Like `format`; the values may also be given as one array or vector.",
         &[("(String/format \"%s-%d\" (to-array [\"a\" 1]))", "\"a-1\""), ("(String/format \"%s\" \"a\")", "\"a\"")],
         format_array,
     ),
@@ -169,9 +171,9 @@ fn specifier(text: &str) -> Result<(Specifier, usize), Error> {
             let shown: String = other.into_iter().collect();
             Err(Error::new(
                 "FormatError",
-                format!("`%{}{shown}` is no part of a pattern", excerpt(&text[..text.len() - rest.len()])),
+                format!("`%{}{shown}` is not a format directive", excerpt(&text[..text.len() - rest.len()])),
             )
-            .suggest("there are `%s %d %f %e %g %x %o %b %c %n`; a percent sign is `%%`"))
+            .suggest("supported: `%s %d %f %e %g %x %o %b %c %n`; a percent sign is `%%`"))
         }
     }
 }

@@ -21,79 +21,79 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "apply",
         &["[f args]", "[f arg & args]"],
-        "Calls `f` with the arguments given, the last of which is a sequence of further ones.",
+        "Calls `f` with the given arguments followed by the items of the last one, a sequence.",
         &[("(apply + [1 2 3])", "6"), ("(apply max 1 2 [5 3])", "5"), ("(apply + nil)", "0")],
         apply,
     ),
-    Builtin::new("funcall", &["[f & args]"], "Calls `f` with these arguments.", &[("(funcall + 1 2)", "3")], funcall),
+    Builtin::new("funcall", &["[f & args]"], "Calls `f` with the arguments.", &[("(funcall + 1 2)", "3")], funcall),
     Builtin::new(
         "comp",
         &["[& fs]"],
-        "A function that calls the last of `fs`, then the one before with what that gave, and so on.",
+        "The composition of `fs`, applied from right to left, each to the previous result.",
         &[("((comp inc inc) 1)", "3"), ("((comp str +) 1 2)", "\"3\""), ("((comp) 5)", "5")],
         comp,
     ),
     Builtin::new(
         "partial",
         &["[f & args]"],
-        "A function that calls `f` with `args` and then its own arguments.",
+        "A function that calls `f` with `args` followed by its own arguments.",
         &[("((partial + 1 2) 3)", "6"), ("(map (partial * 2) [1 2])", "(2 4)")],
         partial,
     ),
     Builtin::new(
         "juxt",
         &["[f & fs]"],
-        "A function that gives the vector of what each of `fs` makes of its arguments.",
+        "A function that returns a vector of the results of all `fs` for its arguments.",
         &[("((juxt :a :b) {:a 1, :b 2})", "[1 2]"), ("((juxt + -) 5 3)", "[8 2]")],
         juxt,
     ),
     Builtin::new(
         "complement",
         &["[pred]"],
-        "A function that is true where `pred` is not, and the other way round.",
+        "A function that returns the logical opposite of `pred`.",
         &[("(filter (complement nil?) [1 nil])", "(1)")],
         complement,
     ),
     Builtin::new(
         "constantly",
         &["[x]"],
-        "A function of any arguments that gives `x`.",
+        "A function of any arguments that returns `x`.",
         &[("(map (constantly 0) [1 2])", "(0 0)")],
         constantly,
     ),
-    Builtin::new("identity", &["[x]"], "Its argument.", &[("(filter identity [1 nil])", "(1)")], identity),
+    Builtin::new("identity", &["[x]"], "Returns `x`.", &[("(filter identity [1 nil])", "(1)")], identity),
     Builtin::new(
         "fnil",
         &["[f default & defaults]"],
-        "A function as `f` that takes `default` where its first argument is nil, and so on.",
+        "A function like `f` that replaces nil in its first arguments by `default` and `defaults`.",
         &[("((fnil inc 0) nil)", "1"), ("(update {} :n (fnil inc 0))", "{:n 1}")],
         fnil,
     ),
     Builtin::new(
         "memoize",
         &["[f]"],
-        "A function as `f` that remembers what it gave for which arguments.",
+        "A function like `f` that caches its results by arguments.",
         &[("(let [f (memoize inc)] [(f 1) (f 1)])", "[2 2]")],
         memoize,
     ),
     Builtin::new(
         "every-pred",
         &["[pred & preds]"],
-        "A function that is true if all of `preds` are true for all its arguments.",
+        "A function that returns true if all `preds` are true for all its arguments.",
         &[("((every-pred pos? odd?) 3)", "true"), ("(filter (every-pred pos? odd?) [-1 1 2])", "(1)")],
         every_pred,
     ),
     Builtin::new(
         "some-fn",
         &["[pred & preds]"],
-        "A function that gives the first true value that one of `preds` gives for one of its arguments.",
+        "A function that returns the first truthy result of any of the `preds` for any of its arguments.",
         &[("((some-fn :a :b) {:b 2})", "2"), ("(filter (some-fn neg? zero?) [-1 0 1])", "(-1 0)")],
         some_fn,
     ),
     Builtin::new(
         "trampoline",
         &["[f & args]"],
-        "Calls `f`, then, as long as a function comes back, that function without arguments.",
+        "Calls `f`; as long as the result is a function, calls that without arguments.",
         &[("(trampoline (fn [x] (fn [] x)) 1)", "1")],
         trampoline,
     ),
@@ -177,14 +177,14 @@ fn comp(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     }
 }
 
-static COMPOSED: Builtin = Builtin::new("composed*", &["[fs & args]"], "What `comp` gives.", &[], composed);
+static COMPOSED: Builtin = Builtin::new("composed*", &["[fs & args]"], "The result of `comp`.", &[], composed);
 
 fn composed(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let functions = several(arguments);
     let Some(innermost) = functions.get(functions.len().wrapping_sub(1)) else {
         return match arguments.len() {
             2 => Ok(take(arguments, 1)),
-            count => Err(Error::new("ArityError", format!("`(comp)` takes 1 arguments, got {}", count - 1)).into()),
+            count => Err(Error::new("ArityError", format!("`(comp)` takes 1 argument, got {}", count - 1)).into()),
         };
     };
     let mut result = machine.call(innermost, &mut arguments[1..])?;
@@ -211,13 +211,13 @@ fn partial(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 }
 
 static PARTIAL: Builtin =
-    Builtin::new("partial*", &["[f & args]"], "What `partial` gives.", &[], funcall).with_role(Role::PartialCall);
+    Builtin::new("partial*", &["[f & args]"], "The result of `partial`.", &[], funcall).with_role(Role::PartialCall);
 
 fn juxt(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(bound(&JUXTAPOSED, vec![gathered(arguments)]))
 }
 
-static JUXTAPOSED: Builtin = Builtin::new("juxtaposed*", &["[fs & args]"], "What `juxt` gives.", &[], juxtaposed);
+static JUXTAPOSED: Builtin = Builtin::new("juxtaposed*", &["[fs & args]"], "The result of `juxt`.", &[], juxtaposed);
 
 fn juxtaposed(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let mut out = Vec::new();
@@ -234,7 +234,7 @@ fn complement(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 }
 
 static COMPLEMENTED: Builtin =
-    Builtin::new("complemented*", &["[pred & args]"], "What `complement` gives.", &[], complemented);
+    Builtin::new("complemented*", &["[pred & args]"], "The result of `complement`.", &[], complemented);
 
 fn complemented(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     funcall(machine, arguments).map(|answer| Value::Bool(!answer.is_truthy()))
@@ -244,7 +244,7 @@ fn constantly(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(bound(&CONSTANT, vec![take(arguments, 0)]))
 }
 
-static CONSTANT: Builtin = Builtin::new("constant*", &["[x & args]"], "What `constantly` gives.", &[], identity);
+static CONSTANT: Builtin = Builtin::new("constant*", &["[x & args]"], "The result of `constantly`.", &[], identity);
 
 fn identity(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(take(arguments, 0))
@@ -255,7 +255,8 @@ fn fnil(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(bound(&DEFAULTED, vec![function, gathered(&mut arguments[1..])]))
 }
 
-static DEFAULTED: Builtin = Builtin::new("defaulted*", &["[f defaults & args]"], "What `fnil` gives.", &[], defaulted);
+static DEFAULTED: Builtin =
+    Builtin::new("defaulted*", &["[f defaults & args]"], "The result of `fnil`.", &[], defaulted);
 
 fn defaulted(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let function = take(arguments, 0);
@@ -273,7 +274,7 @@ fn memoize(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(bound(&MEMOIZED, vec![take(arguments, 0), Value::Cell(known)]))
 }
 
-static MEMOIZED: Builtin = Builtin::new("memoized*", &["[f known & args]"], "What `memoize` gives.", &[], memoized);
+static MEMOIZED: Builtin = Builtin::new("memoized*", &["[f known & args]"], "The result of `memoize`.", &[], memoized);
 
 fn memoized(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let (function, cell) = (take(arguments, 0), take(arguments, 1));
@@ -311,7 +312,7 @@ fn every_pred(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(bound(&ALL_TRUE, vec![gathered(arguments)]))
 }
 
-static ALL_TRUE: Builtin = Builtin::new("all-true*", &["[preds & args]"], "What `every-pred` gives.", &[], all_true);
+static ALL_TRUE: Builtin = Builtin::new("all-true*", &["[preds & args]"], "The result of `every-pred`.", &[], all_true);
 
 fn all_true(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     for predicate in several(arguments).iter() {
@@ -328,7 +329,7 @@ fn some_fn(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(bound(&ONE_TRUE, vec![gathered(arguments)]))
 }
 
-static ONE_TRUE: Builtin = Builtin::new("one-true*", &["[preds & args]"], "What `some-fn` gives.", &[], one_true);
+static ONE_TRUE: Builtin = Builtin::new("one-true*", &["[preds & args]"], "The result of `some-fn`.", &[], one_true);
 
 fn one_true(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let mut last = Value::Nil;

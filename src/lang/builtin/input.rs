@@ -10,19 +10,19 @@ use std::sync::Arc;
 
 /// Builtins defined in this module.
 pub const TABLE: &[Builtin] = &[
-    Builtin::new("with-in-str*", &["[s f]"], "What `with-in-str` expands to.", &[], with_in_str),
+    Builtin::new("with-in-str*", &["[s f]"], "Expansion of `with-in-str`.", &[], with_in_str),
     Builtin::new(
         "read-line",
         &["[]"],
-        "The next line of the text that `with-in-str` gives; nil behind the last one.",
+        "The next line of the text given to `with-in-str`; nil at its end.",
         &[("(with-in-str \"a\\nb\" [(read-line) (read-line) (read-line)])", "[\"a\" \"b\" nil]")],
         read_line,
     ),
     Builtin::new(
         "read",
         &["[]", "[in]", "[options in]", "[in eof-error? eof-value]", "[in eof-error? eof-value recursive?]"],
-        "The next form of the text that `with-in-str` gives, as data. At its end an error, or `eof-value` where \
-         `eof-error?` is false. Options are those of `read-string`. Nothing is evaluated.",
+        "Reads the next form of the text given to `with-in-str`, as data. At its end: an error, or `eof-value` if \
+         `eof-error?` is false. Options as for `read-string`. Nothing is evaluated.",
         &[
             ("(with-in-str \"1 (+ 1 2)\" [(read) (read)])", "[1 (+ 1 2)]"),
             ("(with-in-str \"\" (read *in* false :end))", ":end"),
@@ -47,7 +47,7 @@ fn with_in_str(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value>
 
 #[cold]
 fn no_input() -> Error {
-    Error::new("NotAvailable", "nobody types while a program runs").suggest(
+    Error::new("NotAvailable", "a program has no standard input").suggest(
         "put what it needs into the program, pass it in as `data`, or read a text with `(with-in-str s (read-line))`",
     )
 }

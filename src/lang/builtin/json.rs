@@ -13,7 +13,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "json/parse",
         &["[s & options]"],
-        "The value that the JSON text says; objects become maps with keywords as keys.",
+        "Parses JSON text and returns the value; objects become maps with keyword keys.",
         &[
             ("(json/parse \"{\\\"a\\\": [1, null, true]}\")", "{:a [1 nil true]}"),
             ("(:a (json/parse \"{\\\"a\\\": 1}\" :key-fn keyword))", "1"),
@@ -23,7 +23,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "json/write",
         &["[x & options]"],
-        "The value as JSON text; with `:indent true`, one entry a line.",
+        "The value as JSON text; with `:indent true`, one entry per line.",
         &[("(json/write {:a [1 nil \"x\"]})", "\"{\\\"a\\\":[1,null,\\\"x\\\"]}\"")],
         write,
     ),

@@ -16,7 +16,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "tagged-literal",
         &["[tag form]"],
-        "A form under a tag, as data with `:tag` and `:form`; it prints as `#tag form`.",
+        "A tagged form as data with `:tag` and `:form`; it prints as `#tag form`.",
         &[
             ("(pr-str (tagged-literal 'point [1 2]))", "\"#point [1 2]\""),
             ("(:tag (tagged-literal 'point [1 2]))", "point"),
@@ -31,21 +31,21 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "tagged-literal?",
         &["[x]"],
-        "True of what `tagged-literal` makes.",
+        "True for results of `tagged-literal`.",
         &[("(tagged-literal? (tagged-literal 'point [1 2]))", "true"), ("(tagged-literal? 1)", "false")],
         |_, arguments| Ok(Value::Bool(is_literal(&arguments[0], TAGGED))),
     ),
     Builtin::new(
         "reader-conditional",
         &["[form splicing?]"],
-        "The parts of a reader conditional as data with `:form` and `:splicing?`; it prints as `#?(…)`.",
+        "A reader conditional as data with `:form` and `:splicing?`; it prints as `#?(…)`.",
         &[("(pr-str (reader-conditional '(:clj 1 :cljs 2) false))", "\"#?(:clj 1 :cljs 2)\"")],
         |machine, arguments| literal(machine, CONDITIONAL, ["form", "splicing?"], arguments),
     ),
     Builtin::new(
         "reader-conditional?",
         &["[x]"],
-        "True of what `reader-conditional` makes.",
+        "True for results of `reader-conditional`.",
         &[("(reader-conditional? (reader-conditional '(:clj 1) true))", "true"), ("(reader-conditional? 1)", "false")],
         |_, arguments| Ok(Value::Bool(is_literal(&arguments[0], CONDITIONAL))),
     ),

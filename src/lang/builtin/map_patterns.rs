@@ -11,19 +11,19 @@ use std::sync::Arc;
 
 /// The builtins defined in this file.
 pub const TABLE: &[Builtin] = &[
-    Builtin::new("as-map*", &["[x]"], "What a map pattern looks into.", &[], as_map),
-    Builtin::new("options*", &["[rest]"], "What a map pattern behind `&` looks into.", &[], options),
+    Builtin::new("as-map*", &["[x]"], "The map for a map pattern.", &[], as_map),
+    Builtin::new("options*", &["[rest]"], "The map for a map pattern after `&`.", &[], options),
     Builtin::new(
         "seq-to-map-for-destructuring",
         &["[s]"],
-        "What a map pattern looks into: keys and values in turn as a map, with a last map's entries.",
+        "The map destructured by a map pattern: from keys and values, merged with a trailing map.",
         &[("(seq-to-map-for-destructuring '(:a 1 {:b 2}))", "{:a 1, :b 2}")],
         |machine, arguments| match options(machine, arguments)? {
             Value::Nil => Ok(Value::Map(Default::default())),
             map => Ok(map),
         },
     ),
-    Builtin::new("walked*", &["[x]"], "What a pattern with `&` looks into.", &[], walked),
+    Builtin::new("walked*", &["[x]"], "The sequence for a pattern with `&`.", &[], walked),
 ];
 
 /// Returns the items of a set or a map as a list; returns any other value unchanged.
@@ -60,7 +60,7 @@ fn from_items(machine: &mut Machine, mut items: Vec<Value>) -> Outcome<Value> {
         }
         Some(other) => {
             return Err(Error::new("ArityError", format!("no value for the key {}", describe(&other)))
-                .suggest("`{:keys …}` looks into a map or into keys and values in turn; a sequence of maps is taken apart with `first` or `map`")
+                .suggest("`{:keys …}` destructures a map or alternating keys and values; take maps out of a sequence with `first` or `map`")
                 .into());
         }
         None => {}

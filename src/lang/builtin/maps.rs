@@ -18,7 +18,8 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "hash-map",
         &["[& keyvals]"],
-        "A map of keys and values in turn. Of a map and a function, Racket's: what the function makes of each key and value.",
+        "A map of the given keys and values. With a map and a function (Racket): a list of the results of `(f key \
+         value)`.",
         &[
             ("(hash-map :a 1 :b 2)", "{:a 1, :b 2}"),
             ("(hash-map)", "{}"),
@@ -29,7 +30,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "get",
         &["[coll key]", "[coll key default]"],
-        "What the key stands for in a map, set, vector or string; nil, or the default, if it is not there.\n\
+        "The value of a key in a map, set, vector or string; nil, or the default value, if the key is absent.\n\
          The key may also come first: `(get :a m)`.",
         &[("(get {:a 1} :a)", "1"), ("(get {:a 1} :b 0)", "0"), ("(get [5 6] 1)", "6"), ("(get :a {:a 1})", "1")],
         get,
@@ -37,15 +38,15 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "get-in",
         &["[coll keys]", "[coll keys default]"],
-        "What a path of keys leads to in nested collections; nil, or the default, if it leads nowhere.",
+        "The value at a path of keys in nested collections; nil, or the default value, if absent.",
         &[("(get-in {:a [{:b 1}]} [:a 0 :b])", "1"), ("(get-in {} [:a :b] :none)", ":none")],
         get_in,
     ),
     Builtin::new(
         "assoc",
         &["[coll key val & keyvals]", "[key alist]"],
-        "The map with `key` standing for `val`; of a vector, the item at an index replaced or added. \
-         Of a key and a list of pairs, the pair with that key.",
+        "The map with each `key` set to its `val`; for a vector, the item at an index replaced or appended. With a key \
+         and a list of pairs, the pair with that key.",
         &[("(assoc {:a 1} :b 2 :a 3)", "{:a 3, :b 2}"), ("(assoc [1 2] 0 9)", "[9 2]"), ("(assoc nil :a 1)", "{:a 1}")],
         assoc,
     ),
@@ -59,14 +60,14 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "contains?",
         &["[coll key]"],
-        "True if the map has the key, the set the member, the vector or string the index.",
+        "True if the key exists in the map, the member in the set, or the index in the vector or string.",
         &[("(contains? {:a nil} :a)", "true"), ("(contains? #{1} 2)", "false"), ("(contains? [7 8] 1)", "true")],
         contains,
     ),
     Builtin::new(
         "find",
         &["[coll key]"],
-        "The entry of a key, as `[key val]`, or nil. Of a function or an item and a list, the first item that fits.",
+        "The entry of a key as `[key val]`, or nil. With a predicate or an item and a list, the first matching item.",
         &[("(find {:a 1} :a)", "[:a 1]"), ("(find even? '(1 2))", "2"), ("(find {:a 1} :b)", "nil")],
         find,
     ),
@@ -75,28 +76,28 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "keys",
         &["[map]"],
-        "The keys of a map, or of a sequence of entries; nil if there are none.",
+        "The keys of a map or of a sequence of entries; nil if it is empty.",
         &[("(keys {:a 1 :b 2})", "(:a :b)"), ("(keys {})", "nil")],
         keys,
     ),
     Builtin::new(
         "vals",
         &["[map]"],
-        "The values of a map, or of a sequence of entries; nil if there are none.",
+        "The values of a map or of a sequence of entries; nil if it is empty.",
         &[("(vals {:a 1 :b 2})", "(1 2)")],
         vals,
     ),
     Builtin::new(
         "zipmap",
         &["[keys vals]"],
-        "A map of keys and values from two collections, as long as both last.",
+        "A map from keys to the corresponding values, up to the shorter collection.",
         &[("(zipmap [:a :b] [1 2])", "{:a 1, :b 2}")],
         zipmap,
     ),
     Builtin::new(
         "select-keys",
         &["[map keys]"],
-        "The entries of these keys alone.",
+        "The map with only these keys.",
         &[("(select-keys {:a 1 :b 2 :c 3} [:a :c :d])", "{:a 1, :c 3}")],
         select_keys,
     ),
@@ -110,7 +111,7 @@ pub(super) fn put_all(machine: &mut Machine, map: &mut Map, pairs: &mut [Value])
     for pair in pairs.chunks_mut(2) {
         let [key, value] = pair else {
             return Err(Error::new("ArityError", format!("no value for the key {}", crate::error::describe(&pair[0])))
-                .suggest("keys and values come in turn")
+                .suggest("keys and values must alternate")
                 .into());
         };
         let key = machine.key(std::mem::take(key))?;
@@ -213,13 +214,13 @@ pub(super) fn not_a_map(value: &Value) -> Error {
     let error = Error::expected("a map", value);
     match value {
         Value::Cell(cell) if cell.cell_kind() == CellKind::Transient => error.suggest(
-            "a transient is changed with `conj!`, `assoc!` and their kin; `(persistent! t)` makes a collection of it",
+            "a transient is changed with `conj!`, `assoc!` and the like; `(persistent! t)` makes a collection of it",
         ),
-        Value::Cell(_) => error.suggest("look into an atom with `@a`, change it with `(swap! a assoc k v)`"),
+        Value::Cell(_) => error.suggest("read an atom with `@a`, change it with `(swap! a assoc k v)`"),
         Value::List(_) | Value::Lazy(_) => {
             error.suggest("this is a sequence: take one map out of it with `first`, or do the same to each with `map`")
         }
-        Value::Str(_) => error.suggest("text in JSON becomes data with `json/parse`"),
+        Value::Str(_) => error.suggest("`json/parse` parses JSON text"),
         value if value.is_function() => error.suggest("call the function in brackets, or swap the arguments"),
         _ => error,
     }

@@ -18,23 +18,23 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "re-matcher",
         &["[regex s]"],
-        "A matcher, of which each `(re-find m)` gives the next match, and `(re-groups m)` the last one again. \
-         `re-seq` gives all matches at once.",
+        "A matcher: each `(re-find m)` returns the next match, `(re-groups m)` the last one again. `re-seq` returns \
+         all matches at once.",
         &[("(let [m (re-matcher #\"\\d\" \"1 2\")] [(re-find m) (re-find m) (re-find m)])", "[\"1\" \"2\" nil]")],
         matcher,
     ),
     Builtin::new(
         "re-groups",
         &["[matcher]"],
-        "What the matcher found last: the text, or the text and its groups.",
+        "The matcher's last match: the text, or a vector of it and its groups.",
         &[("(let [m (re-matcher #\"(\\d)(\\d)\" \"12\")] (re-find m) (re-groups m))", "[\"12\" \"1\" \"2\"]")],
         last_match,
     ),
     Builtin::new(
         ".find",
         &["[matcher]", "[coll pred]"],
-        "True if the matcher finds another match, which `re-groups` and `.group` then give; of a collection, the \
-         first item for which `pred` is true, as in JavaScript.",
+        "True if the matcher finds another match, available from `re-groups` and `.group`; for a collection, the first \
+         item for which `pred` is true, as in JavaScript.",
         &[
             ("(let [m (re-matcher #\"\\d\" \"1\")] [(.find m) (.group m) (.find m)])", "[true \"1\" false]"),
             ("(.find [1 2 3] even?)", "2"),

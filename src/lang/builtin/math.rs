@@ -21,7 +21,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "expt",
         &["[x y]"],
-        "`x` to the power of `y`, exactly where both are integers.",
+        "`x` to the power of `y`; exact for integers with `y` ≥ 0.",
         &[("(expt 2 10)", "1024"), ("(expt 2 64)", "18446744073709551616N"), ("(expt 2 -1)", "0.5")],
         expt,
     ),
@@ -44,14 +44,14 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "math/rint",
         &["[x]"],
-        "Rounded to the nearest whole number, as a double; halves to the even one.",
+        "Rounded to the nearest integer, as a double; ties round to even.",
         &[("(math/rint 2.5)", "2.0")],
         |_, arguments| real(arguments, f64::round_ties_even),
     ),
     Builtin::new(
         "math/round",
         &["[x]"],
-        "Rounded to the nearest integer; halves upwards.",
+        "Rounded to the nearest integer; ties round up.",
         &[("(math/round 2.5)", "3"), ("(Math/round -2.5)", "-2")],
         round,
     ),
@@ -61,7 +61,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "math/log",
         &["[x]", "[x base]"],
-        "The natural logarithm, or that to a base.",
+        "The natural logarithm, or the one to `base`.",
         &[("(math/log 1)", "0.0"), ("(math/log 8 2)", "3.0")],
         log,
     ),

@@ -18,7 +18,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "meta",
         &["[x]"],
-        "The metadata of a collection, a symbol, a function, an atom or a var; nil where there is none.",
+        "The metadata of a collection, symbol, function, atom or var; nil if it has none.",
         &[
             ("(meta (with-meta [1] {:unit :eur}))", "{:unit :eur}"),
             ("(meta ^:sorted [1])", "{:sorted true}"),
@@ -33,28 +33,28 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "with-meta",
         &["[x metadata]"],
-        "The collection, symbol or function with that map as its metadata; nil takes it away.",
+        "The collection, symbol or function with the map as its metadata; nil removes it.",
         &[("(= [1] (with-meta [1] {:a 1}))", "true"), ("(meta (conj (with-meta [] {:a 1}) 2))", "{:a 1}")],
         with_meta,
     ),
     Builtin::new(
         "vary-meta",
         &["[x f & args]"],
-        "The collection, symbol or function with its metadata changed by `f`.",
+        "The collection, symbol or function with `(f metadata args…)` as its metadata.",
         &[("(meta (vary-meta (with-meta [1] {:a 1}) assoc :b 2))", "{:a 1, :b 2}")],
         vary_meta,
     ),
     Builtin::new(
         "alter-meta!",
         &["[var f & args]"],
-        "Changes the metadata of a definition by `f`, and returns it.",
+        "Applies `f` to the metadata of a var or atom; returns the new metadata.",
         &[("(def x 1) (alter-meta! #'x assoc :unit :eur) (:unit (meta #'x))", ":eur")],
         alter_meta,
     ),
     Builtin::new(
         "reset-meta!",
         &["[var metadata]"],
-        "Replaces the metadata of a definition, and returns it.",
+        "Replaces the metadata of a var or atom, and returns it.",
         &[("(def x 1) (reset-meta! #'x {:unit :eur}) (meta #'x)", "{:unit :eur}")],
         |machine, arguments| {
             let metadata = map_of_metadata(take(arguments, 1))?;

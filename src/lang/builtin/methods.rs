@@ -16,21 +16,21 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         ".contains",
         &["[s part]"],
-        "True if the string has that part, or the collection that item.",
+        "True if the string has the substring or the collection the item.",
         &[("(.contains \"hello\" \"ell\")", "true"), ("(.contains [1 2] 2)", "true")],
         contains,
     ),
     Builtin::new(
         ".indexOf",
         &["[s part]", "[s part from]"],
-        "Where the part first stands in the string, or the item in the collection; -1 if nowhere.",
+        "The first index of the substring in the string or the item in the collection; -1 if absent.",
         &[("(.indexOf \"hello\" \"l\")", "2"), ("(.indexOf [1 2] 3)", "-1")],
         index_of,
     ),
     Builtin::new(
         ".lastIndexOf",
         &["[s part]", "[s part from]"],
-        "Where the part last stands in the string, or the item in the collection; -1 if nowhere.",
+        "The last index of the substring in the string or the item in the collection; -1 if absent.",
         &[("(.lastIndexOf \"hello\" \"l\")", "3"), ("(.lastIndexOf [1 2 1] 1)", "2")],
         |machine, arguments| {
             let place = match &arguments[0] {
@@ -45,21 +45,21 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         ".split",
         &["[s regex]", "[s regex limit]"],
-        "The parts between the matches of a regex, which may be given as a string.",
+        "The parts between matches of a regex, which may be given as a string.",
         &[("(.split \"a.b\" \"\\\\.\")", "[\"a\" \"b\"]")],
         split,
     ),
     Builtin::new(
         ".replaceAll",
         &["[s regex replacement]"],
-        "Every match of a regex, which may be given as a string, replaced.",
+        "Replaces every match of a regex, which may be given as a string.",
         &[("(.replaceAll \"a1b2\" \"\\\\d\" \"-\")", "\"a-b-\"")],
         |machine, arguments| replace_pattern(machine, arguments, usize::MAX),
     ),
     Builtin::new(
         ".replaceFirst",
         &["[s regex replacement]"],
-        "The first match of a regex, which may be given as a string, replaced.",
+        "Replaces the first match of a regex, which may be given as a string.",
         &[("(.replaceFirst \"a1b2\" \"\\\\d\" \"-\")", "\"a-b2\"")],
         |machine, arguments| replace_pattern(machine, arguments, 1),
     ),
@@ -73,7 +73,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         ".isEmpty",
         &["[coll]"],
-        "True for the empty string and for empty collections.",
+        "True for empty strings and collections.",
         &[("(.isEmpty \"\")", "true"), ("(.isEmpty [1])", "false")],
         is_empty,
     ),
@@ -91,22 +91,22 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         ".equalsIgnoreCase",
         &["[s t]"],
-        "True if the strings are the same but for small and capital letters.",
+        "True if the strings are equal, ignoring case.",
         &[("(.equalsIgnoreCase \"a\" \"A\")", "true")],
         equals_ignore_case,
     ),
     Builtin::new(
         ".compareTo",
         &["[x y]"],
-        "-1, 0 or 1 as `x` comes before `y`, with it or behind it.",
+        "-1, 0 or 1 if `x` is before, equal to or after `y`.",
         &[("(.compareTo \"a\" \"b\")", "-1")],
         |machine, arguments| Ok(Value::Int(compare(machine, &arguments[0], &arguments[1])? as i64)),
     ),
-    Builtin::new(".keySet", &["[m]"], "The keys of the map, as a set.", &[("(.keySet {:a 1})", "#{:a}")], key_set),
+    Builtin::new(".keySet", &["[m]"], "The keys of a map, as a set.", &[("(.keySet {:a 1})", "#{:a}")], key_set),
     Builtin::new(
         ".containsValue",
         &["[m x]"],
-        "True if the map has that value.",
+        "True if the map has the value.",
         &[("(.containsValue {:a 1} 1)", "true")],
         |machine, arguments| {
             let map = super::arguments::map(take(arguments, 0))?;
@@ -122,7 +122,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         ".entrySet",
         &["[m]"],
-        "The entries of the map, as a set.",
+        "The entries of a map, as a set.",
         &[("(.entrySet {:a 1})", "#{[:a 1]}")],
         |machine, arguments| {
             let map = Value::Map(super::arguments::map(take(arguments, 0))?);
@@ -136,7 +136,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         ".codePointAt",
         &["[s index]"],
-        "The code of the character at an index.",
+        "The code point of the character at an index.",
         &[("(.codePointAt \"a\" 0)", "97")],
         |machine, arguments| match char_at(machine, arguments)? {
             Value::Char(character) => Ok(Value::Int(i64::from(u32::from(character)))),
@@ -146,7 +146,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "into-array",
         &["[coll]", "[type coll]"],
-        "The items as a vector, which stands for an array here.",
+        "The items as a vector; arrays are vectors.",
         &[("(into-array [1 2])", "[1 2]"), ("(into-array String [\"a\"])", "[\"a\"]")],
         |machine, arguments| {
             let items = arguments.last_mut().map(std::mem::take).unwrap_or_default();
@@ -156,7 +156,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         ".hashCode",
         &["[s]"],
-        "The number that Java makes of a string; of all else `hash`.",
+        "Java's hash code of a string; any other value: `hash`.",
         &[("(.hashCode \"abc\")", "96354")],
         hash_code,
     ),

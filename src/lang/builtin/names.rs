@@ -12,21 +12,21 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "keyword",
         &["[name]", "[namespace name]"],
-        "The keyword of that name; nil for what has no name.",
+        "The keyword of that name; nil if `name` is not a name.",
         &[("(keyword \"a\")", ":a"), ("(keyword \"mail\" \"id\")", ":mail/id"), ("(keyword nil)", "nil")],
         keyword,
     ),
     Builtin::new(
         "symbol",
         &["[name]", "[namespace name]"],
-        "The symbol of that name; of a var, its qualified name.",
+        "The symbol of that name; for a var, its qualified name.",
         &[("(symbol \"a\")", "a"), ("(symbol :a/b)", "a/b")],
         symbol,
     ),
     Builtin::new(
         "name",
         &["[x]"],
-        "The name of a keyword or symbol, without its namespace; a string as it is.",
+        "The name of a keyword or symbol, without its namespace; a string unchanged.",
         &[("(name :mail/id)", "\"id\""), ("(name \"a\")", "\"a\"")],
         name,
     ),
@@ -40,7 +40,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "gensym",
         &["[]", "[prefix]"],
-        "A symbol that no other is equal to.",
+        "A new symbol with a unique name.",
         &[("(= (gensym) (gensym))", "false")],
         gensym,
     ),

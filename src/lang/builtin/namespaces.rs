@@ -15,21 +15,21 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "ns-name",
         &["[ns]"],
-        "The name of a namespace, which stands for the namespace here.",
+        "The name of a namespace; namespaces are represented by names.",
         &[("(ns-name *ns*)", "user")],
         the,
     ),
     Builtin::new(
         "the-ns",
         &["[ns]"],
-        "The namespace of that name; an error if there is none.",
+        "The namespace of that name; an error if none exists.",
         &[("(the-ns 'clojure.string)", "clojure.string")],
         the,
     ),
     Builtin::new(
         "find-ns",
         &["[name]"],
-        "The namespace of that name; nil if there is none.",
+        "The namespace of that name; nil if none exists.",
         &[("(find-ns 'clojure.set)", "clojure.set"), ("(find-ns 'no.such)", "nil")],
         |machine, arguments| {
             let name = name(&arguments[0])?;
@@ -39,7 +39,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "all-ns",
         &["[]"],
-        "The namespaces that there are; `(dir name)` lists one.",
+        "All namespaces; `(dir name)` lists one.",
         &[("(contains? (set (all-ns)) 'str)", "true")],
         |machine, _| {
             let registry = machine.core.registry.clone();
@@ -51,14 +51,14 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "create-ns",
         &["[name]"],
-        "The name: a session is one namespace, and needs no other.",
+        "Returns the name: a session has a single namespace.",
         &[("(create-ns 'app)", "app")],
         |_, arguments| name(&arguments[0]).map(|_| take(arguments, 0)),
     ),
     Builtin::new(
         "ns-publics",
         &["[ns]"],
-        "What a namespace defines and does not keep to itself: a map from name to var.",
+        "The public definitions of a namespace: a map from name to var.",
         &[
             ("((get (ns-publics 'clojure.string) 'join) \"-\" [1 2])", "\"1-2\""),
             ("(def a 1) (def ^:private b 2) (ns-publics 'user)", "{a #'a}"),
@@ -68,42 +68,42 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "ns-interns",
         &["[ns]"],
-        "What a namespace defines: a map from name to var.",
+        "The definitions of a namespace: a map from name to var.",
         &[("(def ^:private b 2) (ns-interns *ns*)", "{b #'b}")],
         |machine, arguments| names_of(machine, &arguments[0], Kind::Own),
     ),
     Builtin::new(
         "ns-refers",
         &["[ns]"],
-        "What a namespace knows of core: a map from name to var.",
+        "The core names in a namespace: a map from name to var.",
         &[("(get (ns-refers 'user) 'inc)", "#'inc")],
         |machine, arguments| names_of(machine, &arguments[0], Kind::Referred),
     ),
     Builtin::new(
         "ns-map",
         &["[ns]"],
-        "All names that mean something in a namespace: a map from name to var.",
+        "All names visible in a namespace: a map from name to var.",
         &[("(def a 1) (map (ns-map *ns*) ['a 'inc])", "(#'a #'inc)")],
         |machine, arguments| names_of(machine, &arguments[0], Kind::Known),
     ),
     Builtin::new(
         "ns-unmap",
         &["[ns name]"],
-        "Takes a definition of the session away.",
+        "Removes a definition of the session.",
         &[("(def a 1) (ns-unmap *ns* 'a) (resolve 'a)", "nil")],
         ns_unmap,
     ),
     Builtin::new(
         "ns-aliases",
         &["[ns]"],
-        "The short names of namespaces: a map from alias to name.",
+        "The aliases of namespaces: a map from alias to name.",
         &[("(require '[clojure.set :as sets]) (get (ns-aliases *ns*) 'sets)", "clojure.set")],
         ns_aliases,
     ),
     Builtin::new(
         "ns-unalias",
         &["[ns alias]"],
-        "Takes an alias away that the session has made.",
+        "Removes an alias defined in the session.",
         &[("(alias 'sets 'clojure.set) (ns-unalias *ns* 'sets) (get (ns-aliases *ns*) 'sets)", "nil")],
         |machine, arguments| {
             the(machine, &mut arguments[..1])?;
@@ -115,7 +115,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "missing-name*",
         &["[name]"],
-        "The error of a name that a library lacks.",
+        "The error for a name missing in a library.",
         &[],
         |machine, arguments| {
             let name = name(&arguments[0])?;
@@ -126,7 +126,7 @@ pub const TABLE: &[Builtin] = &[
             Err(error.into())
         },
     ),
-    Builtin::new("missing-library*", &["[name]"], "The error of a library that is not here.", &[], |_, arguments| {
+    Builtin::new("missing-library*", &["[name]"], "The error for a missing library.", &[], |_, arguments| {
         Err(libraries::missing(&name(&arguments[0])?).into())
     }),
 ];

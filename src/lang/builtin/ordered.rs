@@ -20,14 +20,15 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "sorted-map",
         &["[& keyvals]"],
-        "A map whose keys stay in the order of `compare`.",
+        "A map with keys in the order of `compare`.",
         &[("(sorted-map :b 2 :a 1)", "{:a 1, :b 2}"), ("(assoc (sorted-map 3 :c) 1 :a)", "{1 :a, 3 :c}")],
         |machine, arguments| map_from(machine, Value::Nil, arguments),
     ),
     Builtin::new(
         "sorted-map-by",
         &["[comparator & keyvals]"],
-        "A map whose keys stay in the order of a comparator: a function of two keys that gives true or a negative number where the first comes first.",
+        "A map with keys in the order of a comparator: a function of two keys that returns true or a negative number \
+         if the first comes first.",
         &[("(sorted-map-by > 1 :a 3 :c 2 :b)", "{3 :c, 2 :b, 1 :a}")],
         |machine, arguments| {
             let comparator = take(arguments, 0);
@@ -37,14 +38,14 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "sorted-set",
         &["[& items]"],
-        "A set whose members stay in the order of `compare`.",
+        "A set with members in the order of `compare`.",
         &[("(sorted-set 3 1 2)", "#{1 2 3}"), ("(first (conj (sorted-set 5) 4))", "4")],
         |machine, arguments| set_from(machine, Value::Nil, arguments),
     ),
     Builtin::new(
         "sorted-set-by",
         &["[comparator & items]"],
-        "A set whose members stay in the order of a comparator.",
+        "A set with members in the order of a comparator.",
         &[("(sorted-set-by > 3 1 2)", "#{3 2 1}")],
         |machine, arguments| {
             let comparator = take(arguments, 0);
@@ -61,7 +62,8 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "subseq",
         &["[sorted test key]", "[sorted start-test start-key end-test end-key]", "[coll start]", "[coll start end]"],
-        "The entries of a sorted collection whose keys stand to a key, or to two, as the tests `<` `<=` `>` `>=` want. With places it is Common Lisp's, `sublist`.",
+        "The entries of a sorted collection whose keys pass the test (`<` `<=` `>` `>=`) against a key, or both tests. \
+         With indices, Common Lisp's `subseq`: see `sublist`.",
         &[
             ("(subseq (sorted-set 1 2 3 4) > 2)", "(3 4)"),
             ("(subseq (sorted-map 1 :a 2 :b 3 :c) >= 2 < 3)", "([2 :b])"),
@@ -75,7 +77,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "rsubseq",
         &["[sorted test key]", "[sorted start-test start-key end-test end-key]"],
-        "As `subseq`, from the end.",
+        "Like `subseq`, in reverse.",
         &[("(rsubseq (sorted-set 1 2 3 4) <= 3)", "(3 2 1)")],
         |machine, arguments| part(machine, arguments, true),
     ),

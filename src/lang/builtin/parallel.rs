@@ -13,11 +13,11 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "pmap",
         &["[f coll]", "[f coll & colls]"],
-        "As `map`, with the tool calls of different items under way at once; results keep their order.",
+        "Like `map`, but tool calls for different items run concurrently; results keep their order.",
         &[("(pmap inc [1 2 3])", "(2 3 4)"), ("(pmap + [1 2] (range 10 20))", "(11 13)")],
         pmap,
     ),
-    Builtin::new("pcalls*", &["[& fs]"], "What `pcalls` and `pvalues` expand to.", &[], pcalls),
+    Builtin::new("pcalls*", &["[& fs]"], "Expansion of `pcalls` and `pvalues`.", &[], pcalls),
 ];
 
 fn pmap(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {

@@ -14,28 +14,28 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "println",
         &["[& values]"],
-        "Prints the values, blanks between them, and ends the line.",
+        "Prints the values separated by spaces, then a newline.",
         &[("(println \"a\" 1)", "nil")],
         |machine, arguments| to_reply(machine, arguments, false, "\n"),
     ),
     Builtin::new(
         "print",
         &["[& values]"],
-        "Prints the values, blanks between them.",
+        "Prints the values separated by spaces.",
         &[("(print \"a\" 1)", "nil")],
         |machine, arguments| to_reply(machine, arguments, false, ""),
     ),
     Builtin::new(
         "prn",
         &["[& values]"],
-        "Prints the values as they are read, and ends the line.",
+        "Prints the values in readable form, then a newline.",
         &[("(prn \"a\" 1)", "nil")],
         |machine, arguments| to_reply(machine, arguments, true, "\n"),
     ),
     Builtin::new(
         "pr",
         &["[& values]"],
-        "Prints the values as they are read.",
+        "Prints the values in readable form.",
         &[("(pr \"a\" 1)", "nil")],
         |machine, arguments| to_reply(machine, arguments, true, ""),
     ),
@@ -45,22 +45,24 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "flush",
         &["[]"],
-        "Nothing: what is printed is in the reply at once.",
+        "Does nothing: all output is in the reply at once.",
         &[("(flush)", "nil")],
         |_, _| Ok(Value::Nil),
     ),
     Builtin::new(
         "printf",
         &["[pattern & values]"],
-        "Prints the values set into a pattern, as `format` does.",
+        "Prints the values formatted by a pattern, like `format`.",
         &[("(printf \"%d items%n\" 3)", "nil")],
         printf,
     ),
     Builtin::new(
         "pr-str",
         &["[& values]"],
-        "The values as one string, as they are read.\n\
-         All that prints obeys `*print-length*`, `*print-level*`, `*print-meta*`, `*print-readably*`, `*print-dup*` and `*print-namespace-maps*`, as `binding` or `set!` sets them; `*warn-on-reflection*`, `*assert*`, `*unchecked-math*`, `*math-context*` and `*flush-on-newline*` are known, but change nothing.",
+        "The values in readable form, as one string.\n\
+         All printing obeys `*print-length*`, `*print-level*`, `*print-meta*`, `*print-readably*`, `*print-dup*` and \
+         `*print-namespace-maps*`, as set by `binding` or `set!`; `*warn-on-reflection*`, `*assert*`, \
+         `*unchecked-math*`, `*math-context*` and `*flush-on-newline*` exist, but have no effect.",
         &[
             ("(pr-str \"a\" [1 \\b])", "\"\\\"a\\\" [1 \\\\b]\""),
             ("(binding [*print-length* 2] (pr-str (range 9)))", "\"(0 1 ...)\""),
@@ -70,21 +72,21 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "prn-str",
         &["[& values]"],
-        "As `pr-str`, with a line end.",
+        "Like `pr-str`, with a newline.",
         &[("(prn-str 1)", "\"1\\n\"")],
         |machine, arguments| to_string(machine, arguments, true, "\n"),
     ),
     Builtin::new(
         "print-str",
         &["[& values]"],
-        "What `print` prints, as a string.",
+        "The output of `print` as a string.",
         &[("(print-str \"a\" nil [\"b\"])", "\"a nil [b]\"")],
         |machine, arguments| to_string(machine, arguments, false, ""),
     ),
     Builtin::new(
         "println-str",
         &["[& values]"],
-        "What `println` prints, as a string.",
+        "The output of `println` as a string.",
         &[("(println-str \"a\")", "\"a\\n\"")],
         |machine, arguments| to_string(machine, arguments, false, "\n"),
     ),

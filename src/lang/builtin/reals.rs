@@ -22,14 +22,14 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "math/log1p",
         &["[x]"],
-        "The natural logarithm of `1 + x`, exact for a small `x`.",
+        "The natural logarithm of `1 + x`, accurate for small `x`.",
         &[("(math/log1p 0)", "0.0")],
         |_, arguments| real(arguments, f64::ln_1p),
     ),
     Builtin::new(
         "math/expm1",
         &["[x]"],
-        "e to the power of `x`, less 1, exact for a small `x`.",
+        "e to the power of `x`, minus 1, accurate for small `x`.",
         &[("(math/expm1 0)", "0.0")],
         |_, arguments| real(arguments, f64::exp_m1),
     ),
@@ -64,7 +64,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "math/ulp",
         &["[x]"],
-        "How far the next larger double is away.",
+        "The distance to the next larger double.",
         &[("(math/ulp 1)", "2.220446049250313E-16")],
         |_, arguments| real(arguments, ulp),
     ),
@@ -78,14 +78,14 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "math/get-exponent",
         &["[x]"],
-        "The exponent of the double as a power of 2.",
+        "The binary exponent of the double.",
         &[("(math/get-exponent 8)", "3")],
         |_, arguments| Ok(Value::Int(exponent(float(&arguments[0])?))),
     ),
     Builtin::new(
         "math/IEEE-remainder",
         &["[dividend divisor]"],
-        "What is left of a division whose quotient is rounded to the nearest whole number.",
+        "The remainder of a division whose quotient is rounded to the nearest integer.",
         &[("(math/IEEE-remainder 5 3)", "-1.0")],
         nearest_remainder,
     ),

@@ -20,14 +20,15 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "re-pattern",
         &["[s]"],
-        "The regex that the string spells.",
+        "The regex compiled from a string.",
         &[("(re-find (re-pattern \"a+\") \"baa\")", "\"aa\"")],
         re_pattern,
     ),
     Builtin::new(
         "re-find",
         &["[matcher]", "[regex s]"],
-        "The first match in the string, or nil; with groups, a vector of the match and the groups. Of a matcher, the next match.",
+        "The first match in the string, or nil; with groups, a vector of the match and its groups. With a matcher, its \
+         next match.",
         &[
             ("(re-find #\"\\d+\" \"a12b3\")", "\"12\""),
             ("(re-find #\"(\\w)=(\\d)\" \"a=1\")", "[\"a=1\" \"a\" \"1\"]"),
@@ -38,21 +39,21 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "re-matches",
         &["[regex s]"],
-        "The match of the whole string, or nil; with groups, a vector of the match and the groups.",
+        "The match of the whole string, or nil; with groups, a vector of the match and its groups.",
         &[("(re-matches #\"\\d+\" \"12\")", "\"12\""), ("(re-matches #\"\\d+\" \"12b\")", "nil")],
         re_matches,
     ),
     Builtin::new(
         "re-seq",
         &["[regex s]"],
-        "All matches in the string, each as `re-find` gives it; nil if there are none.",
+        "All matches in the string, each as returned by `re-find`; nil if none.",
         &[("(re-seq #\"\\d\" \"a1b2\")", "(\"1\" \"2\")"), ("(re-seq #\"x\" \"a\")", "nil")],
         re_seq,
     ),
     Builtin::new(
         "Pattern/quote",
         &["[s]"],
-        "The regex, as a string, that matches just this text.",
+        "A regex, as a string, that matches the text literally.",
         &[("(re-find (re-pattern (Pattern/quote \"a.b\")) \"axb a.b\")", "\"a.b\"")],
         quote,
     ),

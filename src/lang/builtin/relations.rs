@@ -20,28 +20,29 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "set/project",
         &["[rows keys]"],
-        "The rows with these keys alone, as a set.",
+        "The set of rows with only these keys.",
         &[("(set/project [{:a 1 :b 2} {:a 1 :b 3}] [:a])", "#{{:a 1}}")],
         project,
     ),
     Builtin::new(
         "set/rename",
         &["[rows renames]"],
-        "The rows with keys renamed from the keys of `renames` to its values, as a set.",
+        "The set of rows with keys renamed from the keys of `renames` to its values.",
         &[("(set/rename [{:a 1}] {:a :b})", "#{{:b 1}}")],
         rename_rows,
     ),
     Builtin::new(
         "set/index",
         &["[rows keys]"],
-        "A map from each combination of values of these keys to the set of rows that have it.",
+        "A map from each combination of values of these keys to the set of rows with it.",
         &[("(set/index [{:a 1 :b 2} {:a 1 :b 3}] [:a])", "{{:a 1} #{{:a 1, :b 2} {:a 1, :b 3}}}")],
         index,
     ),
     Builtin::new(
         "set/join",
         &["[rows1 rows2]", "[rows1 rows2 keys]"],
-        "The merged pairs of rows that agree: on all keys they share, or where `keys` maps keys of the first to keys of the second.",
+        "The set of merged pairs of rows that match: on all shared keys, or as `keys` maps keys of the first to keys \
+         of the second.",
         &[
             (
                 "(set/join [{:id 1 :name \"Ann\"} {:id 2 :name \"Bo\"}] [{:id 1 :due 5}])",

@@ -15,42 +15,42 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "str/includes?",
         &["[s part]"],
-        "True if the string has that part.",
+        "True if the string contains `part`.",
         &[("(str/includes? \"hello\" \"ell\")", "true")],
         |machine, arguments| test(machine, arguments, |text, part| find(text, part).is_some()),
     ),
     Builtin::new(
         "str/starts-with?",
         &["[s part]"],
-        "True if the string begins with that part.",
+        "True if the string starts with `part`.",
         &[("(str/starts-with? \"hello\" \"he\")", "true")],
         |machine, arguments| test(machine, arguments, |text, part| text.starts_with(part)),
     ),
     Builtin::new(
         "str/ends-with?",
         &["[s part]"],
-        "True if the string ends with that part.",
+        "True if the string ends with `part`.",
         &[("(str/ends-with? \"hello\" \"lo\")", "true")],
         |machine, arguments| test(machine, arguments, |text, part| text.ends_with(part)),
     ),
     Builtin::new(
         "str/index-of",
         &["[s part]", "[s part from]"],
-        "Where the part first stands in the string (behind `from`), or nil.",
+        "The index of the first occurrence of `part` (at or after `from`), or nil.",
         &[("(str/index-of \"hello\" \"l\")", "2"), ("(str/index-of \"hello\" \"x\")", "nil")],
         |machine, arguments| Ok(first_place(machine, arguments)?.map_or(Value::Nil, Value::Int)),
     ),
     Builtin::new(
         "str/last-index-of",
         &["[s part]", "[s part from]"],
-        "Where the part last stands in the string (not behind `from`), or nil.",
+        "The index of the last occurrence of `part` (at or before `from`), or nil.",
         &[("(str/last-index-of \"hello\" \"l\")", "3")],
         |machine, arguments| Ok(last_place(machine, arguments)?.map_or(Value::Nil, Value::Int)),
     ),
     Builtin::new(
         "str/split",
         &["[s separator]", "[s separator limit]"],
-        "The parts between the matches of a regex or string; empty ones at the end are dropped unless a limit is given.",
+        "Splits at the matches of a regex or string; trailing empty parts are dropped unless a limit is given.",
         &[
             ("(str/split \"a,b,c\" #\",\")", "[\"a\" \"b\" \"c\"]"),
             ("(str/split \"a,b,,\" \",\")", "[\"a\" \"b\"]"),
@@ -68,14 +68,15 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "string-split",
         &["[s]", "[s separator]"],
-        "The words of the string, or the parts between the separators.",
+        "Splits into words at whitespace, or at a separator.",
         &[("(string-split \" a  b \")", "[\"a\" \"b\"]"), ("(string-split \"a,b\" \",\")", "[\"a\" \"b\"]")],
         split_words,
     ),
     Builtin::new(
         "str/replace",
         &["[s match replacement]"],
-        "Every match of a string, character or regex replaced: by a string (`$1` is a group), or by what a function makes of it.",
+        "Replaces every match of a string, character or regex with a string (`$1` is a group) or the result of a \
+         function.",
         &[
             ("(str/replace \"a.b.c\" \".\" \"-\")", "\"a-b-c\""),
             ("(str/replace \"a1b2\" #\"(\\d)\" \"<$1>\")", "\"a<1>b<2>\""),
@@ -86,14 +87,14 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "str/replace-first",
         &["[s match replacement]"],
-        "As `str/replace`, but the first match only.",
+        "Like `str/replace`, but the first match only.",
         &[("(str/replace-first \"aa\" \"a\" \"b\")", "\"ba\"")],
         |machine, arguments| replace(machine, arguments, 1),
     ),
     Builtin::new(
         "str/re-quote-replacement",
         &["[s]"],
-        "The string fit to replace a regex as it stands: `$` and `\\` escaped.",
+        "Escapes `$` and `\\`, so that the string is a literal regex replacement.",
         &[("(str/re-quote-replacement \"$1\")", "\"\\\\$1\"")],
         quote_replacement,
     ),

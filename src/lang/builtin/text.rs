@@ -126,7 +126,7 @@ pub fn textual<'v>(machine: &mut Machine, value: &'v Value) -> Outcome<Cow<'v, s
         | Value::BigInt(_)
         | Value::Decimal(_) => arguments::text(machine, value).map(Cow::Owned),
         Value::Nil => Err(Error::expected("a string", value)
-            .suggest("nil is what a missing key gives: `(or s \"\")` puts a string in its place, `(str s)` makes one")
+            .suggest("nil comes from a missing key: `(or s \"\")` replaces it with a string, `(str s)` makes one")
             .into()),
         Value::List(items) if matches!(items.as_slice(), Some([Value::Char(_), ..])) => Err(Error::expected("a string", value)
             .suggest("`concat` of strings gives their characters: `(str a b)` joins strings, `(apply str chars)` makes one of characters")

@@ -320,7 +320,7 @@ fn var_set(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
                     return Err(Error::new("NotBound", format!("`{shown}` is not bound by a `binding` around this place"))
                         .about(shown)
                         .suggest(format!(
-                            "`(def {shown} …)` defines it anew; what changes is held by an atom: `(def {shown} (atom 0)) (reset! {shown} 5) @{shown}`"
+                            "`(def {shown} …)` redefines it; what changes is held by an atom: `(def {shown} (atom 0)) (reset! {shown} 5) @{shown}`"
                         ))
                         .into());
                 }

@@ -67,7 +67,7 @@ impl Error {
         error.wording.got_nil = got.is_nil();
         match got {
             Value::Cell(cell) if cell.cell_kind() == CellKind::Transient => error.suggest(
-                "`(persistent! t)` makes a collection of a transient; `conj!`, `assoc!` and their kin change it",
+                "`(persistent! t)` makes a collection of a transient; `conj!`, `assoc!` and the like change it",
             ),
             _ => error,
         }

@@ -91,6 +91,6 @@ impl Machine {
 #[cold]
 fn unknown_alias(alias: &str) -> Error {
     Error::new("InvalidKeyword", format!("`::{alias}/…`: there is no alias `{alias}`")).suggest(format!(
-        "make it known in a form before, `(require '[clojure.string :as {alias}])`, or write `:{alias}/…` with one colon"
+        "define it in an earlier form, `(require '[clojure.string :as {alias}])`, or write `:{alias}/…` with one colon"
     ))
 }

@@ -133,7 +133,7 @@ impl Machine {
                     scheduler.active += 1;
                 } else {
                     scheduler.results[index] =
-                        Some(Err(Error::new("Busy", "the system has no thread to give for another branch").into()));
+                        Some(Err(Error::new("Busy", "the system cannot start a thread for another branch").into()));
                     scheduler.turns.push(turn);
                     scheduler.failed = Some(index);
                     core = Some(here);

@@ -456,7 +456,7 @@ fn not_callable(value: &Value, arguments: &[Value]) -> Error {
         Value::List(_) => error.suggest("a list of data is written `'(1 2 3)`, `(list 1 2 3)` or `[1 2 3]`"),
         Value::Int(_) | Value::Float(_) | Value::Str(_) => match arguments.first() {
             Some(Value::Builtin(operator)) if OPERATORS.contains(&operator.name) => {
-                error.suggest(format!("operators stand first: `({} a b)`", operator.name))
+                error.suggest(format!("operators come first: `({} a b)`", operator.name))
             }
             _ => error.suggest(
                 "brackets `( )` around a value call it: leave them out, or write `[1 2 3]` for data; where a function is wanted, give one, such as `inc` or `(fn [x] …)`",
@@ -513,7 +513,7 @@ fn closure_arity(code: &Code, count: usize) -> Error {
         Error::new("ArityError", format!("`{name}` takes {expected} {word}, got {count}: {}", shapes.join(" or ")));
     if code.name.is_none() && count == 1 {
         return error.suggest(
-            "a function given to `map` or `filter` gets one item, `(fn [x] …)`; `(fn [[k v]] …)` takes a pair apart, `(reduce (fn [acc x] …) start xs)` carries a value along",
+            "a function given to `map` or `filter` gets one item, `(fn [x] …)`; `(fn [[k v]] …)` destructures a pair, `(reduce (fn [acc x] …) start xs)` accumulates a value",
         );
     }
     error.about(name)

@@ -438,7 +438,7 @@ fn take_room(room: &mut u64, values: usize) -> Result<(), Error> {
             "KeyTooLarge",
             format!("a key of a map or a member of a set may hold at most {KEY_SIZE} values"),
         )
-        .suggest("use what stands for it, such as an id or `(hash x)`")),
+        .suggest("use something that identifies it, such as an id or `(hash x)`")),
     }
 }
 
@@ -461,7 +461,7 @@ fn not_a_sequence(value: &Value) -> Error {
         );
     }
     if value.is_function() {
-        return error.suggest("a function came where data was meant: call it in brackets, or swap the arguments");
+        return error.suggest("a function was passed where data was expected: call it in brackets, or swap the arguments");
     }
     error
 }

@@ -139,5 +139,5 @@ impl Machine {
 /// The error for an internal defect of lispbox.
 #[cold]
 pub(crate) fn internal_error() -> crate::error::Error {
-    crate::error::Error::new("InternalError", "lispbox has a defect that this program found; please report it")
+    crate::error::Error::new("InternalError", "this program exposed a bug in lispbox; please report it")
 }

@@ -154,7 +154,7 @@ impl Machine {
         let host = self.core.host.clone();
         let servers = host.servers();
         if let Some(server) = servers.iter().find(|server| kebab(&server.name) == kebab(name)) {
-            return Error::new("UnboundVariable", format!("`{name}` is a server and no function")).about(name).suggest(
+            return Error::new("UnboundVariable", format!("`{name}` is a server, not a function")).about(name).suggest(
                 format!(
                     "`(dir '{server})` lists its tools; one is called as `({server}/TOOL …)`",
                     server = server.name
@@ -229,7 +229,7 @@ fn server_part(name: &str) -> Option<&str> {
 
 /// The error for a qualified tool name whose server is not configured.
 fn no_such_server(name: &str, server: &str, servers: &[Server]) -> Error {
-    let configure = "servers stand in a configuration: `lispbox config import` takes over those of the MCP clients on this machine, `--config FILE` names a file with `mcpServers`";
+    let configure = "servers are set in a configuration: `lispbox config import` imports those of the MCP clients on this machine, `--config FILE` names a file with `mcpServers`";
     if servers.is_empty() {
         let message = format!("`{name}` is not defined: there is no server `{server}`, since none is configured");
         return Error::new("UnboundVariable", message).about(name).suggest(configure);
@@ -246,7 +246,7 @@ const KNOWN_SERVERS: usize = 20;
 
 /// The error for a macro or special form in the position of a value.
 pub(super) fn no_value(name: &str) -> Error {
-    Error::new("SyntaxError", format!("`{name}` is a form and no value: it stands first in its brackets, `({name} …)`"))
+    Error::new("SyntaxError", format!("`{name}` is a form, not a value: it comes first in its brackets, `({name} …)`"))
         .about(name)
         .suggest(format!("where a function is wanted, wrap it: `(fn [x y] ({name} x y))`"))
 }
@@ -395,7 +395,7 @@ impl Copying<'_> {
         self.machine.charge(1)?;
         self.take(size_of::<Form>())?;
         if levels == 0 {
-            return Err(Error::new("SyntaxError", "a macro returned code that nests too deep").into());
+            return Err(Error::new("SyntaxError", "a macro returned code that is nested too deeply").into());
         }
         let span = self.span;
         let kind = match value {

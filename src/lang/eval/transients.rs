@@ -22,7 +22,7 @@ pub(crate) fn cell_of(value: &Value) -> Result<&Arc<Handle>, Error> {
 #[cold]
 pub(crate) fn spent() -> Error {
     Error::new("IllegalState", "this transient can no longer be used: `persistent!` or an error ended it")
-        .suggest("go on with what `persistent!` returned")
+        .suggest("use what `persistent!` returned")
 }
 
 /// Returns the content of a transient for reading, or `None` for any other value.

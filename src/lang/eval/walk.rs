@@ -580,6 +580,6 @@ pub(super) fn caught(signal: &Signal) -> Option<Value> {
 #[cold]
 fn twice(key: &Value, what: &str, whose: &str) -> Error {
     let made = if whose == "map" { "(assoc {} k v …)" } else { "(set [a b …])" };
-    Error::new("DuplicateKey", format!("the {what} {} stands twice in this {whose}", describe(key)))
+    Error::new("DuplicateKey", format!("the {what} {} appears twice in this {whose}", describe(key)))
         .suggest(format!("where items may be equal, `{made}` keeps one of them"))
 }

@@ -163,7 +163,7 @@ pub fn case(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<
             expander.macros.charge(seen.len() as u64)?;
             if seen.contains(constant) {
                 let shown = show(constant);
-                return expander.fail(constant.span, format!("{shown} stands twice among the constants of `case`"));
+                return expander.fail(constant.span, format!("{shown} appears twice among the constants of `case`"));
             }
             seen.push(constant.clone());
         }

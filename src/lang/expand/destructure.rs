@@ -32,7 +32,7 @@ fn sequence(expander: &mut Expander<'_>, items: &[Form], value: Form, span: Span
     let items_of = match items.iter().position(|item| item.is_symbol("&")) {
         Some(at) if items.get(at + 2).is_some_and(|item| item.as_keyword() != Some("as")) => {
             return expander
-                .fail(items[at + 2].span, "only `:as` and a name may follow the name behind `&`".to_string());
+                .fail(items[at + 2].span, "only `:as` and a name may follow the name after `&`".to_string());
         }
         Some(at) if at > 0 => hold(expander, "walked", call("core/walked*", vec![whole.clone()], span), span, flat),
         _ => whole.clone(),
@@ -43,7 +43,7 @@ fn sequence(expander: &mut Expander<'_>, items: &[Form], value: Form, span: Span
         let item = &items[at];
         if item.is_symbol("&") {
             let Some(rest) = items.get(at + 1) else {
-                return expander.fail(item.span, "a name is missing behind `&`".to_string());
+                return expander.fail(item.span, "a name is missing after `&`".to_string());
             };
             let mut taken =
                 call("core/nthrest*", vec![items_of.clone(), Form::new(FormKind::Int(position), span)], span);
@@ -62,7 +62,7 @@ fn sequence(expander: &mut Expander<'_>, items: &[Form], value: Form, span: Span
             at += 2;
         } else if item.as_keyword() == Some("as") {
             let Some(name) = items.get(at + 1) else {
-                return expander.fail(item.span, "a name is missing behind `:as`".to_string());
+                return expander.fail(item.span, "a name is missing after `:as`".to_string());
             };
             destructure(expander, name, whole.clone(), flat)?;
             at += 2;

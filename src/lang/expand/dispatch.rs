@@ -39,7 +39,7 @@ pub fn defmulti(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outc
         add_metadata(&mut name, pairs);
     }
     let [dispatch, options @ ..] = behind_doc(&rest[1..]) else {
-        return expander.fail(form.span, "`defmulti` needs a dispatch function behind the name".to_string());
+        return expander.fail(form.span, "`defmulti` needs a dispatch function after the name".to_string());
     };
     let option = |wanted: &str| {
         options.chunks_exact(2).find(|pair| pair[0].as_keyword() == Some(wanted)).map(|pair| pair[1].clone())
@@ -80,7 +80,7 @@ pub fn defprotocol(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> O
         let Some([method, lists @ ..]) = Some(signature) else { continue };
         if lists.iter().any(|list| list.as_vector().is_some_and(<[Form]>::is_empty)) {
             let message = format!(
-                "{} takes no parameter: a protocol chooses by the first one, `({} [this])`",
+                "{} takes no parameter: a protocol dispatches on the first one, `({} [this])`",
                 show(method),
                 super::plain(method)
             );
@@ -88,7 +88,7 @@ pub fn defprotocol(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> O
         }
         if known.contains(&method) {
             let message = format!(
-                "{} stands twice in the protocol: `({} [this] [this x])` has several arities",
+                "{} appears twice in the protocol: `({} [this] [this x])` has several arities",
                 show(method),
                 super::plain(method)
             );
@@ -218,7 +218,7 @@ pub fn defrecord(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Out
     let name = needs_name(expander, form, rest)?;
     let span = form.span;
     let Some(fields) = rest[1].as_vector() else {
-        return expander.fail(rest[1].span, format!("a record's fields stand in a vector, got {}", show(&rest[1])));
+        return expander.fail(rest[1].span, format!("expected a record's fields in a vector, got {}", show(&rest[1])));
     };
     let fields: Vec<Form> = fields.iter().map(|field| Form { metadata: None, ..field.clone() }).collect();
     let text = name.as_symbol().unwrap_or_default();

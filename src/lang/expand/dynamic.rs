@@ -71,7 +71,7 @@ pub fn set(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<F
         }
         _ => {
             let advice = crate::absent::advice("setq").unwrap_or_default();
-            let error = Error::new("NotAvailable", "`set!` changes nothing but what `binding` has bound around it");
+            let error = Error::new("NotAvailable", "`set!` changes only what an enclosing `binding` has bound");
             Err(Signal::from(error.about("set!").suggest(advice)).at(expander.source, form.span))
         }
     }

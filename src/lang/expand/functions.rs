@@ -216,7 +216,7 @@ pub fn parallel(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> Outc
         }
         _ => {
             let message = format!(
-                "`parallel` expected a map or a vector that is written out, as in `(parallel {{:a (f) :b (g)}})`, got {}; `(pmap f items)` takes any collection",
+                "`parallel` expected a literal map or vector, as in `(parallel {{:a (f) :b (g)}})`, got {}; `(pmap f items)` takes any collection",
                 show(&rest[0])
             );
             expander.fail(rest[0].span, message)

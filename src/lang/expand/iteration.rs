@@ -26,7 +26,7 @@ fn clauses(expander: &Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Vec<C
         }
     };
     if items.get(1).is_some_and(|word| word.is_symbol("in") || word.is_symbol("of")) {
-        return expander.fail(rest[0].span, "no word stands between the name and the collection: `[x xs]`".to_string());
+        return expander.fail(rest[0].span, "expected no word between name and collection: `[x xs]`".to_string());
     }
     if items.len() % 2 == 1 || items.is_empty() {
         return expander.fail(rest[0].span, "bindings come in pairs: `[x xs, y ys :when (f x y)]`".to_string());
@@ -48,7 +48,7 @@ fn clauses(expander: &Expander<'_>, form: &Form, rest: &[Form]) -> Outcome<Vec<C
         });
     }
     if !matches!(out[0], Clause::Each(..)) {
-        return expander.fail(rest[0].span, "the first binding is a name and a collection".to_string());
+        return expander.fail(rest[0].span, "the first binding must be a name and a collection".to_string());
     }
     Ok(out)
 }

@@ -451,12 +451,12 @@ fn not_here(rest: &[Form]) -> Error {
             "`(take-while (fn [{name}] (< {name} 100)) (iterate (fn [{name}] (* 2 {name})) 1))` steps from value to value"
         )
     } else if has(&["while", "until"]) {
-        "`(loop [i 0 acc []] (if (< i 10) (recur (inc i) (conj acc i)) acc))` goes round while a test holds".to_string()
+        "`(loop [i 0 acc []] (if (< i 10) (recur (inc i) (conj acc i)) acc))` loops while a test holds".to_string()
     } else {
         format!(
             "`(for [{name} xs :when (odd? {name})] (* {name} {name}))` collects, `(doseq [{name} xs] (println {name}))` is for effects, `(reduce + 0 xs)` gathers"
         )
     };
-    Error::new("SyntaxError", "this `loop` of Common Lisp has a clause that does not exist here: it takes `for … in/across/on/from … to`, `for … =`, `with`, `repeat`, `when`/`unless`, `collect`, `append`, `sum`, `count`, `maximize`, `minimize`, `do`, `while`, `until`, `return`, `always`, `never`, `thereis`, `finally return`")
+    Error::new("SyntaxError", "this Common Lisp `loop` has a clause that is not supported here: it takes `for … in/across/on/from … to`, `for … =`, `with`, `repeat`, `when`/`unless`, `collect`, `append`, `sum`, `count`, `maximize`, `minimize`, `do`, `while`, `until`, `return`, `always`, `never`, `thereis`, `finally return`")
         .suggest(instead)
 }

@@ -66,7 +66,7 @@ impl Expander<'_> {
             }
             "if" => {
                 if rest.len() > 3 {
-                    return self.fail(span, format!("`if` takes a test and two values, got {} forms: `(cond t1 a t2 b :else c)` has several tests, `(do a b)` puts forms together", rest.len()));
+                    return self.fail(span, format!("`if` takes a test and two values, got {} forms: `(cond t1 a t2 b :else c)` has several tests, `(do a b)` groups forms", rest.len()));
                 }
                 self.count(form, rest, 2, 3)?;
                 self.expand_all(&mut form.items_mut()[1..])?;
@@ -161,7 +161,7 @@ impl Expander<'_> {
         {
             let shown = show(doc);
             return self
-                .fail(doc.span, format!("`def` takes a name, a doc string and a value; {shown} is no doc string"));
+                .fail(doc.span, format!("`def` takes a name, a doc string and a value; {shown} is not a doc string"));
         }
         let [_, name, values @ ..] = form.items_mut() else { return Ok(()) };
         self.expand_all(values)?;

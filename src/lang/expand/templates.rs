@@ -16,7 +16,7 @@ pub fn syntax_quote(expander: &mut Expander<'_>, form: &Form, rest: &[Form]) -> 
 fn template(expander: &mut Expander<'_>, form: &Form, names: &mut Vec<(String, Form)>) -> Outcome<Form> {
     expander.macros.charge(1)?;
     if expander.depth >= super::NESTING {
-        return expander.fail(form.span, "templates nest too deep".to_string());
+        return expander.fail(form.span, "templates are nested too deeply".to_string());
     }
     expander.depth += 1;
     let made = template_of(expander, form, names);

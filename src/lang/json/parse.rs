@@ -363,7 +363,7 @@ impl Parser<'_> {
                 // A lone surrogate is not a scalar value.
                 char::from_u32(first).unwrap_or(char::REPLACEMENT_CHARACTER)
             }
-            came => return Err(self.fail_after(came, "an escape that JSON knows")),
+            came => return Err(self.fail_after(came, "a JSON escape")),
         })
     }
 

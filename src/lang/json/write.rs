@@ -144,7 +144,7 @@ fn begin(machine: &mut Machine, value: &Value, out: &mut String, open: &mut Vec<
 }
 
 fn unsayable(value: &Value) -> Error {
-    Error::new("JsonError", format!("JSON cannot say {}", crate::error::describe(value)))
+    Error::new("JsonError", format!("JSON cannot represent {}", crate::error::describe(value)))
 }
 
 fn separate(out: &mut String, first: bool, indent: bool, depth: usize) {

@@ -15,7 +15,7 @@ pub use bindings::{Binding, Bindings};
 pub use branch::Branch;
 pub(crate) use branch::{Event, Turn, Turns};
 pub(crate) use core::unbound;
-pub use core::{Core, Global, Globals, Visible};
+pub use core::{Core, Global};
 pub use frame::{Answer, Frame, Stopped, Tail, Walked};
 pub use rows::Object;
 pub use stacks::Stacks;

@@ -85,7 +85,7 @@ impl Meter {
         self.watched = None;
     }
 
-    /// Charges fuel for steps. Returns true if a [`look`](Meter::look) is due or if some thread may [owe](owe) a
+    /// Charges fuel for steps. Returns true if a [`look`](Meter::look) is due or if some thread may owe a
     /// large amount.
     #[inline]
     #[must_use]
@@ -230,7 +230,7 @@ impl Meter {
     #[cold]
     pub fn too_deep(&self, depth: u32) -> Halt {
         let most = self.limits.depth;
-        let room = if depth < most { ", and no more than the stack has room for" } else { "" };
+        let room = if depth < most { ", as far as the stack allows" } else { "" };
         limit("depth", format!("{most} nested calls{room}"), format!("{depth} nested calls"))
     }
 }

@@ -118,7 +118,7 @@ impl Watched {
         // A caller that can release memory may check again at once.
         self.next = now;
         let spent = format!(
-            "{} of the process for {} of values, since what was freed lies in pieces that nothing else fits into",
+            "{} of the process for {} of values, because freed memory is fragmented",
             bytes(resident - began),
             bytes(u64::try_from(live).unwrap_or(0)),
         );

@@ -94,9 +94,9 @@ fn refuse_duplicates<'f>(
         return Ok(());
     };
     let shown = excerpt(text_of(source, *second));
-    let message = format!("the {what} `{shown}` stands twice in this {whose}");
+    let message = format!("the {what} `{shown}` appears twice in this {whose}");
     let mut error = ReadError::new("DuplicateKey", *second, message);
-    error.related.push((*first, "it stands here first".to_string()));
+    error.related.push((*first, "it first appears here".to_string()));
     Err(error)
 }
 
@@ -149,7 +149,7 @@ impl FunctionLiteral {
 
 /// Builds the error for a `#(…)` inside another.
 pub(super) fn nested_function(span: Span) -> ReadError {
-    ReadError::new("FunctionLiteral", span, "a `#(…)` cannot stand inside another `#(…)`")
+    ReadError::new("FunctionLiteral", span, "a `#(…)` cannot be nested in another `#(…)`")
         .suggest("write the inner one as `(fn [x] …)`")
 }
 
@@ -188,7 +188,7 @@ pub(super) fn racket_keyword(source: &str, span: Span) -> Result<Form, ReadError
     let shown = text_of(source, span);
     match shown.strip_prefix("#:").filter(|name| !name.is_empty() && !name.contains([':', '/'])) {
         Some(name) => Ok(Form::new(FormKind::Keyword(name.to_string()), span)),
-        None => Err(ReadError::new("InvalidKeyword", span, format!("`{}` goes before a map", excerpt(shown)))
+        None => Err(ReadError::new("InvalidKeyword", span, format!("`{}` must precede a map", excerpt(shown)))
             .suggest("a keyword is written `:name`")),
     }
 }
@@ -199,7 +199,7 @@ pub(super) fn qualify(source: &str, prefix: Span, form: Form) -> Result<Form, Re
     let namespace = shown.trim_start_matches(['#', ':']);
     let error = |message: String| ReadError::new("InvalidKeyword", prefix, message);
     if shown == "#:" || namespace.contains(['/', ':']) {
-        return Err(error(format!("`{}` names no namespace", excerpt(shown))));
+        return Err(error(format!("`{}` does not name a namespace", excerpt(shown))));
     }
     // For `#::alias`, one colon is kept until the alias is resolved.
     let namespace = if shown.starts_with("#::") && !namespace.is_empty() { &shown[2..] } else { namespace };
@@ -222,7 +222,7 @@ pub(super) fn with_metadata(source: &str, form: Form, metadata: Form, span: Span
     use FormKind::{Keyword, List, Map, Set, Str, Symbol, Vector};
     let shown = |form: &Form| excerpt(text_of(source, form.span));
     if !matches!(metadata.kind, Symbol(_) | Keyword(_) | Str(_) | Map(_) | Vector(_)) {
-        let message = format!("`{}` is no metadata: expected a symbol, keyword, string or map", shown(&metadata));
+        let message = format!("`{}` is not metadata: expected a symbol, keyword, string or map", shown(&metadata));
         return Err(ReadError::new("InvalidMetadata", metadata.span, message).suggest(POWERS));
     }
     if !matches!(form.kind, Symbol(_) | List(_) | Vector(_) | Map(_) | Set(_)) {
@@ -248,4 +248,4 @@ pub(super) fn with_metadata(source: &str, form: Form, metadata: Form, span: Span
     Ok(Form { span, metadata, ..form })
 }
 
-const POWERS: &str = "`^` attaches metadata to the form behind it; for powers write `(Math/pow x y)`";
+const POWERS: &str = "`^` attaches metadata to the form after it; for powers write `(Math/pow x y)`";

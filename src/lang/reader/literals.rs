@@ -61,18 +61,18 @@ fn name(text: &str, span: Span) -> Result<FormKind, ReadError> {
             .suggest("comments begin with `;`"));
     }
     if let Some(name) = text.strip_suffix(':') {
-        return Err(error(format!("`{shown}` ends with a colon, which no name does"))
+        return Err(error(format!("`{shown}` ends with a colon, which a name cannot"))
             .suggest(format!("a keyword begins with it: `:{}`", excerpt(name))));
     }
     if text.contains("::") {
-        return Err(error(format!("`{shown}` has two colons in a row, which no name has")));
+        return Err(error(format!("`{shown}` has two colons in a row, which a name cannot")));
     }
     if text.starts_with('/') {
         return Err(error(format!("`{shown}` begins with `/`: the namespace before it is missing"))
             .suggest(format!("if it is text, write `\"{shown}\"`")));
     }
     if text.ends_with('/') && !text.ends_with("//") {
-        return Err(error(format!("`{shown}` ends with `/`: the name behind it is missing")));
+        return Err(error(format!("`{shown}` ends with `/`: the name after it is missing")));
     }
     Ok(FormKind::Symbol(text.to_string()))
 }
@@ -84,14 +84,14 @@ fn keyword(text: &str, span: Span) -> Result<FormKind, ReadError> {
     let error = |message: String| ReadError::new("InvalidKeyword", span, message);
     let shown = excerpt(text);
     if name.is_empty() {
-        return Err(error(format!("`{shown}` stands alone: the name of the keyword is missing"))
+        return Err(error(format!("`{shown}` is incomplete: the name of the keyword is missing"))
             .suggest("a map is written `{:key value}` or `{\"key\" value}`, without a colon between the two"));
     }
     if name.starts_with(':') || name.contains("::") {
         return Err(error(format!("`{shown}` has too many colons")));
     }
     if let Some(name) = name.strip_suffix(':') {
-        return Err(error(format!("`{shown}` ends with a colon, which no keyword does"))
+        return Err(error(format!("`{shown}` ends with a colon, which a keyword cannot"))
             .suggest(format!("write `:{}`", excerpt(name))));
     }
     if name != "/" && (name.starts_with('/') || (name.ends_with('/') && !name.ends_with("//"))) {
@@ -186,7 +186,7 @@ fn is_record_tag(tag: &str) -> bool {
 /// Reads the printed form of a record: the map, with its type as metadata.
 fn record(tag: &str, form: Form, span: Span) -> Result<Form, ReadError> {
     if !matches!(form.kind, FormKind::Map(_)) {
-        let message = format!("`#{}` stands before a map", excerpt(tag));
+        let message = format!("`#{}` must precede a map", excerpt(tag));
         return Err(ReadError::new("InvalidTaggedText", span, message)
             .suggest("a record is written `#user.Name{:field value}`"));
     }
@@ -214,11 +214,11 @@ fn is_known_tag(tag: &str) -> bool {
 fn tagged(tag: &str, form: Form, span: Span) -> Result<Form, ReadError> {
     let error = |message: String| ReadError::new("InvalidTaggedText", span, message);
     let FormKind::Str(text) = &form.kind else {
-        return Err(error(format!("`#{tag}` stands before a string")));
+        return Err(error(format!("`#{tag}` must precede a string")));
     };
     if tag == "uuid" {
         if !is_uuid(text) {
-            return Err(error(format!("`{}` is no UUID", excerpt(text)))
+            return Err(error(format!("`{}` is not a UUID", excerpt(text)))
                 .suggest("it has 32 hexadecimal digits in groups of 8, 4, 4, 4 and 12"));
         }
         return Ok(Form::new(FormKind::Str(text.to_ascii_lowercase()), span));

@@ -142,7 +142,7 @@ impl<'s> Builder<'s> {
         let error = |message: &str| ReadError::new("InvalidConditional", span, message);
         match self.reading.conditionals {
             Conditionals::Refuse => {
-                return Err(error("reader conditionals are not read here")
+                return Err(error("reader conditionals are not supported here")
                     .suggest("`(read-string {:read-cond :allow} s)` chooses a branch, `:preserve` keeps them"));
             }
             Conditionals::Keep => return self.deliver(conditional(items, span, splices)),
@@ -156,7 +156,7 @@ impl<'s> Builder<'s> {
             return chosen.map(placed).map_or(Ok(()), |form| self.deliver(form));
         }
         if self.reading.is_data && self.frames.is_empty() {
-            return Err(error("`#?@(…)` splices into what is around it, and there is nothing around it"));
+            return Err(error("`#?@(…)` splices into the enclosing form, and there is none"));
         }
         collections::spliced(chosen)?.into_iter().try_for_each(|form| self.deliver(form))
     }
@@ -238,9 +238,9 @@ impl<'s> Builder<'s> {
         let shown = excerpt(text_of(self.source, frame.span));
         let message = match frame.token {
             Token::Metadata if self.forms.len() > frame.items => {
-                format!("nothing follows the metadata behind `{shown}`")
+                format!("nothing follows the metadata after `{shown}`")
             }
-            _ => format!("nothing follows `{shown}`, which goes before a form"),
+            _ => format!("nothing follows `{shown}`, which must precede a form"),
         };
         let error = ReadError::new("PrefixWithoutForm", frame.span, message);
         match single_quoted(self.source, frame.span.start) {
@@ -259,6 +259,6 @@ fn unknown_tag(source: &str, tag: &str, span: Span) -> ReadError {
     if begins_line {
         error.suggest("remove the tag, or, if this is a comment, begin it with `;`")
     } else {
-        error.suggest("remove the tag; `#inst`, `#uuid` and `#time/date` with its kin are known")
+        error.suggest("remove the tag; `#inst`, `#uuid`, `#time/date` and the like are known")
     }
 }

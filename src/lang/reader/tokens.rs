@@ -13,7 +13,7 @@ pub(super) fn explain(source: &str, error: &LexError) -> ReadError {
         LexFault::UnterminatedRegex => unterminated(source, error, "UnterminatedString", "regex", "`\"`"),
         LexFault::UnterminatedComment => unterminated(source, error, "UnterminatedComment", "block comment", "`|#`"),
         LexFault::MarkdownFence => {
-            ReadError::new("MarkdownFence", error.span, "a Markdown fence (three backquotes) is no part of a program")
+            ReadError::new("MarkdownFence", error.span, "a Markdown fence (three backquotes) is not part of a program")
                 .suggest("send the program alone, without the fence lines around it")
         }
         LexFault::UnknownDispatch => dispatch(source, error),
@@ -68,9 +68,9 @@ fn dispatch(source: &str, error: &LexError) -> ReadError {
                 }
                 ';' => report("UnsupportedSyntax", "`#;` is not supported".to_string())
                     .suggest("`#_` leaves out the next form, `;` begins a comment"),
-                '[' => report("UnexpectedCharacter", format!("`{shown}` is no syntax of this language"))
+                '[' => report("UnexpectedCharacter", format!("`{shown}` is not syntax of this language"))
                     .suggest("a vector is written `[1 2 3]`"),
-                _ => report("UnexpectedCharacter", format!("`{shown}` is no syntax of this language")),
+                _ => report("UnexpectedCharacter", format!("`{shown}` is not syntax of this language")),
             }
         }
         _ => ReadError::new("CommentSyntax", error.span, format!("`{shown}` does not begin a comment"))
@@ -105,7 +105,7 @@ fn character(source: &str, error: &LexError) -> ReadError {
         Some(plain) => ReadError::new(code, error.span, format!("unexpected character `{found}` (U+{number:04X})"))
             .suggest(format!("write plain `{plain}`")),
         None if found == '\\' => {
-            let message = "`\\` stands at the end of the program: a character is written `\\a`, `\\space`";
+            let message = "`\\` at the end of the program is incomplete: a character is written `\\a`, `\\space`";
             ReadError::new("InvalidCharacter", error.span, message)
         }
         None if found.is_control() => {

@@ -113,7 +113,7 @@ impl Registry {
                 None => wrong.push(format!("the alias `{alias}` refers to `{name}`, which the library does not have")),
                 Some(builtin) => {
                     if by_name.insert(alias, builtin).is_some() {
-                        wrong.push(format!("the alias `{alias}` of `{name}` is a name already"));
+                        wrong.push(format!("the alias `{alias}` of `{name}` is already a name"));
                     }
                 }
             }

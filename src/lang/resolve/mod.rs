@@ -509,7 +509,7 @@ impl<'a> Resolver<'a> {
             let most = codes.iter().filter(|arity| !arity.variadic).map(|arity| arity.required).max();
             if codes.iter().any(|arity| arity.variadic && Some(arity.required) < most) {
                 let message =
-                    "an arity with fixed parameters takes more than the variadic one: `([a & more] …)` goes with fewer";
+                    "a fixed arity has more parameters than the variadic one: `[a & more]` needs at least as many";
                 return self.fail(form.span, message.to_string());
             }
             lambdas.push(Code { name: name.map(str::to_string), arities: codes, form: Arc::new((*form).clone()) });
@@ -530,7 +530,7 @@ impl<'a> Resolver<'a> {
             let name = parameter.as_symbol().unwrap_or_default();
             if name == "&" {
                 if variadic || at + 2 != parameters.len() {
-                    return self.fail(parameter.span, "exactly one name stands behind `&`".to_string());
+                    return self.fail(parameter.span, "exactly one name must follow `&`".to_string());
                 }
                 variadic = true;
             } else {

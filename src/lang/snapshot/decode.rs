@@ -47,7 +47,7 @@ fn read(machine: &mut Machine, source: &Arc<Source>) -> Outcome<()> {
     decoder.header(forms.first())?;
     if let Some(second) = forms.iter().skip(1).find(|form| row_parts(form).0 == "lispbox-session") {
         let (line, _) = source.line_column(second.span.start);
-        let message = format!("another snapshot begins at line {line}: each has to be read by itself");
+        let message = format!("another snapshot begins at line {line}: read each separately");
         return Err(Error::new("SnapshotError", message).into());
     }
     if !forms.iter().any(|form| row_parts(form).0 == "history") {
@@ -119,7 +119,7 @@ impl Decoder<'_> {
                 format!("the snapshot has version {version}; this build reads versions 1 to {VERSION}"),
             )
             .into()),
-            _ => Err(Error::new("SnapshotError", "this is no snapshot of a session").into()),
+            _ => Err(Error::new("SnapshotError", "this is not a snapshot of a session").into()),
         }
     }
 
@@ -162,7 +162,7 @@ impl Decoder<'_> {
             let tries = under_way.entry(id).or_insert(0);
             *tries += 1;
             if *tries > 1 {
-                return Err(Error::new("SnapshotError", format!("object {id} of the snapshot holds itself")).into());
+                return Err(Error::new("SnapshotError", format!("object {id} of the snapshot contains itself")).into());
             }
             waiting.push(id);
             waiting.extend(missing);

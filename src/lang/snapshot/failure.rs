@@ -66,7 +66,7 @@ impl std::fmt::Display for EncodeError {
             EncodeReason::Cancelled => f.write_str("it was cancelled"),
             EncodeReason::Unfinished => f.write_str("a value in it is still being computed"),
             EncodeReason::Foreign => f.write_str("it holds an atom or a sequence of another session"),
-            EncodeReason::Busy => f.write_str("the system has no stack to give; try again"),
+            EncodeReason::Busy => f.write_str("the system cannot allocate a stack; try again"),
         }
     }
 }

@@ -82,7 +82,7 @@ pub fn natural(left: &Value, right: &Value) -> Option<Ordering> {
 
 fn incomparable(left: &Value, right: &Value) -> Error {
     if left.kind() == right.kind() {
-        return Error::new("TypeError", format!("{} has no place in an order", left.kind())).suggest(
+        return Error::new("TypeError", format!("{} cannot be ordered", left.kind())).suggest(
             "compare numbers, strings, keywords, dates or vectors of these: `(vec xs)` makes a vector of a list",
         );
     }

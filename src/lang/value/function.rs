@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 
 /// A function made by `fn`.
 ///
-/// Functions that refer to each other by name (`letfn`, inner `define`) form one [`Group`] over one set of captured
+/// Functions that refer to each other by name (`letfn`, inner `define`) form one `Group` over one set of captured
 /// values. A reference to a sibling, or of a function to itself, creates the closure anew from these two. No closure
 /// ever holds itself, so there are no reference cycles.
 pub struct Closure {

@@ -61,11 +61,6 @@ impl<V: Clone> Large<V> {
         self.table.position(key).and_then(|slot| self.table.entry(slot))
     }
 
-    /// True if there are no entries.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     /// Returns the upper bound (exclusive) of the positions that [`Large::entry`] accepts.
     pub fn positions(&self) -> usize {
         match &self.order {

@@ -306,7 +306,7 @@ impl Map {
         }
     }
 
-    /// Returns the metadata, including the [`KIND`] entry of a record or an object.
+    /// Returns the metadata, including the `KIND` entry of a record or an object.
     pub fn metadata(&self) -> Option<&Arc<Map>> {
         match &self.0 {
             Entries::Small { shape, .. } => shape.metadata(),

@@ -1,48 +1,48 @@
 //! Values of the language. A [`Value`] is sixteen bytes, cheap to clone, `Send + Sync`, and free of reference cycles.
 //!
 //! `docs/values.md` explains the design. Collections share structure and are immutable once they are visible to a
-//! program. Mutable state (atoms, delays, lazy cells, globals) lives in the session's [heap](crate::heap) and is
+//! program. Mutable state (atoms, delays, lazy cells, globals) lives in the session's heap and is
 //! referred to by handle. Functions are data: code and captured values.
 
 pub(crate) mod children;
-pub mod compare;
-pub mod decimal;
-pub mod equal;
-pub mod function;
-pub mod large;
-pub mod list;
-pub mod map;
-pub mod matching;
-pub mod metadata;
-pub mod pattern;
+pub(crate) mod compare;
+pub(crate) mod decimal;
+pub(crate) mod equal;
+pub(crate) mod function;
+pub(crate) mod large;
+pub(crate) mod list;
+pub(crate) mod map;
+pub(crate) mod matching;
+pub(crate) mod metadata;
+pub(crate) mod pattern;
 pub(crate) mod prefetch;
-pub mod print;
-pub mod quotient;
+pub(crate) mod print;
+pub(crate) mod quotient;
 pub(crate) mod release;
-pub mod set;
-pub mod shape;
-pub mod simple;
-pub mod spelling;
+pub(crate) mod set;
+pub(crate) mod shape;
+pub(crate) mod simple;
+pub(crate) mod spelling;
 mod spellings;
-pub mod table;
-pub mod text;
-pub mod time;
-pub mod vector;
-pub mod walk;
+pub(crate) mod table;
+pub(crate) mod text;
+pub(crate) mod time;
+pub(crate) mod vector;
+pub(crate) mod walk;
 
 use crate::error::Error;
-use crate::heap::Handle;
+pub use crate::heap::Handle;
 use crate::native::Builtin;
 use bigdecimal::BigDecimal;
-use function::{Bound, Closure, ToolFunction};
-use list::List;
-use map::Map;
+pub use function::{Bound, Closure, ToolFunction};
+pub use list::List;
+pub use map::Map;
 use num_bigint::BigInt;
-use set::Set;
+pub use set::Set;
 use std::sync::Arc;
-use text::{Name, Text};
-use time::Time;
-use vector::Vector;
+pub use text::{Name, Text};
+pub use time::{Period, Time};
+pub use vector::Vector;
 
 /// A value of the language.
 #[derive(Default)]

@@ -25,16 +25,6 @@ impl<V: Clone> Table<V> {
         self.index.len()
     }
 
-    /// True if the table has no entries.
-    pub fn is_empty(&self) -> bool {
-        self.index.is_empty()
-    }
-
-    /// Returns the value of `key`.
-    pub fn get(&self, key: &Value) -> Option<&V> {
-        self.position(key).and_then(|at| self.entry(at)).map(|(_, value)| value)
-    }
-
     /// Returns the position of the entry of `key`.
     pub fn position(&self, key: &Value) -> Option<usize> {
         self.index.get(key).map(|at| *at as usize)

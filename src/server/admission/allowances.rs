@@ -172,7 +172,7 @@ mod tests {
                 "there is no `session`; a principal has `token`, `limits`, `sessions`, `evaluations`, `requests_per_minute`; did you mean `sessions`?",
             ),
             (json!({"sessions": 0}), "`sessions`: expected a count from 1, got the number `0`"),
-            (json!({"evaluations": "many"}), "`evaluations`: expected a count from 1, got the text \"many\""),
+            (json!({"evaluations": "many"}), "`evaluations`: expected a count from 1, got the string \"many\""),
             (
                 json!({"requests_per_minute": 1.5}),
                 "`requests_per_minute`: expected a count from 1, got the number `1.5`",

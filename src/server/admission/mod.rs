@@ -184,15 +184,13 @@ impl Gate {
         let own = admitted.by_principal.get(principal).copied().unwrap_or_default();
         let busy = |what: String| Err(Refused::new("Busy", format!("{what}; try again in a moment")));
         if all.calls >= places {
-            return busy(format!(
-                "{} evaluations are running or waiting, which is the most that this server takes",
-                all.calls
-            ));
+            return busy(format!("{} evaluations are running or waiting, the maximum for this server", all.calls));
         }
         // A single call is bounded by the maximum message size.
         if all.calls > 0 && all.texts + texts > most {
             return busy(format!(
-                "the programs and data of {} evaluations that are running or waiting have {} MiB, which is the most that this server takes",
+                "the programs and data of {} running or waiting evaluations have {} MiB, and this one would exceed \
+                 the maximum for this server",
                 all.calls,
                 all.texts >> 20
             ));
@@ -200,13 +198,14 @@ impl Gate {
         if self.allowances.are_of_several() && own.calls > 0 {
             if own.calls + 1 > places - all.calls - 1 {
                 return busy(format!(
-                    "{} evaluations of `{principal}` are running or waiting, and it must leave as much room to others",
+                    "{} evaluations of `{principal}` are running or waiting, and it must leave as much room for others",
                     own.calls
                 ));
             }
             if own.texts + texts > most - all.texts - texts {
                 return busy(format!(
-                    "the programs and data of the {} evaluations of `{principal}` that are running or waiting have {} MiB, and it must leave as much room to others",
+                    "the programs and data of the {} running or waiting evaluations of `{principal}` have {} MiB, and \
+                     it must leave as much room for others",
                     own.calls,
                     own.texts >> 20
                 ));
@@ -263,7 +262,7 @@ mod tests {
         assert_eq!(places.len(), 20);
         assert_eq!(
             message,
-            "20 evaluations are running or waiting, which is the most that this server takes; try again in a moment"
+            "20 evaluations are running or waiting, the maximum for this server; try again in a moment"
         );
         drop(places);
         let mut rooms = Vec::new();
@@ -280,7 +279,8 @@ mod tests {
         assert_eq!(one.len(), 10);
         assert_eq!(
             message,
-            "10 evaluations of `one` are running or waiting, and it must leave as much room to others; try again in a moment"
+            "10 evaluations of `one` are running or waiting, and it must leave as much room for others; try again in \
+             a moment"
         );
         let (two, _) = filled(&gate, "two", 1);
         assert_eq!(two.len(), 5);

@@ -56,7 +56,8 @@ impl Refused {
             return self;
         }
         let message = format!(
-            "the session of this connection is gone: {}; nothing was evaluated, and what was defined in that session is not there any more; the next call without `session` begins a new one",
+            "the session of this connection is gone: {}; nothing was evaluated, and the definitions of that session \
+             are lost; the next call without `session` starts a new one",
             self.message
         );
         Refused { message, is_session_lost: false, ..self }
@@ -113,7 +114,7 @@ impl EvalRequest {
                         Value::Number(number) => limits.set_number(&name, number.as_f64().unwrap_or(f64::NAN)),
                         Value::String(text) => limits.set(&name, text),
                         other => Err(format!(
-                            "limit `{name}` takes a number or text such as `\"64MiB\"`, not {}",
+                            "limit `{name}` takes a number or a string such as `\"64MiB\"`, not {}",
                             kind(other)
                         )),
                     };
@@ -150,7 +151,7 @@ pub(in crate::server) fn advise_on_limit(failure: &mut Failure, limits: &Limits,
     let of = |limits: &Limits| limits.shown().into_iter().find(|(known, _)| *known == name).map(|(_, value)| value);
     let (Some(allowed), Some(most)) = (of(limits), of(most)) else { return };
     failure.suggest(if allowed == most {
-        format!("do less in one call: {most} is the most that the operator allows (`serve --limit {name}=VALUE`)")
+        format!("do less in one call: the operator allows at most {most} (`serve --limit {name}=VALUE`)")
     } else {
         format!("call again with `limits: {{\"{name}\": …}}`, at most {most}")
     });
@@ -190,7 +191,7 @@ impl Arguments {
         match self.take(name) {
             None => Ok(None),
             Some(Value::String(text)) => Ok(Some(text)),
-            Some(other) => Err(self.wrong(name, "text", &other)),
+            Some(other) => Err(self.wrong(name, "a string", &other)),
         }
     }
 
@@ -241,7 +242,7 @@ mod tests {
         assert_eq!(message(json!({})).0, "`lisp_eval` needs `program`, the text of the program, such as `\"(+ 1 2)\"`");
         assert_eq!(
             message(json!({"program": ["+", 1]})).0,
-            "argument `program` of `lisp_eval`: expected text, got an array of 2"
+            "argument `program` of `lisp_eval`: expected a string, got an array of 2"
         );
         assert_eq!(
             message(json!({"program": "", "limits": 5})).0,
@@ -249,7 +250,7 @@ mod tests {
         );
         assert_eq!(
             message(json!({"program": "", "limits": {"fuel": []}})).0,
-            "limit `fuel` takes a number or text such as `\"64MiB\"`, not an array of 0"
+            "limit `fuel` takes a number or a string such as `\"64MiB\"`, not an array of 0"
         );
         assert!(message(json!({"program": "", "limits": {"fule": 1}})).0.contains("Did you mean fuel?"));
     }
@@ -269,7 +270,7 @@ mod tests {
         );
         assert_eq!(
             advice(&Limits { fuel: 2_000, ..Limits::default() }),
-            "do less in one call: 2000 is the most that the operator allows (`serve --limit fuel=VALUE`)"
+            "do less in one call: the operator allows at most 2000 (`serve --limit fuel=VALUE`)"
         );
     }
 }

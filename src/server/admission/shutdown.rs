@@ -98,19 +98,19 @@ impl Shutdown {
         self.closing.cancel();
         tokio::select! {
             () = self.idle() => {}
-            () = tokio::time::sleep(self.grace) => tracing::info!("evaluations that still run are cancelled"),
+            () = tokio::time::sleep(self.grace) => tracing::info!("evaluations that are still running are cancelled"),
             () = hurry => {}
             () = at_once.cancelled() => {}
         }
         self.cancelling.cancel();
         tokio::select! {
             () = self.idle() => {}
-            () = tokio::time::sleep(SAVING) => tracing::warn!("the server ends before all evaluations have"),
+            () = tokio::time::sleep(SAVING) => tracing::warn!("the server exits before all evaluations have ended"),
             () = at_once.cancelled() => {}
         }
         self.over.cancel();
         if tokio::time::timeout(REPLIES, self.idle()).await.is_err() {
-            tracing::warn!("the server ends before all replies were read");
+            tracing::warn!("the server exits before all replies have been read");
         }
     }
 
@@ -123,20 +123,23 @@ impl Shutdown {
 
     /// The refusal of a program whose turn did not come in time.
     pub(in crate::server) fn too_late(&self) -> Refused {
-        Refused::new("Cancelled", format!("{}; nothing was evaluated", self.came_before("the turn of this program")))
+        Refused::new(
+            "Cancelled",
+            format!("{}; nothing was evaluated", self.came_before("this program was not started")),
+        )
     }
 
     /// The refusal of a request whose evaluation is no longer waited for.
     pub(in crate::server) fn given_up(&self) -> Refused {
         let message = format!(
-            "{}; it may have run to its end, and what it defined may or may not have been kept",
-            self.came_before("the end of this program")
+            "{}; it may have run to completion, and its definitions may or may not have been kept",
+            self.came_before("this program did not end in time")
         );
         Refused::new("Cancelled", message)
     }
 
     fn came_before(&self, what: &str) -> String {
-        format!("the server is shutting down, which came before {what}")
+        format!("the server is shutting down, and {what}")
     }
 
     /// Explains, in the reply of a program that the second step cancelled, the reason and what was kept. `is_stored` is
@@ -147,13 +150,14 @@ impl Shutdown {
             return;
         }
         let kept = match (reply.defined.is_empty(), is_stored) {
-            (true, true) => "it had defined nothing, and its session is kept as it was before",
-            (false, true) => "what its earlier expressions defined is kept in its session",
+            (true, true) => "it had defined nothing, and its session is unchanged",
+            (false, true) => "the definitions of its earlier expressions are kept in its session",
             (_, false) => "its session ends with the server, which has no store",
         };
         let grace = time(self.grace);
         let message = format!(
-            "the evaluation was cancelled: the server is shutting down and lets programs go on for {grace} at most (`serve --grace`); {kept}"
+            "the evaluation was cancelled: the server is shutting down and lets programs run for at most {grace} \
+             (`serve --grace`); {kept}"
         );
         failure.rendered = failure.rendered.replacen(&failure.message, &message, 1);
         failure.message = message;
@@ -162,7 +166,7 @@ impl Shutdown {
 
 /// The message to a request that arrives during shutdown.
 pub(in crate::server) const SHUTTING_DOWN: &str =
-    "the server is shutting down and takes no further requests; nothing was done";
+    "the server is shutting down and accepts no further requests; nothing was done";
 
 /// The note on a reply that is sent while a server without a store is shutting down.
 pub(in crate::server) const SESSION_ENDS: &str =

@@ -103,7 +103,7 @@ impl Announcer {
     pub(in crate::server) async fn announce(&self, rule: Option<String>) -> Result<(), String> {
         let (answer, answered) = oneshot::channel();
         (self.0)(Announcement { rule, answer });
-        answered.await.unwrap_or_else(|_| Err("the call was given up before it was written down".to_owned()))
+        answered.await.unwrap_or_else(|_| Err("the call was abandoned before it was recorded".to_owned()))
     }
 }
 

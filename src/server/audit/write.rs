@@ -222,7 +222,7 @@ impl AuditLog {
         let record = stamped(without(record, secrets));
         let mut open = self.open();
         let unwritten = |number, problem: io::Error| {
-            tracing::error!(%problem, "the audit log cannot be written, so that something is not done");
+            tracing::error!(%problem, "the audit log cannot be written; a call or program was refused");
             Unwritten { number, problem: unwritable(&problem) }
         };
         if open.head.ended {
@@ -259,7 +259,7 @@ impl AuditLog {
         let last = stamped(Record { kind: Kind::End, ..Record::default() });
         let ended = caught_up.and_then(|()| open.append(&last)).and_then(|_| open.catch_up());
         if let Err(problem) = ended.and_then(|()| open.file.sync_all()) {
-            tracing::error!(%problem, "the audit log was not ended");
+            tracing::error!(%problem, "the audit log could not be ended");
         }
         let Head { chain, records, hash, .. } = &open.head;
         tracing::info!(target: "lispbox::audit", chain, records, hash, "audit log ended");
@@ -406,7 +406,9 @@ impl Open {
             self.sync_names()?;
         }
         let Head { chain, records, hash, .. } = &self.head;
-        tracing::info!(target: "lispbox::audit", chain, records, hash, part = self.part, "audit log goes on in another part");
+        tracing::info!(
+            target: "lispbox::audit", chain, records, hash, part = self.part, "audit log continues in another part"
+        );
         Ok(())
     }
 

@@ -130,7 +130,7 @@ impl Entry<'_> {
             });
         }
         if !passed.is_empty() {
-            warnings.push(format!("{}: server `{}`: passed over {}", self.scope.file, self.name, passed.join(", ")));
+            warnings.push(format!("{}: server `{}`: ignored {}", self.scope.file, self.name, passed.join(", ")));
         }
         Ok(())
     }
@@ -249,7 +249,7 @@ impl Entry<'_> {
         match self.field(key) {
             None => Ok(None),
             Some(Value::String(text)) => Ok(Some(text.clone())),
-            Some(other) => wrong(format!(".{key}"), "text", other),
+            Some(other) => wrong(format!(".{key}"), "a string", other),
         }
     }
 
@@ -269,12 +269,12 @@ impl Entry<'_> {
         let items = match self.field(key) {
             None => return Ok(Vec::new()),
             Some(Value::Array(items)) => items,
-            Some(other) => return wrong(format!(".{key}"), "an array of texts", other),
+            Some(other) => return wrong(format!(".{key}"), "an array of strings", other),
         };
         items
             .iter()
             .enumerate()
-            .map(|(index, item)| scalar(item).map_or_else(|| wrong(format!(".{key}[{index}]"), "text", item), Ok))
+            .map(|(index, item)| scalar(item).map_or_else(|| wrong(format!(".{key}[{index}]"), "a string", item), Ok))
             .collect()
     }
 
@@ -282,13 +282,13 @@ impl Entry<'_> {
         let items = match self.field(key) {
             None => return Ok(BTreeMap::new()),
             Some(Value::Object(items)) => items,
-            Some(other) => return wrong(format!(".{key}"), "an object of texts", other),
+            Some(other) => return wrong(format!(".{key}"), "an object of strings", other),
         };
         items
             .iter()
             .map(|(name, item)| match scalar(item) {
                 Some(text) => Ok((name.clone(), text)),
-                None => wrong(format!(".{key}.{name}"), "text", item),
+                None => wrong(format!(".{key}.{name}"), "a string", item),
             })
             .collect()
     }

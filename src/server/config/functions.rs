@@ -75,7 +75,7 @@ pub trait Function: Send + Sync {
 pub fn blocking(work: impl FnOnce() -> Result<ToolReply, ToolError> + Send + 'static) -> Answering {
     Box::pin(async move {
         let outcome = tokio::task::spawn_blocking(work).await;
-        outcome.unwrap_or_else(|_| Err(ToolError::failed("the function broke")))
+        outcome.unwrap_or_else(|_| Err(ToolError::failed("the function panicked")))
     })
 }
 

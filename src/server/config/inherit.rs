@@ -145,7 +145,8 @@ impl Inherit {
             let message = if stem.contains(['*', '=', '\0']) || name.is_empty() {
                 "expected the name of an environment variable, with at most one `*` at its end, such as `GH_TOKEN` or `AWS_*`"
             } else if is_ours(stem) {
-                "variables of lispbox itself (`LISPBOX_…`) are inherited by nothing; give the value under another name in `env`"
+                "variables of lispbox itself (`LISPBOX_…`) are never inherited; give the value under another name in \
+                 `env`"
             } else {
                 return Ok(name.clone());
             };

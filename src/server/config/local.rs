@@ -163,7 +163,7 @@ pub(super) fn read(tools: Option<&Value>, scope: &Scope<'_>) -> Result<Vec<Serve
         known.tool_timeouts.extend(timeout.map(|timeout| (tool.to_owned(), timeout)));
         match (&mut known.endpoint, read) {
             (Ok(Endpoint::Local(tools)), Ok(read)) if tools.iter().any(|other| other.tool.name == read.tool.name) => {
-                return Err(at_fault(format!("expected a name of its own, got that of another: `{server}/{tool}`")));
+                return Err(at_fault(format!("expected a unique name, got that of another tool: `{server}/{tool}`")));
             }
             (Ok(Endpoint::Local(tools)), Ok(read)) => tools.push(read),
             (endpoint @ Ok(_), Err(reason)) => *endpoint = Err(format!("`{server}/{tool}`: {reason}")),
@@ -262,7 +262,7 @@ impl Reading<'_> {
         if let Some(name) = action.placed().into_iter().find(|name| !properties.contains_key(*name)) {
             let close = closest(name, properties.keys().map(String::as_str));
             let meant = close.map_or_else(String::new, |close| format!("; did you mean `{{{close}}}`?"));
-            return Err(self.wrong("", &format!("`{{{name}}}` is none of the `properties` of `parameters`{meant}")));
+            return Err(self.wrong("", &format!("`{{{name}}}` is not one of the `properties` of `parameters`{meant}")));
         }
         if !action.takes_json() {
             schema.entry("additionalProperties").or_insert(Value::Bool(false));
@@ -314,11 +314,7 @@ impl Reading<'_> {
                 Some((name, words @ (Value::Array(_) | Value::String(_)))) => {
                     Ok(Words { condition: Some(name.clone()), ..self.words(words, path)? })
                 }
-                _ => wrong(
-                    path,
-                    "one argument with the words that are there when it is true, such as `{all: --all}`",
-                    item,
-                ),
+                _ => wrong(path, "one argument with the words to add when it is true, such as `{all: --all}`", item),
             },
             word => Ok(Words { condition: None, templates: vec![self.template(word, path)?] }),
         }
@@ -360,14 +356,14 @@ impl Reading<'_> {
         let fields = match self.entry.field(key) {
             None => return Ok(Vec::new()),
             Some(Value::Object(fields)) => fields,
-            Some(other) => return wrong(format!(".{key}"), "an object of texts", other),
+            Some(other) => return wrong(format!(".{key}"), "an object of strings", other),
         };
         let fields = fields.iter();
         fields.map(|(name, item)| Ok((name.clone(), self.template(item, &format!(".{key}.{name}"))?))).collect()
     }
 
     fn template(&self, item: &Value, path: &str) -> Result<Template, Wrong> {
-        let Some(text) = crate::server::fields::scalar(item) else { return wrong(path, "text", item) };
+        let Some(text) = crate::server::fields::scalar(item) else { return wrong(path, "a string", item) };
         Template::parse(&text).map_err(|message| self.wrong(path, &message))
     }
 
@@ -400,7 +396,7 @@ impl Reading<'_> {
             Action::Request { method, url, query, headers, takes_json } => {
                 let url = url.expanded(&variable)?;
                 if !is_settled(&url) {
-                    return Err(format!("`url`: {UNSETTLED}; a `/` behind the host and its port ends them"));
+                    return Err(format!("`url`: {UNSETTLED}; a `/` after the host and its port ends them"));
                 }
                 Ok(Action::Request { method, url, query: named(query)?, headers: named(headers)?, takes_json })
             }

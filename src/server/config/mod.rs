@@ -225,7 +225,7 @@ impl Configuration {
                     let read = read.map_err(|wrong| error(&format!("{path}{}", wrong.path), wrong.message))?;
                     let Some(server) = read else { continue };
                     if let Some(other) = configuration.servers.iter().find(|other| other.name == server.name) {
-                        return Err(error(&path, format!("expected a name of its own, got that of `{}`", other.name)));
+                        return Err(error(&path, format!("expected a unique name, got that of `{}`", other.name)));
                     }
                     configuration.servers.push(server);
                 }
@@ -233,10 +233,7 @@ impl Configuration {
         }
         for server in local::read(root.get("local"), &scope).map_err(|wrong| error(&wrong.path, wrong.message))? {
             if configuration.servers.iter().any(|other| other.name == server.name) {
-                return Err(error(
-                    "local",
-                    format!("expected a name of its own, got that of server `{}`", server.name),
-                ));
+                return Err(error("local", format!("expected a unique name, got that of server `{}`", server.name)));
             }
             configuration.servers.push(server);
         }
@@ -247,7 +244,7 @@ impl Configuration {
         }
         match configuration.policy.read_tools(root.get("tools"), "tools", file) {
             Err(_) if is_a_clients(&root) => {
-                configuration.warnings.push(format!("{file}: passed over `tools`, which is the client's"));
+                configuration.warnings.push(format!("{file}: ignored `tools`, which belongs to the client"));
             }
             read => read.map_err(|wrong| error(&wrong.path, wrong.message))?,
         }
@@ -279,7 +276,7 @@ impl Configuration {
     ) -> Result<(), String> {
         let name = entry::namespace(server)?;
         if self.servers.iter().any(|other| other.name == name) {
-            return Err(format!("expected a name of its own, got that of server `{name}`"));
+            return Err(format!("expected a unique name, got that of server `{name}`"));
         }
         let endpoint = Ok(Endpoint::Functions(Functions(functions)));
         self.servers.push(ServerConfig::without_server(name, one_line(description), endpoint, "this program"));
@@ -292,7 +289,7 @@ impl Configuration {
             match self.servers.iter_mut().find(|known| known.name == server.name) {
                 Some(known) => {
                     let (name, file, before) = (&server.name, &server.file, &known.file);
-                    self.warnings.push(format!("{file}: `{name}` takes the place of the one in {before}"));
+                    self.warnings.push(format!("{file}: `{name}` overrides the one in {before}"));
                     *known = server;
                 }
                 None => self.servers.push(server),
@@ -354,7 +351,7 @@ fn listed<'v>(servers: &'v Value, path: &str, what: &str) -> Result<Vec<Listed<'
                 let fields = fields(&path, value)?;
                 match fields.get("name") {
                     Some(Value::String(name)) => Ok(Listed { path, name: name.clone(), fields }),
-                    Some(other) => wrong(format!("{path}.name"), "text", other),
+                    Some(other) => wrong(format!("{path}.name"), "a string", other),
                     None => Err(Wrong { path, message: format!("a {what} in a list needs the key `name`") }),
                 }
             })
@@ -390,7 +387,7 @@ fn execution(value: Option<&Value>) -> Result<BTreeMap<String, String>, Wrong> {
                     let path = format!("execution.limits.{name}");
                     match scalar(value) {
                         Some(text) => set(path, name, text)?,
-                        None => return wrong(path, "a number or text such as `64MiB`", value),
+                        None => return wrong(path, "a number or a string such as `64MiB`", value),
                     }
                 }
             }

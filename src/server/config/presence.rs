@@ -13,18 +13,18 @@ impl LocalTool {
         match &self.action {
             Action::Command { program, environment, folder, .. } => {
                 if let Some(folder) = folder.as_ref().filter(|folder| !folder.is_dir()) {
-                    return Some(format!("its `cwd` {} is no folder", folder.display()));
+                    return Some(format!("its `cwd` {} is not a folder", folder.display()));
                 }
                 match found(program, environment, folder.as_deref()) {
                     Found::Runnable => None,
-                    Found::Unrunnable(path) => Some(format!("its `command` {} may not be run", path.display())),
+                    Found::Unrunnable(path) => Some(format!("its `command` {} is not executable", path.display())),
                     Found::Nowhere if has_folder(program) => Some(format!("its `command` {program} does not exist")),
-                    Found::Nowhere => Some(format!("its `command` {program} is in no folder of PATH")),
+                    Found::Nowhere => Some(format!("its `command` {program} is not on PATH")),
                 }
             }
             Action::Request { url, .. } => {
                 let filled = example(url);
-                reqwest::Url::parse(&filled).err().map(|problem| format!("its `url` is no address: {problem}"))
+                reqwest::Url::parse(&filled).err().map(|problem| format!("its `url` is not a valid address: {problem}"))
             }
         }
     }
@@ -116,8 +116,8 @@ mod tests {
         let cases = [
             (serde_json::json!({"command": "sh"}), None),
             (serde_json::json!({"command": "/bin/sh", "cwd": folder}), None),
-            (serde_json::json!({"command": "no-such-command"}), Some("is in no folder of PATH")),
-            (serde_json::json!({"command": "sh", "env": {"PATH": folder}}), Some("is in no folder of PATH")),
+            (serde_json::json!({"command": "no-such-command"}), Some("is not on PATH")),
+            (serde_json::json!({"command": "sh", "env": {"PATH": folder}}), Some("is not on PATH")),
             (serde_json::json!({"command": "/no/such/command"}), Some("does not exist")),
             (serde_json::json!({"command": plain}), Some("may not be run")),
             (serde_json::json!({"command": folder}), Some("may not be run")),

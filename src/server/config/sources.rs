@@ -102,7 +102,7 @@ impl Sources {
             match read(&file) {
                 Ok(more) => configuration.merge(more),
                 Err(error) if was_dropped => {
-                    configuration.warnings.push(format!("passed over {error}"));
+                    configuration.warnings.push(format!("ignored {error}"));
                     configuration.unusable.push(error.file);
                 }
                 Err(error) => return Err(error),

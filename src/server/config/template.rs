@@ -59,12 +59,13 @@ impl Template {
                 plain.push_str(sign);
                 rest = &rest[2..];
             } else if sign == "}" {
-                return Err("expected `{` before `}`, or `}}` for a brace".to_owned());
+                return Err("expected `{` before `}`, or `}}` for a literal brace".to_owned());
             } else if sign == "$" && !rest.starts_with("${") {
                 plain.push_str(sign);
                 rest = &rest[1..];
             } else {
-                let end = rest.find('}').ok_or_else(|| "expected `}` after `{`, or `{{` for a brace".to_owned())?;
+                let end =
+                    rest.find('}').ok_or_else(|| "expected `}` after `{`, or `{{` for a literal brace".to_owned())?;
                 if !plain.is_empty() {
                     pieces.push(Piece::Text(std::mem::take(&mut plain)));
                 }

@@ -68,11 +68,11 @@ fn wrong_shapes_are_named() {
         ("{\"servers\": [{}]}", "servers.json: `servers[0]`: a server in a list needs the key `name`"),
         (
             "{\"mcpServers\": {\"a\": {\"command\": \"x\", \"args\": [\"b\", {}]}}}",
-            "servers.json: `mcpServers.a.args[1]`: expected text, got an object of 0",
+            "servers.json: `mcpServers.a.args[1]`: expected a string, got an object of 0",
         ),
         (
             "{\"mcpServers\": {\"a\": {\"command\": \"x\", \"args\": \"b\"}}}",
-            "servers.json: `mcpServers.a.args`: expected an array of texts, got the text \"b\"",
+            "servers.json: `mcpServers.a.args`: expected an array of strings, got the string \"b\"",
         ),
         (
             "{\"mcpServers\": {\"a\": {\"type\": \"ws\", \"url\": \"x\"}}}",
@@ -92,7 +92,7 @@ fn wrong_shapes_are_named() {
         ),
         (
             "{\"mcpServers\": {\"a b\": {\"command\": \"x\"}, \"a-b\": {\"command\": \"y\"}}}",
-            "servers.json: `mcpServers.a-b`: expected a name of its own, got that of `a-b`",
+            "servers.json: `mcpServers.a-b`: expected a unique name, got that of `a-b`",
         ),
     ];
     for (text, expected) in cases {
@@ -126,8 +126,8 @@ fn files_of_other_clients() {
     assert_eq!(
         configuration.warnings,
         [
-            "servers.json: server `a`: passed over `autoApprove`",
-            "servers.json: server `b`: passed over `timeout` (its unit differs by client: `timeout_seconds` is ours)"
+            "servers.json: server `a`: ignored `autoApprove`",
+            "servers.json: server `b`: ignored `timeout` (its unit differs by client: `timeout_seconds` is ours)"
         ]
     );
     let code = r#"{
@@ -144,7 +144,7 @@ fn files_of_other_clients() {
                 transport: HttpTransport::Streamable,
                 headers: BTreeMap::new()
             }),
-            Err("nobody can be asked for `${input:key}` here; set the environment variable `LISPBOX_INPUT_KEY`".into())
+            Err("no one can be asked for `${input:key}` here; set the environment variable `LISPBOX_INPUT_KEY`".into())
         ]
     );
     let settings = r#"{"editor.fontSize": 12, "mcp": {"servers": {"a": {"command": "a"}}}}"#;
@@ -234,7 +234,7 @@ fn slips_in_our_own_keys_are_named() {
         (
             "a.yaml",
             "execution: {timeout_seconds: soon}",
-            "a.yaml: `execution.timeout_seconds`: expected a number of seconds, got the text \"soon\"",
+            "a.yaml: `execution.timeout_seconds`: expected a number of seconds, got the string \"soon\"",
         ),
         (
             "a.yaml",
@@ -282,8 +282,8 @@ fn files_and_folders_are_read_one_after_another() {
     assert_eq!(names(&configuration), ["a", "b"]);
     assert!(matches!(&configuration.servers[0].endpoint, Ok(Endpoint::Process { command, .. }) if command == "second"));
     let [broken, replaced] = &configuration.warnings[..] else { panic!("{:?}", configuration.warnings) };
-    assert!(broken.starts_with("passed over ") && broken.contains("broken.json: not readable as JSON"), "{broken}");
-    assert!(replaced.contains("`a` takes the place of the one in "), "{replaced}");
+    assert!(broken.starts_with("ignored ") && broken.contains("broken.json: not readable as JSON"), "{broken}");
+    assert!(replaced.contains("`a` overrides the one in "), "{replaced}");
     let mut origin = configuration.origin.take().expect("it was read from files");
     assert!(origin.reread().expect("nothing is wrong").is_none(), "nothing has changed");
     write("config.d/two.toml", "[[servers]]\nname = \"c\"\ncommand = \"c\"");
@@ -330,11 +330,11 @@ fn slips_in_tools_without_a_server_are_named() {
         ("{ name: a, command: x, query: {} }", "lispbox.yaml: `local[0].query`: a command has no `query`"),
         (
             "{ name: a, command: x, args: ['{b}'] }",
-            "lispbox.yaml: `local[0]`: `{b}` is none of the `properties` of `parameters`",
+            "lispbox.yaml: `local[0]`: `{b}` is not one of the `properties` of `parameters`",
         ),
         (
             "{ name: a, command: x, args: ['{b'] }",
-            "lispbox.yaml: `local[0].args[0]`: expected `}` after `{`, or `{{` for a brace",
+            "lispbox.yaml: `local[0].args[0]`: expected `}` after `{`, or `{{` for a literal brace",
         ),
         ("{ name: a, command: x, stdin: xml }", "lispbox.yaml: `local[0].stdin`: expected `json`, got `xml`"),
         (
@@ -359,5 +359,5 @@ fn slips_in_tools_without_a_server_are_named() {
     assert!(message.starts_with("lispbox.yaml: `local[0].parameters`: expected a JSON Schema: "), "{message}");
     let twice = "local: [{ name: mail/x, command: x }]\nservers: [{ name: mail, command: y }]";
     let message = parse_as("lispbox.yaml", twice).expect_err("one name twice");
-    assert_eq!(message, "lispbox.yaml: `local`: expected a name of its own, got that of server `mail`");
+    assert_eq!(message, "lispbox.yaml: `local`: expected a unique name, got that of server `mail`");
 }

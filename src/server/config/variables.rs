@@ -99,12 +99,12 @@ impl<'a> Scope<'a> {
                 format!("LISPBOX_INPUT_{}", id.to_uppercase().replace(|c: char| !c.is_ascii_alphanumeric(), "_"));
             let proposed = || self.inputs.get(id).cloned().flatten();
             return (self.variable)(&name).or_else(proposed).ok_or_else(|| {
-                format!("nobody can be asked for `${{input:{id}}}` here; set the environment variable `{name}`")
+                format!("no one can be asked for `${{input:{id}}}` here; set the environment variable `{name}`")
             });
         }
         match inside {
             "workspaceFolder" | "workspaceRoot" => return Ok(self.workspace().display().to_string()),
-            "userHome" => return self.home().ok_or_else(|| "the home folder is not known".to_owned()),
+            "userHome" => return self.home().ok_or_else(|| "the home folder is unknown".to_owned()),
             "pathSeparator" | "/" => return Ok(std::path::MAIN_SEPARATOR.to_string()),
             _ => {}
         }
@@ -177,7 +177,7 @@ mod tests {
         assert_eq!(expand("${input:my-key}@${input:host}", &scope), Ok("1@localhost".into()));
         assert_eq!(
             expand("${input:other}", &scope),
-            Err("nobody can be asked for `${input:other}` here; set the environment variable `LISPBOX_INPUT_OTHER`"
+            Err("no one can be asked for `${input:other}` here; set the environment variable `LISPBOX_INPUT_OTHER`"
                 .into())
         );
         assert_eq!(expand("${workspaceFolder}/data", &scope), Ok("/work/data".into()));

@@ -7,7 +7,7 @@
 use jsonschema::error::ValidationErrorKind;
 use serde_json::{Number, Value};
 
-use crate::lang::builtin::discovery::shape::meant;
+use crate::lang::internal::meant;
 use crate::server::text::cut;
 
 use super::trial::Trial;

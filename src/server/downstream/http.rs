@@ -78,7 +78,7 @@ pub(super) fn client(url: &str) -> Result<reqwest::Client, String> {
 /// # Errors
 /// As for [`client`].
 pub(super) fn client_with(url: &str, redirects: Policy) -> Result<reqwest::Client, String> {
-    let url = reqwest::Url::parse(url).map_err(|problem| format!("its `url` is no address: {problem}"))?;
+    let url = reqwest::Url::parse(url).map_err(|problem| format!("its `url` is not a valid address: {problem}"))?;
     let builder = reqwest::Client::builder()
         .tls_backend_preconfigured(tls(url.scheme() == "https")?)
         .redirect(redirects)

@@ -59,10 +59,10 @@ fn fault(tool: &Value) -> Option<String> {
         return wrong("tools[]", "an object", Some(tool));
     }
     if !field("name").is_some_and(Value::is_string) {
-        return wrong("name", "text", field("name"));
+        return wrong("name", "a string", field("name"));
     }
     if !field("description").is_none_or(is_text) {
-        return wrong("description", "text", field("description"));
+        return wrong("description", "a string", field("description"));
     }
     if !field("inputSchema").is_some_and(Value::is_object) {
         return wrong("inputSchema", "an object", field("inputSchema"));
@@ -119,12 +119,15 @@ mod tests {
             ),
             (
                 json!({"name": "x", "inputSchema": schema, "description": 5}),
-                "the tool x is left out: expected text as `description`, got 5",
+                "the tool x is left out: expected a string as `description`, got 5",
             ),
-            (json!({"inputSchema": schema}), "a tool without a name is left out: expected text as `name`, got nothing"),
+            (
+                json!({"inputSchema": schema}),
+                "a tool without a name is left out: expected a string as `name`, got nothing",
+            ),
             (
                 json!({"name": 5, "inputSchema": schema}),
-                "a tool without a name is left out: expected text as `name`, got 5",
+                "a tool without a name is left out: expected a string as `name`, got 5",
             ),
             (json!("x"), "a tool without a name is left out: expected an object as `tools[]`, got \"x\""),
         ] {

@@ -52,7 +52,7 @@ impl ServerProcess {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         if let Some(folder) = folder {
             if !folder.is_dir() {
-                return Err("its `cwd` is no folder".into());
+                return Err("its `cwd` is not a folder".into());
             }
             command.current_dir(folder);
         }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use crate::lang::Tool;
-use crate::lang::value::map::kebab;
+use crate::lang::internal::kebab;
 
 /// Common words of field names that are not proper names, in the singular, sorted.
 #[rustfmt::skip]

@@ -14,7 +14,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use crate::lang::host::NO_HANDLES;
+use crate::lang::NO_HANDLES;
 use crate::lang::{CallId, Catalogue, Found, Host, Server, Tool, ToolCall, ToolError, ToolReply};
 use crate::server::audit::{Announcement, Announcer, AuditedCall, Kind, Outcome, Record};
 use crate::server::downstream::{Answered, Downstreams};

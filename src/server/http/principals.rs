@@ -182,7 +182,7 @@ impl Principals {
                     let allowance =
                         Allowance::read(fields, &["token"]).map_err(|problem| format!("`{name}`: {problem}"))?;
                     let Some(Value::String(token)) = fields.get("token") else {
-                        return Err(format!("`{name}`: expected `token`, a text"));
+                        return Err(format!("`{name}`: expected `token`, a string"));
                     };
                     (token, allowance)
                 }
@@ -348,7 +348,7 @@ mod tests {
             wrong(r#"{"ann": {"token": "secret-secret-secret", "evaluation": 1}}"#)
                 .ends_with("did you mean `evaluations`?")
         );
-        assert_eq!(wrong(r#"{"ann": {"sessions": 1}}"#), "`ann`: expected `token`, a text");
+        assert_eq!(wrong(r#"{"ann": {"sessions": 1}}"#), "`ann`: expected `token`, a string");
         assert!(wrong(r#"{"ann": {"token": ["secret-secret-secret"]}}"#).starts_with("`ann`: expected `token`"));
         assert!(wrong(r#"{"ann": ["secret-secret-secret"]}"#).ends_with("`ann` is an array of 1"));
         assert!(

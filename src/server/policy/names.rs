@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::lang::value::map::{canonical, kebab};
+use crate::lang::internal::{canonical, kebab};
 
 /// A name in the forms against which patterns are matched.
 #[derive(Debug)]

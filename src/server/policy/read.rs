@@ -110,7 +110,7 @@ impl Policy {
             let path = format!("{path}[{index}]");
             match item {
                 Value::String(text) => read_pattern(text, &path),
-                other => wrong(path, "text", other),
+                other => wrong(path, "a string", other),
             }
         });
         let patterns = patterns.collect::<Result<_, _>>()?;
@@ -145,7 +145,7 @@ impl Policy {
         };
         let patterns = texts.into_iter().map(|text| match text {
             Value::String(text) => read_pattern(text, &format!("{path}.tools")),
-            other => wrong(format!("{path}.tools"), "text", other),
+            other => wrong(format!("{path}.tools"), "a string", other),
         });
         let patterns: Vec<ToolPattern> = patterns.collect::<Result<_, _>>()?;
         let before = self.quotas.len();

@@ -82,14 +82,14 @@ fn a_name_goes_before_a_pattern_and_the_stricter_before_the_milder() {
 #[test]
 fn a_slip_in_a_policy_is_an_error() {
     assert_eq!(problem(json!({"alow": []})), "`policy.alow`: there is no such key; did you mean `allow`?");
-    assert_eq!(problem(json!({"ask": "send"})), "`policy.ask`: expected a list of tools, got the text \"send\"");
+    assert_eq!(problem(json!({"ask": "send"})), "`policy.ask`: expected a list of tools, got the string \"send\"");
     assert_eq!(
         problem(json!({"deny": ["a["]})),
         "`policy.deny[0]`: expected a pattern such as `search-*`, got \"a[\": unclosed character class; missing ']'"
     );
     assert_eq!(
         problem(json!({"defaults": {"destructive": "never"}})),
-        "`policy.defaults.destructive`: expected `allow`, `ask` or `deny`, got the text \"never\""
+        "`policy.defaults.destructive`: expected `allow`, `ask` or `deny`, got the string \"never\""
     );
     assert_eq!(
         problem(json!({"limits": [{"tools": "send"}]})),

@@ -431,7 +431,7 @@ impl ServerHandler for Front {
         }
         let refused = Refused::new(
             "InvalidArguments",
-            "a tool call needs `name`, a text, and `arguments`, an object such as `{\"program\": \"(+ 1 2)\"}`",
+            "a tool call needs `name`, a string, and `arguments`, an object such as `{\"program\": \"(+ 1 2)\"}`",
         );
         let mut result = self.settings.replies.of(refused.reply(), self.settings.usual.output).result;
         if !is_stateless(&context) {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use rmcp::model::{CallToolResult, ContentBlock};
 
+use crate::lang::CallRecord;
 use crate::lang::foreign_text::{self, reply_lines};
-use crate::lang::host::CallRecord;
 use crate::lang::reply::Reply;
 use crate::server::downstream::Downstreams;
 use crate::server::evaluations::Described;

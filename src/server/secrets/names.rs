@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::lang::value::map::kebab;
+use crate::lang::internal::kebab;
 
 /// Substrings of such names, in lower case and without separators.
 const PARTS: &[&str] = &[

@@ -110,7 +110,7 @@ fn set_limits(limits: &mut Limits, asked: &RawValue) -> Result<(), String> {
         match value {
             Value::Number(number) => limits.set_number(name, number.as_f64().unwrap_or(f64::NAN))?,
             Value::String(text) => limits.set(name, text)?,
-            _ => return Err(format!("limit `{name}` takes a number or text such as `\"64MiB\"`")),
+            _ => return Err(format!("limit `{name}` takes a number or a string such as `\"64MiB\"`")),
         }
     }
     Ok(())

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use lispbox::lang::builtin::discovery::vocabulary;
 use lispbox::lang::meter::bytes;
+use lispbox::lang::vocabulary;
 use lispbox::lang::{Reply, Request, Session, Status};
 
 use super::commands::{COMMANDS, Command, parse};

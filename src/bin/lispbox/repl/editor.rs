@@ -7,8 +7,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use lispbox::lang::builtin::discovery::vocabulary::Word;
 use lispbox::lang::reader;
+use lispbox::lang::vocabulary::Word;
 use rustyline::completion::{Completer, Pair};
 use rustyline::error::ReadlineError;
 use rustyline::highlight::{CmdKind, Highlighter};

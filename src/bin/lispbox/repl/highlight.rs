@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use lispbox::lang::builtin::syntax;
+use lispbox::lang::internal::syntax;
 use lispbox::lang::lexer::{LexFault, Lexeme, Token, lex};
 
 use crate::paint::{Paint, Tone};

@@ -13,28 +13,28 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "assq",
         &["[key alist]"],
-        "The pair of an association list that begins with the key, or nil; of a map its entry.",
+        "The first pair in an association list with the key, or nil; for a map, its entry.",
         &[("(assq 'b '((a 1) (b 2)))", "(b 2)"), ("(assq :x '((:a 1)))", "nil")],
         |machine, arguments| pair_of(machine, arguments, 0),
     ),
     Builtin::new(
         "rassoc",
         &["[value alist]"],
-        "The pair of an association list whose second is the value, or nil.",
+        "The first pair in an association list with the value, or nil.",
         &[("(rassoc 2 '((a 1) (b 2)))", "(b 2)")],
         |machine, arguments| pair_of(machine, arguments, 1),
     ),
     Builtin::new(
         "alist-get",
         &["[key alist]", "[key alist default]"],
-        "What stands behind the key in an association list or a map; also with the list first.",
+        "The value of the key in an association list or map; also with the list first.",
         &[("(alist-get 'b '((a 1) (b 2)))", "2"), ("(alist-get '((a . 1)) 'a)", "1"), ("(alist-get :x {} 0)", "0")],
         alist_get,
     ),
     Builtin::new(
         "acons",
         &["[key value alist]"],
-        "The association list with one more pair in front.",
+        "The association list with a pair prepended.",
         &[("(acons 'a 1 '((b 2)))", "([a 1] (b 2))")],
         |machine, arguments| {
             let pair = Value::pair(take(arguments, 0), take(arguments, 1));
@@ -46,14 +46,14 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "alist->map",
         &["[]", "[alist]"],
-        "The map of an association list; of pairs with the same key the first counts.",
+        "The map of an association list; the first pair with a duplicate key wins.",
         &[("(alist->map '((a 1) (b . 2)))", "{a 1, b 2}")],
         alist_to_map,
     ),
     Builtin::new(
         "getf",
         &["[plist key]", "[plist key default]"],
-        "What stands behind the key in a list of keys and values in turn.",
+        "The value of the key in a list of alternating keys and values.",
         &[("(getf '(:a 1 :b 2) :b)", "2"), ("(getf '(:a 1) :x 0)", "0")],
         getf,
     ),

@@ -13,7 +13,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "position",
         &["[x coll & options]"],
-        "The index of the first item that equals `x`, or, where `x` is a function, for which it is true; else nil.",
+        "The index of the first item that equals `x`, or, if `x` is a function, for which it is true; else nil.",
         &[("(position 3 '(1 2 3))", "2"), ("(position even? [1 3 4])", "2"), ("(position 9 [1])", "nil")],
         position,
     ),
@@ -36,14 +36,14 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "delete",
         &["[x coll & options]"],
-        "The items that do not equal `x`; Common Lisp's `remove`.",
+        "The items not equal to `x`; Common Lisp's `remove`.",
         &[("(delete 2 '(1 2 3 2))", "(1 3)")],
         delete,
     ),
     Builtin::new(
         "remove-duplicates",
         &["[coll & options]"],
-        "Each item once, as `distinct`; `:key f` tells items apart by what `f` makes of them.",
+        "The distinct items, like `distinct`; with `:key f`, items are compared by `(f item)`.",
         &[
             ("(remove-duplicates '(1 2 1) :test #'equal)", "(1 2)"),
             ("(remove-duplicates [{:id 1 :n 1} {:id 1 :n 2}] :key :id)", "({:id 1, :n 1})"),
@@ -53,14 +53,14 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "sublist",
         &["[coll]", "[coll start]", "[coll start end]"],
-        "The part of a string, vector or list from `start` up to `end`; negative places count from the end.",
+        "The part of a string, vector or list from `start` to `end` (exclusive); negative indices count from the end.",
         &[("(subseq \"hello\" 1 3)", "\"el\""), ("(sublist [1 2 3] 1)", "[2 3]"), ("(sublist '(1 2 3) -2)", "(2 3)")],
         sublist,
     ),
     Builtin::new(
         "concatenate",
         &["[type & colls]"],
-        "The collections one behind the other, as a `'string`, `'list` or `'vector`.",
+        "Concatenates the collections into a `'string`, `'list` or `'vector`.",
         &[
             ("(concatenate 'string \"a\" \"b\")", "\"ab\""),
             ("(concatenate 'list [1] '(2))", "(1 2)"),
@@ -71,14 +71,14 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "concatenate-vectors",
         &["[& colls]"],
-        "The collections one behind the other, as a vector; Scheme's `vector-append`.",
+        "Concatenates the collections into a vector; Scheme's `vector-append`.",
         &[("(vector-append [1] [2 3])", "[1 2 3]")],
         |machine, arguments| joined(machine, arguments).map(Value::vector),
     ),
     Builtin::new(
         "coerce",
         &["[x type]"],
-        "The items as a `'list`, `'vector` or `'string`, the number as a `'float` or `'integer`.",
+        "Converts items to a `'list`, `'vector` or `'string`, a number to a `'float` or `'integer`.",
         &[
             ("(coerce '(1 2) 'vector)", "[1 2]"),
             ("(coerce '(#\\a #\\b) 'string)", "\"ab\""),
@@ -96,7 +96,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "string-map",
         &["[f s]"],
-        "The string of what `f` makes of each character.",
+        "The string of the results of `f` for each character.",
         &[("(string-map char-upcase \"ab\")", "\"AB\"")],
         |machine, arguments| {
             let (function, list) = super::super::arguments::function_and_collection(arguments);
@@ -112,7 +112,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "mapconcat",
         &["[f coll]", "[f coll separator]"],
-        "What `f` makes of the items as one string, the separator between them.",
+        "Joins the results of `f` for the items with the separator, as a string.",
         &[("(mapconcat #'str '(1 2 3) \", \")", "\"1, 2, 3\"")],
         |machine, arguments| {
             let separator = arguments.get_mut(2).map(std::mem::take).unwrap_or_default();
@@ -134,7 +134,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "seq-reduce",
         &["[f coll init]"],
-        "As `reduce`, with the first value behind the collection.",
+        "Like `reduce`, with the initial value last.",
         &[("(seq-reduce #'+ '(1 2 3) 10)", "16")],
         |machine, arguments| {
             let (function, list, mut held) = (take(arguments, 0), take(arguments, 1), take(arguments, 2));
@@ -151,14 +151,14 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "build-list",
         &["[n f]"],
-        "What `f` makes of the numbers from 0 up to `n`; also with the function first.",
+        "A list of the results of `f` for 0 to `n` - 1; also with `f` first.",
         &[("(build-list 3 (lambda (i) (* i i)))", "(0 1 4)")],
         |machine, arguments| built(machine, arguments).map(Value::list),
     ),
     Builtin::new(
         "build-vector",
         &["[n f]"],
-        "As `build-list`, as a vector.",
+        "Like `build-list`, as a vector.",
         &[("(build-vector 3 inc)", "[1 2 3]")],
         |machine, arguments| built(machine, arguments).map(Value::vector),
     ),
@@ -178,7 +178,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "pair?",
         &["[x]"],
-        "True for a list or vector that is not empty.",
+        "True for a non-empty list or vector.",
         &[("(pair? '(1))", "true"), ("(pair? '())", "false"), ("(pair? 1)", "false")],
         |machine, arguments| {
             let value = take(arguments, 0);

@@ -12,7 +12,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "values",
         &["[& xs]"],
-        "Several values as a vector, one as itself: what `let-values` and `multiple-value-bind` take apart.",
+        "Multiple values as a vector, a single one as itself, for `let-values` and `multiple-value-bind`.",
         &[("(values 1 2)", "[1 2]"), ("(values 1)", "1")],
         |_, arguments| {
             Ok(match arguments {
@@ -24,7 +24,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "call-with-values",
         &["[producer consumer]"],
-        "Calls the consumer with the values that the producer gives.",
+        "Calls the consumer with the values returned by the producer.",
         &[("(call-with-values (lambda () (values 1 2)) +)", "3")],
         |machine, arguments| {
             let produced = machine.call(&arguments[0], &mut [])?;
@@ -51,7 +51,7 @@ pub const TABLE: &[Builtin] = &[
             other => Err(Error::expected("a number", other).into()),
         },
     ),
-    Builtin::new("isqrt", &["[n]"], "The whole part of the square root.", &[("(isqrt 17)", "4")], |_, arguments| {
+    Builtin::new("isqrt", &["[n]"], "The integer part of the square root.", &[("(isqrt 17)", "4")], |_, arguments| {
         match u64::try_from(integer(&arguments[0])?) {
             Ok(number) => Ok(Value::Int(number.isqrt() as i64)),
             Err(_) => Err(Error::expected("an integer that is not negative", &arguments[0]).into()),
@@ -60,7 +60,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "ash",
         &["[n shift]"],
-        "The integer with its bits shifted to the left, or to the right by a negative number.",
+        "The integer with its bits shifted left, or right for a negative shift.",
         &[("(ash 1 4)", "16"), ("(ash 16 -2)", "4")],
         |_, arguments| {
             let (number, shift) = (integer(&arguments[0])?, integer(&arguments[1])?);
@@ -77,7 +77,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "number-sequence",
         &["[from to]", "[from to step]"],
-        "The numbers from `from` to `to`, both included.",
+        "The numbers from `from` to `to`, inclusive.",
         &[("(number-sequence 1 4)", "(1 2 3 4)"), ("(number-sequence 5 1 -2)", "(5 3 1)")],
         |machine, arguments| {
             let (mut next, to) = (integer(&arguments[0])?, integer(&arguments[1])?);
@@ -96,35 +96,35 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "string-pad-left",
         &["[s length]", "[s length char]"],
-        "The string at that length: filled up, or cut off, on its left.",
+        "The string padded, or truncated, on the left to that length.",
         &[("(string-pad-left \"5\" 3 #\\0)", "\"005\""), ("(string-pad-left \"12345\" 3)", "\"345\"")],
         |machine, arguments| padded(machine, arguments, true),
     ),
     Builtin::new(
         "string-pad-right",
         &["[s length]", "[s length char]"],
-        "The string at that length: filled up, or cut off, on its right.",
+        "The string padded, or truncated, on the right to that length.",
         &[("(string-pad-right \"ab\" 4 #\\.)", "\"ab..\"")],
         |machine, arguments| padded(machine, arguments, false),
     ),
     Builtin::new(
         "string<=?",
         &["[a b]"],
-        "True if the first string is not behind the second in alphabetical order.",
+        "True if `a` ≤ `b` in alphabetical order, by code point.",
         &[("(string<=? \"a\" \"b\")", "true")],
         |_, arguments| Ok(Value::Bool(string(&arguments[0])? <= string(&arguments[1])?)),
     ),
     Builtin::new(
         "string>=?",
         &["[a b]"],
-        "True if the first string is not before the second in alphabetical order.",
+        "True if `a` ≥ `b` in alphabetical order, by code point.",
         &[("(string>=? \"a\" \"b\")", "false")],
         |_, arguments| Ok(Value::Bool(string(&arguments[0])? >= string(&arguments[1])?)),
     ),
     Builtin::new(
         "char<?",
         &["[a b]"],
-        "True if the first character comes before the second.",
+        "True if the first character is before the second.",
         &[("(char<? #\\a #\\b)", "true")],
         |_, arguments| match (&arguments[0], &arguments[1]) {
             (Value::Char(one), Value::Char(two)) => Ok(Value::Bool(one < two)),
@@ -134,7 +134,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "string-prefix?",
         &["[prefix s]"],
-        "True if the longer string begins with the shorter one: dialects differ in their order.",
+        "True if the longer string starts with the shorter one: argument order varies by dialect.",
         &[("(string-prefix? \"he\" \"hello\")", "true"), ("(string-prefix? \"hello\" \"he\")", "true")],
         |machine, arguments| {
             let (held, part) = text_and_part(machine, arguments)?;
@@ -144,7 +144,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "string-suffix?",
         &["[suffix s]"],
-        "True if the longer string ends with the shorter one: dialects differ in their order.",
+        "True if the longer string ends with the shorter one: argument order varies by dialect.",
         &[("(string-suffix? \"lo\" \"hello\")", "true")],
         |machine, arguments| {
             let (held, part) = text_and_part(machine, arguments)?;
@@ -154,14 +154,14 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "string-search",
         &["[part s]"],
-        "Where the shorter string begins in the longer one, or nil.",
+        "The index of the shorter string in the longer one, or nil.",
         &[("(string-search \"ll\" \"hello\")", "2"), ("(string-search \"x\" \"hello\")", "nil")],
         |machine, arguments| {
             let (held, part) = text_and_part(machine, arguments)?;
             Ok(held.find(part).map_or(Value::Nil, |at| Value::Int(index_of_byte(held, at))))
         },
     ),
-    Builtin::new("void", &["[& xs]"], "Nil, whatever the arguments.", &[("(void 1 2)", "nil")], |_, _| Ok(Value::Nil)),
+    Builtin::new("void", &["[& xs]"], "Nil, for any arguments.", &[("(void 1 2)", "nil")], |_, _| Ok(Value::Nil)),
 ];
 
 /// Aliases, as pairs of alias and builtin name.

@@ -18,8 +18,8 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "hash-ref",
         &["[table key]", "[table key default]"],
-        "What the key stands for in the map. If it is not there: the default, which is called if it is a function; \
-         without a default an error.",
+        "The value of the key in the map. If absent: the default, which is called if it is a function; without a \
+         default, an error.",
         &[
             ("(hash-ref {:a 1} :a)", "1"),
             ("(hash-ref {:a 1} 'a)", "1"),
@@ -31,7 +31,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "gethash",
         &["[key table]", "[key table default]"],
-        "What the key stands for in the map; nil, or the default, if it is not there. Also with the map first.",
+        "The value of the key in the map; nil, or the default value, if absent. Also with the map first.",
         &[("(gethash :a {:a 1})", "1"), ("(gethash {:a 1} :a)", "1"), ("(gethash \"b\" {:a 1} 0)", "0")],
         gethash,
     ),
@@ -48,7 +48,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "hash->list",
         &["[table]", "[table in-order?]"],
-        "The entries of the map as a list of pairs: `car` gives the key, `cdr` the value.",
+        "The entries of a map as a list of pairs: `car` is the key, `cdr` the value.",
         &[("(map cdr (hash->list {:a 1 :b 2}))", "(1 2)"), ("(hash->list {})", "()")],
         |machine, arguments| {
             is_map("hash->list", &arguments[0])?;
@@ -58,7 +58,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "hash-update",
         &["[table key f]", "[table key f default]"],
-        "A map in which the key stands for what `f` makes of its value, or of the default if it is not there.",
+        "The map with `f` applied to the value of the key, or to the default if absent (an error without one).",
         &[("(hash-update {:n 1} 'n add1)", "{:n 2}"), ("(hash-update {} \"n\" add1 0)", "{\"n\" 1}")],
         hash_update,
     ),
@@ -79,7 +79,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "hash-for-each",
         &["[table f]"],
-        "Calls the function with each key and value; also with the function first.",
+        "Calls `f` with each key and value; also with `f` first.",
         &[("(with-out-str (hash-for-each {:a 1} (lambda (k v) (display v))))", "\"1\"")],
         |machine, arguments| {
             each(machine, "hash-for-each", arguments, |_, _| Ok(()))?;
@@ -89,7 +89,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "hash-filter",
         &["[table f]"],
-        "The map of the entries for whose key and value the function is true.",
+        "The entries for which `(f key value)` is true, as a map.",
         &[("(hash-filter {:a 1 :b 2} (lambda (k v) (> v 1)))", "{:b 2}")],
         |machine, arguments| {
             let order = arguments.iter().find_map(|argument| match argument {
@@ -107,7 +107,7 @@ pub const TABLE: &[Builtin] = &[
             Ok(Value::Map(Arc::new(kept)))
         },
     ),
-    Builtin::new("length-of*", &["[x]"], "What `(.-length x)` expands to.", &[], |machine, arguments| {
+    Builtin::new("length-of*", &["[x]"], "Expansion of `(.-length x)`.", &[], |machine, arguments| {
         let length = Value::keyword("length");
         if let Some((_, value)) = (matches!(arguments[0], Value::Map(_)))
             .then(|| entry_of(machine, &arguments[0], &length))
@@ -118,7 +118,7 @@ pub const TABLE: &[Builtin] = &[
         }
         machine.call(&Value::Builtin(counting()), arguments)
     }),
-    Builtin::new("items-of*", &["[coll]"], "What Racket's `for` goes through.", &[], |_, arguments| {
+    Builtin::new("items-of*", &["[coll]"], "The items for Racket's `for`.", &[], |_, arguments| {
         Ok(match take(arguments, 0) {
             Value::Int(count) => {
                 let count = u64::try_from(count).unwrap_or(0);
@@ -238,7 +238,7 @@ fn no_key(machine: &mut Machine, name: &str, table: &Value, key: &Value) -> Outc
     let has = if shown.is_empty() { "it is empty".to_string() } else { format!("it has {}", shown.join(", ")) };
     let key = text_of(machine, key)?;
     Ok(Error::new("KeyNotFound", format!("`{name}` found no key {key} in the map: {has}"))
-        .suggest(format!("`({name} m {key} default)` says what to take instead; `(get m k)` gives nil")))
+        .suggest(format!("`({name} m {key} default)` sets a default; `(get m k)` gives nil")))
 }
 
 fn hash_ref(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {

@@ -18,8 +18,9 @@ use pattern::{Directive, NESTING, Parameter, Part, parse, wrong};
 pub const TABLE: &[Builtin] = &[Builtin::new(
     "pprint/cl-format",
     &["[to pattern & values]"],
-    "The values set into a pattern of Common Lisp: with nil as `to` a string, with true it is printed.\n\
-     `~a` any value, `~s` as it is read, `~d` an integer (`~:d` with commas), `~,2f` two decimals, `~r` in words, `~p` an s for many, `~%` a line end, `~{ ~}` for each item, `~[ ~; ~]` a choice, `~( ~)` small letters.",
+    "Formats values by a Common Lisp pattern: returns a string if `to` is nil, prints it if true.\n\
+     `~a` any value, `~s` in readable form, `~d` an integer (`~:d` with commas), `~,2f` two decimals, `~r` in words, \
+     `~p` plural s, `~%` a newline, `~{ ~}` iteration, `~[ ~; ~]` a choice, `~( ~)` lower case.",
     &[
         ("(cl-format nil \"~a has ~:d~%\" \"Ada\" 1234567)", "\"Ada has 1,234,567\\n\""),
         ("(cl-format nil \"~{~a~^, ~}\" [1 2 3])", "\"1, 2, 3\""),

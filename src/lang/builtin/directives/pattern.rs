@@ -75,7 +75,7 @@ pub fn parse(pattern: &str) -> Outcome<Vec<Part<'_>>> {
             }
             ';' => {
                 let Some(block) = open.last_mut() else {
-                    return Err(wrong(pattern, "`~;` stands outside of `~[ … ~]`".to_string()).into());
+                    return Err(wrong(pattern, "`~;` appears outside of `~[ … ~]`".to_string()).into());
                 };
                 block.clauses.push(std::mem::take(&mut parts));
                 if directive.colon {
@@ -89,7 +89,7 @@ pub fn parse(pattern: &str) -> Outcome<Vec<Part<'_>>> {
                 let closer = closer(opening.letter);
                 if directive.letter != closer {
                     let (opener, came) = (opening.letter, directive.letter);
-                    let what = format!("`~{opener}` is closed by `~{closer}`, but `~{came}` came");
+                    let what = format!("`~{opener}` must be closed by `~{closer}`, got `~{came}`");
                     return Err(wrong(pattern, what).into());
                 }
                 clauses.push(std::mem::take(&mut parts));
@@ -144,7 +144,7 @@ fn directive<'p>(text: &'p str, pattern: &str) -> Outcome<(Directive, &'p str)> 
                 parameter = match (written.parse(), next) {
                     (Ok(number), _) => Parameter::Number(number),
                     (Err(_), '+' | '-') if length == 0 => {
-                        return Err(wrong(pattern, format!("the sign `{next}` has no number behind it")).into());
+                        return Err(wrong(pattern, format!("the sign `{next}` has no number after it")).into());
                     }
                     // A number that overflows is clamped; its width exceeds the memory limit anyway.
                     (Err(_), '-') => Parameter::Number(i64::MIN),
@@ -174,8 +174,8 @@ fn directive<'p>(text: &'p str, pattern: &str) -> Outcome<(Directive, &'p str)> 
                     }
                     // Pretty-printing directives for line breaks and indentation have no effect.
                     '_' | 'i' => Ok((Directive { letter: '_', ..directive }, rest)),
-                    _ => Err(wrong(pattern, format!("`~{letter}` is no directive here"))
-                        .suggest("there are `~a ~s ~d ~:d ~,2f ~x ~r ~p ~% ~~ ~{ ~} ~[ ~; ~] ~( ~)`; Clojure's own pattern is `(format \"%s is %.2f\" name n)`")
+                    _ => Err(wrong(pattern, format!("`~{letter}` is not a directive here"))
+                        .suggest("supported: `~a ~s ~d ~:d ~,2f ~x ~r ~p ~% ~~ ~{ ~} ~[ ~; ~] ~( ~)`; Clojure's own pattern is `(format \"%s is %.2f\" name n)`")
                         .into()),
                 };
             }

@@ -59,5 +59,5 @@ fn code(machine: &Machine, closure: &Closure) -> String {
     }
     let span = closure.group.lambdas[closure.index as usize].form.span;
     let text = closure.group.source.text.get(span.start as usize..span.end as usize);
-    text.filter(|text| !text.is_empty()).unwrap_or("its text is not kept").to_string()
+    text.filter(|text| !text.is_empty()).unwrap_or("its source is not available").to_string()
 }

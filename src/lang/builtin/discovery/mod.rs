@@ -3,7 +3,7 @@
 
 mod code;
 mod search;
-pub mod shape;
+pub(crate) mod shape;
 mod signature;
 pub mod vocabulary;
 
@@ -23,10 +23,10 @@ use std::sync::Arc;
 
 /// Builtins defined in this module, which the macros `dir`, `doc`, `source` and `apropos` expand to.
 pub const TABLE: &[Builtin] = &[
-    Builtin::new("dir*", &["[]", "[name]"], "What `dir` expands to.", &[], dir),
-    Builtin::new("doc*", &["[name]", "[name part]"], "What `doc` expands to.", &[], doc),
-    Builtin::new("source*", &["[name]"], "What `source` expands to.", &[], code::source),
-    Builtin::new("apropos*", &["[word]"], "What `apropos` expands to.", &[], apropos),
+    Builtin::new("dir*", &["[]", "[name]"], "Expansion of `dir`.", &[], dir),
+    Builtin::new("doc*", &["[name]", "[name part]"], "Expansion of `doc`.", &[], doc),
+    Builtin::new("source*", &["[name]"], "Expansion of `source`.", &[], code::source),
+    Builtin::new("apropos*", &["[word]"], "Expansion of `apropos`.", &[], apropos),
 ];
 
 /// Maximum length of the preview of a value, in bytes.
@@ -252,7 +252,7 @@ fn one_place(machine: &mut Machine, name: &str) -> Outcome<String> {
     let namespaces = namespaces(&registry);
     if !namespaces.contains(&name.as_str()) {
         let known: Vec<&str> = servers.iter().map(|server| server.name.as_str()).chain(namespaces).collect();
-        let error = Error::new("UnknownName", format!("there is no server and no namespace `{name}`")).about(&name);
+        let error = Error::new("UnknownName", format!("there is no server or namespace `{name}`")).about(&name);
         let nearest = crate::error::suggest::closest(&name, known.iter().copied());
         return Err(match nearest {
             Some(nearest) => error.suggest(crate::error::suggest::did_you_mean(nearest)),

@@ -52,12 +52,12 @@ pub fn search(machine: &mut Machine, query: &str) -> Outcome<String> {
     let mut out: String = lines[..near.min(SHOWN)].iter().map(|(_, line)| format!("{line}\n")).collect();
     let more = near.saturating_sub(SHOWN) + found.more + own.more + more;
     if near >= SHOWN && more > 0 {
-        let _ = writeln!(out, "… and {more} more that fit less well; another word finds fewer");
+        let _ = writeln!(out, "… and {more} weaker matches; a more specific word finds fewer");
     }
     if near == 0 {
         let _ = writeln!(
             out,
-            "nothing is called `{}` or says so in its description; (dir) lists what there is",
+            "no name or description matches `{}`; (dir) lists servers and namespaces",
             foreign_text::line(query)
         );
     }

@@ -110,7 +110,7 @@ pub fn full(tool: &Tool) -> String {
     }
     match result(tool, WIDE) {
         Some(("", shape)) => _ = writeln!(out, "  returns {shape}"),
-        Some((_, shape)) => _ = writeln!(out, "  seen to return {shape}; its server promises nothing"),
+        Some((_, shape)) => _ = writeln!(out, "  seen to return {shape}; its server does not declare this"),
         None => {}
     }
     let name = foreign_text::qualified(&tool.server, &tool.name);

@@ -16,7 +16,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "derive",
         &["[tag parent]", "[hierarchy tag parent]"],
-        "Makes a tag a kind of another, for every multimethod, or gives a hierarchy in which it is.",
+        "Makes `tag` a child of `parent` for all multimethods, or returns a hierarchy with that relation.",
         &[
             ("(derive ::square ::shape) (isa? ::square ::shape)", "true"),
             ("(isa? (derive (make-hierarchy) :a :b) :a :b)", "true"),
@@ -26,21 +26,21 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "underive",
         &["[tag parent]", "[hierarchy tag parent]"],
-        "Takes back what `derive` said.",
+        "Removes a `derive` relation.",
         &[("(derive :a :b) (underive :a :b) (isa? :a :b)", "false")],
         underive,
     ),
     Builtin::new(
         "make-hierarchy",
         &["[]"],
-        "A hierarchy in which nothing is a kind of anything.",
+        "An empty hierarchy.",
         &[("(make-hierarchy)", "{:parents {}, :descendants {}, :ancestors {}}")],
         |machine, _| of_parents(machine, Arc::default()),
     ),
     Builtin::new(
         "isa?",
         &["[child parent]", "[hierarchy child parent]"],
-        "True if the two are equal, the first is a kind of the second, or both are vectors whose items are.",
+        "True if the two are equal, `child` derives from `parent`, or both are vectors with pairwise `isa?` items.",
         &[("(isa? :a :a)", "true"), ("(isa? Long Number)", "true"), ("(isa? [1 :a] [1 :b])", "false")],
         |machine, arguments| {
             let hierarchy = given(machine, arguments, 3)?;
@@ -51,21 +51,21 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "parents",
         &["[tag]", "[hierarchy tag]"],
-        "What the tag was directly derived from, as a set; nil if nothing.",
+        "The direct parents of the tag, as a set; nil if none.",
         &[("(parents (derive (make-hierarchy) :a :b) :a)", "#{:b}")],
         |machine, arguments| relatives(machine, arguments, "parents"),
     ),
     Builtin::new(
         "ancestors",
         &["[tag]", "[hierarchy tag]"],
-        "All that the tag is a kind of, as a set; nil if nothing.",
+        "All ancestors of the tag, as a set; nil if none.",
         &[("(ancestors (derive (derive (make-hierarchy) :a :b) :b :c) :a)", "#{:b :c}")],
         |machine, arguments| relatives(machine, arguments, "ancestors"),
     ),
     Builtin::new(
         "descendants",
         &["[tag]", "[hierarchy tag]"],
-        "All that are kinds of the tag, as a set; nil if nothing.",
+        "All descendants of the tag, as a set; nil if none.",
         &[("(descendants (derive (make-hierarchy) :a :b) :b)", "#{:a}")],
         |machine, arguments| relatives(machine, arguments, "descendants"),
     ),
@@ -201,7 +201,7 @@ fn derive(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
         let mut set = (*set_at(parents, tag)).clone();
         if !set.contains(parent) && reach(machine, parents, tag)?.contains(parent) {
             let error = Error::new("RedundantDerivation", format!("{tag:?} is a kind of {parent:?} already"));
-            return Err(error.suggest("leave this `derive` out: what was derived before says it").into());
+            return Err(error.suggest("leave this `derive` out: earlier calls already imply it").into());
         }
         set.insert(parent.clone());
         parents.insert(tag.clone(), Value::Set(Arc::new(set)));

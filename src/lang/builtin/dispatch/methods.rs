@@ -17,7 +17,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "multimethod*",
         &["[name dispatch default hierarchy]"],
-        "What `defmulti` expands to.",
+        "Expansion of `defmulti`.",
         &[],
         |machine, arguments| {
             let [name, dispatch, default, hierarchy] = arguments else { return Ok(Value::Nil) };
@@ -25,7 +25,7 @@ pub const TABLE: &[Builtin] = &[
             Ok(multimethod(machine, name, dispatch, std::mem::take(default), std::mem::take(hierarchy)))
         },
     ),
-    Builtin::new("method*", &["[multi value function]"], "What `defmethod` expands to.", &[], |machine, arguments| {
+    Builtin::new("method*", &["[multi value function]"], "Expansion of `defmethod`.", &[], |machine, arguments| {
         let multi = take(arguments, 0);
         let value = machine.key(take(arguments, 1))?;
         add(machine, &multi, value, take(arguments, 2))?;
@@ -34,14 +34,14 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "methods",
         &["[multi]"],
-        "The methods of a multimethod, by dispatch value.",
+        "A map of the methods of a multimethod by dispatch value.",
         &[("(defmulti f :kind) (defmethod f :a [_] 1) (keys (methods f))", "(:a)")],
         |machine, arguments| Ok(Value::Map(part(machine, &arguments[0], "methods")?)),
     ),
     Builtin::new(
         "get-method",
         &["[multi value]"],
-        "The method that a dispatch value leads to; nil if none.",
+        "The method selected for a dispatch value; nil if none.",
         &[("(defmulti f :kind) (defmethod f :default [_] 1) ((get-method f :b) {})", "1")],
         |machine, arguments| {
             let multi = Multi::of(&arguments[0])?;
@@ -52,7 +52,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "remove-method",
         &["[multi value]"],
-        "Takes the method of a dispatch value away.",
+        "Removes the method of a dispatch value.",
         &[("(defmulti f :kind) (defmethod f :a [_] 1) (remove-method f :a) (methods f)", "{}")],
         |machine, arguments| {
             let value = machine.key(take(arguments, 1))?;
@@ -65,7 +65,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "remove-all-methods",
         &["[multi]"],
-        "Takes all methods away.",
+        "Removes all methods.",
         &[("(defmulti f :kind) (defmethod f :a [_] 1) (methods (remove-all-methods f))", "{}")],
         |machine, arguments| {
             replace(machine, &arguments[0], "methods", Map::default())?;
@@ -75,7 +75,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "prefer-method",
         &["[multi value other]"],
-        "Where both dispatch values fit, the first one's method is taken.",
+        "If both dispatch values match, the first one's method is used.",
         &[("(defmulti f :kind) (prefers (prefer-method f :a :b))", "{:a #{:b}}")],
         |machine, arguments| {
             let (value, other) = (machine.key(take(arguments, 1))?, machine.key(take(arguments, 2))?);
@@ -93,7 +93,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "prefers",
         &["[multi]"],
-        "Which dispatch values are preferred to which others.",
+        "A map from dispatch value to the set it is preferred over.",
         &[("(defmulti f :kind) (prefers f)", "{}")],
         |machine, arguments| Ok(Value::Map(part(machine, &arguments[0], "prefers")?)),
     ),
@@ -245,7 +245,7 @@ impl Multi {
                 Some((other, _)) if !self.dominates(machine, &parents, other, key)? => {
                     return Err(Error::new(
                         "AmbiguousMethod",
-                        format!("`{}` has methods for both {other:?} and {key:?}, and {value:?} is of both", self.name),
+                        format!("`{}` has methods for both {other:?} and {key:?}, and {value:?} fits both", self.name),
                     )
                     .suggest(format!("say which comes first: `(prefer-method {} {key:?} {other:?})`", self.name))
                     .into());

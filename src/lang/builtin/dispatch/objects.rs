@@ -16,7 +16,7 @@ use std::sync::Arc;
 pub const STEPS: &[&Builtin] = &[&INVOKE];
 
 /// Calls a method by name, as in `.area`: the method that the object or its type has under that name.
-static INVOKE: Builtin = Builtin::new("invoke*", &["[name x & args]"], "A method by its name.", &[], invoke);
+static INVOKE: Builtin = Builtin::new("invoke*", &["[name x & args]"], "A method by name.", &[], invoke);
 
 /// Prefix of the methods of `Object` in the table of definitions.
 const PREFIX: &str = "Object/";
@@ -46,7 +46,7 @@ pub fn is_own(of: &Value) -> bool {
 /// Returns `NoMethod` if `Object` has no supported method of that name, and `TypeError` if `methods` is not a map.
 pub fn extend(machine: &mut Machine, of: &Value, methods: &Value) -> Outcome<()> {
     let Value::Map(methods) = methods else {
-        return Err(Error::expected("a map of functions by name behind `Object`", methods).into());
+        return Err(Error::expected("a map of functions by name after `Object`", methods).into());
     };
     for (name, function) in methods.iter() {
         let name = name.to_string();

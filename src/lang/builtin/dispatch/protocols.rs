@@ -18,14 +18,14 @@ use std::sync::Arc;
 
 /// Builtins defined in this module.
 pub const TABLE: &[Builtin] = &[
-    Builtin::new("protocol*", &["[name by-metadata & methods]"], "What `defprotocol` expands to.", &[], protocol),
+    Builtin::new("protocol*", &["[name by-metadata & methods]"], "Expansion of `defprotocol`.", &[], protocol),
     Builtin::new("protocol-method*", &["[protocol name]"], "A function of a protocol.", &[], |_, arguments| {
         method_of(&arguments[0], &arguments[1])
     }),
     Builtin::new(
         "extend",
         &["[type & protocols-and-methods]"],
-        "Implements protocols for a type, each with a map of functions by name.",
+        "Implements protocols for a type, each with a map from name to function.",
         &[("(defprotocol Sized (size [x])) (extend String Sized {:size count}) (size \"abc\")", "3")],
         extend,
     ),
@@ -57,7 +57,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "extenders",
         &["[protocol]"],
-        "The types for which the protocol is implemented.",
+        "The types that implement the protocol.",
         &[(
             "(defprotocol Sized (size [x])) (extend-type String Sized (size [s] (count s))) (extenders Sized)",
             "(java.lang.String)",
@@ -73,7 +73,7 @@ pub const TABLE: &[Builtin] = &[
         let kind: Map = kind.into_iter().map(|(key, value)| (Value::keyword(key), value)).collect();
         of_kind(machine, take(arguments, 2), kind)
     }),
-    Builtin::new("reify*", &["[& protocols-and-methods]"], "What `reify` expands to.", &[], reify),
+    Builtin::new("reify*", &["[& protocols-and-methods]"], "Expansion of `reify`.", &[], reify),
     Builtin::new(
         "record?",
         &["[x]"],
@@ -106,7 +106,7 @@ fn field(protocol: &Value, name: &str) -> Outcome<Value> {
     };
     found.ok_or_else(|| {
         Error::expected("a protocol", protocol)
-            .suggest("`(defprotocol Name (method [this]))` defines one; interfaces and classes of Java cannot be implemented, but for `Object` in a `defrecord`, `deftype` or `reify`: write a function")
+            .suggest("`(defprotocol Name (method [this]))` defines one; interfaces and classes of Java cannot be implemented, except `Object` in a `defrecord`, `deftype` or `reify`: write a function")
             .into()
     })
 }
@@ -146,7 +146,7 @@ fn extend(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
         known.insert(of.clone());
         machine.core.heap.change(&types, State::Done(Value::Set(Arc::new(known))))?;
         let Value::Map(methods) = std::mem::take(methods) else {
-            return Err(Error::unmet("TypeError", "a map of functions by name behind the protocol").into());
+            return Err(Error::unmet("TypeError", "a map of functions by name after the protocol").into());
         };
         for (name, function) in methods.iter() {
             let method = method_of(protocol, name)?;

@@ -15,14 +15,14 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "base64/encode",
         &["[s & options]"],
-        "A string's UTF-8, or a vector of bytes, as base64; `:url true` for the alphabet of URLs, without padding.",
+        "Encodes a string (as UTF-8) or a vector of bytes as base64; `:url true`: URL-safe alphabet, no padding.",
         &[("(base64/encode \"hi?>\")", "\"aGk/Pg==\""), ("(base64/encode \"hi?>\" :url true)", "\"aGk_Pg\"")],
         encode,
     ),
     Builtin::new(
         "base64/decode",
         &["[s & options]"],
-        "The text that base64 stands for, in either alphabet, padded or not; `:bytes true` gives a vector of bytes.",
+        "Decodes base64 text in either alphabet, padded or not, to a string; with `:bytes true`, to a vector of bytes.",
         &[
             ("(base64/decode \"SGVsbG8gd29ybGQ\")", "\"Hello world\""),
             ("(base64/decode \"_w==\" :bytes true)", "[255]"),
@@ -81,7 +81,7 @@ fn decode(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
         .collect();
     let engine = STANDARD_NO_PAD;
     let decoded = engine.decode(&plain).map_err(|problem| {
-        Error::new("InvalidBase64", format!("`{}` is no base64: {}", excerpt(text), reason(&problem)))
+        Error::new("InvalidBase64", format!("`{}` is not base64: {}", excerpt(text), reason(&problem)))
     })?;
     text_or_bytes(machine, &decoded, option(&given, "bytes").is_some_and(|bytes| bytes.is_truthy()))
 }
@@ -90,11 +90,11 @@ fn decode(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 fn reason(problem: &base64::DecodeError) -> String {
     match problem {
         base64::DecodeError::InvalidByte(at, byte) => {
-            format!("{:?} at position {at} is not of its alphabet", char::from(*byte))
+            format!("{:?} at position {at} is not in its alphabet", char::from(*byte))
         }
         base64::DecodeError::InvalidLength(length) => {
             format!("its {length} digits are one too many or too few; the text may be cut off")
         }
-        _ => "its end does not fit; the text may be cut off".to_string(),
+        _ => "its end is invalid; the text may be cut off".to_string(),
     }
 }

@@ -19,12 +19,12 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "csv/parse",
         &["[s & options]"],
-        "A vector of one map for each row, under the names of the first row (keywords where they read as such).\n\
+        "A vector of one map per row, with the cells of the first row as keys (keywords where possible).\n\
          Options: `:headers false` gives vectors, `:headers [\"a\" \"b\"]` names the columns; `:separator \";\"`, \
-         `:quote`, `:numbers true` reads numbers, `:trim true`. A short row has nil for what is missing; what a \
-         long row has beyond the columns stands in a vector under `:extra` (`:extra-2` where a column is called so); a name \
-         that comes twice gets a number that no other has (`a`, `a-2`), an empty one is `column-3`; keys that a program \
-         gives must differ. A byte order mark and empty lines are passed over.",
+         `:quote`, `:numbers true` parses numbers, `:trim true`. Missing cells of a short row are nil; excess cells of \
+         a long row are in a vector under `:extra` (`:extra-2` if a column has that name). A duplicate name gets a \
+         unique number (`a`, `a-2`), an empty one becomes `column-3`; keys given by a program must be distinct. A byte \
+         order mark and empty lines are skipped.",
         &[
             (
                 "(csv/parse \"name,n\\nAnn,1\\n\\\"Li, Bo\\\",2\\n\")",
@@ -38,15 +38,16 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "csv/read-csv",
         &["[s & options]"],
-        "A vector of one vector for each row, the first row among them, as Clojure's data.csv; `csv/parse` gives maps.",
+        "A vector of one vector per row, including the first row, like Clojure's data.csv; `csv/parse` returns maps.",
         &[("(csv/read-csv \"a,b\\n1,2\")", "[[\"a\" \"b\"] [\"1\" \"2\"]]")],
         |machine, arguments| parse(machine, arguments, false),
     ),
     Builtin::new(
         "csv/write",
         &["[rows & options]"],
-        "Rows as CSV text. Maps: the columns are their keys in order of first appearance, or `:columns [:a :b]`; \
-         vectors are written as they are. `:headers false` leaves the names out; `:separator`, `:quote`, `:newline \"\\r\\n\"`.",
+        "Rows as CSV text. The columns of maps are their keys in order of first appearance, or `:columns [:a :b]`; \
+         vectors are written as they are. `:headers false` omits the header row; `:separator`, `:quote`, `:newline \
+         \"\\r\\n\"`.",
         &[
             ("(csv/write [{:a 1 :b \"x,y\"} {:a 2 :c nil}])", "\"a,b,c\\n1,\\\"x,y\\\",\\n2,,\\n\""),
             ("(csv/write [[1 2] [3 4]] :separator \\;)", "\"1;2\\n3;4\\n\""),
@@ -82,7 +83,7 @@ pub const ALIASES: &[(&str, &str)] = &[
 /// Returns the ASCII byte given as an option: `\;`, `";"`.
 fn mark(given: &Map, name: &str, default: u8) -> Result<u8, Error> {
     let Some(value) = option(given, name) else { return Ok(default) };
-    let wanted = format!("a character of ASCII for `:{name}`");
+    let wanted = format!("an ASCII character for `:{name}`");
     match &value {
         Value::Char(character) if character.is_ascii() => Ok(*character as u8),
         Value::Str(text) => match text.as_str().as_bytes() {

@@ -18,8 +18,8 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "html/text",
         &["[s & options]"],
-        "The text of an HTML page or mail: paragraphs and lines as they are shown, `- ` before the items of lists, \
-         ` | ` between the cells of a table, no scripts and styles. `:links true` puts the address behind the text of a link.",
+        "The text of an HTML page or mail: paragraphs and lines as displayed, `- ` before list items, ` | ` between \
+         table cells, without scripts and styles. `:links true` adds the address after the text of each link.",
         &[
             ("(html/text \"<p>Dear&nbsp;Ann,</p><ul><li>one<li>two</ul>\")", "\"Dear Ann,\\n\\n- one\\n- two\""),
             ("(html/text \"see <a href='https://x.org/a'>this</a>\" :links true)", "\"see this (https://x.org/a)\""),
@@ -29,7 +29,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "html/links",
         &["[s]"],
-        "The links of an HTML page in order, each a map of `:text` and `:href`.",
+        "The links of an HTML page in order, each a map with `:text` and `:href`.",
         &[(
             "(html/links \"<a href='https://x.org?a=1&amp;b=2'>the <b>page</b></a>\")",
             "[{:text \"the page\", :href \"https://x.org?a=1&b=2\"}]",
@@ -133,7 +133,7 @@ struct Stopped;
 
 impl std::fmt::Display for Stopped {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("the reading was ended early")
+        f.write_str("reading was stopped early")
     }
 }
 

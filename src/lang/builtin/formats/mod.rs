@@ -50,7 +50,7 @@ fn text_or_bytes(machine: &mut Machine, bytes: &[u8], as_bytes: bool) -> Outcome
         Ok(text) => Ok(Value::string(text)),
         Err(problem) => Err(Error::new(
             "InvalidText",
-            format!("the bytes are no UTF-8 text: byte {} of {} does not fit", problem.valid_up_to() + 1, bytes.len()),
+            format!("the bytes are not UTF-8 text: byte {} of {} is invalid", problem.valid_up_to() + 1, bytes.len()),
         )
         .suggest("with `:bytes true` they come as a vector of numbers")
         .into()),

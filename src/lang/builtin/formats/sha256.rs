@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 pub const TABLE: &[Builtin] = &[Builtin::new(
     "hash/sha256",
     &["[s]"],
-    "The SHA-256 digest of a string's UTF-8, or of a vector of bytes, as 64 hexadecimal digits.",
+    "The SHA-256 digest of a string (as UTF-8) or a vector of bytes, as 64 hexadecimal digits.",
     &[("(subs (hash/sha256 \"abc\") 0 16)", "\"ba7816bf8f01cfea\""), ("(count (sha256 \"\"))", "64")],
     sha256,
 )];

@@ -16,28 +16,28 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "url/encode",
         &["[s]", "[s charset]"],
-        "The text as it may stand in a part of a URL: all but letters, digits and `-_.~` percent-coded.",
+        "Percent-encodes text for a component of a URL: all but ASCII letters, digits and `-_.~`.",
         &[("(url/encode \"a b&c/ü\")", "\"a%20b%26c%2F%C3%BC\"")],
         encode,
     ),
     Builtin::new(
         "url/decode",
         &["[s]", "[s charset]"],
-        "The text that percent-coding stands for; `+` is a blank.",
+        "Decodes percent-encoded text; `+` becomes a space.",
         &[("(url/decode \"a+b%26c%2F%C3%BC\")", "\"a b&c/ü\"")],
         decode,
     ),
     Builtin::new(
         "url/query",
         &["[m]"],
-        "A map as the query of a URL; the items of a collection each get the key, nil is left out.",
+        "A map as the query string of a URL; a collection repeats its key for each item, nil is omitted.",
         &[("(url/query {:q \"a b\" :tag [\"x\" \"y\"] :page 2 :sort nil})", "\"q=a%20b&tag=x&tag=y&page=2\"")],
         query,
     ),
     Builtin::new(
         "url/parse-query",
         &["[s]"],
-        "The query of a URL as a map of texts; a key that comes more than once has a vector.",
+        "Parses the query string of a URL to a map of strings; a repeated key has a vector.",
         &[("(url/parse-query \"?q=a+b&tag=x&tag=y\")", "{:q \"a b\", :tag [\"x\" \"y\"]}")],
         |machine, arguments| {
             let value = take(arguments, 0);
@@ -48,7 +48,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "url/parse",
         &["[s]"],
-        "The parts of a URL that are there: `:scheme :user :host :port :path :query :fragment`; the query is a map.",
+        "A map of the parts present in a URL: `:scheme :user :host :port :path :query :fragment`; `:query` is a map.",
         &[
             (
                 "(url/parse \"https://example.org:8080/a/b?q=1#top\")",
@@ -108,7 +108,7 @@ fn decoded(machine: &mut Machine, text: &str) -> Outcome<String> {
     match percent_decode_str(&blanks).decode_utf8() {
         Ok(decoded) => Ok(decoded.into_owned()),
         Err(_) => {
-            Err(Error::new("InvalidText", format!("the percent-coded bytes of `{}` are no UTF-8 text", excerpt(text)))
+            Err(Error::new("InvalidText", format!("the percent-coded bytes of `{}` are not UTF-8 text", excerpt(text)))
                 .into())
         }
     }
@@ -211,7 +211,7 @@ fn parse(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
                 Some(Err(_)) if port != Some("") => {
                     return Err(Error::new(
                         "InvalidUrl",
-                        format!("the port of `{}` is no number up to 65535", excerpt(text)),
+                        format!("the port of `{}` is not a number up to 65535", excerpt(text)),
                     )
                     .into());
                 }

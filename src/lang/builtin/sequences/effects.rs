@@ -12,26 +12,26 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "doall",
         &["[coll]", "[n coll]"],
-        "The sequence, with all of it, or its first `n` items, computed.",
+        "Realizes all items of a sequence, or the first `n`, and returns it.",
         &[("(doall (map inc [1 2]))", "(2 3)")],
         doall,
     ),
     Builtin::new(
         "dorun",
         &["[coll]", "[n coll]"],
-        "Computes all items of a sequence, or the first `n`, and lets go of them; gives nil.",
+        "Realizes all items of a sequence, or the first `n`, without keeping them; returns nil.",
         &[("(dorun (map inc [1 2]))", "nil")],
         dorun,
     ),
-    Builtin::new("run!", &["[f coll]"], "Calls `f` with each item and gives nil.", &[("(run! inc [1 2])", "nil")], run),
+    Builtin::new("run!", &["[f coll]"], "Calls `f` with each item; returns nil.", &[("(run! inc [1 2])", "nil")], run),
     Builtin::new(
         "for-each",
         &["[f coll]", "[f coll & colls]"],
-        "Calls `f` with each item, or with the items of several collections side by side; gives nil.",
+        "Calls `f` with each item, or the corresponding items of several collections; returns nil.",
         &[("(for-each + [1 2] [3 4])", "nil")],
         for_each,
     ),
-    Builtin::new("doseq*", &["[f coll]"], "What `doseq` expands to.", &[], doseq_star),
+    Builtin::new("doseq*", &["[f coll]"], "Expansion of `doseq`.", &[], doseq_star),
 ];
 
 /// Aliases from other Lisps.

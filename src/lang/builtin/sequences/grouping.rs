@@ -16,8 +16,8 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "group-by",
         &["[f coll]", "[coll :key f & options]"],
-        "A map from what `f` makes of an item to the vector of such items.\n\
-         Options: `:key f`, `:value g` gathers what `g` makes of the items, `:count true` counts them instead.",
+        "A map from `(f item)` to the vector of the items with that value.\n\
+         Options: `:key f`, `:value g` collects `(g item)` instead of the items, `:count true` counts them instead.",
         &[
             ("(group-by odd? [1 2 3])", "{true [1 3], false [2]}"),
             ("(group-by [{:a 1, :b 2} {:a 1, :b 3}] :key :a :value :b)", "{1 [2 3]}"),
@@ -28,7 +28,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "frequencies",
         &["[coll]", "[coll :key f]", "[f coll]"],
-        "A map from each item, or what `f` makes of it, to how often it comes.",
+        "A map from each item, or `(f item)`, to its number of occurrences.",
         &[("(frequencies [:a :b :a])", "{:a 2, :b 1}"), ("(frequencies [1 2 3] :key odd?)", "{true 2, false 1}")],
         frequencies,
     ),

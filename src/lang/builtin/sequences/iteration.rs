@@ -11,9 +11,9 @@ use crate::value::Value;
 pub const TABLE: &[Builtin] = &[Builtin::new(
     "iteration",
     &["[step & options]"],
-    "The pages that calls of `step` give, lazily: it is called with `:initk` (nil), then with what `:kf` \
-     finds in each page, until that is nil or `:somef` (some?) is not true of a page. `:vf` makes an item \
-     of a page.",
+    "A lazy sequence of the pages returned by `step`, called with `:initk` (nil), then with the key that `:kf` \
+         takes from each page, until it is nil or `:somef` (some?) is not true of a page. `:vf` maps a page to an \
+         item.",
     &[
         ("(iteration {nil {:rows [1 2] :next :b} :b {:rows [3]}} :vf :rows :kf :next)", "([1 2] [3])"),
         ("(into [] cat (iteration (fn [n] [n (inc n)]) :initk 1 :kf #(if (< (peek %) 3) (peek %))))", "[1 2 2 3]"),

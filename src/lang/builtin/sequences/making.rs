@@ -29,7 +29,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "cons",
         &["[x coll]"],
-        "A sequence of `x` and then the items of `coll`; of two scalars the pair.",
+        "A sequence of `x` followed by the items of `coll`; of two scalars, a pair.",
         &[("(cons 1 [2 3])", "(1 2 3)"), ("(cons :a 1)", "[:a 1]")],
         cons,
     ),
@@ -38,7 +38,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "range",
         &["[]", "[end]", "[start end]", "[start end step]"],
-        "Numbers from `start` (0) up to but not including `end`, by `step` (1); without an end, for ever.",
+        "Numbers from `start` (0) up to but not including `end`, by `step` (1); infinite without an end.",
         &[("(range 3)", "(0 1 2)"), ("(range 1 10 3)", "(1 4 7)"), ("(take 2 (range))", "(0 1)")],
         range,
     ),
@@ -52,39 +52,39 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "repeat",
         &["[x]", "[n x]"],
-        "`x` again and again: `n` times, or for ever.",
+        "`x` repeated `n` times, or infinitely.",
         &[("(repeat 3 :a)", "(:a :a :a)"), ("(take 2 (repeat 1))", "(1 1)")],
         repeat,
     ),
     Builtin::new(
         "repeatedly",
         &["[f]", "[n f]"],
-        "What calls of `f` without arguments give: of `n` calls, or for ever.",
+        "The results of calling `f` without arguments, `n` times or infinitely.",
         &[("(repeatedly 2 (fn [] :a))", "(:a :a)"), ("(take 2 (repeatedly list))", "(() ())")],
         repeatedly,
     ),
     Builtin::new(
         "iterate",
         &["[f x]"],
-        "`x`, `(f x)`, `(f (f x))` and so on, for ever.",
+        "`x`, `(f x)`, `(f (f x))` and so on, infinitely.",
         &[("(take 3 (iterate list 1))", "(1 (1) ((1)))")],
         iterate,
     ),
     Builtin::new(
         "cycle",
         &["[coll]"],
-        "The items of `coll` over and over again, for ever.",
+        "The items of `coll`, repeated infinitely.",
         &[("(take 5 (cycle [1 2]))", "(1 2 1 2 1)"), ("(cycle [])", "()")],
         cycle,
     ),
     Builtin::new(
         "tree-seq",
         &["[branch? children root]"],
-        "The nodes of a tree, parents before their children; `children` gives the children where `branch?` is true.",
+        "The nodes of a tree, parents before their children; `children` returns them if `branch?` is true.",
         &[("(tree-seq vector? seq [1 [2]])", "([1 [2]] 1 [2] 2)")],
         tree_seq,
     ),
-    Builtin::new("lazy-seq*", &["[f]"], "What `lazy-seq` expands to.", &[], lazy_seq_star),
+    Builtin::new("lazy-seq*", &["[f]"], "Expansion of `lazy-seq`.", &[], lazy_seq_star),
 ];
 
 /// Aliases from other Lisps.

@@ -22,7 +22,6 @@ pub mod reducing;
 use super::arguments::{count, take};
 use crate::error::{Error, Outcome};
 use crate::machine::Machine;
-use crate::native::Builtin;
 use crate::operators::Operator;
 use crate::value::Value;
 use crate::value::list::List;
@@ -30,19 +29,6 @@ use crate::value::set::Set;
 use crate::value::vector::Vector;
 use crate::value::walk::Cursor;
 use std::sync::Arc;
-
-/// The steps of lazy sequences: builtins that only the heap refers to.
-pub const STEPS: &[&[&Builtin]] = &[
-    cutting::STEPS,
-    filtering::STEPS,
-    iteration::STEPS,
-    joining::STEPS,
-    making::STEPS,
-    mapping::STEPS,
-    ordering::STEPS,
-    parting::STEPS,
-    reducing::STEPS,
-];
 
 /// Prepends `head` to the sequence `tail`.
 pub(super) fn before(head: Value, tail: Value) -> Value {

@@ -20,14 +20,14 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "sort",
         &["[coll]", "[comparator coll]", "[coll comparator :key f]"],
-        "The items in order, by `compare` or by a comparator such as `<`, `>` or one that gives a number.",
+        "The sorted items, by `compare` or by a comparator such as `<`, `>` or one that returns a number.",
         &[("(sort [3 1 2])", "(1 2 3)"), ("(sort > [3 1 2])", "(3 2 1)"), ("(sort [3 1 2] <)", "(1 2 3)")],
         sort,
     ),
     Builtin::new(
         "sort-by",
         &["[f coll]", "[f comparator coll]"],
-        "The items in order of what `f` makes of them; equal ones stay in their order.",
+        "The items sorted by `(f item)`; equal ones keep their order (stable sort).",
         &[
             ("(sort-by count [\"ccc\" \"a\" \"bb\"])", "(\"a\" \"bb\" \"ccc\")"),
             ("(sort-by :a > [{:a 1} {:a 2}])", "({:a 2} {:a 1})"),
@@ -44,35 +44,35 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "comparator",
         &["[pred]"],
-        "A function that compares two values by a predicate such as `<`.",
+        "A comparator made from a predicate such as `<`.",
         &[("((comparator <) 1 2)", "-1"), ("(sort (comparator >) [1 2 3])", "(3 2 1)")],
         comparator,
     ),
     Builtin::new(
         "min-key",
         &["[f x & more]"],
-        "The argument for which `f` gives the least; the last one of several.",
+        "The argument with the least `(f x)`; the last one if several tie.",
         &[("(min-key abs -3 2)", "2"), ("(apply min-key count [[1 2] [1]])", "[1]")],
         min_key,
     ),
     Builtin::new(
         "max-key",
         &["[f x & more]"],
-        "The argument for which `f` gives the greatest; the last one of several.",
+        "The argument with the greatest `(f x)`; the last one if several tie.",
         &[("(max-key abs -3 2)", "-3"), ("(apply max-key :n [{:n 1} {:n 5}])", "{:n 5}")],
         max_key,
     ),
     Builtin::new(
         "reverse",
         &["[coll]"],
-        "The items from the last to the first.",
+        "The items in reverse order.",
         &[("(reverse [1 2 3])", "(3 2 1)"), ("(reverse nil)", "()")],
         reverse,
     ),
     Builtin::new(
         "rseq",
         &["[vector]"],
-        "The items of a vector from the last to the first; nil if it is empty.",
+        "The items of a vector in reverse order; nil if it is empty.",
         &[("(rseq [1 2])", "(2 1)"), ("(rseq [])", "nil")],
         rseq,
     ),
@@ -210,7 +210,7 @@ fn comparator(_: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     Ok(Value::Bound(Arc::new(Bound { builtin: &COMPARED, arguments: vec![take(arguments, 0)] })))
 }
 
-static COMPARED: Builtin = Builtin::new("compared*", &["[pred x y]"], "What `comparator` gives.", &[], compared);
+static COMPARED: Builtin = Builtin::new("compared*", &["[pred x y]"], "Result of `comparator`.", &[], compared);
 
 fn compared(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     let (predicate, left, right) = (take(arguments, 0), take(arguments, 1), take(arguments, 2));

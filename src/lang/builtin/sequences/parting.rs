@@ -15,8 +15,8 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "partition",
         &["[n coll]", "[n step coll]", "[n step pad coll]"],
-        "Parts of `n` items, `step` (`n`) apart; a last part that is too short is filled up from `pad`, or left out. \
-         With a predicate in place of `n`, as in Scheme: those that fit and the others.",
+        "Splits into parts of `n` items, `step` (`n`) apart; a last part that is too short is padded from `pad` or \
+         dropped. With a predicate instead of `n`, as in Scheme: the items that satisfy it, and the others.",
         &[
             ("(partition 2 [1 2 3 4 5])", "((1 2) (3 4))"),
             ("(partition 2 1 [1 2 3])", "((1 2) (2 3))"),
@@ -35,7 +35,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "partition-by",
         &["[f]", "[f coll]"],
-        "Parts of neighbours for which `f` gives the same.",
+        "Parts of consecutive items with equal `(f item)`.",
         &[("(partition-by odd? [1 3 2 5])", "((1 3) (2) (5))")],
         partition_by,
     ),
@@ -294,7 +294,7 @@ fn lazy_run(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 static BEHIND_RUN: Builtin = Builtin::new(
     "behind-run*",
     &["[f run coll]"],
-    "What a lazy `partition-by` has behind a long part.",
+    "The rest of a lazy `partition-by` after a long part.",
     &[],
     behind_run,
 );

@@ -16,7 +16,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "some",
         &["[pred coll]"],
-        "The first true value that `pred` gives for an item, or nil.",
+        "The first true value that `pred` returns for an item, or nil.",
         &[("(some even? [1 2 3])", "true"), ("(some #{2 3} [1 2 3])", "2"), ("(some even? [1])", "nil")],
         some,
     ),
@@ -51,21 +51,21 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "count-if",
         &["[pred coll]"],
-        "For how many items `pred` is true.",
+        "How many items satisfy `pred`.",
         &[("(count-if even? [1 2 4])", "2")],
         count_if,
     ),
     Builtin::new(
         "member",
         &["[x coll]", "[x coll & options]"],
-        "The sequence from the first item on that equals `x`, or nil. Options: `:key f`, `:test f`.",
+        "The sequence from the first item equal to `x` on, or nil. Options: `:key f`, `:test f`.",
         &[("(member 2 [1 2 3])", "(2 3)"), ("(member 5 [1])", "nil"), ("(member 2 '(1 4 3) :test <)", "(4 3)")],
         member,
     ),
     Builtin::new(
         "empty?",
         &["[coll]"],
-        "True if there is no item; of nil, too.",
+        "True if there are no items; also for nil.",
         &[("(empty? [])", "true"), ("(empty? nil)", "true"), ("(empty? \"a\")", "false")],
         is_empty,
     ),

@@ -16,7 +16,7 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "reduce",
         &["[f coll]", "[f init coll]", "[f coll :initial-value init]", "[f coll :key key :initial-value init]"],
-        "`f` of the result so far and each item in turn; `(reduced x)` ends it.",
+        "Reduces the items with `(f result item)`; `(reduced x)` stops early.",
         &[
             ("(reduce + [1 2 3])", "6"),
             ("(reduce conj [] '(1 2))", "[1 2]"),
@@ -27,77 +27,77 @@ pub const TABLE: &[Builtin] = &[
     Builtin::new(
         "reduce-kv",
         &["[f init coll]"],
-        "`f` of the result so far, each key and its value in turn; of a vector, each index and its item.",
+        "Reduces a map with `(f result key value)`, or a vector with `(f result index item)`.",
         &[("(reduce-kv (fn [m k v] (assoc m v k)) {} {:a 1})", "{1 :a}")],
         reduce_kv,
     ),
     Builtin::new(
         "reductions",
         &["[f coll]", "[f init coll]"],
-        "All results on the way of a `reduce`.",
+        "The intermediate results of `reduce`.",
         &[("(reductions + [1 2 3])", "(1 3 6)"), ("(reductions conj [] [1 2])", "([] [1] [1 2])")],
         reductions,
     ),
     Builtin::new(
         "fold",
         &["[f init coll]"],
-        "`f` of each item and the result so far: as `reduce`, with the item first.",
+        "Reduces with `(f item result)`: as `reduce`, with the item first.",
         &[("(fold cons '() [1 2 3])", "(3 2 1)")],
         fold,
     ),
     Builtin::new(
         "fold-left",
         &["[f init coll]"],
-        "`f` of the result so far and each item.",
+        "Reduces with `(f result item)`.",
         &[("(fold-left list 0 [1 2])", "((0 1) 2)")],
         reduce,
     ),
     Builtin::new(
         "fold-right",
         &["[f init coll]"],
-        "`f` of each item and the result so far, from the last item to the first.",
+        "Reduces with `(f item result)`, from the last item to the first.",
         &[("(fold-right cons '() [1 2 3])", "(1 2 3)"), ("(fold-right list 0 [1 2])", "(1 (2 0))")],
         fold_right,
     ),
     Builtin::new(
         "reduced",
         &["[x]"],
-        "Ends the reduction that it is returned to, with the value `x`.",
+        "Ends the reduction that it is returned to with the value `x`.",
         &[("(reduce (fn [a x] (if (> x 2) (reduced a) (+ a x))) 0 (range))", "3")],
         reduced,
     ),
     Builtin::new(
         "reduced?",
         &["[x]"],
-        "True for what `reduced` gives.",
+        "True for a result of `reduced`.",
         &[("(reduced? (reduced 1))", "true")],
         is_reduced,
     ),
     Builtin::new(
         "unreduced",
         &["[x]"],
-        "What is inside `(reduced x)`; anything else as it is.",
+        "The value inside `(reduced x)`; anything else unchanged.",
         &[("(unreduced (reduced 1))", "1"), ("(unreduced 1)", "1")],
         unreduced,
     ),
     Builtin::new(
         "ensure-reduced",
         &["[x]"],
-        "`x` as `reduced` gives it, unless it is so already.",
+        "`(reduced x)`, unless `x` is already reduced.",
         &[("(unreduced (ensure-reduced (reduced 1)))", "1")],
         ensure_reduced,
     ),
     Builtin::new(
         "into",
         &["[]", "[to]", "[to from]", "[to xform from]"],
-        "Adds each item of `from`, through a transducer if there is one, to the collection `to`.",
+        "Adds the items of `from` to the collection `to`, through a transducer if one is given.",
         &[("(into [1] '(2 3))", "[1 2 3]"), ("(into {} [[:a 1]])", "{:a 1}"), ("(into [] (map list) [1])", "[(1)]")],
         into,
     ),
     Builtin::new(
         "conj",
         &["[]", "[coll & items]"],
-        "Adds items where it is natural: at the end of a vector, before a list, into a map or set.",
+        "Adds items: at the end of a vector, at the front of a list, into a map or set.",
         &[("(conj [1] 2)", "[1 2]"), ("(conj '(1) 2)", "(2 1)"), ("(conj {:a 1} [:b 2])", "{:a 1, :b 2}")],
         conj,
     ),
@@ -135,7 +135,7 @@ fn reduce(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
 /// Common Lisp's `(reduce f coll :key key :initial-value init)`.
 fn reduce_with_options(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
     if !matches!(&arguments[2], Value::Keyword(_)) {
-        return Err(Error::expected("`:initial-value` or `:key` behind the collection", &arguments[2]).into());
+        return Err(Error::expected("`:initial-value` or `:key` after the collection", &arguments[2]).into());
     }
     let options = options("reduce", &mut arguments[2..], &["key", "initial-value"])?;
     let (function, collection) = function_and_collection(arguments);

@@ -139,7 +139,7 @@ pub fn plus(time: &Time, amount: Amount) -> Result<Time, Error> {
             let sum = Amount::of_time(&Time::Period(*period)).unwrap_or_default().plus(amount)?;
             sum.period().map(Time::Period)
         }
-        Time::Zone(_) => Err(Error::new("TypeError", "a time zone is no time")),
+        Time::Zone(_) => Err(Error::new("TypeError", "a time zone is not a time")),
     }
 }
 

@@ -247,7 +247,7 @@ fn range(machine: &mut Machine, arguments: &mut [Value]) -> Outcome<Value> {
         None => to,
     };
     if step == Amount::default() || order(&plus(&from, step)?, &from)? != Ordering::Greater {
-        return Err(Error::new("ArgumentError", "a range of times needs a step forward")
+        return Err(Error::new("ArgumentError", "a range of times needs a positive step")
             .suggest("such as :days or 15 :minutes")
             .into());
     }

@@ -342,7 +342,7 @@ impl<'t> Words<'t> {
         }
         let written = format!("{first}{mark}{second}{mark}{third}");
         let (Some(a), Some(b), 2 | 4) = (small(first), small(second), third.len()) else {
-            return Err(unreadable(self.text, &format!(": `{written}` is no date")));
+            return Err(unreadable(self.text, &format!(": `{written}` is not a date")));
         };
         let day_first = match self.day_first {
             Some(day_first) => day_first,
@@ -382,7 +382,7 @@ impl<'t> Words<'t> {
 
 fn ambiguous(written: &str, a: i8, b: i8) -> Error {
     let shown: String = written.chars().take(30).collect();
-    Error::new("AmbiguousDate", format!("`{shown}` may begin with its day or with its month")).suggest(format!(
+    Error::new("AmbiguousDate", format!("`{shown}` may be day-first or month-first")).suggest(format!(
         "say which: (time/parse s :day-first true) reads day {a} of month {b}, `:day-first false` day {b} of month {a}; or give a pattern: (time/parse s \"dd/MM/yyyy\")"
     ))
 }

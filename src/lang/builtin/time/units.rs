@@ -268,7 +268,7 @@ impl Amount {
     /// long.
     pub fn duration(self) -> Result<SignedDuration, Error> {
         if self.years != 0 || self.months != 0 {
-            return Err(Error::new("TypeError", "months and years have no fixed length, so they make no duration")
+            return Err(Error::new("TypeError", "months and years have no fixed length and cannot make a duration")
                 .suggest("use a period: (time/period {:months 1}), or add it to a date with time/plus"));
         }
         exact(i128::from(self.days) * DAY + self.nanos)

@@ -68,7 +68,7 @@ impl Called<'_> {
         }
         let (name, argument) = (self.name(), self.written().next().unwrap_or_default());
         let message =
-            format!("a map alone holds the arguments of `{name}` by name, and no key of this one is its argument");
+            format!("a single map gives the arguments of `{name}` by name, but no key of this one is an argument");
         let suggestion = format!("to give the map as `{first}`, write ({name} {argument} {{…}})");
         Err(self.error(message).suggest(suggestion).into())
     }
@@ -130,7 +130,7 @@ impl Called<'_> {
             && let Some(argument) = self.named(dangling).filter(|_| !matches!(dangling, Value::Str(_)))
             && rest.iter().step_by(2).all(|key| self.named(key).is_some())
         {
-            let message = format!("the argument `{argument}` of `{name}` is named and has no value behind it");
+            let message = format!("the argument `{argument}` of `{name}` is named but has no value");
             return Err(self.error(message).suggest(self.call()).into());
         }
         for (at, value) in arguments.iter().enumerate() {
@@ -152,7 +152,7 @@ impl Called<'_> {
                     _ => format!("`{}`", value.as_name().map(|name| format!(":{}", name.as_str())).unwrap_or_default()),
                 };
                 let message = format!(
-                    "{what} stands among arguments of `{name}` by position: give all of them by name or all by position"
+                    "{what} is mixed with positional arguments of `{name}`: give all by name or all by position"
                 );
                 let suggestion = match value {
                     Value::Map(_) => self.call(),

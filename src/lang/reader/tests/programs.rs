@@ -98,7 +98,7 @@ fn prefixes() {
     assert_eq!(forms(&format!("#uuid \"{}\"", uuid.to_uppercase())), format!("{uuid:?}"));
     assert_eq!(
         refusal("#time/date \"2024-02-30\""),
-        "InvalidTaggedText at \"#time/date \\\"2024-02-30\\\"\": `#time/date \"2024-02-30\"`: expected text such as `2024-02-29` behind `#time/date`"
+        "InvalidTaggedText at \"#time/date \\\"2024-02-30\\\"\": `#time/date \"2024-02-30\"`: expected text such as `2024-02-29` after `#time/date`"
     );
     assert_eq!(forms("#:a{:b 1 c 2 :_/d 3 :x/y 4} #::{:e 1}"), "{:a/b 1 a/c 2 :d 3 :x/y 4} {:e 1}");
 }
@@ -132,10 +132,10 @@ fn maps_and_sets_hold_a_constant_once() {
         refusal("{:a :b 2 :c 3}"),
         "MapLiteral at \"3\": a map needs a value for each key: `3` has none; perhaps the value of `:a` is missing"
     );
-    assert_eq!(refusal("{:a 1 :b 2 :a 3}"), "DuplicateKey at \":a\": the key `:a` stands twice in this map");
-    assert_eq!(refused("{:a 1 :b 2 :a 3}").related, [(Span::new(1, 3), "it stands here first".to_string())]);
-    assert_eq!(refusal("#{1 \"a\" 1N}"), "DuplicateKey at \"1N\": the item `1N` stands twice in this set");
-    assert_eq!(refusal("#:a{:b 1 :a/b 2}"), "DuplicateKey at \":a/b\": the key `:a/b` stands twice in this map");
+    assert_eq!(refusal("{:a 1 :b 2 :a 3}"), "DuplicateKey at \":a\": the key `:a` appears twice in this map");
+    assert_eq!(refused("{:a 1 :b 2 :a 3}").related, [(Span::new(1, 3), "it first appears here".to_string())]);
+    assert_eq!(refusal("#{1 \"a\" 1N}"), "DuplicateKey at \"1N\": the item `1N` appears twice in this set");
+    assert_eq!(refusal("#:a{:b 1 :a/b 2}"), "DuplicateKey at \":a/b\": the key `:a/b` appears twice in this map");
     assert_eq!(forms("#{1 1.0 (f) (f) ##NaN ##NaN \\1 \"1\"}"), "#{1 1.0 (f) (f) NaN NaN '1' \"1\"}");
 }
 
@@ -194,18 +194,18 @@ fn strings_and_characters_that_are_none() {
 fn habits_of_other_languages() {
     assert_eq!(
         refusal("{\"a\": 1}"),
-        "InvalidKeyword at \":\": `:` stands alone: the name of the keyword is missing; \
+        "InvalidKeyword at \":\": `:` is incomplete: the name of the keyword is missing; \
          a map is written `{:key value}` or `{\"key\" value}`, without a colon between the two"
     );
     assert_eq!(
         refusal("{a: 1}"),
-        "InvalidSymbol at \"a:\": `a:` ends with a colon, which no name does; a keyword begins with it: `:a`"
+        "InvalidSymbol at \"a:\": `a:` ends with a colon, which a name cannot; a keyword begins with it: `:a`"
     );
     let quotes = "strings are written in double quotes: `\"2024-01-01\"`";
     assert_eq!(refused("(f '2024-01-01')").suggestion.as_deref(), Some(quotes));
     assert_eq!(
         refusal("(f 'hello ')"),
-        "PrefixWithoutForm at \"'\": nothing follows `'`, which goes before a form; \
+        "PrefixWithoutForm at \"'\": nothing follows `'`, which must precede a form; \
          strings are written in double quotes: `\"hello \"`"
     );
     assert_eq!(
@@ -217,13 +217,13 @@ fn habits_of_other_languages() {
     assert_eq!(refusal("// a"), format!("CommentSyntax at \"//\": `//` {comment}"));
     assert_eq!(
         refusal("```clojure\n(f)\n```"),
-        "MarkdownFence at \"```\": a Markdown fence (three backquotes) is no part of a program; \
+        "MarkdownFence at \"```\": a Markdown fence (three backquotes) is not part of a program; \
          send the program alone, without the fence lines around it"
     );
     assert_eq!(
         refusal("(^ x 2)"),
         "InvalidMetadata at \"^ x 2\": metadata cannot be attached to `2`; \
-         `^` attaches metadata to the form behind it; for powers write `(Math/pow x y)`"
+         `^` attaches metadata to the form after it; for powers write `(Math/pow x y)`"
     );
 }
 
@@ -231,17 +231,17 @@ fn habits_of_other_languages() {
 fn syntax_that_is_refused() {
     assert_eq!(
         refusal("(f #foo x)"),
-        "UnknownTag at \"#foo\": the tag `#foo` is not known here; remove the tag; `#inst`, `#uuid` and `#time/date` with its kin are known"
+        "UnknownTag at \"#foo\": the tag `#foo` is not known here; remove the tag; `#inst`, `#uuid`, `#time/date` and the like are known"
     );
     assert_eq!(refusal("#=(f)"), "UnsupportedSyntax at \"#=\": `#=` is not supported: reading never evaluates");
     assert_eq!(
         refusal("#(f #(g))"),
-        "FunctionLiteral at \"#(\": a `#(…)` cannot stand inside another `#(…)`; write the inner one as `(fn [x] …)`"
+        "FunctionLiteral at \"#(\": a `#(…)` cannot be nested in another `#(…)`; write the inner one as `(fn [x] …)`"
     );
     assert_eq!(refused("#(f %21)").message, "`%21` is not an argument of `#(…)`");
-    assert_eq!(refusal("(a ~@)"), "PrefixWithoutForm at \"~@\": nothing follows `~@`, which goes before a form");
-    assert_eq!(refusal("^:a"), "PrefixWithoutForm at \"^\": nothing follows the metadata behind `^`");
-    assert_eq!(refusal("#_"), "PrefixWithoutForm at \"#_\": nothing follows `#_`, which goes before a form");
+    assert_eq!(refusal("(a ~@)"), "PrefixWithoutForm at \"~@\": nothing follows `~@`, which must precede a form");
+    assert_eq!(refusal("^:a"), "PrefixWithoutForm at \"^\": nothing follows the metadata after `^`");
+    assert_eq!(refusal("#_"), "PrefixWithoutForm at \"#_\": nothing follows `#_`, which must precede a form");
     assert_eq!(refused("#?(:clj)").message, "a reader conditional needs a form for each feature");
     assert_eq!(refused("x\u{200b}").message, "unexpected invisible character U+200B");
     for invalid in ["a::b", "/a", "a/", ":a:", ":::a", ":a/"] {

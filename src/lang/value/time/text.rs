@@ -56,7 +56,7 @@ impl Time {
             "time/zone" => zone(text).map(Time::Zone),
             _ => return None,
         };
-        Some(read.ok_or_else(|| format!("expected text such as `{}` behind `#{tag}`", example(tag))))
+        Some(read.ok_or_else(|| format!("expected text such as `{}` after `#{tag}`", example(tag))))
     }
 }
 

@@ -198,22 +198,22 @@ impl Chain {
                 if !is_whole && !is_known && lines.peek().is_none() {
                     verified.cut = true;
                 } else {
-                    problems.push(format!("{place}: this is not a whole record"));
+                    problems.push(format!("{place}: this record is incomplete"));
                 }
                 previous = hash;
                 continue;
             };
             if record.number > next {
-                problems.push(format!("{place}: record {} stands where record {next} is missing", record.number));
+                problems.push(format!("{place}: record {next} is missing, got record {}", record.number));
             } else if record.number < next {
-                problems.push(format!("{place}: record {} stands where record {next} belongs", record.number));
+                problems.push(format!("{place}: expected record {next}, got record {}", record.number));
             } else if record.previous != previous && next == 0 {
                 problems.push(format!("{place}: this is not the beginning of a chain"));
             } else if record.previous != previous {
                 problems.push(format!("{place}: the record before this one has been changed"));
             }
             if !open.take(&record) && problems.is_empty() {
-                problems.push(format!("{place}: record {} is the outcome of no open intent", record.number));
+                problems.push(format!("{place}: record {} is an outcome without an open intent", record.number));
             }
             verified.records += 1;
             verified.lost += record.lost.unwrap_or_default();
@@ -228,13 +228,12 @@ impl Chain {
             }
         }
         match (head, at_head) {
-            (None, _) => problems.push("its head is missing, so that its end is not known".to_owned()),
+            (None, _) => problems.push("its head is missing, so its end cannot be verified".to_owned()),
             (Some(head), None) => {
-                problems
-                    .push(format!("the end is missing: its head knows {} records, the last is {next}", head.records));
+                problems.push(format!("the end is missing: its head has {} records, the log has {next}", head.records));
             }
             (Some(head), Some(hash)) if hash != head.hash => {
-                problems.push(format!("record {} is not the one that its head knows", head.records.saturating_sub(1)));
+                problems.push(format!("record {} does not match its head", head.records.saturating_sub(1)));
             }
             (Some(_), Some(_)) => {}
         }

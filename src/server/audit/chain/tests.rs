@@ -62,7 +62,7 @@ fn whatever_is_taken_out_or_changed_shows() {
     let [problem] = &taken(2, 1)[..] else { panic!("one problem") };
     assert!(problem.contains(".0002.jsonl line 2: record ") && problem.ends_with(" is missing"), "{problem}");
     let [problem] = &taken(1, 0)[..] else { panic!("one problem") };
-    assert!(problem.ends_with(".0001.jsonl line 1: record 1 stands where record 0 is missing"), "{problem}");
+    assert!(problem.ends_with(".0001.jsonl line 1: record 0 is missing, got record 1"), "{problem}");
 
     let folder = written(100);
     change(folder.path(), 3, |lines| lines[1] = lines[1].replace("search", "delete"));
@@ -72,12 +72,12 @@ fn whatever_is_taken_out_or_changed_shows() {
     let folder = written(100);
     let last = *chains(folder.path(), None).expect("readable")[0].parts.keys().last().expect("parts");
     change(folder.path(), last, |lines| drop(lines.pop()));
-    assert_eq!(verified(folder.path()).problems, ["the end is missing: its head knows 102 records, the last is 101"]);
+    assert_eq!(verified(folder.path()).problems, ["the end is missing: its head has 102 records, the log has 101"]);
     change(folder.path(), last, |lines| {
         let cut = lines.pop().expect("a line").replace(['\n', '}'], "");
         lines.push(cut);
     });
-    assert!(verified(folder.path()).problems[0].ends_with("this is not a whole record"));
+    assert!(verified(folder.path()).problems[0].ends_with("this record is incomplete"));
 
     let folder = written(100);
     let chain = chains(folder.path(), None).expect("readable").remove(0);
@@ -85,7 +85,7 @@ fn whatever_is_taken_out_or_changed_shows() {
     assert_eq!(verified(folder.path()).problems[0], "part 2 is missing");
     std::fs::remove_file(chain.head.expect("a head")).expect("removed");
     let problems = verified(folder.path()).problems;
-    assert_eq!(problems.last().map(String::as_str), Some("its head is missing, so that its end is not known"));
+    assert_eq!(problems.last().map(String::as_str), Some("its head is missing, so its end cannot be verified"));
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn a_last_record_that_was_changed_shows_by_the_head() {
         let last = lines.pop().expect("a line").replace("\"end\"", "\"call\"");
         lines.push(last);
     });
-    assert_eq!(verified(folder.path()).problems, ["record 4 is not the one that its head knows"]);
+    assert_eq!(verified(folder.path()).problems, ["record 4 does not match its head"]);
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn an_outcome_without_its_intent_shows() {
         log.write_first(record(Kind::Intent, "send", None), &Secrets::default()).expect("writable");
         log.write(record(Kind::Call, tool, Some(intent)), &Secrets::default()).expect("writable");
         let [problem] = &verified(folder.path()).problems[..] else { panic!("one problem") };
-        assert!(problem.ends_with("line 3: record 2 is the outcome of no open intent"), "{problem}");
+        assert!(problem.ends_with("line 3: record 2 is an outcome without an open intent"), "{problem}");
     }
 }
 
@@ -163,7 +163,7 @@ fn a_line_that_a_kill_has_cut_is_no_problem_where_the_head_does_not_know_it() {
     let found = verified(folder.path());
     assert_eq!((found.cut, found.open.len(), &found.problems[..]), (true, 1, &[][..]));
     append("\n");
-    assert!(verified(folder.path()).problems[0].ends_with("line 3: this is not a whole record"));
+    assert!(verified(folder.path()).problems[0].ends_with("line 3: this record is incomplete"));
     std::mem::forget(log);
 }
 

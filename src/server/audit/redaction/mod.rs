@@ -74,7 +74,7 @@ impl Rule {
             return Err(expected("it names no argument"));
         }
         if tools.is_some_and(|tools| tools.is_empty() || tools.starts_with('/') || tools.ends_with('/')) {
-            return Err(expected("in front of the colon stands no tool"));
+            return Err(expected("there is no tool before the colon"));
         }
         if arguments.contains(':') {
             return Err(expected("it has more than one colon"));
@@ -97,7 +97,7 @@ impl Rule {
         is_among
     }
 
-    /// Returns the clause "`mail/*:bdoy` fits no argument of any tool" if it applies, with the tools whose schemas do
+    /// Returns the clause "`mail/*:bdoy` matches no argument of any tool" if it applies, with the tools whose schemas do
     /// not declare their arguments.
     fn without_effect(&self, tools: &[&Tool]) -> Option<String> {
         let text = self.text.as_deref()?;
@@ -115,7 +115,7 @@ impl Rule {
                 format!(" ({} tools, such as `{}`, do not declare their arguments)", undeclared.len(), name(tool))
             }
         };
-        Some(format!("`{text}` fits no argument of any tool{unknown}"))
+        Some(format!("`{text}` matches no argument of any tool{unknown}"))
     }
 }
 

@@ -105,15 +105,15 @@ fn rules_that_fit_no_argument_are_known() {
     assert_eq!(
         redaction.without_effect(&tools),
         [
-            "`bdoy` fits no argument of any tool (2 tools, such as `mail/open`, do not declare their arguments)",
-            "`mail/open:any` fits no argument of any tool (`mail/open` does not declare its arguments)",
-            "`mail/{add,ping}:body` fits no argument of any tool",
-            "`notes/*:body` fits no argument of any tool",
+            "`bdoy` matches no argument of any tool (2 tools, such as `mail/open`, do not declare their arguments)",
+            "`mail/open:any` matches no argument of any tool (`mail/open` does not declare its arguments)",
+            "`mail/{add,ping}:body` matches no argument of any tool",
+            "`notes/*:body` matches no argument of any tool",
         ]
     );
     assert_eq!(
         redaction.without_effect(&tools[..4])[..2],
-        ["`bdoy` fits no argument of any tool", "`mail/open:any` fits no argument of any tool",]
+        ["`bdoy` matches no argument of any tool", "`mail/open:any` matches no argument of any tool",]
     );
 }
 

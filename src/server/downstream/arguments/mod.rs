@@ -274,11 +274,11 @@ impl CheckedTool {
             ValidationErrorKind::Maximum { limit } => Some(format!("at most `{limit}`")),
             ValidationErrorKind::ExclusiveMinimum { limit } => Some(format!("more than `{limit}`")),
             ValidationErrorKind::ExclusiveMaximum { limit } => Some(format!("less than `{limit}`")),
-            ValidationErrorKind::MinLength { limit } => Some(format!("a text of at least {limit} characters")),
-            ValidationErrorKind::MaxLength { limit } => Some(format!("a text of at most {limit} characters")),
+            ValidationErrorKind::MinLength { limit } => Some(format!("a string of at least {limit} characters")),
+            ValidationErrorKind::MaxLength { limit } => Some(format!("a string of at most {limit} characters")),
             ValidationErrorKind::MinItems { limit } => Some(format!("at least {limit} items")),
             ValidationErrorKind::MaxItems { limit } => Some(format!("at most {limit} items")),
-            ValidationErrorKind::Pattern { pattern } => Some(format!("a text that matches `{}`", cut(pattern, 100))),
+            ValidationErrorKind::Pattern { pattern } => Some(format!("a string that matches `{}`", cut(pattern, 100))),
             _ => declared.and_then(expected),
         };
         let what = match place {

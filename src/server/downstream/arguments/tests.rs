@@ -54,7 +54,7 @@ fn errors_name_the_argument() {
         ),
         (
             r#"{"query": "x", "limit": "ten"}"#,
-            "argument `limit` of `mail/search`: expected integer, got the text \"ten\"",
+            "argument `limit` of `mail/search`: expected integer, got the string \"ten\"",
             None,
         ),
         (
@@ -64,7 +64,7 @@ fn errors_name_the_argument() {
         ),
         (
             r#"{"query": "x", "order": "newst"}"#,
-            "argument `order` of `mail/search`: expected one of `\"newest\"`, `\"oldest\"`, got the text \"newst\"",
+            "argument `order` of `mail/search`: expected one of `\"newest\"`, `\"oldest\"`, got the string \"newst\"",
             Some("Did you mean \"newest\"?"),
         ),
         (

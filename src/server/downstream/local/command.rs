@@ -59,7 +59,7 @@ impl Command {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         if let Some(folder) = folder {
             if !folder.is_dir() {
-                return Err(ToolError::failed("its `cwd` is no folder"));
+                return Err(ToolError::failed("its `cwd` is not a folder"));
             }
             command.current_dir(folder);
         }

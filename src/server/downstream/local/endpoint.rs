@@ -111,7 +111,7 @@ fn address(template: &Template, arguments: &Map<String, Value>) -> Result<reqwes
     let (text, expected) = (template.filled(&round), template.filled(&harmless));
     let parsed = |text: &str| {
         let url = reqwest::Url::parse(text);
-        url.map_err(|problem| ToolError::failed(format!("its `url` is no address: {problem}")))
+        url.map_err(|problem| ToolError::failed(format!("its `url` is not a valid address: {problem}")))
     };
     // An encoded argument contains none of these separators, so the parts of both texts correspond.
     let parts = |text: &str| text.split(['/', '\\', '?', '#']).map(str::to_owned).collect::<Vec<_>>();

@@ -154,7 +154,7 @@ mod tests {
         assert!(matches!(&reply, ToolReply::Json(text) if text == "{\"a\":1,\"b\":2}"), "{reply:?}");
         let reply = downstreams.call("ours", "echo", "{\"a\": true}", Duration::from_secs(10)).await;
         assert!(
-            matches!(&reply, ToolReply::Error(error) if error.message == "`ours/echo` failed: the function broke"),
+            matches!(&reply, ToolReply::Error(error) if error.message == "`ours/echo` failed: the function panicked"),
             "{reply:?}"
         );
     }

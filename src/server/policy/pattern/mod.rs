@@ -1,6 +1,6 @@
 //! Patterns of tool names: a tool in any spelling that a program can use, or a pattern of such spellings.
 
-use crate::lang::value::map::canonical;
+use crate::lang::internal::canonical;
 use crate::server::text::is_unreadable;
 
 use super::glob::{self, Folded, Token};

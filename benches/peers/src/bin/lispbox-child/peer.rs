@@ -2,10 +2,10 @@
 
 use crate::by_hand;
 use crate::tools::Tools;
-use lispbox::lang::builtin::Builtin;
-use lispbox::lang::builtin::arguments::{integer, map, take};
+use lispbox::lang::Builtin;
+use lispbox::lang::arguments::{integer, map, take};
 use lispbox::lang::error::Outcome;
-use lispbox::lang::eval::Machine;
+use lispbox::lang::Machine;
 use lispbox::lang::meter::Residence;
 use lispbox::lang::{Engine, Host, Limits, Reply, Request, Session as Environment, Status, Value};
 use lispbox_peers::child::{LONGEST, Meaning, Peer, Session};
